@@ -51,7 +51,7 @@ impl Api {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ask {
+pub(crate) struct BenchRequest {
     /// Aborts are noted under this number; 0 is not noted.
     pub(crate) id: u64,
     pub(crate) answer: Answer,
@@ -92,7 +92,7 @@ impl Answer {
     }
 }
 
-impl Ask {
+impl BenchRequest {
     /// A chat request of exactly `size` bytes (or the least possible, when `size` is smaller).
     pub(crate) fn body(&self, size: usize) -> Bytes {
         self.body_for(Api::Chat, size, size)
@@ -234,25 +234,25 @@ mod tests {
     fn a_body_is_json_of_the_exact_size_and_says_what_it_asks() {
         for answer in [Answer::Plain { bytes: 1024 }, Answer::back_to_back(64)] {
             for size in [1024, 100 * 1024] {
-                let ask = Ask { id: 7, answer };
+                let ask = BenchRequest { id: 7, answer };
                 let body = ask.body(size);
                 assert_eq!(body.len(), size);
                 let json: serde_json::Value = serde_json::from_slice(&body).unwrap();
                 assert_eq!(json["model"], MODEL);
                 assert_eq!(json["stream"], answer == Answer::back_to_back(64));
-                assert_eq!(Ask::parse(&body[..HEAD]), Some((ask, size)));
+                assert_eq!(BenchRequest::parse(&body[..HEAD]), Some((ask, size)));
             }
         }
     }
 
     #[test]
     fn the_other_apis_say_the_same() {
-        let ask = Ask { id: 7, answer: Answer::back_to_back(64) };
+        let ask = BenchRequest { id: 7, answer: Answer::back_to_back(64) };
         for api in [Api::Messages, Api::Responses] {
             let body = ask.foreign_body(api, 2000);
             let json: serde_json::Value = serde_json::from_slice(&body).unwrap();
             assert_eq!((body.len(), &json["stream"]), (2000, &serde_json::json!(true)));
-            assert_eq!(Ask::parse(&body[..HEAD]), Some((ask, 0)));
+            assert_eq!(BenchRequest::parse(&body[..HEAD]), Some((ask, 0)));
         }
     }
 
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_head_without_an_ask_is_none() {
         for head in ["", "{}", "bench=", "bench=1,2;", "bench=a,b,c,d,e,f;"] {
-            assert_eq!(Ask::parse(head.as_bytes()), None, "{head}");
+            assert_eq!(BenchRequest::parse(head.as_bytes()), None, "{head}");
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) fn id(number: u32) -> String {
 
 pub(crate) async fn make(link: &mut Link) -> Result<String> {
     #[derive(Deserialize)]
-    struct Made {
+    struct CreatedRoom {
         data: Data,
     }
     #[derive(Deserialize)]
@@ -38,7 +38,7 @@ pub(crate) async fn make(link: &mut Link) -> Result<String> {
     }
     let body = json!({ "name": "bench" }).to_string();
     let answer = link.exchange(Method::POST, "/v1/rooms", body.into()).await?;
-    let made: Made = serde_json::from_slice(&answer).context("an odd room")?;
+    let made: CreatedRoom = serde_json::from_slice(&answer).context("an odd room")?;
     Ok(made.data.room.code)
 }
 

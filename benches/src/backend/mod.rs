@@ -23,7 +23,7 @@ use tokio::{
 
 use crate::{
     child,
-    payload::{self, Ask, HEAD, MODEL},
+    payload::{self, BenchRequest, HEAD, MODEL},
 };
 use aborts::Aborts;
 pub(crate) use aborts::{fetch, now};
@@ -91,7 +91,7 @@ async fn chat(body: Incoming, shared: &Shared) -> Response<AnswerBody> {
     let Some((head, length)) = drain(body).await else {
         return refuse(StatusCode::BAD_REQUEST, "the body broke off");
     };
-    match Ask::parse(&head) {
+    match BenchRequest::parse(&head) {
         None => refuse(StatusCode::BAD_REQUEST, "the body asks for nothing"),
         // Longer is right too: a server may have added a field.
         Some((_, size)) if length < size => refuse(StatusCode::BAD_REQUEST, "the body is short"),
@@ -99,7 +99,7 @@ async fn chat(body: Incoming, shared: &Shared) -> Response<AnswerBody> {
     }
 }
 
-fn give(ask: Ask, shared: &Shared) -> Response<AnswerBody> {
+fn give(ask: BenchRequest, shared: &Shared) -> Response<AnswerBody> {
     match ask.answer {
         payload::Answer::Plain { bytes } => json(shared.pages.plain(bytes)),
         payload::Answer::Stream { chunks, burst, gap_ms } => {
@@ -167,7 +167,7 @@ mod tests {
     #[tokio::test]
     async fn it_answers_what_is_asked() {
         for answer in [Answer::Plain { bytes: 2000 }, Answer::back_to_back(64)] {
-            let (status, body) = post(Ask { id: 0, answer }.body(200_000)).await;
+            let (status, body) = post(BenchRequest { id: 0, answer }.body(200_000)).await;
             assert_eq!(status, StatusCode::OK);
             assert_eq!(body, answer.expected());
         }
@@ -175,7 +175,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_that_lost_bytes_is_refused() {
-        let whole = Ask { id: 0, answer: Answer::Plain { bytes: 100 } }.body(5000);
+        let whole = BenchRequest { id: 0, answer: Answer::Plain { bytes: 100 } }.body(5000);
         assert_eq!(post(whole.slice(..4999)).await.0, StatusCode::BAD_REQUEST);
         assert_eq!(post(Bytes::from_static(b"{}")).await.0, StatusCode::BAD_REQUEST);
     }

@@ -12,7 +12,7 @@ use super::Failures;
 use crate::{
     backend::{self, fetch},
     http1::Link,
-    payload::{Answer, Ask, Events},
+    payload::{Answer, BenchRequest, Events},
     stats::Times,
 };
 
@@ -69,7 +69,7 @@ async fn hang_up(addr: SocketAddr, id: u64) -> Result<u64> {
     let silence = u64::try_from(SILENCE.as_millis())?;
     let answer = Answer::Stream { chunks: u32::MAX, burst: READ, gap_ms: silence };
     let mut link = Link::open(addr).await?;
-    let response = link.chat(Ask { id, answer }.body(1024)).await?;
+    let response = link.chat(BenchRequest { id, answer }.body(1024)).await?;
     ensure!(response.status() == 200, "status {}", response.status().as_u16());
     let (mut body, mut events) = (response.into_body(), Events::default());
     while events.count < u64::from(READ) {

@@ -23,7 +23,7 @@ use tokio::{
 use super::Failures;
 use crate::{
     http1::Link,
-    payload::{Answer, Api, Ask, Words},
+    payload::{Answer, Api, BenchRequest, Words},
     stats::Times,
 };
 
@@ -132,7 +132,7 @@ struct Round {
 
 impl Round {
     fn new(plan: &Closed) -> Self {
-        let ask = Ask { id: 0, answer: plan.answer };
+        let ask = BenchRequest { id: 0, answer: plan.answer };
         let body = match plan.api {
             Api::Chat if !plan.rewritten => ask.body(plan.body),
             api => ask.foreign_body(api, plan.body),

@@ -22,7 +22,7 @@ use tokio::{
 use super::Failures;
 use crate::{
     http1::Link,
-    payload::{Answer, Ask, Events},
+    payload::{Answer, BenchRequest, Events},
 };
 
 const AT_ONCE: usize = 64;
@@ -57,7 +57,7 @@ pub(crate) struct Closed {
     pub(crate) ended: u64,
 }
 
-pub(crate) struct Held {
+pub(crate) struct OpenStreams {
     pub(crate) opened: Opened,
     shared: Arc<Shared>,
     streams: JoinSet<()>,
@@ -73,7 +73,7 @@ struct Shared {
     closing: watch::Sender<bool>,
 }
 
-pub(crate) async fn open(plan: &Slow) -> Result<Held> {
+pub(crate) async fn open(plan: &Slow) -> Result<OpenStreams> {
     let begun = Instant::now();
     let shared = Arc::new(Shared {
         plan: plan.clone(),
@@ -97,10 +97,10 @@ pub(crate) async fn open(plan: &Slow) -> Result<Held> {
     }
     opened.seconds = begun.elapsed().as_secs_f64();
     let chunks_before = shared.chunks.load(Ordering::Relaxed);
-    Ok(Held { opened, shared, streams, since: Instant::now(), chunks_before })
+    Ok(OpenStreams { opened, shared, streams, since: Instant::now(), chunks_before })
 }
 
-impl Held {
+impl OpenStreams {
     pub(crate) async fn close(mut self) -> Closed {
         let closed = Closed {
             chunks: self.shared.chunks.load(Ordering::Relaxed) - self.chunks_before,
@@ -133,7 +133,7 @@ async fn stream(shared: Arc<Shared>, told: mpsc::Sender<Result<(), String>>) {
 async fn begin(shared: &Shared) -> Result<(Link, Incoming)> {
     let _turn = shared.gate.acquire().await?;
     let answer = Answer::Stream { chunks: u32::MAX, burst: 1, gap_ms: shared.plan.gap_ms };
-    let ask = Ask { id: 0, answer }.body(shared.plan.body);
+    let ask = BenchRequest { id: 0, answer }.body(shared.plan.body);
     let opening = async {
         let mut link = Link::open(shared.plan.addr).await?;
         let response = link.chat(ask).await?;

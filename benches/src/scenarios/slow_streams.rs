@@ -68,7 +68,7 @@ pub(super) fn warn_of_file_limit(streams: u32) {
     }
 }
 
-struct Held {
+struct StreamCosts {
     opened: Opened,
     closed: Closed,
     /// Memory before and while, in bytes.
@@ -78,7 +78,7 @@ struct Held {
     cpu: f64,
 }
 
-async fn hold(streams: u32, lab: &Lab, target: &Target) -> Result<Held> {
+async fn hold(streams: u32, lab: &Lab, target: &Target) -> Result<StreamCosts> {
     let gap_ms = u64::try_from(GAP.as_millis())?;
     let plan = Slow { addr: target.addr, streams, body: BODY, gap_ms };
     let before = (target.resident("server"), target.resident("worker"));
@@ -91,7 +91,7 @@ async fn hold(streams: u32, lab: &Lab, target: &Target) -> Result<Held> {
     load.close_stdin();
     let closed = lab::outcome(&mut load, CLOSING).await?;
     load.stop().await;
-    Ok(Held { opened, closed, server, worker, cpu })
+    Ok(StreamCosts { opened, closed, server, worker, cpu })
 }
 
 async fn cpu_per_second(target: &Target) -> Result<f64> {
@@ -101,7 +101,7 @@ async fn cpu_per_second(target: &Target) -> Result<f64> {
     Ok(proc::cpu(&pids)?.saturating_sub(before).as_secs_f64() / HOLD.as_secs_f64())
 }
 
-impl Held {
+impl StreamCosts {
     fn line(self, target: &Target) -> Line {
         let open = self.opened.open as f64;
         let per_stream =

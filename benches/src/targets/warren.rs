@@ -117,12 +117,12 @@ async fn make_key(program: &Path, dir: &Path) -> Result<String> {
     let output = command.kill_on_drop(true).output().await.context("start warren key create")?;
     let words = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "no key could be made: {words}");
-    let made: Made = serde_json::from_slice(&output.stdout).context("an odd key")?;
+    let made: CreatedKey = serde_json::from_slice(&output.stdout).context("an odd key")?;
     Ok(made.key)
 }
 
 #[derive(Deserialize)]
-struct Made {
+struct CreatedKey {
     key: String,
 }
 

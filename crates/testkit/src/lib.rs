@@ -62,10 +62,10 @@ pub use backend::{
 };
 pub use client::{Client, Connection, Request, Response, Streaming};
 pub use daemon::{Daemon, Serve, WorkerProcess};
-pub use hub::{FakeHub, Heard, HubTunnel};
+pub use hub::{FakeHub, HubRequest, HubTunnel};
 pub use lossy::{LossyEnd, LossyReceiver, LossySender, lossy_pair, lossy_pipe};
 pub use node::{FakeNode, Knock, NodeTask};
-pub use node_server::{NodeLink, NodeServer, Said};
+pub use node_server::{NodeLink, NodeMessage, NodeServer};
 pub use participant::{FakeParticipant, Put, TunnelAsk};
 pub use process::ChildProcess;
 pub use random::Random;

@@ -38,7 +38,7 @@ const MAX_FRAMES: usize = 10_000;
 const MAX_NODES: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum NodeMessage {
     /// The empty text frame that keeps the connection.
     KeepAlive,
     Text(String),
@@ -49,14 +49,14 @@ pub enum Said {
 }
 
 /// What the test has a connection do.
-enum Do {
+enum Order {
     Send(Message),
     Close(u16, &'static str),
     Vanish,
 }
 
 /// The connections by model and name, each with the way to end it.
-type Names = Mutex<HashMap<(String, String), mpsc::Sender<Do>>>;
+type Names = Mutex<HashMap<(String, String), mpsc::Sender<Order>>>;
 
 /// A server on a port of its own. Dropping it resets every connection.
 #[derive(Debug)]
@@ -74,8 +74,8 @@ pub struct NodeLink {
     pub name: String,
     /// How many tasks it says it takes.
     pub max_concurrency: String,
-    orders: mpsc::Sender<Do>,
-    said: mpsc::Receiver<Said>,
+    orders: mpsc::Sender<Order>,
+    said: mpsc::Receiver<NodeMessage>,
 }
 
 impl NodeServer {
@@ -151,27 +151,27 @@ impl NodeLink {
 
     /// Sends a frame as it is.
     pub async fn raw(&self, frame: Message) {
-        self.order(Do::Send(frame)).await;
+        self.order(Order::Send(frame)).await;
     }
 
     pub async fn close(&self, code: u16, reason: &'static str) {
-        self.order(Do::Close(code, reason)).await;
+        self.order(Order::Close(code, reason)).await;
     }
 
     /// Ends the connection without a word.
     pub async fn vanish(&self) {
-        self.order(Do::Vanish).await;
+        self.order(Order::Vanish).await;
     }
 
-    pub async fn said(&mut self) -> Said {
+    pub async fn said(&mut self) -> NodeMessage {
         within("a frame of the node", self.said.recv()).await.expect("the node is there")
     }
 
     /// What the node says next about its tasks.
-    pub async fn answer(&mut self) -> Said {
+    pub async fn answer(&mut self) -> NodeMessage {
         loop {
             match self.said().await {
-                Said::KeepAlive => {}
+                NodeMessage::KeepAlive => {}
                 other => return other,
             }
         }
@@ -182,14 +182,14 @@ impl NodeLink {
         let mut text = String::new();
         loop {
             match self.answer().await {
-                Said::Piece(piece_of, piece) if piece_of == id => text.push_str(&piece),
-                Said::End(end_of) if end_of == id => return text,
+                NodeMessage::Piece(piece_of, piece) if piece_of == id => text.push_str(&piece),
+                NodeMessage::End(end_of) if end_of == id => return text,
                 other => panic!("{other:?} instead of the answer to {id}"),
             }
         }
     }
 
-    async fn order(&self, order: Do) {
+    async fn order(&self, order: Order) {
         self.orders.send(order).await.expect("the connection is there");
     }
 }
@@ -227,7 +227,7 @@ async fn connection(
     let before = names.lock().unwrap().insert(place, orders.clone());
     if let Some(before) = before {
         // One that is gone needs no goodbye.
-        let _gone = before.send(Do::Close(4000, "Bye")).await;
+        let _gone = before.send(Order::Close(4000, "Bye")).await;
     }
     let (heard, said) = mpsc::channel(MAX_FRAMES);
     let path = path.to_owned();
@@ -249,22 +249,22 @@ async fn close(socket: &mut WebSocketStream<TcpStream>, code: u16, reason: &'sta
 
 async fn serve(
     socket: &mut WebSocketStream<TcpStream>,
-    mut ordered: mpsc::Receiver<Do>,
-    heard: &mpsc::Sender<Said>,
+    mut ordered: mpsc::Receiver<Order>,
+    heard: &mpsc::Sender<NodeMessage>,
 ) {
     loop {
         tokio::select! {
             Some(order) = ordered.recv() => match order {
-                Do::Send(message) => drop(socket.send(message).await),
-                Do::Close(code, reason) => close(socket, code, reason).await,
-                Do::Vanish => {
+                Order::Send(message) => drop(socket.send(message).await),
+                Order::Close(code, reason) => close(socket, code, reason).await,
+                Order::Vanish => {
                     // A reset, so that nothing waits for a goodbye.
                     return socket.get_ref().set_zero_linger().expect("a TCP connection");
                 }
             },
             message = socket.next() => {
                 let Some(said) = said(message) else { continue };
-                let over = matches!(said, Said::Closed(_));
+                let over = matches!(said, NodeMessage::Closed(_));
                 // A test that looks no more may let its connection go.
                 let _unheard = heard.send(said).await;
                 if over {
@@ -277,18 +277,20 @@ async fn serve(
     }
 }
 
-fn said(message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>) -> Option<Said> {
+fn said(
+    message: Option<Result<Message, tokio_tungstenite::tungstenite::Error>>,
+) -> Option<NodeMessage> {
     Some(match message {
-        Some(Ok(Message::Text(text))) if text.is_empty() => Said::KeepAlive,
-        Some(Ok(Message::Text(text))) => Said::Text(text.to_string()),
+        Some(Ok(Message::Text(text))) if text.is_empty() => NodeMessage::KeepAlive,
+        Some(Ok(Message::Text(text))) => NodeMessage::Text(text.to_string()),
         Some(Ok(Message::Binary(bytes))) => {
             let (id, text) = bytes.split_first_chunk().expect("four bytes at least");
             let id = u32::from_be_bytes(*id);
             let text = str::from_utf8(text).expect("whole characters").to_owned();
-            if text.is_empty() { Said::End(id) } else { Said::Piece(id, text) }
+            if text.is_empty() { NodeMessage::End(id) } else { NodeMessage::Piece(id, text) }
         }
-        Some(Ok(Message::Close(frame))) => Said::Closed(reason(frame)),
+        Some(Ok(Message::Close(frame))) => NodeMessage::Closed(reason(frame)),
         Some(Ok(_)) => return None,
-        Some(Err(_)) | None => Said::Closed(None),
+        Some(Err(_)) | None => NodeMessage::Closed(None),
     })
 }

@@ -33,12 +33,12 @@ pub struct RelayServer {
     listener: TcpListener,
     /// Names and secrets.
     providers: Vec<(&'static str, &'static str)>,
-    door: Mutex<Door>,
+    admission: Mutex<Admission>,
 }
 
 /// An attempt to connect.
 #[derive(Debug, Default)]
-struct Door {
+struct Admission {
     failures: u32,
     shut_until: Option<Instant>,
     /// How many more are turned away, whatever the time.
@@ -65,7 +65,7 @@ impl RelayServer {
     /// A server with these providers, each a name and a secret.
     pub async fn start(providers: &[(&'static str, &'static str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port for the server");
-        Self { listener, providers: providers.to_vec(), door: Mutex::default() }
+        Self { listener, providers: providers.to_vec(), admission: Mutex::default() }
     }
 
     pub fn url(&self) -> String {
@@ -78,12 +78,12 @@ impl RelayServer {
 
     /// Turns the next ones away, whatever their secret, as after too many wrong ones.
     pub fn turn_away(&self, workers: u32) {
-        self.door.lock().unwrap().turned_away = workers;
+        self.admission.lock().unwrap().turned_away = workers;
     }
 
     /// The reasons given to those that were not let in, in order.
     pub fn refusals(&self) -> Vec<&'static str> {
-        self.door.lock().unwrap().reasons.clone()
+        self.admission.lock().unwrap().reasons.clone()
     }
 
     /// The next worker that is let in, registered and ready: it has sent its models once more, which
@@ -119,25 +119,26 @@ impl RelayServer {
     }
 
     fn refusal(&self, provider: &str, secret: Option<&str>) -> Option<&'static str> {
-        let mut door = self.door.lock().unwrap();
+        let mut admission = self.admission.lock().unwrap();
         let now = Instant::now();
-        let is_shut = door.shut_until.is_some_and(|until| until > now) || door.turned_away > 0;
-        door.turned_away = door.turned_away.saturating_sub(1);
+        let is_shut =
+            admission.shut_until.is_some_and(|until| until > now) || admission.turned_away > 0;
+        admission.turned_away = admission.turned_away.saturating_sub(1);
         let reason = if is_shut {
             Some("worker authentication temporarily rate limited")
         } else if self.providers.iter().any(|known| (known.0, Some(known.1)) == (provider, secret))
         {
-            door.failures = 0;
+            admission.failures = 0;
             None
         } else {
-            door.failures += 1;
-            if door.failures >= FAILURES {
-                door.failures = 0;
-                door.shut_until = Some(now + COOL_DOWN);
+            admission.failures += 1;
+            if admission.failures >= FAILURES {
+                admission.failures = 0;
+                admission.shut_until = Some(now + COOL_DOWN);
             }
             Some("worker authentication failed")
         };
-        door.reasons.extend(reason);
+        admission.reasons.extend(reason);
         reason
     }
 }

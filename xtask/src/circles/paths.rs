@@ -19,7 +19,7 @@ pub(super) fn uses(files: &BTreeMap<String, String>) -> Result<Uses> {
     for (file, text) in files {
         let parsed = syn::parse_file(text).with_context(|| format!("{file} cannot be parsed"))?;
         if !is_test(&parsed.attrs) {
-            let mut seen = Seen { module: module(file), ..Seen::default() };
+            let mut seen = FilePaths { module: module(file), ..FilePaths::default() };
             seen.visit_file(&parsed);
             modules.insert(seen.module.clone(), (file.clone(), seen));
         }
@@ -28,7 +28,7 @@ pub(super) fn uses(files: &BTreeMap<String, String>) -> Result<Uses> {
         modules.values().flat_map(|(_, seen)| seen.tests.iter().cloned()).collect();
     modules.retain(|module, _| !tests.iter().any(|test| module.starts_with(test)));
     let crates = Crate { modules: &modules };
-    let used = |(file, seen): &(String, Seen)| (file.clone(), crates.used(file, seen));
+    let used = |(file, seen): &(String, FilePaths)| (file.clone(), crates.used(file, seen));
     Ok(modules.values().map(used).collect())
 }
 
@@ -41,7 +41,7 @@ fn module(file: &str) -> Module {
 }
 
 #[derive(Default)]
-struct Seen {
+struct FilePaths {
     module: Module,
     /// Paths that it uses, as they are written.
     paths: BTreeSet<Vec<String>>,
@@ -51,7 +51,7 @@ struct Seen {
     tests: Vec<Module>,
 }
 
-impl<'ast> Visit<'ast> for Seen {
+impl<'ast> Visit<'ast> for FilePaths {
     fn visit_item(&mut self, item: &'ast Item) {
         if !is_test(attributes(item)) {
             visit::visit_item(self, item);
@@ -83,7 +83,7 @@ impl<'ast> Visit<'ast> for Seen {
     }
 }
 
-impl Seen {
+impl FilePaths {
     fn visit_file(&mut self, file: &syn::File) {
         for item in &file.items {
             if let Item::Mod(child) = item
@@ -125,11 +125,11 @@ fn flatten(tree: &UseTree, before: &mut Vec<String>, leaves: &mut Vec<(String, V
 }
 
 struct Crate<'a> {
-    modules: &'a BTreeMap<Module, (String, Seen)>,
+    modules: &'a BTreeMap<Module, (String, FilePaths)>,
 }
 
 impl Crate<'_> {
-    fn used(&self, file: &str, seen: &Seen) -> BTreeSet<String> {
+    fn used(&self, file: &str, seen: &FilePaths) -> BTreeSet<String> {
         let found = seen.paths.iter().filter_map(|path| self.file_of(&seen.module, path, 0));
         found.filter(|used| used != file).collect()
     }

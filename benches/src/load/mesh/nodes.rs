@@ -43,7 +43,7 @@ pub(crate) struct Outcome {
     pub(crate) bytes: u64,
 }
 
-pub(crate) struct Held {
+pub(crate) struct IdleNodes {
     plan: Nodes,
     nodes: Vec<Node>,
     counts: Arc<Counts>,
@@ -66,15 +66,15 @@ impl Drop for Node {
     }
 }
 
-pub(crate) async fn open(plan: &Nodes) -> Result<Held> {
-    let mut held = Held { plan: plan.clone(), nodes: Vec::new(), counts: Arc::default() };
+pub(crate) async fn open(plan: &Nodes) -> Result<IdleNodes> {
+    let mut held = IdleNodes { plan: plan.clone(), nodes: Vec::new(), counts: Arc::default() };
     for number in 1..=plan.nodes {
         held.nodes.push(held.one(number).await?);
     }
     Ok(held)
 }
 
-impl Held {
+impl IdleNodes {
     /// What the relay has sent since this was asked last, once it sends nothing more.
     pub(crate) async fn quiet(&self) -> Outcome {
         let Counts { frames, bytes } = &*self.counts;

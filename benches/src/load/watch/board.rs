@@ -8,25 +8,25 @@ use std::{
 
 use tokio::{sync::Notify, time::timeout};
 
-use super::{Told, stream::Stream};
+use super::{EventTimes, stream::Stream};
 use crate::backend;
 
 const BUFFER: usize = 64 << 10;
 
 pub(super) struct Board {
-    state: Mutex<State>,
+    state: Mutex<Progress>,
     /// One for all: they are many, and one thread reads them.
     buffer: Mutex<Vec<u8>>,
     all: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct Progress {
     /// When each event on its way was sent, by its number.
     sent: BTreeMap<u32, u64>,
     /// Arrivals that are waited for.
     left: u64,
-    told: Told,
+    told: EventTimes,
 }
 
 impl Board {
@@ -77,7 +77,7 @@ impl Board {
     }
 
     /// All times since the last call.
-    pub(super) fn take(&self) -> Told {
+    pub(super) fn take(&self) -> EventTimes {
         std::mem::take(&mut *self.state()).told
     }
 
@@ -91,12 +91,12 @@ impl Board {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Progress> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl Progress {
     /// Whether this was the last that was waited for.
     fn seen(&mut self, number: u32, arrived: Option<u64>) -> bool {
         let Some(&sent) = self.sent.get(&number) else {

@@ -62,7 +62,7 @@ pub(crate) struct Watch {
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct EventTimes {
     /// Events that were read, each by each watcher.
     pub(crate) events: u64,
     /// From before the request that makes an event to its arrival at each watcher's socket.
@@ -81,7 +81,7 @@ pub(crate) struct Told {
     pub(crate) failures: Failures,
 }
 
-impl Told {
+impl EventTimes {
     pub(crate) fn add(&mut self, other: &Self) {
         self.events += other.events;
         self.arrived.merge(&other.arrived);
@@ -94,7 +94,7 @@ impl Told {
     }
 }
 
-pub(crate) struct Held {
+pub(crate) struct Watchers {
     pub(crate) opened: Opened,
     plan: Watch,
     board: Arc<Board>,
@@ -105,7 +105,7 @@ pub(crate) struct Held {
     made: Times,
 }
 
-pub(crate) async fn open(plan: &Watch) -> Result<Held> {
+pub(crate) async fn open(plan: &Watch) -> Result<Watchers> {
     let begun = Instant::now();
     let (gate, board) = (Arc::new(Semaphore::new(AT_ONCE)), Arc::new(Board::new()));
     let (told, mut outcomes) = mpsc::channel(AT_ONCE);
@@ -124,7 +124,7 @@ pub(crate) async fn open(plan: &Watch) -> Result<Held> {
     let silent = open_silent(plan, &mut opened).await?;
     opened.seconds = begun.elapsed().as_secs_f64();
     let (link, plan) = (Link::open(plan.addr).await?, plan.clone());
-    Ok(Held {
+    Ok(Watchers {
         opened,
         plan,
         board,
@@ -168,9 +168,9 @@ async fn watcher(
     }
 }
 
-impl Held {
+impl Watchers {
     /// Makes the events, waits for each to arrive everywhere, and lets the silent ones find out.
-    pub(crate) async fn tell(&mut self) -> Result<Told> {
+    pub(crate) async fn tell(&mut self) -> Result<EventTimes> {
         for _ in 0..self.plan.events {
             self.burst(1, ENDPOINT).await?;
             sleep(PAUSE).await;
@@ -208,7 +208,7 @@ impl Held {
     }
 
     /// Makes enough events that the silent watchers miss some; then they read, and come back.
-    async fn overtake(&mut self, told: &mut Told) -> Result<()> {
+    async fn overtake(&mut self, told: &mut EventTimes) -> Result<()> {
         // As long as allowed, so that fewer events are needed.
         let long = format!("{ENDPOINT}/{}", "x".repeat(1900));
         for _ in 0..MISSED / BURST {

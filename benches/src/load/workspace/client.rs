@@ -19,9 +19,9 @@ const KILLS: usize = 32;
 pub(super) struct Client(Socket);
 
 #[derive(Debug)]
-pub(super) enum Heard<'a> {
+pub(super) enum ServerMessage<'a> {
     Output(&'a [u8]),
-    Told(Value),
+    Text(Value),
 }
 
 impl Client {
@@ -37,16 +37,16 @@ impl Client {
         self.0.send(&Message::Text(message.to_string().as_bytes()))
     }
 
-    pub(super) fn next(&mut self) -> Result<Heard<'_>> {
+    pub(super) fn next(&mut self) -> Result<ServerMessage<'_>> {
         match self.0.next()? {
             Message::Binary(frame) => {
                 seq(frame)?;
-                Ok(Heard::Output(&frame[OUTPUT..]))
+                Ok(ServerMessage::Output(&frame[OUTPUT..]))
             }
             Message::Text(text) => {
                 let told: Value = serde_json::from_slice(text).context("an odd message")?;
                 ensure!(told["type"] != "error", "the daemon says {}", told["message"]);
-                Ok(Heard::Told(told))
+                Ok(ServerMessage::Text(told))
             }
         }
     }
@@ -55,7 +55,7 @@ impl Client {
     pub(super) fn hear(&mut self, kind: &str) -> Result<Value> {
         let begun = Instant::now();
         loop {
-            if let Heard::Told(told) = self.next()?
+            if let ServerMessage::Text(told) = self.next()?
                 && told["type"] == kind
             {
                 return Ok(told);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use super::terminal::{Way, open, until};
+use super::terminal::{TerminalKind, open, until};
 use crate::{
     proc,
     programs::{
@@ -16,7 +16,7 @@ use crate::{
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Flood {
-    pub(crate) way: Way,
+    pub(crate) way: TerminalKind,
     pub(crate) kind: Kind,
     pub(crate) megabytes: u64,
 }

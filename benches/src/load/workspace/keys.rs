@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     pause,
-    terminal::{Terminal, Way, open, until},
+    terminal::{Terminal, TerminalKind, open, until},
 };
 use crate::{
     programs::{READY, flood::Kind},
@@ -32,7 +32,7 @@ const ENDLESS: &str = "10000000";
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Keys {
-    pub(crate) way: Way,
+    pub(crate) way: TerminalKind,
     /// Whether another one floods meanwhile.
     pub(crate) flood: bool,
     pub(crate) keys: u32,
@@ -80,7 +80,7 @@ struct Flood {
 }
 
 impl Flood {
-    fn begin(way: &Way) -> Result<Self> {
+    fn begin(way: &TerminalKind) -> Result<Self> {
         let mut terminal = open(way, &["flood", Kind::Plain.name(), ENDLESS])?;
         until(&mut *terminal, READY)?;
         terminal.enter(b"\r")?;

@@ -9,7 +9,7 @@ use super::{Daemon, bare, find::Find, tmux, ttyd, viewer};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Way {
+pub(crate) enum TerminalKind {
     /// By its master, in this process.
     Bare,
     /// By a client of tmux in a terminal of its own.
@@ -43,13 +43,15 @@ pub(super) const ROWS: u16 = 24;
 pub(super) const COMES: Duration = Duration::from_secs(10);
 
 /// Opens one in which the suite runs with these arguments.
-pub(super) fn open(way: &Way, arguments: &[&str]) -> Result<Box<dyn Terminal>> {
+pub(super) fn open(way: &TerminalKind, arguments: &[&str]) -> Result<Box<dyn Terminal>> {
     let program = program()?;
     Ok(match way {
-        Way::Bare => Box::new(bare::Bare::open(&program, arguments, &[])?),
-        Way::Tmux => Box::new(tmux::Tmux::open(&program, arguments)?),
-        Way::Ttyd => Box::new(ttyd::Ttyd::open(&program, arguments)?),
-        Way::Warren(daemon) => Box::new(viewer::Viewer::open(daemon, &program, arguments)?),
+        TerminalKind::Bare => Box::new(bare::Bare::open(&program, arguments, &[])?),
+        TerminalKind::Tmux => Box::new(tmux::Tmux::open(&program, arguments)?),
+        TerminalKind::Ttyd => Box::new(ttyd::Ttyd::open(&program, arguments)?),
+        TerminalKind::Warren(daemon) => {
+            Box::new(viewer::Viewer::open(daemon, &program, arguments)?)
+        }
     })
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     Daemon, LIMIT,
-    client::{Client, Heard, session},
+    client::{Client, ServerMessage, session},
     terminal::program,
 };
 use crate::{programs::agent, stats::Times};
@@ -36,8 +36,8 @@ pub(crate) struct Outcome {
 
 pub(super) fn run(plan: &Turns) -> Result<Outcome> {
     match &plan.daemon {
-        None => ask(&mut Pipes::start()?, plan.turns),
-        Some(daemon) => ask(&mut Session::start(daemon)?, plan.turns),
+        None => ask(&mut PipedAgent::start()?, plan.turns),
+        Some(daemon) => ask(&mut SessionAgent::start(daemon)?, plan.turns),
     }
 }
 
@@ -93,12 +93,12 @@ fn turn(agent: &mut dyn Agent) -> Result<Turn> {
 }
 
 /// An agent in a session.
-struct Session {
+struct SessionAgent {
     client: Client,
     id: String,
 }
 
-impl Session {
+impl SessionAgent {
     fn start(daemon: &Daemon) -> Result<Self> {
         let mut client = Client::open(daemon)?;
         client.say(&json!({
@@ -111,14 +111,14 @@ impl Session {
     }
 }
 
-impl Agent for Session {
+impl Agent for SessionAgent {
     fn prompt(&mut self, text: &str) -> Result<()> {
         self.client.say(&json!({"type": "send_input", "session_id": self.id, "input": text}))
     }
 
     fn event(&mut self) -> Result<Event> {
         loop {
-            let Heard::Told(told) = self.client.next()? else { continue };
+            let ServerMessage::Text(told) = self.client.next()? else { continue };
             if told["type"] != "agent_event" {
                 continue;
             }
@@ -133,19 +133,19 @@ impl Agent for Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for SessionAgent {
     fn drop(&mut self) {
         let _killed = self.client.kill(&self.id);
     }
 }
 
 /// An agent without a daemon.
-struct Pipes {
+struct PipedAgent {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
 }
 
-impl Pipes {
+impl PipedAgent {
     fn start() -> Result<Self> {
         let mut command = Command::new(program()?);
         command.arg("agent").stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -155,7 +155,7 @@ impl Pipes {
     }
 }
 
-impl Agent for Pipes {
+impl Agent for PipedAgent {
     fn prompt(&mut self, text: &str) -> Result<()> {
         let stdin = self.child.stdin.as_mut().context("an agent without input")?;
         Ok(writeln!(stdin, "{}", agent::prompt(text))?)
@@ -173,7 +173,7 @@ impl Agent for Pipes {
     }
 }
 
-impl Drop for Pipes {
+impl Drop for PipedAgent {
     fn drop(&mut self) {
         let _killed = self.child.kill();
         let _ended = self.child.wait();

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::{
     Daemon,
-    client::{Client, Heard},
+    client::{Client, ServerMessage},
     terminal::Terminal,
 };
 
@@ -41,8 +41,8 @@ impl Terminal for Viewer {
             return Ok(());
         }
         match self.client.next()? {
-            Heard::Output(output) => take(output),
-            Heard::Told(told) => {
+            ServerMessage::Output(output) => take(output),
+            ServerMessage::Text(told) => {
                 let code = &told["notice"]["code"];
                 ensure!(code != "output_backpressure", "the daemon gave this client up");
                 if told["type"] == "session_snapshot" {

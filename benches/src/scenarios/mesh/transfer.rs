@@ -39,36 +39,36 @@ const LIMIT: Duration = Duration::from_secs(300);
 const MIB: usize = 1 << 20;
 
 pub(super) async fn sealed(lab: &Lab, program: &Path) -> Result<Section> {
-    let place = Place::new(lab)?;
-    let gives = Node::start(program, place.path(), Some(&place.offered()), None).await?;
-    let takes = Node::start(program, place.path(), None, Some(gives.lan)).await?;
+    let models = ModelDir::new(lab)?;
+    let gives = Node::start(program, models.path(), Some(&models.offered()), None).await?;
+    let takes = Node::start(program, models.path(), None, Some(gives.lan)).await?;
     let mut rates = [Rates::default(), Rates::default()];
     let pids = [gives.pid(), takes.pid()];
     for _ in 0..=lab.options.rounds() {
-        rates[0].add(place.copy(lab).await?);
+        rates[0].add(models.copy(lab).await?);
         rates[1].add(takes.pull(MODEL).await?);
     }
     let peak = proc::peak(&pids).ok();
     takes.stop().await;
     gives.stop().await;
     let [copy, pull] = rates;
-    let lines = vec![copy.line(COPY, &place, None), pull.line(PULL, &place, peak)];
-    Ok(place.section(Part::Sealed, "from a Warren to a Warren, sealed and verified", lines, 0.5))
+    let lines = vec![copy.line(COPY, &models, None), pull.line(PULL, &models, peak)];
+    Ok(models.section(Part::Sealed, "from a Warren to a Warren, sealed and verified", lines, 0.5))
 }
 
 /// From a stock peer to a Warren, and from a Warren to a stock peer.
 pub(super) async fn stock(lab: &Lab, program: &Path) -> Result<Section> {
-    let place = Place::new(lab)?;
-    let from = place.file().display().to_string();
+    let models = ModelDir::new(lab)?;
+    let from = models.file().display().to_string();
     let mut stock = lab.process(&["give", &from, MODEL], "stock")?;
     let lan = stock.listening(LISTENS).await?;
-    let takes = Node::start(program, place.path(), None, Some(lan)).await?;
-    let gives = Node::start(program, place.path(), Some(&place.offered()), None).await?;
+    let takes = Node::start(program, models.path(), None, Some(lan)).await?;
+    let gives = Node::start(program, models.path(), Some(&models.offered()), None).await?;
     let mut rates = [Rates::default(), Rates::default(), Rates::default()];
     for _ in 0..=lab.options.rounds() {
-        rates[0].add(place.copy(lab).await?);
+        rates[0].add(models.copy(lab).await?);
         rates[1].add(takes.pull(MODEL).await?);
-        rates[2].add(place.fetch(lab, &gives).await?);
+        rates[2].add(models.fetch(lab, &gives).await?);
     }
     let peaks = [proc::peak(&[takes.pid()]).ok(), proc::peak(&[gives.pid()]).ok()];
     takes.stop().await;
@@ -76,20 +76,20 @@ pub(super) async fn stock(lab: &Lab, program: &Path) -> Result<Section> {
     stock.stop().await;
     let [copy, pull, serve] = rates;
     let lines = vec![
-        copy.line(COPY, &place, None),
-        pull.line(PULL, &place, peaks[0]),
-        serve.line(SERVE, &place, peaks[1]),
+        copy.line(COPY, &models, None),
+        pull.line(PULL, &models, peaks[0]),
+        serve.line(SERVE, &models, peaks[1]),
     ];
-    Ok(place.section(Part::Stock, "in the stock form, from and to a stock peer", lines, 0.25))
+    Ok(models.section(Part::Stock, "in the stock form, from and to a stock peer", lines, 0.25))
 }
 
-struct Place {
+struct ModelDir {
     dir: TempDir,
     mib: usize,
     memory: bool,
 }
 
-impl Place {
+impl ModelDir {
     fn new(lab: &Lab) -> Result<Self> {
         let mib = if lab.options.quick { 256 } else { 1024 };
         let made = |at: &Path| tempfile::Builder::new().prefix("benches-model-").tempdir_in(at);
@@ -97,9 +97,9 @@ impl Place {
             Ok(dir) => (dir, true),
             Err(_) => (made(&std::env::temp_dir())?, false),
         };
-        let place = Self { dir, mib, memory };
-        place.fill().context("write the file of the model")?;
-        Ok(place)
+        let models = Self { dir, mib, memory };
+        models.fill().context("write the file of the model")?;
+        Ok(models)
     }
 
     fn path(&self) -> &Path {
@@ -152,12 +152,12 @@ impl Place {
     }
 
     fn section(&self, part: Part, what: &str, lines: Vec<Line>, least: f64) -> Section {
-        let place = if self.memory { "a file system in memory" } else { "a disk" };
+        let models = if self.memory { "a file system in memory" } else { "a disk" };
         let goal = |line| RATE.at_least(line, least).beside(COPY);
         let goals = lines.iter().skip(1).map(|line| goal(line.target)).collect();
         Section {
             name: part.name().into(),
-            title: format!("{} MiB on {place}, {what}; a plain copy over TCP", self.mib),
+            title: format!("{} MiB on {models}, {what}; a plain copy over TCP", self.mib),
             columns: vec![RATE, FIRST, PEAK],
             lines,
             bases: &[COPY],
@@ -175,8 +175,8 @@ impl Rates {
     }
 
     /// The first round, which may include hashing the file, is reported separately.
-    fn line(&self, target: &'static str, place: &Place, peak: Option<u64>) -> Line {
-        let size = place.mib as f64;
+    fn line(&self, target: &'static str, models: &ModelDir, peak: Option<u64>) -> Line {
+        let size = models.mib as f64;
         let rate = |rounds: &[Duration]| {
             let all: f64 = rounds.iter().map(Duration::as_secs_f64).sum();
             (all > 0.0).then(|| size * rounds.len() as f64 / all)

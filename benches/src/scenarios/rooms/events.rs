@@ -19,7 +19,7 @@ use super::{
 use crate::{
     http1::Link,
     lab::{self, Lab},
-    load::{Plan, slow::Opened, watch::Told},
+    load::{Plan, slow::Opened, watch::EventTimes},
     proc,
     report::{self, Column, Goal, Line, Report, Section},
     rooms::{self, ENDPOINT, Participant},
@@ -73,7 +73,7 @@ pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
 
 struct Round {
     opened: Opened,
-    told: Told,
+    told: EventTimes,
     /// The server's memory before, with all watchers, and after the events, in bytes.
     memory: Option<[u64; 3]>,
     /// The server's processor time for all events, to all watchers.
@@ -92,7 +92,7 @@ async fn one_round(crowd: Crowd, count: u32, lab: &Lab) -> Result<Round> {
     let watched = target.resident("server");
     let begun = proc::cpu(&target.pids())?;
     load.go_on().await?;
-    let told: Told = lab::outcome(&mut load, TELLING).await?;
+    let told: EventTimes = lab::outcome(&mut load, TELLING).await?;
     let cpu = proc::cpu(&target.pids())?.saturating_sub(begun);
     let after = target.resident("server");
     load.stop().await;
@@ -124,7 +124,7 @@ struct Sum {
     /// KiB for each watcher: the most of all rounds.
     memory: Option<f64>,
     after: Option<f64>,
-    told: Told,
+    told: EventTimes,
     cpu: Duration,
 }
 
@@ -199,10 +199,10 @@ mod tests {
     use super::*;
     use crate::stats::Times;
 
-    fn told(millis: u64) -> Told {
+    fn told(millis: u64) -> EventTimes {
         let mut times = Times::default();
         times.add(Duration::from_millis(millis));
-        Told { arrived: times, events: 100, ..Told::default() }
+        EventTimes { arrived: times, events: 100, ..EventTimes::default() }
     }
 
     fn round(millis: u64, memory: [u64; 3]) -> Round {

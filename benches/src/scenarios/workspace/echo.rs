@@ -12,7 +12,7 @@ use crate::{
     load::workspace::{
         Daemon, Plan,
         keys::{Keys, Outcome},
-        terminal::Way,
+        terminal::TerminalKind,
     },
     report::{Column, Line, Section},
     stats::Times,
@@ -43,25 +43,25 @@ pub(super) async fn measure(lab: &Lab, program: &Path) -> Result<Section> {
 }
 
 fn lines(daemon: &Daemon) -> [Sum; 4] {
-    let warren = || Way::Warren(daemon.clone());
+    let warren = || TerminalKind::Warren(daemon.clone());
     [
-        Sum::new(RAW, Way::Bare, false),
+        Sum::new(RAW, TerminalKind::Bare, false),
         Sum::new(WARREN, warren(), false),
-        Sum::new(RAW_FLOOD, Way::Bare, true),
+        Sum::new(RAW_FLOOD, TerminalKind::Bare, true),
         Sum::new(WARREN_FLOOD, warren(), true),
     ]
 }
 
 struct Sum {
     name: &'static str,
-    way: Way,
+    way: TerminalKind,
     flood: bool,
     times: Times,
     rates: Vec<f64>,
 }
 
 impl Sum {
-    fn new(name: &'static str, way: Way, flood: bool) -> Self {
+    fn new(name: &'static str, way: TerminalKind, flood: bool) -> Self {
         Self { name, way, flood, times: Times::default(), rates: Vec::new() }
     }
 

@@ -15,7 +15,7 @@ use crate::{
         Plan,
         engine::Engine,
         flood::{Flood, Outcome},
-        terminal::Way,
+        terminal::TerminalKind,
     },
     programs::flood::Kind,
     report::{self, Column, Goal, Line, Section},
@@ -39,14 +39,16 @@ const LEAST: f64 = 0.85;
 
 pub(super) async fn measure(lab: &Lab, program: &Path, kind: Kind) -> Result<Section> {
     let (target, daemon) = launch(lab, program).await?;
-    let mut all = vec![Sum::new(RAW, Some(Way::Bare))];
-    for (name, version, way) in [(TTYD, "--version", Way::Ttyd), (TMUX, "-V", Way::Tmux)] {
+    let mut all = vec![Sum::new(RAW, Some(TerminalKind::Bare))];
+    for (name, version, way) in
+        [(TTYD, "--version", TerminalKind::Ttyd), (TMUX, "-V", TerminalKind::Tmux)]
+    {
         match is_installed(name, version).await {
             true => all.push(Sum::new(name, Some(way))),
             false => report::note(&format!("{name} is not installed: left out")),
         }
     }
-    all.push(Sum::new(WARREN, Some(Way::Warren(daemon))));
+    all.push(Sum::new(WARREN, Some(TerminalKind::Warren(daemon))));
     all.push(Sum::new(ENGINE, None));
     let megabytes = if lab.options.quick { FEW } else { MEGABYTES };
     for at in lab.turns(all.len()) {
@@ -64,13 +66,13 @@ async fn is_installed(program: &str, version: &str) -> bool {
 struct Sum {
     name: &'static str,
     /// `None`: through the engine alone.
-    way: Option<Way>,
+    way: Option<TerminalKind>,
     rounds: f64,
     all: Outcome,
 }
 
 impl Sum {
-    fn new(name: &'static str, way: Option<Way>) -> Self {
+    fn new(name: &'static str, way: Option<TerminalKind>) -> Self {
         Self { name, way, rounds: 0.0, all: Outcome { cpu: Some(0.0), ..Outcome::default() } }
     }
 
@@ -162,7 +164,7 @@ mod tests {
     use super::*;
     use crate::report::Bound;
 
-    fn sum(name: &'static str, way: Option<Way>, seconds: f64, cpu: f64) -> Sum {
+    fn sum(name: &'static str, way: Option<TerminalKind>, seconds: f64, cpu: f64) -> Sum {
         let mut sum = Sum::new(name, way);
         let received = 10_500_000;
         let outcome =
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn rates_are_of_all_rounds_and_the_rest_of_each() {
-        let line = sum(WARREN, Some(Way::Bare), 0.5, 0.25).line();
+        let line = sum(WARREN, Some(TerminalKind::Bare), 0.5, 0.25).line();
         assert_eq!(line.values, [Some(20.0), Some(10.5), Some(0.25), Some(2.0)]);
         let line = sum(ENGINE, None, 0.5, 0.25).line();
         assert_eq!(line.values, [Some(20.0), None, Some(0.25), None]);
@@ -183,9 +185,9 @@ mod tests {
     #[test]
     fn bytes_that_are_missing_are_a_failure_unless_they_were_left_out() {
         let mut all = [
-            sum(RAW, Some(Way::Bare), 0.5, 0.1),
-            sum(WARREN, Some(Way::Bare), 0.5, 0.1),
-            sum(TMUX, Some(Way::Tmux), 0.5, 0.1),
+            sum(RAW, Some(TerminalKind::Bare), 0.5, 0.1),
+            sum(WARREN, Some(TerminalKind::Bare), 0.5, 0.1),
+            sum(TMUX, Some(TerminalKind::Tmux), 0.5, 0.1),
         ];
         all.iter_mut().skip(1).for_each(|sum| sum.all.received -= 1);
         let failed = |all: &[Sum]| -> Vec<u64> {
@@ -200,9 +202,9 @@ mod tests {
     #[test]
     fn the_most_processor_time_is_that_of_ttyd_and_of_the_engine() {
         let all = [
-            sum(TTYD, Some(Way::Ttyd), 0.5, 0.35),
+            sum(TTYD, Some(TerminalKind::Ttyd), 0.5, 0.35),
             sum(ENGINE, None, 0.5, 1.0),
-            sum(WARREN, Some(Way::Bare), 0.5, 1.2),
+            sum(WARREN, Some(TerminalKind::Bare), 0.5, 1.2),
         ];
         let section = section(Kind::Plain, 20, &all);
         let bounds = section.goals.iter().map(|goal| (goal.column, goal.bound));

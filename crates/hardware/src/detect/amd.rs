@@ -9,14 +9,14 @@ const MAX_CARDS: usize = 64;
 
 /// A card as the tool tells of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct NamedCard {
     pub(super) name: String,
     /// Its memory in bytes, as the kernel has it, too.
     pub(super) vram: u64,
 }
 
 /// The cards that AMD's tool names.
-pub(super) fn cards(tools: &impl Tools) -> Vec<Told> {
+pub(super) fn cards(tools: &impl Tools) -> Vec<NamedCard> {
     let told = tools.run("rocm-smi", &QUERY).unwrap_or_default();
     // Warnings may come first.
     let mut lines = told.lines().skip_while(|line| !line.starts_with("device,"));
@@ -33,10 +33,10 @@ pub(super) fn cards(tools: &impl Tools) -> Vec<Told> {
 }
 
 /// No field of the tool's holds a comma.
-fn card(line: &str, series: usize, vram: usize) -> Option<Told> {
+fn card(line: &str, series: usize, vram: usize) -> Option<NamedCard> {
     let fields: Vec<&str> = line.split(',').map(str::trim).collect();
     let called = name(fields.get(series)?).filter(|name| name != "N/A")?;
-    Some(Told { name: called, vram: fields.get(vram)?.parse().ok()? })
+    Some(NamedCard { name: called, vram: fields.get(vram)?.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -54,7 +54,7 @@ mod tests {
              card1,536870912,27504640,N/A,0x164e\n\n",
         );
         let vram = 25_753_026_560;
-        assert_eq!(cards(&tools), [Told { name: "Radeon RX 7900 XTX".to_owned(), vram }]);
+        assert_eq!(cards(&tools), [NamedCard { name: "Radeon RX 7900 XTX".to_owned(), vram }]);
     }
 
     #[test]

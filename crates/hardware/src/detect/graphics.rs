@@ -26,7 +26,7 @@ pub(super) fn gpus(root: &Root, tools: &impl Tools) -> Vec<Gpu> {
 }
 
 /// AMD's tool takes a second: it is asked only where there is something to name.
-fn names_by_amd(root: &Root, tools: &impl Tools, cards: &[&Card]) -> Vec<amd::Told> {
+fn names_by_amd(root: &Root, tools: &impl Tools, cards: &[&Card]) -> Vec<amd::NamedCard> {
     let is_unnamed = |card: &&Card| card.vendor == Vendor::Amd && card.name(root).is_none();
     if cards.iter().any(is_unnamed) { amd::cards(tools) } else { Vec::new() }
 }
@@ -102,7 +102,7 @@ impl Card {
     }
 }
 
-fn gpu(root: &Root, card: &Card, named: &mut Vec<amd::Told>) -> Gpu {
+fn gpu(root: &Root, card: &Card, named: &mut Vec<amd::NamedCard>) -> Gpu {
     let by_tool = || {
         let same = named.iter().position(|told| Some(told.vram) == card.vram)?;
         Some(named.swap_remove(same).name)

@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use testkit::lab;
 
-use crate::judge::{Ask, Fate};
+use crate::judge::{RequestEnd, SentRequest};
 
 #[derive(Debug, Default)]
-struct Fates {
+struct RequestCounts {
     all: u64,
     /// By the machine that was asked, and by others.
     here: u64,
@@ -21,7 +21,7 @@ struct Fates {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Lives {
+pub(crate) struct ChurnCounts {
     pub(crate) started: u64,
     pub(crate) killed: u64,
     pub(crate) stopped: u64,
@@ -41,8 +41,8 @@ pub(crate) struct Pulls {
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    fates: Fates,
-    pub(crate) lives: Lives,
+    fates: RequestCounts,
+    pub(crate) lives: ChurnCounts,
     pub(crate) pulls: Pulls,
 }
 
@@ -50,7 +50,12 @@ pub(crate) type Report = lab::Report<Tally>;
 
 impl Tally {
     /// Counts a request that took so long. What is wrong with its end, if anything is.
-    pub(crate) fn request(&mut self, ask: Ask, fate: Fate, took: Duration) -> Option<String> {
+    pub(crate) fn request(
+        &mut self,
+        ask: SentRequest,
+        fate: RequestEnd,
+        took: Duration,
+    ) -> Option<String> {
         self.fates.add(ask, fate, took)
     }
 
@@ -67,7 +72,7 @@ impl Tally {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { fates, lives, pulls } = self;
-        let Lives { started, killed, stopped, frozen, relays } = lives;
+        let ChurnCounts { started, killed, stopped, frozen, relays } = lives;
         let Pulls { done, resumed, failed } = pulls;
         write!(
             f,
@@ -78,26 +83,26 @@ impl fmt::Display for Tally {
     }
 }
 
-impl Fates {
+impl RequestCounts {
     /// Counts one. What is wrong with it, if anything is.
-    fn add(&mut self, ask: Ask, fate: Fate, took: Duration) -> Option<String> {
+    fn add(&mut self, ask: SentRequest, fate: RequestEnd, took: Duration) -> Option<String> {
         self.all += 1;
         self.longest = self.longest.max(took);
         match fate {
-            Fate::Answered(by) if by == ask.nonce.at => self.here += 1,
-            Fate::Answered(_) => self.elsewhere += 1,
-            Fate::HungUp => self.hung_up += 1,
-            Fate::EndedByEvent => self.ended_by_event += 1,
-            Fate::Cut => self.cut += 1,
-            Fate::Gone => self.gone += 1,
-            Fate::Refused(status, _) => *self.refused.entry(status).or_default() += 1,
-            Fate::Wrong(what) => return Some(what),
+            RequestEnd::Answered(by) if by == ask.nonce.at => self.here += 1,
+            RequestEnd::Answered(_) => self.elsewhere += 1,
+            RequestEnd::HungUp => self.hung_up += 1,
+            RequestEnd::EndedByEvent => self.ended_by_event += 1,
+            RequestEnd::Cut => self.cut += 1,
+            RequestEnd::Gone => self.gone += 1,
+            RequestEnd::Refused(status, _) => *self.refused.entry(status).or_default() += 1,
+            RequestEnd::Wrong(what) => return Some(what),
         }
         None
     }
 }
 
-impl fmt::Display for Fates {
+impl fmt::Display for RequestCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { all, here, elsewhere, hung_up, ended_by_event, cut, gone, refused, longest } =
             self;

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::{
     account::Report,
-    judge::{Ask, Fate},
+    judge::{RequestEnd, SentRequest},
     load,
     mesh::Mesh,
     plan::{self, MACHINES, Model},
@@ -66,7 +66,7 @@ async fn serve_one(mesh: Arc<Mesh>, number: usize) -> Result<(), String> {
     for model in only.chain([Model::All, Model::Half]) {
         for stream in [true, false] {
             let nonce = mesh.sound(number);
-            let ask = Ask { nonce, model, stream, route: Some("mesh") };
+            let ask = SentRequest { nonce, model, stream, route: Some("mesh") };
             let fate = load::send(&mesh.machines[number], ask, None).await;
             is_right(ask, &fate)?;
         }
@@ -74,12 +74,12 @@ async fn serve_one(mesh: Arc<Mesh>, number: usize) -> Result<(), String> {
     Ok(())
 }
 
-fn is_right(ask: Ask, fate: &Fate) -> Result<(), String> {
+fn is_right(ask: SentRequest, fate: &RequestEnd) -> Result<(), String> {
     let somewhere = (0..MACHINES).any(|machine| ask.may_reach(machine));
     match fate {
         // Whether by one who may was looked at already.
-        Fate::Answered(_) => Ok(()),
-        Fate::Refused(404, _) if !somewhere => Ok(()),
+        RequestEnd::Answered(_) => Ok(()),
+        RequestEnd::Refused(404, _) if !somewhere => Ok(()),
         fate => Err(format!("{ask:?}: {fate:?}")),
     }
 }

@@ -24,7 +24,7 @@ const RELAYS: (u64, u64) = (15_000, 20_000);
 const RELAY_AWAY: u64 = 3_000;
 
 /// Something that comes and goes.
-struct Going {
+struct Churner {
     mesh: Arc<Mesh>,
     report: Report,
     random: Random,
@@ -35,20 +35,20 @@ struct Going {
 pub(crate) fn start(mesh: &Arc<Mesh>, random: &mut Random, report: &Report) -> Crew {
     let mut crew = Crew::of("what comes and goes");
     let stop = crew.stop_token();
-    let mut going = || Going {
+    let mut churner = || Churner {
         mesh: Arc::clone(mesh),
         report: report.clone(),
         random: random.fork(),
         stop: stop.clone(),
     };
-    crew.spawn(going().relay());
+    crew.spawn(churner().relay());
     for number in 0..MACHINES {
-        crew.spawn(going().machine(number));
+        crew.spawn(churner().machine(number));
     }
     crew
 }
 
-impl Going {
+impl Churner {
     async fn machine(mut self, number: usize) {
         let mesh = Arc::clone(&self.mesh);
         let machine = &mesh.machines[number];

@@ -7,7 +7,7 @@ use testkit::lab::Nonce;
 
 use crate::{
     backend::{OUT_OF_ORDER, TOO_LONG},
-    machine::State,
+    machine::MachineState,
     plan::{self, MACHINES, Model},
     script::{self, Manner},
 };
@@ -16,7 +16,7 @@ use crate::{
 const KEEPALIVE: &str = ": keep-alive\n\n";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum RequestEnd {
     /// Answered whole and right, by this machine.
     Answered(usize),
     /// Its client hung up, as it was meant to.
@@ -34,7 +34,7 @@ pub(crate) enum Fate {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ask {
+pub(crate) struct SentRequest {
     pub(crate) nonce: Nonce,
     pub(crate) model: Model,
     pub(crate) stream: bool,
@@ -52,12 +52,17 @@ pub(crate) enum Outcome {
 }
 
 /// What became of a request, whose machine was as `before` and `after` it.
-pub(crate) fn judge(ask: Ask, outcome: Outcome, before: State, after: State) -> Fate {
+pub(crate) fn judge(
+    ask: SentRequest,
+    outcome: Outcome,
+    before: MachineState,
+    after: MachineState,
+) -> RequestEnd {
     let has = Happened::between(before, after);
     let fate = ask.of(outcome, has);
-    let fate = if ask.may(&fate, has) { fate } else { Fate::Wrong(format!("{fate:?}")) };
+    let fate = if ask.may(&fate, has) { fate } else { RequestEnd::Wrong(format!("{fate:?}")) };
     match fate {
-        Fate::Wrong(what) => Fate::Wrong(format!("{ask:?} ({has:?}): {what}")),
+        RequestEnd::Wrong(what) => RequestEnd::Wrong(format!("{ask:?} ({has:?}): {what}")),
         fate => fate,
     }
 }
@@ -72,7 +77,7 @@ struct Happened {
 }
 
 impl Happened {
-    fn between(before: State, after: State) -> Self {
+    fn between(before: MachineState, after: MachineState) -> Self {
         let killed = before.killed != after.killed;
         let stopped = before.stopped != after.stopped;
         // An odd number: it is frozen.
@@ -81,19 +86,19 @@ impl Happened {
     }
 }
 
-impl Ask {
-    fn of(self, outcome: Outcome, has: Happened) -> Fate {
+impl SentRequest {
+    fn of(self, outcome: Outcome, has: Happened) -> RequestEnd {
         match outcome {
-            Outcome::Nothing(_) if has.killed || has.stopped => Fate::Gone,
+            Outcome::Nothing(_) if has.killed || has.stopped => RequestEnd::Gone,
             // Its head and the break came at once: the head was never written.
-            Outcome::Nothing(error) if self.may_be_cut() && is_end(&error) => Fate::Cut,
-            Outcome::Nothing(error) => Fate::Wrong(format!("no answer at all: {error}")),
-            Outcome::Answer(_, _, Err(_)) if has.killed => Fate::Gone,
-            Outcome::Answer(_, _, Err(_)) if self.may_be_cut() => Fate::Cut,
+            Outcome::Nothing(error) if self.may_be_cut() && is_end(&error) => RequestEnd::Cut,
+            Outcome::Nothing(error) => RequestEnd::Wrong(format!("no answer at all: {error}")),
+            Outcome::Answer(_, _, Err(_)) if has.killed => RequestEnd::Gone,
+            Outcome::Answer(_, _, Err(_)) if self.may_be_cut() => RequestEnd::Cut,
             // It has waited for what was in flight as long as it is told to.
-            Outcome::Answer(_, _, Err(_)) if has.stopped && !self.stream => Fate::Gone,
+            Outcome::Answer(_, _, Err(_)) if has.stopped && !self.stream => RequestEnd::Gone,
             Outcome::Answer(status, text, Err(error)) => {
-                Fate::Wrong(format!("{status}, cut with {error}: {text:?}"))
+                RequestEnd::Wrong(format!("{status}, cut with {error}: {text:?}"))
             }
             Outcome::Answer(200, text, Ok(())) if self.stream => self.streamed(&text),
             Outcome::Answer(200, text, Ok(())) => self.whole(&text),
@@ -108,18 +113,18 @@ impl Ask {
     }
 
     /// Whether this fate is one that it may have.
-    fn may(self, fate: &Fate, has: Happened) -> bool {
-        if let Fate::Answered(by) = fate {
+    fn may(self, fate: &RequestEnd, has: Happened) -> bool {
+        if let RequestEnd::Answered(by) = fate {
             return Manner::of(self.nonce) == Manner::Sound && self.may_reach(*by);
         }
-        if has.anything || matches!(fate, Fate::HungUp | Fate::Wrong(_)) {
+        if has.anything || matches!(fate, RequestEnd::HungUp | RequestEnd::Wrong(_)) {
             return true;
         }
         match self.must() {
             // What nobody serves now, but a peer did, is waited for.
-            Some(Must::BeNotFound) => matches!(fate, Fate::Refused(404 | 504, _)),
+            Some(Must::BeNotFound) => matches!(fate, RequestEnd::Refused(404 | 504, _)),
             // It may wait for its turn for too long.
-            Some(Must::BeAnswered) => matches!(fate, Fate::Refused(429 | 504, _)),
+            Some(Must::BeAnswered) => matches!(fate, RequestEnd::Refused(429 | 504, _)),
             None => true,
         }
     }
@@ -141,28 +146,31 @@ impl Ask {
         }
     }
 
-    fn whole(self, text: &str) -> Fate {
+    fn whole(self, text: &str) -> RequestEnd {
         let body: Value = serde_json::from_str(text).unwrap_or_default();
         let choice = &body["choices"][0];
         let content = choice["message"]["content"].as_str().unwrap_or_default();
         let is_one = body["object"] == "chat.completion" && body["model"] == *self.model.name();
         match self.by(content, true) {
-            Some(by) if is_one && choice["finish_reason"] == "stop" => Fate::Answered(by),
-            _ => Fate::Wrong(format!("200 {text:?}")),
+            Some(by) if is_one && choice["finish_reason"] == "stop" => RequestEnd::Answered(by),
+            _ => RequestEnd::Wrong(format!("200 {text:?}")),
         }
     }
 
-    fn streamed(self, text: &str) -> Fate {
+    fn streamed(self, text: &str) -> RequestEnd {
         // Signs of life stand between events, while a peer is frozen.
         match Read::of(&text.replace(KEEPALIVE, ""), &self.model.name()) {
             Some(Read { content, finished: true, last: Last::Done, .. }) => {
                 let by = self.by(&content, true);
-                by.map_or_else(|| Fate::Wrong(format!("a stream: {text:?}")), Fate::Answered)
+                by.map_or_else(
+                    || RequestEnd::Wrong(format!("a stream: {text:?}")),
+                    RequestEnd::Answered,
+                )
             }
             Some(Read { content, last: Last::Error, .. }) if self.by(&content, false).is_some() => {
-                Fate::EndedByEvent
+                RequestEnd::EndedByEvent
             }
-            _ => Fate::Wrong(format!("a stream: {text:?}")),
+            _ => RequestEnd::Wrong(format!("a stream: {text:?}")),
         }
     }
 
@@ -175,7 +183,7 @@ impl Ask {
     }
 
     /// A refusal, judged by its status and its body.
-    fn refused(self, status: u16, text: &str) -> Fate {
+    fn refused(self, status: u16, text: &str) -> RequestEnd {
         let body: Value = serde_json::from_str(text).unwrap_or_default();
         let own = match (Manner::of(self.nonce), status) {
             (Manner::Errs, 500) => text.contains(OUT_OF_ORDER),
@@ -183,8 +191,8 @@ impl Ask {
             _ => matches!(status, 404 | 429 | 502..=504),
         };
         match body["error"]["message"].as_str().filter(|why| own && !why.is_empty()) {
-            Some(why) => Fate::Refused(status, why.to_owned()),
-            None => Fate::Wrong(format!("{status} {text:?}")),
+            Some(why) => RequestEnd::Refused(status, why.to_owned()),
+            None => RequestEnd::Wrong(format!("{status} {text:?}")),
         }
     }
 }

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::{
     Settings,
     account::Report,
-    judge::{Ask, Fate, Outcome, judge},
+    judge::{Outcome, RequestEnd, SentRequest, judge},
     machine::Machine,
     mesh::Mesh,
     plan::{self, MACHINES, Model},
@@ -63,7 +63,7 @@ pub(crate) async fn client(load: Arc<Load>, mut random: Random) {
     }
 }
 
-fn choose(mesh: &Mesh, asked: usize, random: &mut Random) -> Ask {
+fn choose(mesh: &Mesh, asked: usize, random: &mut Random) -> SentRequest {
     let model = match random.below(10) {
         0..4 => Model::All,
         4..6 => Model::Half,
@@ -71,7 +71,7 @@ fn choose(mesh: &Mesh, asked: usize, random: &mut Random) -> Ask {
         _ => Model::Only(one_of(&plan::peers(asked).collect::<Vec<_>>(), random)),
     };
     let routes = [None, Some("prefer-local"), Some("mesh"), Some("mesh"), Some("local-only")];
-    Ask {
+    SentRequest {
         nonce: mesh.nonce(asked),
         model,
         stream: random.chance(0.5),
@@ -84,7 +84,11 @@ fn one_of<T: Copy>(some: &[T], random: &mut Random) -> T {
 }
 
 /// Asks a machine, and reads the answer to its end, or until `patience` runs out.
-pub(crate) async fn send(machine: &Machine, ask: Ask, patience: Option<Duration>) -> Fate {
+pub(crate) async fn send(
+    machine: &Machine,
+    ask: SentRequest,
+    patience: Option<Duration>,
+) -> RequestEnd {
     let before = machine.state();
     let body = script::request(ask.nonce, &ask.model.name(), ask.stream);
     let mut request = machine.client().post("/v1/chat/completions", &body);
@@ -103,7 +107,7 @@ pub(crate) async fn send(machine: &Machine, ask: Ask, patience: Option<Duration>
     };
     match (timeout(patience.unwrap_or(HANGS), reading).await, patience) {
         (Ok(outcome), _) => judge(ask, outcome, before, machine.state()),
-        (Err(_), Some(_)) => Fate::HungUp,
-        (Err(_), None) => Fate::Wrong(format!("{ask:?} hangs")),
+        (Err(_), Some(_)) => RequestEnd::HungUp,
+        (Err(_), None) => RequestEnd::Wrong(format!("{ask:?} hangs")),
     }
 }

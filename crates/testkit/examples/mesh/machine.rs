@@ -27,7 +27,7 @@ const READY: Duration = Duration::from_secs(30);
 
 /// How a machine is, and what has happened to it so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct MachineState {
     pub(crate) address: SocketAddr,
     /// Whether it runs, and serves its own models.
     pub(crate) up: bool,
@@ -54,7 +54,7 @@ pub(crate) struct Machine {
     /// Where peers connect to.
     pub(crate) mesh: Option<String>,
     data: TempDir,
-    state: Mutex<State>,
+    state: Mutex<MachineState>,
     process: tokio::sync::Mutex<Option<ChildProcess>>,
 }
 
@@ -62,7 +62,7 @@ impl Machine {
     /// Starts it for the first time.
     pub(crate) async fn new(number: usize, backend: MockBackend, how: Start<'_>) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        let state = State { address, up: false, killed: 0, stopped: 0, frozen: 0 };
+        let state = MachineState { address, up: false, killed: 0, stopped: 0, frozen: 0 };
         let mut machine = Self {
             number,
             backend,
@@ -129,11 +129,11 @@ impl Machine {
         }
     }
 
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> MachineState {
         *self.state.lock().expect("no panic")
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut MachineState)) {
         change(&mut self.state.lock().expect("no panic"));
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use testkit::{FakeParticipant, lab};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum RequestEnd {
     /// Answered whole and right.
     Answered,
     /// Its client hung up, as it was meant to.
@@ -25,7 +25,7 @@ pub(crate) enum Fate {
 
 /// What became of all requests of a sort.
 #[derive(Debug, Default)]
-pub(crate) struct Fates {
+pub(crate) struct RequestCounts {
     all: u64,
     answered: u64,
     hung_up: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Fates {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Lives {
+pub(crate) struct ChurnCounts {
     pub(crate) joined: u64,
     pub(crate) left: u64,
     pub(crate) died: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Lives {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Sights {
+pub(crate) struct EventCounts {
     pub(crate) events: u64,
     pub(crate) tokens: u64,
     pub(crate) lagged: u64,
@@ -57,11 +57,11 @@ pub(crate) struct Sights {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Chats.
-    pub(crate) requests: Fates,
+    pub(crate) requests: RequestCounts,
     /// `llm:request`s.
-    pub(crate) messages: Fates,
-    pub(crate) lives: Lives,
-    pub(crate) sights: Sights,
+    pub(crate) messages: RequestCounts,
+    pub(crate) lives: ChurnCounts,
+    pub(crate) events_seen: EventCounts,
     /// Participants that are still connected when all have stopped.
     pub(crate) kept: Vec<FakeParticipant>,
 }
@@ -79,19 +79,19 @@ impl Tally {
     }
 }
 
-impl Fates {
+impl RequestCounts {
     /// Counts one. What is wrong with it, if anything is.
-    pub(crate) fn add(&mut self, fate: Fate, took: Duration) -> Option<String> {
+    pub(crate) fn add(&mut self, fate: RequestEnd, took: Duration) -> Option<String> {
         self.all += 1;
         self.longest = self.longest.max(took);
         match fate {
-            Fate::Answered => self.answered += 1,
-            Fate::HungUp => self.hung_up += 1,
-            Fate::EndedByEvent => self.ended_by_event += 1,
-            Fate::Cut => self.cut += 1,
-            Fate::Missed => self.missed += 1,
-            Fate::Refused(status) => *self.refused.entry(status).or_default() += 1,
-            Fate::Wrong(what) => return Some(what),
+            RequestEnd::Answered => self.answered += 1,
+            RequestEnd::HungUp => self.hung_up += 1,
+            RequestEnd::EndedByEvent => self.ended_by_event += 1,
+            RequestEnd::Cut => self.cut += 1,
+            RequestEnd::Missed => self.missed += 1,
+            RequestEnd::Refused(status) => *self.refused.entry(status).or_default() += 1,
+            RequestEnd::Wrong(what) => return Some(what),
         }
         None
     }
@@ -107,7 +107,7 @@ impl Fates {
     }
 }
 
-impl fmt::Display for Fates {
+impl fmt::Display for RequestCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { all, answered, hung_up, ended_by_event, cut, missed, refused, longest } = self;
         write!(
@@ -126,9 +126,9 @@ impl fmt::Display for Fates {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { requests, messages, lives, sights, .. } = self;
-        let Lives { joined, left, died, superseded, froze, killed } = lives;
-        let Sights { events, tokens, lagged, resumed } = sights;
+        let Self { requests, messages, lives, events_seen, .. } = self;
+        let ChurnCounts { joined, left, died, superseded, froze, killed } = lives;
+        let EventCounts { events, tokens, lagged, resumed } = events_seen;
         write!(f, "requests {requests}; llm:requests {messages}; ")?;
         write!(f, "participants joined {joined} times, {left} left, {died} died, ")?;
         write!(f, "{superseded} were superseded, {froze} froze, {killed} were killed; ")?;

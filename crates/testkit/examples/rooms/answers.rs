@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    place::{Place, TEMPERATURE},
+    room::{Room, TEMPERATURE},
     script,
 };
 
@@ -64,11 +64,11 @@ impl Answers {
     }
 
     /// Begins to answer. What is wrong with the request, if anything is.
-    pub(crate) fn begin(&mut self, place: &Place, ask: TunnelAsk) -> Result<(), String> {
+    pub(crate) fn begin(&mut self, room: &Room, ask: TunnelAsk) -> Result<(), String> {
         let body = &ask.json["body"];
-        let nonce = Nonce::in_chat(body).filter(|nonce| nonce.at == place.number);
+        let nonce = Nonce::in_chat(body).filter(|nonce| nonce.at == room.number);
         let Some(nonce) = nonce.filter(|_| is_complete(body)) else {
-            return Err(format!("a participant of room {} was sent {}", place.number, ask.text));
+            return Err(format!("a participant of room {} was sent {}", room.number, ask.text));
         };
         let whole = match body["stream"] == true {
             true => ("text/event-stream", script::stream(nonce)),

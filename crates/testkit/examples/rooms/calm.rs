@@ -7,35 +7,35 @@ use serde_json::json;
 use testkit::{FakeParticipant, Put, TunnelAsk, lab::Nonce};
 
 use crate::{
-    account::{Fate, Report},
+    account::{Report, RequestEnd},
     load, messages,
-    place::Place,
+    room::Room,
     script,
 };
 
-/// The place of a participant that was nobody's before.
+/// A slot that no participant had before.
 const SLOT: usize = 1_000;
 
 /// How often each room is asked in each way.
 const ROUNDS: usize = 4;
 
 /// One participant comes into each room and answers everything; then it leaves.
-pub(crate) async fn serve(places: &[Arc<Place>], report: &Report) {
-    for place in places {
-        let room = place.number;
-        match tokio::spawn(serve_one(Arc::clone(place))).await {
+pub(crate) async fn serve(rooms: &[Arc<Room>], report: &Report) {
+    for room in rooms {
+        let number = room.number;
+        match tokio::spawn(serve_one(Arc::clone(room))).await {
             Ok(Ok(())) => {}
-            Ok(Err(wrong)) => report.wrong(format!("room {room}, after all have gone: {wrong}")),
-            Err(error) => report.wrong(format!("room {room}, after all have gone: {error}")),
+            Ok(Err(wrong)) => report.wrong(format!("room {number}, after all have gone: {wrong}")),
+            Err(error) => report.wrong(format!("room {number}, after all have gone: {error}")),
         }
     }
 }
 
-async fn serve_one(place: Arc<Place>) -> Result<(), String> {
-    let put = Put::new(place.address, &place.code).id(&place.id(SLOT, 0));
-    let mut participant = put.field("password", json!(place.password())).join().await;
+async fn serve_one(room: Arc<Room>) -> Result<(), String> {
+    let put = Put::new(room.address, &room.code).id(&room.id(SLOT, 0));
+    let mut participant = put.field("password", json!(room.password())).join().await;
     tokio::select! {
-        asked = ask_all(&place) => asked?,
+        asked = ask_all(&room) => asked?,
         () = answer_all(&mut participant) => {}
     }
     match participant.leave().await.status {
@@ -44,18 +44,18 @@ async fn serve_one(place: Arc<Place>) -> Result<(), String> {
     }
 }
 
-async fn ask_all(place: &Place) -> Result<(), String> {
+async fn ask_all(room: &Room) -> Result<(), String> {
     for _ in 0..ROUNDS {
         for streamed in [true, false] {
-            is_answered(&load::chat(place, place.nonce(), "*", streamed).await)?;
-            is_answered(&messages::llm_request(place, place.nonce(), "*", streamed).await)?;
+            is_answered(&load::chat(room, room.nonce(), "*", streamed).await)?;
+            is_answered(&messages::llm_request(room, room.nonce(), "*", streamed).await)?;
         }
     }
     Ok(())
 }
 
-fn is_answered(fate: &Fate) -> Result<(), String> {
-    if *fate == Fate::Answered { Ok(()) } else { Err(format!("{fate:?}")) }
+fn is_answered(fate: &RequestEnd) -> Result<(), String> {
+    if *fate == RequestEnd::Answered { Ok(()) } else { Err(format!("{fate:?}")) }
 }
 
 /// Answers all that comes, for ever.

@@ -13,13 +13,13 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     account::Report,
     answers::{Answers, Overheard},
-    place::Place,
+    room::Room,
 };
 
 /// How often participants ping and send heartbeats: more often than stock ones, who do every 10 s.
 const BEAT: Duration = Duration::from_secs(2);
 
-/// The longest that one serves, and the longest that its place is empty then.
+/// The longest that a participant serves, and the longest that its slot is empty then.
 const SERVES: u64 = 6_000;
 const AWAY: u64 = 1_500;
 
@@ -29,9 +29,9 @@ const FROZEN: Duration = Duration::from_secs(35);
 /// How many dead ones are left listed in a room.
 const DEAD: usize = 200;
 
-/// The place of one participant.
+/// A slot for one participant at a time.
 pub(crate) struct Slot {
-    place: Arc<Place>,
+    room: Arc<Room>,
     overheard: Arc<Overheard>,
     report: Report,
     number: usize,
@@ -56,9 +56,9 @@ enum End {
     Freezes,
 }
 
-/// Fills `count` places, spread over the rooms. When that is stopped, every participant finishes as it is.
+/// Fills `count` slots, spread over the rooms. When that is stopped, every participant finishes as it is.
 pub(crate) fn start(
-    places: &[Arc<Place>],
+    rooms: &[Arc<Room>],
     count: usize,
     random: &mut Random,
     report: &Report,
@@ -66,7 +66,7 @@ pub(crate) fn start(
     let (mut crew, overheard) = (Crew::of("a participant"), Arc::<Overheard>::default());
     for number in 0..count {
         let slot = Slot {
-            place: Arc::clone(&places[number % places.len()]),
+            room: Arc::clone(&rooms[number % rooms.len()]),
             overheard: Arc::clone(&overheard),
             report: report.clone(),
             number,
@@ -95,12 +95,12 @@ impl Slot {
     }
 
     fn id(&self) -> String {
-        self.place.id(self.number, self.life)
+        self.room.id(self.number, self.life)
     }
 
     /// Comes as somebody else from now on.
     async fn become_another(&mut self) {
-        let dead = self.place.expected().values().filter(|connected| !**connected).count();
+        let dead = self.room.expected().values().filter(|connected| !**connected).count();
         if self.life > 0 && dead > DEAD {
             self.delete().await;
         }
@@ -111,15 +111,15 @@ impl Slot {
 
     async fn join(&mut self) -> FakeParticipant {
         let slots = if self.number.is_multiple_of(3) { 4 } else { 1 };
-        let mut put = Put::new(self.place.address, &self.place.code).id(&self.id()).beating(BEAT);
-        put = put.field("password", json!(self.place.password()));
+        let mut put = Put::new(self.room.address, &self.room.code).id(&self.id()).beating(BEAT);
+        put = put.field("password", json!(self.room.password()));
         put = put.field("maxConcurrent", json!(slots));
         if let Some(session) = self.session.as_ref().filter(|_| self.shows_token) {
             put = put.field("sessionToken", json!(session));
         }
         let participant = put.join().await;
         self.session = participant.joined["sessionToken"].as_str().map(str::to_owned);
-        self.place.is_in(&self.id(), true);
+        self.room.is_in(&self.id(), true);
         self.report.tally(|tally| tally.lives.joined += 1);
         participant
     }
@@ -159,7 +159,7 @@ impl Slot {
                 () = sleep_until(until) => break,
                 frame = answers.frame() => participant.say(&frame).await,
                 ask = participant.expect_request() => {
-                    if let Err(wrong) = answers.begin(&self.place, ask) {
+                    if let Err(wrong) = answers.begin(&self.room, ask) {
                         self.report.wrong(wrong);
                     }
                 }
@@ -191,26 +191,26 @@ impl Slot {
 
     /// Removes its last participant from the room.
     async fn delete(&mut self) {
-        let mut request = self.place.plane("DELETE", &format!("/participants/{}", self.id()));
+        let mut request = self.room.plane("DELETE", &format!("/participants/{}", self.id()));
         if let Some(session) = self.session.as_ref().filter(|_| self.shows_token) {
             request = request.header("x-warren-session", session);
         }
-        let status = http::json(self.place.address, &request).await.map_or(0, |(status, _)| status);
+        let status = http::json(self.room.address, &request).await.map_or(0, |(status, _)| status);
         self.left(status);
     }
 
     fn left(&self, status: u16) {
-        let known = self.place.expected().contains_key(&self.id());
+        let known = self.room.expected().contains_key(&self.id());
         if status != if known { 200 } else { 404 } {
             self.report.wrong(format!("{} could not leave: {status}", self.id()));
         }
-        self.place.is_out(&self.id());
+        self.room.is_out(&self.id());
         self.report.tally(|tally| tally.lives.left += 1);
     }
 
     fn die(&self, participant: FakeParticipant) {
         drop(participant);
-        self.place.is_in(&self.id(), false);
+        self.room.is_in(&self.id(), false);
         self.report.tally(|tally| tally.lives.died += 1);
     }
 
@@ -219,6 +219,6 @@ impl Slot {
         self.report.tally(|tally| tally.lives.froze += 1);
         self.stop.run_until_cancelled(sleep(FROZEN)).await;
         drop(participant);
-        self.place.is_in(&self.id(), false);
+        self.room.is_in(&self.id(), false);
     }
 }

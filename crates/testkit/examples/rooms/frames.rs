@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use testkit::lab::Nonce;
 
-use crate::{place::Place, script::pieces};
+use crate::{room::Room, script::pieces};
 
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
@@ -81,9 +81,9 @@ impl Tokens {
     }
 
     /// A token. What is wrong with it, if anything is.
-    pub(crate) fn token(&mut self, place: &Place, token: &Value) -> Result<(), String> {
+    pub(crate) fn token(&mut self, room: &Room, token: &Value) -> Result<(), String> {
         let id = token["requestId"].as_str().unwrap_or_default();
-        let nonce = Nonce::parse(id).filter(|nonce| nonce.at == place.number);
+        let nonce = Nonce::parse(id).filter(|nonce| nonce.at == room.number);
         let nonce = nonce.ok_or_else(|| format!("a token of nobody in the room: {token}"))?;
         let seq = token["seq"].as_u64().ok_or_else(|| format!("a token without seq: {token}"))?;
         let next = self.open.get(id).copied();
@@ -119,9 +119,9 @@ impl Tokens {
 }
 
 /// Whether what a message or an event names is in a room.
-pub(crate) fn belongs(place: &Place, said: &Value) -> bool {
+pub(crate) fn belongs(room: &Room, said: &Value) -> bool {
     let participant = [&said["participantId"], &said["participant"]["id"]];
     let mut ids = participant.into_iter().filter_map(Value::as_str).filter(|id| !id.is_empty());
     let request = said["requestId"].as_str().and_then(Nonce::parse);
-    ids.all(|id| place.owns(id)) && request.is_none_or(|nonce| nonce.at == place.number)
+    ids.all(|id| room.owns(id)) && request.is_none_or(|nonce| nonce.at == room.number)
 }

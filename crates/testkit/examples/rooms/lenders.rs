@@ -11,7 +11,7 @@ use testkit::{
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::{account::Report, answers::is_complete, place::Place, script};
+use crate::{account::Report, answers::is_complete, room::Room, script};
 
 /// The longest that one serves, in milliseconds.
 const SERVES: u64 = 8_000;
@@ -32,7 +32,7 @@ pub(crate) struct Lenders {
 
 struct Lender {
     binary: PathBuf,
-    place: Arc<Place>,
+    room: Arc<Room>,
     backend: Arc<MockBackend>,
     report: Report,
     id: String,
@@ -46,7 +46,7 @@ impl Lenders {
     /// Starts `count` of them, spread over the rooms, with one backend.
     pub(crate) async fn start(
         binary: &std::path::Path,
-        places: &[Arc<Place>],
+        rooms: &[Arc<Room>],
         count: usize,
         random: &mut Random,
         report: &Report,
@@ -55,11 +55,11 @@ impl Lenders {
         script(&backend, random.next());
         let (mut crew, backend) = (Crew::of("a lender"), Arc::new(backend));
         for number in 0..count {
-            let place = Arc::clone(&places[number % places.len()]);
-            let id = format!("r{}-w{number}", place.number);
+            let room = Arc::clone(&rooms[number % rooms.len()]);
+            let id = format!("r{}-w{number}", room.number);
             let lender = Lender {
                 binary: binary.to_owned(),
-                place,
+                room,
                 backend: Arc::clone(&backend),
                 report: report.clone(),
                 id,
@@ -116,15 +116,15 @@ impl Lender {
         }
     }
 
-    /// Starts it, with a place of its own for what it keeps: through `env`, which becomes it.
+    /// Starts it, with a directory of its own for what it keeps: through `env`, which becomes it.
     fn spawn(&self) -> ChildProcess {
         let state = format!("XDG_STATE_HOME={}", self.state.path().display());
         let (binary, backend) = (self.binary.display().to_string(), self.backend.url());
-        let server = format!("http://{}", self.place.address);
-        let mut args = vec![state.as_str(), &binary, "room", "join", &self.place.code];
+        let server = format!("http://{}", self.room.address);
+        let mut args = vec![state.as_str(), &binary, "room", "join", &self.room.code];
         args.extend(["--server", &server, "--backend", &backend, "--id", &self.id]);
         args.extend(["--no-specs", "--max-concurrent", "4"]);
-        if let Some(password) = self.place.password() {
+        if let Some(password) = self.room.password() {
             args.extend(["--password", password]);
         }
         ChildProcess::start(&self.id, std::path::Path::new("env"), &args)
@@ -140,13 +140,13 @@ impl Lender {
             }
             sleep(LOOK).await;
         }
-        self.place.is_in(&self.id, true);
+        self.room.is_in(&self.id, true);
         self.report.tally(|tally| tally.lives.joined += 1);
         true
     }
 
     async fn is_listed(&self) -> bool {
-        self.place.listed().await.get(&self.id).is_some_and(|status| status != "offline")
+        self.room.listed().await.get(&self.id).is_some_and(|status| status != "offline")
     }
 
     /// Whether it has kept its session's token. One that ends before, which takes a moment longer
@@ -165,13 +165,13 @@ impl Lender {
             let log = process.log();
             self.report.wrong(format!("{} was asked to end: {code:?}\n{log}", self.id));
         }
-        self.place.is_out(&self.id);
+        self.room.is_out(&self.id);
         self.report.tally(|tally| tally.lives.left += 1);
     }
 
     async fn kill(&self, mut process: ChildProcess) {
         process.kill9().await;
-        self.place.is_in(&self.id, false);
+        self.room.is_in(&self.id, false);
         self.report.tally(|tally| tally.lives.killed += 1);
         // Until the room has seen that it is gone, it would be taken for the next one.
         let until = Instant::now() + JOINS;

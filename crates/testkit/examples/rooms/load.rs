@@ -18,8 +18,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     HANGS,
-    account::{Fate, Report},
-    place::Place,
+    account::{Report, RequestEnd},
+    room::Room,
     script,
 };
 
@@ -33,114 +33,116 @@ const KEEPALIVE: &str = ": keep-alive\n\n";
 const THINKS: u64 = 100;
 
 /// Whom a request is for: anybody, a model, or somebody who is there or was not long ago.
-pub(crate) fn selector(place: &Place, random: &mut Random) -> String {
+pub(crate) fn selector(room: &Room, random: &mut Random) -> String {
     let fixed = ["*", "any", "model:m", "m"];
     let some = random.below(6) as usize;
     match fixed.get(some) {
         Some(selector) => (*selector).to_owned(),
-        None => place.somebody(random).unwrap_or_else(|| "*".to_owned()),
+        None => room.somebody(random).unwrap_or_else(|| "*".to_owned()),
     }
 }
 
 /// One client: request after request, in any of the rooms.
 pub(crate) async fn client(
-    places: Vec<Arc<Place>>,
+    rooms: Vec<Arc<Room>>,
     mut random: Random,
     report: Report,
     until: Instant,
 ) {
     while Instant::now() < until {
-        let place = &places[random.below(places.len() as u64) as usize];
-        let (begun, nonce) = (Instant::now(), place.nonce());
-        let fate = timeout(HANGS, ask(place, nonce, &mut random)).await;
-        let fate = fate.unwrap_or_else(|_| Fate::Wrong(format!("{} hangs", nonce.text())));
+        let room = &rooms[random.below(rooms.len() as u64) as usize];
+        let (begun, nonce) = (Instant::now(), room.nonce());
+        let fate = timeout(HANGS, ask(room, nonce, &mut random)).await;
+        let fate = fate.unwrap_or_else(|_| RequestEnd::Wrong(format!("{} hangs", nonce.text())));
         report.check(|tally| tally.requests.add(fate, begun.elapsed()));
         sleep(Duration::from_millis(random.below(THINKS))).await;
     }
 }
 
-async fn ask(place: &Place, nonce: Nonce, random: &mut Random) -> Fate {
+async fn ask(room: &Room, nonce: Nonce, random: &mut Random) -> RequestEnd {
     let stream = random.chance(0.5);
-    let model = selector(place, random);
+    let model = selector(room, random);
     if random.chance(HANG_UPS) {
-        return hang_up(place, &request(place, nonce, &model, stream), random).await;
+        return hang_up(room, &request(room, nonce, &model, stream), random).await;
     }
-    chat(place, nonce, &model, stream).await
+    chat(room, nonce, &model, stream).await
 }
 
-fn request(place: &Place, nonce: Nonce, model: &str, stream: bool) -> Request {
+fn request(room: &Room, nonce: Nonce, model: &str, stream: bool) -> Request {
     let message = json!({"role": "user", "content": nonce.text()});
     let body = json!({"model": model, "stream": stream, "messages": [message]});
-    place.post("/v1/chat/completions", &body)
+    room.post("/v1/chat/completions", &body)
 }
 
 /// Asks, and reads the answer to its end.
-pub(crate) async fn chat(place: &Place, nonce: Nonce, model: &str, stream: bool) -> Fate {
-    let request = request(place, nonce, model, stream);
-    let fate = match http::send(place.address, &request).await {
+pub(crate) async fn chat(room: &Room, nonce: Nonce, model: &str, stream: bool) -> RequestEnd {
+    let request = request(room, nonce, model, stream);
+    let fate = match http::send(room.address, &request).await {
         Ok(answer) if answer.status == 200 && stream => judge_stream(nonce, answer).await,
         Ok(answer) => judge(nonce, answer).await,
         // Its head and the break came at once: the head was never written.
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof && !stream => Fate::Cut,
-        Err(error) => Fate::Wrong(format!("no answer at all: {error}")),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof && !stream => RequestEnd::Cut,
+        Err(error) => RequestEnd::Wrong(format!("no answer at all: {error}")),
     };
     named(fate, nonce, model)
 }
 
 /// A wrong fate, with whose it is.
-pub(crate) fn named(fate: Fate, nonce: Nonce, asked: &str) -> Fate {
+pub(crate) fn named(fate: RequestEnd, nonce: Nonce, asked: &str) -> RequestEnd {
     match fate {
-        Fate::Wrong(what) => Fate::Wrong(format!("{} to {asked}: {what}", nonce.text())),
+        RequestEnd::Wrong(what) => {
+            RequestEnd::Wrong(format!("{} to {asked}: {what}", nonce.text()))
+        }
         fate => fate,
     }
 }
 
 /// Reads for a while, then drops the connection, wherever the answer is.
-pub(crate) async fn hang_up(place: &Place, request: &Request, random: &mut Random) -> Fate {
+pub(crate) async fn hang_up(room: &Room, request: &Request, random: &mut Random) -> RequestEnd {
     let patience = Duration::from_millis(random.below(300));
     let reading = async {
         // However it ends: nobody is there to mind.
-        let _ended = http::send(place.address, request).await?.whole().await;
+        let _ended = http::send(room.address, request).await?.whole().await;
         io::Result::Ok(())
     };
     let _left = timeout(patience, reading).await;
-    Fate::HungUp
+    RequestEnd::HungUp
 }
 
-async fn judge(nonce: Nonce, answer: Answer) -> Fate {
+async fn judge(nonce: Nonce, answer: Answer) -> RequestEnd {
     let status = answer.status;
     match answer.whole().await {
         Ok(text) => judge_whole(nonce, status, &text),
-        Err(_) => Fate::Cut,
+        Err(_) => RequestEnd::Cut,
     }
 }
 
-fn judge_whole(nonce: Nonce, status: u16, text: &str) -> Fate {
+fn judge_whole(nonce: Nonce, status: u16, text: &str) -> RequestEnd {
     let is_whole =
         serde_json::from_str::<Value>(text).is_ok_and(|body| body == script::whole(nonce));
-    if status == 200 && is_whole { Fate::Answered } else { refused(status, text) }
+    if status == 200 && is_whole { RequestEnd::Answered } else { refused(status, text) }
 }
 
 /// A refusal, judged by its status and its body. Nobody is there, the queue is full, the
 /// model is out of order, its participant failed or was lost, or it took too long; nothing else is
 /// a reason.
-pub(crate) fn refused(status: u16, text: &str) -> Fate {
+pub(crate) fn refused(status: u16, text: &str) -> RequestEnd {
     let body: Value = serde_json::from_str(text).unwrap_or_default();
     match status {
-        404 | 429 | 500 | 502..=504 if !body["error"].is_null() => Fate::Refused(status),
-        _ => Fate::Wrong(format!("{status} {text:?}")),
+        404 | 429 | 500 | 502..=504 if !body["error"].is_null() => RequestEnd::Refused(status),
+        _ => RequestEnd::Wrong(format!("{status} {text:?}")),
     }
 }
 
-async fn judge_stream(nonce: Nonce, answer: Answer) -> Fate {
+async fn judge_stream(nonce: Nonce, answer: Answer) -> RequestEnd {
     let text = match answer.whole().await {
         // Signs of life stand between events, while a participant is frozen.
         Ok(text) => text.replace(KEEPALIVE, ""),
-        Err(error) => return Fate::Wrong(format!("a stream was cut: {error}")),
+        Err(error) => return RequestEnd::Wrong(format!("a stream was cut: {error}")),
     };
     let whole = script::stream(nonce);
     if text == whole {
-        return Fate::Answered;
+        return RequestEnd::Answered;
     }
     // A beginning of the stream as it should be, and one event that ends it. An event that was cut
     // in its middle is ended first.
@@ -148,5 +150,5 @@ async fn judge_stream(nonce: Nonce, answer: Answer) -> Fate {
         let is_beginning = whole.starts_with(begun) || whole.starts_with(begun.trim_end());
         is_beginning && event.ends_with("}\n\n")
     });
-    if ended { Fate::EndedByEvent } else { Fate::Wrong(format!("a stream: {text:?}")) }
+    if ended { RequestEnd::EndedByEvent } else { RequestEnd::Wrong(format!("a stream: {text:?}")) }
 }

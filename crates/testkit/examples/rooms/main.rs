@@ -7,7 +7,7 @@
 //! It ends with one line of account; the exit code is 1 when something was wrong.
 //!
 //! - `script`: which answer belongs to which prompt
-//! - `place`: a room, and who should be in it
+//! - `room`: a room, and who should be in it
 //! - `churn`, `answers`: its participants, stock ones; `lenders`: those of our own
 //! - `load`, `messages`: its clients
 //! - `watch`, `frames`: its watchers
@@ -25,7 +25,7 @@ mod frames;
 mod lenders;
 mod load;
 mod messages;
-mod place;
+mod room;
 mod script;
 mod settle;
 mod watch;
@@ -43,7 +43,7 @@ use testkit::{
     lab::{self, Crew, Outcome, Patience},
 };
 
-use crate::{account::Report, lenders::Lenders, place::Place};
+use crate::{account::Report, lenders::Lenders, room::Room};
 
 /// Clients of the spec's messages, beside the others.
 const MESSAGE_CLIENTS: usize = 12;
@@ -96,21 +96,21 @@ async fn soak(settings: Settings) -> Outcome {
     let serve =
         PATIENCE.flags().into_iter().fold(serve, |serve, (flag, value)| serve.set(flag, &value));
     let daemon = serve.start().await;
-    let mut places = Vec::new();
+    let mut rooms = Vec::new();
     for number in 0..settings.rooms {
-        places.push(Arc::new(Place::make(&daemon, number).await));
+        rooms.push(Arc::new(Room::make(&daemon, number).await));
     }
-    let watchers = watch::start(&places, &mut random, &report);
+    let watchers = watch::start(&rooms, &mut random, &report);
     let lenders = settings.participants / LENDERS;
-    let churn = churn::start(&places, settings.participants - lenders, &mut random, &report);
-    let lenders = Lenders::start(&settings.binary, &places, lenders, &mut random, &report).await;
+    let churn = churn::start(&rooms, settings.participants - lenders, &mut random, &report);
+    let lenders = Lenders::start(&settings.binary, &rooms, lenders, &mut random, &report).await;
     let begun = Instant::now();
-    drive(&settings, &places, &mut random, &report).await;
+    drive(&settings, &rooms, &mut random, &report).await;
     let seconds = begun.elapsed().as_secs_f64();
     churn.stop(&report).await;
     lenders.stop(&report).await;
-    settle::settle(&daemon, &places, &report).await;
-    calm::serve(&places, &report).await;
+    settle::settle(&daemon, &rooms, &report).await;
+    calm::serve(&rooms, &report).await;
     watchers.stop(&report).await;
     let mib = settle::memory(&daemon, &report);
     let few = report.tally(|tally| tally.too_few(settings.clients, MESSAGE_CLIENTS));
@@ -123,14 +123,14 @@ async fn soak(settings: Settings) -> Outcome {
 }
 
 /// Lets all clients ask until the time is over, and their last requests have ended.
-async fn drive(settings: &Settings, places: &[Arc<Place>], random: &mut Random, report: &Report) {
+async fn drive(settings: &Settings, rooms: &[Arc<Room>], random: &mut Random, report: &Report) {
     let until = tokio::time::Instant::now() + settings.time;
     let mut clients = Crew::of("a client");
     for _ in 0..settings.clients {
-        clients.spawn(load::client(places.to_vec(), random.fork(), report.clone(), until));
+        clients.spawn(load::client(rooms.to_vec(), random.fork(), report.clone(), until));
     }
     for _ in 0..MESSAGE_CLIENTS {
-        clients.spawn(messages::client(places.to_vec(), random.fork(), report.clone(), until));
+        clients.spawn(messages::client(rooms.to_vec(), random.fork(), report.clone(), until));
     }
     clients.join(report).await;
 }

@@ -15,10 +15,10 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     HANGS,
-    account::{Fate, Report},
+    account::{Report, RequestEnd},
     frames::{Frame, Frames, Tokens, belongs},
     load::{HANG_UPS, hang_up, named, refused, selector},
-    place::Place,
+    room::Room,
 };
 
 /// The longest that a client thinks between two requests, in milliseconds.
@@ -29,34 +29,34 @@ const MAY_HAVE_ENDED: Duration = Duration::from_secs(45);
 
 /// One client: request after request, in any of the rooms.
 pub(crate) async fn client(
-    places: Vec<Arc<Place>>,
+    rooms: Vec<Arc<Room>>,
     mut random: Random,
     report: Report,
     until: Instant,
 ) {
     while Instant::now() < until {
-        let place = &places[random.below(places.len() as u64) as usize];
-        let (begun, nonce) = (Instant::now(), place.nonce());
-        let fate = timeout(HANGS, ask(place, nonce, &mut random)).await;
-        let hangs = |_| Fate::Wrong(format!("the llm:request {} hangs", nonce.text()));
+        let room = &rooms[random.below(rooms.len() as u64) as usize];
+        let (begun, nonce) = (Instant::now(), room.nonce());
+        let fate = timeout(HANGS, ask(room, nonce, &mut random)).await;
+        let hangs = |_| RequestEnd::Wrong(format!("the llm:request {} hangs", nonce.text()));
         let fate = fate.unwrap_or_else(hangs);
         report.check(|tally| tally.messages.add(fate, begun.elapsed()));
         sleep(Duration::from_millis(random.below(THINKS))).await;
     }
 }
 
-async fn ask(place: &Place, nonce: Nonce, random: &mut Random) -> Fate {
-    let target = selector(place, random);
+async fn ask(room: &Room, nonce: Nonce, random: &mut Random) -> RequestEnd {
+    let target = selector(room, random);
     if random.chance(HANG_UPS) {
-        return hang_up(place, &streamed(request(place, nonce, &target)), random).await;
+        return hang_up(room, &streamed(request(room, nonce, &target)), random).await;
     }
-    llm_request(place, nonce, &target, random.chance(0.5)).await
+    llm_request(room, nonce, &target, random.chance(0.5)).await
 }
 
-fn request(place: &Place, nonce: Nonce, target: &str) -> Request {
+fn request(room: &Room, nonce: Nonce, target: &str) -> Request {
     let id = nonce.text();
     let body = json!({"type": "llm:request", "requestId": id, "targetId": target, "prompt": id});
-    place.post("/messages", &body)
+    room.post("/messages", &body)
 }
 
 fn streamed(request: Request) -> Request {
@@ -64,91 +64,91 @@ fn streamed(request: Request) -> Request {
 }
 
 /// Asks, and reads to the end: in a stream of its own, or in the room's.
-pub(crate) async fn llm_request(place: &Place, nonce: Nonce, target: &str, own: bool) -> Fate {
-    let request = request(place, nonce, target);
+pub(crate) async fn llm_request(room: &Room, nonce: Nonce, target: &str, own: bool) -> RequestEnd {
+    let request = request(room, nonce, target);
     let fate = match own {
-        true => in_own_stream(place, nonce, &streamed(request)).await,
-        false => in_the_rooms_stream(place, nonce, &request).await,
+        true => in_own_stream(room, nonce, &streamed(request)).await,
+        false => in_the_rooms_stream(room, nonce, &request).await,
     };
     named(fate, nonce, target)
 }
 
-async fn in_own_stream(place: &Place, nonce: Nonce, request: &Request) -> Fate {
-    let answer = match http::send(place.address, request).await {
+async fn in_own_stream(room: &Room, nonce: Nonce, request: &Request) -> RequestEnd {
+    let answer = match http::send(room.address, request).await {
         Ok(answer) => answer,
-        Err(error) => return Fate::Wrong(format!("no answer at all: {error}")),
+        Err(error) => return RequestEnd::Wrong(format!("no answer at all: {error}")),
     };
     if answer.status != 200 || !answer.is_stream() {
         return not_taken(answer).await;
     }
     let mut reading = Reading::new(answer, 0);
-    let last = match reading.until_end_of(place, nonce).await {
+    let last = match reading.until_end_of(room, nonce).await {
         Ok(Some(last)) => last,
-        Ok(None) => return Fate::Wrong("its stream ended without an end".to_owned()),
-        Err(wrong) => return Fate::Wrong(wrong),
+        Ok(None) => return RequestEnd::Wrong("its stream ended without an end".to_owned()),
+        Err(wrong) => return RequestEnd::Wrong(wrong),
     };
     match reading.answer.piece().await {
         Ok(None) => fate(&last),
-        other => Fate::Wrong(format!("after its end: {other:?}")),
+        other => RequestEnd::Wrong(format!("after its end: {other:?}")),
     }
 }
 
-async fn not_taken(answer: Answer) -> Fate {
+async fn not_taken(answer: Answer) -> RequestEnd {
     let status = answer.status;
     match answer.whole().await {
         Ok(text) => refused(status, &text),
-        Err(error) => Fate::Wrong(format!("{status}, then {error}")),
+        Err(error) => RequestEnd::Wrong(format!("{status}, then {error}")),
     }
 }
 
-fn fate(last: &Value) -> Fate {
-    if last["type"] == "llm:complete" { Fate::Answered } else { Fate::EndedByEvent }
+fn fate(last: &Value) -> RequestEnd {
+    if last["type"] == "llm:complete" { RequestEnd::Answered } else { RequestEnd::EndedByEvent }
 }
 
 /// Watches the room, then asks, and waits until the room is told of the end.
-async fn in_the_rooms_stream(place: &Place, nonce: Nonce, request: &Request) -> Fate {
-    let events = place.get(&format!("/rooms/{}/events", place.code));
-    let mut reading = match http::send(place.address, &events).await {
+async fn in_the_rooms_stream(room: &Room, nonce: Nonce, request: &Request) -> RequestEnd {
+    let events = room.get(&format!("/rooms/{}/events", room.code));
+    let mut reading = match http::send(room.address, &events).await {
         Ok(answer) if answer.status == 200 => Reading::new(answer, nonce.number),
-        Ok(answer) => return Fate::Wrong(format!("its watcher was told {}", answer.status)),
-        Err(error) => return Fate::Wrong(format!("its watcher was not answered: {error}")),
+        Ok(answer) => return RequestEnd::Wrong(format!("its watcher was told {}", answer.status)),
+        Err(error) => return RequestEnd::Wrong(format!("its watcher was not answered: {error}")),
     };
-    match http::send(place.address, request).await {
+    match http::send(room.address, request).await {
         Ok(answer) if answer.status == 202 => {}
         Ok(answer) => return not_taken(answer).await,
-        Err(error) => return Fate::Wrong(format!("no answer at all: {error}")),
+        Err(error) => return RequestEnd::Wrong(format!("no answer at all: {error}")),
     }
-    match reading.until_end_of(place, nonce).await {
+    match reading.until_end_of(room, nonce).await {
         Ok(Some(last)) => fate(&last),
-        Err(wrong) => Fate::Wrong(wrong),
+        Err(wrong) => RequestEnd::Wrong(wrong),
         // Others keep this machine busy; it may lag, and comes back.
         Ok(None) if reading.lagged => {
-            let coming_back = after_loss(place, nonce, &events, reading.last_id);
-            timeout(MAY_HAVE_ENDED, coming_back).await.unwrap_or(Fate::Missed)
+            let coming_back = after_loss(room, nonce, &events, reading.last_id);
+            timeout(MAY_HAVE_ENDED, coming_back).await.unwrap_or(RequestEnd::Missed)
         }
-        Ok(None) => Fate::Wrong("its watcher's stream ended".to_owned()),
+        Ok(None) => RequestEnd::Wrong("its watcher's stream ended".to_owned()),
     }
 }
 
 /// Comes back as often as it lags, until it sees the end.
 async fn after_loss(
-    place: &Place,
+    room: &Room,
     nonce: Nonce,
     events: &Request,
     mut last_id: Option<u64>,
-) -> Fate {
+) -> RequestEnd {
     loop {
         let seen = last_id.unwrap_or_default().to_string();
         let again = events.clone().header("last-event-id", &seen);
-        let mut reading = match http::send(place.address, &again).await {
+        let mut reading = match http::send(room.address, &again).await {
             Ok(answer) if answer.status == 200 => Reading::after_loss(answer),
-            _ => return Fate::Wrong("its watcher could not come back".to_owned()),
+            _ => return RequestEnd::Wrong("its watcher could not come back".to_owned()),
         };
-        match reading.until_end_of(place, nonce).await {
+        match reading.until_end_of(room, nonce).await {
             Ok(Some(last)) => return fate(&last),
-            Err(wrong) => return Fate::Wrong(wrong),
+            Err(wrong) => return RequestEnd::Wrong(wrong),
             Ok(None) if reading.lagged => last_id = reading.last_id.or(last_id),
-            Ok(None) => return Fate::Wrong("its watcher's stream ended".to_owned()),
+            Ok(None) => return RequestEnd::Wrong("its watcher's stream ended".to_owned()),
         }
     }
 }
@@ -173,10 +173,10 @@ impl Reading {
     }
 
     /// Reads to the message that ends a request; nothing when the stream ends before.
-    async fn until_end_of(&mut self, place: &Place, nonce: Nonce) -> Result<Option<Value>, String> {
+    async fn until_end_of(&mut self, room: &Room, nonce: Nonce) -> Result<Option<Value>, String> {
         while let Some(piece) = self.answer.piece().await.map_err(|error| error.to_string())? {
             for frame in self.frames.feed(&piece)? {
-                if let Some(last) = self.frame(place, nonce, frame)? {
+                if let Some(last) = self.frame(room, nonce, frame)? {
                     return Ok(Some(last));
                 }
             }
@@ -184,23 +184,18 @@ impl Reading {
         Ok(None)
     }
 
-    fn frame(
-        &mut self,
-        place: &Place,
-        nonce: Nonce,
-        frame: Frame,
-    ) -> Result<Option<Value>, String> {
+    fn frame(&mut self, room: &Room, nonce: Nonce, frame: Frame) -> Result<Option<Value>, String> {
         self.lagged |= frame.tells_of_loss();
         self.last_id = frame.id.or(self.last_id);
         let said = frame.data;
-        if !belongs(place, &said) {
+        if !belongs(room, &said) {
             return Err(format!("another room's: {said}"));
         }
         if said["requestId"].as_str() != Some(&nonce.text()) {
             return Ok(None);
         }
         match said["type"].as_str() {
-            Some("llm:token") => self.tokens.token(place, &said).map(|()| None),
+            Some("llm:token") => self.tokens.token(room, &said).map(|()| None),
             Some("llm:complete" | "llm:error") => self.tokens.end(&said).map(|()| Some(said)),
             _ => Err(format!("no message of a request: {said}")),
         }

@@ -9,7 +9,7 @@ use testkit::{
     lab::{http, not_zero, settles},
 };
 
-use crate::{account::Report, place::Place};
+use crate::{account::Report, room::Room};
 
 /// How long the last slots may take to be free after the last request, on a machine that is busy:
 /// what is lost stays lost.
@@ -20,18 +20,18 @@ const MOST_MIB: u64 = 200;
 
 /// Checks at the end that nothing is held any more, and that it is known who is there; then sends
 /// all away.
-pub(crate) async fn settle(daemon: &Daemon, places: &[Arc<Place>], report: &Report) {
+pub(crate) async fn settle(daemon: &Daemon, rooms: &[Arc<Room>], report: &Report) {
     settles(report, "slots are lost", SETTLE, async || idle(daemon).await).await;
-    for place in places {
-        settles(report, "who is there", SETTLE, async || listed(place).await).await;
+    for room in rooms {
+        settles(report, "who is there", SETTLE, async || listed(room).await).await;
     }
     let in_flight = |line: &str| line.starts_with("warren_") && line.contains("in_flight");
     for line in not_zero(&daemon.metrics().await, in_flight) {
         report.wrong(format!("in /metrics after the end: {line}"));
     }
     let kept = report.tally(|tally| std::mem::take(&mut tally.kept));
-    for place in places {
-        empty(place, report).await;
+    for room in rooms {
+        empty(room, report).await;
     }
     for participant in kept {
         removed(participant, report).await;
@@ -66,33 +66,33 @@ async fn gone(daemon: &Daemon) -> Option<String> {
 }
 
 /// Whether everybody is listed who is in, as what they are, and nobody else.
-async fn listed(place: &Place) -> Option<String> {
-    let expected = place
+async fn listed(room: &Room) -> Option<String> {
+    let expected = room
         .expected()
         .into_iter()
         .map(|(id, connected)| (id, if connected { "online" } else { "offline" }.to_owned()));
-    let (expected, listed) = (expected.collect::<Vec<_>>(), place.listed().await);
+    let (expected, listed) = (expected.collect::<Vec<_>>(), room.listed().await);
     let listed: Vec<_> = listed.into_iter().collect();
     let differ = |one: &[(String, String)], other: &[(String, String)]| {
         one.iter().filter(|entry| !other.contains(entry)).cloned().collect::<Vec<_>>()
     };
     let (missing, wrong) = (differ(&expected, &listed), differ(&listed, &expected));
-    let room = place.number;
+    let room = room.number;
     (expected != listed).then(|| format!("room {room} lists {wrong:?} and not {missing:?}"))
 }
 
 /// Everybody is removed, by the host or by somebody at the same address.
-async fn empty(place: &Place, report: &Report) {
-    for id in place.listed().await.into_keys() {
-        let request = place.as_host(place.plane("DELETE", &format!("/participants/{id}")));
-        let status = http::json(place.address, &request).await.map_or(0, |(status, _)| status);
+async fn empty(room: &Room, report: &Report) {
+    for id in room.listed().await.into_keys() {
+        let request = room.as_host(room.plane("DELETE", &format!("/participants/{id}")));
+        let status = http::json(room.address, &request).await.map_or(0, |(status, _)| status);
         if status != 200 {
             report.wrong(format!("{id} could not be sent away: {status}"));
         }
     }
-    let listed = place.listed().await;
+    let listed = room.listed().await;
     if !listed.is_empty() {
-        report.wrong(format!("after all have left room {} lists {listed:?}", place.number));
+        report.wrong(format!("after all have left room {} lists {listed:?}", room.number));
     }
 }
 

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     account::Report,
     frames::{Frame, Frames, Tokens, belongs},
-    place::Place,
+    room::Room,
 };
 
 /// The longest that a watcher stays before it goes and comes back, in milliseconds.
@@ -43,13 +43,13 @@ enum Form {
 }
 
 /// Starts a quick one and a slow one for each form, in each room.
-pub(crate) fn start(places: &[Arc<Place>], random: &mut Random, report: &Report) -> Crew {
+pub(crate) fn start(rooms: &[Arc<Room>], random: &mut Random, report: &Report) -> Crew {
     let mut crew = Crew::of("a watcher");
-    for place in places {
+    for room in rooms {
         for form in [Form::Messages, Form::Named, Form::NamedWithIds, Form::All] {
             for slow in [false, true] {
-                let (place, report) = (Arc::clone(place), report.clone());
-                let watcher = Watcher { place, form, slow, random: random.fork(), report };
+                let (room, report) = (Arc::clone(room), report.clone());
+                let watcher = Watcher { room, form, slow, random: random.fork(), report };
                 crew.spawn(watcher.run(crew.stop_token()));
             }
         }
@@ -58,7 +58,7 @@ pub(crate) fn start(places: &[Arc<Place>], random: &mut Random, report: &Report)
 }
 
 struct Watcher {
-    place: Arc<Place>,
+    room: Arc<Room>,
     form: Form,
     slow: bool,
     random: Random,
@@ -66,7 +66,7 @@ struct Watcher {
 }
 
 /// What a watcher knows of the stream so far.
-struct Seen {
+struct StreamPosition {
     tokens: Tokens,
     last_id: Option<u64>,
     lagged: bool,
@@ -74,14 +74,14 @@ struct Seen {
 
 impl Watcher {
     async fn run(mut self, stop: CancellationToken) {
-        let mut seen: Option<Seen> = None;
+        let mut seen: Option<StreamPosition> = None;
         while !stop.is_cancelled() {
             let stays = Duration::from_millis(1_000 + self.random.below(STAYS));
             let until = Instant::now() + stays;
             match self.watch(seen.take(), until, &stop).await {
                 Ok(so_far) => seen = self.may_resume().then_some(so_far),
                 Err(wrong) => {
-                    let (room, form) = (self.place.number, self.form);
+                    let (room, form) = (self.room.number, self.form);
                     self.report.wrong(format!("a watcher of room {room} ({form:?}): {wrong}"));
                 }
             }
@@ -95,18 +95,20 @@ impl Watcher {
 
     async fn watch(
         &self,
-        before: Option<Seen>,
+        before: Option<StreamPosition>,
         until: Instant,
         stop: &CancellationToken,
-    ) -> Result<Seen, String> {
+    ) -> Result<StreamPosition, String> {
         let last_id = before.as_ref().and_then(|seen| seen.last_id);
         let mut answer = self.open(last_id).await?;
         let mut seen = match before.filter(|seen| seen.last_id.is_some() && !seen.lagged) {
             Some(seen) => {
-                self.report.tally(|tally| tally.sights.resumed += 1);
+                self.report.tally(|tally| tally.events_seen.resumed += 1);
                 seen
             }
-            None => Seen { tokens: Tokens::since(self.place.now()), last_id, lagged: false },
+            None => {
+                StreamPosition { tokens: Tokens::since(self.room.now()), last_id, lagged: false }
+            }
         };
         let mut frames = Frames::default();
         loop {
@@ -130,8 +132,8 @@ impl Watcher {
     }
 
     async fn open(&self, last_id: Option<u64>) -> Result<Answer, String> {
-        let code = &self.place.code;
-        let mut request = self.place.get(&match self.form {
+        let code = &self.room.code;
+        let mut request = self.room.get(&match self.form {
             Form::Messages => format!("/rooms/{code}/events"),
             Form::Named => format!("/v1/rooms/{code}/events"),
             Form::NamedWithIds => format!("/v1/rooms/{code}/events?ids=true"),
@@ -141,14 +143,14 @@ impl Watcher {
             request = request.header("last-event-id", &id.to_string());
         }
         let answer = match self.slow {
-            true => http::send_slowly(self.place.address, &request).await,
-            false => http::send(self.place.address, &request).await,
+            true => http::send_slowly(self.room.address, &request).await,
+            false => http::send(self.room.address, &request).await,
         };
         let answer = answer.map_err(|error| format!("no answer: {error}"))?;
         if answer.status == 200 { Ok(answer) } else { Err(format!("{}", answer.status)) }
     }
 
-    fn read(&self, seen: &mut Seen, frames: Vec<Frame>) -> Result<(), String> {
+    fn read(&self, seen: &mut StreamPosition, frames: Vec<Frame>) -> Result<(), String> {
         for frame in frames {
             // The first of a stream has the id from which it goes on: the last that was seen.
             let opens = frame.event.as_deref() == Some("connected");
@@ -163,9 +165,9 @@ impl Watcher {
         Ok(())
     }
 
-    fn frame(&self, seen: &mut Seen, frame: &Frame) -> Result<(), String> {
+    fn frame(&self, seen: &mut StreamPosition, frame: &Frame) -> Result<(), String> {
         if frame.tells_of_loss() {
-            self.report.tally(|tally| tally.sights.lagged += 1);
+            self.report.tally(|tally| tally.events_seen.lagged += 1);
             seen.lagged = true;
             // Whatever comes may have begun before.
             seen.tokens = Tokens::since(u64::MAX);
@@ -174,7 +176,7 @@ impl Watcher {
         if frame.data.is_null() {
             return Ok(());
         }
-        self.report.tally(|tally| tally.sights.events += 1);
+        self.report.tally(|tally| tally.events_seen.events += 1);
         match self.form {
             Form::All => Ok(()),
             Form::Messages => self.message(seen, &frame.data),
@@ -182,8 +184,8 @@ impl Watcher {
         }
     }
 
-    fn message(&self, seen: &mut Seen, said: &Value) -> Result<(), String> {
-        if !belongs(&self.place, said) {
+    fn message(&self, seen: &mut StreamPosition, said: &Value) -> Result<(), String> {
+        if !belongs(&self.room, said) {
             return Err("another room's".to_owned());
         }
         match said["type"].as_str() {
@@ -194,9 +196,9 @@ impl Watcher {
         }
     }
 
-    fn event(&self, seen: &mut Seen, frame: &Frame) -> Result<(), String> {
+    fn event(&self, seen: &mut StreamPosition, frame: &Frame) -> Result<(), String> {
         let said = &frame.data;
-        if said["roomCode"] != *self.place.code || !belongs(&self.place, &said["data"]) {
+        if said["roomCode"] != *self.room.code || !belongs(&self.room, &said["data"]) {
             return Err("another room's".to_owned());
         }
         if said["type"].as_str() != frame.event.as_deref() || !said["timestamp"].is_u64() {
@@ -210,18 +212,18 @@ impl Watcher {
         }
     }
 
-    fn token(&self, seen: &mut Seen, token: &Value) -> Result<(), String> {
-        self.report.tally(|tally| tally.sights.tokens += 1);
-        seen.tokens.token(&self.place, token)
+    fn token(&self, seen: &mut StreamPosition, token: &Value) -> Result<(), String> {
+        self.report.tally(|tally| tally.events_seen.tokens += 1);
+        seen.tokens.token(&self.room, token)
     }
 
     /// Everything is over: whatever has begun has ended, and the watcher is told of it.
     async fn at_the_end(
         &self,
-        mut seen: Seen,
+        mut seen: StreamPosition,
         mut answer: Answer,
         mut frames: Frames,
-    ) -> Result<Seen, String> {
+    ) -> Result<StreamPosition, String> {
         let is_told_all = self.form == Form::Messages && !self.slow;
         let until = Instant::now() + LAST;
         while is_told_all && !seen.lagged && !seen.tokens.open.is_empty() {

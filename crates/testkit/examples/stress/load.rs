@@ -24,7 +24,7 @@ const LOST_AFTER: Duration = Duration::from_secs(90);
 const HANG_UPS: f64 = 0.1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum RequestEnd {
     /// Answered whole and right.
     Answered,
     /// Its client hung up, as it was meant to.
@@ -52,15 +52,15 @@ pub(crate) struct Tally {
 pub(crate) type Report = lab::Report<Tally>;
 
 impl Tally {
-    fn add(&mut self, fate: Fate) -> Option<String> {
+    fn add(&mut self, fate: RequestEnd) -> Option<String> {
         self.requests += 1;
         match fate {
-            Fate::Answered => self.answered += 1,
-            Fate::HungUp => self.hung_up += 1,
-            Fate::EndedByEvent => self.ended_by_event += 1,
-            Fate::Cut => self.cut += 1,
-            Fate::Exhausted => self.exhausted += 1,
-            Fate::Wrong(what) => return Some(what),
+            RequestEnd::Answered => self.answered += 1,
+            RequestEnd::HungUp => self.hung_up += 1,
+            RequestEnd::EndedByEvent => self.ended_by_event += 1,
+            RequestEnd::Cut => self.cut += 1,
+            RequestEnd::Exhausted => self.exhausted += 1,
+            RequestEnd::Wrong(what) => return Some(what),
         }
         None
     }
@@ -108,7 +108,7 @@ impl Load {
     pub(crate) async fn client(self: Arc<Self>, mut random: Random, report: Report) {
         while let Some(number) = self.take() {
             let ended = timeout(LOST_AFTER, self.ask(number, &mut random)).await;
-            let lost = |_| Fate::Wrong(format!("{number} was neither answered nor failed"));
+            let lost = |_| RequestEnd::Wrong(format!("{number} was neither answered nor failed"));
             report.check(|tally| tally.add(ended.unwrap_or_else(lost)));
         }
     }
@@ -122,7 +122,7 @@ impl Load {
         more.then_some(number)
     }
 
-    async fn ask(&self, number: u64, random: &mut Random) -> Fate {
+    async fn ask(&self, number: u64, random: &mut Random) -> RequestEnd {
         let stream = random.chance(0.5);
         let leaves = random.chance(HANG_UPS);
         let body = json!({"model": "m", "number": number, "stream": stream, "messages": []});
@@ -134,13 +134,16 @@ impl Load {
         match connection.try_answer().await {
             Ok(answer) if stream && answer.status == 200 => judge_stream(number, answer).await,
             Ok(answer) => judge(number, answer).await,
-            Err(error) => Fate::Wrong(format!("{number}: no answer at all: {error}")),
+            Err(error) => RequestEnd::Wrong(format!("{number}: no answer at all: {error}")),
         }
     }
 }
 
 /// Reads for a while, then drops the connection, wherever the answer is.
-async fn hang_up(patience: Duration, answer: impl Future<Output = io::Result<Streaming>>) -> Fate {
+async fn hang_up(
+    patience: Duration,
+    answer: impl Future<Output = io::Result<Streaming>>,
+) -> RequestEnd {
     let reading = async {
         if let Ok(answer) = answer.await {
             // However it ends: nobody is there to mind.
@@ -148,39 +151,39 @@ async fn hang_up(patience: Duration, answer: impl Future<Output = io::Result<Str
         }
     };
     let _left = timeout(patience, reading).await;
-    Fate::HungUp
+    RequestEnd::HungUp
 }
 
-async fn judge(number: u64, answer: Streaming) -> Fate {
+async fn judge(number: u64, answer: Streaming) -> RequestEnd {
     let status = answer.status;
     match answer.try_finish().await {
         Ok(answer) => judge_whole(number, &answer),
-        Err(_) if status == 200 => Fate::Cut,
-        Err(error) => Fate::Wrong(format!("{number}: {status}, then {error}")),
+        Err(_) if status == 200 => RequestEnd::Cut,
+        Err(error) => RequestEnd::Wrong(format!("{number}: {status}, then {error}")),
     }
 }
 
-fn judge_whole(number: u64, answer: &Response) -> Fate {
+fn judge_whole(number: u64, answer: &Response) -> RequestEnd {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     match answer.status {
-        200 if body == json!({"number": number}) => Fate::Answered,
-        503 if body["error"]["message"] == "requeue attempts exhausted" => Fate::Exhausted,
-        status => Fate::Wrong(format!("{number}: {status} {}", answer.text())),
+        200 if body == json!({"number": number}) => RequestEnd::Answered,
+        503 if body["error"]["message"] == "requeue attempts exhausted" => RequestEnd::Exhausted,
+        status => RequestEnd::Wrong(format!("{number}: {status} {}", answer.text())),
     }
 }
 
-async fn judge_stream(number: u64, answer: Streaming) -> Fate {
+async fn judge_stream(number: u64, answer: Streaming) -> RequestEnd {
     let text = match answer.try_finish().await {
         Ok(answer) => answer.text(),
-        Err(error) => return Fate::Wrong(format!("{number}: a stream was cut: {error}")),
+        Err(error) => return RequestEnd::Wrong(format!("{number}: a stream was cut: {error}")),
     };
     let whole = chunks(number).concat();
     if text == whole {
-        return Fate::Answered;
+        return RequestEnd::Answered;
     }
     // A beginning of the stream as it should be, and one event that ends it.
     let ended = text
         .rsplit_once("data: {\"error\":")
         .is_some_and(|(begun, event)| whole.starts_with(begun) && event.ends_with("}\n\n"));
-    if ended { Fate::EndedByEvent } else { Fate::Wrong(format!("{number}: {text:?}")) }
+    if ended { RequestEnd::EndedByEvent } else { RequestEnd::Wrong(format!("{number}: {text:?}")) }
 }

@@ -9,7 +9,7 @@ use testkit::{
 };
 use tokio::time::timeout;
 
-use crate::{account::Report, numbers::Lines, place::Place};
+use crate::{account::Report, numbers::Lines, server::Server};
 
 /// The most bytes of one connection.
 const MOST: u64 = 6_000;
@@ -23,8 +23,8 @@ const SCRIPT: &str = "stty -echo; printf 'ready>'; read x; i=0; while :; do j=0;
     sleep 0.01; done";
 
 /// Cuts so often. Not a line may be lost, and none may come twice.
-pub(crate) async fn run(place: &Place, cuts: u64, random: &mut Random, report: &Report) {
-    let work = cut(place, cuts, random.next(), report);
+pub(crate) async fn run(server: &Server, cuts: u64, random: &mut Random, report: &Report) {
+    let work = cut(server, cuts, random.next(), report);
     let most = Duration::from_secs(60) + EACH * u32::try_from(cuts).unwrap_or(u32::MAX);
     match timeout(most, work).await {
         Ok(Ok(())) => {}
@@ -33,23 +33,23 @@ pub(crate) async fn run(place: &Place, cuts: u64, random: &mut Random, report: &
     }
 }
 
-async fn cut(place: &Place, cuts: u64, seed: u64, report: &Report) -> Result<(), String> {
+async fn cut(server: &Server, cuts: u64, seed: u64, report: &Report) -> Result<(), String> {
     let open = json!({
-        "type": "open_terminal", "working_dir": place.dir(), "command": "sh",
+        "type": "open_terminal", "working_dir": server.dir(), "command": "sh",
         "args": ["-c", SCRIPT],
     });
-    let opened = place.ask(open, "terminal_opened").await?;
+    let opened = server.ask(open, "terminal_opened").await?;
     let id = opened["session"]["id"].as_str().ok_or("no id")?.to_owned();
     let mut look = Look { follow: Follow::new(&id), lines: Lines::default() };
     // The first look is before any line is printed, so that every line has to come.
-    let mut first = place.client(Knock::at(place.address)).await.ok_or("no connection")?;
+    let mut first = server.client(Knock::at(server.address)).await.ok_or("no connection")?;
     look.begin(&mut first).await?;
     drop(first);
     let go = json!({"type": "terminal_input", "session_id": id, "data": "\n", "input_id": "go"});
-    place.ask(go, "input_ack").await?;
-    let way = Cutter::to(place.address, seed, MOST).await;
+    server.ask(go, "input_ack").await?;
+    let way = Cutter::to(server.address, seed, MOST).await;
     while way.cuts() < cuts {
-        if let Some(mut client) = place.client(Knock::at(way.address())).await {
+        if let Some(mut client) = server.client(Knock::at(way.address())).await {
             look.on(&mut client).await?;
         }
     }
@@ -57,7 +57,7 @@ async fn cut(place: &Place, cuts: u64, seed: u64, report: &Report) -> Result<(),
         counts.cuts += way.cuts();
         counts.lines += look.lines.count;
     });
-    place.ask(json!({"type": "kill_session", "session_id": id}), "session_killed").await?;
+    server.ask(json!({"type": "kill_session", "session_id": id}), "session_killed").await?;
     match look.follow.snapshots() {
         1 => Ok(()),
         more => Err(format!("there were {more} snapshots, although it never fell behind")),

@@ -8,7 +8,7 @@
 //! `--agents` is the program of the fake agents; without it there are none. It ends with one line of
 //! account; the exit code is 1 when something was wrong.
 //!
-//! - `place`: the server, and ways to it; `sessions`: what should run in it
+//! - `server`: the server, and ways to it; `sessions`: what should run in it
 //! - `numbers`: what terminals print, and whether it comes whole
 //! - `cuts`: one session over a connection that is cut again and again
 //! - `viewers`: clients that look; `talks`: clients that ask agents; `churn`: sessions that come and go
@@ -22,8 +22,8 @@ mod account;
 mod churn;
 mod cuts;
 mod numbers;
-mod place;
 mod restart;
+mod server;
 mod sessions;
 mod settle;
 mod talks;
@@ -38,7 +38,7 @@ use testkit::{
 };
 use tokio::time::Instant;
 
-use crate::{account::Report, place::Place};
+use crate::{account::Report, server::Server};
 
 /// After so long the server is killed, or stopped, and started again.
 const EPOCH: Duration = Duration::from_secs(20);
@@ -72,18 +72,18 @@ async fn main() -> ExitCode {
 
 async fn soak(settings: Settings) -> Outcome {
     let (mut random, report) = (Random::new(settings.seed), Report::default());
-    let place = Arc::new(Place::start(&settings, &mut random).await);
+    let server = Arc::new(Server::start(&settings, &mut random).await);
     let begun = Instant::now();
-    cuts::run(&place, settings.cuts, &mut random, &report).await;
+    cuts::run(&server, settings.cuts, &mut random, &report).await;
     let end = Instant::now() + settings.time;
-    let mut agents = talks::begin(&place, &report).await;
+    let mut agents = talks::begin(&server, &report).await;
     while Instant::now() < end {
         let until = end.min(Instant::now() + EPOCH);
-        epoch(&settings, &place, &agents, until, &mut random, &report).await;
-        restart::restart(&place, &agents, &mut random, &report).await;
-        talks::remember(&place, &mut agents, &report).await;
+        epoch(&settings, &server, &agents, until, &mut random, &report).await;
+        restart::restart(&server, &agents, &mut random, &report).await;
+        talks::remember(&server, &mut agents, &report).await;
     }
-    let mib = settle::settle(&place, &report).await;
+    let mib = settle::settle(&server, &report).await;
     report.check(|counts| counts.too_few(&settings));
     let (seed, took, wrongs) = (settings.seed, begun.elapsed().as_secs_f64(), report.wrongs());
     let counts = report.tally(|counts| counts.to_string());
@@ -95,15 +95,15 @@ async fn soak(settings: Settings) -> Outcome {
 /// Everything at once, for a while.
 async fn epoch(
     settings: &Settings,
-    place: &Arc<Place>,
+    server: &Arc<Server>,
     agents: &[talks::Agent],
     until: Instant,
     random: &mut Random,
     report: &Report,
 ) {
-    churn::fill(place, settings.terminals, random, report).await;
+    churn::fill(server, settings.terminals, random, report).await;
     let mut tasks = Crew::of("a client");
-    let own = || (Arc::clone(place), report.clone());
+    let own = || (Arc::clone(server), report.clone());
     let (there, reports) = own();
     tasks.spawn(churn::churn(there, settings.terminals, random.fork(), reports, until));
     for number in 0..settings.clients {

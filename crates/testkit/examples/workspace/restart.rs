@@ -6,7 +6,7 @@ use serde_json::json;
 use testkit::Random;
 use tokio::time::Instant;
 
-use crate::{account::Report, place::Place, sessions::Terminal, talks::Agent};
+use crate::{account::Report, server::Server, sessions::Terminal, talks::Agent};
 
 /// What was seen so long before the server was killed must be on the disk, however busy the machine is.
 const WRITTEN: Duration = Duration::from_secs(2);
@@ -14,34 +14,39 @@ const WRITTEN: Duration = Duration::from_secs(2);
 const READ: u64 = 64 * 1024;
 
 /// Kills or stops it, starts it again, and looks at everything.
-pub(crate) async fn restart(place: &Place, agents: &[Agent], random: &mut Random, report: &Report) {
+pub(crate) async fn restart(
+    server: &Server,
+    agents: &[Agent],
+    random: &mut Random,
+    report: &Report,
+) {
     let is_rude = random.chance(0.7);
     let before = Instant::now().checked_sub(if is_rude { WRITTEN } else { Duration::ZERO });
     {
-        let mut daemon = place.daemon.lock().await;
+        let mut daemon = server.daemon.lock().await;
         match is_rude {
             true => daemon.kill_and_restart().await,
             false => daemon.stop_and_restart().await,
         }
     }
     report.tally(|counts| counts.restarts += 1);
-    let terminals = place.sessions.lock().expect("nobody panics with it").take();
+    let terminals = server.sessions.lock().expect("nobody panics with it").take();
     for terminal in terminals.values() {
         terminal.mark.is_gone().await;
     }
-    if let Err(wrong) = check(place, agents, &terminals, before).await {
+    if let Err(wrong) = check(server, agents, &terminals, before).await {
         report.wrong(format!("after a restart (killed: {is_rude}): {wrong}"));
     }
 }
 
 async fn check(
-    place: &Place,
+    server: &Server,
     agents: &[Agent],
     terminals: &BTreeMap<String, Terminal>,
     before: Option<Instant>,
 ) -> Result<(), String> {
     let mut listed = BTreeMap::new();
-    for session in place.listed().await? {
+    for session in server.listed().await? {
         let text = |field: &str| session[field].as_str().unwrap_or_default().to_owned();
         listed.insert(text("id"), text("status"));
     }
@@ -57,8 +62,8 @@ async fn check(
             return Err(format!("a terminal whose process is gone is {status:?}"));
         }
         let seen = before.map_or(0, |before| terminal.seen_before(before));
-        history(place, id, seen).await?;
-        place.ask(json!({"type": "kill_session", "session_id": id}), "session_killed").await?;
+        history(server, id, seen).await?;
+        server.ask(json!({"type": "kill_session", "session_id": id}), "session_killed").await?;
     }
     match listed.is_empty() {
         true => Ok(()),
@@ -67,9 +72,9 @@ async fn check(
 }
 
 /// What was seen is still there, and each line follows the one before.
-async fn history(place: &Place, id: &str, seen: u64) -> Result<(), String> {
+async fn history(server: &Server, id: &str, seen: u64) -> Result<(), String> {
     let ask = json!({"type": "get_history", "session_id": id, "max_bytes": READ});
-    let history = place.ask(ask, "history").await?;
+    let history = server.ask(ask, "history").await?;
     let last = history["to_seq"].as_u64().unwrap_or_default();
     if last < seen {
         return Err(format!("{id}: output {seen} was seen, and only {last} is kept"));

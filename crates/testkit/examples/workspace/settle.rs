@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use serde_json::json;
 use testkit::{eventually, workspace::Mark};
 
-use crate::{account::Report, place::Place};
+use crate::{account::Report, server::Server};
 
 /// What the server may occupy in the end, in MiB.
 const MOST_MIB: u64 = 160;
@@ -14,11 +14,11 @@ const MOST_OPEN: usize = 80;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Ends all sessions, and looks for what should not be there; how much the server occupies, in MiB.
-pub(crate) async fn settle(place: &Place, report: &Report) -> u64 {
-    if let Err(wrong) = end(place).await {
+pub(crate) async fn settle(server: &Server, report: &Report) -> u64 {
+    if let Err(wrong) = end(server).await {
         report.wrong(format!("at the end: {wrong}"));
     }
-    let mut daemon = place.daemon.lock().await;
+    let mut daemon = server.daemon.lock().await;
     let mib = daemon.resident_bytes() / 1024 / 1024;
     if mib > MOST_MIB {
         report.wrong(format!("the server occupies {mib} MiB in the end"));
@@ -31,16 +31,16 @@ pub(crate) async fn settle(place: &Place, report: &Report) -> u64 {
         report.wrong(format!("the server ended with {code:?}"));
     }
     // Every process that was started there has its directory in its command line, or that of the fakes.
-    Mark::of(&place.dir()).is_gone().await;
+    Mark::of(&server.dir()).is_gone().await;
     mib
 }
 
-async fn end(place: &Place) -> Result<(), String> {
-    for session in place.listed().await? {
+async fn end(server: &Server) -> Result<(), String> {
+    for session in server.listed().await? {
         let kill = json!({"type": "kill_session", "session_id": session["id"]});
-        place.ask(kill, "session_killed").await?;
+        server.ask(kill, "session_killed").await?;
     }
-    match place.listed().await?.len() {
+    match server.listed().await?.len() {
         0 => Ok(()),
         left => Err(format!("{left} sessions are left")),
     }

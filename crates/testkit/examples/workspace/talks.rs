@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use testkit::{
     Random,
     agents::NAMES,
-    workspace::{Follow, Heard, Knock, WorkspaceClient},
+    workspace::{Follow, Knock, ServerMessage, WorkspaceClient},
 };
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::{account::Report, place::Place};
+use crate::{account::Report, server::Server};
 
 /// No turn of a fake agent takes longer.
 const TURN: Duration = Duration::from_secs(60);
@@ -29,13 +29,13 @@ impl Agent {
 }
 
 /// One agent of each dialect, each of which is told something to remember.
-pub(crate) async fn begin(place: &Place, report: &Report) -> Vec<Agent> {
+pub(crate) async fn begin(server: &Server, report: &Report) -> Vec<Agent> {
     let mut agents = Vec::new();
-    if place.agents.is_none() {
+    if server.agents.is_none() {
         return agents;
     }
     for name in NAMES {
-        match make(place, name).await {
+        match make(server, name).await {
             Ok(agent) => agents.push(agent),
             Err(wrong) => report.wrong(format!("{name}: {wrong}")),
         }
@@ -43,14 +43,14 @@ pub(crate) async fn begin(place: &Place, report: &Report) -> Vec<Agent> {
     agents
 }
 
-async fn make(place: &Place, name: &'static str) -> Result<Agent, String> {
+async fn make(server: &Server, name: &'static str) -> Result<Agent, String> {
     let new = json!({
-        "type": "new_session", "working_dir": place.dir(), "mode": "sdk", "provider": name,
+        "type": "new_session", "working_dir": server.dir(), "mode": "sdk", "provider": name,
     });
-    let made = place.ask(new, "session_created").await?;
+    let made = server.ask(new, "session_created").await?;
     let id = made["session"]["id"].as_str().ok_or("a session without an id")?.to_owned();
     let agent = Agent { id, name };
-    let mut talk = Talk::with(place, &agent).await?;
+    let mut talk = Talk::with(server, &agent).await?;
     let (word, text) = (agent.word(), talk.turn(&format!("say {}", agent.word())).await?);
     if text != word {
         return Err(format!("it said {text:?} instead of {word:?}"));
@@ -60,25 +60,25 @@ async fn make(place: &Place, name: &'static str) -> Result<Agent, String> {
 
 /// Asks an agent one thing after the other. The last turn is left open.
 pub(crate) async fn talk(
-    place: Arc<Place>,
+    server: Arc<Server>,
     agent: Agent,
     mut random: Random,
     report: Report,
     until: Instant,
 ) {
-    if let Err(wrong) = converse(&place, &agent, &mut random, &report, until).await {
+    if let Err(wrong) = converse(&server, &agent, &mut random, &report, until).await {
         report.wrong(format!("{}: {wrong}", agent.name));
     }
 }
 
 async fn converse(
-    place: &Place,
+    server: &Server,
     agent: &Agent,
     random: &mut Random,
     report: &Report,
     until: Instant,
 ) -> Result<(), String> {
-    let mut talk = Talk::with(place, agent).await?;
+    let mut talk = Talk::with(server, agent).await?;
     while Instant::now() < until {
         let number = random.below(1_000_000);
         let asks = random.chance(0.2) && ["claude", "acp"].contains(&agent.name);
@@ -98,7 +98,7 @@ async fn converse(
             counts.questions += u64::from(asks);
         });
         if random.chance(0.2) {
-            talk = Talk::with(place, agent).await?;
+            talk = Talk::with(server, agent).await?;
         }
         sleep(Duration::from_millis(random.below(300))).await;
     }
@@ -107,10 +107,10 @@ async fn converse(
 }
 
 /// After a restart, each still knows what it was told first, and takes turns.
-pub(crate) async fn remember(place: &Place, agents: &mut [Agent], report: &Report) {
+pub(crate) async fn remember(server: &Server, agents: &mut [Agent], report: &Report) {
     for agent in agents {
         let recalled = async {
-            let mut talk = Talk::with(place, agent).await?;
+            let mut talk = Talk::with(server, agent).await?;
             talk.turn("recall").await
         };
         match recalled.await {
@@ -129,8 +129,8 @@ struct Talk {
 }
 
 impl Talk {
-    async fn with(place: &Place, agent: &Agent) -> Result<Self, String> {
-        let client = place.client(Knock::at(place.address)).await;
+    async fn with(server: &Server, agent: &Agent) -> Result<Self, String> {
+        let client = server.client(Knock::at(server.address)).await;
         let mut client = client.ok_or("no connection came about")?;
         let mut follow = Follow::new(&agent.id);
         client.say(follow.attach()).await;
@@ -191,8 +191,8 @@ impl Talk {
         let heard = self.client.next_ever().await.ok_or("the connection ended")?;
         self.follow.take(&heard)?;
         Ok(match heard {
-            Heard::Message(message) => Some(message),
-            Heard::Output(_) => None,
+            ServerMessage::Message(message) => Some(message),
+            ServerMessage::Output(_) => None,
         })
     }
 }

@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 use serde_json::json;
 use testkit::{
     Random,
-    workspace::{Follow, Heard, Knock, Step, WorkspaceClient},
+    workspace::{Follow, Knock, ServerMessage, Step, WorkspaceClient},
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::{account::Report, numbers::Lines, place::Place};
+use crate::{account::Report, numbers::Lines, server::Server};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Habits {
@@ -30,36 +30,36 @@ impl Habits {
         }
     }
 
-    fn knock(self, place: &Place) -> Knock {
-        let knock = Knock::at(if self.is_cut { place.way.address() } else { place.address });
+    fn knock(self, server: &Server) -> Knock {
+        let knock = Knock::at(if self.is_cut { server.way.address() } else { server.address });
         if self.naps { knock.receive_buffer(4096) } else { knock }
     }
 }
 
 /// Looks at one session after the other, over several connections each.
 pub(crate) async fn view(
-    place: Arc<Place>,
+    server: Arc<Server>,
     habits: Habits,
     mut random: Random,
     report: Report,
     until: Instant,
 ) {
     while Instant::now() < until {
-        let any = place.sessions.lock().expect("nobody panics with it").any(&mut random);
+        let any = server.sessions.lock().expect("nobody panics with it").any(&mut random);
         let Some(id) = any else {
             sleep(Duration::from_millis(50)).await;
             continue;
         };
         let mut look = Look { follow: Follow::new(&id), lines: Lines::default(), id };
         for number in 0..1 + random.below(6) {
-            let Some(mut client) = place.client(habits.knock(&place)).await else { continue };
+            let Some(mut client) = server.client(habits.knock(&server)).await else { continue };
             report.tally(|counts| {
                 counts.connections += 1;
                 counts.resumed += u64::from(number > 0 && look.follow.snapshots() > 0);
             });
             let time = Duration::from_millis(20 + random.below(2_500));
             let end = until.min(Instant::now() + time);
-            match look.on(&place, &mut client, habits, &mut random, end).await {
+            match look.on(&server, &mut client, habits, &mut random, end).await {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(wrong) => {
@@ -86,7 +86,7 @@ impl Look {
     /// Looks over this connection; whether the session is still there.
     async fn on(
         &mut self,
-        place: &Place,
+        server: &Server,
         client: &mut WorkspaceClient,
         habits: Habits,
         random: &mut Random,
@@ -105,23 +105,23 @@ impl Look {
             if self.is_gone(&heard) {
                 return Ok(false);
             }
-            self.take(place, &heard)?;
+            self.take(server, &heard)?;
         }
         Ok(true)
     }
 
-    fn take(&mut self, place: &Place, heard: &Heard) -> Result<(), String> {
+    fn take(&mut self, server: &Server, heard: &ServerMessage) -> Result<(), String> {
         match self.follow.take(heard)? {
             Step::Nothing => return Ok(()),
             Step::Paint(..) => self.lines.begin(),
             Step::Write(text) => self.lines.take(&text)?,
         }
         let seq = self.follow.seq();
-        place.sessions.lock().expect("nobody panics with it").saw(&self.id, seq);
+        server.sessions.lock().expect("nobody panics with it").saw(&self.id, seq);
         Ok(())
     }
 
-    fn is_gone(&self, heard: &Heard) -> bool {
+    fn is_gone(&self, heard: &ServerMessage) -> bool {
         let ends = ["session_killed", "session_unknown"];
         let about = |kind| heard.as_message(kind).is_some_and(|it| it["session_id"] == *self.id);
         ends.into_iter().any(about)

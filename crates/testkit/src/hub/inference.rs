@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::tcp::WriteHalf, sync::mpsc, time::Instant};
 
 use super::{
-    Asked, Shared,
+    ApiRequest, Shared,
     plane::write,
     rooms::Chosen,
-    tunnel::{Do, chat, decoded},
+    tunnel::{Order, chat, decoded},
 };
 
 /// Frames of an answer that nobody has read yet.
 const MAX_FRAMES: usize = 10_000;
 
 pub(super) async fn answer(
-    asked: &Asked,
+    asked: &ApiRequest,
     code: &str,
     path: &[&str],
     shared: &Arc<Shared>,
@@ -50,7 +50,7 @@ fn model(one: &Value) -> Value {
 }
 
 async fn chat_completions(
-    asked: &Asked,
+    asked: &ApiRequest,
     code: &str,
     shared: &Arc<Shared>,
     out: &mut WriteHalf<'_>,
@@ -75,7 +75,7 @@ async fn chat_completions(
     body["model"] = json!(model);
     let (answer, mut answered) = mpsc::channel(MAX_FRAMES);
     let frame = chat(&request, &body, body["stream"] == true);
-    let sent = orders.send(Do::Ask(request.clone(), frame, answer)).await;
+    let sent = orders.send(Order::Ask(request.clone(), frame, answer)).await;
     drop(orders);
     let passed = if sent.is_ok() { pass(&mut answered, out).await } else { Err("gone".to_owned()) };
     if let Some(room) = shared.state().rooms.get_mut(code) {

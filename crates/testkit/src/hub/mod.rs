@@ -28,7 +28,7 @@ use tokio::{
     sync::{Mutex as AsyncMutex, mpsc},
 };
 
-use self::rooms::State;
+use self::rooms::HubState;
 pub use self::tunnel::HubTunnel;
 use crate::{
     http1::{Framing, Reader},
@@ -43,7 +43,7 @@ const MAX_TUNNELS: usize = 1_000;
 const MAX_PEEK: usize = 16 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct HubRequest {
     pub line: String,
     /// The credential in `Authorization`, if there was one.
     pub authorization: Option<String>,
@@ -62,7 +62,7 @@ pub struct FakeHub {
 #[derive(Debug)]
 struct Shared {
     address: SocketAddr,
-    state: Mutex<State>,
+    state: Mutex<HubState>,
     opened: mpsc::Sender<HubTunnel>,
 }
 
@@ -104,17 +104,17 @@ impl FakeHub {
         within("a tunnel", tunnels.recv()).await.expect("the hub is there")
     }
 
-    pub fn heard(&self) -> Vec<Heard> {
+    pub fn heard(&self) -> Vec<HubRequest> {
         self.shared.state().heard.clone()
     }
 
     /// What it has heard at lines that begin so.
-    pub fn heard_at(&self, line: &str) -> Vec<Heard> {
+    pub fn heard_at(&self, line: &str) -> Vec<HubRequest> {
         self.heard().into_iter().filter(|heard| heard.line.starts_with(line)).collect()
     }
 
     /// Waits until `times` requests have come whose request line begins like this, and returns them.
-    pub async fn hears(&self, line: &str, times: usize) -> Vec<Heard> {
+    pub async fn hears(&self, line: &str, times: usize) -> Vec<HubRequest> {
         let enough = async || self.heard_at(line).len() >= times;
         eventually(&format!("{times} of {line}"), DEADLINE, enough).await;
         self.heard_at(line)
@@ -141,19 +141,19 @@ impl FakeHub {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HubState> {
         self.state.lock().unwrap()
     }
 }
 
 /// A request, read whole.
-struct Asked {
+struct ApiRequest {
     method: String,
     path: String,
     body: Bytes,
 }
 
-impl Asked {
+impl ApiRequest {
     fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
@@ -174,8 +174,8 @@ async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
     let Ok(body) = reader.rest(Framing::of_request(&head)).await else { return };
     let [method, target, _] = head.words();
     let path = target.split('?').next().unwrap_or_default().to_owned();
-    let asked = Asked { method: method.to_owned(), path, body };
-    shared.state().heard.push(Heard {
+    let asked = ApiRequest { method: method.to_owned(), path, body };
+    shared.state().heard.push(HubRequest {
         line: format!("{method} {target}"),
         authorization: head.header("authorization").map(str::to_owned),
         body: asked.json(),

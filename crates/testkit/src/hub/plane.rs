@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::tcp::WriteHalf};
 
 use super::{
-    Asked, Shared, inference,
+    ApiRequest, Shared, inference,
     rooms::{frame, now_ms},
 };
 
 type Answer = (u16, Value);
 
-pub(super) async fn answer(asked: &Asked, shared: &Arc<Shared>, out: &mut WriteHalf<'_>) {
+pub(super) async fn answer(asked: &ApiRequest, shared: &Arc<Shared>, out: &mut WriteHalf<'_>) {
     let parts = asked.parts();
     match (asked.method.as_str(), &parts[..]) {
         ("GET", ["v1", "rooms", code, "events"]) => events(code, shared, out).await,
@@ -26,7 +26,7 @@ pub(super) async fn answer(asked: &Asked, shared: &Arc<Shared>, out: &mut WriteH
     }
 }
 
-fn plane(asked: &Asked, parts: &[&str], shared: &Shared) -> Answer {
+fn plane(asked: &ApiRequest, parts: &[&str], shared: &Shared) -> Answer {
     match (asked.method.as_str(), parts) {
         ("GET", ["v1", "health"]) => {
             good(shared, 200, &json!({"status": "ok", "timestamp": now_ms()}))
@@ -42,7 +42,7 @@ fn plane(asked: &Asked, parts: &[&str], shared: &Shared) -> Answer {
     }
 }
 
-fn create(asked: &Asked, shared: &Shared) -> Answer {
+fn create(asked: &ApiRequest, shared: &Shared) -> Answer {
     let body = asked.json();
     let Some(name) = body["name"].as_str() else {
         return bad(shared, 400, "INVALID_REQUEST", "Invalid request.");
@@ -58,7 +58,7 @@ fn create(asked: &Asked, shared: &Shared) -> Answer {
     good(shared, 201, &json!({"room": room, "hostId": host}))
 }
 
-fn in_room(asked: &Asked, code: &str, rest: &[&str], shared: &Shared) -> Answer {
+fn in_room(asked: &ApiRequest, code: &str, rest: &[&str], shared: &Shared) -> Answer {
     let code = code.to_uppercase();
     if !shared.state().rooms.contains_key(&code) {
         return bad(shared, 404, "ROOM_NOT_FOUND", "Room not found.");
@@ -81,7 +81,7 @@ fn in_room(asked: &Asked, code: &str, rest: &[&str], shared: &Shared) -> Answer 
     }
 }
 
-fn put(asked: &Asked, code: &str, id: &str, shared: &Shared) -> Answer {
+fn put(asked: &ApiRequest, code: &str, id: &str, shared: &Shared) -> Answer {
     let body = asked.json();
     let refused = {
         let mut state = shared.state();

@@ -8,15 +8,15 @@ use std::{
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 
-use super::{Heard, tunnel::Orders};
+use super::{HubRequest, tunnel::Orders};
 
 /// Events that a watcher may be behind.
 const MAX_EVENTS: usize = 1_000;
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct HubState {
     pub(super) rooms: HashMap<String, Room>,
-    pub(super) heard: Vec<Heard>,
+    pub(super) heard: Vec<HubRequest>,
     pub(super) failing_heartbeats: usize,
     pub(super) refusing_joins: (usize, u16, &'static str),
     /// Whether it gives participants a session token, as only a Warren does.
@@ -57,7 +57,7 @@ pub(super) struct Chosen {
     pub(super) orders: Orders,
 }
 
-impl State {
+impl HubState {
     /// A new id of a request, a room or a token.
     pub(super) fn id(&mut self) -> String {
         self.ids += 1;

@@ -21,7 +21,7 @@ use tokio_tungstenite::{
     },
 };
 
-use super::{Heard, Shared};
+use super::{HubRequest, Shared};
 use crate::wait::within;
 
 /// Frames that are kept until the test takes them.
@@ -29,7 +29,7 @@ const MAX_FRAMES: usize = 100_000;
 
 /// What a tunnel is told to do.
 #[derive(Debug)]
-pub(super) enum Do {
+pub(super) enum Order {
     Send(Message),
     Close(u16, &'static str),
     Vanish,
@@ -37,7 +37,7 @@ pub(super) enum Do {
     Ask(String, Value, mpsc::Sender<Value>),
 }
 
-pub(super) type Orders = mpsc::Sender<Do>;
+pub(super) type Orders = mpsc::Sender<Order>;
 
 #[derive(Debug)]
 pub struct HubTunnel {
@@ -64,20 +64,20 @@ impl HubTunnel {
 
     /// Sends text as it is.
     pub async fn text(&self, text: &str) {
-        self.order(Do::Send(Message::text(text))).await;
+        self.order(Order::Send(Message::text(text))).await;
     }
 
     pub async fn binary(&self, bytes: &'static [u8]) {
-        self.order(Do::Send(Message::binary(bytes))).await;
+        self.order(Order::Send(Message::binary(bytes))).await;
     }
 
     pub async fn close(&self, code: u16, reason: &'static str) {
-        self.order(Do::Close(code, reason)).await;
+        self.order(Order::Close(code, reason)).await;
     }
 
     /// Ends the connection without a word.
     pub async fn vanish(&self) {
-        self.order(Do::Vanish).await;
+        self.order(Order::Vanish).await;
     }
 
     /// The next frame that the participant sends about a request of the test; `{"closed": code}` when
@@ -127,7 +127,7 @@ impl HubTunnel {
         }
     }
 
-    async fn order(&self, order: Do) {
+    async fn order(&self, order: Order) {
         self.orders.send(order).await.expect("the tunnel is there");
     }
 }
@@ -173,7 +173,7 @@ pub(super) async fn accept(stream: TcpStream, shared: &Arc<Shared>) {
     };
     if let Some(before) = before {
         // One that is gone needs no goodbye.
-        let _gone = before.send(Do::Close(1000, "superseded")).await;
+        let _gone = before.send(Order::Close(1000, "superseded")).await;
     }
     let tunnel = HubTunnel { participant: id.clone(), orders, said };
     shared.opened.send(tunnel).await.expect("the test is there");
@@ -187,7 +187,7 @@ pub(super) async fn accept(stream: TcpStream, shared: &Arc<Shared>) {
 fn redeem(request: &Request, shared: &Shared) -> Option<(String, String)> {
     let mut state = shared.state();
     let line = format!("GET {}", request.uri());
-    state.heard.push(Heard { line, authorization: None, body: Value::Null });
+    state.heard.push(HubRequest { line, authorization: None, body: Value::Null });
     let path: Vec<_> = request.uri().path().split('/').collect();
     let ["", "v1", "rooms", code, "participants", id, "tunnel"] = path[..] else { return None };
     let token = request.uri().query()?.strip_prefix("token=")?.split('&').next()?;
@@ -197,24 +197,24 @@ fn redeem(request: &Request, shared: &Shared) -> Option<(String, String)> {
 
 async fn serve(
     socket: &mut WebSocketStream<TcpStream>,
-    mut ordered: mpsc::Receiver<Do>,
+    mut ordered: mpsc::Receiver<Order>,
     heard: &mpsc::Sender<Value>,
 ) {
     let mut asked: HashMap<String, mpsc::Sender<Value>> = HashMap::new();
     loop {
         tokio::select! {
             Some(order) = ordered.recv() => match order {
-                Do::Send(message) => drop(socket.send(message).await),
-                Do::Ask(id, request, answer) => {
+                Order::Send(message) => drop(socket.send(message).await),
+                Order::Ask(id, request, answer) => {
                     asked.insert(id, answer);
                     drop(socket.send(Message::text(request.to_string())).await);
                 }
-                Do::Close(code, reason) => {
+                Order::Close(code, reason) => {
                     let code = CloseCode::from(code);
                     // The participant may have gone first.
                     let _gone = socket.close(Some(CloseFrame { code, reason: reason.into() })).await;
                 }
-                Do::Vanish => {
+                Order::Vanish => {
                     // A reset, so that nothing waits for a goodbye.
                     return socket.get_ref().set_zero_linger().expect("a TCP connection");
                 }

@@ -74,11 +74,11 @@ struct Shared {
     settings: NodeSettings,
     id: String,
     device: String,
-    state: Mutex<State>,
+    state: Mutex<NodeState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct NodeState {
     heard: Vec<(String, Value)>,
     dropped: Vec<Value>,
     relay: Vec<Value>,
@@ -131,7 +131,7 @@ impl FakeMeshNode {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, NodeState> {
         self.state.lock().unwrap()
     }
 
@@ -141,7 +141,7 @@ impl Shared {
     }
 
     /// What the relay said, if it is to be answered.
-    fn take(&self, message: &Value) -> Option<Asked> {
+    fn take(&self, message: &Value) -> Option<PeerRequest> {
         if let Some(body) = message.get("relayData") {
             return self.data(body);
         }
@@ -154,7 +154,7 @@ impl Shared {
         Some(self.asked(open, "relayOpen".to_owned(), Value::Null)).flatten()
     }
 
-    fn data(&self, body: &Value) -> Option<Asked> {
+    fn data(&self, body: &Value) -> Option<PeerRequest> {
         let message = carried(body).unwrap_or_default();
         let said = strict::node(&message);
         let mut state = self.state();
@@ -168,21 +168,21 @@ impl Shared {
         self.asked(body, kind, said)
     }
 
-    fn asked(&self, ends: &Value, kind: String, body: Value) -> Option<Asked> {
+    fn asked(&self, ends: &Value, kind: String, body: Value) -> Option<PeerRequest> {
         let (from, session) = (ends["fromNodeID"].as_str()?, ends["sessionID"].as_str()?);
-        Some(Asked { from: from.to_owned(), session: session.to_owned(), kind, body })
+        Some(PeerRequest { from: from.to_owned(), session: session.to_owned(), kind, body })
     }
 }
 
 /// Something to be answered.
-struct Asked {
+struct PeerRequest {
     from: String,
     session: String,
     kind: String,
     body: Value,
 }
 
-async fn read_all(mut stream: Stream, shared: Arc<Shared>, read: mpsc::Sender<Asked>) {
+async fn read_all(mut stream: Stream, shared: Arc<Shared>, read: mpsc::Sender<PeerRequest>) {
     while let Some(message) = next(&mut stream).await {
         if let Some(asked) = shared.take(&message)
             && read.send(asked).await.is_err()
@@ -192,7 +192,7 @@ async fn read_all(mut stream: Stream, shared: Arc<Shared>, read: mpsc::Sender<As
     }
 }
 
-async fn serve(mut sink: Sink, shared: Arc<Shared>, mut waiting: mpsc::Receiver<Asked>) {
+async fn serve(mut sink: Sink, shared: Arc<Shared>, mut waiting: mpsc::Receiver<PeerRequest>) {
     let every = shared.settings.every;
     let mut again = interval_at(Instant::now() + every, every);
     loop {
@@ -209,7 +209,7 @@ async fn serve(mut sink: Sink, shared: Arc<Shared>, mut waiting: mpsc::Receiver<
     }
 }
 
-async fn answer(sink: &mut Sink, shared: &Shared, asked: &Asked) {
+async fn answer(sink: &mut Sink, shared: &Shared, asked: &PeerRequest) {
     let models = &shared.settings.models;
     let (kind, body) = match asked.kind.as_str() {
         "relayOpen" => {
@@ -235,7 +235,7 @@ async fn answer(sink: &mut Sink, shared: &Shared, asked: &Asked) {
     reply(sink, shared, asked, kind, &body).await;
 }
 
-async fn infer(sink: &mut Sink, shared: &Shared, asked: &Asked) {
+async fn infer(sink: &mut Sink, shared: &Shared, asked: &PeerRequest) {
     let NodeSettings { models, script, .. } = &shared.settings;
     let id = &asked.body["requestID"];
     let model = asked.body["request"]["model"].as_str().unwrap_or_default().to_lowercase();
@@ -258,7 +258,7 @@ async fn infer(sink: &mut Sink, shared: &Shared, asked: &Asked) {
     reply(sink, shared, asked, kind, &end).await;
 }
 
-async fn reply(sink: &mut Sink, shared: &Shared, asked: &Asked, kind: &str, body: &Value) {
+async fn reply(sink: &mut Sink, shared: &Shared, asked: &PeerRequest, kind: &str, body: &Value) {
     let message = wrapped(kind, body).to_string();
     say(sink, &data(&shared.id, &asked.from, &asked.session, message.as_bytes())).await;
 }

@@ -21,7 +21,7 @@ use tokio_tungstenite::{
     },
 };
 
-use super::heard::Heard;
+use super::message::ServerMessage;
 use crate::wait::within;
 
 /// No message of a server is longer.
@@ -90,7 +90,7 @@ impl Knock {
 pub struct WorkspaceClient {
     socket: WebSocketStream<TcpStream>,
     /// What was heard while something else was waited for.
-    kept: VecDeque<Heard>,
+    kept: VecDeque<ServerMessage>,
 }
 
 impl WorkspaceClient {
@@ -140,7 +140,7 @@ impl WorkspaceClient {
     }
 
     /// What is heard next, in order; nothing when the connection has ended.
-    pub async fn next(&mut self) -> Option<Heard> {
+    pub async fn next(&mut self) -> Option<ServerMessage> {
         match self.kept.pop_front() {
             Some(heard) => Some(heard),
             None => within("something to hear", self.read()).await,
@@ -148,7 +148,7 @@ impl WorkspaceClient {
     }
 
     /// The same without a deadline.
-    pub async fn next_ever(&mut self) -> Option<Heard> {
+    pub async fn next_ever(&mut self) -> Option<ServerMessage> {
         match self.kept.pop_front() {
             Some(heard) => Some(heard),
             None => self.read().await,
@@ -192,9 +192,9 @@ impl WorkspaceClient {
 
     /// All that the server has said by the time it answers a sign of life. Requests that are worked on
     /// beside the connection may be answered later.
-    pub async fn so_far(&mut self) -> Vec<Heard> {
+    pub async fn so_far(&mut self) -> Vec<ServerMessage> {
         self.say(json!({"type": "keepalive"})).await;
-        let mut heard: Vec<Heard> = Vec::new();
+        let mut heard: Vec<ServerMessage> = Vec::new();
         loop {
             let next = self.next().await.expect("the connection stays");
             if next.as_message("keepalive_ack").is_some() {
@@ -205,7 +205,7 @@ impl WorkspaceClient {
     }
 
     /// Waits for the end of the connection; what was said until then.
-    pub async fn ends(&mut self) -> Vec<Heard> {
+    pub async fn ends(&mut self) -> Vec<ServerMessage> {
         let mut heard = Vec::new();
         while let Some(next) = self.next().await {
             heard.push(next);
@@ -224,7 +224,7 @@ impl WorkspaceClient {
         wished: impl Fn(&Value) -> bool,
         caller: &std::panic::Location<'_>,
     ) -> Value {
-        let is_wished = |heard: &Heard| heard.as_message(kind).is_some_and(&wished);
+        let is_wished = |heard: &ServerMessage| heard.as_message(kind).is_some_and(&wished);
         if let Some(at) = self.kept.iter().position(is_wished) {
             return message(self.kept.remove(at).expect("it was found"));
         }
@@ -242,11 +242,11 @@ impl WorkspaceClient {
         }
     }
 
-    async fn read(&mut self) -> Option<Heard> {
+    async fn read(&mut self) -> Option<ServerMessage> {
         loop {
             match self.socket.next().await? {
-                Ok(Message::Text(text)) => return Some(Heard::text(text.as_str())),
-                Ok(Message::Binary(bytes)) => return Some(Heard::binary(&bytes)),
+                Ok(Message::Text(text)) => return Some(ServerMessage::text(text.as_str())),
+                Ok(Message::Binary(bytes)) => return Some(ServerMessage::binary(&bytes)),
                 Ok(Message::Close(_)) | Err(_) => return None,
                 Ok(_) => {}
             }
@@ -254,9 +254,9 @@ impl WorkspaceClient {
     }
 }
 
-fn message(heard: Heard) -> Value {
+fn message(heard: ServerMessage) -> Value {
     match heard {
-        Heard::Message(message) => message,
-        Heard::Output(output) => panic!("{output:?} is no message"),
+        ServerMessage::Message(message) => message,
+        ServerMessage::Output(output) => panic!("{output:?} is no message"),
     }
 }

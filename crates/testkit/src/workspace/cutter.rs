@@ -23,12 +23,12 @@ use crate::{
 #[derive(Debug)]
 pub struct Cutter {
     address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<CutterState>,
     _task: Task,
 }
 
 #[derive(Debug)]
-struct State {
+struct CutterState {
     target: Mutex<SocketAddr>,
     random: Mutex<Random>,
     /// No connection carries more of the server's bytes.
@@ -44,7 +44,7 @@ impl Cutter {
     /// latest after `most`.
     pub async fn to(target: SocketAddr, seed: u64, most: u64) -> Self {
         let (listener, address) = listen(any_port()).await;
-        let state = Arc::new(State {
+        let state = Arc::new(CutterState {
             target: Mutex::new(target),
             random: Mutex::new(Random::new(seed)),
             most,
@@ -86,7 +86,7 @@ impl Cutter {
     }
 }
 
-async fn connection(near: TcpStream, state: Arc<State>) {
+async fn connection(near: TcpStream, state: Arc<CutterState>) {
     let target = *state.target.lock().unwrap();
     let Ok(far) = TcpStream::connect(target).await else { return };
     let (mut now, (bytes, is_rude)) = (state.now.subscribe(), state.draw());
@@ -111,7 +111,7 @@ async fn connection(near: TcpStream, state: Arc<State>) {
     }
 }
 
-impl State {
+impl CutterState {
     /// After how many bytes a connection is cut, and whether without a word.
     fn draw(&self) -> (u64, bool) {
         let mut random = self.random.lock().unwrap();

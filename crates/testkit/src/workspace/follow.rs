@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::heard::Heard;
+use super::message::ServerMessage;
 
 /// How far a client is with a session's output. It finds whatever is lost, and whatever comes twice.
 #[derive(Debug, Clone)]
@@ -65,19 +65,19 @@ impl Follow {
     ///
     /// # Errors
     /// In words, when something is missing, comes twice, or does not belong there.
-    pub fn take(&mut self, heard: &Heard) -> Result<Step, String> {
+    pub fn take(&mut self, heard: &ServerMessage) -> Result<Step, String> {
         match heard {
-            Heard::Output(output) if output.session != self.session => {
+            ServerMessage::Output(output) if output.session != self.session => {
                 Err(format!("output of {}, which nobody asked for", output.session))
             }
-            Heard::Output(_) if self.is_beginning => {
+            ServerMessage::Output(_) if self.is_beginning => {
                 Err("output before session_history".to_owned())
             }
-            Heard::Output(output) => self.output(output.seq, &output.text),
-            Heard::Message(message) if message["session_id"] != self.session.as_str() => {
+            ServerMessage::Output(output) => self.output(output.seq, &output.text),
+            ServerMessage::Message(message) if message["session_id"] != self.session.as_str() => {
                 Ok(Step::Nothing)
             }
-            Heard::Message(message) => match message["type"].as_str() {
+            ServerMessage::Message(message) => match message["type"].as_str() {
                 Some("session_history") => self.history(message),
                 Some("session_snapshot") => self.snapshot(message),
                 _ => Ok(Step::Nothing),

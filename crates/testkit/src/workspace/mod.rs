@@ -14,15 +14,15 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 pub mod client;
 pub mod cutter;
 pub mod follow;
-pub mod heard;
 pub mod mark;
+pub mod message;
 pub mod samples;
 
 pub use client::{Knock, WorkspaceClient};
 pub use cutter::Cutter;
 pub use follow::{Follow, Step};
-pub use heard::{Heard, Output};
 pub use mark::Mark;
+pub use message::{Output, ServerMessage};
 pub use samples::sample;
 
 /// The `type` of every message that a client may say.

@@ -7,27 +7,29 @@ use super::*;
 
 const SESSION: &str = "01020304-0506-0708-090a-0b0c0d0e0f10";
 
-fn output(seq: u64, text: &str) -> Heard {
+fn output(seq: u64, text: &str) -> ServerMessage {
     let session = SESSION.to_owned();
-    Heard::Output(Output { session, seq, text: text.to_owned() })
+    ServerMessage::Output(Output { session, seq, text: text.to_owned() })
 }
 
-fn begins(last_seq: u64) -> Heard {
-    Heard::Message(json!({
+fn begins(last_seq: u64) -> ServerMessage {
+    ServerMessage::Message(json!({
         "type": "session_history", "session_id": SESSION, "last_seq": last_seq, "snapshot": null,
     }))
 }
 
-fn snapshot(seq: u64) -> Heard {
-    Heard::Message(json!({
+fn snapshot(seq: u64) -> ServerMessage {
+    ServerMessage::Message(json!({
         "type": "session_snapshot", "session_id": SESSION, "seq": seq, "cols": 80, "rows": 24,
         "data": "screen",
     }))
 }
 
-fn first(last_seq: u64) -> Heard {
-    let Heard::Message(snapshot) = snapshot(last_seq) else { unreachable!("it is a message") };
-    Heard::Message(json!({
+fn first(last_seq: u64) -> ServerMessage {
+    let ServerMessage::Message(snapshot) = snapshot(last_seq) else {
+        unreachable!("it is a message")
+    };
+    ServerMessage::Message(json!({
         "type": "session_history", "session_id": SESSION, "last_seq": last_seq,
         "snapshot": snapshot,
     }))
@@ -45,7 +47,7 @@ fn every_message_has_a_sample_that_can_be_read() {
 fn a_frame_is_read() {
     let frame = b"\x01\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\
         \0\0\0\0\0\0\x01\x02hi";
-    assert_eq!(Heard::binary(frame), output(0x102, "hi"));
+    assert_eq!(ServerMessage::binary(frame), output(0x102, "hi"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! Warren itself.
 
 use serde_json::{Value, json};
-use testkit::{ChildProcess, Client, Counts, Gate, MockBackend, NodeServer, Reply, Said};
+use testkit::{ChildProcess, Client, Counts, Gate, MockBackend, NodeMessage, NodeServer, Reply};
 
 use crate::{
     common::{CHAT, MESSAGES, ask, binary, post},
@@ -52,8 +52,8 @@ fn out_of_memory() -> Reply {
     Reply::json(500, &json!({"error": {"message": "out of memory"}}))
 }
 
-fn piece(id: u32, text: &str) -> Said {
-    Said::Piece(id, text.to_owned())
+fn piece(id: u32, text: &str) -> NodeMessage {
+    NodeMessage::Piece(id, text.to_owned())
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn a_worker_that_is_told_to_end_finishes_its_task() {
     worker.sigterm();
     gate.open(3);
     assert_eq!(node.text(1).await, "b");
-    assert_eq!(node.answer().await, Said::Closed(Some((1000, "goodbye".to_owned()))));
+    assert_eq!(node.answer().await, NodeMessage::Closed(Some((1000, "goodbye".to_owned()))));
     assert_eq!(worker.exit().await, Some(0));
 }
 

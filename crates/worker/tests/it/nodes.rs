@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use backend::{BackendConfig, ModelEntry};
 use serde_json::json;
-use testkit::{DEADLINE, MockBackend, NodeLink, NodeServer, RawServer, Said};
+use testkit::{DEADLINE, MockBackend, NodeLink, NodeMessage, NodeServer, RawServer};
 use tokio::time::Instant;
 use wire::Frame;
 use worker::{Event, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig};
@@ -88,8 +88,8 @@ async fn done(connection: &mut Connection) {
     connection.write("e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n").await;
 }
 
-fn piece(id: u32, text: &str) -> Said {
-    Said::Piece(id, text.to_owned())
+fn piece(id: u32, text: &str) -> NodeMessage {
+    NodeMessage::Piece(id, text.to_owned())
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn a_task_is_asked_of_the_backend_and_answered_as_it_comes() {
         assert_eq!(bench.node.answer().await, piece(7, text), "before the next one is sent");
     }
     done(&mut connection).await;
-    assert_eq!(bench.node.answer().await, Said::End(7));
+    assert_eq!(bench.node.answer().await, NodeMessage::End(7));
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn a_task_that_fails_says_so_and_ends_on_the_same_connection() {
     connection.json("500 Internal Server Error", "", r#"{"error":"out of memory"}"#).await;
     let told = "[error: the backend answered 500: out of memory]";
     assert_eq!(bench.node.answer().await, piece(1, told));
-    assert_eq!(bench.node.answer().await, Said::End(1));
+    assert_eq!(bench.node.answer().await, NodeMessage::End(1));
     bench.node.task(2, "works").await;
     connection.request().await;
     connection.write(STREAM).await;
@@ -215,9 +215,9 @@ async fn an_answer_that_breaks_off_says_so_after_what_came() {
     let mut bench = Bench::new().await;
     let connection = bench.half_way(1).await;
     drop(connection);
-    let Said::Piece(1, told) = bench.node.answer().await else { panic!("no word of it") };
+    let NodeMessage::Piece(1, told) = bench.node.answer().await else { panic!("no word of it") };
     assert!(told.starts_with("\n\n[error: ") && told.ends_with(']'), "{told}");
-    assert_eq!(bench.node.answer().await, Said::End(1));
+    assert_eq!(bench.node.answer().await, NodeMessage::End(1));
 }
 
 #[tokio::test]
@@ -229,7 +229,7 @@ async fn to_a_warren_a_task_that_fails_ends_its_connection_and_harms_no_other() 
     bench.node.task(1, "fails").await;
     let (mut failing, _) = bench.raw.request().await;
     failing.json("500 Internal Server Error", "", r#"{"error":"out of memory"}"#).await;
-    let ended = Said::Closed(Some((1011, "the task failed".to_owned())));
+    let ended = NodeMessage::Closed(Some((1011, "the task failed".to_owned())));
     assert_eq!(bench.node.answer().await, ended);
     delta(&mut living, "here").await;
     done(&mut living).await;
@@ -249,7 +249,7 @@ async fn to_a_warren_what_came_before_a_failure_is_sent_before_the_end() {
     let mut bench = Bench::at(NodeServer::start_as_warren(TOKEN).await, 1).await;
     let connection = bench.half_way(1).await;
     drop(connection);
-    assert!(matches!(bench.node.answer().await, Said::Closed(Some((1011, _)))));
+    assert!(matches!(bench.node.answer().await, NodeMessage::Closed(Some((1011, _)))));
 }
 
 #[tokio::test]
@@ -262,7 +262,7 @@ async fn a_warren_that_goes_aborts_the_request_and_nothing_is_sent_later() {
     bench.node.task(2, "new").await;
     let mut connection = bench.begin().await;
     done(&mut connection).await;
-    assert_eq!(bench.node.answer().await, Said::End(2));
+    assert_eq!(bench.node.answer().await, NodeMessage::End(2));
 }
 
 #[tokio::test]
@@ -289,7 +289,7 @@ async fn a_task_goes_on_over_every_connection_that_its_node_makes() {
         assert_eq!(bench.node.answer().await, piece(1, word));
     }
     done(&mut connection).await;
-    assert_eq!(bench.node.answer().await, Said::End(1));
+    assert_eq!(bench.node.answer().await, NodeMessage::End(1));
     bench.node.task(2, "next").await;
     connection.request().await;
     connection.write(STREAM).await;
@@ -384,7 +384,7 @@ async fn an_ending_node_finishes_its_task_and_takes_no_other() {
     bench.node.task(1, "last").await;
     let mut connection = bench.begin().await;
     bench.worker.shutdown.cancel();
-    let goodbye = Said::Closed(Some((1000, "goodbye".to_owned())));
+    let goodbye = NodeMessage::Closed(Some((1000, "goodbye".to_owned())));
     assert_eq!(idle.answer().await, goodbye, "nothing keeps it");
     delta(&mut connection, "done").await;
     done(&mut connection).await;
@@ -408,7 +408,7 @@ async fn jobs_beyond_the_drain_are_cut_off_and_counted() {
     worker.shutdown.cancel();
     connection.closed().await;
     assert_eq!(node.text(1).await, "[error: this worker has ended]");
-    assert_eq!(node.answer().await, Said::Closed(Some((1000, "goodbye".to_owned()))));
+    assert_eq!(node.answer().await, NodeMessage::Closed(Some((1000, "goodbye".to_owned()))));
     assert_eq!(worker.ended().await.cut_off, 1);
 }
 
@@ -421,7 +421,7 @@ async fn a_model_that_comes_gets_connections_and_one_that_goes_loses_them() {
     assert_eq!(first.model, "a");
     mock.set_models(&["b"]);
     assert_eq!(server.node().await.model, "b");
-    assert_eq!(first.answer().await, Said::Closed(Some((1000, "goodbye".to_owned()))));
+    assert_eq!(first.answer().await, NodeMessage::Closed(Some((1000, "goodbye".to_owned()))));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Came, Inbox, deadline, pieces, print};
+use super::{Inbox, Incoming, deadline, pieces, print};
 use crate::agents::{
     memory::Memory,
     script::{Answer, End, Life, Voice, pause, perform},
@@ -153,8 +153,10 @@ impl Voice for Acp {
         let mut is_cancelled = false;
         loop {
             let line = match self.inbox.until(None) {
-                Came::Line(line) => line,
-                Came::Nothing | Came::End => return Answer::Denied("nobody is there".to_owned()),
+                Incoming::Line(line) => line,
+                Incoming::Nothing | Incoming::End => {
+                    return Answer::Denied("nobody is there".to_owned());
+                }
             };
             is_cancelled |= line["method"] == "session/cancel";
             if line["method"].is_null() && line["id"] == id {
@@ -176,10 +178,10 @@ impl Voice for Acp {
         let deadline = deadline(time);
         loop {
             match self.inbox.until(deadline) {
-                Came::Line(line) if line["method"] == "session/cancel" => return true,
-                Came::Line(line) => self.inbox.put_back(line),
-                Came::Nothing => return false,
-                Came::End => {
+                Incoming::Line(line) if line["method"] == "session/cancel" => return true,
+                Incoming::Line(line) => self.inbox.put_back(line),
+                Incoming::Nothing => return false,
+                Incoming::End => {
                     pause(deadline.map(|at| at.saturating_duration_since(Instant::now())));
                     return false;
                 }

@@ -4,7 +4,7 @@ use std::{process::exit, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Came, Inbox, deadline, pieces, print};
+use super::{Inbox, Incoming, deadline, pieces, print};
 use crate::agents::{
     memory::Memory,
     script::{Answer, End, Life, Voice, complain, pause, perform},
@@ -212,8 +212,10 @@ impl Voice for Claude {
         print(&asked.to_string());
         loop {
             let line = match self.inbox.until(None) {
-                Came::Line(line) => line,
-                Came::Nothing | Came::End => return Answer::Denied("nobody is there".to_owned()),
+                Incoming::Line(line) => line,
+                Incoming::Nothing | Incoming::End => {
+                    return Answer::Denied("nobody is there".to_owned());
+                }
             };
             if line["response"]["request_id"] == id.as_str() {
                 return decided(&line["response"]["response"], input);
@@ -233,11 +235,11 @@ impl Voice for Claude {
         let deadline = deadline(time);
         loop {
             match self.inbox.until(deadline) {
-                Came::Line(line) if self.is_interrupt(&line) => return true,
-                Came::Line(line) if line["type"] == "user" => self.inbox.put_back(line),
-                Came::Line(_) => {}
-                Came::Nothing => return false,
-                Came::End => {
+                Incoming::Line(line) if self.is_interrupt(&line) => return true,
+                Incoming::Line(line) if line["type"] == "user" => self.inbox.put_back(line),
+                Incoming::Line(_) => {}
+                Incoming::Nothing => return false,
+                Incoming::End => {
                     pause(
                         deadline.map(|at| at.saturating_duration_since(std::time::Instant::now())),
                     );

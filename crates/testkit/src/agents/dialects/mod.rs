@@ -67,7 +67,7 @@ struct Inbox {
     later: VecDeque<Value>,
 }
 
-enum Came {
+enum Incoming {
     Line(Value),
     /// Nothing in time.
     Nothing,
@@ -96,14 +96,14 @@ impl Inbox {
     }
 
     /// The next that comes until then; nothing that was put back.
-    fn until(&mut self, deadline: Option<Instant>) -> Came {
+    fn until(&mut self, deadline: Option<Instant>) -> Incoming {
         let Some(deadline) = deadline else {
-            return self.lines.recv().map_or(Came::End, Came::Line);
+            return self.lines.recv().map_or(Incoming::End, Incoming::Line);
         };
         match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(line) => Came::Line(line),
-            Err(RecvTimeoutError::Timeout) => Came::Nothing,
-            Err(RecvTimeoutError::Disconnected) => Came::End,
+            Ok(line) => Incoming::Line(line),
+            Err(RecvTimeoutError::Timeout) => Incoming::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Incoming::End,
         }
     }
 

@@ -79,11 +79,11 @@ impl ChatScript {
         }
     }
 
-    fn answer(&self, request: &Value) -> Said {
+    fn answer(&self, request: &Value) -> ChatAnswer {
         let thinks = request["model"] == "reasoning";
-        let mut said = Said {
+        let mut said = ChatAnswer {
             thought: thinks.then(|| "Let me think about it.".to_owned()),
-            ..Said::default()
+            ..ChatAnswer::default()
         };
         let calls = self.calls(request);
         if calls.is_empty() {
@@ -112,7 +112,7 @@ impl ChatScript {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Said {
+struct ChatAnswer {
     thought: Option<String>,
     text: String,
     calls: Vec<Call>,
@@ -212,7 +212,7 @@ mod tests {
         names.iter().map(|name| json!({"type": "function", "function": {"name": name}})).collect()
     }
 
-    fn said(request: &Value) -> Said {
+    fn said(request: &Value) -> ChatAnswer {
         let script = ChatScript::new().calling("a", json!({"x": 1})).calling("b", json!({}));
         script.answer(request)
     }

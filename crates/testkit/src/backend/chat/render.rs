@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, Said, messages, words_of};
+use super::{Call, ChatAnswer, messages, words_of};
 use crate::backend::{Gate, Reply};
 
 /// How many characters a streamed piece has. Odd, so that pieces and words do not coincide.
 const PIECE: usize = 5;
 
-pub(super) fn whole(request: &Value, said: &Said) -> Reply {
+pub(super) fn whole(request: &Value, said: &ChatAnswer) -> Reply {
     let mut message = json!({"role": "assistant", "content": said.text});
     if let Some(thought) = &said.thought {
         message["reasoning_content"] = json!(thought);
@@ -31,7 +31,7 @@ fn whole_call(call: &Call) -> Value {
 
 /// Server-sent events: parallel calls are interleaved, and the usage comes last, when it is asked
 /// for.
-pub(super) fn streamed(request: &Value, said: &Said) -> Reply {
+pub(super) fn streamed(request: &Value, said: &ChatAnswer) -> Reply {
     let mut events = pieces_of(request, said);
     events.push(event(&chunk(request, &json!({}), &json!(said.finish))));
     if request["stream_options"]["include_usage"] == true {
@@ -45,15 +45,15 @@ pub(super) fn streamed(request: &Value, said: &Said) -> Reply {
 }
 
 /// The same without its end: nothing more comes until the client leaves.
-pub(super) fn begun(request: &Value, said: &Said) -> Reply {
+pub(super) fn begun(request: &Value, said: &ChatAnswer) -> Reply {
     Reply::stream(pieces_of(request, said), &Gate::opened()).stalled()
 }
 
-fn pieces_of(request: &Value, said: &Said) -> Vec<String> {
+fn pieces_of(request: &Value, said: &ChatAnswer) -> Vec<String> {
     deltas(said).iter().map(|delta| event(&chunk(request, delta, &Value::Null))).collect()
 }
 
-fn deltas(said: &Said) -> Vec<Value> {
+fn deltas(said: &ChatAnswer) -> Vec<Value> {
     let mut deltas = vec![json!({"role": "assistant", "content": null})];
     let thoughts = pieces(said.thought.as_deref().unwrap_or_default());
     deltas.extend(thoughts.iter().map(|piece| json!({"reasoning_content": piece})));
@@ -101,7 +101,7 @@ fn event(data: &Value) -> String {
 }
 
 /// A word is a token, and so is a call.
-fn usage(request: &Value, said: &Said) -> Value {
+fn usage(request: &Value, said: &ChatAnswer) -> Value {
     let count = |text: &str| text.split_whitespace().count();
     let prompt: usize = messages(request).iter().map(|message| count(&words_of(message))).sum();
     let thought = said.thought.as_deref().map_or(0, count);
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn usage_counts_words() {
         let request = json!({"messages": [{"role": "user", "content": "one two"}]});
-        let said = Said { text: "a b c".to_owned(), ..Said::default() };
+        let said = ChatAnswer { text: "a b c".to_owned(), ..ChatAnswer::default() };
         let usage = usage(&request, &said);
         assert_eq!((&usage["prompt_tokens"], &usage["total_tokens"]), (&json!(2), &json!(5)));
     }

@@ -43,11 +43,11 @@ pub struct MacLink {
 pub(super) struct Shared {
     pub(super) settings: Arc<MacSettings>,
     pub(super) out: AsyncMutex<OwnedWriteHalf>,
-    state: Mutex<State>,
+    state: Mutex<LinkState>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct LinkState {
     heard: Vec<(String, Value)>,
     dropped: Vec<String>,
     closed: bool,
@@ -161,7 +161,7 @@ impl MacLink {
 }
 
 impl Shared {
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, LinkState> {
         self.state.lock().unwrap()
     }
 
@@ -188,7 +188,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl LinkState {
     fn piece(&mut self, body: &Value) {
         let id = body["transferID"].as_str().unwrap_or_default().to_uppercase();
         self.taken += 1;

@@ -25,7 +25,7 @@ use tokio_tungstenite::{
     tungstenite::{Message, protocol::WebSocketConfig},
 };
 
-use self::state::State;
+use self::state::RelayState;
 pub use self::{meddle::Hostile, state::Forwarded};
 use crate::{
     sockets::{Task, accept, agree, any_port, listen, stop},
@@ -42,7 +42,7 @@ const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 #[derive(Debug)]
 pub struct FakeStockRelay {
     address: SocketAddr,
-    state: Arc<State>,
+    state: Arc<RelayState>,
     mode: watch::Sender<Mode>,
     accepting: Task,
 }
@@ -62,7 +62,7 @@ impl FakeStockRelay {
     /// A relay at a given address, such as that of one that was stopped.
     pub async fn start_at(address: SocketAddr) -> Self {
         let (listener, address) = listen(address).await;
-        let state = Arc::new(State::default());
+        let state = Arc::new(RelayState::default());
         let (mode, watched) = watch::channel(Mode::Running);
         let own = Arc::clone(&state);
         let accepting =
@@ -131,7 +131,7 @@ impl FakeStockRelay {
     }
 }
 
-async fn connection(stream: TcpStream, state: Arc<State>, mut mode: watch::Receiver<Mode>) {
+async fn connection(stream: TcpStream, state: Arc<RelayState>, mut mode: watch::Receiver<Mode>) {
     // It may be gone already.
     let _gone = stream.set_nodelay(true);
     let config = WebSocketConfig::default()
@@ -140,15 +140,15 @@ async fn connection(stream: TcpStream, state: Arc<State>, mut mode: watch::Recei
     let accepted = accept_hdr_async_with_config(stream, agree, Some(config)).await;
     let Ok(mut socket) = accepted else { return };
     let (out, mut waiting) = mpsc::channel(MAX_WAITING);
-    let mut seat = state.seat(out);
+    let mut connection = state.connection(out);
     loop {
         if mode.wait_for(|mode| *mode == Mode::Running).await.is_err() {
             break;
         }
         tokio::select! {
             said = socket.next() => match said {
-                Some(Ok(Message::Text(text))) => state.take(&mut seat, text.as_bytes()),
-                Some(Ok(Message::Binary(bytes))) => state.take(&mut seat, &bytes),
+                Some(Ok(Message::Text(text))) => state.take(&mut connection, text.as_bytes()),
+                Some(Ok(Message::Binary(bytes))) => state.take(&mut connection, &bytes),
                 Some(Ok(Message::Close(_)) | Err(_)) | None => break,
                 Some(Ok(_)) => {}
             },
@@ -161,5 +161,5 @@ async fn connection(stream: TcpStream, state: Arc<State>, mut mode: watch::Recei
             _ = mode.changed() => {}
         }
     }
-    state.leave(&seat);
+    state.leave(&connection);
 }

@@ -36,7 +36,7 @@ pub struct Forwarded {
 }
 
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct Connection {
     number: u64,
     out: mpsc::Sender<Message>,
     /// The last id that was registered on it: of more than one, the others stay for ever.
@@ -45,14 +45,14 @@ pub(super) struct Seat {
 
 #[derive(Debug)]
 struct Node {
-    seat: u64,
+    connection: u64,
     out: mpsc::Sender<Message>,
     registration: Value,
     seen: f64,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct State(Mutex<Inner>);
+pub(super) struct RelayState(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -64,7 +64,7 @@ struct Inner {
     meddler: Meddler,
 }
 
-impl State {
+impl RelayState {
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap()
     }
@@ -95,80 +95,84 @@ impl State {
         self.inner().nodes.get(node).map(|node| node.registration.clone())
     }
 
-    pub(super) fn seat(&self, out: mpsc::Sender<Message>) -> Seat {
+    pub(super) fn connection(&self, out: mpsc::Sender<Message>) -> Connection {
         let mut inner = self.inner();
         inner.seats += 1;
-        Seat { number: inner.seats, out, node: None }
+        Connection { number: inner.seats, out, node: None }
     }
 
-    pub(super) fn take(&self, seat: &mut Seat, text: &[u8]) {
+    pub(super) fn take(&self, connection: &mut Connection, text: &[u8]) {
         let Ok(message) = serde_json::from_slice::<Value>(text) else {
-            return error(seat, "invalid_json", "Could not decode relay message");
+            return error(connection, "invalid_json", "Could not decode relay message");
         };
         let first = message.as_object().and_then(|object| object.iter().next());
         let Some((kind, body)) = first else {
-            return error(seat, "invalid_message", "Empty relay message");
+            return error(connection, "invalid_message", "Empty relay message");
         };
         let body = body.get("_0").unwrap_or(body);
         let mut inner = self.inner();
         match kind.as_str() {
-            "register" => inner.register(seat, body),
-            "discover" => inner.discover(seat, body),
-            kind if FORWARDS.contains(&kind) => inner.forward(seat, kind, body),
+            "register" => inner.register(connection, body),
+            "discover" => inner.discover(connection, body),
+            kind if FORWARDS.contains(&kind) => inner.forward(connection, kind, body),
             kind => {
-                error(seat, "unsupported_message", &format!("Unsupported relay message: {kind}"));
+                error(
+                    connection,
+                    "unsupported_message",
+                    &format!("Unsupported relay message: {kind}"),
+                );
             }
         }
     }
 
-    pub(super) fn leave(&self, seat: &Seat) {
+    pub(super) fn leave(&self, connection: &Connection) {
         let mut inner = self.inner();
-        let Some(id) = &seat.node else { return };
-        if inner.nodes.get(id).is_some_and(|node| node.seat == seat.number) {
+        let Some(id) = &connection.node else { return };
+        if inner.nodes.get(id).is_some_and(|node| node.connection == connection.number) {
             let name = inner.nodes[id].registration["displayName"].clone();
             inner.nodes.remove(id);
-            inner.tell_all(seat, &json!({"peerLeft": {"nodeID": id, "displayName": name}}));
+            inner.tell_all(connection, &json!({"peerLeft": {"nodeID": id, "displayName": name}}));
         }
     }
 }
 
 impl Inner {
-    fn register(&mut self, seat: &mut Seat, body: &Value) {
+    fn register(&mut self, connection: &mut Connection, body: &Value) {
         let Some(id) = body["nodeID"].as_str() else {
-            return error(seat, "invalid_register", "Missing nodeID in register payload");
+            return error(connection, "invalid_register", "Missing nodeID in register payload");
         };
         self.registrations += 1;
-        let out = seat.out.clone();
+        let out = connection.out.clone();
         let seen = apple_now();
-        let node = Node { seat: seat.number, out, registration: body.clone(), seen };
+        let node = Node { connection: connection.number, out, registration: body.clone(), seen };
         let before = self.nodes.insert(id.to_owned(), node);
-        if let Some(before) = before.filter(|before| before.seat != seat.number) {
+        if let Some(before) = before.filter(|before| before.connection != connection.number) {
             replaced(&before.out);
         }
-        seat.node = Some(id.to_owned());
+        connection.node = Some(id.to_owned());
         let ack = json!({"nodeID": id, "registeredAt": seen, "ttlSeconds": 300});
-        say(&seat.out, &json!({"registerAck": ack}));
+        say(&connection.out, &json!({"registerAck": ack}));
         let joined = json!({"nodeID": id, "displayName": body["displayName"]});
-        self.tell_all(seat, &json!({"peerJoined": joined}));
+        self.tell_all(connection, &json!({"peerJoined": joined}));
     }
 
-    fn tell_all(&self, but: &Seat, message: &Value) {
-        for node in self.nodes.values().filter(|node| node.seat != but.number) {
+    fn tell_all(&self, but: &Connection, message: &Value) {
+        for node in self.nodes.values().filter(|node| node.connection != but.number) {
             say(&node.out, message);
         }
     }
 
-    fn discover(&self, seat: &Seat, body: &Value) {
+    fn discover(&self, connection: &Connection, body: &Value) {
         let others = self.nodes.iter().filter(|(id, _)| body["requestingNodeID"] != **id);
         let peers: Vec<Value> = others.map(|(_, node)| record(node)).collect();
-        say(&seat.out, &json!({"discoverResponse": {"peers": peers}}));
+        say(&connection.out, &json!({"discoverResponse": {"peers": peers}}));
     }
 
-    fn forward(&mut self, seat: &Seat, kind: &str, body: &Value) {
+    fn forward(&mut self, connection: &Connection, kind: &str, body: &Value) {
         let text = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
         let to = text("toNodeID");
         if !self.nodes.contains_key(&to) {
-            return error(seat, "peer_not_found", &format!("Peer {to} is not connected"));
+            return error(connection, "peer_not_found", &format!("Peer {to} is not connected"));
         }
         self.remember(Forwarded {
             kind: kind.to_owned(),
@@ -223,6 +227,6 @@ fn replaced(out: &mpsc::Sender<Message>) {
     let _lost = out.try_send(Message::Close(Some(frame)));
 }
 
-fn error(seat: &Seat, code: &str, message: &str) {
-    say(&seat.out, &json!({"error": {"code": code, "message": message}}));
+fn error(connection: &Connection, code: &str, message: &str) {
+    say(&connection.out, &json!({"error": {"code": code, "message": message}}));
 }

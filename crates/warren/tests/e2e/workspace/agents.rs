@@ -228,12 +228,14 @@ async fn events_come_after_the_line_that_they_are_read_from_and_only_once() {
     while events.last().is_none_or(|event: &Value| event["event"]["kind"] != "turn_ended") {
         let heard = client.next().await.unwrap();
         match &heard {
-            testkit::workspace::Heard::Output(output) => seq = output.seq,
-            testkit::workspace::Heard::Message(message) if message["type"] == "agent_event" => {
+            testkit::workspace::ServerMessage::Output(output) => seq = output.seq,
+            testkit::workspace::ServerMessage::Message(message)
+                if message["type"] == "agent_event" =>
+            {
                 assert_eq!((&message["seq"], &message["session_id"]), (&json!(seq), &json!(id)));
                 events.push(message.clone());
             }
-            testkit::workspace::Heard::Message(_) => {}
+            testkit::workspace::ServerMessage::Message(_) => {}
         }
     }
     let text: String =

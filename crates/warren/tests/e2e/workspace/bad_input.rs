@@ -1,7 +1,7 @@
 //! What nobody should send: each is told so, and the connection goes on.
 
 use serde_json::{Value, json};
-use testkit::workspace::{Heard, WorkspaceClient, client_messages, sample};
+use testkit::workspace::{ServerMessage, WorkspaceClient, client_messages, sample};
 
 use super::kit::{Viewer, WorkspaceHost, about};
 
@@ -21,7 +21,7 @@ fn values() -> [Value; 9] {
 }
 
 /// The answer to what is wrong: something that says so, in one family or another.
-fn is_refusal(heard: &Heard) -> bool {
+fn is_refusal(heard: &ServerMessage) -> bool {
     matches!(
         heard.kind(),
         "error"
@@ -34,7 +34,7 @@ fn is_refusal(heard: &Heard) -> bool {
 }
 
 /// Says something; what comes back until a refusal, or nothing when none comes before a sign of life.
-async fn answers(client: &mut WorkspaceClient, text: &str) -> Vec<Heard> {
+async fn answers(client: &mut WorkspaceClient, text: &str) -> Vec<ServerMessage> {
     client.say_text(text).await;
     client.so_far().await
 }

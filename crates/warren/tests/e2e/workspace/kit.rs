@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{
     Daemon, Serve,
-    workspace::{Follow, Heard, Knock, WorkspaceClient},
+    workspace::{Follow, Knock, ServerMessage, WorkspaceClient},
 };
 
 use crate::common::serve;
@@ -135,7 +135,7 @@ impl Viewer {
         self.take(heard);
     }
 
-    pub(super) fn take(&mut self, heard: Heard) {
+    pub(super) fn take(&mut self, heard: ServerMessage) {
         let before = self.follow.snapshots();
         if let Err(wrong) = self.follow.take(&heard) {
             panic!("{wrong}");
@@ -143,7 +143,7 @@ impl Viewer {
         if self.follow.snapshots() > before {
             self.searched = 0;
         }
-        if let Heard::Message(message) = heard {
+        if let ServerMessage::Message(message) = heard {
             self.asides.push(message);
         }
     }

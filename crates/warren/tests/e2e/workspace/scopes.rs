@@ -1,7 +1,7 @@
 //! Keys of the workspace's scopes: what each may do, and that none outlives its revocation.
 
 use serde_json::json;
-use testkit::workspace::{Heard, WorkspaceClient, client_messages, sample};
+use testkit::workspace::{ServerMessage, WorkspaceClient, client_messages, sample};
 
 use super::kit::{WorkspaceHost, about};
 use crate::cli::{make_key, revoke};
@@ -13,8 +13,8 @@ async fn with_scope(place: &WorkspaceHost, scope: &str) -> (WorkspaceClient, Str
 }
 
 /// Whether it says that a scope is lacking, in one family's words or another's.
-fn lacks(heard: &Heard) -> bool {
-    let Heard::Message(message) = heard else { return false };
+fn lacks(heard: &ServerMessage) -> bool {
+    let ServerMessage::Message(message) = heard else { return false };
     message["message"].as_str().is_some_and(|words| words.contains("needs the scope workspace:"))
 }
 

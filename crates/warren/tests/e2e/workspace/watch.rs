@@ -89,7 +89,8 @@ async fn unwatch_project_files_ends_it_and_is_no_error_without_a_watch() {
         }
     };
     testkit::within("a change being told to the other", told).await;
-    let is_changed = |heard: &testkit::workspace::Heard| heard.as_message(CHANGED).is_some();
+    let is_changed =
+        |heard: &testkit::workspace::ServerMessage| heard.as_message(CHANGED).is_some();
     assert!(!client.so_far().await.iter().any(is_changed));
     client.say(json!({"type": "unwatch_project_files", "project_id": NOBODY})).await;
     client.say(json!({"type": "watch_project_files", "project_id": NOBODY})).await;

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use testkit::{
     Daemon, Random, Serve,
     agents::FakeAgents,
-    workspace::{Cutter, Heard, Knock, WorkspaceClient},
+    workspace::{Cutter, Knock, ServerMessage, WorkspaceClient},
 };
 use tokio::time::timeout;
 
@@ -20,7 +20,7 @@ const MOST: u64 = 60_000;
 /// No answer takes longer, however busy the machine is.
 const ANSWER: Duration = Duration::from_secs(60);
 
-pub(crate) struct Place {
+pub(crate) struct Server {
     pub(crate) daemon: tokio::sync::Mutex<Daemon>,
     pub(crate) address: SocketAddr,
     /// Leads to it, and is cut.
@@ -31,7 +31,7 @@ pub(crate) struct Place {
     dir: TempDir,
 }
 
-impl Place {
+impl Server {
     pub(crate) async fn start(settings: &Settings, random: &mut Random) -> Self {
         let dir = TempDir::new().expect("a directory");
         let agents = settings.agents.as_deref();
@@ -93,11 +93,11 @@ pub(crate) async fn ask(
     let answered = async {
         loop {
             match client.next_ever().await {
-                Some(Heard::Message(told)) if told["type"] == kind => return Ok(told),
-                Some(Heard::Message(told)) if told["type"] == "error" => {
+                Some(ServerMessage::Message(told)) if told["type"] == kind => return Ok(told),
+                Some(ServerMessage::Message(told)) if told["type"] == "error" => {
                     return Err(format!("{what} was answered with {told}"));
                 }
-                Some(Heard::Message(told)) if told["type"] == "session_unknown" => {
+                Some(ServerMessage::Message(told)) if told["type"] == "session_unknown" => {
                     return Err(format!("{what} was answered with {told}"));
                 }
                 Some(_) => {}

@@ -6,7 +6,7 @@ use serde_json::Value;
 const HEADER: usize = 25;
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum ServerMessage {
     Message(Value),
     Output(Output),
 }
@@ -18,7 +18,7 @@ pub struct Output {
     pub text: String,
 }
 
-impl Heard {
+impl ServerMessage {
     pub(super) fn text(text: &str) -> Self {
         Self::Message(serde_json::from_str(text).unwrap_or_else(|_| panic!("no JSON: {text}")))
     }

@@ -24,7 +24,7 @@ const PASSWORD: &str = "open-sesame";
 /// Ids that were seen lately, of participants or of requests.
 const LATELY: usize = 64;
 
-pub(crate) struct Place {
+pub(crate) struct Room {
     pub(crate) number: usize,
     pub(crate) code: String,
     pub(crate) address: SocketAddr,
@@ -36,7 +36,7 @@ pub(crate) struct Place {
     lately: Mutex<Vec<String>>,
 }
 
-impl Place {
+impl Room {
     pub(crate) async fn make(daemon: &Daemon, number: usize) -> Self {
         let password = (number == 1).then_some(PASSWORD);
         let defaults = json!({"temperature": TEMPERATURE, "instructions": "Be brief."});
