@@ -10,6 +10,7 @@
 //! - `greeting`: the hello within a handshake
 //! - [`peer`]: one peer, and the [`peer::Peers`] there are
 //! - `link`: one way to a peer, whatever carries it
+//! - `liveness`: heartbeats, and when a link is degraded, gone or idle
 //! - `lan`: links over TCP on the local network
 //! - `wan`: links through relays, and the direct ones that take their place
 //! - `provider`: jobs of ours that peers answer
@@ -25,6 +26,7 @@ mod greeting;
 mod inbound;
 mod lan;
 mod link;
+mod liveness;
 pub mod node;
 pub mod peer;
 mod provider;

@@ -18,6 +18,7 @@ use protocol::mesh::{
     cluster::{Piece, encode},
     frame::MAX_FRAME,
 };
+use tracing::Span;
 
 use self::lanes::{Lanes, Put};
 use crate::peer::PeerId;
@@ -56,7 +57,9 @@ pub(crate) struct Link {
     pub(crate) proved: bool,
     /// Which it is of the links between the same two ends.
     pub(crate) order: Order,
-    /// Whether nothing has been heard over it for too long to ask anything.
+    /// Around all that happens on it, so that a log can be searched for one peer.
+    pub(crate) span: Span,
+    /// Whether it was silent for too long to send requests over it.
     degraded: AtomicBool,
     lanes: Arc<Lanes>,
 }
@@ -105,8 +108,12 @@ impl Link {
             opening;
         let lanes = Arc::new(Lanes::default());
         let outgoing = Outgoing::new(Arc::clone(&lanes));
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let span =
+            tracing::info_span!(parent: None, "mesh_peer", peer = %peer.short(), link = number);
         let link = Self {
-            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            number,
+            span,
             peer,
             carrier,
             sealed,

@@ -17,12 +17,6 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::link::{Carrier, Link};
 
-/// How long a LAN link may be silent before its peer is degraded and gets no more requests.
-pub(crate) const DEGRADED: Duration = Duration::from_secs(15);
-
-/// How long a LAN link may be silent before it is closed.
-pub(crate) const GONE: Duration = Duration::from_secs(30);
-
 /// The id of a peer.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PeerId {

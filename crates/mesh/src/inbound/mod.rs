@@ -37,6 +37,7 @@ use protocol::{
 use scheduler::Scheduler;
 use store::{UsageQuery, UsageStore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tracing::Instrument;
 
 use self::refusal::Refused;
 use crate::{
@@ -122,7 +123,8 @@ impl Inbound {
         };
         let place = RunningRequest { running: Arc::clone(&self.running), link: link.number, id };
         let (shared, link) = (Arc::clone(&self.shared), Arc::clone(link));
-        tasks.spawn(async move {
+        let span = tracing::debug_span!(parent: &link.span, "mesh_request", request_id = %place.id);
+        let answer = async move {
             let place = place;
             let answering = async {
                 let pass = shared.admit(&link.peer, proved, link.sealed, doing).await?;
@@ -133,7 +135,8 @@ impl Inbound {
                 None | Some(Ok(())) => {}
                 Some(Err(refused)) => refused.say(&link, place.id.clone()).await,
             }
-        });
+        };
+        tasks.spawn(answer.instrument(span));
     }
 
     /// The asker does not want the answer any more.

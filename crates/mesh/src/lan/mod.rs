@@ -7,7 +7,6 @@
 //! - `handshake`: how a link begins
 //! - `pump`: a link's bytes, both ways
 //! - `frames`: frames over a connection
-//! - `health`: whether a link lives
 //! - [`tie`]: which of two links between the same two nodes stays
 //! - `sealed_peers`: peers that had a sealed link
 //! - `limits`: how much of this machine links may take
@@ -33,7 +32,6 @@ use crate::{link::Link, node::Node, peer::PeerId};
 mod find;
 mod frames;
 mod handshake;
-mod health;
 mod keep;
 mod limits;
 mod open;

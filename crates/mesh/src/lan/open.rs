@@ -17,6 +17,7 @@ use tokio::{
     },
     time::{sleep, timeout},
 };
+use tracing::Instrument;
 
 use super::{
     frames::{Broken, Frames, farewell},
@@ -178,11 +179,13 @@ fn up(
     });
     node.opened(&link, Some(&hello));
     let home = OpenLink { node: Arc::clone(node), link: Arc::clone(&link) };
-    node.tasks.spawn(async move {
+    let span = link.span.clone();
+    let carrying = async move {
         let why = home.carry(pump::run(&home, &home.link, outgoing, frames, seals)).await;
         home.node.closed(&home.link, &why);
         drop(place);
-    });
+    };
+    node.tasks.spawn(carrying.instrument(span));
     Ok(link)
 }
 

@@ -14,11 +14,11 @@ use tokio::{
     time::{Instant, Sleep, sleep_until, timeout},
 };
 
-use super::{
-    frames::{Broken, Frames, Incoming, farewell, is_farewell},
-    health::{Health, Step},
+use super::frames::{Broken, Frames, Incoming, farewell, is_farewell};
+use crate::{
+    link::{Link, Outgoing, Payload},
+    liveness::{GONE, Kind, Liveness, Step, Usage},
 };
-use crate::link::{Link, Outgoing, Payload};
 
 /// The most bytes that are gathered for one write. A smaller batch lets an answer pass sooner
 /// while a model is sent.
@@ -90,7 +90,7 @@ enum End {
     Broken(#[from] Broken),
     #[error(transparent)]
     Seal(#[from] SealError),
-    #[error("nothing was heard of its peer for {} s", crate::peer::GONE.as_secs())]
+    #[error("nothing was heard of its peer for {} s", GONE.as_secs())]
     Gone,
     #[error("its peer took nothing of what it was sent for {} s", STUCK.as_secs())]
     Stuck,
@@ -118,36 +118,38 @@ impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
         if let Err(end) = self.hand_out() {
             return end;
         }
-        let mut health = Health::new(Instant::now());
-        let mut timer = pin!(sleep_until(health.next()));
+        let mut liveness = Liveness::new(Instant::now(), Kind::Lan);
+        let mut timer = pin!(sleep_until(liveness.next()));
         loop {
             let step = tokio::select! {
                 biased;
-                () = &mut timer => self.beat(&mut health),
-                read = self.incoming.fill() => self.take(&mut health, read),
+                () = &mut timer => self.beat(&mut liveness),
+                read = self.incoming.fill() => self.take(&mut liveness, read),
             };
             if let Err(end) = step {
                 return end;
             }
-            wake_at(timer.as_mut(), health.next());
+            wake_at(timer.as_mut(), liveness.next());
         }
     }
 
-    fn beat(&self, health: &mut Health) -> Result<(), End> {
-        while let Some(step) = health.due(Instant::now()) {
+    fn beat(&self, liveness: &mut Liveness) -> Result<(), End> {
+        let now = Instant::now();
+        // A link on the local network is never idle.
+        while let Some(step) = liveness.due(now, Usage { last: now, near: true }) {
             match step {
                 // A link that is closed is found closed.
                 Step::Beat => _ = self.link.tell(&self.home.heartbeat()),
                 Step::Degraded => self.set_degraded(true),
-                Step::Gone => return Err(End::Gone),
+                Step::Gone | Step::Idle => return Err(End::Gone),
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, health: &mut Health, read: Result<(), Broken>) -> Result<(), End> {
+    fn take(&mut self, liveness: &mut Liveness, read: Result<(), Broken>) -> Result<(), End> {
         read?;
-        if health.heard(Instant::now()) {
+        if liveness.heard(Instant::now()) {
             self.set_degraded(false);
         }
         self.hand_out()

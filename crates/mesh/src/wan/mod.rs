@@ -10,7 +10,6 @@
 //! - `roster`: the nodes that a relay lists
 //! - `sessions`: the sessions over it, until they are links; `words` between their ends
 //! - `outward`: the outgoing payloads of a session
-//! - `pulse`: whether a session is alive and needed
 //! - `reach`: a link to a peer that has none
 //! - `direct`: links that take the traffic off a relay
 //! - `memory`: what is remembered of peers
@@ -25,7 +24,6 @@ mod fake;
 mod home;
 mod memory;
 mod outward;
-mod pulse;
 mod reach;
 mod registration;
 mod relay;

@@ -7,16 +7,17 @@ use bytes::Bytes;
 use protocol::mesh::{ClusterMessage, WireId};
 use rand::RngExt;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::{Ask, Connection};
 use crate::{
     lan::NoLink,
     link::{Carrier, Link, Opening},
+    liveness::{Kind, Liveness, Step, Usage},
     peer::PeerId,
     wan::{
         home::Home,
         outward::{Outward, Used},
-        pulse::{self, Pulse, Step},
         sessions::{Handle, Opened, Output},
     },
 };
@@ -27,16 +28,17 @@ const MAX_WAITING: usize = 1_024;
 /// A link that a session carries.
 pub(super) struct Carried {
     link: Arc<Link>,
-    pulse: Pulse,
+    liveness: Liveness,
     used: Arc<Used>,
 }
 
 impl Carried {
     /// Does what the time has come for.
     fn look_after(&mut self, home: &dyn Home, now: Instant) {
-        let Self { link, pulse, used } = self;
+        let Self { link, liveness, used } = self;
+        let _in_span = link.span.enter();
         let near = link.peer.node().is_some_and(|peer| home.is_near(peer));
-        while let Some(step) = pulse.due(now, used.last(), near) {
+        while let Some(step) = liveness.due(now, Usage { last: used.last(), near }) {
             match step {
                 Step::Beat => {
                     let beat = ClusterMessage::Heartbeat(Box::new(home.heartbeat()));
@@ -113,8 +115,8 @@ impl Connection<'_> {
                 used: Arc::clone(&used),
             },
         );
-        let pulse = Pulse::new(now, pulse::Kind { ours, warren });
-        self.links.insert(handle, Carried { link: Arc::clone(&link), pulse, used });
+        let liveness = Liveness::new(now, Kind::Session { ours, warren });
+        self.links.insert(handle, Carried { link: Arc::clone(&link), liveness, used });
         self.show_sessions();
         self.parts.home.opened(&link, hello.as_ref());
         if let Some(hello) = hello {
@@ -126,18 +128,21 @@ impl Connection<'_> {
     /// Begins to send what a link has to send.
     fn send_for(&self, handle: Handle, outward: Outward) {
         let notice = self.notice.clone();
-        self.parts.tasks.spawn(async move {
+        let span = outward.link.span.clone();
+        let sending = async move {
             outward.run().await;
             // When nobody listens, the connection is gone and the link with it.
             let _ = notice.send(handle).await;
-        });
+        };
+        self.parts.tasks.spawn(sending.instrument(span));
     }
 
     fn payload(&mut self, handle: Handle, payload: Bytes) {
         let Some(carried) = self.links.get_mut(&handle) else { return };
         carried.used.by(&payload);
         let link = Arc::clone(&carried.link);
-        if carried.pulse.heard(Instant::now()) {
+        let _in_span = link.span.enter();
+        if carried.liveness.heard(Instant::now()) {
             self.parts.home.degraded(&link, false);
         }
         self.parts.home.received(&link, payload);
@@ -145,6 +150,7 @@ impl Connection<'_> {
 
     fn ended(&mut self, handle: Handle, why: &str) {
         if let Some(carried) = self.links.remove(&handle) {
+            let _in_span = carried.link.span.enter();
             self.parts.home.closed(&carried.link, why);
         }
         self.show_sessions();
