@@ -7,13 +7,5 @@ use crate::cli::Kind;
 
 /// No process of its own, so nothing to account.
 pub(crate) fn launch(backend: SocketAddr) -> Target {
-    Target {
-        name: Kind::Direct.name(),
-        key: None,
-        prefix: String::new(),
-        addr: backend,
-        parts: Vec::new(),
-        processes: Vec::new(),
-        _dir: None,
-    }
+    Target::new(Kind::Direct.name(), backend, Vec::new(), None)
 }

@@ -1,7 +1,7 @@
 //! Warren servers that are peers, and a relay between them.
 
 use std::{
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -10,10 +10,10 @@ use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use super::{
-    Part, Target, eventually,
-    warren::{ANSWERS, CONNECTS, LISTENS, clean, lend},
+    Target, eventually, free_address, names_model,
+    warren::{CONNECTS, LISTENS, clean, lend},
 };
-use crate::{child::Process, http1, payload::MODEL};
+use crate::child::Process;
 
 /// What the line of a server asked for its own worker is called.
 pub(crate) const OWN: &str = "own";
@@ -37,7 +37,7 @@ pub(crate) async fn relay(program: &Path) -> Result<Target> {
     command.arg("--data-dir").arg(dir.path().join("data"));
     let mut process = Process::spawn(command, "warren-mesh-relay", dir.path())?;
     let addr = process.listening(LISTENS).await?;
-    Ok(target("relay", addr, vec![process], dir))
+    Ok(Target::new("relay", addr, vec![process], Some(dir)))
 }
 
 /// Two servers that are peers on the LAN, or at a relay only: the first has a worker on `backend`, the
@@ -60,14 +60,14 @@ pub(crate) async fn pair(
     let (mut lends, addr, dir) = serve(program, None, &one).await?;
     let worker = lend(program, dir.path(), addr, backend, SECRET)?;
     knows(addr, &mut lends).await?;
-    let own = target(OWN, addr, vec![lends, worker], dir);
+    let own = Target::new(OWN, addr, vec![lends, worker], Some(dir));
     if relay.is_some() {
         // The relay is asked who is there when the second comes, and then not for a minute.
         tokio::time::sleep(TOLD).await;
     }
     let (mut asks, addr, dir) = serve(program, None, &other).await?;
     knows(addr, &mut asks).await?;
-    Ok([own, target(PEER, addr, vec![asks], dir)])
+    Ok([own, Target::new(PEER, addr, vec![asks], Some(dir))])
 }
 
 /// A server that takes part in the mesh, and has neither worker nor peers.
@@ -153,25 +153,8 @@ async fn serve(
 
 /// Waits until a server has the model, of its worker or a peer.
 async fn knows(addr: SocketAddr, server: &mut Process) -> Result<()> {
-    let quoted = format!("\"{MODEL}\"");
-    let up = eventually(CONNECTS, async || {
-        let answer = http1::get(addr, "/v1/models", ANSWERS).await.unwrap_or_default();
-        String::from_utf8_lossy(&answer).contains(&quoted)
-    });
-    let up = up.await;
+    let up = eventually(CONNECTS, async || names_model(addr, "/v1/models").await).await;
     server.check()?;
     ensure!(up, "the server has nobody for the model: {}", server.last_words());
     Ok(())
-}
-
-fn target(name: &'static str, addr: SocketAddr, processes: Vec<Process>, dir: TempDir) -> Target {
-    let part = |process: &Process| Part { name: "server", pids: vec![process.pid()] };
-    let parts = processes.iter().map(part).collect();
-    let prefix = String::new();
-    Target { name, key: None, prefix, addr, parts, processes, _dir: Some(dir) }
-}
-
-/// An address that nobody listens on now.
-fn free_address() -> Result<SocketAddr> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }

@@ -14,15 +14,21 @@ pub(crate) mod rooms;
 pub(crate) mod warren;
 pub(crate) mod workspace;
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::{SocketAddr, TcpListener},
+    path::PathBuf,
+    time::Duration,
+};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tempfile::TempDir;
 use warren::Accounting;
 
 use crate::{
     child::Process,
     cli::{Kind, Options},
+    http1,
+    payload::MODEL,
     proc, report,
 };
 
@@ -49,6 +55,18 @@ pub(crate) struct Part {
 }
 
 impl Target {
+    /// A server that consists of these processes.
+    fn new(
+        name: &'static str,
+        addr: SocketAddr,
+        processes: Vec<Process>,
+        dir: Option<TempDir>,
+    ) -> Self {
+        let part = |process: &Process| Part { name: "server", pids: vec![process.pid()] };
+        let parts = processes.iter().map(part).collect();
+        Self { name, key: None, prefix: String::new(), addr, parts, processes, _dir: dir }
+    }
+
     pub(crate) fn pids(&self) -> Vec<u32> {
         self.parts.iter().flat_map(|part| part.pids.iter().copied()).collect()
     }
@@ -146,6 +164,18 @@ impl Launcher {
         }
         Ok(targets)
     }
+}
+
+/// Whether what a server answers at this path names the backend's model.
+async fn names_model(addr: SocketAddr, path: &str) -> bool {
+    let answer = http1::get(addr, path, warren::ANSWERS).await.unwrap_or_default();
+    String::from_utf8_lossy(&answer).contains(&format!("\"{MODEL}\""))
+}
+
+/// An address of this machine that nobody listens on now.
+pub(crate) fn free_address() -> Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
+    Ok(listener.local_addr()?)
 }
 
 /// Asks again and again, until it is so or `limit` has passed; returns whether it is.

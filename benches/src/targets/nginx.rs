@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, bail};
 use tokio::{net::TcpStream, process::Command};
 
-use super::{Part, Target, eventually};
+use super::{Part, Target, eventually, free_address};
 use crate::{child::Process, cli::Kind, proc};
 
 /// How long it may take to listen.
@@ -49,7 +49,7 @@ pub(crate) async fn launch(
 
 async fn attempt(program: &Path, backend: SocketAddr, connections: u32) -> Result<Target> {
     let dir = tempfile::Builder::new().prefix("benches-nginx-").tempdir()?;
-    let addr = free_port()?;
+    let addr = free_address()?;
     let conf = dir.path().join("nginx.conf");
     fs::write(&conf, configuration(dir.path(), addr, backend, connections))?;
     let mut command = Command::new(program);
@@ -64,12 +64,8 @@ async fn attempt(program: &Path, backend: SocketAddr, connections: u32) -> Resul
         bail!("nginx does not listen: {}", process.last_words());
     }
     let parts = vec![Part { name: "server", pids: proc::children(process.pid()) }];
-    let (name, key, processes) = (Kind::Nginx.name(), None, vec![process]);
-    Ok(Target { name, key, prefix: String::new(), addr, parts, processes, _dir: Some(dir) })
-}
-
-fn free_port() -> Result<SocketAddr> {
-    Ok(TcpListener::bind("127.0.0.1:0").context("no free port")?.local_addr()?)
+    let target = Target::new(Kind::Nginx.name(), addr, vec![process], Some(dir));
+    Ok(Target { parts, ..target })
 }
 
 /// `reuseport` spreads the connections evenly over its processes; each connection of a client

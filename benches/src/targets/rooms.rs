@@ -5,15 +5,10 @@ use std::{net::SocketAddr, path::Path};
 use anyhow::{Result, ensure};
 
 use super::{
-    Part, Target, eventually,
-    warren::{self, ANSWERS, Accounting, CONNECTS, MAX_CONCURRENT, clean},
+    Part, Target, eventually, names_model,
+    warren::{self, Accounting, CONNECTS, MAX_CONCURRENT, clean},
 };
-use crate::{
-    child::Process,
-    http1::{self, Link},
-    payload::MODEL,
-    rooms,
-};
+use crate::{child::Process, http1::Link, rooms};
 
 /// What the line of the plain API is called.
 pub(crate) const PLAIN: &str = "api";
@@ -42,20 +37,12 @@ async fn join(program: &Path, backend: SocketAddr, plain: &Target) -> Result<Tar
     let mut worker = Process::spawn(command, "warren-room-join", dir.path())?;
     worker.discard_output();
     let prefix = format!("/rooms/{code}");
-    let up =
-        eventually(CONNECTS, async || worker.check().is_err() || has_model(addr, &prefix).await);
-    let up = up.await;
+    let models = format!("{prefix}/v1/models");
+    let knows = async || worker.check().is_err() || names_model(addr, &models).await;
+    let up = eventually(CONNECTS, knows).await;
     worker.check()?;
     ensure!(up, "nobody has joined the room: {}", worker.last_words());
     let server = plain.parts.iter().filter(|part| part.name == "server").cloned();
     let parts = server.chain([Part { name: "worker", pids: vec![worker.pid()] }]).collect();
-    let processes = vec![worker];
-    Ok(Target { name: ROOM, key: None, prefix, addr, parts, processes, _dir: Some(dir) })
-}
-
-async fn has_model(addr: SocketAddr, prefix: &str) -> bool {
-    let quoted = format!("\"{MODEL}\"");
-    let path = format!("{prefix}/v1/models");
-    let answer = http1::get(addr, &path, ANSWERS).await.unwrap_or_default();
-    String::from_utf8_lossy(&answer).contains(&quoted)
+    Ok(Target { prefix, parts, ..Target::new(ROOM, addr, vec![worker], Some(dir)) })
 }

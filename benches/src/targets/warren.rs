@@ -14,8 +14,8 @@ use serde::Deserialize;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use super::{Part, Target, eventually};
-use crate::{child::Process, cli::Kind, http1, payload::MODEL, report};
+use super::{Target, eventually, names_model};
+use crate::{child::Process, cli::Kind, http1, report};
 
 /// How long the server may take to listen.
 pub(super) const LISTENS: Duration = Duration::from_secs(20);
@@ -61,30 +61,27 @@ pub(crate) async fn launch(
     let mut server = serve(program, dir.path(), &secret, accounting)?;
     let addr = server.listening(LISTENS).await?;
     let mut worker = lend(program, dir.path(), addr, backend, &secret)?;
-    let up =
-        eventually(CONNECTS, async || worker.check().is_err() || knows_model(addr).await).await;
+    // On this machine the health lists the models for every caller, with keys or without.
+    let knows = async || worker.check().is_err() || names_model(addr, "/health").await;
+    let up = eventually(CONNECTS, knows).await;
     server.check()?;
     worker.check()?;
     ensure!(up, "the server has no worker: {} | {}", server.last_words(), worker.last_words());
-    let part = |name, process: &Process| Part { name, pids: vec![process.pid()] };
-    let parts = vec![part("server", &server), part("worker", &worker)];
-    let processes = vec![server, worker];
     let name = match accounting {
         Accounting::Usual => Kind::Warren.name(),
         Accounting::None => "without",
         Accounting::Whole => "with",
     };
-    let prefix = String::new();
-    Ok(Target { name, key, prefix, addr, parts, processes, _dir: Some(dir) })
+    let mut target = Target::new(name, addr, vec![server, worker], Some(dir));
+    target.parts[1].name = "worker";
+    Ok(Target { key, ..target })
 }
 
 pub(crate) async fn launch_alone(program: &Path) -> Result<Target> {
     let dir = directory()?;
     let mut server = serve(program, dir.path(), &secret(), Accounting::Usual)?;
     let addr = server.listening(LISTENS).await?;
-    let parts = vec![Part { name: "server", pids: vec![server.pid()] }];
-    let (name, processes) = (Kind::Warren.name(), vec![server]);
-    Ok(Target { name, key: None, prefix: String::new(), addr, parts, processes, _dir: Some(dir) })
+    Ok(Target::new(Kind::Warren.name(), addr, vec![server], Some(dir)))
 }
 
 /// A server alone, as it is right after its start.
@@ -172,13 +169,6 @@ fn directory() -> Result<TempDir> {
 fn secret() -> String {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     format!("bench-secret-{}-{}", std::process::id(), since.as_nanos())
-}
-
-async fn knows_model(addr: SocketAddr) -> bool {
-    let quoted = format!("\"{MODEL}\"");
-    // On this machine the health lists the models for every caller, with keys or without.
-    let answer = http1::get(addr, "/health", ANSWERS).await.unwrap_or_default();
-    String::from_utf8_lossy(&answer).contains(&quoted)
 }
 
 /// Builds it; cargo tells where the program is.

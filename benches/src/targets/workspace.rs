@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use anyhow::{Context, Result};
 
 use super::{
-    Part, Target,
+    Target,
     warren::{LISTENS, clean},
 };
 use crate::{child::Process, cli::Kind, load::workspace::Daemon};
@@ -25,15 +25,8 @@ pub(crate) async fn launch(program: &Path, suite: &Path) -> Result<Target> {
     command.arg("--data-dir").arg(dir.path().join("data"));
     let mut server = Process::spawn(command, "warren-workspace", dir.path())?;
     let addr = server.listening(LISTENS).await?;
-    Ok(Target {
-        name: Kind::Warren.name(),
-        key: Some(TOKEN.to_owned()),
-        prefix: String::new(),
-        addr,
-        parts: vec![Part { name: "server", pids: vec![server.pid()] }],
-        processes: vec![server],
-        _dir: Some(dir),
-    })
+    let target = Target::new(Kind::Warren.name(), addr, vec![server], Some(dir));
+    Ok(Target { key: Some(TOKEN.to_owned()), ..target })
 }
 
 /// How the load reaches it.

@@ -19,6 +19,7 @@ use crate::{
 
 /// A client of one server. Each request opens a connection of its own.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Client {
     address: SocketAddr,
     headers: Vec<(String, String)>,
@@ -30,14 +31,12 @@ impl Client {
     }
 
     /// The same client, sending one more header with every request.
-    #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// The same client, with a token in `Authorization: Bearer`.
-    #[must_use]
     pub fn with_token(self, token: &str) -> Self {
         self.with_header("authorization", &format!("Bearer {token}"))
     }
@@ -71,6 +70,7 @@ impl Client {
 }
 
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Request {
     address: SocketAddr,
     line: String,
@@ -80,7 +80,6 @@ pub struct Request {
 
 impl Request {
     /// Adds a header; `host` replaces the one there is.
-    #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         if name.eq_ignore_ascii_case("host") {
             self.headers.retain(|(known, _)| known != "host");
@@ -90,7 +89,6 @@ impl Request {
     }
 
     /// Sets the body; its length is sent with it.
-    #[must_use]
     pub fn body(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
         self

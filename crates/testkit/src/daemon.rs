@@ -19,6 +19,7 @@ use crate::{
 pub const WORKER_SECRET: &str = "let-me-in";
 
 #[derive(Debug)]
+#[must_use]
 pub struct Serve {
     binary: PathBuf,
     listen: String,
@@ -38,26 +39,22 @@ impl Serve {
         }
     }
 
-    #[must_use]
     pub fn set(mut self, flag: &str, value: &str) -> Self {
         self.args.extend([flag.to_owned(), value.to_owned()]);
         self
     }
 
-    #[must_use]
     pub fn flag(mut self, flag: &str) -> Self {
         self.args.push(flag.to_owned());
         self
     }
 
-    #[must_use]
     pub fn listen(mut self, address: &str) -> Self {
         address.clone_into(&mut self.listen);
         self
     }
 
     /// Forgets all flags so far, the secret too.
-    #[must_use]
     pub fn bare(mut self) -> Self {
         self.args.clear();
         self

@@ -1,7 +1,7 @@
 //! A terminal of ttyd, with a client on its WebSocket.
 
 use std::{
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -30,7 +30,7 @@ pub(super) struct Ttyd {
 
 impl Ttyd {
     pub(super) fn open(program: &Path, arguments: &[&str]) -> Result<Self> {
-        let addr = free_address()?;
+        let addr = crate::targets::free_address()?;
         let mut command = Command::new("ttyd");
         // It ends with its only client.
         command.args(["--port", &addr.port().to_string(), "--interface", "lo", "--once"]);
@@ -95,9 +95,4 @@ fn connect(addr: SocketAddr) -> Result<Socket> {
         }
         pause(AGAIN);
     }
-}
-
-/// An address that nobody listens on now.
-fn free_address() -> Result<SocketAddr> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }

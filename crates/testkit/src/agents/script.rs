@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
+    dialects::print,
     memory::Memory,
     model,
     setting::{Setting, variable},
@@ -32,9 +33,6 @@ pub(super) trait Voice {
         pause(time);
         false
     }
-
-    /// A line as it is.
-    fn print(&mut self, line: &str);
 
     /// The server of tools that it was given.
     fn server(&self, setting: &Setting) -> Option<tools::Server>;
@@ -135,14 +133,14 @@ fn step(
             nothing
         }
         "garbage" => {
-            voice.print("Segmentation fault (not really) \u{1b}[31m");
-            voice.print("{\"type\":");
-            voice.print("[1,2,3]");
-            voice.print("{\"type\":\"of_tomorrow\",\"message\":7}");
+            print("Segmentation fault (not really) \u{1b}[31m");
+            print("{\"type\":");
+            print("[1,2,3]");
+            print("{\"type\":\"of_tomorrow\",\"message\":7}");
             nothing
         }
         "flood" => {
-            voice.print(&"x".repeat(3 * 1024 * 1024));
+            print(&"x".repeat(3 * 1024 * 1024));
             nothing
         }
         "crash" => {

@@ -45,6 +45,7 @@ pub enum Step {
 }
 
 #[derive(Debug, Clone, Default)]
+#[must_use]
 pub struct Reply {
     pub(crate) steps: Vec<Step>,
 }
@@ -119,7 +120,6 @@ impl Reply {
     }
 
     /// The same reply, thinking for `each` wherever it would wait for a gate.
-    #[must_use]
     pub fn thinking(mut self, each: Duration) -> Self {
         for step in &mut self.steps {
             if matches!(step, Step::Wait(_)) {
@@ -130,14 +130,12 @@ impl Reply {
     }
 
     /// The same reply, its first byte held back by a gate.
-    #[must_use]
     pub fn after(mut self, gate: &Gate) -> Self {
         self.steps.insert(0, Step::Wait(gate.clone()));
         self
     }
 
     /// The same reply, reset where its last step would be.
-    #[must_use]
     pub fn broken(mut self) -> Self {
         self.steps.pop();
         self.steps.push(Step::Reset);
@@ -145,7 +143,6 @@ impl Reply {
     }
 
     /// The same reply, and nothing more where its last step would be.
-    #[must_use]
     pub fn stalled(mut self) -> Self {
         self.steps.pop();
         self.steps.push(Step::Hang);

@@ -52,6 +52,7 @@ pub struct HubRequest {
 
 /// A hub on a port of its own. Dropping it resets every connection.
 #[derive(Debug)]
+#[must_use]
 pub struct FakeHub {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -85,7 +86,6 @@ impl FakeHub {
     }
 
     /// Gives a session token to every participant that joins, as only a Warren does.
-    #[must_use]
     pub fn as_warren(self) -> Self {
         self.shared.state().is_warren = true;
         self

@@ -6,6 +6,7 @@ use crate::backend::Gate;
 
 /// What a fake peer answers to every request, piece by piece.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Script {
     pieces: Vec<String>,
     gate: Option<Gate>,
@@ -21,28 +22,24 @@ impl Script {
     }
 
     /// Waits at the gate before each word after the first, and before the end.
-    #[must_use]
     pub fn gate(mut self, gate: &Gate) -> Self {
         self.gate = Some(gate.clone());
         self
     }
 
     /// Ends with this code and message instead of being complete. An empty code is left out.
-    #[must_use]
     pub fn fail(mut self, code: &str, message: &str) -> Self {
         self.failure = Some((code.to_owned(), message.to_owned()));
         self
     }
 
     /// Fails before the first word.
-    #[must_use]
     pub fn at_once(mut self) -> Self {
         self.refuses = true;
         self
     }
 
     /// Its backend dies after the last word. Stock nodes then say that the answer is complete.
-    #[must_use]
     pub fn die(mut self) -> Self {
         self.dies = true;
         self

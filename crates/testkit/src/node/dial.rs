@@ -7,6 +7,7 @@ use crate::{sockets::upgrade, worker::Refused};
 
 /// What a node says of itself as it dials.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Knock {
     address: SocketAddr,
     path: String,
@@ -31,39 +32,33 @@ impl Knock {
         }
     }
 
-    #[must_use]
     pub fn token(mut self, token: &str) -> Self {
         token.clone_into(&mut self.token);
         self
     }
 
-    #[must_use]
     pub fn model(mut self, model: &str) -> Self {
         model.clone_into(&mut self.model);
         self
     }
 
-    #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    #[must_use]
     pub fn slots(mut self, slots: u32) -> Self {
         self.max_concurrency = slots;
         self
     }
 
     /// Dials another path than `/ws`.
-    #[must_use]
     pub fn path(mut self, path: &str) -> Self {
         path.clone_into(&mut self.path);
         self
     }
 
     /// Says this of itself instead, without the question mark.
-    #[must_use]
     pub fn query(mut self, query: &str) -> Self {
         self.query = Some(query.to_owned());
         self

@@ -32,6 +32,7 @@ pub const STOCK_BEAT: Duration = Duration::from_secs(10);
 
 /// What a participant says of itself as it joins.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Put {
     address: SocketAddr,
     code: String,
@@ -60,25 +61,21 @@ impl Put {
         Self { address, code, id, body, beat: STOCK_BEAT }
     }
 
-    #[must_use]
     pub fn id(mut self, id: &str) -> Self {
         id.clone_into(&mut self.id);
         self
     }
 
-    #[must_use]
     pub fn model(self, model: &str) -> Self {
         self.field("model", json!(model))
     }
 
-    #[must_use]
     pub fn field(mut self, name: &str, value: Value) -> Self {
         self.body[name] = value;
         self
     }
 
     /// Pings and sends heartbeats so often, and not every 10 s.
-    #[must_use]
     pub fn beating(mut self, every: Duration) -> Self {
         self.beat = every;
         self

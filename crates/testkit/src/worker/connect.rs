@@ -23,6 +23,7 @@ pub struct Refused {
 
 /// An upgrade request to `/v1/worker/connect`, as the test wants it.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Connect {
     address: SocketAddr,
     query: String,
@@ -40,21 +41,18 @@ impl Connect {
         Self::new(daemon.address()).header("x-worker-secret", WORKER_SECRET)
     }
 
-    #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         let value = HeaderValue::from_str(value).expect("a header value");
         self.headers.append(HeaderName::from_static(name), value);
         self
     }
 
-    #[must_use]
     pub fn query(mut self, query: &str) -> Self {
         self.query = format!("?{query}");
         self
     }
 
     /// Offers the binary form, if that is the one.
-    #[must_use]
     pub fn form(self, form: Form) -> Self {
         match form {
             Form::Stock => self,

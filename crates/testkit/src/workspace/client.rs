@@ -28,6 +28,7 @@ use crate::wait::within;
 const MAX_MESSAGE: usize = 48 * 1024 * 1024;
 
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Knock {
     address: SocketAddr,
     headers: HeaderMap,
@@ -40,7 +41,6 @@ impl Knock {
         Self { address, headers: HeaderMap::new(), receive_buffer: None }
     }
 
-    #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         let value = HeaderValue::from_str(value).expect("a header value");
         self.headers.insert(HeaderName::from_static(name), value);
@@ -48,7 +48,6 @@ impl Knock {
     }
 
     /// Holds so few bytes that were not read, so that it falls behind soon.
-    #[must_use]
     pub fn receive_buffer(mut self, bytes: u32) -> Self {
         self.receive_buffer = Some(bytes);
         self

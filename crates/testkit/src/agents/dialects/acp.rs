@@ -189,10 +189,6 @@ impl Voice for Acp {
         }
     }
 
-    fn print(&mut self, line: &str) {
-        print(line);
-    }
-
     fn server(&self, _: &Setting) -> Option<Server> {
         let entry = self.servers.as_array()?.first()?;
         let env = entry["env"].as_array().into_iter().flatten();

@@ -249,10 +249,6 @@ impl Voice for Claude {
         }
     }
 
-    fn print(&mut self, line: &str) {
-        print(line);
-    }
-
     fn server(&self, setting: &Setting) -> Option<Server> {
         let config = setting.json(setting.value("--mcp-config"));
         Server::read(config["mcpServers"].as_object()?.values().next()?)

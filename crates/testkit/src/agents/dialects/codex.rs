@@ -71,10 +71,6 @@ impl Voice for Codex {
         print(&json!({ "type": "item.completed", "item": item }).to_string());
     }
 
-    fn print(&mut self, line: &str) {
-        print(line);
-    }
-
     /// Its environment is that of Codex, as far as it is named.
     fn server(&self, setting: &Setting) -> Option<Server> {
         let keys = setting.config_keys();

@@ -59,10 +59,6 @@ impl Voice for Gemini {
         line(json!({ "type": "tool_result", "tool_id": id, "status": status, "output": output }));
     }
 
-    fn print(&mut self, line: &str) {
-        print(line);
-    }
-
     fn server(&self, setting: &Setting) -> Option<Server> {
         let config = setting.json(variable("GEMINI_CLI_SYSTEM_SETTINGS_PATH").as_deref());
         Server::read(config["mcpServers"].as_object()?.values().next()?)

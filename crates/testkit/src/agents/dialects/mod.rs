@@ -41,7 +41,7 @@ pub fn main() {
 }
 
 /// Prints a line. Without anybody who reads it, it ends.
-fn print(line: &str) {
+pub(super) fn print(line: &str) {
     let mut out = io::stdout().lock();
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
         exit(141);

@@ -65,10 +65,6 @@ impl Voice for Opencode {
         self.line("tool_use", part);
     }
 
-    fn print(&mut self, line: &str) {
-        print(line);
-    }
-
     fn server(&self, setting: &Setting) -> Option<Server> {
         let config = setting.json(variable("OPENCODE_CONFIG").as_deref());
         let entry = config["mcp"].as_object()?.values().next()?;

@@ -50,10 +50,6 @@ impl Voice for Terminal {
         print(&format!("{tool}: {output}"));
     }
 
-    fn print(&mut self, line: &str) {
-        print(line);
-    }
-
     fn server(&self, _: &Setting) -> Option<Server> {
         None
     }

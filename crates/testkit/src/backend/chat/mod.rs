@@ -39,6 +39,7 @@ pub const CHAT_MODELS: [&str; 8] = [
 
 /// What a model calls, and how it answers.
 #[derive(Debug, Clone, Default)]
+#[must_use]
 pub struct ChatScript {
     calls: Vec<(String, Value)>,
 }
@@ -50,7 +51,6 @@ impl ChatScript {
     }
 
     /// It also calls this tool with these arguments, wherever the tool is offered.
-    #[must_use]
     pub fn calling(mut self, tool: &str, arguments: Value) -> Self {
         self.calls.push((tool.to_owned(), arguments));
         self
