@@ -19,7 +19,7 @@ use tokio::{
 
 use crate::report;
 
-/// How long a process may take to end after it was told to.
+/// How long a process may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A running child. Dropping it ends the process.

@@ -40,7 +40,7 @@ impl Link {
         self.sender.ready().await.is_ok()
     }
 
-    /// Posts a chat request; returns the head of the answer, its body still to be read.
+    /// Posts a chat request and returns the answer once its head has come.
     pub(crate) async fn chat(&mut self, body: Bytes) -> Result<Response<Incoming>> {
         self.post(Api::Chat.path(), None, body).await
     }

@@ -24,7 +24,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Starts the mock backend, and looks for the targets' programs; both at once are the laboratory.
+    /// Starts the mock backend, which is returned too, and looks for the programs of the targets.
     pub(crate) async fn start(options: &Options) -> Result<(Self, Process)> {
         let dir = tempfile::Builder::new().prefix("benches-").tempdir()?;
         let program = std::env::current_exe()?;
@@ -34,7 +34,7 @@ impl Lab {
         Ok((Self { options: options.clone(), launcher, backend, program, dir }, process))
     }
 
-    /// The turns of so many lines in all rounds. Each round begins with another line, so that whatever drifts on the
+    /// The order in which this many lines take turns, in all rounds. Each round begins with another line, so that a drift of the
     /// machine hits all of them alike.
     pub(crate) fn turns(&self, lines: usize) -> impl Iterator<Item = usize> + use<> {
         let rounds = 0..self.options.rounds() as usize;

@@ -117,7 +117,7 @@ impl BenchRequest {
         body.into()
     }
 
-    /// What a body whose beginning is `head` asks for, and how long the whole body was at least.
+    /// Reads the beginning of a body: the request, and the least length of the whole body.
     pub(crate) fn parse(head: &[u8]) -> Option<(Self, usize)> {
         let text = &head[field(head)?];
         let mut numbers = std::str::from_utf8(text).ok()?.split(',').map(str::parse::<u64>);
@@ -184,7 +184,7 @@ impl Events {
 /// events carry them. A word out of order is not counted.
 #[derive(Debug, Default)]
 pub(crate) struct Words {
-    /// The end of what was read, too short to be told.
+    /// The end of the bytes so far: too short to hold a word.
     rest: Vec<u8>,
     pub(crate) count: u32,
 }

@@ -215,7 +215,7 @@ pub(crate) fn show(text: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Tells on stderr what is going on. Where nobody listens, nobody misses it.
+/// Prints progress on stderr. A closed stderr is no failure.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "benches: {text}");
 }

@@ -11,7 +11,7 @@ use crate::http1::Link;
 pub(crate) struct Participant<'a> {
     pub(crate) id: &'a str,
     pub(crate) nickname: &'a str,
-    /// Where its model server is said to be; nobody asks it.
+    /// The address of its model server, which is never asked.
     pub(crate) endpoint: &'a str,
 }
 

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_there_is_no_quantile_and_too_long_is_the_longest() {
+    fn an_empty_histogram_has_no_quantile_and_a_long_time_is_capped() {
         let mut times = Times::default();
         assert_eq!(times.millis(0.5), None);
         times.add(Duration::from_secs(100_000));

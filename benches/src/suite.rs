@@ -11,7 +11,7 @@ use crate::{
     scenarios::Scenario,
 };
 
-/// Runs the suite. A scenario that cannot be measured is told and the others go on; the run then
+/// Runs the suite. A scenario that cannot be measured is reported and the others go on; the run then
 /// counts as failed.
 pub(crate) async fn run(options: &Options) -> Result<()> {
     let scenarios = Scenario::all(options);

@@ -1,4 +1,4 @@
-//! The table of layers in ARCHITECTURE.md, which is the only authority on who may use whom.
+//! The table of layers in ARCHITECTURE.md: the only authority on which crate may use which.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// One prompt, as it is said to it.
+/// A prompt as a line of the agent's input.
 pub(crate) fn prompt(text: &str) -> Value {
     json!({
         "type": "user",
@@ -36,7 +36,7 @@ pub(crate) fn prompt(text: &str) -> Value {
     })
 }
 
-/// The one that is resumed, or a new one.
+/// The id of the resumed conversation, or a new id.
 fn conversation(arguments: &[String]) -> String {
     let given = arguments.iter().find_map(|argument| argument.strip_prefix("--resume="));
     let new = || format!("00000000-0000-4000-8000-{:012x}", std::process::id());

@@ -68,7 +68,7 @@ impl Scenario {
     }
 
     /// Whether both are measured on the same running targets: only request rows are. The others
-    /// start fresh ones, whose memory tells nothing of what went before.
+    /// start fresh ones, so that earlier scenarios do not show in their memory.
     pub(crate) fn same_targets(&self, next: &Self) -> bool {
         matches!((self, next), (Self::Requests(_), Self::Requests(_)))
     }

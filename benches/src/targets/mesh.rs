@@ -24,7 +24,7 @@ pub(crate) const PEER: &str = "peer";
 /// What workers connect with.
 const SECRET: &str = "bench-secret-of-the-mesh";
 
-/// A server tells a relay within so long that it has a model now.
+/// Within this time a server tells a relay about a new model.
 const TOLD: Duration = Duration::from_secs(7);
 
 /// How long a model may take to arrive.
@@ -62,7 +62,7 @@ pub(crate) async fn pair(
     knows(addr, &mut lends).await?;
     let own = Target::new(OWN, addr, vec![lends, worker], Some(dir));
     if relay.is_some() {
-        // The relay is asked who is there when the second comes, and then not for a minute.
+        // The second server asks the relay for peers once when it joins, and then not for a minute.
         tokio::time::sleep(TOLD).await;
     }
     let (mut asks, addr, dir) = serve(program, None, &other).await?;
@@ -82,7 +82,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// Starts one whose directory is under `place`. `offers`: the folder of the models that it passes on.
-    /// `peer`: the only other one that it knows.
+    /// `peer`: the only peer that it knows.
     pub(crate) async fn start(
         program: &Path,
         place: &Path,

@@ -41,7 +41,7 @@ pub(crate) struct Target {
     /// What stands before the path of each request: that of a room, or nothing.
     pub(crate) prefix: String,
     pub(crate) addr: SocketAddr,
-    /// What consists of which processes.
+    /// Its parts, with their processes.
     pub(crate) parts: Vec<Part>,
     processes: Vec<Process>,
     _dir: Option<TempDir>,

@@ -39,7 +39,7 @@ pub(crate) async fn find(given: Option<&Path>) -> Result<PathBuf> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accounting {
-    /// As it is when nothing is said: a ledger, and no key on this machine.
+    /// The default: a ledger, and no key on this machine.
     Usual,
     None,
     /// Each request has a key with limits of every kind, and is in the ledger.
@@ -156,7 +156,7 @@ pub(super) fn lend(
 pub(super) fn clean(program: &Path, dir: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().env("HOME", dir).env("PATH", "/usr/bin:/bin");
-    // No line for each request, as nginx is told to write none.
+    // No log line for each request: nginx writes none either.
     command.env("WARREN_LOG", "warn");
     command
 }
@@ -184,7 +184,7 @@ async fn build() -> Result<PathBuf> {
     executable(&output.stdout).context("cargo built no warren")
 }
 
-/// The executable in cargo's messages, of which most are about libraries.
+/// The executable in cargo's messages; most of them are about libraries.
 fn executable(messages: &[u8]) -> Option<PathBuf> {
     #[derive(Deserialize)]
     struct Message {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{child::Process, cli::Kind, load::workspace::Daemon};
 
-/// What its clients say who they are with.
+/// The token of its clients.
 const TOKEN: &str = "bench-token-of-the-workspace";
 
 /// Starts one. `suite`: this program, which is the agent, too.

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_addresses_sixteen_are_told() {
+    fn the_number_of_addresses_is_bounded() {
         let many: Vec<String> = (1..=200).map(|last| format!("192.0.2.{last}")).collect();
         let many: Vec<(&str, &str)> = many.iter().map(|one| ("eth0", one.as_str())).collect();
         assert_eq!(told(&many).len(), MAX_ADDRESSES);

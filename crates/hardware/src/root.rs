@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_entries_the_first_are_taken_in_the_order_of_their_numbers() {
+    fn entries_are_bounded_and_ordered_by_their_numbers() {
         let made = MadeUp::new();
         for number in 0..100 {
             made.file(&format!("sys/zone{number}"), "");

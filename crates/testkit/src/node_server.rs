@@ -226,7 +226,7 @@ async fn connection(
     let place = (model.clone(), name.clone());
     let before = names.lock().unwrap().insert(place, orders.clone());
     if let Some(before) = before {
-        // One that is gone needs no goodbye.
+        // A connection that is gone needs no close.
         let _gone = before.send(Order::Close(4000, "Bye")).await;
     }
     let (heard, said) = mpsc::channel(MAX_FRAMES);

@@ -81,7 +81,7 @@ impl RelayServer {
         self.admission.lock().unwrap().turned_away = workers;
     }
 
-    /// The reasons given to those that were not let in, in order.
+    /// The reasons for refusing workers, in order.
     pub fn refusals(&self) -> Vec<&'static str> {
         self.admission.lock().unwrap().reasons.clone()
     }

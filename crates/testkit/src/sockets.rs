@@ -55,7 +55,7 @@ where
         loop {
             tokio::select! {
                 Ok((stream, _)) = listener.accept() => drop(connections.spawn(serve(stream))),
-                // Those that have ended are let go, so that the set does not grow.
+                // Ended tasks leave the set, so that it does not grow.
                 Some(_) = connections.join_next() => {}
             }
         }

@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 /// The most files that may use each other in a loop.
 const MOST_FILES: usize = 8;
 
-/// Crates with larger circles that are still to be broken, and the most files of each. An entry without such a circle is an
+/// Crates with larger circles that still have to be broken, and the most files of each. An entry without such a circle is an
 /// error.
 const KNOWN: [(&str, usize); 1] = [("mesh", 41)];
 

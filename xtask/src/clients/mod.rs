@@ -78,7 +78,7 @@ impl Client {
         }
     }
 
-    /// The command line tools are large, and no registry must have them.
+    /// The command line tools are large, and a registry may lack them.
     fn may_be_left_out(self) -> bool {
         matches!(self, Self::ClaudeCode | Self::Codex | Self::Opencode | Self::Gemini)
     }

@@ -1,4 +1,4 @@
-//! Rules about the crates' manifests: what is the same for all is said once, at the root.
+//! Rules about the crates' manifests: what all share stands once, at the root.
 
 use anyhow::Result;
 

@@ -30,7 +30,7 @@ fn differences(in_code: &BTreeSet<String>, on_page: &BTreeSet<String>) -> Vec<St
     unsaid.chain(gone).collect()
 }
 
-/// The variables that clap is told of.
+/// The variables in clap's attributes.
 fn settings(code: &str) -> BTreeSet<String> {
     let told = code.split("env = \"").skip(1).filter_map(|rest| rest.split('"').next());
     told.filter(|name| name.starts_with(PREFIX)).map(str::to_owned).collect()

@@ -28,7 +28,7 @@ const MOST: usize = 4096;
 pub(crate) struct Frames {
     pub(crate) addr: SocketAddr,
     pub(crate) relay: bool,
-    /// Connections that send, each to one that receives: with an echo, itself.
+    /// Pairs of a sending and a receiving connection; at an echo both are the same.
     pub(crate) pairs: u32,
     /// Messages on their way at once, of each.
     pub(crate) window: usize,
@@ -95,7 +95,7 @@ async fn session(plan: &Frames, number: u32) -> Result<(Out, In, String)> {
     say(&mut other, &json!({ "relayReady": ready })).await?;
     hear(&mut one, "relayReady").await?;
     let text = message(plan.size, &a, &b, &session);
-    // What the sender is told, it must read, or it would never answer a ping.
+    // The sender must read too, or it would never answer a ping.
     let (out, mut heard) = one.split();
     tokio::spawn(async move { while let Some(Ok(_)) = heard.next().await {} });
     let (_, into) = other.split();

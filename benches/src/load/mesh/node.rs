@@ -40,7 +40,7 @@ pub(super) async fn register(addr: SocketAddr, number: u32) -> Result<Socket> {
     Ok(socket)
 }
 
-/// The id of the node of this number. It signs nothing, so that it need be nobody's key.
+/// The id of the node of this number. The node signs nothing, so its id need not be a key.
 pub(super) fn id(number: u32) -> String {
     format!("{number:064x}")
 }

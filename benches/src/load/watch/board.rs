@@ -81,7 +81,7 @@ impl Board {
         std::mem::take(&mut *self.state()).told
     }
 
-    /// An event was read by who saw the event `last` before.
+    /// A watcher has read an event; the one before was `last`.
     fn seen(&self, last: &mut Option<u32>, number: u32, arrived: Option<u64>) {
         let mut state = self.state();
         if last.replace(number).is_some_and(|last| last >= number) {

@@ -15,7 +15,7 @@ pub(super) fn nickname(number: u32) -> String {
 /// Finds the numbers of events in a stream that arrives in pieces of any size.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    /// The end of what was read, too short to be told.
+    /// The end of the bytes so far: too short to hold a mark.
     rest: Vec<u8>,
 }
 
@@ -34,7 +34,7 @@ impl Marks {
         }
         let kept = from.max(self.rest.len().saturating_sub(LENGTH - 1));
         self.rest.drain(..kept);
-        // A long piece is not to be paid for by each of many streams.
+        // Only the end of a long piece is copied: there are many streams.
         self.rest.shrink_to(LENGTH);
     }
 }

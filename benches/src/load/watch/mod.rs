@@ -48,7 +48,7 @@ const MISSED: u32 = 1000;
 /// How many of those are on their way together.
 const BURST: u32 = 8;
 
-/// Watchers, and what they are to be told.
+/// Watchers, and the events that they get.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Watch {
     pub(crate) addr: SocketAddr,
@@ -75,7 +75,7 @@ pub(crate) struct EventTimes {
     pub(crate) unstamped: u64,
     /// Silent watchers that found in the end that they had been dropped, and why.
     pub(crate) dropped: u64,
-    /// Those that came back with the id of the last event they had seen, and went on from there.
+    /// Silent watchers that came back with the id of their last event, and went on from there.
     pub(crate) resumed: u64,
     /// Events that did not arrive, or not once and in order, and watchers that were lost.
     pub(crate) failures: Failures,

@@ -15,10 +15,10 @@ use super::{
 /// How long reading what was kept may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What the last frame of one who was too slow says.
+/// In the last frame for a watcher that was too slow.
 const TOO_SLOW: &[u8] = b": you read too slowly";
 
-/// What the first frame of one who comes back too late says.
+/// In the first frame for a watcher that comes back too late.
 const GONE: &[u8] = b": some events were missed";
 
 /// How a body in chunks ends.
@@ -56,7 +56,7 @@ pub(super) async fn come_back(addr: SocketAddr, room: &str, last: u64, newest: u
     Ok(())
 }
 
-/// With ids: those who have fallen behind need them.
+/// With ids: a watcher that has fallen behind needs them.
 fn path(room: &str) -> String {
     format!("/v1/rooms/{room}/events?ids=true")
 }

@@ -76,7 +76,7 @@ mod kernel {
 
     use super::Received;
 
-    /// The largest segment, in bytes. How much a kernel takes to be sent grows with it.
+    /// The largest segment, in bytes. The kernel's send buffer grows with it.
     const SEGMENT: u32 = 536;
 
     pub(super) fn stamp(socket: &impl AsFd) -> io::Result<()> {

@@ -44,7 +44,7 @@ impl Terminal for Bare {
     }
 
     fn read(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<()> {
-        // Of a terminal whose program has ended, reading is an error.
+        // Reading fails once the terminal's program has ended.
         let read = self.terminal.read(&mut self.buffer).context("the program has ended")?;
         ensure!(read > 0, "the program has ended");
         take(&self.buffer[..read]);

@@ -15,7 +15,7 @@ use super::{
 /// Sessions that are ended at once: a daemon limits the requests of a client.
 const KILLS: usize = 32;
 
-/// One whose client said who it is.
+/// An authenticated connection.
 pub(super) struct Client(Socket);
 
 #[derive(Debug)]

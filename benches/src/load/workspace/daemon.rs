@@ -9,7 +9,7 @@ use crate::proc;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Daemon {
     pub(crate) addr: SocketAddr,
-    /// What its clients say who they are with.
+    /// The token of its clients.
     pub(crate) token: String,
     pub(crate) pid: u32,
 }

@@ -76,7 +76,7 @@ impl Dimensions for Size {
     }
 }
 
-/// Synchronised updates are not held back: nobody looks.
+/// Synchronised updates are applied at once: there is no viewer to spare.
 #[derive(Default)]
 struct Immediate;
 

@@ -3,7 +3,7 @@
 #[derive(Debug)]
 pub(super) struct Find {
     word: &'static [u8],
-    /// The end of what was read, too short to be the word.
+    /// The end of the bytes so far: too short to hold the word.
     rest: Vec<u8>,
 }
 

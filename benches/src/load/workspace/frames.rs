@@ -56,7 +56,7 @@ pub(super) fn masked(opcode: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The number of a frame of output, of which these bytes are the beginning.
+/// The number of a frame of output, given its beginning.
 pub(super) fn seq(output: &[u8]) -> Result<u64> {
     ensure!(output.first() == Some(&1), "a binary frame that is no output");
     let number = output.get(SEQ..OUTPUT).unwrap_or_default();

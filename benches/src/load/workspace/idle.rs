@@ -24,11 +24,11 @@ pub(crate) struct Idle {
 /// What it brought: the daemon's memory in bytes, what it shares with others counted in parts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
-    /// With no terminal.
+    /// Without terminals.
     pub(crate) before: u64,
-    /// With all of them, which nobody has seen.
+    /// With all terminals, none of which was viewed.
     pub(crate) opened: u64,
-    /// When each has been seen once.
+    /// When each terminal was viewed once.
     pub(crate) seen: u64,
     pub(crate) opening: f64,
     /// The daemon's processor seconds in a second when nothing happens.

@@ -20,14 +20,14 @@ pub(crate) enum TerminalKind {
     Warren(Daemon),
 }
 
-/// One that is open. Dropping it ends what runs in it.
+/// An open terminal. Dropping it ends its program.
 pub(super) trait Terminal: Send {
     fn enter(&mut self, keys: &[u8]) -> Result<()>;
 
     /// Waits for the next output and gives it to `take`, maybe in several pieces.
     fn read(&mut self, take: &mut dyn FnMut(&[u8])) -> Result<()>;
 
-    /// The processes that it costs something.
+    /// The processes whose cost is measured.
     fn pids(&self) -> Vec<u32>;
 
     /// How often the screen was sent again because output was left out.
@@ -39,7 +39,7 @@ pub(super) trait Terminal: Send {
 pub(super) const COLUMNS: u16 = 80;
 pub(super) const ROWS: u16 = 24;
 
-/// The longest that a helper may take to be reached.
+/// How long a helper program may take to start listening.
 pub(super) const COMES: Duration = Duration::from_secs(10);
 
 /// Opens one in which the suite runs with these arguments.

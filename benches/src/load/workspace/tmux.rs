@@ -13,7 +13,7 @@ use super::{
     terminal::{COLUMNS, ROWS, Terminal},
 };
 
-/// Nothing but the program on the screen, and no server that nobody looks at.
+/// Only the program is on the screen, and the server ends with its last client.
 const SETTINGS: &str = "set -g status off\nset -g destroy-unattached on\n";
 
 pub(super) struct Tmux {

@@ -77,7 +77,7 @@ fn end(child: &mut Child) {
     let _ended = child.wait();
 }
 
-/// Newer ones take no input unless they are told to; older ones do not know how to be told.
+/// Newer versions of ttyd take input only with `--writable`; older versions do not know that flag.
 fn knows_writable() -> Result<bool> {
     let help = Command::new("ttyd").arg("--help").stdin(Stdio::null()).output();
     let help = help.context("start ttyd")?;

@@ -85,7 +85,7 @@ fn limit(lab: &Lab) -> Duration {
     Duration::from_secs_f64(lab.options.round_seconds() * 2.0) + LIMIT + MARGIN
 }
 
-/// One message at a time; where to is told later.
+/// One message at a time. The address is filled in later.
 fn ping(lab: &Lab) -> Frames {
     let addr = ([127, 0, 0, 1], 0).into();
     let seconds = lab.options.round_seconds();

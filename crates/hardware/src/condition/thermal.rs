@@ -49,7 +49,7 @@ struct Limits {
 }
 
 impl Limits {
-    /// Of a part of which only the temperature is known.
+    /// For a part of unknown limits.
     const USUAL: Self = Self { fair: 80.0, serious: 90.0, critical: 100.0 };
 
     /// Of a part that slows down at one temperature and turns itself off at the other: serious
@@ -107,7 +107,7 @@ fn zone(root: &Root, path: &str) -> Option<Thermal> {
     Some(Limits::of(slows, off).level(temperature))
 }
 
-/// The kind of a zone's point, and its temperature; NaN for one that does not tell it.
+/// The kind of a zone's trip point, and its temperature; NaN where that is missing.
 fn point(root: &Root, path: &str, number: usize) -> Option<(String, f64)> {
     let kind = root.word(&format!("{path}/trip_point_{number}_type"))?;
     let at = root.number(&format!("{path}/trip_point_{number}_temp"));

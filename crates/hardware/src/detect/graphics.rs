@@ -119,7 +119,7 @@ fn gpu(root: &Root, card: &Card, named: &mut Vec<amd::NamedCard>) -> Gpu {
     }
 }
 
-/// Lists name what is sold, not who sells it.
+/// Lists name the product without its maker.
 fn branded(vendor: Vendor, name: String) -> String {
     let maker = maker(vendor);
     if name.to_lowercase().contains(&maker.to_lowercase()) {

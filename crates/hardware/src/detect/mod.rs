@@ -76,7 +76,7 @@ fn assemble(
     }
 }
 
-/// Which of several GPUs comes first: one that runs models, then the one with the most memory.
+/// The order of several GPUs: those that run models come first, then those with the most memory.
 fn usefulness(gpu: &Gpu) -> f64 {
     let own = gpu.vram_gb.unwrap_or_default();
     if gpu.runs_models { 1e6 + own } else { own }
@@ -96,7 +96,7 @@ fn chip_name(main: Option<&Gpu>, processor: &Processor) -> String {
     name.unwrap_or_else(|| "unknown processor".to_owned())
 }
 
-/// A model can be spread over the GPUs of one maker. One that does not tell adds nothing.
+/// A model can be spread over the GPUs of one maker. A GPU of unknown memory adds nothing.
 fn vram_of_all(vendor: Vendor, gpus: &[Gpu]) -> Option<f64> {
     let same = gpus.iter().filter(|gpu| gpu.vendor == vendor && gpu.runs_models);
     same.filter_map(|gpu| gpu.vram_gb).reduce(|a, b| a + b)

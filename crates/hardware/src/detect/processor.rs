@@ -6,7 +6,7 @@ use crate::{
     table::{self, Known},
 };
 
-/// What is told of a machine's processor.
+/// A machine's processor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Processor {
     /// One of stock peers' words.

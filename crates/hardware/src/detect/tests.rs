@@ -110,7 +110,7 @@ fn a_gpu_that_no_table_knows_has_an_estimate() {
 }
 
 #[test]
-fn of_many_cards_a_bounded_number_is_told() {
+fn the_number_of_cards_is_bounded() {
     let made = computer(INTEL);
     for number in 0..200 {
         card(&made, number, "0x1002", &[("mem_info_vram_total", "17179869184")]);

@@ -1,4 +1,4 @@
-//! Chips of Intel and Apple, and processors whose memory is a part of them.
+//! Chips of Intel and Apple, and processors with built-in memory.
 
 use super::Entry;
 

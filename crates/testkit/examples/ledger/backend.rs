@@ -44,7 +44,7 @@ pub(crate) fn script(backend: &MockBackend, tally: &Arc<Tally>) {
     backend.answer_with(move |received| reply(received, &tally));
 }
 
-/// How many tokens a request of this number has: read, and to be written.
+/// The tokens of a request of this number: of its prompt and of its answer.
 fn tokens(number: u64) -> (u64, u64) {
     (number % 97 + 3, number % 23 + 1)
 }

@@ -49,7 +49,7 @@ pub(crate) struct Tally {
 pub(crate) type Report = lab::Report<Tally>;
 
 impl Tally {
-    /// Counts a request that took so long. What is wrong with its end, if anything is.
+    /// Counts a request. Returns what is wrong with its end.
     pub(crate) fn request(
         &mut self,
         ask: SentRequest,
@@ -84,7 +84,7 @@ impl fmt::Display for Tally {
 }
 
 impl RequestCounts {
-    /// Counts one. What is wrong with it, if anything is.
+    /// Counts one. Returns what is wrong with it.
     fn add(&mut self, ask: SentRequest, fate: RequestEnd, took: Duration) -> Option<String> {
         self.all += 1;
         self.longest = self.longest.max(took);

@@ -88,7 +88,7 @@ fn answer(nonce: Nonce, machine: usize, body: &Value, random: &mut Random) -> Re
     let stream = body["stream"] == true;
     let kind = if stream { "text/event-stream" } else { "application/json" };
     let whole = script::answer(nonce, machine, model, stream);
-    // One that goes wrong does so in the middle: the rest is never sent.
+    // A faulty answer breaks in the middle: the rest is never sent.
     let half = if Manner::of(nonce) == Manner::Sound { whole.len() } else { whole.len() / 2 };
     let longest = if random.chance(0.1) { PIECE.1 } else { PIECE.0 };
     let pieces = cut(&whole.as_bytes()[..half], longest, random);

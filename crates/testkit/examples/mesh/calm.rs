@@ -77,7 +77,7 @@ async fn serve_one(mesh: Arc<Mesh>, number: usize) -> Result<(), String> {
 fn is_right(ask: SentRequest, fate: &RequestEnd) -> Result<(), String> {
     let somewhere = (0..MACHINES).any(|machine| ask.may_reach(machine));
     match fate {
-        // Whether by one who may was looked at already.
+        // `judge` has checked already which machine may answer.
         RequestEnd::Answered(_) => Ok(()),
         RequestEnd::Refused(404, _) if !somewhere => Ok(()),
         fate => Err(format!("{ask:?}: {fate:?}")),

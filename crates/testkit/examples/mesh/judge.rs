@@ -1,4 +1,4 @@
-//! What a client thinks of the answer that it got. Pure.
+//! Whether an answer is right. Pure.
 
 use std::io;
 
@@ -51,7 +51,7 @@ pub(crate) enum Outcome {
     Answer(u16, String, io::Result<()>),
 }
 
-/// What became of a request, whose machine was as `before` and `after` it.
+/// Judges the end of a request, given its machine's state before and after.
 pub(crate) fn judge(
     ask: SentRequest,
     outcome: Outcome,
@@ -95,7 +95,7 @@ impl SentRequest {
             Outcome::Nothing(error) => RequestEnd::Wrong(format!("no answer at all: {error}")),
             Outcome::Answer(_, _, Err(_)) if has.killed => RequestEnd::Gone,
             Outcome::Answer(_, _, Err(_)) if self.may_be_cut() => RequestEnd::Cut,
-            // It has waited for what was in flight as long as it is told to.
+            // The machine has drained for as long as it is configured to.
             Outcome::Answer(_, _, Err(_)) if has.stopped && !self.stream => RequestEnd::Gone,
             Outcome::Answer(status, text, Err(error)) => {
                 RequestEnd::Wrong(format!("{status}, cut with {error}: {text:?}"))
@@ -112,7 +112,7 @@ impl SentRequest {
         breaks && !self.stream && self.model.is_at(self.nonce.at)
     }
 
-    /// Whether this fate is one that it may have.
+    /// Whether the request may end like this.
     fn may(self, fate: &RequestEnd, has: Happened) -> bool {
         if let RequestEnd::Answered(by) = fate {
             return Manner::of(self.nonce) == Manner::Sound && self.may_reach(*by);
@@ -121,7 +121,7 @@ impl SentRequest {
             return true;
         }
         match self.must() {
-            // What nobody serves now, but a peer did, is waited for.
+            // The job waits for a model that a peer has served before.
             Some(Must::BeNotFound) => matches!(fate, RequestEnd::Refused(404 | 504, _)),
             // It may wait for its turn for too long.
             Some(Must::BeAnswered) => matches!(fate, RequestEnd::Refused(429 | 504, _)),
@@ -129,7 +129,7 @@ impl SentRequest {
         }
     }
 
-    /// Whether a machine may be the one that answers it.
+    /// Whether this machine may answer it.
     pub(crate) fn may_reach(self, by: usize) -> bool {
         let asked = self.nonce.at;
         let local = self.route == Some("local-only");
@@ -174,7 +174,7 @@ impl SentRequest {
         }
     }
 
-    /// Whose answer it is, or the beginning of whose.
+    /// The machine whose answer this is, or the beginning of it.
     fn by(self, content: &str, whole: bool) -> Option<usize> {
         (0..MACHINES).find(|machine| {
             let answer = script::pieces(self.nonce, *machine).collect::<String>();
@@ -216,7 +216,7 @@ struct Read {
     content: String,
     /// Whether a chunk said why it stops.
     finished: bool,
-    /// Whether an event was cut: only the one that ends the stream can follow.
+    /// Whether an event was cut: only the event that ends the stream can follow.
     half: bool,
     last: Last,
 }

@@ -1,4 +1,4 @@
-//! A model that a machine is told to fetch, and how it says that it goes.
+//! A pull of the model, and the machine's reports on its progress.
 
 use protocol::admin::mesh::MeshTransfer;
 use serde_json::json;
@@ -6,7 +6,7 @@ use testkit::lab::http::{self, Answer};
 
 use crate::{file::MODEL, machine::Machine};
 
-/// What a machine says of a pull, line by line.
+/// The reports of a machine on a pull, line by line.
 pub(crate) struct Lines {
     answer: Answer,
     buffer: Vec<u8>,

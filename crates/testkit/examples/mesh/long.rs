@@ -17,13 +17,13 @@ use crate::{
 /// A pull that is silent for longer hangs.
 const SILENT: Duration = Duration::from_secs(120);
 
-/// How long who was killed stays away.
+/// How long a killed machine stays away.
 const AWAY: Duration = Duration::from_secs(2);
 
 /// The bytes that may be fetched again after the fetching machine was killed: those in flight.
 const AGAIN: u64 = 64 << 20;
 
-/// Two that pass a model on, and one that fetches it.
+/// Two machines that have a model, and one that fetches it.
 struct Three {
     offered: Offered,
     sources: Vec<Machine>,
@@ -33,7 +33,7 @@ struct Three {
 /// How the pull goes on.
 enum Step {
     Done,
-    /// This many bytes have arrived, and the pull is to be interrupted.
+    /// This many bytes have arrived: time for the next interruption.
     Reached(u64),
 }
 

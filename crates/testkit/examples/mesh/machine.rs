@@ -29,11 +29,11 @@ const READY: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MachineState {
     pub(crate) address: SocketAddr,
-    /// Whether it runs, and serves its own models.
+    /// Whether it runs and serves its own models.
     pub(crate) up: bool,
     pub(crate) killed: u64,
     pub(crate) stopped: u64,
-    /// How often it was frozen, or has gone on then.
+    /// How often it was frozen or thawed: odd while it is frozen.
     pub(crate) frozen: u64,
 }
 
@@ -151,7 +151,7 @@ impl Machine {
         self.client().with_token(token.unwrap_or_default().trim())
     }
 
-    /// What it says as JSON; nothing when it does not answer well.
+    /// Its answer as JSON; `None` without a 200.
     pub(crate) async fn get(&self, path: &str) -> Option<Value> {
         let answer = http::json(self.state().address, &self.admin().request("GET", path)).await;
         answer.ok().filter(|(status, _)| *status == 200).map(|(_, body)| body)
@@ -172,7 +172,7 @@ impl Machine {
         self.keep_log(&process);
     }
 
-    /// Tells it to stop. What is wrong with how it does, if anything is.
+    /// Tells it to stop. Fails when it does not stop in order.
     pub(crate) async fn stop(&self) -> Result<(), String> {
         self.change(|state| (state.up, state.stopped) = (false, state.stopped + 1));
         let mut process = self.process.lock().await.take().expect("it runs");

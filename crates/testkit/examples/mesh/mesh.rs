@@ -56,7 +56,7 @@ impl Mesh {
         Nonce { at: asked, number: self.next.fetch_add(1, Ordering::Relaxed) }
     }
 
-    /// The next prompt for a machine whose answer is sound.
+    /// The next prompt for a machine that gets a sound answer.
     pub(crate) fn sound(&self, asked: usize) -> Nonce {
         loop {
             let nonce = self.nonce(asked);

@@ -22,7 +22,7 @@ pub(crate) const fn at_relay(machine: usize) -> bool {
     machine < 8
 }
 
-/// The machines that a machine is told of at its start; they come before it.
+/// The machines whose address a machine gets at its start; they are started before it.
 pub(crate) const fn told_of(machine: usize) -> &'static [usize] {
     match machine {
         1 | 8 => &[0],

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{account::Report, file, lines::Lines, machine::Machine, mesh::Mesh, rules};
 
-/// Who fetches it: one that can be dialled, one that is at the relay only, and one that has a link to one
-/// of those that pass it on.
+/// The machines that fetch it: one that can be dialled, one that is at the relay only, and one that has a link to one
+/// of the sources.
 const PULLERS: [usize; 3] = [3, 5, 8];
 
 /// The longest that a machine does nothing before it fetches the model again, in milliseconds.
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// itself.
 const SILENT: Duration = rules::FROZEN.saturating_mul(2).saturating_add(rules::BUSY);
 
-/// How a pull may fail while those that it comes from come and go.
+/// How a pull may fail while its sources come and go.
 const FAILS: [&str; 2] = ["not_found", "lost"];
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ enum Attempt {
     Gone,
 }
 
-/// One that fetches it.
+/// A machine that fetches it again and again.
 struct Puller {
     mesh: Arc<Mesh>,
     number: usize,
@@ -108,7 +108,7 @@ impl Puller {
         let after = machine.state();
         let ended = (before.killed, before.stopped) != (after.killed, after.stopped);
         match followed {
-            // It is told of pulls that end with the machine, too.
+            // A pull also ends when its machine does.
             Ok(_) | Err(_) if ended => Ok(Attempt::Gone),
             followed => followed,
         }

@@ -41,7 +41,7 @@ impl Relay {
         *self.process.lock().await = process;
     }
 
-    /// A number of its metrics; nothing when it does not tell.
+    /// A number of its metrics; `None` when it has no such metric.
     pub(crate) async fn metric(&self, name: &str) -> Option<u64> {
         let address = self.address.parse().expect("it was one");
         let request = Client::new(address).request("GET", "/metrics");
@@ -54,7 +54,7 @@ impl Relay {
         self.process.lock().await.resident_bytes() >> 20
     }
 
-    /// Tells it to stop; its exit code.
+    /// Tells it to stop and returns its exit code.
     pub(crate) async fn stop(&self) -> Option<i32> {
         let mut process = self.process.lock().await;
         process.sigterm();

@@ -67,7 +67,7 @@ async fn metrics(machine: &Machine, report: &Report) {
     }
 }
 
-/// Nobody is at the relay twice, and no relay session is left over from an earlier life.
+/// Every node is at the relay once, and no relay session is left over from an earlier process.
 async fn relay(mesh: &Mesh, report: &Report) {
     let there = (0..MACHINES).filter(|machine| plan::at_relay(*machine)).count() as u64;
     let pairs = there * (there - 1) / 2;

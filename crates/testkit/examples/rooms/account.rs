@@ -15,7 +15,7 @@ pub(crate) enum RequestEnd {
     EndedByEvent,
     /// The same of an answer that is no stream: the connection was cut.
     Cut,
-    /// Its client was told that it had missed messages; the end was among them.
+    /// Its client missed messages, and the end was among them.
     Missed,
     /// Refused, or failed before an answer began, with this status and an error that says why.
     Refused(u16),
@@ -80,7 +80,7 @@ impl Tally {
 }
 
 impl RequestCounts {
-    /// Counts one. What is wrong with it, if anything is.
+    /// Counts one. Returns what is wrong with it.
     pub(crate) fn add(&mut self, fate: RequestEnd, took: Duration) -> Option<String> {
         self.all += 1;
         self.longest = self.longest.max(took);

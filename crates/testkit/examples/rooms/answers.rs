@@ -32,17 +32,17 @@ const OVERHEARD: usize = 32;
 /// The share of answers that fail before they begin, in their middle, and with a status of their own.
 const FAILURES: f64 = 0.02;
 
-/// The share of answers in which somebody else's request is answered as well.
+/// The share of answers that also answer another participant's request.
 const MEDDLING: f64 = 0.05;
 
-/// Ids of requests on tunnels, any room's, and who has them: what no other participant should know.
+/// Ids of requests on the tunnels of all rooms, each with its participant: no other participant should know them.
 #[derive(Default)]
 pub(crate) struct Overheard(Mutex<Vec<(String, String)>>);
 
 enum Step {
     Start(u16, &'static str),
     Chunk(Vec<u8>),
-    /// A chunk for a request of somebody else.
+    /// A chunk for another participant's request.
     Meddle(String),
     End,
     Fail,
@@ -63,7 +63,7 @@ impl Answers {
         Self { whose, overheard, random, frames: mpsc::channel(WAITING), tasks: JoinSet::new() }
     }
 
-    /// Begins to answer. What is wrong with the request, if anything is.
+    /// Begins to answer. Fails when the request is wrong.
     pub(crate) fn begin(&mut self, room: &Room, ask: TunnelAsk) -> Result<(), String> {
         let body = &ask.json["body"];
         let nonce = Nonce::in_chat(body).filter(|nonce| nonce.at == room.number);
@@ -152,7 +152,7 @@ fn chunk(id: &str, bytes: &[u8]) -> Value {
 }
 
 impl Overheard {
-    /// Adds an id, and tells one of somebody else's.
+    /// Adds an id, and returns one of another participant.
     fn exchange(&self, whose: &str, id: &str, random: &mut Random) -> Option<String> {
         let mut ids = self.0.lock().expect("no panic");
         let some = random.below(ids.len().max(1) as u64) as usize;

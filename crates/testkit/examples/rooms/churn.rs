@@ -16,14 +16,14 @@ use crate::{
     room::Room,
 };
 
-/// How often participants ping and send heartbeats: more often than stock ones, who do every 10 s.
+/// How often participants ping and send heartbeats: more often than stock ones, which do every 10 s.
 const BEAT: Duration = Duration::from_secs(2);
 
 /// The longest that a participant serves, and the longest that its slot is empty then.
 const SERVES: u64 = 6_000;
 const AWAY: u64 = 1_500;
 
-/// How long one that is frozen stays so: longer than a server waits for a ping.
+/// How long a frozen participant stays frozen: longer than a server waits for a ping.
 const FROZEN: Duration = Duration::from_secs(35);
 
 /// How many dead ones are left listed in a room.
@@ -98,7 +98,7 @@ impl Slot {
         self.room.id(self.number, self.life)
     }
 
-    /// Comes as somebody else from now on.
+    /// Takes a new id.
     async fn become_another(&mut self) {
         let dead = self.room.expected().values().filter(|connected| !**connected).count();
         if self.life > 0 && dead > DEAD {
@@ -129,7 +129,7 @@ impl Slot {
         loop {
             self.serve(&mut participant).await;
             if self.stop.is_cancelled() && self.random.chance(0.5) {
-                // Those that are left at the end: one half is connected, until all are sent away.
+                // Half of those that are left at the end stay connected until they are removed.
                 return self.report.tally(|tally| tally.kept.push(participant));
             }
             match self.end() {

@@ -16,13 +16,13 @@ use crate::{account::Report, answers::is_complete, room::Room, script};
 /// The longest that one serves, in milliseconds.
 const SERVES: u64 = 8_000;
 
-/// How long one may take to be there, on a machine that is busy.
+/// How long a lender may take to join, on a busy machine.
 const JOINS: Duration = Duration::from_secs(60);
 
 /// How often the room is asked whether it is.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The share of them that are asked to end; the others are killed.
+/// The share of lenders that are asked to end; the others are killed.
 const ENDS: f64 = 0.3;
 
 pub(crate) struct Lenders {
@@ -38,7 +38,7 @@ struct Lender {
     id: String,
     random: Random,
     stop: CancellationToken,
-    /// Where it keeps who it is.
+    /// The directory of its identity.
     state: TempDir,
 }
 
@@ -116,7 +116,7 @@ impl Lender {
         }
     }
 
-    /// Starts it, with a directory of its own for what it keeps: through `env`, which becomes it.
+    /// Starts it with a state directory of its own, set by `env`, which execs it.
     fn spawn(&self) -> ChildProcess {
         let state = format!("XDG_STATE_HOME={}", self.state.path().display());
         let (binary, backend) = (self.binary.display().to_string(), self.backend.url());
@@ -130,7 +130,7 @@ impl Lender {
         ChildProcess::start(&self.id, std::path::Path::new("env"), &args)
     }
 
-    /// Waits until the room lists it as there, and it knows so itself; whether it came.
+    /// Waits until the room lists it and it has stored its session. Returns whether it joined.
     async fn comes(&self, process: &mut ChildProcess) -> bool {
         let until = Instant::now() + JOINS;
         while !(self.is_listed().await && self.is_kept()) {
@@ -173,7 +173,7 @@ impl Lender {
         process.kill9().await;
         self.room.is_in(&self.id, false);
         self.report.tally(|tally| tally.lives.killed += 1);
-        // Until the room has seen that it is gone, it would be taken for the next one.
+        // Until the room has noticed its end, the next process would be taken for it.
         let until = Instant::now() + JOINS;
         while self.is_listed().await {
             if Instant::now() > until {

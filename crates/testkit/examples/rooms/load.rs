@@ -32,7 +32,7 @@ const KEEPALIVE: &str = ": keep-alive\n\n";
 /// The longest that a client thinks between two requests, in milliseconds.
 const THINKS: u64 = 100;
 
-/// Whom a request is for: anybody, a model, or somebody who is there or was not long ago.
+/// The selector of a request: any participant, a model, or a participant that is or was there.
 pub(crate) fn selector(room: &Room, random: &mut Random) -> String {
     let fixed = ["*", "any", "model:m", "m"];
     let some = random.below(6) as usize;
@@ -87,7 +87,7 @@ pub(crate) async fn chat(room: &Room, nonce: Nonce, model: &str, stream: bool) -
     named(fate, nonce, model)
 }
 
-/// A wrong fate, with whose it is.
+/// Names the request in a wrong end.
 pub(crate) fn named(fate: RequestEnd, nonce: Nonce, asked: &str) -> RequestEnd {
     match fate {
         RequestEnd::Wrong(what) => {
@@ -101,7 +101,7 @@ pub(crate) fn named(fate: RequestEnd, nonce: Nonce, asked: &str) -> RequestEnd {
 pub(crate) async fn hang_up(room: &Room, request: &Request, random: &mut Random) -> RequestEnd {
     let patience = Duration::from_millis(random.below(300));
     let reading = async {
-        // However it ends: nobody is there to mind.
+        // The end does not matter: the client has left.
         let _ended = http::send(room.address, request).await?.whole().await;
         io::Result::Ok(())
     };

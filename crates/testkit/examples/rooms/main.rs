@@ -1,13 +1,13 @@
 //! A server with rooms whose participants join, leave and die all the time, clients of which some
 //! hang up, and watchers of which some are slow. Every request must be answered, or fail by the
-//! rules; nobody may get what is not theirs; and nothing may be left when all have gone.
+//! rules; no client may get another's answer; and nothing may be left at the end.
 //!
 //! `rooms --binary PATH [--minutes 1] [--rooms 3] [--participants 50] [--clients 64] [--seed 1]`
 //!
 //! It ends with one line of account; the exit code is 1 when something was wrong.
 //!
 //! - `script`: which answer belongs to which prompt
-//! - `room`: a room, and who should be in it
+//! - `room`: a room, and the participants that should be in it
 //! - `churn`, `answers`: its participants, stock ones; `lenders`: those of our own
 //! - `load`, `messages`: its clients
 //! - `watch`, `frames`: its watchers

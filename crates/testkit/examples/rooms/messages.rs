@@ -24,7 +24,7 @@ use crate::{
 /// The longest that a client thinks between two requests, in milliseconds.
 const THINKS: u64 = 300;
 
-/// How long one who has missed messages waits for the end, which may be among them.
+/// How long a client that missed messages waits for the end, which it may have missed.
 const MAY_HAVE_ENDED: Duration = Duration::from_secs(45);
 
 /// One client: request after request, in any of the rooms.
@@ -105,7 +105,7 @@ fn fate(last: &Value) -> RequestEnd {
     if last["type"] == "llm:complete" { RequestEnd::Answered } else { RequestEnd::EndedByEvent }
 }
 
-/// Watches the room, then asks, and waits until the room is told of the end.
+/// Watches the room, then asks, and waits for the end in the room's stream.
 async fn in_the_rooms_stream(room: &Room, nonce: Nonce, request: &Request) -> RequestEnd {
     let events = room.get(&format!("/rooms/{}/events", room.code));
     let mut reading = match http::send(room.address, &events).await {

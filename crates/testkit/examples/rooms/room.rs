@@ -1,4 +1,4 @@
-//! The rooms: how they are reached, and who should be in them.
+//! The rooms: how they are reached, and the participants that should be in them.
 
 use std::{
     collections::BTreeMap,
@@ -118,7 +118,7 @@ impl Room {
         self.expected.lock().expect("no panic").clone()
     }
 
-    /// Some participant that is in, or was not long ago.
+    /// A participant that is in the room, or was lately.
     pub(crate) fn somebody(&self, random: &mut Random) -> Option<String> {
         let lately = self.lately.lock().expect("no panic");
         let some = random.below(lately.len().max(1) as u64) as usize;

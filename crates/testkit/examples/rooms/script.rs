@@ -1,5 +1,5 @@
 //! What a prompt is answered with: it follows from the prompt, so that every client knows what it
-//! has to get, and that nobody else's answer is it.
+//! has to get, and no two answers are alike.
 
 use serde_json::{Value, json};
 use testkit::lab::{Nonce, chat_stream, chat_whole};

@@ -65,7 +65,7 @@ async fn gone(daemon: &Daemon) -> Option<String> {
     (stats["active_workers"] != 0).then(|| stats.to_string())
 }
 
-/// Whether everybody is listed who is in, as what they are, and nobody else.
+/// Whether exactly the expected participants are listed, each with its status.
 async fn listed(room: &Room) -> Option<String> {
     let expected = room
         .expected()
@@ -81,7 +81,7 @@ async fn listed(room: &Room) -> Option<String> {
     (expected != listed).then(|| format!("room {room} lists {wrong:?} and not {missing:?}"))
 }
 
-/// Everybody is removed, by the host or by somebody at the same address.
+/// Removes every participant, as the host.
 async fn empty(room: &Room, report: &Report) {
     for id in room.listed().await.into_keys() {
         let request = room.as_host(room.plane("DELETE", &format!("/participants/{id}")));

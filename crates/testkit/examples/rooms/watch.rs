@@ -115,7 +115,7 @@ impl Watcher {
             let piece = tokio::select! {
                 biased;
                 () = sleep_until(until) => return Ok(seen),
-                // One that is slow never comes to the end of what there is.
+                // A slow watcher never catches up.
                 () = stop.cancelled(), if self.slow => return Ok(seen),
                 piece = answer.piece() => piece,
                 () = stop.cancelled() => return self.at_the_end(seen, answer, frames).await,
@@ -169,7 +169,7 @@ impl Watcher {
         if frame.tells_of_loss() {
             self.report.tally(|tally| tally.events_seen.lagged += 1);
             seen.lagged = true;
-            // Whatever comes may have begun before.
+            // Requests whose tokens follow may have begun before.
             seen.tokens = Tokens::since(u64::MAX);
             return Ok(());
         }
@@ -217,7 +217,7 @@ impl Watcher {
         seen.tokens.token(&self.room, token)
     }
 
-    /// Everything is over: whatever has begun has ended, and the watcher is told of it.
+    /// Everything is over: every request that had begun has ended, and the watcher gets to see it.
     async fn at_the_end(
         &self,
         mut seen: StreamPosition,

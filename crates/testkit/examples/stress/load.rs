@@ -146,7 +146,7 @@ async fn hang_up(
 ) -> RequestEnd {
     let reading = async {
         if let Ok(answer) = answer.await {
-            // However it ends: nobody is there to mind.
+            // The end does not matter: the client has left.
             let _ended = answer.try_finish().await;
         }
     };

@@ -22,7 +22,7 @@ const SCRIPT: &str = "stty -echo; printf 'ready>'; read x; i=0; while :; do j=0;
     while [ $j -lt 20 ]; do echo \"line $i of many\"; i=$((i+1)); j=$((j+1)); done; \
     sleep 0.01; done";
 
-/// Cuts so often. Not a line may be lost, and none may come twice.
+/// Cuts the connection this often. No line may be lost or come twice.
 pub(crate) async fn run(server: &Server, cuts: u64, random: &mut Random, report: &Report) {
     let work = cut(server, cuts, random.next(), report);
     let most = Duration::from_secs(60) + EACH * u32::try_from(cuts).unwrap_or(u32::MAX);

@@ -40,7 +40,7 @@ use tokio::time::Instant;
 
 use crate::{account::Report, server::Server};
 
-/// After so long the server is killed, or stopped, and started again.
+/// How often the server is killed or stopped, and started again.
 const EPOCH: Duration = Duration::from_secs(20);
 
 /// What to do.

@@ -24,7 +24,7 @@ pub(crate) struct Lines {
     /// What has come of the line that has not ended.
     rest: String,
     last: Option<u64>,
-    /// Whether the rest is the end of a line of which the beginning is not known.
+    /// Whether the rest is the end of a line whose beginning is unknown.
     is_torn: bool,
     pub(crate) count: u64,
 }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::{account::Report, server::Server, sessions::Terminal, talks::Agent};
 
-/// What was seen so long before the server was killed must be on the disk, however busy the machine is.
+/// Output that a client saw this long before the server was killed must be on the disk.
 const WRITTEN: Duration = Duration::from_secs(2);
 /// The bytes of history that are read again at each restart.
 const READ: u64 = 64 * 1024;

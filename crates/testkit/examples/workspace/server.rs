@@ -54,7 +54,7 @@ impl Server {
         self.path().display().to_string()
     }
 
-    /// A client that is let in; nothing when the connection does not come about, or is cut.
+    /// An authenticated client; `None` when the connection fails or is cut.
     pub(crate) async fn client(&self, knock: Knock) -> Option<WorkspaceClient> {
         let mut client = knock.open().await.ok()?;
         client.say(json!({"type": "auth", "token": TOKEN})).await;
@@ -79,7 +79,7 @@ impl Server {
     }
 }
 
-/// Asks on this connection, of which nobody else takes the answers.
+/// Asks on this connection. No other task may read from it.
 ///
 /// # Errors
 /// What the answer was instead.

@@ -10,7 +10,7 @@ pub(crate) struct Sessions {
     terminals: BTreeMap<String, Terminal>,
 }
 
-/// One that prints.
+/// A terminal that prints.
 pub(crate) struct Terminal {
     pub(crate) mark: Mark,
     /// The newest output that was seen of it, and when; the oldest first.
@@ -26,7 +26,7 @@ impl Sessions {
         self.terminals.len()
     }
 
-    /// One of them, whichever.
+    /// Any of them.
     pub(crate) fn any(&self, random: &mut Random) -> Option<String> {
         let count = self.terminals.len() as u64;
         (count > 0)
@@ -43,7 +43,7 @@ impl Sessions {
         std::mem::take(&mut self.terminals)
     }
 
-    /// Somebody has seen output of this number.
+    /// A client has seen output of this number.
     pub(crate) fn saw(&mut self, id: &str, seq: u64) {
         let Some(terminal) = self.terminals.get_mut(id) else { return };
         if terminal.seen.last().is_none_or(|(_, last)| *last < seq) {

@@ -15,7 +15,7 @@ use crate::{account::Report, server::Server};
 /// No turn of a fake agent takes longer.
 const TURN: Duration = Duration::from_secs(60);
 
-/// An agent, and what it was told first.
+/// An agent, and its first prompt.
 #[derive(Debug, Clone)]
 pub(crate) struct Agent {
     pub(crate) id: String,
@@ -28,7 +28,7 @@ impl Agent {
     }
 }
 
-/// One agent of each dialect, each of which is told something to remember.
+/// One agent of each dialect. Each gets a word to remember.
 pub(crate) async fn begin(server: &Server, report: &Report) -> Vec<Agent> {
     let mut agents = Vec::new();
     if server.agents.is_none() {
@@ -106,7 +106,7 @@ async fn converse(
     Ok(())
 }
 
-/// After a restart, each still knows what it was told first, and takes turns.
+/// After a restart, each agent still knows its word and takes turns.
 pub(crate) async fn remember(server: &Server, agents: &mut [Agent], report: &Report) {
     for agent in agents {
         let recalled = async {

@@ -1,4 +1,4 @@
-//! What the fake agent was told: its conversations, each a file.
+//! The conversations of the fake agent, each a file.
 
 use std::{
     fs::{self, OpenOptions},
@@ -23,18 +23,18 @@ impl Memory {
         Self { file: file(setting, &id), id, cwd: setting.cwd.clone() }
     }
 
-    /// One of before, if it was held in this directory.
+    /// An earlier conversation, if it was held in this directory.
     pub(super) fn find(setting: &Setting, id: &str) -> Option<Self> {
         let memory = Self::begin(setting, Some(id));
         memory.file.exists().then_some(memory)
     }
 
-    /// All that it was told so far.
+    /// All prompts so far.
     pub(super) fn told(&self) -> Vec<String> {
         self.of("user")
     }
 
-    /// All that it said so far.
+    /// All answers so far.
     pub(super) fn said(&self) -> Vec<String> {
         self.of("assistant")
     }

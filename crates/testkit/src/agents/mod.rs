@@ -1,8 +1,8 @@
 //! Fake command lines of agents: one program that is Claude Code, Codex, Gemini CLI, opencode or any
 //! speaker of the Agent Client Protocol, by the name that it is started under.
 //!
-//! What it does it is told by its prompt: commands with `;` between them, in the prompt's last line.
-//! What is no command is said.
+//! Its prompt says what it does: commands with `;` between them, in the prompt's last line.
+//! Any other text is said.
 //!
 //! | Command | What it does |
 //! | --- | --- |

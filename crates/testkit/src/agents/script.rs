@@ -18,12 +18,12 @@ use super::{
 
 /// How a dialect says what happens in a turn.
 pub(super) trait Voice {
-    /// A text that is whole when it is said.
+    /// Says a whole text.
     fn say(&mut self, text: &str);
 
     fn uses(&mut self, tool: &str, input: &Value, ok: bool, output: &str);
 
-    /// It asks for a tool. Who cannot ask refuses itself.
+    /// Asks for permission to use a tool. A dialect that cannot ask refuses.
     fn ask(&mut self, _tool: &str, _input: &Value) -> Answer {
         Answer::Denied("it cannot ask".to_owned())
     }
@@ -52,7 +52,7 @@ pub(super) enum End {
     Interrupted,
 }
 
-/// What else is to be known of a process.
+/// What outlives a turn.
 #[derive(Debug, Default)]
 pub(super) struct Life {
     /// Whether it does not end when it should.
@@ -195,7 +195,7 @@ fn daemonise() -> String {
     child.id().to_string()
 }
 
-/// From now on SIGTERM does nothing: a handler of tokio's has it, and nobody asks that one.
+/// From now on SIGTERM does nothing: tokio's handler takes it, and the handler is never polled.
 fn ignore_term() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("there is a runtime");

@@ -12,7 +12,7 @@ use super::{
     tunnel::{Order, chat, decoded},
 };
 
-/// Frames of an answer that nobody has read yet.
+/// Frames of an answer that are not read yet.
 const MAX_FRAMES: usize = 10_000;
 
 pub(super) async fn answer(

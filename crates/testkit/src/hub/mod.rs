@@ -163,7 +163,7 @@ impl ApiRequest {
     }
 }
 
-/// One connection, for one request: what a test looks at is said once.
+/// One connection carries one request.
 async fn connection(mut stream: TcpStream, shared: Arc<Shared>) {
     if asks_for_websocket(&stream).await {
         return tunnel::accept(stream, &shared).await;

@@ -193,7 +193,7 @@ impl Room {
     }
 
     pub(super) fn tell(&self, name: &str, data: &Value) {
-        // Nobody may be watching.
+        // There may be no watcher.
         let _unheard = self.events.send(frame(&self.code, name, data));
     }
 

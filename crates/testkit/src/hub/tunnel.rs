@@ -27,13 +27,13 @@ use crate::wait::within;
 /// Frames that are kept until the test takes them.
 const MAX_FRAMES: usize = 100_000;
 
-/// What a tunnel is told to do.
+/// What the test has a tunnel do.
 #[derive(Debug)]
 pub(super) enum Order {
     Send(Message),
     Close(u16, &'static str),
     Vanish,
-    /// Send this request; what is said about it goes there.
+    /// Send this request; frames about it go to this channel.
     Ask(String, Value, mpsc::Sender<Value>),
 }
 
@@ -172,7 +172,7 @@ pub(super) async fn accept(stream: TcpStream, shared: &Arc<Shared>) {
         state.rooms.get_mut(&code).and_then(|room| room.opened(&id, number, orders.clone()))
     };
     if let Some(before) = before {
-        // One that is gone needs no goodbye.
+        // A tunnel that is gone needs no close.
         let _gone = before.send(Order::Close(1000, "superseded")).await;
     }
     let tunnel = HubTunnel { participant: id.clone(), orders, said };

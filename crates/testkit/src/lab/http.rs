@@ -20,7 +20,7 @@ use crate::{
 /// The receive buffer of a slow reader, in bytes: so small that the server feels it.
 const SMALL: u32 = 2048;
 
-/// An answer whose body is still to be read. Dropping it hangs up.
+/// An answer whose head has come. Dropping it hangs up.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,

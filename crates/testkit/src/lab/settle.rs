@@ -9,7 +9,7 @@ use super::Report;
 /// How often a condition is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Looks until nothing is wrong; what still is after that time is reported.
+/// Looks until nothing is wrong. What is still wrong after that time is reported.
 pub async fn settles<T>(
     report: &Report<T>,
     what: &str,
@@ -25,7 +25,7 @@ pub async fn settles<T>(
     }
 }
 
-/// The samples in a text of metrics that are not 0, of those whose line `is_meant`.
+/// The samples in a text of metrics whose line `is_meant` and whose value is not 0.
 pub fn not_zero(metrics: &str, is_meant: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
     let samples = metrics.lines().filter(|line| !line.starts_with('#'));
     samples.filter(move |line| is_meant(line) && !line.ends_with(" 0") && !line.ends_with(" 0.0"))

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::wait::within;
 
-/// One end of a LAN link, which keeps no rule but those that the test keeps.
+/// One end of a LAN link. It enforces no rules: the test says what it sends.
 #[derive(Debug)]
 pub struct LanPeer {
     stream: TcpStream,

@@ -9,7 +9,7 @@
 //! - [`FakeStockRelay`]: a relay that checks nothing; with a [`Hostile`] in it, one that meddles
 //! - [`LanPeer`]: a TCP connection on which a test says whatever it likes
 //! - [`RelaySocket`]: the same at a relay
-//! - [`MeshKey`]: who a node is
+//! - [`MeshKey`]: the identity of a node
 //! - [`Script`]: what is answered to requests
 
 mod facts;

@@ -45,7 +45,7 @@ pub struct NodeSettings {
     pub models: Vec<String>,
     /// What it answers to every request.
     pub script: Script,
-    /// How often it registers again and asks who is there.
+    /// How often it registers and discovers again.
     pub every: Duration,
 }
 
@@ -140,7 +140,7 @@ impl Shared {
         registration(key, name, &facts::capabilities(models))
     }
 
-    /// What the relay said, if it is to be answered.
+    /// Takes in a message of the relay. Returns what has to be answered.
     fn take(&self, message: &Value) -> Option<PeerRequest> {
         if let Some(body) = message.get("relayData") {
             return self.data(body);
@@ -174,7 +174,7 @@ impl Shared {
     }
 }
 
-/// Something to be answered.
+/// A peer's message that is answered.
 struct PeerRequest {
     from: String,
     session: String,

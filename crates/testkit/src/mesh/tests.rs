@@ -83,7 +83,7 @@ async fn a_node_drops_without_a_word_what_it_cannot_read() {
     for message in [odd.to_string(), query.to_string(), "\u{1}noise".to_owned()] {
         peer.data(node.id(), "s", message.as_bytes()).await;
     }
-    // Of a session that nobody opened, in either form.
+    // In a session that was never opened, in either form.
     let load = json!({"loadModel": {"requestID": "l", "modelID": "m"}}).to_string();
     peer.data(node.id(), "s", load.as_bytes()).await;
     peer.expect("relayData").await;
@@ -108,7 +108,7 @@ async fn a_relay_believes_everybody_and_says_what_stock_ones_say() {
     }
     other.forward("relayOpen", "deadbeef", "s").await;
     assert_eq!(other.expect("error").await["message"], "Peer deadbeef is not connected");
-    // Nobody is asked for a signature, and the newer one has the id.
+    // No signature is asked for, and the newer registration has the id.
     other.say(&json!({"register": {"_0": {"nodeID": key.id(), "displayName": "B"}}})).await;
     other.expect("registerAck").await;
     let closed = first.closed().await;

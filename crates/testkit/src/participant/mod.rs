@@ -75,7 +75,7 @@ impl Put {
         self
     }
 
-    /// Pings and sends heartbeats so often, and not every 10 s.
+    /// Sets how often it pings and sends heartbeats, instead of every 10 s.
     pub fn beating(mut self, every: Duration) -> Self {
         self.beat = every;
         self

@@ -21,7 +21,7 @@ pub(super) struct Inbox {
     closed: Option<Option<(u16, String)>>,
 }
 
-/// A request of which pieces of the body are still to come.
+/// A request whose body has not come whole.
 #[derive(Debug)]
 struct Arriving {
     job: Job,

@@ -47,7 +47,7 @@ impl Knock {
         self
     }
 
-    /// Holds so few bytes that were not read, so that it falls behind soon.
+    /// Sets the size of the receive buffer: with a small one the client falls behind soon.
     pub fn receive_buffer(mut self, bytes: u32) -> Self {
         self.receive_buffer = Some(bytes);
         self
@@ -98,19 +98,19 @@ impl WorkspaceClient {
         Knock::at(address).open().await.expect("the server takes clients")
     }
 
-    /// Connects, and is let in by this token.
+    /// Connects and authenticates with this token, which the server accepts.
     pub async fn connect(address: SocketAddr, token: &str) -> Self {
         Self::open(address).await.admitted(token).await
     }
 
-    /// Shows this token, and is let in by it.
+    /// Authenticates with this token, which the server accepts.
     pub async fn admitted(mut self, token: &str) -> Self {
         let result = self.auth(token).await;
         assert_eq!(result["success"], true, "{result}");
         self
     }
 
-    /// Shows this token; what it is told.
+    /// Authenticates with this token, and returns the server's answer.
     pub async fn auth(&mut self, token: &str) -> Value {
         self.ask(json!({"type": "auth", "token": token}), "auth_result").await
     }

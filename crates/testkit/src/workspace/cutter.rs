@@ -19,7 +19,7 @@ use crate::{
     sockets::{Task, accept, any_port, listen},
 };
 
-/// A way that is cut. Dropping it cuts all that is left.
+/// A proxy. Dropping it cuts every connection.
 #[derive(Debug)]
 pub struct Cutter {
     address: SocketAddr,
@@ -35,7 +35,7 @@ struct CutterState {
     most: u64,
     is_calm: AtomicBool,
     cuts: AtomicU64,
-    /// Changes when all connections are to be cut.
+    /// Changes when all connections have to be cut.
     now: watch::Sender<()>,
 }
 
@@ -69,7 +69,7 @@ impl Cutter {
         *self.state.target.lock().unwrap() = target;
     }
 
-    /// A way that is cut only when it is said so.
+    /// A proxy that cuts connections only on [`Cutter::cut`].
     pub async fn calm(target: SocketAddr) -> Self {
         let cutter = Self::to(target, 0, 1).await;
         cutter.calm_down();

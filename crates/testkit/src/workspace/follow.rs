@@ -21,7 +21,7 @@ pub enum Step {
     Nothing,
     /// Reset the screen to these columns and rows, and paint this on it.
     Paint(u16, u16, String),
-    /// This is to be written to it.
+    /// Write this to the screen.
     Write(String),
 }
 

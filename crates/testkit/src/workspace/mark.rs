@@ -26,7 +26,7 @@ impl Mark {
         Self(format!("86400.{:07}{number:05}1", std::process::id()))
     }
 
-    /// One that something else has already.
+    /// A mark that a process has already.
     pub fn of(word: &str) -> Self {
         Self(word.to_owned())
     }

@@ -101,7 +101,7 @@ async fn all(reading: &mut JoinSet<Result<()>>) -> Result<()> {
     Ok(())
 }
 
-/// Opens the terminal; nobody but its owner knows of it.
+/// Opens the terminal. Only its owner knows of it yet.
 fn begin(owner: &mut Client, plan: &Crowd) -> Result<String> {
     let program = program()?.display().to_string();
     let (megabytes, pace) = (plan.megabytes.to_string(), plan.pace.to_string());

@@ -40,7 +40,7 @@ pub fn main() {
     }
 }
 
-/// Prints a line. Without anybody who reads it, it ends.
+/// Prints a line. Ends the program when its reader is gone.
 pub(super) fn print(line: &str) {
     let mut out = io::stdout().lock();
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
@@ -48,7 +48,7 @@ pub(super) fn print(line: &str) {
     }
 }
 
-/// All that there is to be read: a prompt.
+/// The prompt: all of the input.
 fn prompt() -> String {
     let mut prompt = String::new();
     io::stdin().read_to_string(&mut prompt).expect("a prompt is text");
@@ -63,7 +63,7 @@ fn pieces(text: &str) -> [&str; 2] {
 /// Lines of JSON that come while something else is done.
 struct Inbox {
     lines: Receiver<Value>,
-    /// Those that were put back.
+    /// Lines that were put back.
     later: VecDeque<Value>,
 }
 
@@ -71,7 +71,7 @@ enum Incoming {
     Line(Value),
     /// Nothing in time.
     Nothing,
-    /// There is nobody who could write any more.
+    /// The input has ended.
     End,
 }
 
@@ -90,12 +90,12 @@ impl Inbox {
         Self { lines, later: VecDeque::new() }
     }
 
-    /// The next one that matters only now or later.
+    /// The next line; those that were put back come first.
     fn next(&mut self) -> Option<Value> {
         self.later.pop_front().or_else(|| self.lines.recv().ok())
     }
 
-    /// The next that comes until then; nothing that was put back.
+    /// The next new line before the deadline; not one that was put back.
     fn until(&mut self, deadline: Option<Instant>) -> Incoming {
         let Some(deadline) = deadline else {
             return self.lines.recv().map_or(Incoming::End, Incoming::Line);

@@ -75,7 +75,7 @@ pub enum GatewayFailure {
     },
 }
 
-/// What a session is told.
+/// An event of a session.
 #[derive(Debug)]
 enum Event {
     Ready,
@@ -96,7 +96,7 @@ pub struct FakeGateway {
 
 #[derive(Debug)]
 struct Shared {
-    /// By session: the node, and who waits.
+    /// By session: the node, and the waiting test.
     sessions: Mutex<HashMap<String, (String, mpsc::Sender<Event>)>>,
     found: mpsc::Sender<Value>,
 }

@@ -29,7 +29,7 @@ impl Files {
 }
 
 /// Sends the files of a model one after the other; only the last piece of the last one says that it is
-/// the last. Hidden and empty files are not sent, and of a model that is not there nothing is said.
+/// the last. Hidden and empty files are not sent, and a request for a missing model is not answered.
 pub(super) async fn send(shared: &Shared, body: &Value) {
     let model = body["modelID"].as_str().unwrap_or_default();
     let transfer = body["transferID"].as_str().unwrap_or_default().to_uppercase();

@@ -123,7 +123,7 @@ impl MacLink {
         (chunks.map(|body| body["chunk"].clone()).collect(), kind, body)
     }
 
-    /// Asks whether a model is to be had, and waits for what is said.
+    /// Queries a model, and waits for the answer.
     pub async fn query(&self, model: &str) -> Value {
         self.say("modelQuery", &json!({"modelID": model})).await;
         let said = || {
