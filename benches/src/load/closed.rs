@@ -71,6 +71,25 @@ pub(crate) struct Outcome {
     pub(crate) failures: Failures,
 }
 
+impl Closed {
+    /// Plain chats over one connection, measured from the first request on.
+    pub(crate) fn new(addr: SocketAddr, body: usize, answer: Answer, seconds: f64) -> Self {
+        Self {
+            addr,
+            connections: 1,
+            body,
+            answer,
+            api: Api::Chat,
+            prefix: String::new(),
+            key: None,
+            rewritten: false,
+            warmup: 0.0,
+            seconds,
+            most: u64::MAX,
+        }
+    }
+}
+
 impl Outcome {
     pub(crate) fn add(&mut self, other: &Self) {
         self.all += other.all;
@@ -264,19 +283,7 @@ mod tests {
     use super::*;
 
     fn plan(addr: SocketAddr, answer: Answer) -> Closed {
-        Closed {
-            addr,
-            connections: 4,
-            body: 3000,
-            answer,
-            api: Api::Chat,
-            prefix: String::new(),
-            key: None,
-            rewritten: false,
-            warmup: 0.0,
-            seconds: 30.0,
-            most: 100,
-        }
+        Closed { connections: 4, most: 100, ..Closed::new(addr, 3000, answer, 30.0) }
     }
 
     #[tokio::test]

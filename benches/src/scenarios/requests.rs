@@ -12,7 +12,7 @@ use crate::{
         Plan,
         closed::{Closed, LIMIT, Outcome},
     },
-    payload::{Answer, Api},
+    payload::Answer,
     proc,
     report::{BACKENDS, Column, Goal, Line, Report, Section, mib},
     targets::Target,
@@ -139,17 +139,11 @@ struct Round {
 async fn one_round(row: Row, lab: &Lab, target: &mut Target) -> Result<Round> {
     let seconds = lab.options.round_seconds();
     let plan = Closed {
-        addr: target.addr,
         connections: row.connections,
-        body: row.body,
-        answer: row.answer(),
-        api: Api::Chat,
         prefix: target.prefix.clone(),
         key: target.key.clone(),
-        rewritten: false,
         warmup: seconds * WARMUP,
-        seconds,
-        most: u64::MAX,
+        ..Closed::new(target.addr, row.body, row.answer(), seconds)
     };
     let limit = Duration::from_secs_f64(seconds * (1.0 + WARMUP)) + LIMIT + MARGIN;
     let pids = target.pids();

@@ -80,19 +80,8 @@ impl Sum {
 
 async fn one_round(api: Api, lab: &Lab, target: &mut Target) -> Result<(Outcome, Duration)> {
     let seconds = lab.options.round_seconds();
-    let plan = Closed {
-        addr: target.addr,
-        connections: 1,
-        body: BODY,
-        answer: Answer::back_to_back(CHUNKS),
-        api,
-        prefix: String::new(),
-        key: None,
-        rewritten: false,
-        warmup: 0.0,
-        seconds,
-        most: u64::MAX,
-    };
+    let answer = Answer::back_to_back(CHUNKS);
+    let plan = Closed { api, ..Closed::new(target.addr, BODY, answer, seconds) };
     let server = target.parts.iter().find(|part| part.name == "server");
     let pids = server.context("no server is accounted")?.pids.clone();
     let before = proc::cpu(&pids)?;

@@ -13,7 +13,7 @@ use crate::{
         closed::{self, Closed, LIMIT},
         mesh::frames::{self, Frames},
     },
-    payload::{Answer, Api},
+    payload::Answer,
     report::{Column, Line, Section},
     stats::Times,
     targets::{
@@ -99,17 +99,9 @@ impl Sum {
     async fn add(&mut self, lab: &Lab, target: &mut Target) -> Result<()> {
         let seconds = lab.options.round_seconds();
         let plan = Closed {
-            addr: target.addr,
-            connections: 1,
-            body: BODY,
-            answer: Answer::back_to_back(1),
-            api: Api::Chat,
-            prefix: String::new(),
-            key: None,
             rewritten: true,
             warmup: seconds * 0.15,
-            seconds,
-            most: u64::MAX,
+            ..Closed::new(target.addr, BODY, Answer::back_to_back(1), seconds)
         };
         let outcome: closed::Outcome = lab.load(&Plan::Closed(plan), limit(lab)).await?;
         target.check()?;

@@ -81,7 +81,6 @@ struct Shared {
 struct NodeState {
     heard: Vec<(String, Value)>,
     dropped: Vec<Value>,
-    relay: Vec<Value>,
 }
 
 impl FakeMeshNode {
@@ -123,11 +122,6 @@ impl FakeMeshNode {
     pub fn dropped(&self) -> Vec<Value> {
         self.shared.state().dropped.clone()
     }
-
-    /// Everything that the relay said, but for data.
-    pub fn relay_said(&self) -> Vec<Value> {
-        self.shared.state().relay.clone()
-    }
 }
 
 impl Shared {
@@ -145,11 +139,6 @@ impl Shared {
         if let Some(body) = message.get("relayData") {
             return self.data(body);
         }
-        let mut state = self.state();
-        if state.relay.len() < MAX_HEARD {
-            state.relay.push(message.clone());
-        }
-        drop(state);
         let open = message.get("relayOpen")?;
         Some(self.asked(open, "relayOpen".to_owned(), Value::Null)).flatten()
     }
