@@ -139,9 +139,6 @@ impl Connection {
     }
 
     /// Connects, unless nobody listens.
-    ///
-    /// # Errors
-    /// When the connection is refused.
     pub async fn try_open(address: SocketAddr) -> io::Result<Self> {
         let stream = within("connecting", TcpStream::connect(address)).await?;
         stream.set_nodelay(true)?;
@@ -173,9 +170,6 @@ impl Connection {
     }
 
     /// The head of the answer.
-    ///
-    /// # Errors
-    /// When the connection ends without one.
     pub async fn try_answer(mut self) -> io::Result<Streaming> {
         let head = within("the head of an answer", self.reader.head()).await?;
         let head = head.ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -209,9 +203,6 @@ impl Streaming {
     }
 
     /// The next piece of the body.
-    ///
-    /// # Errors
-    /// When the connection ends before the body does.
     pub async fn try_chunk(&mut self) -> io::Result<Option<Bytes>> {
         let piece = self.connection.reader.piece(&mut self.framing);
         within("the next piece of an answer", piece).await
@@ -238,9 +229,6 @@ impl Streaming {
     }
 
     /// Reads the rest of the body.
-    ///
-    /// # Errors
-    /// When the connection ends before the body does.
     pub async fn try_finish(mut self) -> io::Result<Response> {
         let rest = self.connection.reader.rest(self.framing);
         let body = within("the end of an answer", rest).await?;

@@ -76,17 +76,9 @@ impl Serve {
 
     pub async fn start(self) -> Daemon {
         let process = self.spawn();
-        let address = listening(&process).await;
+        let address = process.listening("http").await;
         Daemon { serve: self, process, address }
     }
-}
-
-async fn listening(process: &ChildProcess) -> SocketAddr {
-    const SAYS: &str = "listening on http://";
-    let line = process.line_with(SAYS).await;
-    let (_, rest) = line.split_once(SAYS).expect("the line has it");
-    let address = rest.split_whitespace().next().unwrap_or_default();
-    address.parse().unwrap_or_else(|_| panic!("{line:?} tells no address"))
 }
 
 /// A running server. It derefs to its process.
@@ -167,7 +159,7 @@ impl Daemon {
     async fn start_again(&mut self) {
         self.serve.listen = self.address.to_string();
         self.process = self.serve.spawn();
-        self.address = listening(&self.process).await;
+        self.address = self.process.listening("http").await;
     }
 }
 

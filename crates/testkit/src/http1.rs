@@ -131,9 +131,6 @@ impl<R: AsyncRead + Unpin> Reader<R> {
     }
 
     /// The rest of a body.
-    ///
-    /// # Errors
-    /// As for [`Reader::piece`].
     pub async fn rest(&mut self, mut framing: Framing) -> io::Result<Bytes> {
         let mut body = BytesMut::new();
         while let Some(piece) = self.piece(&mut framing).await? {

@@ -27,6 +27,7 @@
 
 #![expect(
     missing_docs,
+    clippy::missing_errors_doc,
     reason = "only tests use this crate: a doc comment stands where a name does not say enough"
 )]
 #![expect(

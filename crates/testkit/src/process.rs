@@ -4,6 +4,7 @@ use std::{
     collections::VecDeque,
     ffi::OsStr,
     fmt,
+    net::SocketAddr,
     path::Path,
     process::Stdio,
     sync::{Arc, Mutex},
@@ -109,6 +110,15 @@ impl ChildProcess {
         line.unwrap_or_else(|| {
             panic!("{} ended without printing {text:?}:\n{}", self.name, self.log())
         })
+    }
+
+    /// Waits until it prints `listening on SCHEME://ADDRESS`, and returns that address.
+    pub async fn listening(&self, scheme: &str) -> SocketAddr {
+        let prints = format!("listening on {scheme}://");
+        let line = self.line_with(&prints).await;
+        let (_, rest) = line.split_once(&prints).expect("the line has it");
+        let address = rest.split_whitespace().next().unwrap_or_default();
+        address.parse().unwrap_or_else(|_| panic!("{line:?} has no address"))
     }
 
     /// Waits until `count` lines of the log contain `text`.

@@ -14,9 +14,6 @@ pub(crate) struct Lines {
 
 impl Lines {
     /// Has a machine fetch the model.
-    ///
-    /// # Errors
-    /// Why it cannot be followed.
     pub(crate) async fn of(machine: &Machine) -> Result<Self, String> {
         let request = machine.admin().post("/admin/mesh/pull", &json!({"model": MODEL}));
         let answer = http::send(machine.state().address, &request).await;
@@ -28,9 +25,6 @@ impl Lines {
     }
 
     /// The next step; nothing after the last.
-    ///
-    /// # Errors
-    /// Why it cannot be followed any more.
     pub(crate) async fn next(&mut self) -> Result<Option<MeshTransfer>, String> {
         loop {
             if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {

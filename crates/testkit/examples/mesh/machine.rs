@@ -16,9 +16,6 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::{plan::Model, rules};
 
-/// What says where a server listens.
-const LISTENS: &str = "listening on http://";
-
 /// How often it is looked whether something has come true.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -85,9 +82,7 @@ impl Machine {
     /// Starts it, with the address, the key and the data that it has.
     pub(crate) async fn start(&self) {
         let process = ChildProcess::start(&self.name(), &self.binary, &self.arguments());
-        let line = process.line_with(LISTENS).await;
-        let address = line.split_once(LISTENS).map(|(_, rest)| rest.trim().parse());
-        let address = address.and_then(Result::ok).expect("an address");
+        let address = process.listening("http").await;
         *self.process.lock().await = Some(process);
         self.change(|state| state.address = address);
         timeout(READY, self.serves_its_own()).await.expect("it serves its own models");

@@ -1,17 +1,17 @@
 //! The relay where most of the machines meet.
 
-use std::path::{Path, PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use tempfile::TempDir;
 use testkit::{ChildProcess, Client, lab::http};
 
-/// What says where a relay listens.
-const LISTENS: &str = "listening on ws://";
-
 pub(crate) struct Relay {
     binary: PathBuf,
     data: TempDir,
-    address: String,
+    address: SocketAddr,
     process: tokio::sync::Mutex<ChildProcess>,
 }
 
@@ -19,8 +19,8 @@ impl Relay {
     /// Starts it for the first time.
     pub(crate) async fn new(binary: &Path) -> Self {
         let data = TempDir::new().expect("a directory");
-        let process = spawn(binary, &data, "127.0.0.1:0");
-        let address = listening(&process).await;
+        let process = spawn(binary, &data, ([127, 0, 0, 1], 0).into());
+        let address = process.listening("ws").await;
         let process = tokio::sync::Mutex::new(process);
         Self { binary: binary.to_owned(), data, address, process }
     }
@@ -36,16 +36,15 @@ impl Relay {
 
     /// Starts it again, at the same address.
     pub(crate) async fn start(&self) {
-        let process = spawn(&self.binary, &self.data, &self.address);
-        listening(&process).await;
+        let process = spawn(&self.binary, &self.data, self.address);
+        process.listening("ws").await;
         *self.process.lock().await = process;
     }
 
     /// A number of its metrics; `None` when it has no such metric.
     pub(crate) async fn metric(&self, name: &str) -> Option<u64> {
-        let address = self.address.parse().expect("it was one");
-        let request = Client::new(address).request("GET", "/metrics");
-        let (text, _) = http::send(address, &request).await.ok()?.text().await;
+        let request = Client::new(self.address).request("GET", "/metrics");
+        let (text, _) = http::send(self.address, &request).await.ok()?.text().await;
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
         line.trim().parse().ok()
     }
@@ -62,14 +61,9 @@ impl Relay {
     }
 }
 
-fn spawn(binary: &Path, data: &TempDir, listen: &str) -> ChildProcess {
+fn spawn(binary: &Path, data: &TempDir, listen: SocketAddr) -> ChildProcess {
     let data = data.path().display().to_string();
-    let arguments = ["mesh", "relay", "--listen", listen, "--data-dir", &data];
+    let listen = listen.to_string();
+    let arguments = ["mesh", "relay", "--listen", &listen, "--data-dir", &data];
     ChildProcess::start("relay", binary, &arguments)
-}
-
-async fn listening(process: &ChildProcess) -> String {
-    let line = process.line_with(LISTENS).await;
-    let (_, address) = line.split_once(LISTENS).expect("the line has it");
-    address.trim().to_owned()
 }

@@ -63,9 +63,6 @@ impl Server {
     }
 
     /// Asks on a connection of its own.
-    ///
-    /// # Errors
-    /// What the answer was instead.
     pub(crate) async fn ask(&self, message: Value, kind: &str) -> Result<Value, String> {
         let client = self.client(Knock::at(self.address)).await;
         let mut client = client.ok_or("no connection came about")?;
@@ -80,9 +77,6 @@ impl Server {
 }
 
 /// Asks on this connection. No other task may read from it.
-///
-/// # Errors
-/// What the answer was instead.
 pub(crate) async fn ask(
     client: &mut WorkspaceClient,
     message: Value,

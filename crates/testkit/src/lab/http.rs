@@ -31,17 +31,11 @@ pub struct Answer {
 }
 
 /// Sends a request and reads the head of the answer.
-///
-/// # Errors
-/// When the connection fails before the end of that head.
 pub async fn send(to: SocketAddr, request: &Request) -> io::Result<Answer> {
     start(TcpSocket::new_v4()?, to, request).await
 }
 
 /// The same with a small receive buffer.
-///
-/// # Errors
-/// As for [`send`].
 pub async fn send_slowly(to: SocketAddr, request: &Request) -> io::Result<Answer> {
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(SMALL)?;
@@ -61,9 +55,6 @@ async fn start(socket: TcpSocket, to: SocketAddr, request: &Request) -> io::Resu
 }
 
 /// Sends a request and reads the whole answer as JSON; null when it is not JSON.
-///
-/// # Errors
-/// When the connection fails before the end of the answer.
 pub async fn json(to: SocketAddr, request: &Request) -> io::Result<(u16, Value)> {
     let answer = send(to, request).await?;
     let status = answer.status;
@@ -73,9 +64,6 @@ pub async fn json(to: SocketAddr, request: &Request) -> io::Result<(u16, Value)>
 
 impl Answer {
     /// The next piece of the body; nothing at its end.
-    ///
-    /// # Errors
-    /// When the connection fails, or ends before the body does.
     pub async fn piece(&mut self) -> io::Result<Option<Bytes>> {
         self.reader.piece(&mut self.framing).await
     }
@@ -94,9 +82,6 @@ impl Answer {
     }
 
     /// The whole rest of the body.
-    ///
-    /// # Errors
-    /// As for [`Answer::piece`].
     pub async fn whole(self) -> io::Result<String> {
         let (text, ended) = self.text().await;
         ended.map(|()| text)

@@ -24,17 +24,11 @@ pub async fn run<S: Parser>(soak: impl AsyncFnOnce(S) -> Outcome) -> ExitCode {
 }
 
 /// Reads a count; 0 is taken for 1.
-///
-/// # Errors
-/// When it is not a number.
 pub fn at_least_one(text: &str) -> Result<usize, ParseIntError> {
     text.parse().map(|count: usize| count.max(1))
 }
 
 /// Reads a time in minutes; 0 is taken for 1.
-///
-/// # Errors
-/// When it is not a number.
 pub fn minutes(text: &str) -> Result<Duration, ParseIntError> {
     at_least_one(text).map(|minutes| Duration::from_secs(minutes as u64 * 60))
 }

@@ -70,9 +70,6 @@ impl Knock {
     }
 
     /// Connects and upgrades.
-    ///
-    /// # Errors
-    /// When the server answers with something other than a WebSocket.
     pub async fn try_open(self) -> Result<FakeNode, Refused> {
         let (socket, _) = upgrade(self.address, self.url(), true).await?;
         Ok(FakeNode::on(socket))

@@ -61,9 +61,6 @@ impl Connect {
     }
 
     /// Connects and upgrades.
-    ///
-    /// # Errors
-    /// When the server answers with something other than a WebSocket.
     pub async fn open(self) -> Result<FakeWorker, Refused> {
         let url = format!("ws://{}/v1/worker/connect{}", self.address, self.query);
         let mut request = url.into_client_request().expect("a URL");

@@ -98,8 +98,7 @@ impl Certificate {
             key.as_os_str(),
         ];
         let process = ChildProcess::start("server", binary(), &args);
-        let line = process.line_with("listening on https://").await;
-        let address = line.rsplit('/').next().unwrap().parse().unwrap();
+        let address = process.listening("https").await;
         (process, address)
     }
 

@@ -12,8 +12,7 @@ async fn up(data: &tempfile::TempDir, args: &[&str]) -> (ChildProcess, SocketAdd
     let dir = data.path().display().to_string();
     let all = [&["up", "--listen", "127.0.0.1:0", "--data-dir", &dir], args].concat();
     let process = ChildProcess::start("up", binary(), &all);
-    let line = process.line_with("listening on http://").await;
-    let address = line.rsplit('/').next().unwrap().parse().unwrap();
+    let address = process.listening("http").await;
     (process, address)
 }
 

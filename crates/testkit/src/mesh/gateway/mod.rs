@@ -146,9 +146,6 @@ impl FakeGateway {
     }
 
     /// Asks a node for an answer, from relayOpen to relayClose.
-    ///
-    /// # Errors
-    /// [`GatewayFailure`].
     pub async fn ask(&self, node: &str, request: &Value) -> Result<GatewayAnswer, GatewayFailure> {
         let mut session = self.open(node).await?;
         session.ask(request).await;
@@ -158,9 +155,6 @@ impl FakeGateway {
     }
 
     /// Opens a session with a node.
-    ///
-    /// # Errors
-    /// [`GatewayFailure::NotConnected`], [`GatewayFailure::NotReady`].
     pub async fn open(&self, node: &str) -> Result<GatewaySession<'_>, GatewayFailure> {
         let session = uuid();
         let (told, events) = mpsc::channel(MAX_WAITING);

@@ -59,9 +59,6 @@ impl GatewaySession<'_> {
     }
 
     /// The answer to the request.
-    ///
-    /// # Errors
-    /// [`GatewayFailure`].
     pub async fn answer(&mut self) -> Result<GatewayAnswer, GatewayFailure> {
         let mut chunks = Vec::new();
         let first = timeout(FIRST, self.hear()).await;

@@ -213,14 +213,11 @@ impl RelayProcess {
     }
 
     async fn run(directory: &Path, listen: &str, more: &[&str]) -> (ChildProcess, SocketAddr) {
-        const SAYS: &str = "listening on ws://";
         let directory = directory.display().to_string();
         let mut args = vec!["mesh", "relay", "--listen", listen, "--data-dir", &directory];
         args.extend(more);
         let process = ChildProcess::start("relay", binary(), &args);
-        let line = process.line_with(SAYS).await;
-        let address = line.split_once(SAYS).expect("the line has it").1.trim();
-        let address = address.parse().expect("an address");
+        let address = process.listening("ws").await;
         (process, address)
     }
 

@@ -91,9 +91,8 @@ async fn a_relay_runs_alone_and_tells_how_it_is() {
     let directory = home.path().display().to_string();
     let args = ["mesh", "relay", "--listen", "127.0.0.1:0", "--data-dir", &directory];
     let mut relay = ChildProcess::start("relay", binary(), &args);
-    let line = relay.line_with("listening on ws://").await;
-    let url = line.split_whitespace().last().unwrap().to_owned();
-    let client = Client::new(url.strip_prefix("ws://").unwrap().parse().unwrap());
+    let address = relay.listening("ws").await;
+    let (url, client) = (format!("ws://{address}"), Client::new(address));
     let node = serve().set("--mesh-relay", &url).start().await;
     testkit::eventually("a node at the relay", testkit::DEADLINE, async || {
         client.get("/peers").await.json()["count"] == 1
