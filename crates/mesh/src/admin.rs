@@ -8,16 +8,10 @@ mod look;
 mod models;
 mod pull;
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
 pub use self::pull::{NoPull, Pulling};
 use crate::{Mesh, link::Carrier};
-
-/// The most kinds of nonsense that are told apart.
-const MAX_KINDS: usize = 32;
 
 /// What is counted, for metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -57,7 +51,7 @@ impl Mesh {
         let mut counts = MeshCounts {
             lent: node.inbound.lent().load(std::sync::atomic::Ordering::Relaxed),
             late: node.seats.late(),
-            bad: node.counts.bad.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            bad: node.own.counts.bad_by_kind(),
             problems: self.problems().len(),
             bytes_in: transfers.bytes_in,
             bytes_out: transfers.bytes_out,
@@ -73,34 +67,5 @@ impl Mesh {
             }
         }
         counts
-    }
-}
-
-/// What is counted.
-#[derive(Default)]
-pub(crate) struct Counts {
-    bad: Mutex<BTreeMap<String, u64>>,
-    problems: Mutex<BTreeMap<String, u64>>,
-}
-
-impl Counts {
-    /// A message that was not understood, of this kind.
-    pub(crate) fn bad(&self, kind: &str) {
-        let mut bad = self.bad.lock().unwrap_or_else(PoisonError::into_inner);
-        let kind = if bad.len() < MAX_KINDS || bad.contains_key(kind) { kind } else { "other" };
-        *bad.entry(kind.to_owned()).or_default() += 1;
-    }
-
-    /// Something that somebody has to put right, in words for people: how often it was met is counted.
-    pub(crate) fn problem(&self, what: &str) {
-        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
-        if problems.len() < MAX_KINDS || problems.contains_key(what) {
-            *problems.entry(what.to_owned()).or_default() += 1;
-        }
-    }
-
-    /// What somebody has to put right, and how often it was met.
-    pub(crate) fn problems(&self) -> BTreeMap<String, u64> {
-        self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

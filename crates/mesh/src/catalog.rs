@@ -17,7 +17,12 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{link::Link, node::Node, peer::PeerId, share::Asker};
+use crate::{
+    link::Link,
+    own::Own,
+    peer::{PeerId, Peers},
+    share::Asker,
+};
 
 /// How long a peer may take to list its models.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -110,35 +115,35 @@ impl Catalog {
 }
 
 /// Asks all Warrens that there is a sealed link to, together.
-pub(crate) async fn ask_all(node: &Arc<Node>) -> Vec<(PeerId, Vec<ListedModel>)> {
-    let linked = node.peers.all().into_iter().filter_map(|peer| {
+pub(crate) async fn ask_all(catalog: &Catalog, peers: &Peers) -> Vec<(PeerId, Vec<ListedModel>)> {
+    let linked = peers.all().into_iter().filter_map(|peer| {
         let link = peer.link().filter(|link| link.warren && link.sealed)?;
         Some((peer.id.clone(), link))
     });
     let asked = linked.take(MAX_ASKED).map(async |(peer, link)| {
-        let models = node.catalog.ask(&link).await;
+        let models = catalog.ask(&link).await;
         (peer, models)
     });
     futures_util::future::join_all(asked).await
 }
 
 /// Lists the models of this machine for a peer that may have them; for others there are none.
-pub(crate) fn answer(node: &Arc<Node>, link: &Arc<Link>, request_id: WireId) {
-    let Ok(asking) = Arc::clone(&node.catalog.asking).try_acquire_owned() else {
-        return node.counts.bad("a list of models too many");
+pub(crate) fn answer(catalog: &Arc<Catalog>, own: &Arc<Own>, link: &Arc<Link>, request_id: WireId) {
+    let Ok(asking) = Arc::clone(&catalog.asking).try_acquire_owned() else {
+        return own.counts.bad("a list of models too many");
     };
-    let (own, link) = (Arc::clone(node), Arc::clone(link));
-    node.tasks.spawn(async move {
+    let (catalog, machine, link) = (Arc::clone(catalog), Arc::clone(own), Arc::clone(link));
+    own.tasks.spawn(async move {
         let _asking = asking;
-        let models = if may_have(&own, &link) { own.catalog.own().await } else { Vec::new() };
+        let models = if may_have(&machine, &link) { catalog.own().await } else { Vec::new() };
         let list = ClusterMessage::ModelList(ModelList { request_id, models });
         // A link that is closed wants no list.
         let _ = link.say(&list).await;
     });
 }
 
-fn may_have(node: &Node, link: &Link) -> bool {
-    let share = &node.settings.share;
+fn may_have(own: &Own, link: &Link) -> bool {
+    let share = &own.settings.share;
     let asker = Asker { peer: &link.peer, proved: link.proved, sealed: link.sealed };
     link.sealed && share.models_offered && share.lets_in(asker).is_ok()
 }

@@ -5,7 +5,9 @@
 //!
 //! - [`settings`]: what a mesh is told at its start
 //! - [`node`]: this machine among its peers: what runs, and where each message goes
+//! - `own`: this machine, as all parts know it
 //! - `catalog`: which models peers pass on, all of them
+//! - `counts`: messages and problems, counted
 //! - `facts`: what this machine tells of itself
 //! - `greeting`: the hello within a handshake
 //! - [`peer`]: one peer, and the [`peer::Peers`] there are
@@ -21,6 +23,7 @@
 
 pub mod admin;
 mod catalog;
+mod counts;
 mod facts;
 mod greeting;
 mod inbound;
@@ -28,6 +31,7 @@ mod lan;
 mod link;
 mod liveness;
 pub mod node;
+mod own;
 pub mod peer;
 mod provider;
 pub mod settings;

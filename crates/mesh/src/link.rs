@@ -88,6 +88,11 @@ fn fitting(bytes: Vec<u8>) -> Result<Vec<u8>, LinkClosed> {
 #[error("the link is closed, or the message over 16 MiB")]
 pub(crate) struct LinkClosed;
 
+/// Why a peer could not be linked to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NoLink(pub(crate) String);
+
 /// What a link is made with.
 pub(crate) struct Opening {
     pub(crate) peer: PeerId,

@@ -1,4 +1,6 @@
 //! This machine among its peers: what runs, and where each message goes.
+//!
+//! - `homes`: the node as each of its parts sees it
 
 use std::sync::{Arc, Weak};
 
@@ -21,18 +23,21 @@ use store::UsageStore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    admin::Counts,
     catalog::{self, Catalog},
+    counts::Counts,
     facts::Facts,
     inbound::Inbound,
     lan::{self, Lan, tie},
     link::{Link, LinkClosed},
-    peer::{Peer, PeerFacts, PeerId, Peers},
+    own::Own,
+    peer::{Peer, PeerFacts, Peers},
     provider::Seats,
     settings::Settings,
     transfer::Transfers,
-    wan::Relays,
+    wan::{self, Relays},
 };
+
+mod homes;
 
 /// The mesh as others hold it.
 #[derive(Clone)]
@@ -40,13 +45,8 @@ pub struct Mesh(pub(crate) Arc<Node>);
 
 /// This machine among its peers.
 pub(crate) struct Node {
-    pub(crate) settings: Settings,
-    pub(crate) identity: Arc<Identity>,
-    /// Made of the passcode, if there is one.
-    pub(crate) psk: Option<PasscodeKey>,
+    pub(crate) own: Arc<Own>,
     pub(crate) scheduler: Scheduler,
-    /// What this machine tells of itself.
-    pub(crate) facts: Facts,
     pub(crate) peers: Peers,
     /// The places of peers at the scheduler.
     pub(crate) seats: Seats,
@@ -54,14 +54,10 @@ pub(crate) struct Node {
     pub(crate) inbound: Inbound,
     pub(crate) transfers: Transfers,
     /// Which models peers pass on.
-    pub(crate) catalog: Catalog,
-    pub(crate) relays: Relays,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) relays: Arc<Relays>,
     /// What the links on the local network have in common.
     pub(crate) lan: Lan,
-    pub(crate) counts: Counts,
-    /// What runs for links and answers, so that somebody can wait for its end.
-    pub(crate) tasks: TaskTracker,
-    pub(crate) stop: CancellationToken,
 }
 
 /// What a mesh is made of beside its settings.
@@ -88,53 +84,59 @@ impl Mesh {
         let inbound = Inbound::new(settings.share.clone(), scheduler.clone(), usage, marks);
         let facts = Facts::new(&settings, identity.node_id(), scheduler.clone(), inbound.lent());
         let tasks = TaskTracker::new();
-        let catalog = Catalog::new(Arc::clone(&library));
+        let catalog = Arc::new(Catalog::new(Arc::clone(&library)));
         let transfers = Transfers::new(&settings, library);
-        Self(Arc::new_cyclic(|node| Node {
+        let lan = Lan::new(settings.passcode.as_ref());
+        let own = Arc::new(Own {
+            settings,
             identity,
             psk,
             facts,
+            counts: Counts::default(),
+            tasks: tasks.clone(),
+            stop: CancellationToken::new(),
+        });
+        Self(Arc::new_cyclic(|node: &Weak<Node>| Node {
+            own,
             peers: Peers::default(),
-            seats: Seats::new(scheduler.clone(), tasks.clone(), Weak::clone(node)),
+            seats: Seats::new(scheduler.clone(), tasks, Weak::<Node>::clone(node)),
             inbound,
             transfers,
             catalog,
-            relays: Relays::default(),
-            lan: Lan::new(settings.passcode.as_ref()),
-            counts: Counts::default(),
-            tasks,
-            stop: CancellationToken::new(),
+            relays: Arc::default(),
+            lan,
             scheduler,
-            settings,
         }))
     }
 
     /// This machine's id.
     pub fn id(&self) -> NodeId {
-        self.0.identity.node_id()
+        self.0.own.id()
     }
 
     /// Takes part until `stop`: listens, looks for peers, keeps its links. Peers are told goodbye.
     pub async fn run(self, stop: CancellationToken, listener: Option<tokio::net::TcpListener>) {
         let node = self.0;
+        let own = Arc::clone(&node.own);
         if let Some(bound) = listener.as_ref().and_then(|listener| listener.local_addr().ok()) {
-            node.facts.listens(bound);
+            own.facts.listens(bound);
         }
-        // What it takes long to find out is told later, rather than that nobody can be found meanwhile.
-        stop.run_until_cancelled(node.facts.detect()).await;
-        let looking = Arc::clone(&node);
-        node.tasks.spawn(async move { looking.facts.keep_looking(&looking.stop).await });
-        let lan = node.tasks.spawn(lan::run(Arc::clone(&node), listener));
-        let relays = node.tasks.spawn(crate::wan::run(Arc::clone(&node)));
+        // Slow readings of the hardware are announced later, so that peers find this machine at once.
+        stop.run_until_cancelled(own.facts.detect()).await;
+        let looking = Arc::clone(&own);
+        own.tasks.spawn(async move { looking.facts.keep_looking(&looking.stop).await });
+        let lan = own.tasks.spawn(lan::run(Arc::new(Arc::clone(&node)), listener));
+        let (home, relays) = (Arc::new(Arc::clone(&node)), Arc::clone(&node.relays));
+        let relays = own.tasks.spawn(wan::run(home, Arc::clone(&own), relays));
         stop.cancelled().await;
-        node.stop.cancel();
+        own.stop.cancel();
         node.seats.close();
         for task in [lan, relays] {
             // A task that panicked has nothing left to say goodbye to.
             let _ = task.await;
         }
-        node.tasks.close();
-        node.tasks.wait().await;
+        own.tasks.close();
+        own.tasks.wait().await;
     }
 }
 
@@ -142,7 +144,7 @@ impl Node {
     /// A link was greeted: `hello` is what its other end told of itself, if it told anything (relay
     /// sessions of stock peers begin without).
     pub(crate) fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>) {
-        let own = self.identity.node_id();
+        let own = self.own.id();
         let tie = |old: &Link, new: &Link| tie::newer_stays(&own, old, new);
         let Some((peer, loser)) = self.peers.link(link, tie) else {
             return link.close("too many peers are known");
@@ -186,7 +188,7 @@ impl Node {
         match payload.first() {
             Some(1 | 2) if link.sealed => match Piece::decode(payload) {
                 Some(piece) => self.transfers.piece(link, &piece),
-                None => self.counts.bad("a piece that is none"),
+                None => self.own.counts.bad("a piece that is none"),
             },
             _ => match decode(&payload) {
                 Ok(decoded) => self.message(link, decoded.message),
@@ -203,10 +205,13 @@ impl Node {
             M::HelloAck(hello) => self.greeted(link, &hello, false),
             M::Heartbeat(heartbeat) => {
                 self.learn(link, |facts| facts.beat(&heartbeat));
-                self.tell(link, &M::HeartbeatAck(Box::new(self.facts.heartbeat())));
+                self.tell(link, &M::HeartbeatAck(Box::new(self.own.facts.heartbeat())));
             }
             M::HeartbeatAck(heartbeat) => self.learn(link, |facts| facts.beat(&heartbeat)),
-            M::InferenceRequest(request) => self.inbound.request(self, link, request),
+            M::InferenceRequest(request) => {
+                let greeted = self.peers.get(&link.peer).is_some_and(|peer| peer.facts().greeted);
+                self.inbound.request(&self.own, link, greeted, request);
+            }
             M::InferenceCancel(cancel) => self.inbound.cancel(link, &cancel.request_id),
             M::InferenceChunk(_) | M::InferenceComplete(_) | M::InferenceError(_) => {
                 self.seats.answered(link, message);
@@ -220,18 +225,20 @@ impl Node {
                 );
             }
             M::ModelLoaded(_) | M::ModelLoadError(_) => {
-                self.counts.bad("an answer nobody asked for");
+                self.own.counts.bad("an answer nobody asked for");
             }
-            M::ModelListRequest(request) => catalog::answer(self, link, request.request_id),
+            M::ModelListRequest(request) => {
+                catalog::answer(&self.catalog, &self.own, link, request.request_id);
+            }
             M::ModelList(list) => self.catalog.listed(link, list),
-            message => self.transfers.message(self, link, message),
+            message => self.transfers.message(&self.transfer_home(), link, message),
         }
     }
 
     fn greeted(&self, link: &Arc<Link>, hello: &Hello, answer: bool) {
         self.learn(link, |facts| facts.greeted(hello));
         if answer {
-            let own = self.facts.hello(link.sealed);
+            let own = self.own.facts.hello(link.sealed);
             self.tell(link, &ClusterMessage::HelloAck(Box::new(own)));
         }
     }
@@ -242,26 +249,6 @@ impl Node {
         self.refresh(&peer);
     }
 
-    /// Whether requests of this machine may go to a peer: where there is a passcode, to those alone that
-    /// prove it or are trusted, and where all must be sealed, to Warrens alone. Of a Warren without a link
-    /// that shows when it is linked to.
-    pub(crate) fn may_ask(&self, peer: &Peer) -> bool {
-        match peer.link() {
-            Some(link) => self.may_ask_over(&link),
-            None if self.settings.require_sealed => peer.facts().warren.is_some(),
-            None => self.psk.is_none() || self.trusts(&peer.id) || peer.facts().warren.is_some(),
-        }
-    }
-
-    /// Whether requests of this machine may go over a link.
-    pub(crate) fn may_ask_over(&self, link: &Link) -> bool {
-        self.psk.is_none() || link.proved
-    }
-
-    fn trusts(&self, peer: &PeerId) -> bool {
-        peer.node().is_some_and(|node| self.settings.trusted.contains(node))
-    }
-
     /// What is known of a peer has changed.
     pub(crate) fn refresh(&self, peer: &Arc<Peer>) {
         self.seats.refresh(peer);
@@ -269,7 +256,7 @@ impl Node {
 
     /// A message that makes no sense: logged, counted, and answered where it asked something.
     fn bad(&self, link: &Arc<Link>, bad: BadMessage) {
-        self.counts.bad(&bad.kind);
+        self.own.counts.bad(&bad.kind);
         tracing::warn!(peer = %link.peer.short(), %bad, "a message of a peer was not understood");
         let why = bad.to_string();
         let answer = match bad.asked {

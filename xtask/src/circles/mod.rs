@@ -15,22 +15,14 @@ use crate::workspace::Workspace;
 /// The most files that may use each other in a loop.
 const MOST_FILES: usize = 8;
 
-/// Crates with larger circles that still have to be broken, and the most files of each. An entry without such a circle is an
-/// error.
-const KNOWN: [(&str, usize); 1] = [("mesh", 41)];
-
 /// Checks every crate's own files, and names the circles that are too large with what ties them.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut wrong = Vec::new();
     let crates = crates(workspace)?;
     for (name, files) in &crates {
         let uses = paths::uses(files)?;
-        let most = known(name).unwrap_or(MOST_FILES);
         let circles = graph::circles(&uses);
-        if known(name).is_some() && circles.iter().all(|circle| circle.len() <= MOST_FILES) {
-            wrong.push(format!("  {name} has no such circle any more: strike it from the list"));
-        }
-        let large = circles.iter().filter(|circle| circle.len() > most);
+        let large = circles.iter().filter(|circle| circle.len() > MOST_FILES);
         wrong.extend(large.map(|circle| tell(name, circle, &uses)));
     }
     if !wrong.is_empty() {
@@ -38,10 +30,6 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     }
     println!("layers: {} crates have no large circle of files", crates.len());
     Ok(())
-}
-
-fn known(name: &str) -> Option<usize> {
-    KNOWN.iter().find(|(known, _)| *known == name).map(|(_, most)| *most)
 }
 
 /// A crate's name, with the text of each of its source files by path.

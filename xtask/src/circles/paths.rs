@@ -75,6 +75,9 @@ impl<'ast> Visit<'ast> for FilePaths {
         }
     }
 
+    /// `pub(in crate::a)` says who may use an item. It uses nothing itself.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+
     fn visit_path(&mut self, path: &'ast Path) {
         if path.leading_colon.is_none() && path.segments.len() > 1 {
             self.paths.insert(path.segments.iter().map(|part| part.ident.to_string()).collect());
@@ -228,6 +231,16 @@ mod tests {
         assert_eq!(uses_of(&files, "a.rs"), ["b/mod.rs"]);
         assert_eq!(uses_of(&files, "b/mod.rs"), ["b/deep.rs"]);
         assert_eq!(uses_of(&files, "b/deep.rs"), ["a.rs", "b/mod.rs"]);
+    }
+
+    #[test]
+    fn a_visibility_is_no_use() {
+        let files = [
+            ("lib.rs", "mod a;"),
+            ("a/mod.rs", "mod b;"),
+            ("a/b.rs", "pub(in crate::a) fn f() {}"),
+        ];
+        assert!(uses_of(&files, "a/b.rs").is_empty());
     }
 
     #[test]

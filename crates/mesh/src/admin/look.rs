@@ -23,9 +23,9 @@ impl Mesh {
         MeshId {
             id: id.to_string(),
             fingerprint: id.fingerprint(),
-            name: node.settings.name.clone(),
-            listen: node.facts.listening().map(|bound| bound.to_string()),
-            share: sharing(node.settings.share.with).to_owned(),
+            name: node.own.settings.name.clone(),
+            listen: node.own.facts.listening().map(|bound| bound.to_string()),
+            share: sharing(node.own.settings.share.with).to_owned(),
             relays: node.relays.status().into_iter().map(relay).collect(),
             problems: self.problems(),
         }
@@ -48,7 +48,7 @@ impl Mesh {
 
     /// What somebody has to put right, in words.
     pub(super) fn problems(&self) -> Vec<String> {
-        let met = self.0.counts.problems().into_keys();
+        let met = self.0.own.counts.problems().into_keys();
         let at_relays = self.0.relays.status().into_iter().filter_map(|relay| {
             let problem = relay.problem?;
             Some(format!("{}: {problem}", relay.host))

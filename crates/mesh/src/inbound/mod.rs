@@ -42,7 +42,7 @@ use tracing::Instrument;
 use self::refusal::Refused;
 use crate::{
     link::{Carrier, Link},
-    node::Node,
+    own::Own,
     peer::PeerId,
     share::{Asker, Doing, Gate, Moment, Refusal, Share},
 };
@@ -101,10 +101,17 @@ impl Inbound {
     }
 
     /// A request came: answered by a task of its own, or refused at once.
-    pub(crate) fn request(&self, node: &Arc<Node>, link: &Arc<Link>, request: InferenceRequest) {
-        let proved = link.proved && (link.sealed || is_lan(link) || has_greeted(node, &link.peer));
-        let own = Arc::clone(node);
-        self.take(&node.tasks, link, proved, request, move || own.facts.doing());
+    /// `greeted`: whether its peer has said hello.
+    pub(crate) fn request(
+        &self,
+        own: &Arc<Own>,
+        link: &Arc<Link>,
+        greeted: bool,
+        request: InferenceRequest,
+    ) {
+        let proved = link.proved && (link.sealed || is_lan(link) || greeted);
+        let machine = Arc::clone(own);
+        self.take(&own.tasks, link, proved, request, move || machine.facts.doing());
     }
 
     /// As [`Inbound::request`]; `doing` tells how this machine is doing.
@@ -292,9 +299,4 @@ impl Drop for HeldBytes {
 
 fn is_lan(link: &Link) -> bool {
     matches!(link.carrier, Carrier::Lan(_))
-}
-
-/// Relay sessions of stock peers begin without a hello.
-fn has_greeted(node: &Node, peer: &PeerId) -> bool {
-    node.peers.get(peer).is_some_and(|peer| peer.facts().greeted)
 }

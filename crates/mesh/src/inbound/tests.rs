@@ -159,8 +159,11 @@ async fn a_model_that_is_not_here_is_told_in_stock_words() {
 #[tokio::test(start_paused = true)]
 async fn peers_of_ours_are_not_asked_for_a_peer() {
     let bench = Bench::new(shared());
-    let seats =
-        Seats::new(bench.server.scheduler.clone(), TaskTracker::new(), std::sync::Weak::new());
+    let seats = Seats::new(
+        bench.server.scheduler.clone(),
+        TaskTracker::new(),
+        std::sync::Weak::<crate::node::Node>::new(),
+    );
     let peers = Peers::default();
     let (third, mut third_far) = link(&id(3), Kind::WarrenNear);
     seats.refresh(&peer(&peers, &third, 4));

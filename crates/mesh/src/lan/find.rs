@@ -10,10 +10,10 @@ use tokio::{
 };
 
 use super::{
+    home::Home,
     keep::{PeerAddress, Target, keep},
     sightings::{Change, Found, Key, Sightings},
 };
-use crate::node::Node;
 
 /// How long one round of looking takes; then everybody is asked again.
 const ROUND: Duration = Duration::from_secs(60);
@@ -29,15 +29,15 @@ const MAX_NAME: usize = 63;
 
 /// Announces where peers connect to: `bound` is the listener's address. A machine that cannot be announced
 /// takes part all the same.
-pub(super) fn announce(node: &Node, bound: SocketAddr) -> Option<Advertiser> {
+pub(super) fn announce(node: &dyn Home, bound: SocketAddr) -> Option<Advertiser> {
     let started = Advertiser::start(&advertisements(node, bound));
     started.inspect_err(|error| tracing::warn!(%error, "no peer finds this node by mDNS")).ok()
 }
 
-fn advertisements(node: &Node, bound: SocketAddr) -> [Advertisement; 2] {
-    let hello = node.facts.hello(false);
+fn advertisements(node: &dyn Home, bound: SocketAddr) -> [Advertisement; 2] {
+    let hello = node.own().facts.hello(false);
     let hardware = &hello.device_info.hardware;
-    let device = node.facts.device_id().as_str().to_ascii_uppercase();
+    let device = node.own().facts.device_id().as_str().to_ascii_uppercase();
     let stock = [
         ("deviceID", device),
         ("chip", clip(&hardware.chip_name, MAX_TEXT)),
@@ -46,14 +46,19 @@ fn advertisements(node: &Node, bound: SocketAddr) -> [Advertisement; 2] {
     ];
     let own = [
         ("kind", "mesh".to_owned()),
-        ("node", node.identity.node_id().to_string()),
-        ("version", node.settings.version.to_owned()),
-        ("name", clip(&node.settings.name, MAX_TEXT)),
-        ("psk", u8::from(node.psk.is_some()).to_string()),
+        ("node", node.own().identity.node_id().to_string()),
+        ("version", node.own().settings.version.to_owned()),
+        ("name", clip(&node.own().settings.name, MAX_TEXT)),
+        ("psk", u8::from(node.own().psk.is_some()).to_string()),
     ];
-    let instance = format!("warren-mesh-{}", node.identity.node_id().short());
+    let instance = format!("warren-mesh-{}", node.own().identity.node_id().short());
     [
-        advertisement(Service::Teale, bound, &stock_name(&node.settings.name, &instance), &stock),
+        advertisement(
+            Service::Teale,
+            bound,
+            &stock_name(&node.own().settings.name, &instance),
+            &stock,
+        ),
         advertisement(Service::Warren, bound, &instance, &own),
     ]
 }
@@ -87,9 +92,9 @@ fn clip(text: &str, max: usize) -> String {
 }
 
 /// Looks for peers and keeps a link to each that is found, for ever.
-pub(super) async fn look(node: Arc<Node>) {
+pub(super) async fn look(node: Arc<dyn Home>) {
     let mut finder = Finder {
-        sightings: Sightings::new(node.identity.node_id()),
+        sightings: Sightings::new(node.own().identity.node_id()),
         kept: HashMap::new(),
         keeping: JoinSet::new(),
         node,
@@ -103,7 +108,7 @@ pub(super) async fn look(node: Arc<Node>) {
 }
 
 struct Finder {
-    node: Arc<Node>,
+    node: Arc<dyn Home>,
     sightings: Sightings,
     kept: HashMap<Key, KeptPeer>,
     /// Dropping it ends all of them.
@@ -119,7 +124,7 @@ struct KeptPeer {
 impl Finder {
     async fn round(&mut self) {
         let services = [Service::Warren, Service::Teale];
-        match Browser::start(&services, self.node.settings.reach, ROUND) {
+        match Browser::start(&services, self.node.own().settings.reach, ROUND) {
             Ok(mut browser) => {
                 while let Some(sighting) = browser.next().await {
                     let changes = self.sightings.see(sighting);

@@ -12,9 +12,10 @@ use wire::dial::jitter;
 
 use super::{
     handshake::{Call, Failure},
+    home::Home,
     open::{dial, report},
 };
-use crate::{node::Node, peer::PeerId};
+use crate::peer::PeerId;
 
 /// A link that lasted so long was a good one: the next try is not put off.
 const GOOD: Duration = Duration::from_secs(30);
@@ -52,12 +53,12 @@ pub(super) struct Target {
 }
 
 /// Keeps a link to a peer. Ends only when it is this very process.
-pub(super) async fn keep(node: Arc<Node>, mut target: Target) {
+pub(super) async fn keep(node: Arc<dyn Home>, mut target: Target) {
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
     let mut said = String::new();
     sleep(target.wait).await;
     loop {
-        unlinked(&node, target.peer.as_ref()).await;
+        unlinked(&*node, target.peer.as_ref()).await;
         match target.link(&node).await {
             Ok((peer, lasted)) => {
                 target.peer = Some(peer);
@@ -72,7 +73,7 @@ pub(super) async fn keep(node: Arc<Node>, mut target: Target) {
                 let words = failure.to_string();
                 if words != said {
                     let named = matches!(target.place, PeerAddress::Named(_));
-                    report(&node, &target.name, named, &failure);
+                    report(&*node, &target.name, named, &failure);
                     said = words;
                 }
             }
@@ -82,9 +83,9 @@ pub(super) async fn keep(node: Arc<Node>, mut target: Target) {
 }
 
 /// Until a peer has no link on the LAN.
-async fn unlinked(node: &Node, peer: Option<&PeerId>) {
+async fn unlinked(node: &dyn Home, peer: Option<&PeerId>) {
     let Some(id) = peer else { return };
-    while let Some(peer) = node.peers.get(id)
+    while let Some(peer) = node.peers().get(id)
         && peer.link_of(true).is_some_and(|link| !link.is_closed())
     {
         // Should the peer be forgotten and met again, nobody tells of this one.
@@ -94,7 +95,7 @@ async fn unlinked(node: &Node, peer: Option<&PeerId>) {
 
 impl Target {
     /// Links to it, and waits until the link has ended: who it was, and how long it lasted.
-    async fn link(&self, node: &Arc<Node>) -> Result<(PeerId, Duration), Failure> {
+    async fn link(&self, node: &Arc<dyn Home>) -> Result<(PeerId, Duration), Failure> {
         let mut failure = Failure::NoAnswer;
         for address in self.addresses().await? {
             let call = Call { address: Some(address), expects: self.expects, with_hash: false };

@@ -22,12 +22,10 @@ use tracing::Instrument;
 use super::{
     frames::{Broken, Frames, farewell},
     handshake::{Call, Failure, Greeted, Local, accept, connect},
+    home::Home,
     pump,
 };
-use crate::{
-    link::{Carrier, Link, Opening},
-    node::Node,
-};
+use crate::link::{Carrier, Link, Opening};
 
 /// A connection has to stand within so long.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -41,7 +39,7 @@ const KEEPALIVE: Duration = Duration::from_secs(10);
 type Connection = Frames<OwnedReadHalf, OwnedWriteHalf>;
 
 /// Answers every connection, until the node stops.
-pub(super) async fn listen(node: &Arc<Node>, listener: &TcpListener) {
+pub(super) async fn listen(node: &Arc<dyn Home>, listener: &TcpListener) {
     loop {
         match listener.accept().await {
             Ok((stream, from)) => answer(node, stream, from),
@@ -53,24 +51,24 @@ pub(super) async fn listen(node: &Arc<Node>, listener: &TcpListener) {
     }
 }
 
-fn answer(node: &Arc<Node>, stream: TcpStream, from: SocketAddr) {
-    let knock = match node.lan.limits.knock(from.ip()) {
+fn answer(node: &Arc<dyn Home>, stream: TcpStream, from: SocketAddr) {
+    let knock = match node.lan().limits.knock(from.ip()) {
         Ok(knock) => knock,
         Err(full) => {
-            node.counts.bad("a connection too many");
+            node.own().counts.bad("a connection too many");
             tracing::info!(%from, %full, "a peer's connection was not taken");
             return tell(&stream, &full.to_string());
         }
     };
-    let (tasks, node) = (node.tasks.clone(), Arc::clone(node));
+    let (tasks, node) = (node.own().tasks.clone(), Arc::clone(node));
     tasks.spawn(async move {
-        let greeting = node.stop.run_until_cancelled(greet(&node, stream)).await;
+        let greeting = node.own().stop.run_until_cancelled(greet(&*node, stream)).await;
         drop(knock);
         let Some(greeted) = greeting else { return };
         let linked = greeted.and_then(|(frames, greeted)| up(&node, frames, greeted, from, false));
         if let Err(failure) = linked {
             // Its port is another one at each try.
-            report(&node, &from.ip().to_canonical().to_string(), false, &failure);
+            report(&*node, &from.ip().to_canonical().to_string(), false, &failure);
         }
     });
 }
@@ -82,7 +80,7 @@ fn tell(stream: &TcpStream, reason: &str) {
     let _ = stream.try_write(&[&length[..], &word].concat());
 }
 
-async fn greet(node: &Node, stream: TcpStream) -> Result<(Connection, Greeted), Failure> {
+async fn greet(node: &dyn Home, stream: TcpStream) -> Result<(Connection, Greeted), Failure> {
     let mut frames = tuned(stream)?;
     let greeted = accept(&mut frames, &local(node)).await?;
     Ok((frames, greeted))
@@ -90,9 +88,9 @@ async fn greet(node: &Node, stream: TcpStream) -> Result<(Connection, Greeted), 
 
 /// Links to the node that answers at an address. A stock listener that closes on our hello gets the
 /// passcode's hash, if it may.
-pub(super) async fn dial(node: &Arc<Node>, call: Call) -> Result<Arc<Link>, Failure> {
+pub(super) async fn dial(node: &Arc<dyn Home>, call: Call) -> Result<Arc<Link>, Failure> {
     match dial_once(node, &call).await {
-        Err(Failure::ClosedOnHello) if may_send_hash(node, &call) => {
+        Err(Failure::ClosedOnHello) if may_send_hash(&**node, &call) => {
             tracing::info!(to = ?call.address, "it closed on a hello: it is sent the passcode's hash");
             dial_once(node, &Call { with_hash: true, ..call }).await
         }
@@ -100,24 +98,24 @@ pub(super) async fn dial(node: &Arc<Node>, call: Call) -> Result<Arc<Link>, Fail
     }
 }
 
-fn may_send_hash(node: &Node, call: &Call) -> bool {
-    let settings = &node.settings;
-    let is_known = call.address.is_some_and(|address| node.lan.seen.at(&address).is_some());
+fn may_send_hash(node: &dyn Home, call: &Call) -> bool {
+    let settings = &node.own().settings;
+    let is_known = call.address.is_some_and(|address| node.lan().seen.at(&address).is_some());
     settings.plain_passcode
-        && node.lan.hash.is_some()
+        && node.lan().hash.is_some()
         && !settings.require_sealed
         && call.expects.is_none()
         && !is_known
 }
 
-async fn dial_once(node: &Arc<Node>, call: &Call) -> Result<Arc<Link>, Failure> {
+async fn dial_once(node: &Arc<dyn Home>, call: &Call) -> Result<Arc<Link>, Failure> {
     let Some(address) = call.address else { return Err(Failure::NoAnswer) };
     // A place is not found out to be missing when it is too late.
-    drop(node.lan.limits.link()?);
+    drop(node.lan().limits.link()?);
     let connecting = timeout(CONNECT, TcpStream::connect(address)).await;
     let stream = connecting.map_err(|_| Failure::NoAnswer)?.map_err(Broken::Io)?;
     let mut frames = tuned(stream)?;
-    let greeted = connect(&mut frames, &local(node), call).await?;
+    let greeted = connect(&mut frames, &local(&**node), call).await?;
     up(node, frames, greeted, address, true)
 }
 
@@ -134,23 +132,23 @@ fn tune(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// What this node brings to a handshake.
-fn local(node: &Node) -> Local<'_> {
-    let dial = node.lan.dials.fetch_add(1, Ordering::Relaxed);
+fn local(node: &dyn Home) -> Local<'_> {
+    let dial = node.lan().dials.fetch_add(1, Ordering::Relaxed);
     let hello = |sealed| {
-        let mut hello = node.facts.hello(sealed);
+        let mut hello = node.own().facts.hello(sealed);
         if let Some(warren) = &mut hello.warren {
-            warren.instance = Some(node.lan.instance);
+            warren.instance = Some(node.lan().instance);
             warren.dial = Some(dial);
         }
         hello
     };
     Local {
-        identity: &node.identity,
-        psk: node.psk.as_ref(),
-        hash: node.lan.hash.as_deref(),
-        trusted: &node.settings.trusted,
-        require_sealed: node.settings.require_sealed,
-        seen: &node.lan.seen,
+        identity: &node.own().identity,
+        psk: node.own().psk.as_ref(),
+        hash: node.lan().hash.as_deref(),
+        trusted: &node.own().settings.trusted,
+        require_sealed: node.own().settings.require_sealed,
+        seen: &node.lan().seen,
         open: hello(false),
         sealed: hello(true),
     }
@@ -158,13 +156,13 @@ fn local(node: &Node) -> Local<'_> {
 
 /// Makes a link of a connection that was greeted.
 fn up(
-    node: &Arc<Node>,
+    node: &Arc<dyn Home>,
     frames: Connection,
     greeted: Greeted,
     address: SocketAddr,
     opened_here: bool,
 ) -> Result<Arc<Link>, Failure> {
-    let place = node.lan.limits.link()?;
+    let place = node.lan().limits.link()?;
     let Greeted { peer, hello, dialect, order, seals } = greeted;
     let (link, outgoing) = Link::new(Opening {
         peer,
@@ -177,7 +175,7 @@ fn up(
         proved: true,
         order,
     });
-    node.opened(&link, Some(&hello));
+    node.opened(&link, &hello);
     let home = OpenLink { node: Arc::clone(node), link: Arc::clone(&link) };
     let span = link.span.clone();
     let carrying = async move {
@@ -185,13 +183,13 @@ fn up(
         home.node.closed(&home.link, &why);
         drop(place);
     };
-    node.tasks.spawn(carrying.instrument(span));
+    node.own().tasks.spawn(carrying.instrument(span));
     Ok(link)
 }
 
 /// A link at this node.
 struct OpenLink {
-    node: Arc<Node>,
+    node: Arc<dyn Home>,
     link: Arc<Link>,
 }
 
@@ -201,7 +199,7 @@ impl OpenLink {
         let mut running = std::pin::pin!(running);
         tokio::select! {
             why = &mut running => why,
-            () = self.node.stop.cancelled() => {
+            () = self.node.own().stop.cancelled() => {
                 self.link.close("the node stops");
                 running.await
             }
@@ -215,30 +213,30 @@ impl pump::Home for OpenLink {
     }
 
     fn heartbeat(&self) -> ClusterMessage {
-        ClusterMessage::Heartbeat(Box::new(self.node.facts.heartbeat()))
+        ClusterMessage::Heartbeat(Box::new(self.node.own().facts.heartbeat()))
     }
 
     fn changed(&self) {
-        if let Some(peer) = self.node.peers.get(&self.link.peer) {
-            self.node.refresh(&peer);
+        if let Some(peer) = self.node.peers().get(&self.link.peer) {
+            self.node.changed(&peer);
         }
     }
 
     fn odd(&self, what: &str) {
-        self.node.counts.bad(what);
+        self.node.own().counts.bad(what);
     }
 }
 
 /// Logs why there is no link, and counts it. `named`: somebody has named this peer, and waits for it.
-pub(super) fn report(node: &Node, whom: &str, named: bool, failure: &Failure) {
+pub(super) fn report(node: &dyn Home, whom: &str, named: bool, failure: &Failure) {
     match failure {
         Failure::Myself => tracing::debug!(whom, "a connection of this node led back to it"),
         Failure::SameKey => {
             tracing::error!(whom, "no link to a peer: {failure}");
-            node.counts.problem(&format!("{whom}: {failure}"));
+            node.own().counts.problem(&format!("{whom}: {failure}"));
         }
         Failure::Seal(_) | Failure::Downgrade(_) | Failure::NotThem { .. } => {
-            node.counts.bad("a handshake that was refused");
+            node.own().counts.bad("a handshake that was refused");
             tracing::warn!(whom, "no link to a peer: {failure}");
         }
         _ if named => tracing::warn!(whom, "no link to a peer: {failure}"),

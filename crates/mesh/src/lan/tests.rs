@@ -19,7 +19,7 @@ use tokio::{
 
 use super::*;
 use crate::{
-    node::{Mesh, Parts},
+    node::{Mesh, Node, Parts},
     peer::PeerId,
     settings::Settings,
     share::Share,
@@ -72,7 +72,7 @@ async fn start_at(seed: u8, settings: Settings, listener: TcpListener) -> Runnin
         marks: crate::testing::marks(),
     };
     let node = Mesh::new(settings, parts).0;
-    let running = tokio::spawn(run(Arc::clone(&node), Some(listener)));
+    let running = tokio::spawn(run(Arc::new(Arc::clone(&node)), Some(listener)));
     Running { node, address, running, _server: server }
 }
 
@@ -89,8 +89,12 @@ fn to(others: &[&Running]) -> Settings {
 }
 
 impl Running {
+    fn home(&self) -> Arc<dyn Home> {
+        Arc::new(Arc::clone(&self.node))
+    }
+
     fn id(&self) -> NodeId {
-        self.node.identity.node_id()
+        self.node.own.id()
     }
 
     /// Its link to another on the LAN.
@@ -109,10 +113,10 @@ impl Running {
     }
 
     async fn stop(self) {
-        self.node.stop.cancel();
+        self.node.own.stop.cancel();
         within("the end of a node", self.running).await.unwrap();
-        self.node.tasks.close();
-        within("the end of its links", self.node.tasks.wait()).await;
+        self.node.own.tasks.close();
+        within("the end of its links", self.node.own.tasks.wait()).await;
     }
 }
 
@@ -141,7 +145,7 @@ async fn another_passcode_makes_no_link() {
     let one = start(1, with_passcode("swift eagle")).await;
     let other = start(2, with_passcode("slow eagle")).await;
     let call = Call { address: Some(one.address), ..Call::default() };
-    let refused = within("a refusal", open::dial(&other.node, call)).await.unwrap_err();
+    let refused = within("a refusal", open::dial(&other.home(), call)).await.unwrap_err();
     assert!(refused.to_string().contains("another passcode"), "{refused}");
     assert!(one.link_to(&other).is_none());
 }
@@ -164,7 +168,7 @@ async fn two_nodes_that_dial_each_other_keep_one_link_and_the_same() {
     };
     eventually("one link", DEADLINE, lower_opened).await;
     let (here, there) = (one.link_to(&other).unwrap(), other.link_to(&one).unwrap());
-    here.tell(&protocol::mesh::ClusterMessage::Heartbeat(Box::new(one.node.facts.heartbeat())))
+    here.tell(&protocol::mesh::ClusterMessage::Heartbeat(Box::new(one.node.own.facts.heartbeat())))
         .unwrap();
     assert!(!here.is_closed() && !there.is_closed());
 }
@@ -184,15 +188,15 @@ async fn a_node_that_comes_back_is_linked_again() {
 #[tokio::test]
 async fn a_direct_link_leads_to_the_expected_node_only() {
     let (one, other) = (start(1, settings()).await, start(2, settings()).await);
-    let link = dial_sealed(&one.node, other.address, &other.id()).await.unwrap();
+    let link = dial_sealed(&one.home(), other.address, &other.id()).await.unwrap();
     assert!(link.sealed);
-    let again = dial_sealed(&one.node, other.address, &other.id()).await.unwrap();
+    let again = dial_sealed(&one.home(), other.address, &other.id()).await.unwrap();
     assert_eq!(again.number, link.number);
     let third = Identity::from_seed([3; 32]).node_id();
-    let refused = dial_sealed(&one.node, other.address, &third).await.unwrap_err();
+    let refused = dial_sealed(&one.home(), other.address, &third).await.unwrap_err();
     assert!(refused.0.contains("answers where"), "{refused}");
     let nobody = bound().await.local_addr().unwrap();
-    assert!(dial_sealed(&one.node, nobody, &third).await.is_err());
+    assert!(dial_sealed(&one.home(), nobody, &third).await.is_err());
 }
 
 #[tokio::test]
@@ -200,8 +204,8 @@ async fn many_direct_links_at_once_become_one() {
     let (one, other) = (start(1, settings()).await, start(2, settings()).await);
     let dials = (0..8).map(|turn| {
         let (from, to) = if turn % 2 == 0 { (&one, &other) } else { (&other, &one) };
-        let (node, address, id) = (Arc::clone(&from.node), to.address, to.id());
-        tokio::spawn(async move { dial_sealed(&node, address, &id).await.is_ok() })
+        let (home, address, id) = (from.home(), to.address, to.id());
+        tokio::spawn(async move { dial_sealed(&home, address, &id).await.is_ok() })
     });
     for dial in dials.collect::<Vec<_>>() {
         assert!(within("a link", dial).await.unwrap());
@@ -227,17 +231,23 @@ async fn two_nodes_with_the_same_key_are_told_so_and_a_node_that_finds_itself_is
     let one = start_at(1, Settings { peers: vec![own], ..settings() }, listener).await;
     let other = start(2, to(&[&one])).await;
     other.is_linked_to(&one).await;
-    assert!(one.node.counts.problems().is_empty());
+    assert!(one.node.own.counts.problems().is_empty());
     let twin = start(1, to(&[&one])).await;
     let told = async || {
         [&one, &twin].iter().all(|running| {
-            running.node.counts.problems().keys().any(|problem| problem.contains("the same key"))
+            running
+                .node
+                .own
+                .counts
+                .problems()
+                .keys()
+                .any(|problem| problem.contains("the same key"))
         })
     };
     eventually("the problem", DEADLINE, told).await;
-    let again = async || one.node.counts.problems().values().any(|times| *times > 1);
+    let again = async || one.node.own.counts.problems().values().any(|times| *times > 1);
     eventually("the next try", DEADLINE, again).await;
-    assert_eq!(one.node.counts.problems().len(), 1, "each try comes from another port");
+    assert_eq!(one.node.own.counts.problems().len(), 1, "each try comes from another port");
     assert!(one.link_to(&twin).is_none());
 }
 
@@ -320,7 +330,7 @@ async fn a_stock_peer_that_connects_is_answered_and_told_how_this_node_is() {
     mac.say(&stock("hello", None)).await;
     let ack = mac.hears().await;
     let device = ack["helloAck"]["_0"]["deviceInfo"]["id"].as_str().unwrap().to_owned();
-    assert_eq!(device, one.node.facts.device_id().as_str());
+    assert_eq!(device, one.node.own.facts.device_id().as_str());
     let beat = mac.hears().await;
     assert_eq!(beat["heartbeat"]["_0"]["deviceID"], json!(device));
     let link = one.link(&self::mac()).unwrap();
@@ -339,9 +349,9 @@ async fn a_stock_listener_that_closes_is_sent_the_hash_only_when_that_is_allowed
         let address = listener.local_addr().unwrap();
         let own = Settings { plain_passcode: allowed, ..with_passcode("swift eagle") };
         let one = start(1, own).await;
-        let node = Arc::clone(&one.node);
+        let home = one.home();
         let call = Call { address: Some(address), ..Call::default() };
-        let dialling = tokio::spawn(async move { open::dial(&node, call).await });
+        let dialling = tokio::spawn(async move { open::dial(&home, call).await });
         let accept = async || {
             let (stream, _) = listener.accept().await.unwrap();
             Stock { stream, buffer: BytesMut::new() }

@@ -9,9 +9,11 @@
 //! - `peer_job`: one job at a peer
 //! - `request`: a job as a message
 //! - `reply`: the chunks of an answer as a client gets them
+//! - `home`: the node, as these see it
 //! - `fate`: what becomes of a job that a peer does not answer
 
 mod fate;
+mod home;
 mod peer_job;
 mod reply;
 mod request;
@@ -34,10 +36,10 @@ use protocol::mesh::{ClusterMessage, WireId};
 use scheduler::Scheduler;
 use tokio_util::task::TaskTracker;
 
+pub(crate) use self::home::Home;
 use self::{seat::Seat, wanted::Wanted};
 use crate::{
     link::Link,
-    node::Node,
     peer::{Peer, PeerId},
 };
 
@@ -58,7 +60,7 @@ struct Places {
 pub(super) struct Shared {
     scheduler: Scheduler,
     /// Opens links through relays; gone when the mesh is.
-    node: Weak<Node>,
+    node: Weak<dyn Home>,
     tasks: TaskTracker,
     /// Messages about requests that nobody waits for.
     late: AtomicU64,
@@ -78,7 +80,7 @@ impl Shared {
 
 impl Seats {
     /// Places at `scheduler`; their tasks are among `tasks`.
-    pub(crate) fn new(scheduler: Scheduler, tasks: TaskTracker, node: Weak<Node>) -> Self {
+    pub(crate) fn new(scheduler: Scheduler, tasks: TaskTracker, node: Weak<dyn Home>) -> Self {
         let shared = Shared { scheduler, node, tasks, late: AtomicU64::new(0) };
         Self { shared: Arc::new(shared), seats: Mutex::default() }
     }

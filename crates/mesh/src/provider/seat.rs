@@ -35,7 +35,6 @@ use super::{
 use crate::{
     link::{Carrier, Link},
     peer::Peer,
-    wan,
 };
 
 /// So long a link to a peer may take that has none.
@@ -210,7 +209,7 @@ impl Seat {
             return Ok(link);
         }
         let node = self.shared.node.upgrade().ok_or("this machine leaves the mesh")?;
-        match timeout(REACHED_WITHIN, wan::reach(&node, &self.peer)).await {
+        match timeout(REACHED_WITHIN, Arc::clone(&node).reach(Arc::clone(&self.peer))).await {
             Ok(Ok(link)) if node.may_ask_over(&link) => Ok(link),
             Ok(Ok(_)) => Err("the peer has not proved the passcode, and is not trusted".to_owned()),
             Ok(Err(why)) => Err(format!("the peer cannot be reached: {why}")),
@@ -264,7 +263,7 @@ impl Seat {
         let idle = !state.asked.values().any(|asked| asked.is_on(link));
         let answers = || {
             let node = self.shared.node.upgrade();
-            node.is_some_and(|node| node.inbound.answers_on(link))
+            node.is_some_and(|node| node.answers_on(link))
         };
         if idle && matches!(link.carrier, Carrier::Relay(_)) && !answers() {
             link.close("what was asked over it is not wanted any more");

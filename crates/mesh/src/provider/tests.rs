@@ -36,7 +36,11 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let server = Server::new();
-        let seats = Seats::new(server.scheduler.clone(), TaskTracker::new(), Weak::new());
+        let seats = Seats::new(
+            server.scheduler.clone(),
+            TaskTracker::new(),
+            Weak::<crate::node::Node>::new(),
+        );
         Self { server, seats, peers: Peers::default() }
     }
 

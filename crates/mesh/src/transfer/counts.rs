@@ -2,7 +2,24 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::TransferCounts;
+/// What is counted since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TransferCounts {
+    /// Bytes of files that were fetched and were right.
+    pub bytes_in: u64,
+    /// Bytes of files that were sent.
+    pub bytes_out: u64,
+    /// Pieces and hash trees of peers that were wrong.
+    pub corrupt: u64,
+    /// Slices, chunks and answers that nobody had asked for.
+    pub unasked: u64,
+    /// Requests that were refused: not shared, not there, or too many.
+    pub refused: u64,
+    /// Pulls that ended well.
+    pub done: u64,
+    /// Pulls that failed.
+    pub failed: u64,
+}
 
 /// Counters of all transfers, both ways.
 #[derive(Debug, Default)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{link::Link, node::Node, peer::Peer, share::Doing};
+use crate::{link::Link, peer::Peer, share::Doing};
 
 /// The node, as the transfers see it.
-pub(super) trait Home: Send + Sync + 'static {
+pub(crate) trait Home: Send + Sync + 'static {
     /// All peers that are known.
     fn peers(&self) -> Vec<Arc<Peer>>;
     /// Whether this machine may ask a peer for anything.
@@ -23,35 +23,4 @@ pub(super) trait Home: Send + Sync + 'static {
     fn tasks(&self) -> &TaskTracker;
     /// Cancelled when the node stops.
     fn stop(&self) -> &CancellationToken;
-}
-
-impl Home for Arc<Node> {
-    fn peers(&self) -> Vec<Arc<Peer>> {
-        self.peers.all()
-    }
-
-    fn may_ask(&self, peer: &Peer) -> bool {
-        Node::may_ask(self, peer)
-    }
-
-    fn may_ask_over(&self, link: &Link) -> bool {
-        Node::may_ask_over(self, link)
-    }
-
-    fn reach(&self, peer: Arc<Peer>) -> BoxFuture<'static, Option<Arc<Link>>> {
-        let node = Self::clone(self);
-        Box::pin(async move { crate::wan::reach(&node, &peer).await.ok() })
-    }
-
-    fn doing(&self) -> Doing {
-        self.facts.doing()
-    }
-
-    fn tasks(&self) -> &TaskTracker {
-        &self.tasks
-    }
-
-    fn stop(&self) -> &CancellationToken {
-        &self.stop
-    }
 }

@@ -9,8 +9,8 @@ use std::{
 use base::NodeId;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::memory::MAX_ADDRESSES;
-use crate::{lan::dial_sealed, link::Link, node::Node};
+use super::{memory::MAX_ADDRESSES, reach_home::ReachHome};
+use crate::link::Link;
 
 /// An address has to answer within so long.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
@@ -49,10 +49,10 @@ fn is_usable(address: &SocketAddr, on_loopback: bool) -> bool {
 }
 
 /// Tries to reach a peer directly, after both have met at a relay.
-pub(super) fn begin(node: &Arc<Node>, peer: NodeId, opened_here: bool) {
-    let task = Arc::clone(node);
-    node.tasks.spawn(async move {
-        let stop = task.stop.clone();
+pub(super) fn begin(home: &Arc<dyn ReachHome>, peer: NodeId, opened_here: bool) {
+    let task = Arc::clone(home);
+    home.own().tasks.spawn(async move {
+        let stop = task.own().stop.clone();
         let trying = async {
             if !opened_here {
                 sleep(AFTER_THE_OTHER).await;
@@ -64,13 +64,13 @@ pub(super) fn begin(node: &Arc<Node>, peer: NodeId, opened_here: bool) {
 }
 
 /// A direct link to a peer, if one of its addresses answers, and that was not tried a moment ago.
-pub(super) async fn reach(node: &Arc<Node>, peer: &NodeId) -> Option<Arc<Link>> {
-    if super::home::is_near(node, peer) {
+pub(super) async fn reach(home: &Arc<dyn ReachHome>, peer: &NodeId) -> Option<Arc<Link>> {
+    if home.is_near(peer) {
         return None;
     }
-    let addresses = node.relays.memory.to_try(peer, Instant::now());
-    let link = first(&addresses, |address| dial_sealed(node, address, peer)).await?;
-    node.relays.memory.reached(peer);
+    let addresses = home.relays().memory.to_try(peer, Instant::now());
+    let link = first(&addresses, |address| home.dial(address, *peer)).await?;
+    home.relays().memory.reached(peer);
     Some(link)
 }
 

@@ -10,11 +10,10 @@ use protocol::mesh::{
 };
 use seal::{Identity, PasscodeKey};
 
-use super::direct;
-use crate::{link::Link, node::Node, peer::PeerId};
+use crate::link::Link;
 
 /// This machine, as what runs for relays sees it.
-pub(super) trait Home: Send + Sync {
+pub(crate) trait Home: Send + Sync {
     /// Its identity.
     fn identity(&self) -> &Identity;
     /// Made of the passcode, if there is one.
@@ -49,97 +48,4 @@ pub(super) trait Home: Send + Sync {
     fn is_near(&self, peer: &NodeId) -> bool;
     /// Something was not understood.
     fn bad(&self, what: &str);
-}
-
-impl Home for Arc<Node> {
-    fn identity(&self) -> &Identity {
-        &self.identity
-    }
-
-    fn psk(&self) -> Option<&PasscodeKey> {
-        self.psk.as_ref()
-    }
-
-    fn trusts(&self, node: &NodeId) -> bool {
-        self.settings.trusted.contains(node)
-    }
-
-    fn requires_sealed(&self) -> bool {
-        self.settings.require_sealed
-    }
-
-    fn name(&self) -> String {
-        self.settings.name.clone()
-    }
-
-    fn hello(&self) -> Hello {
-        self.facts.hello(true)
-    }
-
-    fn heartbeat(&self) -> Heartbeat {
-        self.facts.heartbeat()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.facts.capabilities()
-    }
-
-    fn listed(&self, relay: &Arc<str>, peer: &NodeId, name: &str, capabilities: &Capabilities) {
-        let Some(peer) = self.peers.meet(&PeerId::Node(*peer)) else {
-            return self.counts.bad("a peer too many on a relay's list");
-        };
-        peer.learn(|facts| facts.listed(name, capabilities));
-        peer.listed(relay, true);
-        self.refresh(&peer);
-    }
-
-    fn unlisted(&self, relay: &Arc<str>, peer: &NodeId) {
-        let id = PeerId::Node(*peer);
-        let Some(peer) = self.peers.get(&id) else { return };
-        peer.listed(relay, false);
-        self.refresh(&peer);
-        self.peers.forget(&id);
-    }
-
-    fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>) {
-        Node::opened(self, link, hello);
-    }
-
-    fn told(&self, link: &Link, hello: &Hello) {
-        let (Some(warren), Some(peer)) = (&hello.warren, link.peer.node()) else { return };
-        let own = self.settings.listen.map(|address| address.ip());
-        self.relays.memory.reachable_at(peer, direct::usable(&warren.addresses, own));
-        if link.proved && !warren.addresses.is_empty() {
-            direct::begin(self, *peer, link.opened_here);
-        }
-    }
-
-    fn closed(&self, link: &Arc<Link>, why: &str) {
-        Node::closed(self, link, why);
-    }
-
-    fn received(&self, link: &Arc<Link>, payload: Bytes) {
-        Node::received(self, link, payload);
-    }
-
-    fn degraded(&self, link: &Arc<Link>, is: bool) {
-        link.set_degraded(is);
-        if let Some(peer) = self.peers.get(&link.peer) {
-            self.refresh(&peer);
-        }
-    }
-
-    fn is_near(&self, peer: &NodeId) -> bool {
-        is_near(self, peer)
-    }
-
-    fn bad(&self, what: &str) {
-        self.counts.bad(what);
-    }
-}
-
-/// Whether a peer can be asked over a link on the local network.
-pub(super) fn is_near(node: &Node, peer: &NodeId) -> bool {
-    let peer = node.peers.get(&PeerId::Node(*peer));
-    peer.and_then(|peer| peer.link_of(true)).is_some_and(|link| link.is_usable())
 }

@@ -3,7 +3,7 @@
 //! A task for each relay keeps a connection to it: registers this node, asks who is there, and carries
 //! the sessions over it. Each session has a task that sends; what arrives is read by the relay's own.
 //!
-//! - `relay`: a relay, dialled again and again; `retry` says when
+//! - `relays`: all of them; `relay`: one, dialled again and again; `retry` says when
 //! - `connection`: one connection to it; `clock` says when it is told what
 //! - `sort`: whether it is a Warren's
 //! - `registration`: what this node tells of itself
@@ -13,7 +13,7 @@
 //! - `reach`: a link to a peer that has none
 //! - `direct`: links that take the traffic off a relay
 //! - `memory`: what is remembered of peers
-//! - `home`: this machine, as all of these see it
+//! - `home`: this machine, as relays see it; `reach_home`: as `reach` and `direct` see it
 //! - `status`: what there is to see
 
 mod clock;
@@ -25,8 +25,10 @@ mod home;
 mod memory;
 mod outward;
 mod reach;
+mod reach_home;
 mod registration;
 mod relay;
+mod relays;
 mod retry;
 mod roster;
 mod sessions;
@@ -36,60 +38,36 @@ mod status;
 mod tests;
 mod words;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{net::SocketAddr, sync::Arc};
 
+use base::NodeId;
 use tokio::task::JoinSet;
 
-pub(crate) use self::status::RelayStatus;
-use self::{connection::Parts, memory::Memory, reach::Flights, relay::Relay};
-use crate::{lan::NoLink, link::Link, node::Node, peer::Peer};
+use self::{connection::Parts, relay::Relay};
+pub(crate) use self::{home::Home, reach_home::ReachHome, relays::Relays, status::RelayStatus};
+use crate::{
+    link::{Link, NoLink},
+    own::Own,
+    peer::Peer,
+};
 
 /// The most relays that are kept.
 const MAX_RELAYS: usize = 32;
 
-/// The relays that this machine is registered at.
-#[derive(Default)]
-pub(crate) struct Relays {
-    all: Mutex<Vec<Arc<Relay>>>,
-    memory: Arc<Memory>,
-    flights: Flights,
-}
-
-impl Relays {
-    /// How this machine is doing at each, in the order of the settings.
-    pub(crate) fn status(&self) -> Vec<RelayStatus> {
-        self.lock().iter().map(|relay| relay.status()).collect()
-    }
-
-    /// Those that list a peer and are connected, in an order that is the same at both ends.
-    fn that_list(&self, peer: &Peer) -> Vec<Arc<Relay>> {
-        let hosts = peer.relays();
-        let lists =
-            |relay: &&Arc<Relay>| hosts.contains(&relay.host) && relay.shown.is_registered();
-        let mut relays: Vec<_> = self.lock().iter().filter(lists).cloned().collect();
-        relays.sort_by(|one, other| one.host.cmp(&other.host));
-        relays
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Relay>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Keeps a connection to each relay of the settings, until the node stops.
-pub(crate) async fn run(node: Arc<Node>) {
+pub(crate) async fn run(home: Arc<dyn Home>, own: Arc<Own>, relays: Arc<Relays>) {
     let mut tasks = JoinSet::new();
-    for url in addresses(&node) {
+    for url in addresses(&own) {
         let (relay, asks) = Relay::new(&url);
         let parts = Parts {
-            home: Arc::new(Arc::clone(&node)),
-            memory: Arc::clone(&node.relays.memory),
+            home: Arc::clone(&home),
+            memory: Arc::clone(&relays.memory),
             relay: Arc::clone(&relay.host),
             shown: Arc::clone(&relay.shown),
-            tasks: node.tasks.clone(),
-            stop: node.stop.clone(),
+            tasks: own.tasks.clone(),
+            stop: own.stop.clone(),
         };
-        node.relays.lock().push(Arc::new(relay));
+        relays.add(relay);
         tasks.spawn(relay::run(url, parts, asks));
     }
     // One that panicked has nothing left to say.
@@ -97,12 +75,12 @@ pub(crate) async fn run(node: Arc<Node>) {
 }
 
 /// The relays of the settings, each once: a node would throw itself out of one that it dials twice.
-fn addresses(node: &Node) -> Vec<url::Url> {
+fn addresses(own: &Own) -> Vec<url::Url> {
     let mut urls: Vec<url::Url> = Vec::new();
-    let own = node.identity.node_id();
-    for text in &node.settings.relays {
+    let id = own.id();
+    for text in &own.settings.relays {
         let shown = base::redact_url(text);
-        match relay::address(text, &own) {
+        match relay::address(text, &id) {
             Err(why) => tracing::error!(relay = shown, why, "not the address of a relay"),
             Ok(url)
                 if urls.iter().any(|other| {
@@ -119,12 +97,29 @@ fn addresses(node: &Node) -> Vec<url::Url> {
 }
 
 /// The link to a peer: the one that there is, or one that is opened for it, within 10 s.
-pub(crate) async fn reach(node: &Arc<Node>, peer: &Arc<Peer>) -> Result<Arc<Link>, NoLink> {
+pub(crate) async fn reach(
+    home: &Arc<dyn ReachHome>,
+    peer: &Arc<Peer>,
+) -> Result<Arc<Link>, NoLink> {
     if let Some(link) = peer.link() {
         return Ok(link);
     }
     match peer.id.node() {
-        Some(id) => node.relays.flights.join(node, peer, *id).await,
+        Some(id) => home.relays().flights.join(home, peer, *id).await,
         None => Err(NoLink("there is no link to it, and no relay knows it".to_owned())),
+    }
+}
+
+/// A peer told over `link` where its LAN listener can be reached: a direct link is tried there.
+pub(crate) fn told_addresses(
+    home: &Arc<dyn ReachHome>,
+    peer: &NodeId,
+    addresses: &[SocketAddr],
+    link: &Link,
+) {
+    let own = home.own().settings.listen.map(|address| address.ip());
+    home.relays().memory.reachable_at(peer, direct::usable(addresses, own));
+    if link.proved && !addresses.is_empty() {
+        direct::begin(home, *peer, link.opened_here);
     }
 }

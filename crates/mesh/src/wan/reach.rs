@@ -12,8 +12,11 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{direct, relay::Relay};
-use crate::{lan::NoLink, link::Link, node::Node, peer::Peer};
+use super::{direct, reach_home::ReachHome, relay::Relay};
+use crate::{
+    link::{Link, NoLink},
+    peer::Peer,
+};
 
 /// A link has to come about within so long.
 const REACHED_WITHIN: Duration = Duration::from_secs(10);
@@ -29,8 +32,13 @@ pub(super) struct Flights(Mutex<HashMap<NodeId, watch::Receiver<Option<Reached>>
 
 impl Flights {
     /// What becomes of the try that is on its way, or of one that begins now.
-    pub(super) async fn join(&self, node: &Arc<Node>, peer: &Arc<Peer>, id: NodeId) -> Reached {
-        let mut flight = self.flight(node, peer, id);
+    pub(super) async fn join(
+        &self,
+        home: &Arc<dyn ReachHome>,
+        peer: &Arc<Peer>,
+        id: NodeId,
+    ) -> Reached {
+        let mut flight = self.flight(home, peer, id);
         let stopped = || NoLink("this node stops".to_owned());
         let landed = flight.wait_for(Option::is_some).await.map_err(|_| stopped())?;
         landed.clone().unwrap_or_else(|| Err(stopped()))
@@ -38,7 +46,7 @@ impl Flights {
 
     fn flight(
         &self,
-        node: &Arc<Node>,
+        home: &Arc<dyn ReachHome>,
         peer: &Arc<Peer>,
         id: NodeId,
     ) -> watch::Receiver<Option<Reached>> {
@@ -49,12 +57,12 @@ impl Flights {
         let (land, flight) = watch::channel(None);
         flights.insert(id, flight.clone());
         drop(flights);
-        let (task, peer) = (Arc::clone(node), Arc::clone(peer));
+        let (task, peer) = (Arc::clone(home), Arc::clone(peer));
         // A task of its own: who began it may have gone before it is done.
-        node.tasks.spawn(async move {
-            let stop = task.stop.clone();
+        home.own().tasks.spawn(async move {
+            let stop = task.own().stop.clone();
             let reached = stop.run_until_cancelled(reach(&task, &peer, id)).await;
-            task.relays.flights.lock().remove(&id);
+            task.relays().flights.lock().remove(&id);
             if let Some(reached) = reached {
                 // Those who waited may have gone.
                 let _ = land.send(Some(reached));
@@ -69,15 +77,15 @@ impl Flights {
 }
 
 /// Directly, where that is known to be possible; else through a relay that lists it.
-async fn reach(node: &Arc<Node>, peer: &Arc<Peer>, id: NodeId) -> Reached {
+async fn reach(home: &Arc<dyn ReachHome>, peer: &Arc<Peer>, id: NodeId) -> Reached {
     let until = Instant::now() + REACHED_WITHIN;
-    if let Ok(Some(link)) = timeout(DIRECT_WITHIN, direct::reach(node, &id)).await {
+    if let Ok(Some(link)) = timeout(DIRECT_WITHIN, direct::reach(home, &id)).await {
         return Ok(link);
     }
     if let Some(link) = peer.link() {
         return Ok(link);
     }
-    let relays = node.relays.that_list(peer);
+    let relays = home.relays().that_list(peer);
     let mut why = NoLink("no relay lists it".to_owned());
     for relay in relays {
         match timeout_at(until, relay.link(id)).await {

@@ -18,7 +18,7 @@ use super::{
     sort::Sort,
     status::{LiveStatus, RelayStatus},
 };
-use crate::{lan::NoLink, link::Link};
+use crate::link::{Link, NoLink};
 use base::NodeId;
 
 /// A relay has to answer within so long.

@@ -28,7 +28,11 @@ struct Pair {
 impl Pair {
     fn new(kind: Kind) -> Self {
         let (asks, answers) = (Server::new(), Bench::new(shared()));
-        let seats = Arc::new(Seats::new(asks.scheduler.clone(), TaskTracker::new(), Weak::new()));
+        let seats = Arc::new(Seats::new(
+            asks.scheduler.clone(),
+            TaskTracker::new(),
+            Weak::<crate::node::Node>::new(),
+        ));
         let (there, far) = link(&id(2), kind);
         let (back, near) = link(&id(1), kind);
         let (inbound, tasks) = (answers.inbound.clone_for_test(), answers.tasks.clone());

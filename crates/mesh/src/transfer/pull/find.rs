@@ -24,7 +24,7 @@ use super::Job;
 use crate::{
     link::Link,
     peer::{Peer, PeerId},
-    transfer::{Inner, home::Home, queries::carries_models},
+    transfer::{commons::Commons, home::Home, queries::carries_models},
 };
 
 /// The peers that are asked at once.
@@ -68,7 +68,7 @@ struct Answer {
 
 /// Asks peers, again and again.
 pub(super) struct Finder {
-    inner: Arc<Inner>,
+    commons: Arc<Commons>,
     home: Arc<dyn Home>,
     job: Arc<Job>,
     asked: HashMap<PeerId, (Option<u64>, Instant)>,
@@ -80,9 +80,9 @@ pub(super) struct Finder {
 }
 
 impl Finder {
-    pub(super) fn new(inner: Arc<Inner>, home: Arc<dyn Home>, job: Arc<Job>) -> Self {
+    pub(super) fn new(commons: Arc<Commons>, home: Arc<dyn Home>, job: Arc<Job>) -> Self {
         Self {
-            inner,
+            commons,
             home,
             job,
             asked: HashMap::new(),
@@ -157,7 +157,7 @@ impl Finder {
         self.asked.insert(peer.id.clone(), (link, Instant::now()));
         self.open.insert(peer.id.clone());
         let asking = Asking {
-            inner: Arc::clone(&self.inner),
+            commons: Arc::clone(&self.commons),
             home: Arc::clone(&self.home),
             job: Arc::clone(&self.job),
             room: Arc::clone(&self.room),
@@ -171,7 +171,7 @@ impl Finder {
 
 /// A question to one peer.
 struct Asking {
-    inner: Arc<Inner>,
+    commons: Arc<Commons>,
     home: Arc<dyn Home>,
     job: Arc<Job>,
     room: Arc<Semaphore>,
@@ -190,7 +190,7 @@ impl Asking {
             return None;
         }
         let model = self.job.model.as_str();
-        let size = self.inner.queries.ask(&link, model, ANSWERS_WITHIN).await?;
+        let size = self.commons.queries.ask(&link, model, ANSWERS_WITHIN).await?;
         drop(place);
         let what = if link.warren && link.sealed {
             What::Pieces(Arc::new(self.manifest(&link).await?))

@@ -13,6 +13,7 @@ mod choose;
 mod failure;
 mod fetch;
 mod find;
+mod handle;
 mod inbox;
 mod plain;
 mod run;
@@ -34,8 +35,9 @@ use rand::RngExt;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+pub use self::handle::{Pull, PullError};
 use self::{failure::Failure, inbox::Inbox, plain::PlainInbox};
-use super::{Inner, Pull, PullError, home::Home};
+use super::{commons::Commons, home::Home};
 use crate::{link::Link, peer::PeerId};
 
 /// The models that are fetched at once.
@@ -80,19 +82,25 @@ impl Job {
 }
 
 /// The models that are being fetched.
-#[derive(Default)]
-pub(super) struct Pulls(Mutex<Vec<Arc<Job>>>);
+pub(super) struct Pulls {
+    jobs: Mutex<Vec<Arc<Job>>>,
+    commons: Arc<Commons>,
+}
 
 impl Pulls {
+    pub(super) fn new(commons: Arc<Commons>) -> Self {
+        Self { jobs: Mutex::default(), commons }
+    }
+
     /// Begins to fetch a model, or joins who does already.
     pub(super) fn pull(
-        inner: &Arc<Inner>,
+        self: &Arc<Self>,
         home: Arc<dyn Home>,
         model: &str,
         from: Option<PeerId>,
     ) -> Result<Pull, PullError> {
         let model = ModelId::try_from(model)?;
-        let mut jobs = inner.pulls.lock();
+        let mut jobs = self.lock();
         if let Some(job) = jobs.iter().find(|job| job.model == model) {
             return Ok(Pull(job.progress.subscribe()));
         }
@@ -107,7 +115,7 @@ impl Pulls {
         jobs.push(Arc::clone(&job));
         drop(jobs);
         let tasks = home.tasks().clone();
-        tasks.spawn(run::run(Arc::clone(inner), home, job, events));
+        tasks.spawn(run::run(Arc::clone(self), home, job, events));
         Ok(pull)
     }
 
@@ -174,7 +182,7 @@ impl Pulls {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

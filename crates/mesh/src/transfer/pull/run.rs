@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    Failure, Job,
+    Failure, Job, Pulls,
     choose::{Choice, FOUND_WITHIN},
     fetch::Fetch,
     find::{Finder, Source, What},
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     peer::PeerId,
-    transfer::{Inner, home::Home, rate::Rate},
+    transfer::{commons::Commons, home::Home, rate::Rate},
 };
 
 /// How often it is looked around, and told how it goes.
@@ -34,31 +34,32 @@ pub(super) const BACK_WITHIN: Duration = Duration::from_secs(600);
 
 /// Fetches a model, and tells how it goes.
 pub(super) async fn run(
-    inner: Arc<Inner>,
+    pulls: Arc<Pulls>,
     home: Arc<dyn Home>,
     job: Arc<Job>,
     events: mpsc::Receiver<Event>,
 ) {
+    let commons = Arc::clone(&pulls.commons);
     tracing::info!(model = %job.model, id = %job.id, "a model is being fetched");
-    let mut pulling = Pulling::new(Arc::clone(&inner), home, Arc::clone(&job), events);
+    let mut pulling = Pulling::new(Arc::clone(&commons), home, Arc::clone(&job), events);
     let result = job.cancel.run_until_cancelled(pulling.run()).await;
     pulling.end(matches!(result, Some(Ok(_)))).await;
-    inner.shelf.forget().await;
-    job.tell_end(&inner, result);
-    inner.pulls.remove(&job);
-    inner.ended(job.now());
+    commons.shelf.forget().await;
+    job.tell_end(&commons, result);
+    pulls.remove(&job);
+    commons.ended(job.now());
 }
 
 impl Job {
-    fn tell_end(&self, inner: &Inner, result: Option<Result<PathBuf, Failure>>) {
+    fn tell_end(&self, commons: &Commons, result: Option<Result<PathBuf, Failure>>) {
         let (state, detail, code) = match result {
             None => ("cancelled", None, None),
             Some(Ok(path)) => ("done", Some(path.display().to_string()), None),
             Some(Err(failure)) => ("failed", Some(failure.why), Some(failure.code.to_owned())),
         };
         match state {
-            "done" => inner.counts.done.one(),
-            "failed" => inner.counts.failed.one(),
+            "done" => commons.counts.done.one(),
+            "failed" => commons.counts.failed.one(),
             _ => {}
         }
         tracing::info!(model = %self.model, state, detail, "a model is not fetched any more");
@@ -71,7 +72,7 @@ impl Job {
 
 /// What a pull knows while it runs.
 pub(super) struct Pulling {
-    pub(super) inner: Arc<Inner>,
+    pub(super) commons: Arc<Commons>,
     pub(super) job: Arc<Job>,
     pub(super) finder: Finder,
     pub(super) events: mpsc::Receiver<Event>,
@@ -91,7 +92,7 @@ pub(super) struct Pulling {
 
 impl Pulling {
     fn new(
-        inner: Arc<Inner>,
+        commons: Arc<Commons>,
         home: Arc<dyn Home>,
         job: Arc<Job>,
         events: mpsc::Receiver<Event>,
@@ -99,8 +100,8 @@ impl Pulling {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            finder: Finder::new(Arc::clone(&inner), home, Arc::clone(&job)),
-            inner,
+            finder: Finder::new(Arc::clone(&commons), home, Arc::clone(&job)),
+            commons,
             job,
             events,
             tick,
@@ -115,7 +116,7 @@ impl Pulling {
     }
 
     async fn run(&mut self) -> Result<PathBuf, Failure> {
-        if let Some(path) = self.inner.shelf.installed(&self.job.model).await {
+        if let Some(path) = self.commons.shelf.installed(&self.job.model).await {
             return Ok(path);
         }
         self.unfinished = self.find_unfinished().await;
@@ -143,8 +144,8 @@ impl Pulling {
     async fn fetch(&mut self, manifest: Arc<Manifest>) -> Result<Option<PathBuf>, Failure> {
         let arrival = Arc::new(self.open(&manifest).await?);
         let writes = self.job.inbox.open();
-        let (inner, events) = (Arc::clone(&self.inner), self.job.inbox.events());
-        self.writer = Some(writer::start(inner, Arc::clone(&arrival), writes, events));
+        let (commons, events) = (Arc::clone(&self.commons), self.job.inbox.events());
+        self.writer = Some(writer::start(commons, Arc::clone(&arrival), writes, events));
         self.unfinished = vec![manifest.digest()];
         self.looked = None;
         self.fetch = Some(Fetch::new(Arc::clone(&self.job), manifest, arrival));
@@ -158,7 +159,7 @@ impl Pulling {
     }
 
     async fn open(&mut self, manifest: &Arc<Manifest>) -> Result<Arrival, Failure> {
-        let (store, manifest) = (self.inner.shelf.store().to_owned(), Arc::clone(manifest));
+        let (store, manifest) = (self.commons.shelf.store().to_owned(), Arc::clone(manifest));
         let opened = spawn_blocking(move || {
             // The room of the disk decides.
             std::fs::create_dir_all(&store).ok();
@@ -222,7 +223,7 @@ impl Pulling {
         let Some(fetch) = &mut self.fetch else { return Ok(()) };
         match event {
             Event::Written(from, key, result) => {
-                fetch.written(&from, key, result, &self.inner.counts)?;
+                fetch.written(&from, key, result, &self.commons.counts)?;
             }
             Event::Refused(link, why) => {
                 tracing::info!(model = %self.job.model, why, "a peer stops sending a model");
@@ -262,8 +263,8 @@ impl Pulling {
         });
         let links: Vec<_> = fetch.links().cloned().collect();
         let arrival = fetch.arrival;
-        let cache = self.inner.shelf.trees().await.ok();
-        let store = self.inner.shelf.store().to_owned();
+        let cache = self.commons.shelf.trees().await.ok();
+        let store = self.commons.shelf.store().to_owned();
         let finished = spawn_blocking(move || {
             // The writer has ended, so nobody else has it.
             let arrival = Arc::try_unwrap(arrival).ok()?;

@@ -12,11 +12,11 @@ use super::{
     inbox::{Event, Write},
     slices::Key,
 };
-use crate::transfer::Inner;
+use crate::transfer::commons::Commons;
 
 /// Writes until nothing more can come, or nobody wants to know.
 pub(super) fn start(
-    inner: Arc<Inner>,
+    commons: Arc<Commons>,
     arrival: Arc<Arrival>,
     mut writes: mpsc::Receiver<Write>,
     events: mpsc::Sender<Event>,
@@ -25,7 +25,7 @@ pub(super) fn start(
         while let Some(Write { from, key, bytes }) = writes.blocking_recv() {
             let result = write(&arrival, key, &bytes);
             if matches!((key, &result), (Key::Data(_), Ok(true))) {
-                inner.counts.bytes_in.add(bytes.len() as u64);
+                commons.counts.bytes_in.add(bytes.len() as u64);
             }
             if events.blocking_send(Event::Written(from, key, result)).is_err() {
                 return;

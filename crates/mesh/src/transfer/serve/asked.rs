@@ -15,7 +15,7 @@ use super::{Outbound, Serving, refuse};
 use crate::{
     link::Link,
     share::{Asker, Moment},
-    transfer::{Inner, home::Home, queries::carries_models},
+    transfer::{commons::Commons, home::Home, queries::carries_models},
 };
 
 /// The most questions that are looked into at once.
@@ -24,60 +24,60 @@ const MAX_OPEN: usize = 256;
 impl Serving {
     /// It is asked whether a model is here.
     pub(in crate::transfer) fn query(
-        inner: &Arc<Inner>,
+        self: &Arc<Self>,
         home: &Arc<dyn Home>,
         link: &Arc<Link>,
         query: ModelQuery,
     ) {
-        let open = Open::new(&inner.serving.open);
-        let refused = inner.may_have(&**home, link, &query.model_id).is_err();
+        let open = Open::new(&self.open);
+        let refused = self.commons.may_have(&**home, link, &query.model_id).is_err();
         let Some(open) = open.filter(|_| !refused) else {
-            inner.counts.refused.one();
+            self.commons.counts.refused.one();
             return answer(link, query.model_id, None);
         };
-        let (inner, link) = (Arc::clone(inner), Arc::clone(link));
+        let (serving, link) = (Arc::clone(self), Arc::clone(link));
         home.tasks().spawn(async move {
             let _open = open;
-            let found = inner.shelf.find(&query.model_id).await;
+            let found = serving.commons.shelf.find(&query.model_id).await;
             answer(&link, query.model_id, found.map(|it| it.size()));
         });
     }
 
     /// It is asked what a model is made of.
     pub(in crate::transfer) fn manifest(
-        inner: &Arc<Inner>,
+        self: &Arc<Self>,
         home: &Arc<dyn Home>,
         link: &Arc<Link>,
         request: ModelManifestRequest,
     ) {
         let ModelManifestRequest { transfer_id, model_id } = request;
-        let begun = inner.may_have(&**home, link, &model_id);
-        let begun = begun.and_then(|()| inner.serving.begin(link, &transfer_id, &model_id));
+        let begun = self.commons.may_have(&**home, link, &model_id);
+        let begun = begun.and_then(|()| self.begin(link, &transfer_id, &model_id));
         let outbound = match begun {
             Ok(outbound) => outbound,
             Err(why) => {
-                inner.counts.refused.one();
+                self.commons.counts.refused.one();
                 return refuse(link, &transfer_id, &why);
             }
         };
-        let (inner, link) = (Arc::clone(inner), Arc::clone(link));
+        let (serving, link) = (Arc::clone(self), Arc::clone(link));
         home.tasks().spawn(async move {
             let told = tokio::select! {
-                told = tell(&inner, &link, &outbound, &model_id) => told,
+                told = tell(&serving.commons, &link, &outbound, &model_id) => told,
                 // Hashing goes on: the next request has it sooner.
                 () = outbound.stop.cancelled() => return,
                 () = link.closed() => return,
             };
             if let Err(why) = told {
-                inner.counts.refused.one();
-                inner.serving.take(&link, &transfer_id);
+                serving.commons.counts.refused.one();
+                serving.take(&link, &transfer_id);
                 refuse(&link, &transfer_id, &why);
             }
         });
     }
 }
 
-impl Inner {
+impl Commons {
     /// Whether models are passed on over this link, this one among them; and in words why not.
     pub(super) fn may_have(&self, home: &dyn Home, link: &Link, model: &str) -> Result<(), String> {
         if !self.share.models_offered || !self.share.offers(model) {
@@ -108,9 +108,14 @@ fn answer(link: &Link, model_id: String, total_size_bytes: Option<u64>) {
     let _ = link.tell(&ClusterMessage::ModelQueryResponse(response));
 }
 
-async fn tell(inner: &Inner, link: &Link, outbound: &Outbound, model: &str) -> Result<(), String> {
-    let offered = inner.offered(model).await?;
-    let hashed = inner.shelf.hashed(offered).await?;
+async fn tell(
+    commons: &Commons,
+    link: &Link,
+    outbound: &Outbound,
+    model: &str,
+) -> Result<(), String> {
+    let offered = commons.offered(model).await?;
+    let hashed = commons.shelf.hashed(offered).await?;
     let manifest = manifest(outbound, &hashed);
     outbound.is_of(hashed.manifest.total());
     // Asked once for each transfer.

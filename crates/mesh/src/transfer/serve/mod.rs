@@ -32,7 +32,7 @@ use self::{
     outbound::Outbound,
     sender::{Ask, Wanted},
 };
-use super::{Inner, home::Home};
+use super::{commons::Commons, home::Home};
 use crate::link::Link;
 
 /// The most transfers over one link.
@@ -51,8 +51,8 @@ const MAX_ASKS: usize = 64;
 const MAX_COUNT: u32 = 64;
 
 /// What is sent to peers.
-#[derive(Default)]
 pub(super) struct Serving {
+    commons: Arc<Commons>,
     links: Mutex<HashMap<u64, OfLink>>,
     /// Questions that are being looked into.
     open: Arc<AtomicUsize>,
@@ -65,27 +65,31 @@ struct OfLink {
 }
 
 impl Serving {
+    pub(super) fn new(commons: Arc<Commons>) -> Self {
+        Self { commons, links: Mutex::default(), open: Arc::default() }
+    }
+
     /// A tree is asked for.
     pub(super) fn tree(
-        inner: &Arc<Inner>,
+        self: &Arc<Self>,
         home: &dyn Home,
         link: &Arc<Link>,
         request: &ModelTreeRequest,
     ) {
         let wanted = Wanted::Tree { file: request.file };
-        inner.serving.queue(inner, home, link, &request.transfer_id, wanted);
+        self.queue(home, link, &request.transfer_id, wanted);
     }
 
     /// Pieces are asked for.
     pub(super) fn pieces(
-        inner: &Arc<Inner>,
+        self: &Arc<Self>,
         home: &dyn Home,
         link: &Arc<Link>,
         request: &ModelPieceRequest,
     ) {
         let ModelPieceRequest { file, first, count, .. } = *request;
         let wanted = Wanted::Pieces { file, first, count };
-        inner.serving.queue(inner, home, link, &request.transfer_id, wanted);
+        self.queue(home, link, &request.transfer_id, wanted);
     }
 
     /// How they all are: the newest last.
@@ -97,36 +101,36 @@ impl Serving {
     }
 
     /// Stops the one of this id. Whether there was one.
-    pub(super) fn cancel(&self, inner: &Inner, id: &WireId) -> bool {
+    pub(super) fn cancel(&self, id: &WireId) -> bool {
         let mut links = self.lock();
         let stopped: Vec<_> = links.values_mut().flat_map(|it| it.take(id)).collect();
         drop(links);
         for outbound in &stopped {
             refuse(&outbound.link, id, "it was stopped by whoever runs the machine");
-            outbound.end(inner, "cancelled", None);
+            outbound.end(&self.commons, "cancelled", None);
         }
         !stopped.is_empty()
     }
 
     /// A peer has all of it. Whether there was a transfer.
-    pub(super) fn complete(&self, inner: &Inner, link: &Link, id: &WireId) -> bool {
+    pub(super) fn complete(&self, link: &Link, id: &WireId) -> bool {
         let taken = self.take(link, id);
-        taken.iter().for_each(|outbound| outbound.end(inner, "done", None));
+        taken.iter().for_each(|outbound| outbound.end(&self.commons, "done", None));
         !taken.is_empty()
     }
 
     /// A peer does not want it any more. Whether there was a transfer.
-    pub(super) fn unwanted(&self, inner: &Inner, link: &Link, id: &WireId) -> bool {
+    pub(super) fn unwanted(&self, link: &Link, id: &WireId) -> bool {
         let taken = self.take(link, id);
-        taken.iter().for_each(|outbound| outbound.end(inner, "cancelled", None));
+        taken.iter().for_each(|outbound| outbound.end(&self.commons, "cancelled", None));
         !taken.is_empty()
     }
 
     /// A link has ended.
-    pub(super) fn link_closed(&self, inner: &Inner, link: &Link) {
+    pub(super) fn link_closed(&self, link: &Link) {
         let of_link = self.lock().remove(&link.number).unwrap_or_default();
         for outbound in of_link.transfers {
-            outbound.end(inner, "failed", Some("the link has ended"));
+            outbound.end(&self.commons, "failed", Some("the link has ended"));
         }
     }
 
@@ -153,23 +157,15 @@ impl Serving {
         links.get_mut(&link.number).map(|it| it.take(id).collect()).unwrap_or_default()
     }
 
-    fn queue(
-        &self,
-        inner: &Arc<Inner>,
-        home: &dyn Home,
-        link: &Arc<Link>,
-        id: &WireId,
-        wanted: Wanted,
-    ) {
-        if let Err(why) = self.try_queue(inner, home, link, id, wanted) {
-            inner.counts.refused.one();
+    fn queue(self: &Arc<Self>, home: &dyn Home, link: &Arc<Link>, id: &WireId, wanted: Wanted) {
+        if let Err(why) = self.try_queue(home, link, id, wanted) {
+            self.commons.counts.refused.one();
             refuse(link, id, why);
         }
     }
 
     fn try_queue(
-        &self,
-        inner: &Arc<Inner>,
+        self: &Arc<Self>,
         home: &dyn Home,
         link: &Arc<Link>,
         id: &WireId,
@@ -185,7 +181,7 @@ impl Serving {
         let ask = Ask { outbound: Arc::clone(outbound), wanted };
         let asks = of_link.asks.get_or_insert_with(|| {
             let (asks, waiting) = mpsc::channel(MAX_ASKS);
-            home.tasks().spawn(sender::send(Arc::clone(inner), Arc::clone(link), waiting));
+            home.tasks().spawn(sender::send(Arc::clone(self), Arc::clone(link), waiting));
             asks
         });
         asks.try_send(ask).map_err(|_| "too many requests wait on this link")

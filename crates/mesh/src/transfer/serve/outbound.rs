@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     link::Link,
-    transfer::{Inner, rate::Rate},
+    transfer::{commons::Commons, rate::Rate},
 };
 
 /// A transfer that sent nothing for this long waits for its peer.
@@ -73,8 +73,8 @@ impl Outbound {
     }
 
     /// `bytes` more bytes were sent.
-    pub(super) fn sent(&self, inner: &Inner, bytes: u64) {
-        inner.counts.bytes_out.add(bytes);
+    pub(super) fn sent(&self, commons: &Commons, bytes: u64) {
+        commons.counts.bytes_out.add(bytes);
         let mut state = self.lock();
         state.sent += bytes;
         state.last = Instant::now();
@@ -109,7 +109,7 @@ impl Outbound {
     }
 
     /// It is over; one that something was sent of is remembered.
-    pub(super) fn end(&self, inner: &Inner, state: &str, why: Option<&str>) {
+    pub(super) fn end(&self, commons: &Commons, state: &str, why: Option<&str>) {
         self.stop.cancel();
         let told = self.told();
         if told.bytes == 0 {
@@ -118,7 +118,7 @@ impl Outbound {
         let detail = why.map(str::to_owned);
         let code = why.map(|_| "lost".to_owned());
         let state = state.to_owned();
-        inner.ended(MeshTransfer { state, detail, code, rate: 0, eta_secs: None, ..told });
+        commons.ended(MeshTransfer { state, detail, code, rate: 0, eta_secs: None, ..told });
     }
 
     fn lock(&self) -> MutexGuard<'_, OutboundState> {

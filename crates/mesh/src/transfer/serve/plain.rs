@@ -16,7 +16,7 @@ use tokio::task::spawn_blocking;
 use super::{Outbound, Serving, refuse};
 use crate::{
     link::Link,
-    transfer::{Inner, home::Home},
+    transfer::{commons::Commons, home::Home},
 };
 
 /// The chunks that are read ahead of the sender.
@@ -25,31 +25,31 @@ const AHEAD: usize = 2;
 impl Serving {
     /// All of a model is asked for.
     pub(in crate::transfer) fn plain(
-        inner: &Arc<Inner>,
+        self: &Arc<Self>,
         home: &Arc<dyn Home>,
         link: &Arc<Link>,
         request: ModelTransferRequest,
     ) {
         let ModelTransferRequest { transfer_id, model_id } = request;
-        let begun = inner.may_have(&**home, link, &model_id);
-        let begun = begun.and_then(|()| inner.serving.begin(link, &transfer_id, &model_id));
+        let begun = self.commons.may_have(&**home, link, &model_id);
+        let begun = begun.and_then(|()| self.begin(link, &transfer_id, &model_id));
         let outbound = match begun {
             Ok(outbound) => outbound,
-            Err(why) => return not_sent(inner, link, &transfer_id, &why),
+            Err(why) => return not_sent(&self.commons, link, &transfer_id, &why),
         };
-        let (inner, link) = (Arc::clone(inner), Arc::clone(link));
+        let (serving, link) = (Arc::clone(self), Arc::clone(link));
         home.tasks().spawn(async move {
             let sent = tokio::select! {
-                sent = send(&inner, &link, &outbound, &model_id) => sent,
+                sent = send(&serving.commons, &link, &outbound, &model_id) => sent,
                 () = outbound.stop.cancelled() => return,
                 () = link.closed() => return,
             };
-            inner.serving.take(&link, &transfer_id);
+            serving.take(&link, &transfer_id);
             match sent {
-                Ok(()) => outbound.end(&inner, "done", None),
+                Ok(()) => outbound.end(&serving.commons, "done", None),
                 Err(why) => {
-                    outbound.end(&inner, "failed", Some(&why));
-                    not_sent(&inner, &link, &transfer_id, &why);
+                    outbound.end(&serving.commons, "failed", Some(&why));
+                    not_sent(&serving.commons, &link, &transfer_id, &why);
                 }
             }
         });
@@ -57,8 +57,8 @@ impl Serving {
 }
 
 /// Stock peers have one word for errors, whatever was asked, and pass over ids that they do not know.
-fn not_sent(inner: &Inner, link: &Link, id: &WireId, why: &str) {
-    inner.counts.refused.one();
+fn not_sent(commons: &Commons, link: &Link, id: &WireId, why: &str) {
+    commons.counts.refused.one();
     tracing::info!(peer = %link.peer.short(), why, "a model is not sent to a peer");
     if link.warren {
         return refuse(link, id, why);
@@ -77,8 +77,13 @@ struct Part {
     last: bool,
 }
 
-async fn send(inner: &Inner, link: &Link, outbound: &Outbound, model: &str) -> Result<(), String> {
-    let offered = inner.offered(model).await?;
+async fn send(
+    commons: &Commons,
+    link: &Link,
+    outbound: &Outbound,
+    model: &str,
+) -> Result<(), String> {
+    let offered = commons.offered(model).await?;
     outbound.is_of(offered.size());
     let (id, dialect) = (outbound.id.clone(), link.dialect);
     let parts = stream::iter(offered_files(offered)).then(open).flat_map(stream::iter);
@@ -87,7 +92,7 @@ async fn send(inner: &Inner, link: &Link, outbound: &Outbound, model: &str) -> R
     while let Some(chunk) = chunks.next().await {
         let (bytes, length) = chunk.map_err(|error| error.to_string())?;
         link.send_encoded(bytes).await.map_err(|error| error.to_string())?;
-        outbound.sent(inner, length);
+        outbound.sent(commons, length);
     }
     let (transfer_id, model_id) = (outbound.id.clone(), model.to_owned());
     let complete = ModelTransferComplete { transfer_id, model_id };

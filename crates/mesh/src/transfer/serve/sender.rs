@@ -8,10 +8,10 @@ use models::Hashed;
 use protocol::mesh::cluster::{Piece, PieceKind};
 use tokio::{sync::mpsc, task::spawn_blocking};
 
-use super::{MAX_COUNT, Outbound, refuse};
+use super::{MAX_COUNT, Outbound, Serving, refuse};
 use crate::{
     link::{Carrier, Link, LinkClosed},
-    transfer::Inner,
+    transfer::commons::Commons,
 };
 
 /// The pieces that are read ahead of the sender.
@@ -69,7 +69,7 @@ impl Wanted {
 type ReadResult = (Ask, io::Result<Vec<u8>>);
 
 /// Sends what is asked for, until nothing more can be.
-pub(super) async fn send(inner: Arc<Inner>, link: Arc<Link>, mut asks: mpsc::Receiver<Ask>) {
+pub(super) async fn send(serving: Arc<Serving>, link: Arc<Link>, mut asks: mpsc::Receiver<Ask>) {
     let asks = stream::poll_fn(move |cx| asks.poll_recv(cx));
     let each = asks.flat_map(|ask| {
         let Ask { outbound, wanted } = ask;
@@ -88,9 +88,9 @@ pub(super) async fn send(inner: Arc<Inner>, link: Arc<Link>, mut asks: mpsc::Rec
             continue;
         }
         let sent = match bytes {
-            Ok(bytes) => send_slices(&inner, &link, &ask, bytes.into()).await,
+            Ok(bytes) => send_slices(&serving.commons, &link, &ask, bytes.into()).await,
             Err(error) => {
-                unreadable(&inner, &link, &ask.outbound, &error).await;
+                unreadable(&serving, &link, &ask.outbound, &error).await;
                 Ok(())
             }
         };
@@ -116,7 +116,7 @@ async fn read(ask: Ask) -> ReadResult {
 }
 
 async fn send_slices(
-    inner: &Inner,
+    commons: &Commons,
     link: &Link,
     ask: &Ask,
     bytes: Bytes,
@@ -138,16 +138,16 @@ async fn send_slices(
         link.send(Piece { kind, transfer, file, piece, offset, length, slice }).await?;
     }
     if kind == PieceKind::Data {
-        ask.outbound.sent(inner, length.into());
+        ask.outbound.sent(commons, length.into());
     }
     Ok(())
 }
 
 /// What was promised cannot be read: it was changed, or removed.
-async fn unreadable(inner: &Inner, link: &Link, outbound: &Outbound, error: &io::Error) {
+async fn unreadable(serving: &Serving, link: &Link, outbound: &Outbound, error: &io::Error) {
     tracing::warn!(peer = %link.peer.short(), %error, "a model that is passed on cannot be read");
-    inner.shelf.forget().await;
-    inner.serving.take(link, &outbound.id);
+    serving.commons.shelf.forget().await;
+    serving.take(link, &outbound.id);
     outbound.stop.cancel();
     refuse(link, &outbound.id, "the files were changed, or cannot be read");
 }

@@ -48,12 +48,12 @@ async fn wrong_pieces_and_trees_are_not_taken_and_others_send_them() {
         let (a, b, c) = (Machine::new(1, &a), offering(2, &b), offering(3, &c));
         connect(&a, &b, Kind::WarrenNear, spoil(kind));
         let pull = a.pull("org/m");
-        let met = async || a.inner.counts.read().corrupt > 0;
+        let met = async || a.inner.commons.counts.read().corrupt > 0;
         testkit::eventually("the first wrong one", Duration::from_secs(20), met).await;
         connect(&a, &c, Kind::WarrenNear, straight());
         assert_eq!(end(pull).await.state, "done");
         assert!(a.arrived("org/m", "a.gguf") == Some(content(3, SIZE)));
-        let corrupt = a.inner.counts.read().corrupt;
+        let corrupt = a.inner.commons.counts.read().corrupt;
         assert!((1..=7).contains(&corrupt), "{corrupt}: three, and those that were on their way");
     }
 }
@@ -66,7 +66,7 @@ async fn a_pull_from_liars_alone_fails_and_says_so() {
         connect(&a, &b, Kind::WarrenNear, spoil(kind));
         let pull = a.pull("org/m");
         reaches(&pull, "waiting").await;
-        let corrupt = a.inner.counts.read().corrupt;
+        let corrupt = a.inner.commons.counts.read().corrupt;
         assert!(corrupt <= 7, "{corrupt}: three, and those that were on their way");
         while pull.now().state != "failed" {
             pass(5).await;
@@ -137,7 +137,7 @@ async fn a_source_that_stays_away_for_ten_minutes_is_lost_and_arrived_pieces_sta
     connect(&a, &b, Kind::WarrenNear, straight());
     assert_eq!(end(a.pull("org/m")).await.state, "done");
     assert!(told.bytes > 0);
-    assert_eq!(a.inner.counts.read().bytes_in, SIZE as u64, "nothing was fetched twice");
+    assert_eq!(a.inner.commons.counts.read().bytes_in, SIZE as u64, "nothing was fetched twice");
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn unrequested_pieces_are_counted_and_refused() {
     ] {
         a.receives(&link, message.as_bytes());
     }
-    assert_eq!(a.inner.counts.read().unasked, 6);
+    assert_eq!(a.inner.commons.counts.read().unasked, 6);
     assert!(far.is_quiet());
     assert!(!a.dir.exists(), "nothing was written");
 }
@@ -225,7 +225,7 @@ async fn pieces_outside_of_a_model_or_a_transfer_are_refused() {
     let tree = ModelTreeRequest { transfer_id, model_id, file: 0 };
     b.inner.message(&b.home, &link, M::ModelTreeRequest(tree));
     assert!(refused(&mut far).await.starts_with("there is no such transfer"));
-    assert_eq!(b.inner.counts.read().refused, 7);
+    assert_eq!(b.inner.commons.counts.read().refused, 7);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use protocol::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{Inner, Pull, home::Home, pull::Pulls};
+use super::{Inner, Pull, home::Home};
 use crate::{
     link::Link,
     peer::{Peer, PeerId, Peers},
@@ -111,7 +111,7 @@ impl Machine {
     }
 
     pub(super) fn pull(&self, model: &str) -> Pull {
-        Pulls::pull(&self.inner, Arc::clone(&self.home), model, None).unwrap()
+        self.inner.pulls.pull(Arc::clone(&self.home), model, None).unwrap()
     }
 
     /// A file of a model that has arrived.

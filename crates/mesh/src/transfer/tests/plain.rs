@@ -22,7 +22,7 @@ async fn a_model_arrives_in_the_plain_form_too() {
     assert!(a.arrived("org/m", "a.gguf") == Some(content(5, 3 * MIB + 7)));
     assert_eq!(a.arrived("org/m", "b.json").unwrap(), b"{}");
     assert_eq!(a.arrived("org/m", "c").unwrap(), b"");
-    assert_eq!(b.inner.counts.read().bytes_out, 3 * MIB as u64 + 9);
+    assert_eq!(b.inner.commons.counts.read().bytes_out, 3 * MIB as u64 + 9);
 }
 
 #[tokio::test(start_paused = true)]
@@ -169,5 +169,5 @@ async fn chunks_of_another_peer_are_not_taken() {
     a.inner.message(&a.home, &own, complete(&id));
     assert_eq!(end(pull).await.state, "done");
     assert_eq!(a.arrived("m", "a").unwrap(), b"x");
-    assert_eq!(a.inner.counts.read().unasked, 2);
+    assert_eq!(a.inner.commons.counts.read().unasked, 2);
 }

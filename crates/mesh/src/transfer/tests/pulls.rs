@@ -33,14 +33,14 @@ async fn a_model_arrives_as_it_is_there_and_both_sides_tell_of_it() {
         assert_eq!((told.bytes, told.total), (ALL, Some(ALL)));
         assert_eq!(told.detail.unwrap(), a.dir.join("models/org/m").display().to_string());
         has_all(&a);
-        let counts = a.inner.counts.read();
+        let counts = a.inner.commons.counts.read();
         assert_eq!((counts.bytes_in, counts.unasked, counts.done), (ALL, 0, 1));
-        assert_eq!(b.inner.counts.read().bytes_out, ALL);
+        assert_eq!(b.inner.commons.counts.read().bytes_out, ALL);
         let out = async || b.inner.list().iter().any(|it| it.state == "done" && it.bytes == ALL);
         testkit::eventually("the sender to know", Duration::from_secs(5), out).await;
         assert_eq!(a.inner.list()[0].direction, "in");
         // What has arrived can be passed on.
-        let here = a.inner.shelf.all().await;
+        let here = a.inner.commons.shelf.all().await;
         assert_eq!(here.iter().map(|it| it.id.as_str()).collect::<Vec<_>>(), ["org/m"]);
         assert_eq!(end(a.pull("org/m")).await.state, "done", "what is there is not fetched again");
     }
@@ -57,7 +57,7 @@ async fn a_pull_takes_from_several_and_goes_on_when_one_is_lost() {
     let told = end(a.pull("org/m")).await;
     assert_eq!(told.state, "done", "{told:?}");
     has_all(&a);
-    let out = [&b, &c].map(|it| it.inner.counts.read().bytes_out);
+    let out = [&b, &c].map(|it| it.inner.commons.counts.read().bytes_out);
     assert!(out[0] > 0 && out[1] > 0, "{out:?}");
 }
 
@@ -74,7 +74,7 @@ async fn a_pull_waits_when_nobody_is_left_and_goes_on_when_somebody_comes() {
     connect(&a, &b, Kind::WarrenNear, straight());
     assert_eq!(end(pull).await.state, "done");
     has_all(&a);
-    assert_eq!(a.inner.counts.read().bytes_in, ALL, "nothing was fetched twice");
+    assert_eq!(a.inner.commons.counts.read().bytes_in, ALL, "nothing was fetched twice");
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn a_pull_goes_on_after_any_interruption_of_the_program() {
         }
         let inner = Arc::clone(&own.inner);
         own.stops().await;
-        fetched += inner.counts.read().bytes_in;
+        fetched += inner.commons.counts.read().bytes_in;
     }
     assert_eq!(fetched, ALL, "nothing was fetched twice");
 }
@@ -114,9 +114,9 @@ async fn a_second_caller_joins_a_pull_and_pulls_at_once_are_bounded() {
     for model in ["n", "o", "p"] {
         a.pull(model);
     }
-    let over = Pulls::pull(&a.inner, Arc::clone(&a.home), "q", None);
+    let over = a.inner.pulls.pull(Arc::clone(&a.home), "q", None);
     assert_eq!(over.unwrap_err(), PullError::TooMany(4));
-    let bad = Pulls::pull(&a.inner, Arc::clone(&a.home), "../m", None);
+    let bad = a.inner.pulls.pull(Arc::clone(&a.home), "../m", None);
     assert!(matches!(bad, Err(PullError::Name(_))));
     assert!(a.inner.cancel(&first.now().id));
     let told = end(first).await;
@@ -143,7 +143,7 @@ async fn an_unshared_model_looks_missing() {
     offers(&b);
     connect(&a, &b, Kind::WarrenNear, straight());
     assert_eq!(end(a.pull("org/m")).await.code.as_deref(), Some("not_found"));
-    assert!(b.inner.counts.read().refused > 0);
+    assert!(b.inner.commons.counts.read().refused > 0);
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn a_peer_that_may_not_be_asked_is_not_asked_for_models_either() {
     let listed = a.own.peers.meet(&id(4)).unwrap();
     listed.listed(&"relay.test".into(), true);
     listed.learn(|facts| facts.warren = Some("1".to_owned()));
-    let from = Pulls::pull(&a.inner, Arc::clone(&a.home), "n", Some(id(3))).unwrap();
+    let from = a.inner.pulls.pull(Arc::clone(&a.home), "n", Some(id(3))).unwrap();
     assert!(end(from).await.detail.unwrap().contains("has not proved the passcode"));
     offers(&b);
     connect(&a, &b, Kind::WarrenNear, straight());

@@ -11,8 +11,7 @@ use tracing::Instrument;
 
 use super::{Ask, Connection};
 use crate::{
-    lan::NoLink,
-    link::{Carrier, Link, Opening},
+    link::{Carrier, Link, NoLink, Opening},
     liveness::{Kind, Liveness, Step, Usage},
     peer::PeerId,
     wan::{

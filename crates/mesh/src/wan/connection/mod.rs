@@ -28,7 +28,7 @@ use super::{
     sort::Sort,
     status::LiveStatus,
 };
-use crate::{lan::NoLink, link::Link};
+use crate::link::{Link, NoLink};
 
 /// How often links are looked after.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

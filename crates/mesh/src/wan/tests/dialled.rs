@@ -8,7 +8,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::served::RunningRelay;
 use crate::{
-    lan::NoLink,
+    link::NoLink,
     wan::{
         connection::Parts,
         fake::{FakeHome, NodeEvent},

@@ -17,8 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use wire::{Frame, Link as Socket, Outbox, Role};
 
 use crate::{
-    lan::NoLink,
-    link::Link,
+    link::{Link, NoLink},
     wan::{
         connection::{Ask, Connection, Ended, Parts},
         fake::{FakeHome, NodeEvent},

@@ -13,8 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::served::RunningRelay;
 use crate::{
-    lan::NoLink,
-    link::{Carrier, Link},
+    link::{Carrier, Link, NoLink},
     node::{Mesh, Node, Parts},
     peer::{Peer, PeerId},
     settings::Settings,
@@ -70,7 +69,7 @@ impl Running {
     }
 
     fn id(&self) -> NodeId {
-        self.node.identity.node_id()
+        self.node.own.id()
     }
 
     fn peer(&self, other: &Self) -> Option<Arc<Peer>> {
@@ -84,7 +83,7 @@ impl Running {
     }
 
     async fn reaches(&self, peer: &Arc<Peer>) -> Result<Arc<Link>, NoLink> {
-        within("a link", reach(&self.node, peer)).await
+        within("a link", reach(&self.node.reach_home(), peer)).await
     }
 
     async fn stops(self) {
@@ -127,8 +126,9 @@ async fn peers_that_can_reach_each_other_leave_the_relay() {
     let one = Running::at(1, &[&relay], true).await;
     let other = Running::at(2, &[&relay], true).await;
     let addresses = async || {
-        let told =
-            |node: &Node| node.facts.hello(true).warren.is_some_and(|it| !it.addresses.is_empty());
+        let told = |node: &Node| {
+            node.own.facts.hello(true).warren.is_some_and(|it| !it.addresses.is_empty())
+        };
         told(&one.node) && told(&other.node)
     };
     eventually("addresses", DEADLINE, addresses).await;
