@@ -98,7 +98,6 @@ impl Request {
         self.start().await.finish().await
     }
 
-    /// Sends it and reads the head of the answer.
     pub async fn start(self) -> Streaming {
         self.open().await.answer().await
     }
@@ -169,7 +168,6 @@ impl Connection {
         self.try_answer().await.expect("an answer")
     }
 
-    /// The head of the answer.
     pub async fn try_answer(mut self) -> io::Result<Streaming> {
         let head = within("the head of an answer", self.reader.head()).await?;
         let head = head.ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -202,7 +200,6 @@ impl Streaming {
         self.try_chunk().await.expect("a body that is not cut")
     }
 
-    /// The next piece of the body.
     pub async fn try_chunk(&mut self) -> io::Result<Option<Bytes>> {
         let piece = self.connection.reader.piece(&mut self.framing);
         within("the next piece of an answer", piece).await
@@ -228,7 +225,6 @@ impl Streaming {
         self.try_finish().await.expect("a body that is not cut")
     }
 
-    /// Reads the rest of the body.
     pub async fn try_finish(mut self) -> io::Result<Response> {
         let rest = self.connection.reader.rest(self.framing);
         let body = within("the end of an answer", rest).await?;

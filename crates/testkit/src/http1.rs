@@ -5,7 +5,6 @@ use std::io;
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// The largest head that is read.
 const MAX_HEAD: usize = 256 * 1024;
 
 /// A request line or status line with its headers.
@@ -52,12 +51,10 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// How a request with this head frames its body.
     pub fn of_request(head: &Head) -> Self {
         Self::of(head).unwrap_or(Self::Over)
     }
 
-    /// How a response with this head frames its body.
     pub fn of_response(head: &Head) -> Self {
         let [_, status, _] = head.words();
         let bodiless = status.starts_with('1') || ["204", "304"].contains(&status);
@@ -130,7 +127,6 @@ impl<R: AsyncRead + Unpin> Reader<R> {
         }
     }
 
-    /// The rest of a body.
     pub async fn rest(&mut self, mut framing: Framing) -> io::Result<Bytes> {
         let mut body = BytesMut::new();
         while let Some(piece) = self.piece(&mut framing).await? {

@@ -37,7 +37,6 @@ impl<T> LossySender<T> {
         self.0.send(message).await.map_err(|refused| refused.0)
     }
 
-    /// Waits until the receiver is gone.
     pub async fn closed(&self) {
         self.0.closed().await;
     }

@@ -48,7 +48,6 @@ pub enum NodeMessage {
     Closed(Option<(u16, String)>),
 }
 
-/// What the test has a connection do.
 enum Order {
     Send(Message),
     Close(u16, &'static str),
@@ -72,14 +71,12 @@ pub struct NodeLink {
     /// Its parameters, but for the token.
     pub model: String,
     pub name: String,
-    /// How many tasks it says it takes.
     pub max_concurrency: String,
     orders: mpsc::Sender<Order>,
     said: mpsc::Receiver<NodeMessage>,
 }
 
 impl NodeServer {
-    /// A server that lets nodes with this token in.
     pub async fn start(token: &str) -> Self {
         Self::start_at(any_port(), token).await
     }
@@ -149,7 +146,6 @@ impl NodeLink {
         self.raw(Message::text(message.to_string())).await;
     }
 
-    /// Sends a frame as it is.
     pub async fn raw(&self, frame: Message) {
         self.order(Order::Send(frame)).await;
     }

@@ -121,7 +121,6 @@ impl ChildProcess {
         address.parse().unwrap_or_else(|_| panic!("{line:?} has no address"))
     }
 
-    /// Waits until `count` lines of the log contain `text`.
     pub async fn lines_with(&self, text: &str, count: usize) {
         let mut grown = self.grown.clone();
         let found = async move {
@@ -144,7 +143,6 @@ impl ChildProcess {
         self.signal("CONT");
     }
 
-    /// Kills it and waits until it is dead.
     pub async fn kill9(&mut self) {
         within("killing", self.child.kill()).await.expect("it can be killed");
     }

@@ -36,7 +36,6 @@ pub struct RelayServer {
     admission: Mutex<Admission>,
 }
 
-/// An attempt to connect.
 #[derive(Debug, Default)]
 struct Admission {
     failures: u32,
@@ -62,7 +61,6 @@ pub struct RelayAnswer {
 }
 
 impl RelayServer {
-    /// A server with these providers, each a name and a secret.
     pub async fn start(providers: &[(&'static str, &'static str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port for the server");
         Self { listener, providers: providers.to_vec(), admission: Mutex::default() }
@@ -81,7 +79,6 @@ impl RelayServer {
         self.admission.lock().unwrap().turned_away = workers;
     }
 
-    /// The reasons for refusing workers, in order.
     pub fn refusals(&self) -> Vec<&'static str> {
         self.admission.lock().unwrap().reasons.clone()
     }

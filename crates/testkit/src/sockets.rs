@@ -24,14 +24,12 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::{wait::within, worker::Refused};
 
-/// Runs a task until the handle is dropped.
 pub(crate) type Task = AbortOnDropHandle<()>;
 
 pub(crate) fn spawn(task: impl Future<Output = ()> + Send + 'static) -> Task {
     AbortOnDropHandle::new(tokio::spawn(task))
 }
 
-/// A port of this machine that is free.
 pub(crate) fn any_port() -> SocketAddr {
     ([127, 0, 0, 1], 0).into()
 }

@@ -13,7 +13,6 @@ pub(crate) const WHOLE: &str = "whole";
 /// The model of requests whose client leaves: their stream goes on for ever, without a word.
 pub(crate) const LEFT: &str = "left";
 
-/// The text of every token.
 pub(crate) const WORD: &str = " w";
 
 #[derive(Debug, Default)]

@@ -26,7 +26,6 @@ pub(crate) struct ChurnCounts {
     pub(crate) killed: u64,
     pub(crate) stopped: u64,
     pub(crate) frozen: u64,
-    /// How often the relay was killed and started again.
     pub(crate) relays: u64,
 }
 

@@ -15,7 +15,6 @@ use crate::{
     script::{self, Manner},
 };
 
-/// The only path that it has.
 const CHAT: &str = "/v1/chat/completions";
 
 /// The longest that it thinks before each piece of an answer, in milliseconds.
@@ -77,10 +76,8 @@ fn reply(nonce: Nonce, machine: usize, body: &Value, random: &mut Random) -> Rep
     }
 }
 
-/// What a backend says that is out of order.
 pub(crate) const OUT_OF_ORDER: &str = "the model is out of order";
 
-/// What a backend says of a request that is wrong.
 pub(crate) const TOO_LONG: &str = "this prompt is too long";
 
 fn answer(nonce: Nonce, machine: usize, body: &Value, random: &mut Random) -> Reply {

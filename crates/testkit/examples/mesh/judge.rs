@@ -29,7 +29,6 @@ pub(crate) enum RequestEnd {
     Gone,
     /// Refused, or failed before an answer began, with this status and an error that says why.
     Refused(u16, String),
-    /// None of these.
     Wrong(String),
 }
 
@@ -45,7 +44,6 @@ pub(crate) struct SentRequest {
 /// The end of a request, as the client saw it.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// Not even a head.
     Nothing(io::Error),
     /// A status, as much of the body as came, and whether that is all of it.
     Answer(u16, String, io::Result<()>),
@@ -72,7 +70,6 @@ pub(crate) fn judge(
 struct Happened {
     killed: bool,
     stopped: bool,
-    /// Anything at all.
     anything: bool,
 }
 

@@ -30,7 +30,6 @@ struct Three {
     puller: Machine,
 }
 
-/// How the pull goes on.
 enum Step {
     Done,
     /// This many bytes have arrived: time for the next interruption.

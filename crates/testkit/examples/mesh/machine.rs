@@ -56,7 +56,6 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Starts it for the first time.
     pub(crate) async fn new(number: usize, backend: MockBackend, how: Start<'_>) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let state = MachineState { address, up: false, killed: 0, stopped: 0, frozen: 0 };
@@ -140,7 +139,6 @@ impl Machine {
         Client::new(self.state().address)
     }
 
-    /// A client with its administrator's token.
     pub(crate) fn admin(&self) -> Client {
         let token = std::fs::read_to_string(self.data_dir().join("admin.token"));
         self.client().with_token(token.unwrap_or_default().trim())
@@ -203,7 +201,6 @@ impl Machine {
         process.as_ref().map_or(0, |process| process.resident_bytes() >> 20)
     }
 
-    /// Whether it ended without being stopped.
     pub(crate) async fn has_crashed(&self) -> bool {
         let mut process = self.process.lock().await;
         process.as_mut().is_some_and(|process| !process.is_running())

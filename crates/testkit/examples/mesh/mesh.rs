@@ -27,7 +27,6 @@ const SOURCES: [usize; 3] = [0, 2, 6];
 /// The size of the model that they pass on, in bytes.
 const MODEL_SIZE: u64 = 64 << 20;
 
-/// The machines, and what they share.
 pub(crate) struct Mesh {
     pub(crate) machines: Vec<Machine>,
     pub(crate) relay: Relay,
@@ -51,7 +50,6 @@ impl Mesh {
         Self { machines, relay, offered, next: AtomicU64::new(0) }
     }
 
-    /// The next prompt for a machine.
     pub(crate) fn nonce(&self, asked: usize) -> Nonce {
         Nonce { at: asked, number: self.next.fetch_add(1, Ordering::Relaxed) }
     }

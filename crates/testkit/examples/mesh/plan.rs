@@ -6,18 +6,14 @@
 
 pub(crate) const MACHINES: usize = 10;
 
-/// The model that every machine has.
 const ALL: &str = "all";
 
-/// The model that every other machine has.
 const HALF: &str = "half";
 
-/// Whether a machine can be dialled.
 pub(crate) const fn listens(machine: usize) -> bool {
     machine < 4 || machine >= 8
 }
 
-/// Whether a machine is at the relay.
 pub(crate) const fn at_relay(machine: usize) -> bool {
     machine < 8
 }
@@ -33,14 +29,12 @@ pub(crate) const fn told_of(machine: usize) -> &'static [usize] {
     }
 }
 
-/// Whether two machines can have a link.
 pub(crate) fn linked(one: usize, other: usize) -> bool {
     let met = at_relay(one) && at_relay(other);
     let told = told_of(one).contains(&other) || told_of(other).contains(&one);
     one != other && (met || told)
 }
 
-/// The machines that a machine can have links to.
 pub(crate) fn peers(of: usize) -> impl Iterator<Item = usize> {
     (0..MACHINES).filter(move |other| linked(of, *other))
 }
@@ -53,7 +47,6 @@ pub(crate) enum Model {
 }
 
 impl Model {
-    /// As requests call it.
     pub(crate) fn name(self) -> String {
         match self {
             Self::All => ALL.to_owned(),

@@ -30,7 +30,6 @@ enum Attempt {
     Done,
     /// A reason, for programs.
     Failed(String),
-    /// The machine has ended.
     Gone,
 }
 
@@ -64,7 +63,6 @@ impl Puller {
         self.fetch().await;
     }
 
-    /// Fetches it, however often it takes.
     async fn fetch(&self) {
         let machine = &self.mesh.machines[self.number];
         if let Err(error) = file::remove(&machine.data_dir()).await {

@@ -16,7 +16,6 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Starts it for the first time.
     pub(crate) async fn new(binary: &Path) -> Self {
         let data = TempDir::new().expect("a directory");
         let process = spawn(binary, &data, ([127, 0, 0, 1], 0).into());
@@ -25,7 +24,6 @@ impl Relay {
         Self { binary: binary.to_owned(), data, address, process }
     }
 
-    /// As machines dial it.
     pub(crate) fn url(&self) -> String {
         format!("ws://{}", self.address)
     }

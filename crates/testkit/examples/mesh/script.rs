@@ -4,10 +4,8 @@
 use serde_json::{Value, json};
 use testkit::lab::{Nonce, chat_stream, chat_whole};
 
-/// How a backend behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// It answers.
     Sound,
     /// It says that it is out of order, with a 500.
     Errs,

@@ -6,7 +6,6 @@ use testkit::{FakeParticipant, lab};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestEnd {
-    /// Answered whole and right.
     Answered,
     /// Its client hung up, as it was meant to.
     HungUp,
@@ -19,7 +18,6 @@ pub(crate) enum RequestEnd {
     Missed,
     /// Refused, or failed before an answer began, with this status and an error that says why.
     Refused(u16),
-    /// None of these.
     Wrong(String),
 }
 

@@ -43,10 +43,8 @@ pub(crate) struct Slot {
     stop: CancellationToken,
 }
 
-/// How a life ends.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// With a `DELETE`.
     Leaves,
     /// Its socket is dropped without a word.
     Dies,
@@ -124,7 +122,6 @@ impl Slot {
         participant
     }
 
-    /// Serves until it is over.
     async fn live(&mut self, mut participant: FakeParticipant) {
         loop {
             self.serve(&mut participant).await;

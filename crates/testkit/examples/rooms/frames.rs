@@ -34,7 +34,6 @@ impl Frames {
         Ok(frames)
     }
 
-    /// Whether it ends between two frames.
     pub(crate) fn is_whole(&self) -> bool {
         self.0.is_empty()
     }
@@ -103,7 +102,6 @@ impl Tokens {
         Ok(())
     }
 
-    /// A request is at its end.
     pub(crate) fn end(&mut self, message: &Value) -> Result<(), String> {
         let id = message["requestId"].as_str().unwrap_or_default();
         let Some(nonce) = Nonce::parse(id) else { return Ok(()) };

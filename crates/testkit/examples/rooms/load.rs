@@ -23,7 +23,6 @@ use crate::{
     script,
 };
 
-/// The share of requests whose client hangs up.
 pub(crate) const HANG_UPS: f64 = 0.1;
 
 /// What a server sends into a stream that is silent.

@@ -18,7 +18,6 @@ use testkit::{
 /// The temperature that every request of a room gets, unless it says another.
 pub(crate) const TEMPERATURE: f64 = 0.25;
 
-/// The password of the second room.
 const PASSWORD: &str = "open-sesame";
 
 /// Ids that were seen lately, of participants or of requests.
@@ -89,19 +88,16 @@ impl Room {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// The id of a participant of this room.
     pub(crate) fn id(&self, slot: usize, life: u64) -> String {
         format!("r{}-p{slot}-{life}", self.number)
     }
 
-    /// Whether an id is that of a participant of this room.
     pub(crate) fn owns(&self, id: &str) -> bool {
         id.strip_prefix('r')
             .and_then(|rest| rest.split_once('-'))
             .is_some_and(|(room, _)| room.parse() == Ok(self.number))
     }
 
-    /// A participant is in, connected or not.
     pub(crate) fn is_in(&self, id: &str, connected: bool) {
         self.expected.lock().expect("no panic").insert(id.to_owned(), connected);
         if connected {
@@ -109,7 +105,6 @@ impl Room {
         }
     }
 
-    /// A participant is not in.
     pub(crate) fn is_out(&self, id: &str) {
         self.expected.lock().expect("no panic").remove(id);
     }
@@ -134,7 +129,6 @@ impl Room {
         }
     }
 
-    /// The listed participants, with their status.
     pub(crate) async fn listed(&self) -> BTreeMap<String, String> {
         let answer = http::json(self.address, &self.plane("GET", "/participants")).await;
         let (_, body) = answer.unwrap_or_default();

@@ -39,7 +39,6 @@ pub(crate) async fn settle(daemon: &Daemon, rooms: &[Arc<Room>], report: &Report
     settles(report, "providers are left", SETTLE, async || gone(daemon).await).await;
 }
 
-/// The memory that the server occupies, in MiB.
 pub(crate) fn memory(daemon: &Daemon, report: &Report) -> u64 {
     let resident = daemon.resident_bytes() >> 20;
     if resident > MOST_MIB {

@@ -29,16 +29,13 @@ const SLOW: Duration = Duration::from_millis(200);
 /// How long the last events may be on their way, on a machine that is busy.
 const LAST: Duration = Duration::from_secs(30);
 
-/// In what form events are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// The spec's messages.
     Messages,
-    /// Stock events.
     Named,
     /// Our own events, with ids and tokens.
     NamedWithIds,
-    /// The messages of all rooms.
     All,
 }
 

@@ -20,12 +20,10 @@ const PATH: &str = "/v1/chat/completions";
 /// A request that has not ended by then has been forgotten.
 const LOST_AFTER: Duration = Duration::from_secs(90);
 
-/// The share of requests whose client hangs up.
 const HANG_UPS: f64 = 0.1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestEnd {
-    /// Answered whole and right.
     Answered,
     /// Its client hung up, as it was meant to.
     HungUp,
@@ -35,7 +33,6 @@ pub(crate) enum RequestEnd {
     Cut,
     /// Its workers were lost four times before the answer began.
     Exhausted,
-    /// None of these.
     Wrong(String),
 }
 

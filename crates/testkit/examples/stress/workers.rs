@@ -8,10 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Settings;
 
-/// How often one of them is killed.
 const KILL_EVERY: Duration = Duration::from_secs(1);
 
-/// Requests that each takes at once.
 const SLOTS: &str = "16";
 
 pub(crate) struct Killed {

@@ -16,7 +16,6 @@ pub(crate) struct Counts {
     pub(crate) resumed: u64,
     /// Snapshots after a lag, or after too long an absence.
     pub(crate) snapshots: u64,
-    /// Numbered lines that were seen.
     pub(crate) lines: u64,
     pub(crate) opened: u64,
     pub(crate) killed: u64,

@@ -8,7 +8,6 @@ use tokio::time::{Instant, sleep};
 
 use crate::{account::Report, numbers, server::Server};
 
-/// Opens terminals until there are `count`.
 pub(crate) async fn fill(server: &Server, count: usize, random: &mut Random, report: &Report) {
     let open = || server.sessions.lock().expect("nobody panics with it").count();
     while open() < count {

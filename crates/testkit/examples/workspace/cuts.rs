@@ -11,7 +11,6 @@ use tokio::time::timeout;
 
 use crate::{account::Report, numbers::Lines, server::Server};
 
-/// The most bytes of one connection.
 const MOST: u64 = 6_000;
 /// It has failed when it takes longer for each cut.
 const EACH: Duration = Duration::from_millis(500);
@@ -84,7 +83,6 @@ impl Look {
         Ok(())
     }
 
-    /// Looks until the connection is cut.
     async fn on(&mut self, client: &mut WorkspaceClient) -> Result<(), String> {
         client.say(self.follow.attach()).await;
         while let Some(heard) = client.next().await {

@@ -13,7 +13,6 @@ use tokio::time::timeout;
 
 use crate::{Settings, sessions::Sessions};
 
-/// What clients show.
 const TOKEN: &str = "the-token-of-this-soak";
 /// The most bytes of a connection that is cut.
 const MOST: u64 = 60_000;
@@ -26,7 +25,6 @@ pub(crate) struct Server {
     /// Leads to it, and is cut.
     pub(crate) way: Cutter,
     pub(crate) sessions: Mutex<Sessions>,
-    /// Where the fake agents are.
     pub(crate) agents: Option<FakeAgents>,
     dir: TempDir,
 }

@@ -10,7 +10,6 @@ pub(crate) struct Sessions {
     terminals: BTreeMap<String, Terminal>,
 }
 
-/// A terminal that prints.
 pub(crate) struct Terminal {
     pub(crate) mark: Mark,
     /// The newest output that was seen of it, and when; the oldest first.
@@ -26,7 +25,6 @@ impl Sessions {
         self.terminals.len()
     }
 
-    /// Any of them.
     pub(crate) fn any(&self, random: &mut Random) -> Option<String> {
         let count = self.terminals.len() as u64;
         (count > 0)

@@ -75,7 +75,6 @@ pub(crate) async fn view(
     }
 }
 
-/// One look at one session.
 struct Look {
     id: String,
     follow: Follow,

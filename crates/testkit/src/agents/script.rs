@@ -18,7 +18,6 @@ use super::{
 
 /// How a dialect says what happens in a turn.
 pub(super) trait Voice {
-    /// Says a whole text.
     fn say(&mut self, text: &str);
 
     fn uses(&mut self, tool: &str, input: &Value, ok: bool, output: &str);
@@ -34,7 +33,6 @@ pub(super) trait Voice {
         false
     }
 
-    /// The server of tools that it was given.
     fn server(&self, setting: &Setting) -> Option<tools::Server>;
 }
 
@@ -47,7 +45,6 @@ pub(super) enum Answer {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// With this as the answer.
     Done(String),
     Interrupted,
 }
@@ -55,12 +52,10 @@ pub(super) enum End {
 /// What outlives a turn.
 #[derive(Debug, Default)]
 pub(super) struct Life {
-    /// Whether it does not end when it should.
     pub(super) is_endless: bool,
 }
 
 impl Life {
-    /// It should end now.
     pub(super) fn end(&self, code: i32) -> ! {
         if self.is_endless {
             pause(None);
@@ -69,7 +64,6 @@ impl Life {
     }
 }
 
-/// Does what a prompt says.
 pub(super) fn perform(
     prompt: &str,
     voice: &mut impl Voice,
@@ -169,7 +163,6 @@ fn asks(tool: &str, voice: &mut impl Voice) -> Option<String> {
     }
 }
 
-/// Says something on the error output.
 #[expect(clippy::print_stderr, reason = "it is a command line")]
 pub(super) fn complain(text: &str) {
     eprintln!("{text}");

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 #[derive(Debug)]
 pub(super) struct Setting {
-    /// The name that it was started under.
     pub(super) name: String,
     pub(super) args: Vec<String>,
     pub(super) cwd: PathBuf,
@@ -30,7 +29,6 @@ impl Setting {
         }
     }
 
-    /// Where it keeps its conversations.
     pub(super) fn state(&self) -> PathBuf {
         self.state.clone()
     }
@@ -65,7 +63,6 @@ impl Setting {
     }
 }
 
-/// A variable of the environment.
 #[expect(clippy::disallowed_methods, reason = "it is how the real ones are told")]
 pub(super) fn variable(name: &str) -> Option<String> {
     env::var(name).ok()

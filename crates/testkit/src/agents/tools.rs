@@ -7,7 +7,6 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// How it is started.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) command: String,

@@ -32,7 +32,6 @@ const MAX_KEPT: usize = 1_024;
 /// whether a path is there (see [`is_probe`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests that came in whole.
     pub started: u64,
     /// Of those, the ones that were answered to the end of their script.
     pub answered: u64,
@@ -76,7 +75,6 @@ pub fn is_probe(received: &Received) -> bool {
 /// How a request is answered that no reply was lined up for.
 type Script = Box<dyn Fn(&Received) -> Reply + Send + Sync>;
 
-/// What the connections of a backend share.
 pub(crate) struct Shared {
     counts: watch::Sender<Counts>,
     arrivals: watch::Sender<u64>,

@@ -33,7 +33,6 @@ impl Gate {
 
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Write these bytes to the socket, in one write.
     Write(Bytes),
     Wait(Gate),
     /// Take time, as a model does. For load only: a test opens a gate.
@@ -51,7 +50,6 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Exactly these steps.
     pub fn steps(steps: impl IntoIterator<Item = Step>) -> Self {
         Self { steps: steps.into_iter().collect() }
     }
@@ -150,7 +148,6 @@ impl Reply {
     }
 }
 
-/// Bytes as one chunk of a chunked body.
 fn http_chunk(bytes: &[u8]) -> Bytes {
     let size = format!("{:x}\r\n", bytes.len());
     [size.as_bytes(), bytes, b"\r\n"].concat().into()

@@ -19,7 +19,6 @@ enum Outcome {
     Done,
     /// As scripted, with the connection.
     Closed,
-    /// The far end left.
     Aborted,
 }
 

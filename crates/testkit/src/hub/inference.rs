@@ -104,7 +104,6 @@ async fn chat_completions(
     }
 }
 
-/// Passes an answer on as it comes.
 async fn pass(answered: &mut mpsc::Receiver<Value>, out: &mut WriteHalf<'_>) -> Result<(), String> {
     let mut begun = false;
     while let Some(said) = answered.recv().await {

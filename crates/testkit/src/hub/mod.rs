@@ -68,12 +68,10 @@ struct Shared {
 }
 
 impl FakeHub {
-    /// A hub with one room, of this code.
     pub async fn start(code: &str) -> Self {
         Self::start_with(code, None).await
     }
 
-    /// A hub with one room, of this code and this password.
     pub async fn start_with(code: &str, password: Option<&str>) -> Self {
         let (listener, address) = listen(any_port()).await;
         let (opened, tunnels) = mpsc::channel(MAX_TUNNELS);
@@ -146,7 +144,6 @@ impl Shared {
     }
 }
 
-/// A request, read whole.
 struct ApiRequest {
     method: String,
     path: String,

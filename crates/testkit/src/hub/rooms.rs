@@ -46,11 +46,9 @@ struct Participant {
 struct Tunnel {
     number: u32,
     orders: Orders,
-    /// Whether it has a request.
     busy: bool,
 }
 
-/// A participant that a request is given to.
 pub(super) struct Chosen {
     pub(super) id: String,
     pub(super) model: String,
@@ -206,7 +204,6 @@ impl Room {
     }
 }
 
-/// An event as the stock hub frames it.
 pub(super) fn frame(code: &str, name: &str, data: &Value) -> String {
     let (name_json, now) = (json!(name), now_ms());
     format!(

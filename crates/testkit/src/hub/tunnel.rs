@@ -27,7 +27,6 @@ use crate::wait::within;
 /// Frames that are kept until the test takes them.
 const MAX_FRAMES: usize = 100_000;
 
-/// What the test has a tunnel do.
 #[derive(Debug)]
 pub(super) enum Order {
     Send(Message),
@@ -62,7 +61,6 @@ impl HubTunnel {
         self.text(&message.to_string()).await;
     }
 
-    /// Sends text as it is.
     pub async fn text(&self, text: &str) {
         self.order(Order::Send(Message::text(text))).await;
     }

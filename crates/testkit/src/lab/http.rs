@@ -63,7 +63,6 @@ pub async fn json(to: SocketAddr, request: &Request) -> io::Result<(u16, Value)>
 }
 
 impl Answer {
-    /// The next piece of the body; nothing at its end.
     pub async fn piece(&mut self) -> io::Result<Option<Bytes>> {
         self.reader.piece(&mut self.framing).await
     }
@@ -81,7 +80,6 @@ impl Answer {
         (String::from_utf8_lossy(&body).into_owned(), ended)
     }
 
-    /// The whole rest of the body.
     pub async fn whole(self) -> io::Result<String> {
         let (text, ended) = self.text().await;
         ended.map(|()| text)

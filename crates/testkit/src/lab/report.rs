@@ -70,7 +70,6 @@ impl<T> Report<T> {
         }
     }
 
-    /// The end of the soak.
     pub fn outcome(&self, account: String) -> Outcome {
         Outcome { account, wrong: self.with(|inner| inner.wrong.clone()) }
     }

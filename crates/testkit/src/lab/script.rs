@@ -47,7 +47,6 @@ pub fn chat_stream(pieces: impl Iterator<Item = String>, fields: &Value) -> Stri
     events.collect::<String>() + "data: [DONE]\n\n"
 }
 
-/// A chat in one answer, with further fields.
 pub fn chat_whole(content: &str, fields: &Value) -> Value {
     let message = json!({"role": "assistant", "content": content});
     let mut whole = fields.clone();
@@ -56,7 +55,6 @@ pub fn chat_whole(content: &str, fields: &Value) -> Value {
     whole
 }
 
-/// Bytes in pieces of up to `longest` bytes.
 pub fn cut(bytes: &[u8], longest: u64, random: &mut Random) -> Vec<Vec<u8>> {
     let (mut pieces, mut rest) = (Vec::new(), bytes);
     while !rest.is_empty() {
@@ -87,7 +85,6 @@ impl Patience {
         self.queue.saturating_add(tries).saturating_add(self.idle)
     }
 
-    /// The flags of a server that has it.
     pub fn flags(&self) -> [(&'static str, String); 4] {
         let seconds = |time: Duration| time.as_secs().to_string();
         [

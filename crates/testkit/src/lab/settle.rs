@@ -6,7 +6,6 @@ use tokio::time::{Instant, sleep};
 
 use super::Report;
 
-/// How often a condition is looked at.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Looks until nothing is wrong. What is still wrong after that time is reported.

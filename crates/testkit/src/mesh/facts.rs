@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::wire::apple_now;
 
-/// What a stock node is made of.
 pub(super) fn hardware() -> Value {
     json!({
         "chipFamily": "intelCPU", "chipName": "Intel(R) Xeon(R) Processor", "gpuBackend": "cpu",
@@ -13,7 +12,6 @@ pub(super) fn hardware() -> Value {
     })
 }
 
-/// What a Mac is made of.
 pub(super) fn mac_hardware() -> Value {
     json!({
         "chipFamily": "m2Max", "chipName": "Apple M2 Max", "totalRAMGB": 64, "gpuCoreCount": 38,
@@ -21,7 +19,6 @@ pub(super) fn mac_hardware() -> Value {
     })
 }
 
-/// What a stock node registers.
 pub(super) fn capabilities(models: &[String]) -> Value {
     json!({
         "effectiveContext": 8192, "hardware": hardware(), "isAvailable": true,
@@ -30,7 +27,6 @@ pub(super) fn capabilities(models: &[String]) -> Value {
     })
 }
 
-/// What a gateway registers.
 pub(super) fn gateway_capabilities() -> Value {
     json!({
         "hardware": {
@@ -41,7 +37,6 @@ pub(super) fn gateway_capabilities() -> Value {
     })
 }
 
-/// A device, as a hello has it.
 pub(super) fn device(id: &str, name: &str, hardware: &Value, models: &[String]) -> Value {
     json!({
         "hardware": hardware, "id": id, "isCurrentDevice": true, "lastSeenAt": apple_now(),

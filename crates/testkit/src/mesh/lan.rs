@@ -84,7 +84,6 @@ impl LanPeer {
         within("a frame", read_frame(&mut self.stream)).await.ok()
     }
 
-    /// The next message; `None` when the other end has closed.
     pub async fn hear(&mut self) -> Option<Value> {
         let frame = self.hear_bytes().await?;
         Some(serde_json::from_slice(&frame).unwrap_or_else(|error| panic!("no JSON: {error}")))
@@ -123,7 +122,6 @@ impl LanPeer {
     }
 }
 
-/// What a stock peer says in a hello.
 fn greeting(device: &str, models: &[&str], hash: Option<&str>) -> Value {
     let models: Vec<String> = models.iter().map(|&model| model.to_owned()).collect();
     let mut body = serde_json::json!({

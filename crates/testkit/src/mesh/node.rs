@@ -34,7 +34,6 @@ use crate::{
 /// Messages that wait for the one that is being answered.
 const MAX_WAITING: usize = 10_000;
 
-/// Messages that are remembered.
 const MAX_HEARD: usize = 100_000;
 
 #[derive(Debug, Clone)]
@@ -43,7 +42,6 @@ pub struct NodeSettings {
     pub name: String,
     /// The models that it says it serves, and does.
     pub models: Vec<String>,
-    /// What it answers to every request.
     pub script: Script,
     /// How often it registers and discovers again.
     pub every: Duration,

@@ -61,7 +61,6 @@ impl RelaySocket {
         self.text(&message.to_string()).await;
     }
 
-    /// Says text as it is.
     pub async fn text(&mut self, text: &str) {
         // The relay may have gone.
         let _gone = self.sink.send(Message::text(text)).await;
@@ -78,13 +77,11 @@ impl RelaySocket {
         self.say(&forwarded(kind, &from, to, session)).await;
     }
 
-    /// Says these bytes to another node, in a relay session.
     pub async fn data(&mut self, to: &str, session: &str, bytes: &[u8]) {
         let from = self.node.clone();
         self.say(&data(&from, to, session, bytes)).await;
     }
 
-    /// The next message; `None` when the relay has closed.
     pub async fn hear(&mut self) -> Option<Value> {
         within("a message of the relay", next(&mut self.stream)).await
     }

@@ -22,7 +22,6 @@ pub fn apple_now() -> f64 {
     now.as_secs_f64() - 978_307_200.0
 }
 
-/// What stock peers send of a passcode.
 pub fn passcode_hash(passcode: &str) -> String {
     sha256_hex(passcode.as_bytes())
 }
@@ -39,7 +38,6 @@ pub(super) fn uuid() -> String {
     format!("{process:08x}-fa4e-4abc-8def-{number:012x}")
 }
 
-/// A message in the wrapped form.
 pub(super) fn wrapped(kind: &str, body: &Value) -> Value {
     json!({ kind: { "_0": body } })
 }

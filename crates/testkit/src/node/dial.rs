@@ -52,7 +52,6 @@ impl Knock {
         self
     }
 
-    /// Dials another path than `/ws`.
     pub fn path(mut self, path: &str) -> Self {
         path.clone_into(&mut self.path);
         self
@@ -69,7 +68,6 @@ impl Knock {
         self.try_open().await.expect("the upgrade is answered")
     }
 
-    /// Connects and upgrades.
     pub async fn try_open(self) -> Result<FakeNode, Refused> {
         let (socket, _) = upgrade(self.address, self.url(), true).await?;
         Ok(FakeNode::on(socket))

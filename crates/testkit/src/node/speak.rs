@@ -71,18 +71,15 @@ impl FakeNode {
         self.send(Message::binary([&id, piece].concat())).await;
     }
 
-    /// Says that a task is finished.
     pub async fn finish(&mut self, id: i64) {
         self.say(id, b"").await;
     }
 
-    /// Sends a frame as it is.
     pub async fn send(&mut self, frame: Message) {
         let mut out = self.socket.out.lock().await;
         within("a frame being sent", out.send(frame)).await.expect("the server is there");
     }
 
-    /// Says no more that it is there.
     pub fn fall_silent(&self) {
         self.keep_alive.abort();
     }

@@ -45,7 +45,6 @@ pub struct Put {
 pub struct FakeParticipant {
     /// What the server answered when it joined, without the envelope.
     pub joined: Value,
-    /// Where its participant is.
     path: String,
     client: Client,
     socket: Socket,
@@ -102,7 +101,6 @@ impl Put {
         FakeParticipant { joined, path, client, socket, beating, ended }
     }
 
-    /// Opens a tunnel at this URL with this token.
     async fn open(&self, url: &str, token: &str) -> Result<Socket, Error> {
         let stream = TcpStream::connect(self.address).await.expect("the server listens");
         let upgrade = client_async(format!("{url}?token={token}"), stream);
@@ -138,7 +136,6 @@ impl FakeParticipant {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// Pings and sends heartbeats no more.
     pub fn fall_silent(&self) {
         self.beating.abort();
     }

@@ -29,7 +29,6 @@ pub(super) struct Socket {
 pub struct TunnelAsk {
     pub id: String,
     pub json: Value,
-    /// The frame as it came.
     pub text: String,
 }
 
@@ -49,7 +48,6 @@ impl Socket {
     }
 }
 
-/// Whether a ping could be sent.
 pub(super) async fn ping(out: &Out) -> bool {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
     let now = u64::try_from(since.as_millis()).expect("before the year 500,000,000");
@@ -113,7 +111,6 @@ impl FakeParticipant {
         self.send(Message::text(message.to_string())).await;
     }
 
-    /// Sends a frame as it is.
     pub async fn send(&mut self, frame: Message) {
         let mut out = self.socket.out.lock().await;
         within("a frame being sent", out.send(frame)).await.expect("the server is there");

@@ -60,7 +60,6 @@ impl Connect {
         }
     }
 
-    /// Connects and upgrades.
     pub async fn open(self) -> Result<FakeWorker, Refused> {
         let url = format!("ws://{}/v1/worker/connect{}", self.address, self.query);
         let mut request = url.into_client_request().expect("a URL");

@@ -21,7 +21,6 @@ use tokio_tungstenite::WebSocketStream;
 pub use self::connect::{Connect, Refused};
 use self::inbox::Inbox;
 
-/// In which of its two forms the relay protocol is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// JSON messages, as stock workers and servers speak.

@@ -41,12 +41,10 @@ impl FakeWorker {
         self.send_text(&message.to_string()).await;
     }
 
-    /// Sends text as it is.
     pub async fn send_text(&mut self, text: &str) {
         self.put(Message::text(text)).await;
     }
 
-    /// Sends a binary message as it is.
     pub async fn send_binary(&mut self, bytes: impl Into<Bytes>) {
         self.put(Message::Binary(bytes.into())).await;
     }

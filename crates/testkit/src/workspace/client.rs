@@ -93,7 +93,6 @@ pub struct WorkspaceClient {
 }
 
 impl WorkspaceClient {
-    /// Connects, and says nothing.
     pub async fn open(address: SocketAddr) -> Self {
         Knock::at(address).open().await.expect("the server takes clients")
     }
@@ -120,7 +119,6 @@ impl WorkspaceClient {
         self.say_text(&message.to_string()).await;
     }
 
-    /// Says text as it is.
     pub async fn say_text(&mut self, text: &str) {
         let said = within("saying it", self.socket.send(Message::text(text))).await;
         drop(said);

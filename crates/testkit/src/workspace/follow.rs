@@ -21,7 +21,6 @@ pub enum Step {
     Nothing,
     /// Reset the screen to these columns and rows, and paint this on it.
     Paint(u16, u16, String),
-    /// Write this to the screen.
     Write(String),
 }
 
@@ -37,7 +36,6 @@ impl Follow {
         }
     }
 
-    /// What to ask for on a new connection.
     pub fn attach(&mut self) -> Value {
         self.is_beginning = true;
         match self.seq {

@@ -32,7 +32,6 @@ impl ServerMessage {
         Self::Output(Output { session: parts.join("-"), seq, text })
     }
 
-    /// The message, if it is one of this `type`.
     pub fn as_message(&self, kind: &str) -> Option<&Value> {
         match self {
             Self::Message(message) if message["type"] == kind => Some(message),

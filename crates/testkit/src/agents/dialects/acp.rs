@@ -12,7 +12,6 @@ use crate::agents::{
     tools::{Server, texts},
 };
 
-/// Speaks until its input ends.
 pub(super) fn run(setting: &Setting) {
     let mut acp = Acp { inbox: Inbox::open(), id: String::new(), servers: Value::Null, asked: 0 };
     let mut memory = None;

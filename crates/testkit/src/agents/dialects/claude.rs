@@ -15,7 +15,6 @@ use crate::agents::{
 /// What one turn costs, in US dollars.
 const PRICE: f64 = 0.25;
 
-/// Speaks until its input ends.
 pub(super) fn run(setting: &Setting) {
     if setting.value("--output-format") == Some("stream-json") && !setting.has("--verbose") {
         complain("Error: When using --print, --output-format=stream-json requires --verbose");
@@ -72,7 +71,6 @@ struct Claude {
     mode: String,
     requests: u64,
     turns: u32,
-    /// What it ends with.
     code: i32,
     cwd: String,
 }
@@ -113,7 +111,6 @@ impl Claude {
         }
     }
 
-    /// It comes with each turn.
     fn init(&self) {
         self.line(json!({
             "type": "system", "subtype": "init", "cwd": self.cwd, "model": self.model,

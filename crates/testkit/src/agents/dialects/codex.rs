@@ -12,7 +12,6 @@ use crate::agents::{
     tools::{Server, texts},
 };
 
-/// One turn.
 pub(super) fn run(setting: &Setting) {
     if !setting.has("--json") || setting.args.last().map(String::as_str) != Some("-") {
         complain("error: unexpected arguments");

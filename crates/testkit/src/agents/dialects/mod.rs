@@ -63,15 +63,12 @@ fn pieces(text: &str) -> [&str; 2] {
 /// Lines of JSON that come while something else is done.
 struct Inbox {
     lines: Receiver<Value>,
-    /// Lines that were put back.
     later: VecDeque<Value>,
 }
 
 enum Incoming {
     Line(Value),
-    /// Nothing in time.
     Nothing,
-    /// The input has ended.
     End,
 }
 
@@ -107,7 +104,6 @@ impl Inbox {
         }
     }
 
-    /// Leaves a line for later.
     fn put_back(&mut self, line: Value) {
         self.later.push_back(line);
     }

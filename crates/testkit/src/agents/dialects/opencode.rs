@@ -12,7 +12,6 @@ use crate::agents::{
     tools::{Server, pairs, texts},
 };
 
-/// One turn.
 pub(super) fn run(setting: &Setting) {
     let prompt = prompt();
     let memory = match setting.value("--session") {

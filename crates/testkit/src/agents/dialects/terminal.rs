@@ -15,7 +15,6 @@ use crate::agents::{
     tools::Server,
 };
 
-/// Speaks until its input ends.
 pub(super) fn run(setting: &Setting) {
     let memory = setting.value("--resume").and_then(|id| Memory::find(setting, id));
     let memory = memory.unwrap_or_else(|| Memory::begin(setting, setting.value("--session-id")));

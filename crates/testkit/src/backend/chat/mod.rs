@@ -25,7 +25,6 @@ use super::{MockBackend, Received, Reply};
 /// The only path besides the list of models.
 const CHAT: &str = "/v1/chat/completions";
 
-/// Every model, each with its own behaviour.
 pub const CHAT_MODELS: [&str; 8] = [
     "chat",
     "reasoning",
@@ -37,7 +36,6 @@ pub const CHAT_MODELS: [&str; 8] = [
     "error-500",
 ];
 
-/// What a model calls, and how it answers.
 #[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct ChatScript {
@@ -45,7 +43,6 @@ pub struct ChatScript {
 }
 
 impl ChatScript {
-    /// A model that calls no tools.
     pub fn new() -> Self {
         Self::default()
     }
@@ -116,7 +113,6 @@ struct ChatAnswer {
     thought: Option<String>,
     text: String,
     calls: Vec<Call>,
-    /// The `finish_reason`.
     finish: &'static str,
 }
 

@@ -68,14 +68,11 @@ pub enum GatewayFailure {
     Lost(usize),
     /// The node said so, after this many chunks.
     Error {
-        /// The body of `inferenceError`.
         error: Value,
-        /// How many chunks came before.
         chunks: usize,
     },
 }
 
-/// An event of a session.
 #[derive(Debug)]
 enum Event {
     Ready,
@@ -123,7 +120,6 @@ impl FakeGateway {
         &self.id
     }
 
-    /// The other nodes, as the relay lists them.
     pub async fn discover(&self) -> Vec<Value> {
         let mut found = self.found.lock().await;
         self.say(&json!({"discover": {"requestingNodeID": self.id}})).await;
@@ -154,7 +150,6 @@ impl FakeGateway {
         answer
     }
 
-    /// Opens a session with a node.
     pub async fn open(&self, node: &str) -> Result<GatewaySession<'_>, GatewayFailure> {
         let session = uuid();
         let (told, events) = mpsc::channel(MAX_WAITING);

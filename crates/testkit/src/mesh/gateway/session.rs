@@ -58,7 +58,6 @@ impl GatewaySession<'_> {
         }
     }
 
-    /// The answer to the request.
     pub async fn answer(&mut self) -> Result<GatewayAnswer, GatewayFailure> {
         let mut chunks = Vec::new();
         let first = timeout(FIRST, self.hear()).await;

@@ -27,7 +27,6 @@ use crate::{
 /// Messages that wait for the one that is being answered.
 const MAX_WAITING: usize = 10_000;
 
-/// Messages that are remembered.
 const MAX_HEARD: usize = 100_000;
 
 /// A link between a Mac and another peer. Dropping it ends the connection.
@@ -123,7 +122,6 @@ impl MacLink {
         (chunks.map(|body| body["chunk"].clone()).collect(), kind, body)
     }
 
-    /// Queries a model, and waits for the answer.
     pub async fn query(&self, model: &str) -> Value {
         self.say("modelQuery", &json!({"modelID": model})).await;
         let said = || {

@@ -43,9 +43,7 @@ pub struct MacSettings {
     pub device: String,
     /// The models that it says it serves, and does.
     pub models: Vec<String>,
-    /// The passcode that both ends need, if any.
     pub passcode: Option<String>,
-    /// What it answers to every request.
     pub script: Script,
     /// The models that it sends: for each its files, in order.
     pub files: BTreeMap<String, Vec<(String, Vec<u8>)>>,
@@ -148,7 +146,6 @@ async fn listen(mut stream: TcpStream, settings: Arc<MacSettings>) -> Option<Mac
     Some(MacLink::start(stream, settings, hello))
 }
 
-/// The connector's side.
 async fn connect(mut stream: TcpStream, settings: Arc<MacSettings>) -> Option<MacLink> {
     say(&mut stream, &wrapped("hello", &settings.greeting())).await?;
     let ack = greeting_of(&mut stream, "helloAck").await?;

@@ -10,7 +10,6 @@ use tokio::{
 
 use super::{files, link::Shared};
 
-/// Whether a message asks for something.
 pub(super) fn is_for_it(kind: &str) -> bool {
     matches!(kind, "heartbeat" | "inferenceRequest" | "modelQuery" | "modelTransferRequest")
 }

@@ -61,7 +61,6 @@ fn change(body: &mut Value, change: impl FnOnce(&mut Vec<u8>)) {
     body["data"] = json!(BASE64_STANDARD.encode(bytes));
 }
 
-/// What a `relayData` carries.
 pub(super) fn bytes(body: &Value) -> Vec<u8> {
     body["data"].as_str().and_then(|data| BASE64_STANDARD.decode(data).ok()).unwrap_or_default()
 }

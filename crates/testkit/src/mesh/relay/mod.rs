@@ -101,7 +101,6 @@ impl FakeStockRelay {
         self.state.registrations()
     }
 
-    /// The body of the last registration of a node.
     pub fn registration(&self, node: &str) -> Option<Value> {
         self.state.registration(node)
     }
