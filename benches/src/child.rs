@@ -118,7 +118,6 @@ impl Process {
         }
     }
 
-    /// The end of what it wrote to stderr.
     pub(crate) fn last_words(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let last: Vec<&str> = text.lines().rev().take(5).collect();

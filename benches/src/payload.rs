@@ -65,7 +65,6 @@ pub(crate) enum Answer {
     },
     /// A stream of events, each written on its own, and `[DONE]`.
     Stream {
-        /// Events before `[DONE]`.
         chunks: u32,
         /// How many of them come at once.
         burst: u32,

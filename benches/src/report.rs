@@ -54,7 +54,6 @@ pub(crate) struct Goal {
     pub(crate) column: &'static str,
     /// As a ratio to this line, not as a value.
     pub(crate) ratio_to: Option<&'static str>,
-    /// Where it is reached.
     pub(crate) bound: Bound,
 }
 
@@ -97,7 +96,6 @@ impl Line {
 }
 
 impl Report {
-    /// An empty one, of a run on this machine.
     pub(crate) fn new(machine: String) -> Self {
         Self { machine, sections: Vec::new() }
     }
@@ -204,7 +202,6 @@ impl Section {
     }
 }
 
-/// Bytes as MiB.
 pub(crate) fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }

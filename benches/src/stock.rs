@@ -21,7 +21,6 @@ const CHUNK: usize = 1 << 20;
 
 const MAX_FRAME: usize = 16 << 20;
 
-/// What its file is called.
 const FILE: &str = "model.gguf";
 
 /// Serves a file as this model to any peer; prints its port on stdout.

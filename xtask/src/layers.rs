@@ -10,7 +10,6 @@ use crate::{
     workspace::Workspace,
 };
 
-/// Checks the whole workspace and says what is wrong with it.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let table = table::parse(&workspace.read("ARCHITECTURE.md")?)?;
     let graph = Graph::from_metadata(&workspace.metadata()?)?;

@@ -22,7 +22,6 @@ impl Workspace {
         Self::at(manifest_dir.parent().unwrap_or(manifest_dir))
     }
 
-    /// A checkout at a directory.
     pub(crate) fn at(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
@@ -36,7 +35,6 @@ impl Workspace {
         fs::read_to_string(self.root.join(path)).with_context(|| format!("cannot read {path}"))
     }
 
-    /// A `cargo` command that runs at the root.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut cargo = Command::new("cargo");
         cargo.args(arguments).current_dir(&self.root);

@@ -16,7 +16,6 @@ use crate::{
     stats::Times,
 };
 
-/// Chunks read before hanging up.
 const READ: u32 = 2;
 
 /// How long the stream is silent afterwards: a server that notices a lost client only by writing to it

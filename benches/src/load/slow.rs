@@ -53,7 +53,6 @@ pub(crate) struct Closed {
     /// Chunks that came since all were open.
     pub(crate) chunks: u64,
     pub(crate) seconds: f64,
-    /// Streams that ended by themselves.
     pub(crate) ended: u64,
 }
 

@@ -9,7 +9,6 @@ const VERSION: &str = "2.1.197 (Claude Code)";
 
 const ANSWER: &str = "pong";
 
-/// Answers each prompt until its input ends.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut out = io::stdout().lock();
     if arguments.iter().any(|argument| argument == "--version") {

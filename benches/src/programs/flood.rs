@@ -29,7 +29,6 @@ pub(crate) enum Kind {
     Plain,
     /// The same, each word in a colour of its own.
     Colour,
-    /// Full screens in one place, each as a synchronised update.
     Repaint,
 }
 

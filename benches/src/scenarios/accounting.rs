@@ -13,7 +13,6 @@ use crate::{
 /// What the rate with accounting shall be at least, as a share of the rate without.
 const LEAST: f64 = 0.9;
 
-/// Measures both in turns, plain and streamed.
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     let mut targets = Vec::new();
     for accounting in [Accounting::None, Accounting::Whole] {

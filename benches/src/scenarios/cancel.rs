@@ -16,7 +16,6 @@ use crate::{
     targets::Target,
 };
 
-/// The longest all clients of one target may take.
 const LIMIT: Duration = Duration::from_secs(300);
 
 const SEEN: Column = Column::new("aborts", 0);

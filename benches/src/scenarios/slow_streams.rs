@@ -22,10 +22,8 @@ const GAP: Duration = Duration::from_secs(5);
 
 const HOLD: Duration = Duration::from_secs(12);
 
-/// The longest opening all of them may take.
 const OPENING: Duration = Duration::from_secs(300);
 
-/// The longest closing all of them may take.
 const CLOSING: Duration = Duration::from_secs(60);
 
 const BODY: usize = 1024;

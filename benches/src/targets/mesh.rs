@@ -15,13 +15,10 @@ use super::{
 };
 use crate::child::Process;
 
-/// What the line of a server asked for its own worker is called.
 pub(crate) const OWN: &str = "own";
 
-/// What the line of a server asked for a peer's is called.
 pub(crate) const PEER: &str = "peer";
 
-/// What workers connect with.
 const SECRET: &str = "bench-secret-of-the-mesh";
 
 /// Within this time a server tells a relay about a new model.

@@ -41,7 +41,6 @@ pub(crate) struct Target {
     /// What stands before the path of each request: that of a room, or nothing.
     pub(crate) prefix: String,
     pub(crate) addr: SocketAddr,
-    /// Its parts, with their processes.
     pub(crate) parts: Vec<Part>,
     processes: Vec<Process>,
     _dir: Option<TempDir>,
@@ -55,7 +54,6 @@ pub(crate) struct Part {
 }
 
 impl Target {
-    /// A server that consists of these processes.
     fn new(
         name: &'static str,
         addr: SocketAddr,

@@ -14,13 +14,11 @@ use tokio::{net::TcpStream, process::Command};
 use super::{Part, Target, eventually, free_address};
 use crate::{child::Process, cli::Kind, proc};
 
-/// How long it may take to listen.
 const READY: Duration = Duration::from_secs(10);
 
 /// Tries to start on a port that was free a moment ago.
 const TRIES: usize = 3;
 
-/// Where it is installed, if it is.
 pub(crate) async fn find() -> Option<PathBuf> {
     for program in ["nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"] {
         let version = Command::new(program).arg("-v").output().await;

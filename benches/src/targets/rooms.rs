@@ -10,10 +10,8 @@ use super::{
 };
 use crate::{child::Process, http1::Link, rooms};
 
-/// What the line of the plain API is called.
 pub(crate) const PLAIN: &str = "api";
 
-/// What the line of the room is called.
 pub(crate) const ROOM: &str = "room";
 
 /// Starts all on `backend` and waits until the model can be asked for both ways. The second target

@@ -17,7 +17,6 @@ use tokio::process::Command;
 use super::{Target, eventually, names_model};
 use crate::{child::Process, cli::Kind, http1, report};
 
-/// How long the server may take to listen.
 pub(super) const LISTENS: Duration = Duration::from_secs(20);
 
 /// How long the worker may take to connect and tell its models.
@@ -171,7 +170,6 @@ fn secret() -> String {
     format!("bench-secret-{}-{}", std::process::id(), since.as_nanos())
 }
 
-/// Builds it; cargo tells where the program is.
 async fn build() -> Result<PathBuf> {
     report::note("building warren (profile dist)");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{child::Process, cli::Kind, load::workspace::Daemon};
 
-/// The token of its clients.
 const TOKEN: &str = "bench-token-of-the-workspace";
 
 /// Starts one. `suite`: this program, which is the agent, too.
@@ -29,13 +28,11 @@ pub(crate) async fn launch(program: &Path, suite: &Path) -> Result<Target> {
     Ok(Target { key: Some(TOKEN.to_owned()), ..target })
 }
 
-/// How the load reaches it.
 pub(crate) fn daemon(target: &Target) -> Result<Daemon> {
     let pid = target.pids().first().copied().context("a server without a process")?;
     Ok(Daemon { addr: target.addr, token: TOKEN.to_owned(), pid })
 }
 
-/// The suite's agent under another name.
 fn agent(at: &Path, suite: &Path) -> Result<()> {
     let suite = suite.display().to_string().replace('\'', r"'\''");
     fs::write(at, format!("#!/bin/sh\nexec '{suite}' agent -- \"$@\"\n"))?;

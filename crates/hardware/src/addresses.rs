@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use base::interface::is_virtual;
 use if_addrs::{IfOperStatus, Interface, get_if_addrs};
 
-/// The most addresses that are told.
 const MAX_ADDRESSES: usize = 16;
 
 /// The name of this machine, as it calls itself.

@@ -54,7 +54,6 @@ impl Root {
         self.text(path).map(|text| text.trim_matches(['\0', ' ', '\n']).to_owned())
     }
 
-    /// The whole number that a file holds.
     pub(crate) fn number(&self, path: &str) -> Option<i64> {
         self.word(path)?.parse().ok()
     }

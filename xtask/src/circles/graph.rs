@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which file uses which.
 pub(super) type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// The sets of two or more files that reach each other, each sorted by name.

@@ -83,7 +83,6 @@ impl Client {
         matches!(self, Self::ClaudeCode | Self::Codex | Self::Opencode | Self::Gemini)
     }
 
-    /// Its modules in the test.
     fn tests(self) -> String {
         format!("{}::", self.name().replace('-', "_"))
     }
@@ -94,7 +93,6 @@ impl Client {
     }
 }
 
-/// Installs, runs, or both.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     match &arguments.step {
         Some(Step::Install(named)) => install_all(workspace, &named.clients()).map(drop),

@@ -39,7 +39,6 @@ pub(crate) struct Frames {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
-    /// Messages that arrived while measuring.
     pub(crate) arrived: u64,
     pub(crate) seconds: f64,
     /// From sending to arrival, of these.

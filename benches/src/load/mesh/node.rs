@@ -19,7 +19,6 @@ const BUFFER: usize = 8 << 10;
 
 pub(super) type Socket = WebSocketStream<TcpStream>;
 
-/// Connects, and says nothing.
 pub(super) async fn connect(addr: SocketAddr, node: &str) -> Result<Socket> {
     let open = async {
         let stream = TcpStream::connect(addr).await.context("connect")?;

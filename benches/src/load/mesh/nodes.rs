@@ -96,7 +96,6 @@ impl IdleNodes {
         Ok(())
     }
 
-    /// A tenth of them leave and come back.
     pub(crate) async fn come_and_go(&mut self) -> Result<()> {
         for at in (0..self.nodes.len()).step_by(LEAVES) {
             let number = u32::try_from(at)? + 1;

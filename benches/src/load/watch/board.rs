@@ -24,7 +24,6 @@ pub(super) struct Board {
 struct Progress {
     /// When each event on its way was sent, by its number.
     sent: BTreeMap<u32, u64>,
-    /// Arrivals that are waited for.
     left: u64,
     told: EventTimes,
 }
@@ -76,7 +75,6 @@ impl Board {
         self.state().told.failures.add(why);
     }
 
-    /// All times since the last call.
     pub(super) fn take(&self) -> EventTimes {
         std::mem::take(&mut *self.state()).told
     }

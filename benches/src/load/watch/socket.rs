@@ -22,7 +22,6 @@ const NARROW: u32 = 4096;
 pub(super) struct Socket(TcpStream);
 
 pub(super) struct Received {
-    /// How many; none at the end.
     pub(super) bytes: usize,
     /// When the last of them arrived, in nanoseconds since 1970, where the kernel tells.
     pub(super) arrived: Option<u64>,

@@ -15,7 +15,6 @@ use super::{
 /// Sessions that are ended at once: a daemon limits the requests of a client.
 const KILLS: usize = 32;
 
-/// An authenticated connection.
 pub(super) struct Client(Socket);
 
 #[derive(Debug)]

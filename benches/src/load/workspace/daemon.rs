@@ -9,7 +9,6 @@ use crate::proc;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Daemon {
     pub(crate) addr: SocketAddr,
-    /// The token of its clients.
     pub(crate) token: String,
     pub(crate) pid: u32,
 }

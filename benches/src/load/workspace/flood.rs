@@ -26,7 +26,6 @@ pub(crate) struct Outcome {
     pub(crate) written: u64,
     /// From the key that began it until its last word was seen.
     pub(crate) seconds: f64,
-    /// Bytes of the terminal that came.
     pub(crate) received: u64,
     /// Processor seconds of what stands between, where they could be read.
     pub(crate) cpu: Option<f64>,

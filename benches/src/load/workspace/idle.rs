@@ -24,7 +24,6 @@ pub(crate) struct Idle {
 /// What it brought: the daemon's memory in bytes, what it shares with others counted in parts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
-    /// Without terminals.
     pub(crate) before: u64,
     /// With all terminals, none of which was viewed.
     pub(crate) opened: u64,

@@ -33,7 +33,6 @@ const ENDLESS: &str = "10000000";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Keys {
     pub(crate) way: TerminalKind,
-    /// Whether another one floods meanwhile.
     pub(crate) flood: bool,
     pub(crate) keys: u32,
 }

@@ -54,7 +54,6 @@ pub(super) fn run(plan: &Resync) -> Result<Outcome> {
     Ok(Outcome { screen, message, times, trips })
 }
 
-/// Lets the program write all it has to.
 fn fill(client: &mut Client, session: &str) -> Result<()> {
     wait(client, session, READY)?;
     client.enter(session, b"\r")?;

@@ -14,9 +14,7 @@ pub(crate) enum TerminalKind {
     Bare,
     /// By a client of tmux in a terminal of its own.
     Tmux,
-    /// By a WebSocket of ttyd.
     Ttyd,
-    /// By a session of a daemon.
     Warren(Daemon),
 }
 

@@ -92,7 +92,6 @@ fn turn(agent: &mut dyn Agent) -> Result<Turn> {
     }
 }
 
-/// An agent in a session.
 struct SessionAgent {
     client: Client,
     id: String,
@@ -139,7 +138,6 @@ impl Drop for SessionAgent {
     }
 }
 
-/// An agent without a daemon.
 struct PipedAgent {
     child: Child,
     out: BufReader<std::process::ChildStdout>,

@@ -19,11 +19,8 @@ use crate::{child::Process, lab::Lab, load::mesh::frames::Frames, report::Report
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
     Sealed,
-    /// From and to a stock peer.
     Stock,
-    /// A peer on the LAN.
     Lan,
-    /// A peer at a relay.
     Relay,
     Frames,
     Nodes,
@@ -58,7 +55,6 @@ impl Part {
     }
 }
 
-/// What the lines of the bare echo are called.
 const ECHO: &str = "echo";
 
 /// How long the suite's own processes may take to listen.
@@ -67,7 +63,6 @@ const LISTENS: Duration = Duration::from_secs(20);
 /// How long a load may take beside its time.
 const MARGIN: Duration = Duration::from_secs(60);
 
-/// A bare echo, and messages to it.
 async fn echo(lab: &Lab, plan: Frames) -> Result<(Process, Frames)> {
     let mut echo = lab.process(&["echo"], "echo")?;
     let addr = echo.listening(LISTENS).await?;

@@ -20,7 +20,6 @@ const RATE: Column = Column::new("frames/s", 0);
 const P50: Column = Column::new("p50 ms", 3);
 const CPU: Column = Column::new("cpu µs/frame", 2);
 
-/// What the line of the relay is called.
 const RELAY: &str = "relay";
 
 /// Bytes of each message: about those of a token of a stock node.

@@ -28,7 +28,6 @@ const COPY: &str = "copy";
 const PULL: &str = "pull";
 const SERVE: &str = "serve";
 
-/// The model, and the name of its file.
 const MODEL: &str = "bench/model";
 const FILE: &str = "model.gguf";
 

@@ -8,7 +8,6 @@ pub(super) const EACH: u32 = 10;
 /// Watchers that never read, where there are some.
 pub(super) const SILENT: u32 = 50;
 
-/// Where the watchers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Crowd {
     Spread,
@@ -20,7 +19,6 @@ pub(super) enum Crowd {
 impl Crowd {
     pub(super) const ALL: [Self; 3] = [Self::Spread, Self::Together, Self::WithSilent];
 
-    /// What its line is called.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Spread => "many rooms",

@@ -28,10 +28,8 @@ use crate::{
 
 const PARTICIPANTS: u32 = 10;
 
-/// The longest opening all watchers may take.
 const OPENING: Duration = Duration::from_secs(300);
 
-/// The longest all events of a round may take.
 const TELLING: Duration = Duration::from_secs(600);
 
 /// What a watcher may cost the server at most, in KiB.
@@ -102,7 +100,6 @@ async fn one_round(crowd: Crowd, count: u32, lab: &Lab) -> Result<Round> {
     Ok(Round { opened, told, memory, cpu })
 }
 
-/// Makes the rooms with their participants; returns the rooms' codes.
 async fn furnish(target: &Target, count: u32) -> Result<Vec<String>> {
     let mut link = Link::open(target.addr).await?;
     let mut codes = Vec::new();

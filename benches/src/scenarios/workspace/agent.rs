@@ -22,7 +22,6 @@ const TEXT: Column = Column::new("text p50 ms", 3);
 const TEXT99: Column = Column::new("text p99 ms", 3);
 const END: Column = Column::new("turn p50 ms", 3);
 
-/// What the line of the agent's own pipes is called.
 const PIPES: &str = "pipes";
 
 /// The latest that a warm agent's first words may come, in milliseconds.

@@ -24,7 +24,6 @@ const ADDED50: Column = Column::new("p50 over raw µs", 0);
 const ADDED99: Column = Column::new("p99 over raw µs", 0);
 const FLOOD: Column = Column::new("flood MB/s", 0);
 
-/// What the lines beside a flood are called.
 const RAW_FLOOD: &str = "raw, flood";
 const WARREN_FLOOD: &str = "warren, flood";
 

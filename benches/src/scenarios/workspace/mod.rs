@@ -80,10 +80,8 @@ impl Part {
     }
 }
 
-/// What the lines of a terminal's bare master are called.
 const RAW: &str = "raw";
 
-/// What the lines of the daemon are called.
 const WARREN: &str = "warren";
 
 const LIMIT: Duration = Duration::from_secs(300);

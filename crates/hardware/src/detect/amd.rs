@@ -4,10 +4,8 @@ use crate::{Tools, root::name};
 
 const QUERY: [&str; 4] = ["--showproductname", "--showmeminfo", "vram", "--csv"];
 
-/// The most cards that are told of.
 const MAX_CARDS: usize = 64;
 
-/// A card as the tool tells of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NamedCard {
     pub(super) name: String,
@@ -15,7 +13,6 @@ pub(super) struct NamedCard {
     pub(super) vram: u64,
 }
 
-/// The cards that AMD's tool names.
 pub(super) fn cards(tools: &impl Tools) -> Vec<NamedCard> {
     let told = tools.run("rocm-smi", &QUERY).unwrap_or_default();
     // Warnings may come first.

@@ -37,7 +37,6 @@ struct Card {
     vendor: Vendor,
     /// What maker and device are numbered: four hexadecimal digits each.
     ids: (String, String),
-    /// Its own memory in bytes.
     vram: Option<u64>,
 }
 

@@ -20,7 +20,6 @@ const FEW_MODULES: usize = 4;
 /// The most channels of a socket that is made.
 const MAX_WIDTH: u32 = 12 * 64;
 
-/// A module that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Module {
     /// Data bits, without those for correction.

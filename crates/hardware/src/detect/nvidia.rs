@@ -5,7 +5,6 @@ use crate::{
     root::{name, value},
 };
 
-/// The most GPUs of a machine that are told of.
 const MAX_GPUS: usize = 64;
 
 const QUERY: [&str; 2] = ["--query-gpu=name,memory.total", "--format=csv,noheader,nounits"];

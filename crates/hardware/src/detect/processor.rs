@@ -6,7 +6,6 @@ use crate::{
     table::{self, Known},
 };
 
-/// A machine's processor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Processor {
     /// One of stock peers' words.
@@ -17,13 +16,11 @@ pub(super) struct Processor {
 }
 
 impl Processor {
-    /// What is known of a processor of this name.
     pub(super) fn known(&self) -> Option<Known> {
         table::processor(self.name.as_deref()?)
     }
 }
 
-/// The processor of a Linux machine.
 pub(super) fn processor(root: &Root) -> Processor {
     let cpuinfo = root.text("proc/cpuinfo").unwrap_or_default();
     // What a board is called that has no other name: `Apple Mac mini (M1, 2020)`, `Raspberry Pi 5`.

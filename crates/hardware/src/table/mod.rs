@@ -11,7 +11,6 @@ use crate::Vendor;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// Memory bandwidth in GB/s.
     pub(crate) bandwidth_gbs: u32,
     /// Cores of the GPU; 0 if the name does not tell.
     pub(crate) gpu_cores: u32,
@@ -20,7 +19,6 @@ pub(crate) struct Known {
 /// Words of a name, GB/s, cores.
 type Entry = (&'static str, u32, u32);
 
-/// What is known of a GPU of this name.
 pub(crate) fn gpu(vendor: Vendor, name: &str) -> Option<Known> {
     let table: &[Entry] = match vendor {
         Vendor::Nvidia => nvidia::GPUS,

@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use testkit::{FakeParticipant, lab};
 
+use crate::load::Kind;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestEnd {
     Answered,
@@ -67,6 +69,14 @@ pub(crate) struct Tally {
 pub(crate) type Report = lab::Report<Tally>;
 
 impl Tally {
+    /// The requests of a kind.
+    pub(crate) fn of(&mut self, kind: Kind) -> &mut RequestCounts {
+        match kind {
+            Kind::Chat => &mut self.requests,
+            Kind::Message => &mut self.messages,
+        }
+    }
+
     /// A run in which hardly anything was answered has tested nothing. These are the clients of each kind.
     pub(crate) fn too_few(&self, clients: usize, message_clients: usize) -> Vec<String> {
         let requests = ("requests", &self.requests, clients);

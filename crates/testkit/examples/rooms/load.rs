@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::{
     HANGS,
     account::{Report, RequestEnd},
+    messages,
     room::Room,
     script,
 };
@@ -28,7 +29,7 @@ pub(crate) const HANG_UPS: f64 = 0.1;
 /// What a server sends into a stream that is silent.
 const KEEPALIVE: &str = ": keep-alive\n\n";
 
-/// The longest that a client thinks between two requests, in milliseconds.
+/// The longest that a client of chats thinks between two requests, in milliseconds; others think longer.
 const THINKS: u64 = 100;
 
 /// The selector of a request: any participant, a model, or a participant that is or was there.
@@ -41,8 +42,16 @@ pub(crate) fn selector(room: &Room, random: &mut Random) -> String {
     }
 }
 
+/// What a client asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Chat,
+    Message,
+}
+
 /// One client: request after request, in any of the rooms.
 pub(crate) async fn client(
+    kind: Kind,
     rooms: Vec<Arc<Room>>,
     mut random: Random,
     report: Report,
@@ -51,10 +60,21 @@ pub(crate) async fn client(
     while Instant::now() < until {
         let room = &rooms[random.below(rooms.len() as u64) as usize];
         let (begun, nonce) = (Instant::now(), room.nonce());
-        let fate = timeout(HANGS, ask(room, nonce, &mut random)).await;
-        let fate = fate.unwrap_or_else(|_| RequestEnd::Wrong(format!("{} hangs", nonce.text())));
-        report.check(|tally| tally.requests.add(fate, begun.elapsed()));
-        sleep(Duration::from_millis(random.below(THINKS))).await;
+        let asking = async {
+            match kind {
+                Kind::Chat => ask(room, nonce, &mut random).await,
+                Kind::Message => messages::ask(room, nonce, &mut random).await,
+            }
+        };
+        let end = timeout(HANGS, asking).await;
+        let hangs = |_| RequestEnd::Wrong(format!("the {kind:?} {} hangs", nonce.text()));
+        let (end, took) = (end.unwrap_or_else(hangs), begun.elapsed());
+        let thinks = match kind {
+            Kind::Chat => THINKS,
+            Kind::Message => 3 * THINKS,
+        };
+        report.check(|tally| tally.of(kind).add(end, took));
+        sleep(Duration::from_millis(random.below(thinks))).await;
     }
 }
 

@@ -43,7 +43,7 @@ use testkit::{
     lab::{self, Crew, Outcome, Patience},
 };
 
-use crate::{account::Report, lenders::Lenders, room::Room};
+use crate::{account::Report, lenders::Lenders, load::Kind, room::Room};
 
 /// Clients of the spec's messages, beside the others.
 const MESSAGE_CLIENTS: usize = 12;
@@ -126,11 +126,10 @@ async fn soak(settings: Settings) -> Outcome {
 async fn drive(settings: &Settings, rooms: &[Arc<Room>], random: &mut Random, report: &Report) {
     let until = tokio::time::Instant::now() + settings.time;
     let mut clients = Crew::of("a client");
-    for _ in 0..settings.clients {
-        clients.spawn(load::client(rooms.to_vec(), random.fork(), report.clone(), until));
-    }
-    for _ in 0..MESSAGE_CLIENTS {
-        clients.spawn(messages::client(rooms.to_vec(), random.fork(), report.clone(), until));
+    for (kind, count) in [(Kind::Chat, settings.clients), (Kind::Message, MESSAGE_CLIENTS)] {
+        for _ in 0..count {
+            clients.spawn(load::client(kind, rooms.to_vec(), random.fork(), report.clone(), until));
+        }
     }
     clients.join(report).await;
 }

@@ -1,7 +1,7 @@
 //! Clients of the spec's messages: `llm:request`s, answered in a stream of their own or in the
 //! room's.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::{
@@ -11,41 +11,20 @@ use testkit::{
         http::{self, Answer},
     },
 };
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 
 use crate::{
-    HANGS,
-    account::{Report, RequestEnd},
+    account::RequestEnd,
     frames::{Frame, Frames, Tokens, belongs},
     load::{HANG_UPS, hang_up, named, refused, selector},
     room::Room,
 };
 
-/// The longest that a client thinks between two requests, in milliseconds.
-const THINKS: u64 = 300;
-
 /// How long a client that missed messages waits for the end, which it may have missed.
 const MAY_HAVE_ENDED: Duration = Duration::from_secs(45);
 
-/// One client: request after request, in any of the rooms.
-pub(crate) async fn client(
-    rooms: Vec<Arc<Room>>,
-    mut random: Random,
-    report: Report,
-    until: Instant,
-) {
-    while Instant::now() < until {
-        let room = &rooms[random.below(rooms.len() as u64) as usize];
-        let (begun, nonce) = (Instant::now(), room.nonce());
-        let fate = timeout(HANGS, ask(room, nonce, &mut random)).await;
-        let hangs = |_| RequestEnd::Wrong(format!("the llm:request {} hangs", nonce.text()));
-        let fate = fate.unwrap_or_else(hangs);
-        report.check(|tally| tally.messages.add(fate, begun.elapsed()));
-        sleep(Duration::from_millis(random.below(THINKS))).await;
-    }
-}
-
-async fn ask(room: &Room, nonce: Nonce, random: &mut Random) -> RequestEnd {
+/// Sends one request, to any target.
+pub(crate) async fn ask(room: &Room, nonce: Nonce, random: &mut Random) -> RequestEnd {
     let target = selector(room, random);
     if random.chance(HANG_UPS) {
         return hang_up(room, &streamed(request(room, nonce, &target)), random).await;

@@ -50,12 +50,10 @@ pub(crate) struct Crowd {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
-    /// Clients that have seen the last word.
     pub(crate) finished: u32,
     /// The fewest bytes of output that one of them was sent, and the most.
     pub(crate) least: u64,
     pub(crate) most: u64,
-    /// How often one of them missed something.
     pub(crate) missed: u64,
     /// Until the last of them had seen all, in seconds.
     pub(crate) seconds: f64,
@@ -63,7 +61,6 @@ pub(crate) struct Outcome {
     pub(crate) gaps: Times,
     /// The daemon's memory in bytes: before, and the most meanwhile.
     pub(crate) memory: Option<[u64; 2]>,
-    /// The daemon's processor seconds, where they could be read.
     pub(crate) cpu: Option<f64>,
 }
 

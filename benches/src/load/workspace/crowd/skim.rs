@@ -62,7 +62,6 @@ impl Skim {
         self.find = Find::new(OVER);
     }
 
-    /// How many bytes may be passed over.
     pub(super) fn middle(&self) -> usize {
         if self.opcode == BINARY { self.left.saturating_sub(END) } else { 0 }
     }
