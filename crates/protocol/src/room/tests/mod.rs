@@ -5,6 +5,7 @@ mod frames;
 mod messages;
 mod plane;
 mod refused;
+mod sweep;
 
 use serde_json::{Value, json};
 
