@@ -7,19 +7,17 @@ use super::requests::{COLUMNS, RATE, Row, lines};
 use crate::{
     lab::Lab,
     report::{Report, Section},
-    targets::warren::Accounting,
+    targets::warren::{self, Accounting},
 };
 
 /// What the rate with accounting shall be at least, as a share of the rate without.
 const LEAST: f64 = 0.9;
 
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
+    let Some(program) = lab.launcher.warren() else { return Ok(()) };
     let mut targets = Vec::new();
     for accounting in [Accounting::None, Accounting::Whole] {
-        targets.extend(lab.launcher.warren_with(accounting).await?);
-    }
-    if targets.is_empty() {
-        return Ok(());
+        targets.push(warren::launch(program, lab.backend, accounting).await?);
     }
     for row in Row::busiest() {
         report.add(Section {

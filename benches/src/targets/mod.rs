@@ -137,24 +137,6 @@ impl Launcher {
         }
     }
 
-    /// Starts Warren, where it is measured, with another accounting than usual.
-    pub(crate) async fn warren_with(&self, accounting: Accounting) -> Result<Option<Target>> {
-        let Some(program) = &self.warren else { return Ok(None) };
-        warren::launch(program, self.backend, accounting).await.map(Some)
-    }
-
-    /// Starts a Warren, where it is measured, whose backend is lent to all and to a room.
-    pub(crate) async fn warren_with_room(&self) -> Result<Option<[Target; 2]>> {
-        let Some(program) = &self.warren else { return Ok(None) };
-        rooms::launch_both(program, self.backend).await.map(Some)
-    }
-
-    /// Starts a Warren server, where it is measured, with no worker.
-    pub(crate) async fn warren_alone(&self) -> Result<Option<Target>> {
-        let Some(program) = &self.warren else { return Ok(None) };
-        warren::launch_alone(program).await.map(Some)
-    }
-
     pub(crate) async fn launch_all(&self, connections: u32) -> Result<Vec<Target>> {
         let mut targets = Vec::new();
         for &kind in &self.kinds {

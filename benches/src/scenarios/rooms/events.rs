@@ -8,7 +8,7 @@
 //! watcher has read it (`read`). All watchers are read by one thread, one after the other, so that
 //! `read` tells more of the load generator than of the server.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use anyhow::{Result, ensure};
 
@@ -23,7 +23,7 @@ use crate::{
     proc,
     report::{self, Column, Goal, Line, Report, Section},
     rooms::{self, ENDPOINT, Participant},
-    targets::Target,
+    targets::{Target, warren},
 };
 
 const PARTICIPANTS: u32 = 10;
@@ -57,14 +57,12 @@ const COLUMNS: [Column; 11] =
     [WATCHERS, MEMORY, AFTER, MADE, P50, P99, MAX, READ, CPU, DROPPED, RESUMED];
 
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
-    if lab.launcher.warren().is_none() {
-        return Ok(());
-    }
+    let Some(program) = lab.launcher.warren() else { return Ok(()) };
     let count = if lab.options.quick { 50 } else { 500 };
     warn_of_file_limit(count * EACH);
     let mut sums: Vec<Sum> = Crowd::ALL.iter().map(|_| Sum::default()).collect();
     for at in lab.turns(sums.len()) {
-        sums[at].add(&one_round(Crowd::ALL[at], count, lab).await?);
+        sums[at].add(&one_round(Crowd::ALL[at], count, lab, program).await?);
     }
     report.add(section(count, sums))
 }
@@ -78,9 +76,8 @@ struct Round {
     cpu: Duration,
 }
 
-async fn one_round(crowd: Crowd, count: u32, lab: &Lab) -> Result<Round> {
-    let target = lab.launcher.warren_alone().await?;
-    let Some(mut target) = target else { anyhow::bail!("there is no Warren") };
+async fn one_round(crowd: Crowd, count: u32, lab: &Lab, program: &Path) -> Result<Round> {
+    let mut target = warren::launch_alone(program).await?;
     let rooms = furnish(&target, count).await?;
     let before = target.resident("server");
     let plan = crowd.watch(&target, &rooms, lab.options.quick);

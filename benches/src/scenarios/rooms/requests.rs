@@ -7,14 +7,15 @@ use super::super::requests::{COLUMNS, RATE, Row, lines};
 use crate::{
     lab::Lab,
     report::{Report, Section},
-    targets::rooms::{PLAIN, ROOM},
+    targets::rooms::{PLAIN, ROOM, launch_both},
 };
 
 /// What the rate in the room shall be at least, as a share of that of the plain API.
 const LEAST: f64 = 0.9;
 
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
-    let Some(mut targets) = lab.launcher.warren_with_room().await? else { return Ok(()) };
+    let Some(program) = lab.launcher.warren() else { return Ok(()) };
+    let mut targets = launch_both(program, lab.backend).await?;
     for row in Row::small() {
         report.add(Section {
             name: format!("rooms/request/{}", row.name()),

@@ -1,9 +1,6 @@
 //! What was done, and what was wrong.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex},
-};
+use std::sync::{Arc, Mutex};
 
 use super::Outcome;
 
@@ -11,9 +8,10 @@ use super::Outcome;
 const MAX_PRINTED: usize = 20;
 
 /// Where all tasks of a soak report: a tally of its own type, and what was wrong.
+#[derive(Debug)]
 pub struct Report<T>(Arc<Mutex<Inner<T>>>);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Inner<T> {
     tally: T,
     wrongs: u64,
@@ -29,12 +27,6 @@ impl<T> Clone for Report<T> {
 impl<T: Default> Default for Report<T> {
     fn default() -> Self {
         Self(Arc::default())
-    }
-}
-
-impl<T> fmt::Debug for Report<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Report").finish_non_exhaustive()
     }
 }
 

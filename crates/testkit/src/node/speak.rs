@@ -22,6 +22,7 @@ const GATHERED: usize = 15;
 type Sink = SplitSink<WebSocketStream<TcpStream>, Message>;
 
 /// Both ways of the connection.
+#[derive(Debug)]
 pub(super) struct Socket {
     out: Arc<Mutex<Sink>>,
     into: SplitStream<WebSocketStream<TcpStream>>,

@@ -8,10 +8,7 @@ mod connect;
 mod inbox;
 mod speak;
 
-use std::{
-    collections::{HashMap, HashSet},
-    fmt,
-};
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -49,6 +46,7 @@ impl Job {
 }
 
 /// A worker's link to a server. Dropping it closes the connection without a word.
+#[derive(Debug)]
 pub struct FakeWorker {
     socket: WebSocketStream<TcpStream>,
     form: Form,
@@ -57,12 +55,6 @@ pub struct FakeWorker {
     begun: HashSet<u32>,
     credit: HashMap<u32, u64>,
     answers_pings: bool,
-}
-
-impl fmt::Debug for FakeWorker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FakeWorker").field("id", &self.id).field("form", &self.form).finish()
-    }
 }
 
 impl FakeWorker {

@@ -1,13 +1,13 @@
 //! The Agent Client Protocol, version 1: JSON-RPC in lines.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Inbox, Incoming, deadline, pieces, print};
+use super::{Inbox, pieces, print};
 use crate::agents::{
     memory::Memory,
-    script::{Answer, End, Life, Voice, pause, perform},
+    script::{Answer, End, Life, Voice, perform},
     setting::{Setting, new_id},
     tools::{Server, texts},
 };
@@ -151,11 +151,8 @@ impl Voice for Acp {
         );
         let mut is_cancelled = false;
         loop {
-            let line = match self.inbox.until(None) {
-                Incoming::Line(line) => line,
-                Incoming::Nothing | Incoming::End => {
-                    return Answer::Denied("nobody is there".to_owned());
-                }
+            let Some(line) = self.inbox.wait() else {
+                return Answer::Denied("nobody is there".to_owned());
             };
             is_cancelled |= line["method"] == "session/cancel";
             if line["method"].is_null() && line["id"] == id {
@@ -174,18 +171,7 @@ impl Voice for Acp {
     }
 
     fn work(&mut self, time: Option<Duration>) -> bool {
-        let deadline = deadline(time);
-        loop {
-            match self.inbox.until(deadline) {
-                Incoming::Line(line) if line["method"] == "session/cancel" => return true,
-                Incoming::Line(line) => self.inbox.put_back(line),
-                Incoming::Nothing => return false,
-                Incoming::End => {
-                    pause(deadline.map(|at| at.saturating_duration_since(Instant::now())));
-                    return false;
-                }
-            }
-        }
+        self.inbox.work(time, |line| line["method"] == "session/cancel", |_| true)
     }
 
     fn server(&self, _: &Setting) -> Option<Server> {

@@ -4,10 +4,10 @@ use std::{process::exit, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Inbox, Incoming, deadline, pieces, print};
+use super::{Inbox, pieces, print};
 use crate::agents::{
     memory::Memory,
-    script::{Answer, End, Life, Voice, complain, pause, perform},
+    script::{Answer, End, Life, Voice, complain, perform},
     setting::{Setting, new_id},
     tools::Server,
 };
@@ -26,7 +26,7 @@ pub(super) fn run(setting: &Setting) {
     while let Some(line) = claude.inbox.next() {
         match line["type"].as_str() {
             Some("user") => claude.turn(&line, setting, &memory, &mut life),
-            Some("control_request") => claude.control(&line),
+            Some("control_request") => acknowledge(&line),
             _ => {}
         }
     }
@@ -135,23 +135,6 @@ impl Claude {
         self.line(line);
     }
 
-    /// Something is asked of it outside of a turn, or in one; whether it is an interrupt.
-    fn control(&self, line: &Value) {
-        let response = json!({
-            "subtype": "success", "request_id": line["request_id"], "response": {},
-        });
-        print(&json!({ "type": "control_response", "response": response }).to_string());
-    }
-
-    fn is_interrupt(&self, line: &Value) -> bool {
-        let interrupts =
-            line["type"] == "control_request" && line["request"]["subtype"] == "interrupt";
-        if line["type"] == "control_request" {
-            self.control(line);
-        }
-        interrupts
-    }
-
     fn message(&self, role: &str, content: &Value) {
         self.line(json!({
             "type": role, "parent_tool_use_id": null,
@@ -208,16 +191,13 @@ impl Voice for Claude {
         let asked = json!({ "type": "control_request", "request_id": id, "request": request });
         print(&asked.to_string());
         loop {
-            let line = match self.inbox.until(None) {
-                Incoming::Line(line) => line,
-                Incoming::Nothing | Incoming::End => {
-                    return Answer::Denied("nobody is there".to_owned());
-                }
+            let Some(line) = self.inbox.wait() else {
+                return Answer::Denied("nobody is there".to_owned());
             };
             if line["response"]["request_id"] == id.as_str() {
                 return decided(&line["response"]["response"], input);
             }
-            if self.is_interrupt(&line) {
+            if is_interrupt(&line) {
                 let cancel = json!({ "type": "control_cancel_request", "request_id": id });
                 print(&cancel.to_string());
                 return Answer::Interrupted;
@@ -229,27 +209,28 @@ impl Voice for Claude {
     }
 
     fn work(&mut self, time: Option<Duration>) -> bool {
-        let deadline = deadline(time);
-        loop {
-            match self.inbox.until(deadline) {
-                Incoming::Line(line) if self.is_interrupt(&line) => return true,
-                Incoming::Line(line) if line["type"] == "user" => self.inbox.put_back(line),
-                Incoming::Line(_) => {}
-                Incoming::Nothing => return false,
-                Incoming::End => {
-                    pause(
-                        deadline.map(|at| at.saturating_duration_since(std::time::Instant::now())),
-                    );
-                    return false;
-                }
-            }
-        }
+        self.inbox.work(time, is_interrupt, |line| line["type"] == "user")
     }
 
     fn server(&self, setting: &Setting) -> Option<Server> {
         let config = setting.json(setting.value("--mcp-config"));
         Server::read(config["mcpServers"].as_object()?.values().next()?)
     }
+}
+
+fn acknowledge(request: &Value) {
+    let response =
+        json!({ "subtype": "success", "request_id": request["request_id"], "response": {} });
+    print(&json!({ "type": "control_response", "response": response }).to_string());
+}
+
+/// Whether a line interrupts the turn. Every request of this kind is acknowledged.
+fn is_interrupt(line: &Value) -> bool {
+    let is_request = line["type"] == "control_request";
+    if is_request {
+        acknowledge(line);
+    }
+    is_request && line["request"]["subtype"] == "interrupt"
 }
 
 /// An answer that allows a tool gives the input for it.

@@ -23,7 +23,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::setting::Setting;
+use super::{script::pause, setting::Setting};
 
 /// The fake agent, under the name that it was started by.
 pub fn main() {
@@ -66,12 +66,6 @@ struct Inbox {
     later: VecDeque<Value>,
 }
 
-enum Incoming {
-    Line(Value),
-    Nothing,
-    End,
-}
-
 impl Inbox {
     fn open() -> Self {
         let (came, lines) = sync_channel(1024);
@@ -92,23 +86,40 @@ impl Inbox {
         self.later.pop_front().or_else(|| self.lines.recv().ok())
     }
 
-    /// The next new line before the deadline; not one that was put back.
-    fn until(&mut self, deadline: Option<Instant>) -> Incoming {
-        let Some(deadline) = deadline else {
-            return self.lines.recv().map_or(Incoming::End, Incoming::Line);
-        };
-        match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(line) => Incoming::Line(line),
-            Err(RecvTimeoutError::Timeout) => Incoming::Nothing,
-            Err(RecvTimeoutError::Disconnected) => Incoming::End,
+    /// The next new line; not one that was put back.
+    fn wait(&mut self) -> Option<Value> {
+        self.lines.recv().ok()
+    }
+
+    /// Works for `time`, or until a line interrupts it, and returns whether one did. Lines that are kept are put back.
+    fn work(
+        &mut self,
+        time: Option<Duration>,
+        interrupts: impl Fn(&Value) -> bool,
+        is_kept: impl Fn(&Value) -> bool,
+    ) -> bool {
+        let deadline = time.map(|time| Instant::now() + time);
+        let left = || deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        loop {
+            let line = match left() {
+                None => self.lines.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(left) => self.lines.recv_timeout(left),
+            };
+            match line {
+                Ok(line) if interrupts(&line) => return true,
+                Ok(line) if is_kept(&line) => self.put_back(line),
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) => return false,
+                // Without a client it works on.
+                Err(RecvTimeoutError::Disconnected) => {
+                    pause(left());
+                    return false;
+                }
+            }
         }
     }
 
     fn put_back(&mut self, line: Value) {
         self.later.push_back(line);
     }
-}
-
-fn deadline(time: Option<Duration>) -> Option<Instant> {
-    time.map(|time| Instant::now() + time)
 }
