@@ -108,7 +108,7 @@ impl Process {
         }
     }
 
-    /// Ends it: politely at first.
+    /// Ends it, with SIGTERM at first.
     pub(crate) async fn stop(mut self) {
         self.close_stdin();
         terminate(self.pid);
@@ -182,7 +182,7 @@ fn end_with_parent(command: &mut Command) {
 #[cfg(not(target_os = "linux"))]
 fn end_with_parent(_: &mut Command) {}
 
-/// Asks a child that has not been waited for, so that its number cannot be another process's.
+/// Sends SIGTERM to a child that has not been waited for, so that its pid cannot be another process's.
 fn terminate(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::TERM);

@@ -40,7 +40,7 @@ pub(crate) fn reset_peak(pids: &[u32]) {
     }
 }
 
-/// The processes started by `parent` that live.
+/// The living processes that `parent` has started.
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());

@@ -44,7 +44,7 @@ pub(crate) struct Line {
     pub(crate) failures: Failures,
 }
 
-/// What is compared wherever a backend is asked in several ways.
+/// The lines that others are compared with, where a backend is asked in several ways.
 pub(crate) const BACKENDS: &[&str] = &[Kind::Direct.name(), Kind::Nginx.name()];
 
 /// What one line shall reach in one column. Shown, never asserted.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::http1::Link;
 
-/// What a participant says of itself that matters here.
+/// The fields of a participant that matter here.
 pub(crate) struct Participant<'a> {
     pub(crate) id: &'a str,
     pub(crate) nickname: &'a str,
@@ -15,7 +15,7 @@ pub(crate) struct Participant<'a> {
     pub(crate) endpoint: &'a str,
 }
 
-/// The endpoint of a participant as stock ones write it.
+/// A participant's endpoint, in the form of stock participants.
 pub(crate) const ENDPOINT: &str = "http://127.0.0.1:11434";
 
 /// The id of a room's participant of this number, from 0 on.

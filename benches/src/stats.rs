@@ -5,7 +5,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// The longest time told apart, in nanoseconds: ten minutes.
+/// The longest time that is recorded, in nanoseconds: ten minutes.
 const LONGEST: u64 = 600_000_000_000;
 
 /// Times of many events. Kept to three digits, in bounded memory.

@@ -21,7 +21,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// What depends on what, by normal and build dependencies.
+/// The edges between crates, by normal and build dependencies.
 struct Graph {
     /// The workspace's crates and their dependencies among each other.
     edges: BTreeMap<String, BTreeSet<String>>,

@@ -46,7 +46,7 @@ pub(crate) struct Outcome {
     pub(crate) failures: Failures,
 }
 
-/// Lets them hang up and asks the backend what it saw.
+/// Lets all clients hang up, and asks the backend for the aborts.
 pub(crate) async fn run(plan: &Cancel) -> Result<Outcome> {
     // Numbers of this run only: the backend remembers those of earlier ones.
     let first = backend::now();

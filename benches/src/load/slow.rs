@@ -148,7 +148,7 @@ async fn begin(shared: &Shared) -> Result<(Link, Incoming)> {
     timeout(LIMIT, opening).await.unwrap_or_else(|_| Err(anyhow!("time-out")))
 }
 
-/// Counts events until the stream ends, which it should not.
+/// Counts events until the stream ends, which should not happen.
 async fn follow(mut body: Incoming, chunks: &AtomicU64) {
     let mut events = Events::default();
     while let Some(Ok(frame)) = body.frame().await {

@@ -116,7 +116,7 @@ impl Pace {
         std::thread::sleep(self.due().saturating_sub(self.begun.elapsed()));
     }
 
-    /// When what was written should have been, counted from the beginning.
+    /// When the bytes so far should have been written, counted from the beginning.
     fn due(&self) -> Duration {
         self.rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(self.written as f64 / rate))
     }

@@ -10,7 +10,7 @@ use crate::{
     targets::warren::{self, Accounting},
 };
 
-/// What the rate with accounting shall be at least, as a share of the rate without.
+/// The least rate with accounting, as a share of the rate without.
 const LEAST: f64 = 0.9;
 
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {

@@ -43,7 +43,7 @@ pub struct Machine {
     pub chip_name: String,
     /// The name of its processor, where that is told.
     pub cpu_name: Option<String>,
-    /// Its processors, as the system counts them; 0 when unknown.
+    /// The number of its processors, as the system counts them; 0 when unknown.
     pub cpu_cores: u32,
     /// Its memory in GiB, or what its container may use of it; 0 when unknown.
     pub total_ram_gb: f64,

@@ -14,7 +14,7 @@ use tracing::debug;
 /// How long a tool may take: `nvidia-smi` takes up to 2 s where it has to wake the driver.
 const DEADLINE: Duration = Duration::from_secs(3);
 
-/// The most that is read of what a tool says, in bytes.
+/// The most that is read of a tool's output, in bytes.
 const MAX_TOLD: u64 = 256 << 10;
 
 /// Runs programs that tell about the machine.
@@ -31,7 +31,7 @@ pub struct InstalledTools {
 }
 
 impl InstalledTools {
-    /// With another deadline for each program than 3 s.
+    /// Sets the deadline of each program, instead of 3 s.
     #[must_use]
     pub const fn within(deadline: Duration) -> Self {
         Self { deadline }

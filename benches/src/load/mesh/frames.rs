@@ -112,7 +112,7 @@ fn message(size: usize, from: &str, to: &str, session: &str) -> String {
     of(&BASE64_STANDARD.encode(vec![7; left / 4 * 3]))
 }
 
-/// Writes all that there is room for, then lets it leave.
+/// Writes as many messages as the window allows, then flushes.
 async fn send(
     mut out: Out,
     text: Utf8Bytes,

@@ -95,7 +95,7 @@ impl Board {
 }
 
 impl Progress {
-    /// Whether this was the last that was waited for.
+    /// Whether this was the last expected arrival.
     fn seen(&mut self, number: u32, arrived: Option<u64>) -> bool {
         let Some(&sent) = self.sent.get(&number) else {
             self.told.failures.add("an event too late");

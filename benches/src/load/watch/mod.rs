@@ -45,7 +45,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Events that silent watchers are made to miss: more than the server keeps, and the sockets hold.
 const MISSED: u32 = 1000;
 
-/// How many of those are on their way together.
+/// How many of these events are sent at once.
 const BURST: u32 = 8;
 
 /// Watchers, and the events that they get.
@@ -69,7 +69,7 @@ pub(crate) struct EventTimes {
     pub(crate) arrived: Times,
     /// The same, to when it was read there.
     pub(crate) read: Times,
-    /// From before that request to its answer.
+    /// From just before that request to its answer.
     pub(crate) made: Times,
     /// Events read without a time from the kernel; their time is when they were read.
     pub(crate) unstamped: u64,
@@ -150,7 +150,7 @@ async fn opening(gate: Arc<Semaphore>, addr: SocketAddr, room: String) -> Result
     Stream::open(addr, &format!("/v1/rooms/{room}/events"), None, false).await
 }
 
-/// Reads until the stream ends, which it should not.
+/// Reads until the stream ends, which should not happen.
 async fn watcher(
     opening: impl Future<Output = Result<Stream>>,
     told: mpsc::Sender<Result<(), String>>,

@@ -1,4 +1,4 @@
-//! A socket that tells when what it reads arrived.
+//! A socket that reports when its bytes arrived.
 
 use std::{
     io::{self, ErrorKind},
@@ -23,7 +23,7 @@ pub(super) struct Socket(TcpStream);
 
 pub(super) struct Received {
     pub(super) bytes: usize,
-    /// When the last of them arrived, in nanoseconds since 1970, where the kernel tells.
+    /// When the last of them arrived, in nanoseconds since 1970, if the kernel stamps arrivals.
     pub(super) arrived: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ impl Socket {
         self.0.readable().await
     }
 
-    /// Reads what is there; `None` when it is nothing.
+    /// Reads what has arrived; `None` if nothing has.
     pub(super) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         match self.0.try_io(Interest::READABLE, || kernel::receive(&self.0, buffer)) {
             Ok(received) => Ok(Some(received)),
@@ -104,7 +104,7 @@ mod kernel {
     }
 }
 
-/// Where the kernel tells no times and takes no smaller segments.
+/// For systems without time stamps and segment sizes.
 #[cfg(not(target_os = "linux"))]
 mod kernel {
     use std::io;

@@ -77,7 +77,7 @@ impl Client {
         }
     }
 
-    /// Runs a program in a new terminal; its session.
+    /// Runs a program in a new terminal and returns its session.
     pub(super) fn run(&mut self, program: &str, arguments: &[&str]) -> Result<String> {
         self.say(&json!({
             "type": "open_terminal", "working_dir": "/", "command": program, "args": arguments,
@@ -86,7 +86,7 @@ impl Client {
         session(&self.hear("terminal_opened")?)
     }
 
-    /// Follows a session, and no other; the screen as it is.
+    /// Follows this session only, and returns its screen.
     pub(super) fn attach(&mut self, session: &str) -> Result<String> {
         self.say(&json!({"type": "attach", "session_id": session}))?;
         let history = self.hear("session_history")?;

@@ -48,7 +48,7 @@ pub(super) fn run(plan: &Engine) -> Result<Outcome> {
     Ok(Outcome { written: all, seconds, cpu: Some(cpu.as_secs_f64()), ..Outcome::default() })
 }
 
-/// As a terminal gives on what was written.
+/// The text as a terminal passes it on.
 fn as_read(page: &[u8]) -> Vec<u8> {
     let mut read = Vec::with_capacity(page.len() + page.len() / 64);
     for &byte in page {

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Daemon, LIMIT, client::Client, pause};
 use crate::proc;
 
-/// What runs in each: it says that it waits, and waits.
+/// The program of each terminal: it prints its prompt and waits.
 const SHELL: (&str, &[&str]) = ("/bin/sh", &["-i"]);
 
 /// After this much silence the daemon counts as idle.

@@ -60,7 +60,7 @@ fn fill(client: &mut Client, session: &str) -> Result<()> {
     wait(client, session, OVER)
 }
 
-/// Looks at the screen until this stands on it.
+/// Looks at the screen until it shows this word.
 fn wait(client: &mut Client, session: &str, word: &'static str) -> Result<()> {
     for _ in 0..TRIES {
         if Find::new(word).feed(client.attach(session)?.as_bytes()) {

@@ -23,7 +23,7 @@ const HEAD: usize = 16 << 10;
 pub(super) struct Socket {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// What of it was read and not yet taken.
+    /// The bytes that were read but not taken.
     unread: Range<usize>,
 }
 
@@ -61,7 +61,7 @@ impl Socket {
         }
     }
 
-    /// The connection itself, and what of it was read and not yet taken.
+    /// The stream, and the bytes that were read but not taken.
     pub(super) fn into_parts(self) -> (TcpStream, Vec<u8>) {
         let unread = self.buffer[self.unread].to_vec();
         (self.stream, unread)
@@ -149,7 +149,6 @@ mod tests {
 
     use super::*;
 
-    /// What is sent by this server, is read so.
     #[test]
     fn messages_of_a_usual_server_are_read_and_answered() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -16,7 +16,7 @@ use super::{
     terminal::{COLUMNS, COMES, ROWS, Terminal},
 };
 
-/// What stands before output, and before input.
+/// The prefixes of output and input messages.
 const OUTPUT: u8 = b'0';
 const INPUT: u8 = b'0';
 

@@ -14,7 +14,7 @@ pub(super) struct Viewer {
     client: Client,
     session: String,
     pids: Vec<u32>,
-    /// What the screen was at first, until it is read.
+    /// The first screen, until it is read.
     first: Option<String>,
     resyncs: u64,
 }

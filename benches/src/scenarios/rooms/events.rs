@@ -35,10 +35,10 @@ const TELLING: Duration = Duration::from_secs(600);
 /// What a watcher may cost the server at most, in KiB.
 const MOST_MEMORY: f64 = 30.0;
 
-/// How soon nearly all watchers shall be told, in milliseconds.
+/// How soon nearly all watchers must get an event, in milliseconds.
 const MOST_TIME: f64 = 50.0;
 
-/// How much later that may be because others do not read.
+/// How much later that may be because of watchers that do not read.
 const MOST_DELAY: f64 = 1.2;
 
 const WATCHERS: Column = Column::new("watchers", 0);

@@ -10,7 +10,7 @@ use crate::{
     targets::rooms::{PLAIN, ROOM, launch_both},
 };
 
-/// What the rate in the room shall be at least, as a share of that of the plain API.
+/// The least rate in the room, as a share of the plain API's.
 const LEAST: f64 = 0.9;
 
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {

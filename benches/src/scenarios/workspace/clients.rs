@@ -34,7 +34,7 @@ const CPU: Column = Column::new("cpu s", 2);
 const READING: &str = "all read";
 const STALLED: &str = "some stall";
 
-/// Clients that read, and those beside them that do not.
+/// Clients that read, and clients that do not.
 const CLIENTS: u32 = 180;
 const SILENT: u32 = 20;
 
@@ -44,7 +44,7 @@ const PACE: f64 = 10.0;
 /// How much of that pace must be seen: the last piece takes its time.
 const KEPT: f64 = 0.98;
 
-/// How much longer the gaps may be because others do not read.
+/// How much longer the gaps may be because of clients that do not read.
 const LONGER: f64 = 1.2;
 
 /// The most memory that all clients together may cost the daemon, in MiB: 256 KiB in its own queue and

@@ -34,7 +34,7 @@ const ENGINE: &str = "engine";
 const MEGABYTES: u64 = 105;
 const FEW: u64 = 21;
 
-/// How much of the raw loop's rate shall be reached with plain text.
+/// The least rate with plain text, as a share of the raw loop's.
 const LEAST: f64 = 0.85;
 
 pub(super) async fn measure(lab: &Lab, program: &Path, kind: Kind) -> Result<Section> {

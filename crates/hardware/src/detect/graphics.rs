@@ -35,7 +35,7 @@ fn names_by_amd(root: &Root, tools: &impl Tools, cards: &[&Card]) -> Vec<amd::Na
 struct Card {
     device: String,
     vendor: Vendor,
-    /// What maker and device are numbered: four hexadecimal digits each.
+    /// The ids of maker and device: four hexadecimal digits each.
     ids: (String, String),
     vram: Option<u64>,
 }
@@ -85,7 +85,7 @@ fn largest_window(resource: &str) -> Option<u64> {
 }
 
 impl Card {
-    /// What the card itself says it is called; few do.
+    /// The name that the card itself reports; few do.
     fn name(&self, root: &Root) -> Option<String> {
         root.text(&format!("{}/product_name", self.device)).and_then(|text| name(&text))
     }

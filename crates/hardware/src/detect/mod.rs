@@ -49,7 +49,7 @@ impl Machine {
     }
 }
 
-/// The machine of these parts. What its memory modules do is asked only where it matters.
+/// The machine of these parts. Its memory modules are read only where that matters.
 fn assemble(
     processor: Processor,
     mut gpus: Vec<Gpu>,

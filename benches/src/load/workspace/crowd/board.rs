@@ -14,7 +14,7 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// A client was sent nothing for this long.
+    /// A client got nothing for this long.
     pub(super) fn gap(&mut self, gap: Duration) {
         self.gaps.add(gap);
     }
@@ -27,7 +27,7 @@ impl Board {
         self.missed += skim.missed();
     }
 
-    /// Writes it all down, beside what else is known.
+    /// Writes the sums into the outcome.
     pub(super) fn tell(&self, outcome: &mut Outcome) {
         (outcome.least, outcome.most) = self.bytes.unwrap_or_default();
         outcome.finished = self.finished;

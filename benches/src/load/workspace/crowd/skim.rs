@@ -15,7 +15,7 @@ pub(super) const SKIPPED: usize = 16 << 10;
 /// The end of a frame that is read in any case: the last word is there.
 const END: usize = 64;
 
-/// How much of a text tells what it is.
+/// The beginning of a text that holds its type.
 const KIND: usize = 64;
 
 pub(super) struct Skim {
