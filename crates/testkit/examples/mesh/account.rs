@@ -1,4 +1,4 @@
-//! What became of everything.
+//! The tally of a run.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -32,7 +32,7 @@ pub(crate) struct ChurnCounts {
 #[derive(Debug, Default)]
 pub(crate) struct Pulls {
     pub(crate) done: u64,
-    /// Of those, the ones whose machine had ended in their middle.
+    /// Of these, the pulls during which the machine had ended.
     pub(crate) resumed: u64,
     /// By why they failed.
     pub(crate) failed: BTreeMap<String, u64>,

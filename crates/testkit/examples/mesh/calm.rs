@@ -1,4 +1,4 @@
-//! When nobody comes and goes any more: every machine finds all that it can have links to, and is
+//! After all churn has stopped: every machine finds all that it can have links to, and is
 //! answered by each of them. However slow the computer is, nothing is refused, broken or lost now.
 
 use std::{collections::HashSet, sync::Arc, time::Duration};
@@ -14,7 +14,7 @@ use crate::{
     plan::{self, MACHINES, Model},
 };
 
-/// How long machines may take to find each other again: who was away often is tried again after a
+/// How long machines may take to find each other again: one that was away often is tried again after a
 /// minute or so.
 const FOUND: Duration = Duration::from_secs(180);
 

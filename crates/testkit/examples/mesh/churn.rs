@@ -23,7 +23,7 @@ const RELAYS: (u64, u64) = (15_000, 20_000);
 /// The longest that it is away then, in milliseconds.
 const RELAY_AWAY: u64 = 3_000;
 
-/// Something that comes and goes.
+/// What stops and starts a machine, or the relay.
 struct Churner {
     mesh: Arc<Mesh>,
     report: Report,
@@ -98,7 +98,7 @@ impl Churner {
         }
     }
 
-    /// Whether it goes on after that.
+    /// Waits for a while. Returns whether the churn goes on.
     async fn wait(&mut self, (least, more): (u64, u64)) -> bool {
         let time = Duration::from_millis(least + self.random.below(more));
         self.stop.run_until_cancelled(sleep(time)).await.is_some()

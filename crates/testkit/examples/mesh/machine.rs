@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long a machine may take to serve its own models after it has begun to listen.
 const READY: Duration = Duration::from_secs(30);
 
-/// How a machine is, and what has happened to it so far.
+/// The state of a machine, with counts of its ends and freezes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MachineState {
     pub(crate) address: SocketAddr,
@@ -78,7 +78,7 @@ impl Machine {
         machine
     }
 
-    /// Starts it, with the address, the key and the data that it has.
+    /// Starts it with its own address, key and data.
     pub(crate) async fn start(&self) {
         let process = ChildProcess::start(&self.name(), &self.binary, &self.arguments());
         let address = process.listening("http").await;

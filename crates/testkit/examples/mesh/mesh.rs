@@ -18,7 +18,7 @@ use crate::{
     script::Manner,
 };
 
-/// What all machines prove to each other.
+/// The passcode of all machines.
 const PASSCODE: &str = "all of us together";
 
 /// The machines that pass the model on.

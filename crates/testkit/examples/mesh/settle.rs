@@ -1,4 +1,4 @@
-//! What is left in the end: nothing in flight, nothing queued, nothing said that was not understood, and
+//! What is left in the end: nothing in flight, nothing queued, no message that was not understood, and
 //! no more memory than there was need for.
 
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::{
 /// is lost stays lost.
 const SETTLE: Duration = Duration::from_secs(60);
 
-/// The most that a machine may occupy when nothing goes on, in MiB.
+/// The most memory of a machine that is idle, in MiB.
 const MOST_MIB: u64 = 200;
 
 /// What must be 0 on each machine, whatever has happened.

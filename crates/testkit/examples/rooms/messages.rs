@@ -132,7 +132,7 @@ async fn after_loss(
     }
 }
 
-/// A stream of messages that is read.
+/// A reader of a stream of messages.
 struct Reading {
     answer: Answer,
     frames: Frames,

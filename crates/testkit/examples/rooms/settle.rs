@@ -15,11 +15,11 @@ use crate::{account::Report, room::Room};
 /// what is lost stays lost.
 const SETTLE: Duration = Duration::from_secs(60);
 
-/// The most that the server may occupy when all have left, in MiB.
+/// The most memory of the server when all have left, in MiB.
 const MOST_MIB: u64 = 200;
 
-/// Checks at the end that nothing is held any more, and that it is known who is there; then sends
-/// all away.
+/// Checks at the end that nothing is held any more, and that the lists of participants are right; then removes
+/// them all.
 pub(crate) async fn settle(daemon: &Daemon, rooms: &[Arc<Room>], report: &Report) {
     settles(report, "slots are lost", SETTLE, async || idle(daemon).await).await;
     for room in rooms {

@@ -1,4 +1,4 @@
-//! What became of everything.
+//! The tally of a run.
 
 use std::fmt;
 

@@ -47,7 +47,7 @@ async fn open_one(server: &Server, random: &mut Random, report: &Report) -> Resu
     Ok(())
 }
 
-/// One is killed, and nothing of it is left.
+/// Kills one, and checks that nothing of it is left.
 async fn kill_one(server: &Server, random: &mut Random, report: &Report) -> Result<(), String> {
     let killed = {
         let mut sessions = server.sessions.lock().expect("nobody panics with it");

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::{account::Report, numbers::Lines, server::Server};
 
 const MOST: u64 = 6_000;
-/// It has failed when it takes longer for each cut.
+/// The most time for each cut.
 const EACH: Duration = Duration::from_millis(500);
 
 /// What the script prints, without a line's end, once no key is echoed any more.
@@ -69,7 +69,7 @@ struct Look {
 }
 
 impl Look {
-    /// Looks until the script is ready: a key that comes before is echoed, as a line of no number.
+    /// Looks until the script is ready: an earlier key would be echoed, as a line without a number.
     async fn begin(&mut self, client: &mut WorkspaceClient) -> Result<(), String> {
         client.say(self.follow.attach()).await;
         let mut shown = String::new();

@@ -92,7 +92,7 @@ async fn soak(settings: Settings) -> Outcome {
     ))
 }
 
-/// Everything at once, for a while.
+/// Runs all clients at once, for a while.
 async fn epoch(
     settings: &Settings,
     server: &Arc<Server>,

@@ -21,7 +21,7 @@ pub(crate) fn script(random: &mut Random, mark: &str) -> String {
 /// Whether each line follows the one before.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    /// What has come of the line that has not ended.
+    /// The beginning of the line that has not ended.
     rest: String,
     last: Option<u64>,
     /// Whether the rest is the end of a line whose beginning is unknown.

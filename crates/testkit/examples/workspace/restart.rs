@@ -13,7 +13,7 @@ const WRITTEN: Duration = Duration::from_secs(2);
 /// The bytes of history that are read again at each restart.
 const READ: u64 = 64 * 1024;
 
-/// Kills or stops it, starts it again, and looks at everything.
+/// Kills or stops it, starts it again, and checks everything.
 pub(crate) async fn restart(
     server: &Server,
     agents: &[Agent],

@@ -22,7 +22,7 @@ const ANSWER: Duration = Duration::from_secs(60);
 pub(crate) struct Server {
     pub(crate) daemon: tokio::sync::Mutex<Daemon>,
     pub(crate) address: SocketAddr,
-    /// Leads to it, and is cut.
+    /// A proxy to it that cuts connections.
     pub(crate) way: Cutter,
     pub(crate) sessions: Mutex<Sessions>,
     pub(crate) agents: Option<FakeAgents>,

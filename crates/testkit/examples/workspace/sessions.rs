@@ -12,7 +12,7 @@ pub(crate) struct Sessions {
 
 pub(crate) struct Terminal {
     pub(crate) mark: Mark,
-    /// The newest output that was seen of it, and when; the oldest first.
+    /// The outputs that clients have seen, each with its time; the oldest first.
     seen: Vec<(Instant, u64)>,
 }
 

@@ -7,13 +7,13 @@ use testkit::{eventually, workspace::Mark};
 
 use crate::{account::Report, server::Server};
 
-/// What the server may occupy in the end, in MiB.
+/// The most memory of the server in the end, in MiB.
 const MOST_MIB: u64 = 160;
 /// Files and sockets that it may have open in the end.
 const MOST_OPEN: usize = 80;
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Ends all sessions, and looks for what should not be there; how much the server occupies, in MiB.
+/// Ends all sessions, and checks that nothing is left. Returns the memory of the server, in MiB.
 pub(crate) async fn settle(server: &Server, report: &Report) -> u64 {
     if let Err(wrong) = end(server).await {
         report.wrong(format!("at the end: {wrong}"));

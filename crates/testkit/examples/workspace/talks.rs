@@ -150,7 +150,7 @@ impl Talk {
         self.client.say(prompt).await;
     }
 
-    /// One turn; what the agent said.
+    /// Takes one turn and returns what the agent said.
     async fn turn(&mut self, prompt: &str) -> Result<String, String> {
         self.prompts(prompt).await;
         let answer = timeout(TURN, self.answer()).await;
@@ -186,7 +186,7 @@ impl Talk {
         self.client.say(response).await;
     }
 
-    /// What is heard next, if it is a message.
+    /// The next frame, if it is a message.
     async fn next(&mut self) -> Result<Option<Value>, String> {
         let heard = self.client.next_ever().await.ok_or("the connection ended")?;
         self.follow.take(&heard)?;

@@ -21,7 +21,7 @@ pub(crate) struct Habits {
 }
 
 impl Habits {
-    /// A third each is cut, naps, and does neither.
+    /// A third of the clients is cut, a third naps, a third does neither.
     pub(crate) fn of(number: usize) -> Self {
         Self {
             is_cut: number.is_multiple_of(3),
@@ -126,7 +126,7 @@ impl Look {
         ends.into_iter().any(about)
     }
 
-    /// Types what nothing reads, or has another size.
+    /// Types something that no program reads, or resizes.
     async fn act(&self, client: &mut WorkspaceClient, random: &mut Random) {
         let id = &self.id;
         let message = match random.below(3) {

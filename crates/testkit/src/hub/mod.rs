@@ -106,7 +106,7 @@ impl FakeHub {
         self.shared.state().heard.clone()
     }
 
-    /// What it has heard at lines that begin so.
+    /// The requests so far whose line begins like this.
     pub fn heard_at(&self, line: &str) -> Vec<HubRequest> {
         self.heard().into_iter().filter(|heard| heard.line.starts_with(line)).collect()
     }

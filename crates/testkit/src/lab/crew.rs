@@ -13,12 +13,12 @@ pub struct Crew {
 }
 
 impl Crew {
-    /// None yet. `kind` names one of them in reports.
+    /// An empty crew. `kind` names one of its tasks in reports.
     pub fn of(kind: &'static str) -> Self {
         Self { kind, stop: CancellationToken::new(), tasks: JoinSet::new() }
     }
 
-    /// Tells a task that it is to end.
+    /// Cancelled when the tasks have to end.
     pub fn stop_token(&self) -> CancellationToken {
         self.stop.clone()
     }
@@ -27,7 +27,7 @@ impl Crew {
         self.tasks.spawn(task);
     }
 
-    /// Tells all of them to end, and waits until they have.
+    /// Cancels the token, and waits until all tasks have ended.
     pub async fn stop<T>(self, report: &Report<T>) {
         self.stop.cancel();
         self.join(report).await;

@@ -35,7 +35,7 @@ impl<T> Report<T> {
         change(&mut self.0.lock().expect("nobody panics with it"))
     }
 
-    /// Something is not as it should be.
+    /// Reports something that is wrong.
     pub fn wrong(&self, what: impl Into<String>) {
         let what = what.into();
         self.with(|inner| {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use super::FakeNode;
 use crate::{sockets::upgrade, worker::Refused};
 
-/// What a node says of itself as it dials.
+/// The parameters with which a node dials.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Knock {

@@ -1,4 +1,4 @@
-//! What a node hears and says.
+//! The messages of a node, both ways.
 
 use std::{sync::Arc, time::Duration};
 

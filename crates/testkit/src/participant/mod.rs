@@ -30,7 +30,7 @@ use crate::{
 /// How often a stock participant pings, and how often it sends a heartbeat.
 pub const STOCK_BEAT: Duration = Duration::from_secs(10);
 
-/// What a participant says of itself as it joins.
+/// The join of a participant.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct Put {

@@ -1,4 +1,4 @@
-//! What a participant hears and says on its tunnel.
+//! The messages of a participant's tunnel, both ways.
 
 use std::{
     sync::Arc,

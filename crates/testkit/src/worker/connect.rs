@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub status: u16,
-    /// What it said, as far as it came with the head.
+    /// The part of its body that came with the head.
     pub body: String,
 }
 

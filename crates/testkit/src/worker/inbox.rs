@@ -1,4 +1,4 @@
-//! What a worker hears.
+//! The messages that a worker gets.
 
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::Message;
 use super::{FakeWorker, Form, Job};
 use crate::{sockets::reason, wait::within};
 
-/// What was heard and not yet asked for.
+/// What has come and was not asked for yet.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     jobs: VecDeque<Job>,

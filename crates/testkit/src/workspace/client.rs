@@ -88,7 +88,7 @@ impl Knock {
 #[derive(Debug)]
 pub struct WorkspaceClient {
     socket: WebSocketStream<TcpStream>,
-    /// What was heard while something else was waited for.
+    /// What came while the test waited for something else.
     kept: VecDeque<ServerMessage>,
 }
 

@@ -15,7 +15,7 @@ pub struct Follow {
     snapshots: usize,
 }
 
-/// What something that was heard means for a terminal.
+/// What a message means for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     Nothing,
@@ -59,7 +59,7 @@ impl Follow {
         self.snapshots
     }
 
-    /// Takes what was heard.
+    /// Takes in a message.
     ///
     /// # Errors
     /// In words, when something is missing, comes twice, or does not belong there.

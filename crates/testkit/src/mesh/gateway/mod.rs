@@ -200,7 +200,7 @@ impl Shared {
         }
     }
 
-    /// The dead node is found by the relay's very words.
+    /// A dead node is recognised by the words of the relay's error.
     fn error(&self, body: &Value) {
         let message = body["message"].as_str().unwrap_or_default();
         let node =

@@ -3,7 +3,7 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 
-/// What is done to every `relayData` that passes.
+/// How a relay treats every `relayData` that passes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Hostile {
     #[default]
@@ -19,7 +19,7 @@ pub enum Hostile {
     Session(String),
 }
 
-/// What is done, and what is held back.
+/// How it meddles, and the messages that it holds back.
 #[derive(Debug, Default)]
 pub(super) struct Meddler {
     pub(super) how: Hostile,
@@ -27,7 +27,7 @@ pub(super) struct Meddler {
 }
 
 impl Meddler {
-    /// What becomes of the body of a `relayData`.
+    /// The messages that are passed on instead of a `relayData`.
     pub(super) fn pass(&mut self, mut body: Value) -> Vec<Value> {
         match &self.how {
             Hostile::Honest => {}
