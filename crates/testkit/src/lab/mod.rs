@@ -1,11 +1,11 @@
 //! The harness of the soak programs: what each of them does beside its own load.
 //!
-//! - [`run`](self::run): a program from its arguments to its exit code
-//! - [`report`](self::report): what was done, and what was wrong
-//! - [`crew`](self::crew): tasks that are stopped and awaited together
-//! - [`http`](self::http): requests without a deadline
-//! - [`settle`](self::settle): conditions that hold in the end
-//! - [`script`](self::script): prompts that tell their answers, and how long one may take
+//! - [`run`](mod@run): a program from its arguments to its exit code
+//! - [`report`]: what was done, and what was wrong
+//! - [`crew`]: tasks that are stopped and awaited together
+//! - [`http`]: requests without a deadline
+//! - [`settle`]: conditions that hold in the end
+//! - [`script`]: prompts that tell their answers, and how long one may take
 
 pub mod crew;
 pub mod http;

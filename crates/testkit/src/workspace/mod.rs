@@ -3,7 +3,7 @@
 //! The client is written without the house's own messages, so that a fault in those cannot hide in
 //! its tests: it writes and reads JSON, and reads the binary frame with code of its own.
 //!
-//! - [`client`]: [`WorkspaceClient`], one connection; [`heard`]: what it hears
+//! - [`client`]: [`WorkspaceClient`], one connection; [`message`]: what it gets
 //! - [`follow`]: a session's output over any number of connections, nothing lost and nothing twice
 //! - [`cutter`]: a way to a server that is cut again and again
 //! - [`mark`]: processes that a test finds again
