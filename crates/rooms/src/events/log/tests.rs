@@ -1,9 +1,6 @@
 //! Watchers: what they get, when they are woken, and when they are let go.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use protocol::room::{
     RoomEvent, ServerMessage,
@@ -280,7 +277,6 @@ async fn read_to_the_end(watcher: &mut Subscription) -> Vec<String> {
     }
 }
 
-/// Not a measurement: only that nothing grows with the square of anything.
 #[tokio::test]
 async fn five_thousand_watchers_of_one_room_are_told_at_once() {
     let log = log();
@@ -290,10 +286,8 @@ async fn five_thousand_watchers_of_one_room_are_told_at_once() {
         reading.spawn(async move { soon(&mut watcher).await });
     }
     tokio::task::yield_now().await;
-    let begun = Instant::now();
     log.append(&left("p9"));
     let all = reading.join_all().await;
-    assert!(begun.elapsed() < Duration::from_secs(5));
     let (Next::Frames(first), Next::Frames(last)) = (&all[0], &all[4999]) else {
         panic!("{all:?}")
     };

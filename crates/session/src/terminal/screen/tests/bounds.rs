@@ -1,7 +1,5 @@
 //! What is limited, and that it is.
 
-use std::time::{Duration, Instant};
-
 use super::super::{MAX_COLS, MAX_ROWS, Screen, Size};
 use super::{assert_repaints, fed, screen};
 
@@ -84,9 +82,7 @@ fn huge_numbers_do_what_the_largest_sensible_ones_do() {
 #[test]
 fn repetitions_stop_at_a_full_screen() {
     let mut screen = fed(80, 24, "x");
-    let start = Instant::now();
     screen.feed("\x1b[65535bx".repeat(1000).as_bytes());
-    assert!(start.elapsed() < Duration::from_secs(120));
     assert_eq!(screen.text().lines().next().map(str::len), Some(80));
 }
 
@@ -100,12 +96,10 @@ fn ten_megabytes_of_garbage_end_and_leave_a_screen_that_can_be_painted() {
         seed.to_le_bytes()
     };
     let mut screen = screen(80, 24);
-    let start = Instant::now();
     for _ in 0..160 {
         let garbage: Vec<u8> = (0..8192).flat_map(|_| next()).collect();
         screen.feed(&garbage);
     }
-    assert!(start.elapsed() < Duration::from_secs(120), "{:?}", start.elapsed());
     assert!(screen.snapshot().len() < 1024 * 1024);
     assert_repaints(&mut screen);
 }
