@@ -1,4 +1,4 @@
-//! Whether a key may have a request served now: its limits, and what its clients are told of them.
+//! Whether a key may have a request served now: its limits, and the headers that report them.
 
 use std::{
     sync::Arc,
@@ -11,8 +11,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::error::{ApiError, Kind};
 
-/// A request that its key's limits have taken in. Dropped before the job is submitted, it gives
-/// back what it took; afterwards the job's end does so.
+/// A request that its key's limits have admitted. Dropped before the job is submitted, it gives
+/// its share of the limits back; afterwards the job's end does so.
 pub(crate) struct Admission {
     key: Option<Arc<Key>>,
     job: JobId,
@@ -20,7 +20,7 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Takes a request in: it has a model read and write about so many tokens.
+    /// Admits a request of about `tokens` tokens, prompt and answer.
     ///
     /// # Errors
     /// 429 when one of the key's limits is used up.
@@ -32,7 +32,7 @@ impl Admission {
         Ok(Self { key: Some(Arc::clone(key)), job, standing })
     }
 
-    /// The job is submitted: its end settles what it used.
+    /// The job is submitted: its end settles the usage.
     pub(crate) fn submitted(mut self) -> Standing {
         self.key = None;
         self.standing
@@ -54,7 +54,7 @@ pub(crate) fn not_allowed(model: &ModelName) -> ApiError {
     ApiError { code: Some("model_not_allowed"), param: Some("model".into()), ..error }
 }
 
-/// The headers that tell of one limit: how much it is, how much is left, and when it is whole again.
+/// The headers of one limit: the limit, the rest, and the time until it is full again.
 type Names = [HeaderName; 3];
 
 const REQUESTS: Names = [
@@ -81,7 +81,7 @@ const ANTHROPIC_TOKENS: Names = [
     HeaderName::from_static("anthropic-ratelimit-tokens-reset"),
 ];
 
-/// Tells where a key stands: in OpenAI's headers, and where Anthropic's clients ask, in theirs too.
+/// Adds the state of a key's limits: in OpenAI's headers, and for Anthropic's endpoints in theirs too.
 pub(crate) fn put_standing(headers: &mut HeaderMap, endpoint: Endpoint, standing: &Standing) {
     let anthropic = matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens);
     let limits = usize::from(standing.requests.is_some()) + usize::from(standing.tokens.is_some());
@@ -121,7 +121,7 @@ fn put(headers: &mut HeaderMap, names: Names, gauge: &Gauge, reset: Short) {
     }
 }
 
-/// When it is so much later, to the second, as Anthropic writes it.
+/// The time after this span, to the second, as Anthropic writes it.
 fn instant(later: Duration) -> String {
     let instant = jiff::Timestamp::try_from(SystemTime::now() + later).unwrap_or_default();
     jiff::Timestamp::from_second(instant.as_second()).unwrap_or_default().to_string()
@@ -143,8 +143,8 @@ fn span(span: Duration) -> Short {
     short.number(seconds).text("s")
 }
 
-/// The text of a header, made without an allocation: it is made for every answer, several times.
-/// What has no more room in it is left out; nothing written here is as long.
+/// The text of a header, made without an allocation, because every answer needs several. Text beyond its
+/// size is dropped; nothing written here is that long.
 #[derive(Default)]
 struct Short {
     bytes: [u8; 32],
@@ -161,7 +161,7 @@ impl Short {
     }
 
     fn number(self, mut number: u64) -> Self {
-        // As many digits as a number has at most, the last first.
+        // The digits of the longest number, filled from the last.
         let (mut digits, mut first) = ([0; 20], 20);
         loop {
             first -= 1;

@@ -9,12 +9,12 @@ use serde_json::Value;
 /// The most models that one name may stand for.
 pub const MAX_TARGETS: usize = 16;
 
-/// What one name stands for.
+/// The models of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alias {
-    /// The models that it is asked of, in order. Not empty.
+    /// The models that serve it, in order of preference. Not empty.
     pub targets: Vec<ModelName>,
-    /// The parameters that requests for it get where they have none of that name.
+    /// Parameters for requests that do not set them.
     pub defaults: Defaults,
 }
 
@@ -22,7 +22,7 @@ pub struct Alias {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Aliases(BTreeMap<ModelName, Alias>);
 
-/// Why a set of aliases is none; the text is meant for the one who wrote it.
+/// Why aliases are refused, for the author of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadAlias {
     /// A name or target that no request could carry.
@@ -30,13 +30,13 @@ pub enum BadAlias {
         "{0:?} is no model's name: it must have between 1 and {MAX_MODEL_NAME} bytes, and not be `*`"
     )]
     Name(String),
-    /// It stands for nothing.
+    /// It has no target.
     #[error("[models.\"{0}\"] names no model: give it targets = [\"MODEL\", …]")]
     NoTarget(ModelName),
-    /// It stands for too much.
+    /// It has too many targets.
     #[error("[models.\"{0}\"] has more than {MAX_TARGETS} targets")]
     TooManyTargets(ModelName),
-    /// It stands for a name that itself stands for others.
+    /// One of its targets is an alias itself.
     #[error(
         "[models.\"{alias}\"] has the target \"{target}\", which is an alias itself: name its models instead"
     )]
@@ -46,7 +46,7 @@ pub enum BadAlias {
         /// The target that is one, too.
         target: ModelName,
     },
-    /// A default for what only a request can say.
+    /// A default for a parameter that only a request may set.
     #[error("in the defaults of [models.\"{alias}\"]: {reserved}")]
     Default {
         /// The alias.
@@ -74,7 +74,7 @@ impl Aliases {
         Ok(aliases)
     }
 
-    /// What a name stands for, if it is an alias. A model of the same name is hidden by it.
+    /// The alias of this name. It hides a model of the same name.
     pub fn get(&self, name: &ModelName) -> Option<&Alias> {
         self.0.get(name)
     }

@@ -1,9 +1,8 @@
 //! The answer on its way out.
 //!
 //! Each chunk of the exchange is one frame of the body: one write for the bytes of one read, or for the
-//! small reads gathered since the client last read. Two things only are ever added, both between events
-//! of a stream: a sign of life after silence, and the API's own error event when the answer ends before
-//! its end.
+//! small reads gathered since the client last read. Only two things are ever added, both between events
+//! of a stream: a sign of life after silence, and the API's own error event when the answer is cut off.
 
 use std::{
     future::Future,
@@ -22,7 +21,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::{error::ApiError, head::is_event_stream, shape::Shape};
 
-/// Why a body broke off: the connection is closed, so that nobody takes it for complete.
+/// Why a body was cut off. The connection is closed, so that no client takes the body for complete.
 #[derive(Debug)]
 pub struct BrokenOff(String);
 
@@ -41,7 +40,7 @@ pub(crate) struct AnswerBody {
     events: Option<Events>,
     /// Bytes yet to come, where that is known.
     left: Option<u64>,
-    /// Whether its status allows of no body at all.
+    /// Whether its status forbids a body.
     bodyless: bool,
     done: bool,
 }
@@ -107,8 +106,8 @@ impl AnswerBody {
     }
 }
 
-/// The writer stops at the announced length, or has nothing to write at all: it is not
-/// the client that left, though the answer's end has yet to come.
+/// The HTTP writer drops the body at the announced length, or at once when there is nothing to write. That
+/// is no hang-up of the client, although the answer's end has yet to come.
 impl Drop for AnswerBody {
     fn drop(&mut self) {
         if self.left == Some(0) || self.bodyless {
@@ -178,7 +177,7 @@ impl Events {
                 keepalive.sent = now;
             }
             keepalive.timer.as_mut().reset(keepalive.sent + keepalive.every);
-            // In the middle of an event nothing may be added: the next time, perhaps.
+            // Nothing may be added in the middle of an event: it is tried again at the next timer.
             if due && shape.may_add(&self.boundary) {
                 let sign = Bytes::from_static(shape.keepalive());
                 return Poll::Ready(Some(Ok(Frame::data(sign))));

@@ -1,10 +1,10 @@
-//! What ails the server, as its other parts see it.
+//! Problems of the server's other parts, for `/health`.
 
 use protocol::admin::status::WorkspaceHealth;
 
-/// What may ail a server that goes on serving.
+/// The condition of parts without which a server still serves.
 pub trait Condition: Send + Sync {
-    /// What is not as it should be, and what that means; `None` when all is well.
+    /// The problem and its consequence; `None` when all is well.
     fn degraded(&self) -> Option<String>;
 
     /// How many peers of the mesh it is linked to.
@@ -18,7 +18,7 @@ pub trait Condition: Send + Sync {
     }
 }
 
-/// Nothing ails it.
+/// A server without such parts.
 impl Condition for () {
     fn degraded(&self) -> Option<String> {
         None

@@ -47,7 +47,7 @@ pub(crate) async fn consume(
     serve(shape, &api, request_scope, parts, body).await
 }
 
-/// Handles one request, in its place if it has one.
+/// Handles one request; `request_scope` says in which room, if in one.
 pub(crate) async fn serve(
     shape: &'static dyn Shape,
     api: &Api,
@@ -79,10 +79,7 @@ pub(crate) async fn serve(
     }
 }
 
-/// Submits a chat that was made here, in a room; `body` is a request of Chat Completions.
-///
-/// # Errors
-/// What is wrong with the request.
+/// Submits a chat that the server itself makes for a room's message; `body` is a Chat Completions request.
 pub(crate) async fn chat(
     api: &Api,
     request_scope: RequestScope,
@@ -105,8 +102,7 @@ pub(crate) async fn chat(
     Ok(answer)
 }
 
-/// Tells why a request is none. Those that never become jobs are in no request log but this, and
-/// in no other count.
+/// Refuses a request, counts it and logs it: it never becomes a job, so no other log or count has it.
 pub(crate) async fn refuse(
     shape: &'static dyn Shape,
     api: &Api,
@@ -126,16 +122,13 @@ pub(crate) async fn refuse(
 pub(crate) struct Accepted {
     pub(crate) job: Job,
     pub(crate) admission: Admission,
-    /// What stands between it and its provider, if anything does.
+    /// The translation between its client and its provider.
     pub(crate) translation: Option<Arc<Translation>>,
     /// Its room, if it is served in one.
     pub(crate) room: Option<Arc<Room>>,
 }
 
 /// Reads the body of a request and makes a job of it.
-///
-/// # Errors
-/// What is wrong with the request.
 async fn accept(
     shape: &'static dyn Shape,
     api: &Api,
@@ -160,10 +153,7 @@ async fn accept(
     draft.accept(api, request, held).await
 }
 
-/// Submits a job; the response to its client.
-///
-/// # Errors
-/// How the job failed, if it did so before its answer began.
+/// Submits a job and returns the response to its client, or the failure of a job whose answer never began.
 pub(crate) async fn answer(
     shape: &'static dyn Shape,
     api: &Api,
@@ -182,7 +172,7 @@ pub(crate) async fn answer(
         translation.forget();
     }
     if answer.comes_whole() {
-        // Nothing is lost by waiting, and a failure can still be told as what it is.
+        // Waiting costs nothing here, and until the first byte a failure can still set the status.
         answer.first_byte().await.map_err(failed)?;
     }
     head::drop_bad_length(&mut head.headers);
@@ -201,7 +191,7 @@ pub(crate) async fn answer(
     Ok(head::for_client(head, shape, id, body))
 }
 
-/// What is asked for, but for its body and headers.
+/// A request without its body and headers.
 struct JobDraft {
     shape: &'static dyn Shape,
     id: JobId,
@@ -286,7 +276,7 @@ impl JobDraft {
     }
 }
 
-/// The body with those parameters that its alias has for it.
+/// The body, completed with the default parameters of its alias.
 async fn with_defaults(api: &Api, model: &ModelName, body: Bytes) -> Result<Bytes, ApiError> {
     let Some(alias) = api.aliases().get(model) else { return Ok(body) };
     if alias.defaults.is_empty() {
@@ -296,13 +286,13 @@ async fn with_defaults(api: &Api, model: &ModelName, body: Bytes) -> Result<Byte
     off_thread(body.len(), move || defaults.complete(&body)).await
 }
 
-/// A request, and the body that will most likely be sent for it, if that is another.
+/// A request, and the translated body for its most likely provider, if it needs one.
 struct Prepared {
     request: JobRequest,
     body: Option<Bytes>,
 }
 
-/// Makes ready what the first target that is served now will be sent.
+/// Prepares the body for the first target that is served now.
 async fn prepare(
     api: &Api,
     draft: &JobDraft,
@@ -310,7 +300,7 @@ async fn prepare(
     request: JobRequest,
     targets: &[ModelName],
 ) -> Result<Prepared, ApiError> {
-    // Under which name a participant will be asked, only its assignment tells.
+    // The model name that a participant is asked for is known only at its assignment.
     let targets = targets.iter().filter(|target| !target.as_str().starts_with(RESERVED));
     let scope = draft.request_scope.scope();
     let endpoints = |target| (target, api.scheduler().endpoints(scope, target, draft.route));

@@ -1,10 +1,10 @@
 //! Pages of other origins, in browsers: what they may ask, and which answers they may read.
 //!
-//! What a page shows in its request is what counts, not where the page comes from: a client with a key
-//! or the code of a room may use it from any page. Without either, being local is what lets a request
-//! in, and a page of another origin is not local; nor may it read what it is answered.
+//! The credential in a request decides, not the origin of the page: with a key or the code of a room any
+//! page may use the server. Without either, a request must be local. A page of another origin is not local,
+//! and may not read the answer.
 //!
-//! Cookies are used nowhere, so that a browser adds no credential of its own to what a page asks.
+//! There are no cookies, so a browser adds no credential of its own.
 
 use std::{
     pin::Pin,
@@ -18,7 +18,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use pin_project_lite::pin_project;
 use tower::Service;
 
-/// What an allowed page may read of a response, beside what every page may.
+/// Response headers that an allowed page may read, beside those that every page may.
 const EXPOSED: &str = "x-request-id, request-id, retry-after, x-should-retry, x-warren-usage, \
     x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, \
     x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, \
@@ -26,16 +26,16 @@ const EXPOSED: &str = "x-request-id, request-id, retry-after, x-should-retry, x-
     anthropic-ratelimit-requests-reset, anthropic-ratelimit-tokens-limit, \
     anthropic-ratelimit-tokens-remaining, anthropic-ratelimit-tokens-reset";
 
-/// What a page may ask with.
+/// The methods that a page may use.
 const METHODS: &str = "GET, POST, PUT, PATCH, DELETE, OPTIONS";
 
-/// Headers that a page may send in any case; those that it asks for come after them.
+/// Request headers that are always allowed; those that the preflight names are added.
 const HEADERS: &str = "Content-Type, Authorization";
 
-/// Where rooms are; those of stock programs among them expect its headers on every answer.
+/// The paths of rooms. Stock programs expect these headers on every answer there.
 const ROOM_PATHS: [&str; 5] = ["/rooms", "/v1/rooms", "/v1/health", "/messages", "/events"];
 
-/// Below these the next segment is the code of a room.
+/// Prefixes of paths whose next segment is the code of a room.
 const CODED: [&str; 2] = ["/rooms/", "/v1/rooms/"];
 
 /// Answers preflights, and lets pages read the answers that they may.
@@ -46,7 +46,7 @@ pub struct Cors<S> {
 }
 
 impl<S> Cors<S> {
-    /// The same service for browsers, too. `rules` tell which origins need to show nothing.
+    /// Wraps a service. `rules` say which origins need no credential.
     pub fn new(inner: S, rules: LocalRules) -> Self {
         Self { inner, rules: Arc::new(rules) }
     }
@@ -75,14 +75,14 @@ where
 }
 
 pin_project! {
-    /// An answer to come, and who may read it.
+    /// A pending answer, and the origin that may read it.
     pub struct Answered<F> {
-        // The service's, unless it is never asked.
+        // The service's answer; `None` for a preflight.
         #[pin]
         asked: Option<F>,
-        // Whose pages may read it, if any.
+        // The origin whose pages may read it.
         reader: Option<HeaderValue>,
-        // The answer to a question that the service never sees.
+        // The answer to a preflight, which the service never sees.
         preflight: Option<Response<Body>>,
     }
 }
@@ -96,7 +96,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let Some(asked) = this.asked.as_pin_mut() else {
-            // Nobody polls it again once it was ready.
+            // A future is not polled again after it was ready.
             return this
                 .preflight
                 .take()
@@ -110,12 +110,12 @@ where
     }
 }
 
-/// Whose pages may read the answer to this request.
+/// The origin whose pages may read the answer to this request.
 fn reader<B>(rules: &LocalRules, request: &Request<B>) -> Option<HeaderValue> {
     let (headers, path) = (request.headers(), request.uri().path());
     let anybody = || Some(HeaderValue::from_static("*"));
     let Some(origin) = headers.get(header::ORIGIN) else {
-        // From no page. Stock programs find the header all the same where they look for it.
+        // Not from a page. Stock programs still look for the header on the paths of rooms.
         return if is_room_path(path) { anybody() } else { None };
     };
     if names_room(path) || access::presented(headers).is_some() {
@@ -127,19 +127,17 @@ fn reader<B>(rules: &LocalRules, request: &Request<B>) -> Option<HeaderValue> {
 fn let_read(headers: &mut HeaderMap, reader: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, reader);
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
-    // On `*` as well: what was answered to one that is local must not be found in the cache by a
-    // page that is not.
+    // With `*` as well: a cache must not give the answer to a local request to a page that is not local.
     headers.append(header::VARY, HeaderValue::from_static("origin"));
 }
 
-/// Whether it is the question of a browser whether a page may ask something. On the paths of rooms
-/// every `OPTIONS` is one.
+/// Whether the request is a preflight. On the paths of rooms every `OPTIONS` is.
 fn is_preflight<B>(request: &Request<B>) -> bool {
     request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
         || is_room_path(request.uri().path())
 }
 
-/// Any page may ask: what it shows with the request itself decides.
+/// Allows any page: the credential of the request itself decides.
 fn preflight(asked: &HeaderMap) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -166,7 +164,7 @@ fn is_room_path(path: &str) -> bool {
     })
 }
 
-/// Whether a path has the code of a room: a credential, though in the path.
+/// Whether a path holds the code of a room, which is a credential.
 fn names_room(path: &str) -> bool {
     CODED.iter().any(|rooms| {
         path.strip_prefix(rooms).is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))

@@ -16,11 +16,11 @@ use crate::{
     state::Api,
 };
 
-/// Says that a number was estimated here.
+/// Marks a number that was estimated here.
 const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");
 
-/// Counts the tokens of one message. It is answered whether the model's own server can count or not:
-/// clients ask this in passing, and go on with what they are told.
+/// Counts the tokens of one message. If the model's server cannot count, the answer is an estimate, because
+/// clients ask often and continue with any number.
 pub(crate) async fn count(
     shape: &'static dyn Shape,
     api: &Api,
@@ -44,7 +44,7 @@ fn can_count(api: &Api, job: &Job) -> bool {
     job.targets.iter().any(|target| endpoints(target).contains(Endpoint::CountTokens))
 }
 
-/// Whether a backend's answer says only that it does not do this, or cannot now.
+/// Whether a backend's answer means that it cannot count, or not now.
 fn is_no_count(status: StatusCode) -> bool {
     let unserved = [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
     unserved.contains(&status) || status.is_server_error()

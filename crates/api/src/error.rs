@@ -1,4 +1,4 @@
-//! The error table: what can go wrong, its status, its words, and its kind in each API.
+//! The error table: each failure with its status, its message and its kind in each API.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -9,7 +9,7 @@ use rooms::Refused;
 use scheduler::{Ending, Failure};
 use translate::BadRequest;
 
-/// An error as consumers are told it.
+/// An error as consumers see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
     /// The HTTP status.
@@ -22,9 +22,9 @@ pub struct ApiError {
     pub param: Option<Cow<'static, str>>,
     /// What went wrong, and what to do.
     pub message: Cow<'static, str>,
-    /// When it is worth trying again.
+    /// When the client should try again.
     pub retry_after: Option<Duration>,
-    /// Where the key's limits stand, if it has any.
+    /// The state of the key's limits, if it has any.
     pub standing: Option<Box<Standing>>,
 }
 
@@ -37,13 +37,13 @@ pub enum Kind {
     Authentication,
     /// A valid key that may not do this.
     Permission,
-    /// No such thing.
+    /// The path, model or object does not exist.
     NotFound,
     /// The body is too large.
     TooLarge,
-    /// Too much is asked at once.
+    /// Too many requests, or a full queue.
     Overload,
-    /// All that the key may use in its day or month is used.
+    /// The key's budget for the day or month is used up.
     Quota,
     /// It took too long.
     Timeout,
@@ -226,13 +226,13 @@ impl From<Refused> for ApiError {
     }
 }
 
-/// When to try again, as the header tells it: in whole seconds, and never at once.
+/// The header's value: whole seconds, at least 1.
 pub(crate) fn retry_after(after: Duration) -> HeaderValue {
     let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
     seconds.max(1).into()
 }
 
-/// Nothing is at this path; also for a path whose encoding is no text.
+/// The error for an unknown path, and for a path that is not UTF-8.
 pub(crate) fn nothing_at(uri: &Uri) -> ApiError {
     let words = format!("there is nothing at {}", uri.path());
     ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)

@@ -12,11 +12,11 @@ use scheduler::{Head, exchange::USAGE_HEADER};
 
 use crate::shape::Shape;
 
-/// Where every client finds the job's id.
+/// The header with the job's id, for every client.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The headers that a provider is sent: all but the connection's own, the client's credentials
-/// and cookies, and those that tell where it is.
+/// The headers for a provider: all but the connection's own, the client's credentials and cookies, and
+/// those that show the client's address.
 pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
     let stays = |name: &str| is_hop_by_hop(name) || stays_at_server(name);
     let staying = headers.keys().filter(|name| stays(name.as_str())).cloned();
@@ -30,7 +30,7 @@ pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
 /// The [`VIA`] header of a request once it has passed this scope.
 ///
 /// # Errors
-/// [`Loop`] when it must go no further.
+/// [`Loop`] when the request has come in a circle.
 pub(crate) fn via(
     marks: &Marks,
     scope: &Scope,
@@ -57,7 +57,7 @@ fn named(headers: &HeaderMap) -> impl Iterator<Item = HeaderName> + '_ {
 }
 
 /// The response to a client: the backend's status and headers, the job's id where `shape`'s clients
-/// look for it, and a word to proxies in between not to gather what should flow.
+/// look for it, and a header that keeps proxies from buffering a stream.
 pub(crate) fn for_client(head: Head, shape: &dyn Shape, id: JobId, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = head.status;
@@ -68,8 +68,8 @@ pub(crate) fn for_client(head: Head, shape: &dyn Shape, id: JobId, body: Body) -
     response
 }
 
-/// Tells the client which job it was. If the API has its own header for the id, a backend's id stays in
-/// it: the people who run the backend know that one. The job's id is sent beside it.
+/// Adds the job's id. If the API has a header of its own for an id, the backend's id stays there, because
+/// the backend's logs have that one; the job's id is sent beside it.
 pub(crate) fn put_job_id(headers: &mut HeaderMap, shape: &dyn Shape, id: JobId) {
     put_request_id(headers, id);
     if let (Some(name), Some(id)) = (shape.id_header(), headers.get(REQUEST_ID).cloned()) {
@@ -88,7 +88,7 @@ fn put_request_id(headers: &mut HeaderMap, id: JobId) {
     }
 }
 
-/// Tells an id also where no job was: whatever is asked can be spoken of.
+/// Adds an id to a response without a job, so that people can refer to any request.
 pub fn with_request_id<B>(mut response: http::Response<B>) -> http::Response<B> {
     if !response.headers().contains_key(REQUEST_ID) {
         put_request_id(response.headers_mut(), new_id());
@@ -96,8 +96,7 @@ pub fn with_request_id<B>(mut response: http::Response<B>) -> http::Response<B> 
     response
 }
 
-/// Drops a length that is none. An answer with it could not be sent at all; without, it ends where
-/// it ends.
+/// Drops an invalid `content-length`, with which an answer could not be sent at all.
 pub(crate) fn drop_bad_length(headers: &mut HeaderMap) {
     let is_length = |value: &HeaderValue| {
         value.as_bytes().iter().all(u8::is_ascii_digit)
@@ -110,8 +109,8 @@ pub(crate) fn drop_bad_length(headers: &mut HeaderMap) {
     }
 }
 
-/// Keeps of the headers of a stranger's answer only those without which it cannot be read: others
-/// would speak for this server, such as cookies. What browsers would show as a page is plain text.
+/// Keeps only the headers that are needed to read a stranger's answer. Others, such as cookies, would act
+/// for this server. A content type that browsers show as a page becomes plain text.
 pub(crate) fn keep_content_only(headers: &mut HeaderMap) {
     const KEPT: [HeaderName; 5] = [
         header::CONTENT_TYPE,
@@ -130,7 +129,7 @@ pub(crate) fn keep_content_only(headers: &mut HeaderMap) {
     *headers = kept;
 }
 
-/// Whether a content type is one of data, which no browser shows as a page.
+/// Whether a content type is data, which no browser shows as a page.
 fn is_data(kind: &HeaderValue) -> bool {
     let kind = kind.to_str().unwrap_or_default().to_ascii_lowercase();
     let kind = kind.split(';').next().unwrap_or_default().trim();

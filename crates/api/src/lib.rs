@@ -8,18 +8,19 @@
 //! - `request_scope`: where a request is served: the server, or one room
 //! - `admission`: whether a key may have a request served now
 //! - `count_tokens`: a message's tokens, by a model's server or estimated
-//! - `peeked`: what a body says of itself
+//! - `peeked`: the fields of a body that routing needs
 //! - [`aliases`]: names that stand for models
-//! - `translation`: what stands between a request and its provider
+//! - `translation`: a request in the shape of its provider, and the answer back
 //! - [`read`]: the request's body, within its bounds
-//! - `uploads`: the common bound of all bodies; `refusals`: what never became a job, counted
+//! - `uploads`: the common bound of all bodies; `refusals`: requests that never became jobs, counted
 //! - [`head`]: headers on their way in and out
 //! - [`body`]: the answer on its way out
-//! - [`shape`]: the APIs, a file each: how they tell errors, and how they keep a stream alive
+//! - [`shape`]: the APIs, a file each: their errors, and how they keep a stream alive
 //! - [`error`]: the error table; [`respond`]: errors as responses; [`fallback`]: paths that no route has
 //! - [`room`]: rooms: their management, messages, events and inference
 //! - `response_makers`: which participant of a room made which response
-//! - [`models`], [`health`], [`admin`]: what there is, how it is, and the operator's part; `condition`: what ails the server
+//! - [`models`], [`health`], [`admin`]: the models, the server's health, and the operator's part;
+//!   `condition`: problems of the server's other parts
 //! - [`cors`]: pages of other origins, in browsers
 //! - [`meter`]: tokens, counted as they pass
 

@@ -4,11 +4,11 @@ use base::Endpoint;
 use protocol::usage::AnswerCounter;
 use scheduler::{Meter, Usage};
 
-/// Reads usage from a side copy of the answer, and counts itself for answers that do not tell.
+/// Reads usage from a copy of the answer, and estimates it for answers that do not report it.
 pub(crate) struct UsageMeter(AnswerCounter);
 
 impl UsageMeter {
-    /// A meter for a request of this shape and of about so many tokens.
+    /// A meter for a request of this endpoint with about `prompt_tokens` tokens.
     pub(crate) fn new(endpoint: Endpoint, prompt_tokens: u64) -> Self {
         Self(AnswerCounter::new(endpoint, prompt_tokens))
     }

@@ -1,5 +1,5 @@
-//! `GET /v1/models` and `/v1/models/{id}`: what is served now; to a key that is bound to a room, by
-//! the participants of that.
+//! `GET /v1/models` and `/v1/models/{id}`: the models that are served now. A key that is bound to a room
+//! sees those of its participants.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::{
     state::Api,
 };
 
-/// Who owns a model, as OpenAI's list has it; by this Warren knows itself.
+/// The owner of a model in OpenAI's list. A Warren recognises another one by it.
 const OWNER: &str = "warren";
 
 pub(crate) async fn list(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
@@ -55,7 +55,7 @@ fn request_scope(api: &Api, request: Request) -> Result<RequestScope, ApiError> 
     RequestScope::of_plain(api, &request.into_parts().0)
 }
 
-/// Whether a model is one that the key is for: others are not shown to it.
+/// Whether the key may use a model. Others are not listed for it.
 fn may_use(request_scope: &RequestScope, model: &ModelName) -> bool {
     request_scope.admitted().key.as_ref().is_none_or(|key| key.allows(model.as_str()))
 }
@@ -107,5 +107,5 @@ fn json(api: &Api, body: String) -> Response {
     (headers, body).into_response()
 }
 
-/// Tells a worker that looks for backends that this is none.
+/// Shows a worker that looks for backends that this is a Warren.
 const VERSION: header::HeaderName = header::HeaderName::from_static("x-warren-version");

@@ -1,4 +1,4 @@
-//! What a body says of itself, found out before it becomes a job.
+//! The fields of a body that routing needs, read before it becomes a job.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -11,8 +11,7 @@ use scheduler::Affinity;
 
 use crate::error::{ApiError, Kind};
 
-/// Bodies up to this size, in bytes, are worked on between two other things; larger ones on a
-/// thread of their own, where they hold nobody up.
+/// Bodies up to this size, in bytes, are processed at once; larger ones on a thread for blocking work.
 pub(crate) const INLINE_LIMIT: usize = 256 * 1024;
 
 /// Bodies up to this size, in bytes, are not measured in their escaped form: they fit into the
@@ -24,7 +23,7 @@ pub(crate) struct PeekedRequest {
     pub(crate) peek: Peek,
     /// Its size on the wire, in bytes.
     pub(crate) size: u64,
-    /// About how many tokens it has a model read.
+    /// The estimated tokens of its prompt.
     pub(crate) prompt_tokens: u64,
     /// Which conversations it continues.
     pub(crate) affinity: Affinity,
@@ -43,7 +42,7 @@ pub(crate) async fn peek_request(
     peeked.map_err(|bad| ApiError::from(&bad))
 }
 
-/// Does some work on a body of this length where it holds nobody up.
+/// Runs work on a body of this length; a large one goes to a thread for blocking work.
 ///
 /// # Errors
 /// 500 when the work broke off.

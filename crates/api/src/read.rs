@@ -19,14 +19,13 @@ use crate::{
 /// earns it no more than that.
 const BEHIND: Duration = Duration::from_secs(20);
 
-/// What a slow client must send at least, in bytes per second.
+/// The least rate of a client that sends a body, in bytes per second.
 const SLOWEST: u32 = 64 * 1024;
 
-/// What is read of a body that nobody wants, in bytes, and for how long at most.
+/// The most that is read of a refused request's body, in bytes, and the longest time for it.
 const DISCARDED: (usize, Duration) = (256 * 1024, Duration::from_secs(1));
 
-/// The most that is reserved on the word of a client. Memory that nothing is written to is not
-/// taken from the machine.
+/// The most memory that is reserved for an announced length. The system provides it only once it is written to.
 const RESERVED: usize = 16 * 1024 * 1024;
 
 /// Reads a body of at most `limit` bytes, into room that `held` takes for it.
@@ -67,7 +66,7 @@ pub(crate) async fn read(
 /// Reads what is left of a body that is refused, within bounds. A client that still writes when
 /// its connection is closed never sees why.
 pub(crate) async fn discard(headers: &HeaderMap, mut body: Body) {
-    // Who waits for a word before it sends the body has not begun.
+    // A client that waits for `100 Continue` has not begun to send.
     if body.is_end_stream() || headers.contains_key(header::EXPECT) {
         return;
     }

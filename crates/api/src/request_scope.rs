@@ -1,4 +1,4 @@
-//! Where a request is served, and on whose account: the server, or one room.
+//! Where a request is served, the server or one room, and which key it counts for.
 
 use std::sync::Arc;
 
@@ -14,24 +14,23 @@ use crate::{
     state::{Api, Peer},
 };
 
-/// Where a request is served, and on whose account.
+/// Where a request is served, and which key it counts for.
 pub(crate) struct RequestScope {
     scope: Scope,
     room: Option<Arc<Room>>,
     admitted: Admitted,
 }
 
-/// What the model of a request stands for.
+/// The models that a request's model name stands for.
 pub(crate) struct Targets {
-    /// The names that the dispatcher is asked for, in order. Not empty.
+    /// The names for the dispatcher, in order of preference. Not empty.
     pub(crate) models: Vec<ModelName>,
-    /// Whether they are worth waiting for when nobody serves them now.
+    /// Whether the request may be queued when nobody serves them now.
     pub(crate) known: bool,
 }
 
 impl RequestScope {
-    /// The place of a request to a path of no room: the server, or for a key bound to a room that
-    /// room.
+    /// The scope of a request to a path without a room: the server, or the room that its key is bound to.
     ///
     /// # Errors
     /// 401 or 403 when it may use no models, 403 when the room of its key is closed.
@@ -40,7 +39,7 @@ impl RequestScope {
         Self::of(api, api.rules().admit(peer, &parts.uri, &parts.headers, Moment::now())?)
     }
 
-    /// The place of somebody who was admitted to a path of no room.
+    /// The scope of an admitted request to a path without a room.
     ///
     /// # Errors
     /// 403 when the room of its key is closed.
@@ -57,8 +56,8 @@ impl RequestScope {
         Self::in_room(room, Admitted { id: key.id().clone(), key: Some(key) })
     }
 
-    /// A room, for anybody who was let in. They are counted by the room's id: its code would be a
-    /// credential in logs.
+    /// A room, for requests without a key. They count for the room's id, because its code is a credential and
+    /// must not be logged.
     pub(crate) fn for_anybody(room: Arc<Room>) -> Self {
         let id = KeyId::from(room.scope().as_str());
         Self::in_room(room, Admitted { id, key: None })
@@ -80,11 +79,11 @@ impl RequestScope {
         &self.admitted
     }
 
-    /// Whom the dispatcher is asked for when a client asks for `model`.
+    /// The targets of a request for `model`.
     ///
     /// # Errors
-    /// 403 when the key is not for this model; in a room 404 when nobody is meant by it, and 503
-    /// when it means somebody who is not connected.
+    /// 403 when the key is not for this model; in a room 404 when no participant matches it, and 503
+    /// when that participant is not connected.
     pub(crate) fn resolve(&self, api: &Api, model: &ModelName) -> Result<Targets, ApiError> {
         match &self.room {
             Some(room) => self.resolve_in(room, model),
@@ -121,7 +120,7 @@ impl RequestScope {
     }
 }
 
-/// The model by which a key's list of models is read: of a participant its own, of anybody `*`,
+/// The name to look for in a key's list of models: a participant's own model, or `*` for any participant,
 /// which only a key for every model may ask for.
 fn judged(room: &Room, selector: &Selector, found: &str) -> String {
     match selector {
@@ -133,7 +132,7 @@ fn judged(room: &Room, selector: &Selector, found: &str) -> String {
     }
 }
 
-/// The words are those of stock servers, here and below.
+/// The messages here and below are those of stock servers.
 pub(crate) fn nobody() -> ApiError {
     let words = "No available participant for the requested model";
     ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
@@ -150,15 +149,15 @@ fn closed(id: &RoomId) -> ApiError {
     ApiError { code: Some("room_closed"), ..error }
 }
 
-/// The path of a request without the room that it may begin with, whose code nobody else is to
-/// see: `/rooms/CODE/v1/models` is `/v1/models`.
+/// The path of a request without its room, whose code is a credential: `/rooms/CODE/v1/models` is
+/// `/v1/models`.
 pub(crate) fn path(uri: &Uri) -> &str {
     let path = uri.path();
     let Some(in_room) = path.strip_prefix("/rooms/") else { return path };
     in_room.find('/').map_or("/", |end| &in_room[end..])
 }
 
-/// Path and query as a provider is sent them: without the room, and without its password.
+/// Path and query for a provider: without the room and its password.
 pub(crate) fn path_and_query(uri: &Uri) -> String {
     let path = path(uri);
     if path.len() == uri.path().len() {
@@ -168,7 +167,7 @@ pub(crate) fn path_and_query(uri: &Uri) -> String {
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
-/// The name is compared as it is read when somebody is let in: it may be written with `%`, too.
+/// The parameter's name is compared decoded, as at the check of the password: it may be written with `%`.
 fn without_password(query: &str) -> String {
     let is_password = |pair: &&str| {
         let mut parsed = form_urlencoded::parse(pair.as_bytes());

@@ -14,11 +14,11 @@ use crate::{
     shape::{self, Shape},
 };
 
-/// Tells the official clients whether to try again by themselves.
+/// Tells the official clients whether to retry.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 impl ApiError {
-    /// A response that tells it in an API's own form.
+    /// The error as a response in the API's own form.
     pub(crate) fn response(&self, shape: &dyn Shape, id: JobId) -> Response {
         let mut response = Response::new(Body::from(shape.error_body(self, id)));
         *response.status_mut() = self.status;
@@ -37,7 +37,7 @@ impl ApiError {
         response
     }
 
-    /// Whether trying again would meet the same end, though the status is one that clients retry.
+    /// Whether a retry would fail in the same way, although clients retry this status.
     fn is_in_vain(&self) -> bool {
         self.kind == Kind::Quota || matches!(self.code, Some("request_timeout" | "loop_detected"))
     }

@@ -1,4 +1,4 @@
-//! Which participant made which response, so that it can be asked for it again.
+//! Which participant made which response: a later request for that response goes to the same one.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -22,7 +22,7 @@ const LONGEST_ID: usize = 128;
 pub(crate) enum Maker {
     /// A participant.
     Provider(ProviderId),
-    /// The translation of an answer of another API: nobody has it.
+    /// The server itself, which translated it from another API: no participant stores it.
     Translation,
 }
 
@@ -50,7 +50,7 @@ struct Entry {
 }
 
 impl ResponseMakers {
-    /// A response of this id was made. What is known already stays: an id is its first maker's.
+    /// Remembers who made a response. The first maker of an id stays.
     pub(crate) fn note(&self, room: &RoomId, id: &str, maker: Maker, now: Instant) {
         if !is_id(id) {
             return;
@@ -70,7 +70,7 @@ impl ResponseMakers {
         (now.saturating_duration_since(entry.at) < REMEMBERED).then_some(entry.maker)
     }
 
-    /// The response of this id is there no more.
+    /// Forgets a deleted response.
     pub(crate) fn forget(&self, room: &RoomId, id: &str) {
         let mut all = self.lock();
         let number = all.rooms.get(room).and_then(|of_room| of_room.by_id.get(id));
@@ -94,7 +94,7 @@ impl All {
         of_room.by_id.insert(id, Entry { number, maker, at });
     }
 
-    /// Makes room for one more: the oldest of its room, or of all, is forgotten.
+    /// Forgets the oldest response of a full room, or of all rooms.
     fn make_room(&mut self, room: &RoomId) {
         let of_room = self.rooms.get(room).filter(|of_room| of_room.by_id.len() >= MOST_OF_ROOM);
         let oldest_of_room = of_room.and_then(|of_room| of_room.by_age.keys().next().copied());
@@ -133,7 +133,7 @@ impl OfRoom {
     }
 }
 
-/// Whether a text is a response's id as backends make them, which means nothing else in a path.
+/// Whether a text is a response's id as backends make them, safe as a segment of a path.
 fn is_id(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
     (1..=LONGEST_ID).contains(&text.len())

@@ -31,13 +31,13 @@ pub struct Limits {
     pub max_body: usize,
     /// Bodies that are being read or wait for the head of their answer, all together, in bytes.
     pub bodies: u64,
-    /// After this much silence a stream gets a sign of life; zero: never.
+    /// The silence after which a stream gets a sign of life; zero: never.
     pub keepalive: Duration,
     /// How long a drained worker may go on with what it has.
     pub drain: Duration,
     /// Whether prompts are hashed, for routing by prefix.
     pub affinity: bool,
-    /// How far requests go that do not say.
+    /// How far requests go without the header `x-warren-route`.
     pub route: Route,
 }
 
@@ -63,7 +63,7 @@ struct Inner {
     draining: watch::Sender<bool>,
 }
 
-/// How the server is known to others.
+/// The server's identity towards others.
 pub struct Identity {
     /// The marks that it puts on requests that pass through it.
     pub marks: Marks,
@@ -71,7 +71,7 @@ pub struct Identity {
     pub version: &'static str,
 }
 
-/// What a request may name.
+/// The names that a request may use.
 pub struct Names {
     /// The models that were seen.
     pub models: Arc<ModelMemory>,
@@ -143,8 +143,7 @@ impl Api {
         let _ = self.0.address.set(address);
     }
 
-    /// From now on [`health`](crate::health) says that the server is going, and streams of events
-    /// end.
+    /// From now on [`health`](crate::health) reports that the server drains, and streams of events end.
     pub fn start_draining(&self) {
         self.0.draining.send_replace(true);
     }

@@ -10,38 +10,37 @@ use tokio::{
 
 use crate::error::{ApiError, Kind};
 
-/// How long a body waits for others to make room.
+/// How long a body waits for memory that other bodies hold.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Room for bodies, in KiB.
+/// The memory for bodies, in KiB.
 pub(crate) struct Uploads {
     room: Arc<Semaphore>,
     total: u32,
 }
 
-/// The room that one body takes, until this is dropped.
+/// The memory that one body holds, until this is dropped.
 pub(crate) struct HeldBody<'a> {
     uploads: &'a Uploads,
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Uploads {
-    /// Room for so many bytes.
+    /// Memory for `bytes` bytes.
     pub(crate) fn new(bytes: u64) -> Self {
         let most = u32::try_from(Semaphore::MAX_PERMITS).unwrap_or(u32::MAX);
         let total = u32::try_from(bytes / 1024).unwrap_or(most).clamp(1, most);
         Self { room: Arc::new(Semaphore::new(total as usize)), total }
     }
 
-    /// A body of which nothing has come yet.
+    /// A body that has not begun to arrive.
     pub(crate) fn hold(&self) -> HeldBody<'_> {
         HeldBody { uploads: self, permit: None }
     }
 }
 
 impl HeldBody<'_> {
-    /// Takes room for a body that has grown to `len` bytes. One that is larger than all the room
-    /// there is takes it all.
+    /// Takes memory for a body that has grown to `len` bytes. A body larger than the whole bound takes all of it.
     ///
     /// # Errors
     /// 429 when others do not make room in time.

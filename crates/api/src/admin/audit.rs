@@ -17,7 +17,7 @@ use crate::{
     state::Api,
 };
 
-/// Actions that are told unless more are asked for.
+/// The number of actions in an answer, unless the query sets another.
 const USUAL: usize = 100;
 
 pub(crate) async fn list(

@@ -26,7 +26,7 @@ impl FromIterator<RoomName> for RoomNames {
 }
 
 impl RoomNames {
-    /// The room of a code, of either sort and in whatever case, or of an id.
+    /// The room with this code (short or spoken, in any case) or id.
     ///
     /// # Errors
     /// [`KeyError::Invalid`] when there is none.

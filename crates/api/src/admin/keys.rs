@@ -70,7 +70,7 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, Json(made?)))
 }
 
-/// Who asks, and then for what: of a stranger nothing is read.
+/// Checks who asks before it reads the body: a stranger's body is not read.
 async fn asked(
     api: &Api,
     headers: &HeaderMap,
@@ -107,7 +107,7 @@ pub(crate) async fn revoke(
     let id = key_id(id)?;
     let target = id.clone();
     let revoked = change(&api, move |keys| revoked(&keys, &target, Moment::now())).await;
-    // Also when it could not be written: it no longer works.
+    // Also if the store failed: in memory the key is revoked already.
     api.scheduler().revoke(&id);
     operator.did(&api, "key.revoke", id.as_str(), &revoked).await;
     Ok(Json(revoked?))
@@ -116,7 +116,7 @@ pub(crate) async fn revoke(
 /// Makes a key; its text is shown in the answer, and never again.
 ///
 /// # Errors
-/// [`KeyError`] when it cannot be made, or the room that it is for is none of these.
+/// [`KeyError`] when it cannot be made, or its room does not exist.
 pub fn made(
     keys: &Keys,
     asked: CreateKey,
@@ -171,7 +171,7 @@ pub fn shown(key: &KeyRecord) -> KeyJson {
     }
 }
 
-/// A time in seconds since 1970. What is beyond the calendar's end is its end.
+/// The time of these seconds since 1970, cut to the calendar's end.
 pub(super) fn timestamp(seconds: u64) -> Timestamp {
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
     Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
@@ -207,7 +207,7 @@ fn key_id(id: Id) -> Result<KeyId, ApiError> {
         ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
     })?;
     if access::has_key_form(&id) {
-        // Nor is it said again, nor noted anywhere.
+        // The key itself is neither repeated nor logged.
         let words = "that is a key, not its id, which begins with k-: GET /admin/keys tells it";
         return Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words));
     }

@@ -35,7 +35,7 @@ use crate::{
 pub use administration::Administration;
 pub use recent::RecentRequests;
 
-/// How the administrator's token is called where it acted.
+/// The name of the administrator's token in the audit log.
 const ADMIN_TOKEN: &str = "admin-token";
 
 /// Somebody who may administer.
@@ -50,15 +50,14 @@ pub struct Operator {
 pub fn operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> {
     let found = known_operator(api, headers);
     if let Err(error) = &found {
-        // Not in the audit log: anybody can come here as often as they like.
+        // Not in the audit log, which strangers could fill.
         let status = error.status.as_u16();
         tracing::info!(outcome = "refused", status, message = %error.message, "administration");
     }
     found
 }
 
-/// Who administers, and then what they send, which is at most so long, in bytes: of a stranger nothing
-/// is read.
+/// Who administers, and the body, of at most `longest` bytes. A stranger's body is not read.
 ///
 /// # Errors
 /// As [`operator`]; and when the body is too long, or does not come.
@@ -80,7 +79,7 @@ pub async fn posted(
     read
 }
 
-/// Who administers, if this request may. Nobody is told when it may not: it need not.
+/// Who administers, if this request may. For requests that need no administrator, so a refusal is not logged.
 pub(crate) fn operator_if_any(api: &Api, headers: &HeaderMap) -> Option<Operator> {
     known_operator(api, headers).ok()
 }
@@ -101,7 +100,7 @@ fn unknown() -> ApiError {
 }
 
 impl Operator {
-    /// Notes what was done, and how it went. A log that cannot be written holds nobody up.
+    /// Writes an action and its outcome to the audit log. A log that cannot be written stops nothing.
     pub async fn did<T>(&self, api: &Api, what: &str, target: &str, went: &Result<T, ApiError>) {
         let outcome = went.as_ref().map_or_else(|error| error.message.to_string(), |_| done());
         let action = action(&self.who, what, target, outcome);
@@ -124,7 +123,7 @@ pub fn action(who: &str, what: &str, target: &str, outcome: String) -> Action {
     Action { at: Moment::now().seconds(), who, what, target, outcome }
 }
 
-/// Does something that waits for the disk, where that holds nobody up.
+/// Runs work that waits for the disk on a thread for blocking work.
 ///
 /// # Errors
 /// 500 when it broke off.
@@ -137,7 +136,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     })
 }
 
-/// What the database did not do.
+/// The error for a failed database.
 pub(crate) fn failed(error: &(dyn std::error::Error + 'static)) -> ApiError {
     ApiError::new(StatusCode::SERVICE_UNAVAILABLE, Kind::Server, chain(error))
 }

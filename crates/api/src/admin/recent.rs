@@ -56,7 +56,7 @@ impl RecentRequests {
         let oldest = if ring.kept.len() < KEPT { None } else { ring.kept.pop_front() };
         ring.kept.push_back(new);
         drop(ring);
-        // What it holds is given back outside of the lock.
+        // Freed outside of the lock.
         drop(oldest);
     }
 

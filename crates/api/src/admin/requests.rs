@@ -13,7 +13,7 @@ use crate::{
     state::Api,
 };
 
-/// Requests that are told unless more or less are asked for.
+/// The number of requests in an answer, unless the query sets another.
 const USUAL: usize = 100;
 
 pub(crate) async fn list(

@@ -8,14 +8,13 @@ use super::operator;
 use crate::state::{Api, Peer};
 
 impl Api {
-    /// Whether a request is of the server's own people: local and without a key that does not work,
-    /// or the operator's.
+    /// Whether a request is local and without an invalid key, or the operator's.
     pub fn is_own(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
         self.rules().is_local(Peer::of(extensions), uri, headers, Moment::now())
             || operator(self, headers).is_ok()
     }
 
-    /// Whether a request may see how the server is: of its own people, or with any key.
+    /// Whether a request may see the server's state: see [`Api::is_own`], or with any valid key.
     pub fn is_trusted(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
         self.is_own(extensions, uri, headers) || self.rules().has_key(headers, Moment::now())
     }

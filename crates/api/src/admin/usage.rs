@@ -80,7 +80,7 @@ impl UsageParameters {
     }
 }
 
-/// The answer of the ledger as it is told.
+/// The ledger's answer as JSON.
 pub fn report(answer: UsageAnswer, by: &[UsageBy]) -> UsageReport {
     let row = |group: store::UsageGroup| {
         let mut row = UsageRow { counts: counts(&group.sums), ..UsageRow::default() };

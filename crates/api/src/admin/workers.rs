@@ -43,7 +43,7 @@ pub(crate) fn shown(worker: &WorkerStatus) -> WorkerJson {
     }
 }
 
-/// Its models, without the names by which a room's participant is found beside them.
+/// Its models, without the selectors of a room's participant.
 fn models(worker: &WorkerStatus) -> Vec<String> {
     let names = worker.models.iter().map(ToString::to_string);
     names.filter(|name| worker.scope.room_id().is_none() || !name.starts_with(RESERVED)).collect()
@@ -89,7 +89,7 @@ pub(crate) async fn stats(
     }))
 }
 
-/// Drains one worker: it is given nothing more, finishes what it has, and is disconnected.
+/// Drains one worker: it gets no more jobs, finishes those that it has, and is disconnected.
 pub(crate) async fn drain(
     State(api): State<Api>,
     id: Result<Path<String>, PathRejection>,

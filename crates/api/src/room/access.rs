@@ -1,7 +1,7 @@
 //! Who may do what with rooms.
 //!
-//! The code of a room is a credential, and its password another where it has one. Keys of the server
-//! and being local count only for making rooms and for seeing which there are.
+//! The code of a room is a credential, and so is its password. Keys of the server and local requests
+//! count only for making and listing rooms.
 
 use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
@@ -17,14 +17,14 @@ use crate::{
     state::{Api, Peer},
 };
 
-/// Where the host of a room shows its token, so that a password may be sent beside it.
+/// The header with the token of a room's host. The password may be sent beside it.
 const HOST_TOKEN: &str = "x-warren-host-token";
 
-/// Where a participant shows that it is itself.
+/// The header with a participant's token.
 const SESSION: &str = "x-warren-session";
 
-/// The room of a code, for a request that shows its password if there is one: as its key, or as
-/// `?password=`, since pages cannot add headers to a stream of events.
+/// The room of a code. A password is read from the key, or from `?password=`, because pages cannot add
+/// headers to a stream of events.
 ///
 /// # Errors
 /// [`Refused`].
@@ -46,8 +46,7 @@ pub(super) async fn enter_with(
     api.rooms().rooms.enter(code, shown.as_deref(), from(parts)).await
 }
 
-/// The room of an id, or of a code, for a request that shows its password if there is one. An id
-/// that is none is counted as a code that is none.
+/// The room of an id or a code, with its password as above. An unknown id counts like an unknown code.
 ///
 /// # Errors
 /// [`Refused`].
@@ -81,17 +80,17 @@ pub(super) fn parameter<'a>(uri: &'a Uri, name: &str) -> Option<Cow<'a, str>> {
     Some(value).filter(|value| !value.is_empty())
 }
 
-/// The token by which a request shows that it is the host's.
+/// The host's token in a request.
 pub(super) fn host_token(headers: &HeaderMap) -> Option<&str> {
     header(headers, HOST_TOKEN).or_else(|| access::presented(headers))
 }
 
-/// The token by which a request shows that it is a participant's.
+/// The participant's token in a request.
 pub(super) fn session(headers: &HeaderMap) -> Option<&str> {
     header(headers, SESSION)
 }
 
-/// The token by which a request shows that it is the host's or a participant's.
+/// The host's or the participant's token in a request.
 pub(super) fn host_or_session(headers: &HeaderMap) -> Option<&str> {
     let own = header(headers, HOST_TOKEN).or_else(|| session(headers));
     own.or_else(|| access::presented(headers))
@@ -102,9 +101,8 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     Some(value).filter(|value| !value.is_empty())
 }
 
-/// Whether a request may make a room, and the key that the room is then counted for. May do so: who
-/// has a key of scope `rooms`, who is local, who administers, and anybody where the server is open
-/// for it.
+/// The key that a new room counts for. A room may be made with a key of scope `rooms`, by local requests,
+/// by administrators, and on a server with open rooms by anybody.
 ///
 /// # Errors
 /// 401 or 403, with words on what to do.
@@ -130,7 +128,7 @@ pub(super) fn maker(api: &Api, parts: &Parts) -> Result<Option<KeyId>, Failure> 
     Err(Failure::new(status, ErrorCode::Unauthorized, words).hint(hint))
 }
 
-/// Checks that what a request carries as a key is a valid key.
+/// Checks that the request's key, if any, is valid.
 ///
 /// # Errors
 /// 401.
@@ -157,7 +155,7 @@ fn is_local(api: &Api, parts: &Parts) -> bool {
     api.rules().is_local(from(parts), &parts.uri, &parts.headers, Moment::now())
 }
 
-/// Who looks at lists of rooms.
+/// A client that lists rooms.
 #[derive(Debug, Clone)]
 pub(super) struct Viewer {
     all: bool,
@@ -180,7 +178,7 @@ impl Viewer {
         rooms
     }
 
-    /// How much it is shown of a room's participants and events when it presents no password.
+    /// How much of a room's participants and events it sees without a password.
     pub(super) fn sight(&self, room: &Source) -> Sight {
         match (self.is_at_home(room), room.is_guarded()) {
             _ if self.administers => Sight::All,

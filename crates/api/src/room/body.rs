@@ -7,7 +7,7 @@ use http::request::Parts;
 use super::failure::Failure;
 use crate::{read, state::Api};
 
-/// The largest body that is taken but for inference, in bytes.
+/// The largest body of a request that is not for inference, in bytes.
 const MAX_BODY: usize = 1 << 20;
 
 /// Reads a body that is not for inference.

@@ -1,4 +1,4 @@
-//! Streams of what happens: of one room as the spec's messages or as named events, and of all rooms.
+//! Event streams: of one room as the spec's messages or as named events, and of all rooms.
 
 use std::{
     sync::Arc,
@@ -28,7 +28,7 @@ use crate::state::Api;
 
 type Code = Result<Path<String>, PathRejection>;
 
-/// After how long one who found no place may try again.
+/// The `retry-after` for a watcher too many.
 const AGAIN: Duration = Duration::from_secs(10);
 
 pub(super) fn routes() -> Router<Api> {
@@ -48,8 +48,7 @@ async fn messages(State(api): State<Api>, code: Code, request: Request) -> Respo
     watching.unwrap_or_else(Failure::plain)
 }
 
-/// `GET /v1/rooms/{code}/events`: named events, as stock clients read them; with `?ids=true` as our
-/// own do.
+/// `GET /v1/rooms/{code}/events`: named events as stock clients read them; with `?ids=true` they have ids.
 async fn named(State(api): State<Api>, code: Code, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let with_ids = parameter(&parts.uri, "ids").is_some_and(|ids| ids == "true" || ids == "1");
@@ -93,7 +92,7 @@ fn watch(api: &Api, parts: &Parts, room: &Arc<Room>, form: Form) -> Result<Respo
     let first = match form {
         Form::Messages => None,
         Form::Named => Some(connected(room, None)),
-        // So that who loses the connection before any event can go on from here, too.
+        // The id lets a client resume that loses the connection before any event.
         Form::NamedWithIds => Some(connected(room, Some(subscription.last_id()))),
     };
     let watch = Watch { subscription, _watching: watching };
@@ -115,8 +114,7 @@ fn connected(room: &Room, id: Option<u64>) -> Bytes {
     connected.frame(id, Moment::now().wall_ms, room.short_code()).into()
 }
 
-/// The last event that a client has seen, if it says so. What is no number is no id: everything from
-/// now on is what it gets.
+/// The last event that a client has seen. An id that is no number is ignored, and the stream begins now.
 fn after(parts: &Parts) -> Option<u64> {
     let header = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok());
     if let Some(id) = header {
@@ -126,7 +124,7 @@ fn after(parts: &Parts) -> Option<u64> {
     id.and_then(|id| id.trim().parse().ok())
 }
 
-/// One who watches.
+/// One watcher.
 struct Watch {
     subscription: Subscription,
     _watching: Watching,

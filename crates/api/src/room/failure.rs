@@ -1,4 +1,4 @@
-//! Why something about a room was not done, and the three forms in which that is told.
+//! Errors of rooms, and their three forms.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ const NO_ROOM: &str = "Run `warren room list` to see which rooms there are. A co
 const NO_PASSWORD: &str = "This room has a password: give it with `--password`, or send it as \
     `Authorization: Bearer PASSWORD`.";
 
-/// Why something was not done.
+/// An error of a room's request.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) status: StatusCode,
@@ -59,7 +59,7 @@ impl Failure {
             .hint("Run `warren room show CODE` to see who is in the room.")
     }
 
-    /// Too much is asked for at once.
+    /// Too many requests, rooms or participants.
     pub(super) fn too_many(message: impl Into<String>) -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorCode::TooMany, message)
     }
@@ -94,7 +94,7 @@ impl Failure {
         self.told(message)
     }
 
-    /// As JSON of this form. Logged without its path, in which the code of a room is.
+    /// As JSON of this form. Logged without its path, which holds the code of a room.
     pub(super) fn told(&self, form: impl serde::Serialize) -> Response {
         let (status, message) = (self.status.as_u16(), &self.error.message);
         tracing::info!(target: "request", outcome = "refused", status, %message, "rooms");

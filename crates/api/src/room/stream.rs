@@ -1,5 +1,5 @@
-//! Streams of events as response bodies. No task and no channel stands behind one: the connection that writes it
-//! out polls what it is made of.
+//! Streams of events as response bodies. A stream has no task and no channel: the connection that writes it
+//! polls its source.
 
 use std::{
     convert::Infallible,
@@ -23,7 +23,7 @@ const EVERY: Duration = Duration::from_secs(10);
 /// A sign of life: a comment, which every client skips.
 const PING: &[u8] = b": ping\n\n";
 
-/// Where frames come from.
+/// A source of frames.
 pub(super) trait Frames: Send + Unpin + 'static {
     /// Whole frames; `None` after the last.
     fn poll_frames(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
@@ -52,7 +52,7 @@ impl<F: Frames> EventStream<F> {
         Self { first, ..self }
     }
 
-    /// The same, ending when the server drains: nobody waits for a stream that has no end.
+    /// The same, ending when the server drains: an endless stream would hold the drain up.
     pub(super) fn until(self, mut draining: watch::Receiver<bool>) -> Self {
         let until = async move {
             // The sender is gone only with the server.

@@ -1,4 +1,4 @@
-//! How many watch events at once.
+//! Bounds on the watchers of events.
 
 use std::{
     collections::HashMap,
@@ -13,7 +13,7 @@ const IN_ALL: usize = 20_000;
 /// The most that watch one room.
 const OF_A_ROOM: usize = 5_000;
 
-/// Those who watch events now. They hold a connection each, which others then cannot have.
+/// The current watchers, counted: each holds a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers(Mutex<Counts>);
 
@@ -28,14 +28,14 @@ struct Counts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooManyWatchers;
 
-/// One who watches, until this is dropped.
+/// A watcher's place, until this is dropped.
 pub(super) struct Watching {
     watchers: Arc<Watchers>,
     room: Option<RoomId>,
 }
 
 impl Watchers {
-    /// One more, who watches this room, or all.
+    /// A place for one more watcher of this room, or of all.
     pub(super) fn add(
         self: &Arc<Self>,
         room: Option<&RoomId>,

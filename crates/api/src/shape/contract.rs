@@ -1,4 +1,4 @@
-//! What the APIs differ in.
+//! The differences between the APIs.
 
 use base::{Endpoint, JobId};
 use http::HeaderMap;
@@ -7,7 +7,7 @@ use protocol::sse::Boundary;
 use crate::error::ApiError;
 
 pub(crate) trait Shape: Send + Sync {
-    /// The shape of its requests, and with it where they are posted to.
+    /// Its endpoint: the path and the shape of its requests.
     fn endpoint(&self) -> Endpoint;
 
     /// An error as a response body, JSON.
@@ -19,22 +19,22 @@ pub(crate) trait Shape: Send + Sync {
     /// A sign of life between two events of a stream.
     fn keepalive(&self) -> &'static [u8];
 
-    /// Whether something may be added where a stream is now.
+    /// Whether an event may be added at this point of a stream.
     fn may_add(&self, at: &Boundary) -> bool {
         at.at_event_start()
     }
 
-    /// What ends a half event.
+    /// The bytes that end an incomplete event.
     fn closing(&self, at: &Boundary) -> &'static [u8] {
         at.closing()
     }
 
-    /// Where its clients look for the job's id, beside `x-request-id`.
+    /// Its own header for the job's id, beside `x-request-id`.
     fn id_header(&self) -> Option<&'static str> {
         None
     }
 
-    /// Whether its answers are streams though no request says so.
+    /// Whether its answers are always streams.
     fn always_streams(&self) -> bool {
         false
     }
@@ -44,6 +44,6 @@ pub(crate) trait Shape: Send + Sync {
         true
     }
 
-    /// Puts what its clients send in a place of their own where every API has it.
+    /// Moves headers of its own to where every API has them.
     fn adapt(&self, _headers: &mut HeaderMap) {}
 }

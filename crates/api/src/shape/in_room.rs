@@ -53,7 +53,7 @@ impl Shape for InRoom {
         self.0.always_streams()
     }
 
-    /// Stock servers of rooms read a body as JSON whatever it says of itself.
+    /// Stock servers of rooms read a body as JSON whatever its content type.
     fn says_json(&self) -> bool {
         false
     }
@@ -63,7 +63,7 @@ impl Shape for InRoom {
     }
 }
 
-/// What stock servers say of it, or else what is said everywhere.
+/// The message of stock servers, or else the usual one.
 fn words(error: &ApiError) -> Cow<'_, str> {
     let proxied = |why: &str| format!("Failed to proxy request: Error: {why}");
     match error.code {

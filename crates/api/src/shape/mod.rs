@@ -1,4 +1,4 @@
-//! The APIs, a file each: how they tell errors, and how they keep a stream alive.
+//! The APIs, a file each: their errors, and how they keep a stream alive.
 
 mod anthropic;
 mod contract;
@@ -20,7 +20,7 @@ pub(crate) const ALL: [&'static dyn Shape; 7] = [
     &node_chat::NodeChat,
 ];
 
-/// The API of a path; OpenAI's for what is none.
+/// The API of a path; OpenAI's for an unknown path.
 pub(crate) fn of_path(path: &str) -> &'static dyn Shape {
     ALL.into_iter().find(|shape| shape.endpoint().path() == path).unwrap_or(ALL[0])
 }

@@ -11,7 +11,7 @@ use crate::error::{ApiError, Kind};
 
 pub(super) struct NodeChat;
 
-/// An error: in `err` the word that stock clients know, beside it what is meant by it here.
+/// An error: `err` is the word that stock clients know, the message says more.
 #[derive(Serialize)]
 struct ErrorLine<'a> {
     err: &'a str,
@@ -32,7 +32,7 @@ impl Shape for NodeChat {
         };
         // Plain text under fixed names: it serialises.
         let mut line = serde_json::to_string(&line).unwrap_or_default();
-        // Stock clients read nothing before the end of its line.
+        // Stock clients read whole lines only.
         line.push('\n');
         line
     }
@@ -41,7 +41,7 @@ impl Shape for NodeChat {
         self.error_body(error, id)
     }
 
-    /// An empty line, which stock clients pass over.
+    /// An empty line, which stock clients ignore.
     fn keepalive(&self) -> &'static [u8] {
         b"\n"
     }
@@ -75,7 +75,7 @@ impl Shape for NodeChat {
     }
 }
 
-/// What stock servers say of it, where they have a word.
+/// The word of stock servers, if they have one.
 fn stock_word(error: &ApiError) -> Option<&'static str> {
     match (error.kind, error.code) {
         (Kind::Authentication, _) => Some("unauthorized"),

@@ -1,5 +1,5 @@
-//! Answers on their way back: of a provider of another shape, and without the usage that only the
-//! server asked for.
+//! Answers on their way back: translated from another shape, and without the usage that only the server
+//! asked for.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -12,7 +12,7 @@ use crate::head::is_plain_event_stream;
 /// Makes the client's answer, its head included.
 pub(super) struct TranslatedAnswer {
     map: Box<dyn Answer>,
-    /// What the client gets, once the head is there.
+    /// The kind of the client's body, once the head is there.
     body: Option<Body>,
 }
 
@@ -26,7 +26,7 @@ impl AnswerMap for TranslatedAnswer {
     fn head(&mut self, mut head: Head) -> Head {
         let (status, body) = self.map.head(head.status.as_u16(), kind(&head.headers));
         self.body = Some(body);
-        // What is no status at all stays the provider's.
+        // An invalid status stays the provider's.
         head.status = StatusCode::from_u16(status).unwrap_or(head.status);
         for name in OF_THE_OTHER_BYTES {
             head.headers.remove(name);
@@ -52,7 +52,7 @@ impl AnswerMap for TranslatedAnswer {
     }
 }
 
-/// What told of bytes that the client does not get.
+/// Headers that describe the provider's bytes, which the client does not get.
 const OF_THE_OTHER_BYTES: [HeaderName; 5] = [
     header::CONTENT_LENGTH,
     header::CONTENT_ENCODING,
@@ -65,8 +65,8 @@ fn unreadable(BadAnswer(why): BadAnswer) -> Untranslatable {
     Untranslatable(why)
 }
 
-/// What is neither of the streams is taken for one JSON value: error pages, too, are read as one,
-/// and told as what they are.
+/// Anything but the two kinds of stream is read as one JSON value. An error page fails there, and is
+/// reported as such.
 fn kind(headers: &HeaderMap) -> Body {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let kind = kind.unwrap_or_default().trim_start().to_ascii_lowercase();
@@ -81,8 +81,8 @@ fn content_type(body: Body) -> HeaderValue {
     })
 }
 
-/// Takes the chunk with the usage out of a stream again. Every other byte passes unchanged, and
-/// every answer that is no stream.
+/// Removes the chunk with the usage from a stream. All other bytes, and answers that are no stream, pass
+/// unchanged.
 #[derive(Default)]
 pub(super) struct StripUsage(Option<UsageFilter>);
 

@@ -1,5 +1,5 @@
-//! What stands between a client's request and a provider: another shape, another model's name, and
-//! the question for usage.
+//! A client's request as a provider gets it: in another shape, with another model's name, and with usage
+//! asked for.
 //!
 //! A provider of the client's own shape gets the client's bytes, with at most two edits spliced in;
 //! any other gets the request translated. The work is done before the job is submitted, for the
@@ -20,16 +20,16 @@ use translate::{self, BadRequest, Context};
 use self::answer::{StripUsage, TranslatedAnswer};
 use crate::peeked::INLINE_LIMIT;
 
-/// Makes of one client's request what providers are sent.
+/// Makes the providers' requests of one client's request.
 pub(crate) struct Translation {
     endpoint: Endpoint,
     context: Context,
     peek: Peek,
-    /// What was made last, until it is taken.
+    /// The request that was made last, until it is taken.
     made: Mutex<Option<ProviderRequest>>,
 }
 
-/// What a provider is sent, asked at one endpoint for one model.
+/// The request for a provider at one endpoint and for one model.
 struct ProviderRequest {
     model: ModelName,
     to: Endpoint,
@@ -39,13 +39,13 @@ struct ProviderRequest {
 }
 
 impl Translation {
-    /// For a request of shape `endpoint`, in whose body `peek` was found.
+    /// For a request of shape `endpoint` with these peeked fields.
     pub(crate) fn new(endpoint: Endpoint, context: Context, peek: Peek) -> Self {
         Self { endpoint, context, peek, made: Mutex::default() }
     }
 
-    /// Makes ready what a provider that serves these endpoints is sent when it is asked for this
-    /// model. Returns the body that it would be sent, if that is another than the client's.
+    /// Prepares the request for a provider that serves these endpoints and this model. Returns its body, if that
+    /// differs from the client's.
     ///
     /// # Errors
     /// [`BadRequest`] when the request has no form in any shape that these endpoints have.
@@ -62,7 +62,7 @@ impl Translation {
         Ok(body)
     }
 
-    /// The answer has begun: nothing will be sent again.
+    /// Drops the prepared request: the answer has begun, so the job will not move.
     pub(crate) fn forget(&self) {
         self.keep(None);
     }
@@ -180,10 +180,10 @@ impl Translator for Translation {
     }
 }
 
-/// What is changed in a body, in which `peek` was found, before it is sent.
+/// The changes to a body before it is sent.
 struct Edits {
     edits: Vec<Edit>,
-    /// Whether usage is asked for that the body did not ask for.
+    /// Whether to ask for usage, which the body did not.
     asks_usage: bool,
 }
 
@@ -192,7 +192,7 @@ fn edits(body: &[u8], peek: &Peek, model: &ModelName, to: Endpoint) -> Edits {
     if peek.model != model.as_str() {
         edits.push(openai::model_edit(peek.model_span.clone(), model.as_str()));
     }
-    // The other shapes tell usage unasked.
+    // The other shapes always report usage.
     let can_ask = matches!(to, Endpoint::ChatCompletions | Endpoint::Completions) && peek.stream;
     let mut asks_usage = false;
     if can_ask

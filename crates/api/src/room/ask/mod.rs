@@ -1,4 +1,4 @@
-//! The answer to an `llm:request`: read as it comes, and told to the room's watchers token by token.
+//! The answer to an `llm:request`: read as it arrives, and sent to the room's watchers token by token.
 //!
 //! - `tokens`: the tokens of an answer
 
@@ -36,12 +36,10 @@ use super::{
 };
 use crate::{error::ApiError, head::is_plain_event_stream};
 
-/// The longest piece of text that is told as one token, in bytes. Backends send less, but for
-/// answers that come whole.
+/// The longest text that is sent as one token, in bytes. Only answers that are not streams reach it.
 const MAX_TOKEN: usize = 16 * 1024;
 
-/// An answer that is being read. When this is dropped before its end, the job is cancelled, and
-/// watchers are told.
+/// An answer that is being read. Dropping it before its end cancels the job and tells the watchers.
 pub(super) struct Ask {
     room: Arc<Room>,
     jobs: Arc<MessageJobs>,
@@ -56,7 +54,7 @@ pub(super) struct Ask {
     first_token: Option<Duration>,
     /// Tokens so far.
     seq: u64,
-    /// Messages that the asker has yet to get.
+    /// Messages for the asker that are not sent yet.
     told: VecDeque<ServerMessage>,
 }
 
@@ -90,8 +88,7 @@ impl Ask {
         }
     }
 
-    /// Why the request was refused at once, such as by a queue that is full, if it was. Then it is
-    /// over, and watchers are still to be told.
+    /// The error of a request that was refused at once, for instance by a full queue. Watchers are not told yet.
     pub(super) fn refused(&mut self) -> Option<ApiError> {
         match self.answer.poll_head(&mut Context::from_waker(Waker::noop())) {
             Poll::Pending => None,
@@ -106,12 +103,12 @@ impl Ask {
         }
     }
 
-    /// Reads it to its end, for somebody who watches the room.
+    /// Reads it to its end; only watchers of the room see it.
     pub(super) async fn run(mut self) {
         while poll_fn(|cx| self.poll_next(cx)).await.is_some() {}
     }
 
-    /// The next message; `None` after the last. The room is told of it, too.
+    /// The next message, also sent to the room; `None` after the last.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<ServerMessage>> {
         loop {
             if let Some(message) = self.told.pop_front() {
@@ -205,7 +202,7 @@ impl Ask {
         let took = self.began.elapsed();
         let first = self.first_token.unwrap_or(took);
         let tokens = told.tokens.unwrap_or(self.seq);
-        // What still comes of the answer is nobody's: its job goes on to its own end.
+        // The rest of the answer is not needed. The job still runs to its own end.
         self.answer.suffices();
         let metrics = AnswerMetrics::new(millis(first), millis(took), None, Some(tokens));
         self.end(ServerMessage::LlmComplete(LlmComplete {

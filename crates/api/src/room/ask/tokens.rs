@@ -6,18 +6,18 @@ use translate::{
     chat::{Outcome, Part, Writer},
 };
 
-/// What an answer has said since it was last looked.
+/// The new tokens of an answer, and its end.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     /// Pieces of text.
     pub(super) said: Vec<String>,
     /// How it ended, if it has.
     pub(super) end: Option<Result<AnswerFacts, String>>,
-    /// Whether what comes is text: thoughts and calls of tools are no tokens.
+    /// Whether the current part is text: reasoning and tool calls are no tokens.
     is_text: bool,
 }
 
-/// What a whole answer tells of itself.
+/// The facts of a complete answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct AnswerFacts {
     /// Tokens that it was made of.

@@ -64,13 +64,9 @@ async fn consume_in_room(
     consume::serve(shape, api, request_scope, parts, body).await
 }
 
-/// Where a request is served that names a room by its code, and on whose account. A key of the server
-/// counts for nothing here, but in the room that it is bound to: there it is as good as the password,
-/// and has its own limits. A key that does not work is still refused: it may have been meant as the
-/// password.
-///
-/// # Errors
-/// Why it is not let in.
+/// The scope of a request that names a room by its code. A key of the server counts only in the room that it
+/// is bound to: there it replaces the password, and its limits apply. An invalid key is refused, because it
+/// may have been meant as the password.
 pub(super) async fn request_scope(
     api: &Api,
     code: &str,
@@ -87,7 +83,7 @@ pub(super) async fn request_scope(
     Ok(RequestScope::for_anybody(room))
 }
 
-/// The place of a request with a key that is bound to the room.
+/// The scope of a request with a key that is bound to the room.
 fn with_bound_key(api: &Api, code: &str, parts: &Parts) -> Result<Option<RequestScope>, ApiError> {
     let Some(shown) = access::presented(&parts.headers).filter(|text| access::has_key_form(text))
     else {

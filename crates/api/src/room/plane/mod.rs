@@ -49,7 +49,7 @@ fn good<T: Serialize>(status: StatusCode, data: T) -> Response {
     (status, Json(Envelope { data, meta })).into_response()
 }
 
-/// What a path names. One whose encoding is no text names nothing.
+/// The parameters of a path; a path that is not UTF-8 is an error.
 fn named<T>(path: Result<Path<T>, PathRejection>) -> Result<T, Failure> {
     path.map(|Path(names)| names).map_err(|_| Failure::no_route())
 }

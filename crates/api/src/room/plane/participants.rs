@@ -42,7 +42,7 @@ pub(super) async fn put(State(api): State<Api>, ids: Ids, request: Request) -> A
     let (parts, body) = request.into_parts();
     let body = read_body(&api, &parts, body).await?;
     let (code, id) = named(ids)?;
-    // First of all: who does not know the code is told nothing else.
+    // First of all: without the code, a client learns nothing about the room.
     find(&api, &parts, &code)?;
     let asked = PutParticipant::decode(&body)?;
     let room = enter_with(&api, &parts, &code, asked.password.as_deref()).await?;
@@ -100,8 +100,8 @@ fn server_url(api: &Api, parts: &Parts) -> Result<String, Failure> {
     Ok(format!("{scheme}://{}", host(parts)?))
 }
 
-/// Whether the client speaks TLS, with this server or with a proxy in front of it. What a proxy
-/// says is believed: it changes nothing but the URL that its own client is told.
+/// Whether the client speaks TLS, with this server or with a proxy in front of it. The proxy's header is
+/// trusted, because it only changes the URL in the answer to its own client.
 fn is_secure(api: &Api, parts: &Parts) -> bool {
     let forwarded = parts.headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
     let first = forwarded.and_then(|protocols| protocols.split(',').next()).map(str::trim);

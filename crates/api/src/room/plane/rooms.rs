@@ -35,7 +35,7 @@ pub(super) async fn create(State(api): State<Api>, request: Request) -> Answer {
     Ok(good(StatusCode::CREATED, CreatedRoom { room, host_id, host_token }))
 }
 
-/// Makes a room. Its maker counts as knowing it, whatever codes are tried from there later.
+/// Makes a room. Its maker's address has then entered it, whatever codes are tried from there later.
 pub(in crate::room) async fn make(
     api: &Api,
     parts: &Parts,
@@ -43,7 +43,7 @@ pub(in crate::room) async fn make(
 ) -> Result<Created, Failure> {
     let rooms = api.rooms().rooms.clone();
     let created = blocking(move || rooms.create(new, Moment::now().wall_ms)).await??;
-    // Too many were tried before: then this one waits, too.
+    // If too many codes were tried before, this address still has to wait.
     let _ = find(api, parts, created.room.short_code());
     Ok(created)
 }
@@ -56,8 +56,7 @@ pub(super) async fn list(State(api): State<Api>, request: Request) -> Answer {
     Ok(good(StatusCode::OK, summaries))
 }
 
-/// `GET /v1/rooms/{code}`: open to everybody who knows the code, so that it can be seen that there is a
-/// password.
+/// `GET /v1/rooms/{code}`: needs the code only, so that a client can see whether there is a password.
 pub(super) async fn show(State(api): State<Api>, code: Code, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     let room = find(&api, &parts, &named(code)?)?;
@@ -97,10 +96,10 @@ pub(super) async fn close(State(api): State<Api>, code: Code, request: Request) 
 
 async fn end(api: &Api, room: Arc<Room>, reason: &'static str) -> Result<(), ApiError> {
     let (rooms, scope) = (api.rooms().rooms.clone(), room.scope());
-    // Before its watchers leave, so that they hear what became of its jobs.
+    // Before the watchers are closed, so that they get the end of its jobs.
     api.scheduler().close(&scope);
     let ended = blocking(move || rooms.close(room.id(), reason)).await?;
-    // Nobody will come to serve what has come since.
+    // Jobs that came since then would wait for nobody.
     api.scheduler().close(&scope);
     ended.map_err(|error| failed(&error))
 }
