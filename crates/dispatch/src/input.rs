@@ -1,4 +1,4 @@
-//! What can happen to the dispatcher.
+//! The inputs of the dispatcher.
 
 use std::time::{Duration, Instant};
 
@@ -93,7 +93,7 @@ pub enum Input {
     ClientGone { job: JobId },
     /// A key was revoked: each of its jobs ends.
     Revoked { key: KeyId },
-    /// A scope is no more: each of its jobs ends.
+    /// A scope was closed: each of its jobs ends.
     Closed { scope: Scope },
     /// The server stops: queued jobs end, new ones are refused, assigned jobs may finish.
     Shutdown,
@@ -101,7 +101,7 @@ pub enum Input {
     Abort,
 }
 
-/// What a provider offers when it joins.
+/// The offer of a provider that joins.
 #[derive(Debug, Clone)]
 pub struct Offer {
     /// Where its jobs come from.

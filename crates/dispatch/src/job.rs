@@ -40,7 +40,7 @@ pub(crate) enum JobState {
 pub(crate) struct Hold {
     pub(crate) provider: ProviderId,
     pub(crate) since: Instant,
-    /// What the provider was known to serve when it was given the job.
+    /// The endpoints that the provider was known to serve when it got the job.
     pub(crate) endpoints: Endpoints,
     /// How often the provider had gone to rest before it was given the job.
     pub(crate) rests: u32,

@@ -1,4 +1,4 @@
-//! What the dispatcher wants done.
+//! The outputs of the dispatcher.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub enum Output {
     /// Send the job to the provider.
     Assign {
         job: JobId,
-        /// Who serves it.
+        /// The provider that serves it.
         provider: ProviderId,
         /// The model that it is asked for: the job's own, or one of its fallbacks.
         model: ModelName,
@@ -46,7 +46,7 @@ pub enum Output {
     },
 }
 
-/// Why a provider is told to stop (relay protocol, walkthrough 4).
+/// The reason in a cancellation (relay protocol, walkthrough 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelReason {
     /// The consumer dropped its connection.

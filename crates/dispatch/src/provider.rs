@@ -49,7 +49,7 @@ pub(crate) struct Provider {
 pub(crate) enum Drain {
     No,
     Draining,
-    /// Nothing is left, and the driver was told so.
+    /// All its jobs have ended, and the driver was told.
     Retired,
 }
 

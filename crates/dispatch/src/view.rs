@@ -14,7 +14,7 @@ use crate::{
 /// A connected provider.
 #[derive(Debug, Clone, Copy)]
 pub struct ProviderView<'a> {
-    /// Who it is.
+    /// Its id.
     pub id: ProviderId,
     /// How many jobs it takes at once; at least 1.
     pub max_concurrent: u32,
@@ -45,7 +45,7 @@ pub struct ProviderView<'a> {
 pub struct QueueView<'a> {
     /// Where its providers are looked for.
     pub scope: &'a Scope,
-    /// What its jobs ask for.
+    /// The shapes and routes of its jobs.
     pub model: &'a ModelName,
     /// How many jobs wait.
     pub len: usize,

@@ -72,7 +72,7 @@ impl Incoming {
         }
     }
 
-    /// Ends a job of which no more can be written.
+    /// Ends a job after its writer refused the rest.
     pub(crate) fn give_up(self, error: WriteError) {
         match error {
             WriteError::Unreadable => self.writer.fail(NO_SENSE),

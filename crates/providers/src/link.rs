@@ -21,7 +21,7 @@ pub(crate) trait Codec {
     /// A job as this protocol's [`scheduler::Provider`] hands it to the link's task.
     type Job: Assigned;
 
-    /// What the log calls the provider.
+    /// The provider's name in the log.
     const NAME: &'static str;
 
     /// How each end of a link is told to the provider.
@@ -35,7 +35,7 @@ pub(crate) trait Codec {
     /// Takes in one frame. A bad frame costs at most the job that it is about.
     fn frame(&mut self, frame: Frame);
 
-    /// What the room knows about the provider has changed.
+    /// The room's data about the provider have changed.
     fn changed(&mut self) {}
 
     /// How long after the start [`Codec::check_silence`] is first called.

@@ -33,7 +33,7 @@ impl Member {
         &self.id
     }
 
-    /// What the room knows about it; `None` once it has left.
+    /// The room's data about it; `None` once it has left.
     pub(crate) fn served(&self) -> Option<ServedParticipant> {
         self.room.served(&self.id)
     }

@@ -1,4 +1,4 @@
-//! What the scheduler has decided for a provider, until the link's task sees it.
+//! The scheduler's decisions for a provider, queued for the link's task.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use base::JobId;
 use scheduler::Assignment;
 use tokio::sync::Notify;
 
-/// What a link's task must do.
+/// A decision that the link's task carries out.
 pub(crate) enum Note<J = Assignment> {
     Assigned(Box<J>),
     Canceled(JobId),
@@ -52,7 +52,7 @@ impl<J: Assigned> Notes<J> {
         self.wake.notified().await;
     }
 
-    /// What has come since the last call.
+    /// The notes since the last call.
     pub(crate) fn take(&self) -> Vec<Note<J>> {
         std::mem::take(&mut *self.lock())
     }

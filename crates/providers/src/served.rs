@@ -1,4 +1,4 @@
-//! What a provider's backend serves: announced by the provider, or learnt from its answers.
+//! The endpoints that a provider's backend serves: announced by the provider, or learnt from its answers.
 //!
 //! Stock workers announce nothing, and stock participants little. Such a provider is taken to serve an
 //! endpoint until an answer shows that its backend does not have it. An answer that may show this is held
@@ -24,13 +24,13 @@ pub(crate) struct ServedEndpoints {
 }
 
 impl ServedEndpoints {
-    /// What a registration announces.
+    /// The endpoints that a registration announces.
     pub(crate) fn new(announced: Option<Endpoints>) -> Self {
         let endpoints = announced.unwrap_or(Endpoints::ASSUMED);
         Self { endpoints, assumed: announced.is_none() }
     }
 
-    /// What is assumed until answers show otherwise.
+    /// The endpoints that are assumed until answers show otherwise.
     pub(crate) fn assumed(endpoints: Endpoints) -> Self {
         Self { endpoints, assumed: true }
     }

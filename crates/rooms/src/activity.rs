@@ -71,7 +71,7 @@ pub enum How {
 pub struct Holder<'a> {
     /// Its id.
     pub id: &'a str,
-    /// What people call it.
+    /// Its nickname, for people.
     pub nickname: &'a str,
     /// Where its backend is, as it told.
     pub endpoint: &'a str,
@@ -111,7 +111,7 @@ struct Running {
     held: bool,
 }
 
-/// What a participant does.
+/// The activity of a participant.
 #[derive(Debug, Default)]
 struct Doing {
     in_flight: u32,

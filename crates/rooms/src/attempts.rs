@@ -71,7 +71,7 @@ struct Record {
 #[derive(Default)]
 pub(crate) struct Attempts {
     records: HashMap<Source, Record>,
-    /// Whose turn it is to be forgotten.
+    /// The order in which entries are forgotten.
     order: BTreeMap<u64, Source>,
     next: u64,
 }

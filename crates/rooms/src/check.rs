@@ -1,4 +1,4 @@
-//! What may not come into a room; the bounds are the protocol's.
+//! Checks on input to rooms; the bounds are the protocol's.
 
 use protocol::room::{
     RuntimeConfig,

@@ -1,4 +1,4 @@
-//! What time it is where nobody said so: in the dropping of a connection, in the count of wrong codes.
+//! The current time for code that is not passed any: the drop of a connection, the count of wrong codes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,7 +23,7 @@ impl Clock {
         self.latest.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// What time it is.
+    /// The current time.
     pub(crate) fn now(&self) -> u64 {
         let since = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.start.saturating_add(since).max(self.latest.load(Ordering::Relaxed))

@@ -19,7 +19,7 @@ const SHORT_LENGTH: usize = 6;
 /// The longest text, in bytes, that can be a code.
 const LONGEST: usize = 64;
 
-/// A code as it is looked up.
+/// A code in its normal form.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Code {
     /// Six characters, in upper case.

@@ -20,7 +20,7 @@ const RESOLVING: Duration = Duration::from_secs(5);
 /// The advice in a refusal.
 const INSTEAD: &str = "join with `warren room join`, which needs no address that this server calls";
 
-/// Whose endpoints the server calls.
+/// Which participants' endpoints the server calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Endpoints {
     /// Nobody's.

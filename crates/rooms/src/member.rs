@@ -43,7 +43,7 @@ pub(crate) const FORGOTTEN: u64 = 24 * 3_600_000;
 /// The least of that after a restart, in milliseconds.
 const AFTER_RESTART: u64 = 3_600_000;
 
-/// How a connection is told to end, and that its participant is another than it was.
+/// How a connection learns that it must end, or that its participant has changed.
 #[derive(Default)]
 pub(crate) struct End {
     why: OnceLock<Ended>,
@@ -69,7 +69,7 @@ pub(crate) struct Member {
     pub(crate) link_seen: Arc<AtomicU64>,
     /// Watchers think it is gone.
     pub(crate) told_offline: bool,
-    /// What is kept of it is no longer what it is.
+    /// The stored record is out of date.
     pub(crate) stale: bool,
     tunnel_tokens: Vec<(KeyDigest, u64)>,
 }
@@ -92,7 +92,7 @@ impl End {
         self.changed.notified().await;
     }
 
-    /// Until it is told, and why.
+    /// Waits until the connection must end; the reason.
     pub(crate) async fn ended(&self) -> Ended {
         self.token.cancelled().await;
         // The token is cancelled after the reason was set.

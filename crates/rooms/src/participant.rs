@@ -26,7 +26,7 @@ pub enum Kind {
 pub struct Joining {
     /// Its id, which it chooses.
     pub id: String,
-    /// What people call it.
+    /// Its nickname, for people.
     pub nickname: String,
     /// Its models; not empty.
     pub models: Vec<String>,
@@ -36,13 +36,13 @@ pub struct Joining {
     pub specs: MachineSpecs,
     /// How its models generate by default.
     pub config: RuntimeConfig,
-    /// What its backend serves.
+    /// The endpoints of its backend.
     pub capabilities: Capabilities,
     /// How it is connected.
     pub kind: Kind,
     /// How many requests it takes at once; 0 counts as 1.
     pub max_concurrent: u32,
-    /// What shows that the participant of this id is the sender's own.
+    /// The token that proves a participant is the sender's own.
     pub session: Option<String>,
 }
 

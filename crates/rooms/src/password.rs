@@ -1,4 +1,4 @@
-//! What joining and using a room may need.
+//! The password of a room.
 //!
 //! A password is kept as its argon2id hash. One that was verified is remembered as a salted SHA-256
 //! in memory, so that a request costs a hash and not 20 ms.
@@ -33,7 +33,7 @@ pub(crate) struct Password {
     verified: Option<[u8; 32]>,
 }
 
-/// What is known of a text without verifying it.
+/// The result of comparing a text with remembered passwords, without the slow check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PasswordCheck {
     Right,

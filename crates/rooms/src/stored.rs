@@ -1,4 +1,4 @@
-//! What is kept of a participant.
+//! The stored form of a participant.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,7 +9,7 @@ use store::{KeyDigest, ParticipantRecord};
 
 use crate::participant::{Joining, Kind};
 
-/// What a participant tells of itself.
+/// The profile of a participant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct About {
     pub(crate) nickname: String,
@@ -22,7 +22,7 @@ pub(crate) struct About {
     pub(crate) max_concurrent: u32,
 }
 
-/// [`Kind`], as it is kept.
+/// [`Kind`], as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum StoredKind {
@@ -73,14 +73,14 @@ impl StoredKind {
     }
 }
 
-/// A participant, as it is kept.
+/// A participant, as stored.
 pub(crate) fn record(
     room: &RoomId,
     id: &str,
     session: KeyDigest,
     kept: &StoredParticipant,
 ) -> ParticipantRecord {
-    // What serde_json writes of numbers, texts and lists of those is always JSON.
+    // Numbers, texts and lists of them always serialise.
     let json = serde_json::to_string(kept).unwrap_or_default();
     ParticipantRecord { room: room.clone(), id: ParticipantId::from(id), session, json }
 }

@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 use store::KeyDigest;
 use subtle::ConstantTimeEq;
 
-/// What the host's token begins with.
+/// The prefix of the host's token.
 pub(crate) const HOST: &str = "wh_";
 
-/// What a participant's session token begins with.
+/// The prefix of a participant's session token.
 pub(crate) const SESSION: &str = "wp_";
 
 /// A new token: `prefix`, then 256 random bits in hex.

@@ -18,7 +18,7 @@ pub struct WorkerConfig {
     pub servers: Vec<ServerTarget>,
     /// The backends to lend.
     pub backends: Vec<Lend>,
-    /// What is spoken with the servers.
+    /// The protocol towards the servers.
     pub protocol: Protocol,
     /// How often each backend is asked for its models.
     pub poll_interval: Duration,
@@ -59,7 +59,7 @@ pub enum Protocol {
     Auto,
 }
 
-/// What one link speaks.
+/// The protocol of one link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LinkProtocol {
     Relay,
@@ -96,7 +96,7 @@ pub struct ServerTarget {
     client: ClientKind,
 }
 
-/// What connects there.
+/// The identity that connects there.
 #[derive(Clone)]
 enum ClientKind {
     /// A relay worker.

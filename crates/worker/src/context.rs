@@ -15,7 +15,7 @@ use crate::{
     room::{gave_up::GiveUpReason, member::RoomMember},
 };
 
-/// What the links of one backend to one server share.
+/// The state that the links of one backend to one server share.
 #[derive(Clone)]
 pub(crate) struct LinkContext {
     pub(crate) server: ServerTarget,

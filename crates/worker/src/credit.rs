@@ -24,7 +24,7 @@ impl Credit {
         self.more.notify_one();
     }
 
-    /// Takes as much as there is, `most` at most, waiting while there is none. For one taker.
+    /// Takes the available credit, `most` at most, and waits while it is zero. Only one task may take.
     pub(crate) async fn take(&self, most: usize) -> usize {
         loop {
             let taken = self.take_now(most);

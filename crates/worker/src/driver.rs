@@ -75,7 +75,7 @@ pub(crate) enum Cause {
     GivenUp,
 }
 
-/// What wakes the driver.
+/// An event that wakes the driver.
 enum Wake<E> {
     Frame(Result<Option<Frame>, LinkError>),
     Event(E),

@@ -1,4 +1,4 @@
-//! What happens to a worker, for people.
+//! A worker's events, for people.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,11 +15,11 @@ pub enum Event {
         server: String,
         /// The name of the link.
         name: String,
-        /// What the server calls it.
+        /// Its id at the server.
         worker_id: String,
         /// Whether both ends are Warrens and speak binary frames.
         binary: bool,
-        /// What the server found odd.
+        /// The server's warnings.
         warnings: Vec<String>,
     },
     /// A server keeps the connection of a node.
@@ -39,7 +39,7 @@ pub enum Event {
         name: String,
         /// The room's code, as the server writes it.
         room: String,
-        /// Who it is in the room.
+        /// Its participant id in the room.
         participant_id: String,
         /// What shows, now and after a restart, that the participant is its own; stock servers give
         /// none. Worth keeping: see [`crate::JoinRoom::session_token`].
@@ -62,7 +62,7 @@ pub enum Event {
         server: String,
         /// The name of the link.
         name: String,
-        /// What it said.
+        /// Its message.
         reason: String,
         /// When it is tried again.
         retry_in: Duration,

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
 use crate::{config::Lend, order::Order};
 
-/// What a backend offers.
+/// The offer of a backend.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offer {
     /// The models, by the names that consumers use.

@@ -1,4 +1,4 @@
-//! What a backend offers, models and endpoints, asked again and again.
+//! The models and endpoints of a backend, polled.
 
 use std::{sync::Arc, time::Duration};
 

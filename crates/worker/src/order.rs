@@ -89,7 +89,7 @@ pub(crate) fn headers<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a Strin
         let name = HeaderName::try_from(name.as_str());
         let value = HeaderValue::from_bytes(&header_bytes(value));
         if let (Ok(name), Ok(value)) = (name, value) {
-            // What is over the map's own bound is dropped, too.
+            // Headers beyond the map's own bound are dropped, too.
             let _ = headers.try_append(name, value);
         }
     }

@@ -12,7 +12,7 @@ use crate::{
     provider::{Provider, Providers},
 };
 
-/// What may come of asking for a model.
+/// The outcome of a request for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Prospect {
     /// Somebody serves it, even if not at this moment.

@@ -67,7 +67,7 @@ impl Fastest {
     }
 }
 
-/// What its speed comes to at its throttle.
+/// Its speed, reduced by its throttle.
 fn pace(candidate: &Candidate) -> Option<u64> {
     candidate.speed.map(|speed| u64::from(speed) * u64::from(candidate.throttle))
 }

@@ -1,4 +1,4 @@
-//! Who of several free providers gets a job.
+//! Routing: which of several free providers gets a job.
 //!
 //! - [`least_loaded`]: the one with the smallest share of its capacity in use
 //! - [`prefix_affinity`]: the one that has served the same beginning of a prompt
@@ -25,7 +25,7 @@ pub use prefix_affinity::PrefixAffinity;
 /// A provider that could be given the job now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
-    /// Who it is.
+    /// Its id.
     pub provider: ProviderId,
     /// How many jobs it is busy with; less than its capacity.
     pub load: u32,

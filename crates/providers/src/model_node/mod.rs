@@ -30,7 +30,7 @@ type Name = (String, String);
 /// How links to nodes are kept.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Who is let in: with the node token, or a key for lending.
+    /// The credentials that let a node in: the node token, or a key for lending.
     pub lenders: LenderRules,
 }
 

@@ -277,7 +277,7 @@ impl TunnelCodec {
         request.incoming.writer.fail(why);
     }
 
-    /// An answer of which no more can be written.
+    /// The writer refused the rest of an answer.
     fn unwritten(&mut self, id: &str, error: WriteError) {
         match error {
             WriteError::Unreadable => self.spoil(id, NO_SENSE),

@@ -1,4 +1,4 @@
-//! What a participant offers to the dispatcher.
+//! The offer of a participant to the dispatcher.
 
 use base::{Endpoint, Endpoints};
 use protocol::room::{Capabilities, Capability};
@@ -24,7 +24,7 @@ pub(super) fn served(capabilities: Capabilities) -> ServedEndpoints {
     ServedEndpoints::assumed(has.fold(always, |served, (_, endpoint)| served.with(endpoint)))
 }
 
-/// What the dispatcher is told of a participant.
+/// A participant's offer to the dispatcher.
 pub(super) fn offer(member: &Member, participant: &Participant, served: ServedEndpoints) -> Offer {
     Offer {
         scope: member.room().scope(),

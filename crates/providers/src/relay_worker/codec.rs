@@ -321,7 +321,7 @@ impl RelayCodec {
         }
     }
 
-    /// An answer of which no more can be written.
+    /// The writer refused the rest of an answer.
     fn unwritten(&mut self, number: u32, error: WriteError) {
         match error {
             WriteError::Unreadable => self.spoil(number, NO_SENSE),

@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 /// How links to workers are kept.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Who is let in: with the worker secret, or a key for lending.
+    /// The credentials that let a worker in: the worker secret, or a key for lending.
     pub lenders: LenderRules,
     /// How often a worker is pinged. After three silent intervals it is lost.
     pub heartbeat: Duration,

@@ -106,7 +106,7 @@ fn describe(head: &mut Head, length: usize) {
         .or_insert(http::HeaderValue::from_static("application/json"));
 }
 
-/// What the worker says was used.
+/// The usage that the worker reports.
 pub(super) fn usage(usage: Usage) -> scheduler::Usage {
     let Usage { prompt_tokens, completion_tokens } = usage;
     scheduler::Usage { estimated: false, prompt_tokens, completion_tokens }

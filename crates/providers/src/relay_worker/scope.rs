@@ -46,7 +46,7 @@ pub(super) enum WorkerScope {
 pub(super) struct RoomWorker {
     pub(super) member: Member,
     presence: Presence,
-    /// What a second link of the same participant must present.
+    /// The token that a second link of the same participant must present.
     pub(super) session_token: Secret,
 }
 
@@ -63,7 +63,7 @@ impl Admission {
         }
     }
 
-    /// Takes the worker in with these models. Errors are told to the worker.
+    /// Lets the worker join with these models. Errors are sent to the worker.
     pub(super) async fn enter(
         self,
         id: ProviderId,

@@ -48,7 +48,7 @@ pub struct Source {
     guarded: AtomicBool,
 }
 
-/// How much a watcher of all rooms is told about one room.
+/// How much of one room a watcher of all rooms sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
     /// Nothing.
@@ -64,10 +64,10 @@ pub enum Sight {
 pub(super) struct Entry {
     /// The id; those of one log rise by one.
     pub(super) id: u64,
-    /// Whose event it is, in the log of all rooms.
+    /// The room of an event, in the log of all rooms.
     pub(super) source: Option<Arc<Source>>,
     encoded: Encoded,
-    /// What it counts for, in bytes.
+    /// Its size for the bound of the log, in bytes.
     size: usize,
     made: OnceCell<EncodedBytes>,
 }

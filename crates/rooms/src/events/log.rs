@@ -1,4 +1,4 @@
-//! The last events, and who waits for the next: shared.
+//! The last events and the watchers that wait for the next, shared.
 
 use std::{
     mem::take,

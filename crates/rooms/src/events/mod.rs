@@ -7,9 +7,9 @@
 //! - `announcement`: one event, in all its forms
 //! - `discreet`: a message for a watcher who may know that something happens, but not what
 //! - `ring`: the events that are kept, and which of them somebody has missed; pure
-//! - `watchers`: who is to be woken
+//! - `watchers`: the watchers that wait
 //! - `log`: the three together, shared
-//! - `subscription`: one who watches
+//! - `subscription`: one watcher's view
 
 mod announcement;
 mod discreet;

@@ -55,7 +55,7 @@ pub(super) struct Batch {
     pub(super) last: u64,
 }
 
-/// What there is after an event.
+/// The frames after an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RingRead {
     /// Frames.
@@ -75,7 +75,7 @@ pub(super) struct StartPosition {
     pub(super) missed: bool,
 }
 
-/// What a watcher may see of a room.
+/// How much a watcher may see of a room.
 pub(super) type MaySee = dyn Fn(&Source) -> Sight + Send + Sync;
 
 impl Bounds {
@@ -125,7 +125,7 @@ impl Ring {
         }
     }
 
-    /// What somebody gets who has seen the event of the id `after`.
+    /// The frames for a watcher whose last event has the id `after`.
     pub(super) fn read(&mut self, form: Form, after: u64, may_see: Option<&MaySee>) -> RingRead {
         if after < self.dropped[form.index()] {
             return RingRead::Missed;
@@ -139,7 +139,7 @@ impl Ring {
         }
     }
 
-    /// As `read_for`, with the work done once for all who are at the same place.
+    /// As `read_for`, with the work done once for all watchers at the same place.
     fn read_shared(&mut self, form: Form, after: u64) -> RingRead {
         if let Some(joined) = &self.joined[form.index()]
             && joined.after == after

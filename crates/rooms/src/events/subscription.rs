@@ -74,7 +74,7 @@ impl Drop for Subscription {
     }
 }
 
-/// Said first to who comes back and has missed something: a comment, which every parser skips.
+/// The first frame for a client that resumes and has missed events: a comment, which every parser skips.
 const MISSED: &[u8] = b": some events were missed: they are not kept any more\n\n";
 
 impl Form {

@@ -48,7 +48,7 @@ impl Watchers {
         }
     }
 
-    /// All who wait for something in these forms; they wait no more.
+    /// Takes out all watchers that wait for an event in these forms.
     pub(super) fn take(&mut self, due: [bool; Form::COUNT]) -> Vec<Waker> {
         let slots = self.0.iter_mut().zip(due).filter_map(|(slots, due)| due.then_some(slots));
         slots.flat_map(|slots| &mut slots.wakers).filter_map(Option::take).collect()

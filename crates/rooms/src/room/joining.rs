@@ -190,7 +190,7 @@ impl Room {
         }
     }
 
-    /// Those who are to be called and are not.
+    /// Participants with an endpoint that no connection calls yet.
     pub(crate) fn uncalled(&self) -> Vec<String> {
         self.state().uncalled()
     }

@@ -1,4 +1,4 @@
-//! What of a room is kept, and for how long.
+//! Storing a room, its expiry and its changes.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -108,7 +108,7 @@ impl Room {
         swept.forgotten.iter().try_for_each(|id| self.forget(id))
     }
 
-    /// Writes a participant as it is now.
+    /// Stores a participant.
     fn keep(&self, id: &str) -> Result<(), StoreError> {
         let record = self.state().member(id).map(|member| member.record(self.id()));
         let Some(record) = record else { return Ok(()) };
@@ -154,7 +154,7 @@ impl Room {
         self.house.store.forget_room(self.id())
     }
 
-    /// It, as it is kept with this name, password and these defaults.
+    /// Its record with this name, password and these defaults.
     pub(crate) fn record(
         &self,
         name: &str,
@@ -179,11 +179,11 @@ impl Room {
     }
 }
 
-/// Defaults, as they are kept.
+/// Defaults as stored JSON.
 pub(crate) fn write_defaults(defaults: &RuntimeConfig) -> Option<String> {
     if defaults.is_empty() {
         return None;
     }
-    // What serde_json writes of numbers, texts and lists of those is always JSON.
+    // Numbers, texts and lists of them always serialise.
     serde_json::to_string(defaults).ok()
 }

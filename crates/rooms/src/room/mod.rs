@@ -37,13 +37,13 @@ mod telling;
 
 pub(crate) use keeping::write_defaults;
 
-/// What all rooms share.
+/// The state that all rooms share.
 pub(crate) struct House {
     pub(crate) store: Arc<dyn RoomStore>,
     pub(crate) clock: Clock,
     /// The messages of all rooms.
     pub(crate) log: Arc<Log>,
-    /// There may be a participant who is to be called.
+    /// A participant with an endpoint may wait for its connection.
     pub(crate) uncalled: Notify,
 }
 
@@ -71,7 +71,7 @@ pub struct Room {
 
 const CLOSED: &str = "this room was closed: make another with `warren room create`";
 
-/// Whom a selector finds in a room now.
+/// The participants that a selector finds in a room now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Available {
     /// Somebody who is connected, or was a moment ago: worth waiting for. Under this name they offer
@@ -91,7 +91,7 @@ pub enum Available {
 pub struct ServedParticipant {
     /// Its id.
     pub id: String,
-    /// What people call it.
+    /// Its nickname, for people.
     pub nickname: String,
     /// Its models; empty only while its backend has none.
     pub models: Vec<String>,
@@ -99,7 +99,7 @@ pub struct ServedParticipant {
     pub kind: Kind,
     /// How many requests it takes at once.
     pub max_concurrent: u32,
-    /// What its backend serves.
+    /// The endpoints of its backend.
     pub capabilities: Capabilities,
     /// How it generates by default: its own defaults, over the room's.
     pub defaults: RuntimeConfig,
@@ -156,7 +156,7 @@ impl Room {
         &self.spoken_code
     }
 
-    /// What people call it.
+    /// Its name, for people.
     pub fn name(&self) -> String {
         self.state().name.clone()
     }
@@ -225,7 +225,7 @@ impl Room {
     }
 }
 
-/// What the crate needs of a room.
+/// Functions for the rest of the crate.
 impl Room {
     pub(crate) const fn created(&self) -> u64 {
         self.created

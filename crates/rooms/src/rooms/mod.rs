@@ -1,6 +1,6 @@
 //! All rooms of a server.
 //!
-//! - `entering`: who is let into a room
+//! - `entering`: entering a room by its code, id or password
 //! - `index`: rooms by their ids and codes
 
 mod entering;
@@ -43,9 +43,9 @@ pub struct Settings {
 /// A room to be made.
 #[derive(Debug, Clone, Default)]
 pub struct NewRoom {
-    /// What to call it.
+    /// Its name.
     pub name: String,
-    /// What joining and using it need.
+    /// Its password, if it has one.
     pub password: Option<Secret>,
     /// How its participants generate by default.
     pub defaults: Option<RuntimeConfig>,
@@ -61,7 +61,7 @@ pub struct NewRoom {
 pub struct Created {
     /// The room.
     pub room: Arc<Room>,
-    /// What closing and changing it need; told here, and kept nowhere.
+    /// The host's token, for closing and changing it. Only its hash is stored.
     pub host_token: Secret,
 }
 

@@ -48,7 +48,7 @@ impl RoomState {
         Some((linked, told))
     }
 
-    /// A connection ended; nothing is told if it was no longer the participant's.
+    /// A connection ended. Watchers are not told if it was no longer the participant's.
     pub(crate) fn disconnect(&mut self, id: &str, serial: u64, now: u64) -> Option<Announcement> {
         if !self.is_linked(id, serial) {
             return None;

@@ -1,6 +1,6 @@
-//! What a room is at a moment: pure, times passed in. What it has to tell, it returns.
+//! The state of a room. Pure: times are passed in, announcements are returned.
 //!
-//! - `joining`: who comes in under which id, and who goes
+//! - `joining`: participants that join and leave, and their ids
 //! - `linking`: connections that come and go, and time that passes
 
 mod joining;
@@ -30,7 +30,7 @@ pub(crate) use linking::Linked;
 /// Participants of a room.
 const MAX_PARTICIPANTS: usize = 1_000;
 
-/// What a room is at a moment.
+/// The state of a room.
 pub(crate) struct RoomState {
     pub(crate) name: String,
     pub(crate) password: Option<Password>,
@@ -40,9 +40,9 @@ pub(crate) struct RoomState {
     members: HashMap<String, Member>,
     /// The connected participants.
     providers: HashMap<ProviderId, String>,
-    /// How many who are connected have a model.
+    /// For each model, the connected participants that have it.
     models: HashMap<String, usize>,
-    /// How many who are connected have any model.
+    /// The connected participants that have any model.
     able: usize,
     /// Counts participants and connections.
     counted: u64,
@@ -50,7 +50,7 @@ pub(crate) struct RoomState {
     full_until: u64,
 }
 
-/// What became of a room while time passed.
+/// The changes of a room through the passing of time.
 #[derive(Default)]
 pub(crate) struct Swept {
     pub(crate) told: Vec<Announcement>,
@@ -138,13 +138,13 @@ impl RoomState {
         self.activity.started(job, Holder { id: &member.id, nickname, endpoint, models })
     }
 
-    /// Those who are to be called and are not.
+    /// Participants with an endpoint that no connection calls yet.
     pub(crate) fn uncalled(&self) -> Vec<String> {
         let uncalled = self.ids().filter(|member| member.is_uncalled());
         uncalled.map(|member| member.id.clone()).collect()
     }
 
-    /// Whom a selector finds.
+    /// The participants that a selector finds.
     pub(crate) fn find(&self, selector: &Selector, now: u64) -> Available {
         match selector {
             Selector::Any if self.able > 0 || self.awaits(now, |_| true) => {
@@ -177,7 +177,7 @@ impl RoomState {
             .any(|member| member.is_awaited(now) && member.is_able() && such(member))
     }
 
-    /// Counts the models of one who is connected.
+    /// Adds the models of a participant that is connected now.
     fn count_in(&mut self, models: &[String]) {
         self.able += usize::from(!models.is_empty());
         for model in distinct(models) {
@@ -185,7 +185,7 @@ impl RoomState {
         }
     }
 
-    /// Counts the models of one who was connected.
+    /// Subtracts the models of a participant that was connected.
     fn count_out(&mut self, models: &[String]) {
         self.able -= usize::from(!models.is_empty());
         for model in distinct(models) {

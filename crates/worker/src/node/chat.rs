@@ -43,7 +43,7 @@ struct ChatRequest<'a> {
     temperature: f64,
 }
 
-/// What a backend says instead of an answer, from its status and the beginning of its body.
+/// The error text of a backend, from its status and the beginning of its body.
 pub(super) fn refusal(status: u16, body: &[u8]) -> String {
     let words = Failure::read(body).message;
     format!("the backend answered {status}: {}", clip(&words, MAX_WORDS))

@@ -30,7 +30,7 @@ const GOING_AWAY: u16 = 1001;
 /// Close code: the server does not want this node as it is.
 const POLICY: u16 = 1008;
 
-/// What the connection waits for beside frames.
+/// The codec's events beside frames.
 pub(crate) enum NodeEvent {
     TaskEnded(Result<Result<(), TaskFailure>, JoinError>),
     /// The server has kept the connection for long enough.

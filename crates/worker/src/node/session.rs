@@ -1,8 +1,8 @@
-//! What a server's frames mean for one connection. Pure: frames in, actions out.
+//! One connection of a node. Pure: frames in, actions out.
 
 use protocol::node::{ServerMessage, Stop, Task};
 
-/// What the connection has to do.
+/// An action of the connection.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Action {
     /// Begin this task, in place of one that was carried over.

@@ -69,7 +69,7 @@ impl TaskSlot {
         self.session.drain();
     }
 
-    /// What a text frame of the server asks for.
+    /// A request in a text frame of the server.
     pub(super) fn on_text(&mut self, text: &str) -> Option<Action> {
         self.session.on_text(text)
     }
@@ -89,7 +89,7 @@ impl TaskSlot {
         self.reply.clear();
     }
 
-    /// How the running task ended. Stays pending while there is none.
+    /// The end of the running task. Pending while no task runs.
     pub(super) async fn ended(&mut self) -> Result<Result<(), TaskFailure>, JoinError> {
         match self.job.join_next().await {
             Some(ended) => ended,

@@ -39,20 +39,20 @@ const SILENCE: Duration = Duration::from_secs(90);
 const SERVER_DRAIN: Duration = Duration::from_secs(30);
 const SERVER_CLOSE: Duration = Duration::from_secs(10);
 
-/// What the link waits for beside frames.
+/// The codec's events beside frames.
 pub(crate) enum LinkEvent {
     JobEnded(TaskEnd),
     Offer,
 }
 
-/// What the server must do by a deadline.
+/// A deadline for the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     Registration,
     Drain,
 }
 
-/// What the link keeps of a running job.
+/// The link's state of a running job.
 struct RunningJob {
     request_id: String,
     path: String,

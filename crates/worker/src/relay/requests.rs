@@ -26,7 +26,7 @@ pub(crate) enum Form {
     Binary,
 }
 
-/// What the codec has to do.
+/// An action of the codec.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Begin this job.

@@ -20,7 +20,7 @@ use super::{ReplyError, utf8::Utf8Joiner};
 /// The longest answer, in bytes of JSON text, that fits into one message.
 const MAX_WHOLE: usize = STOCK_MAX_REQUEST as usize;
 
-/// What a client that closed is answered; nobody reads it.
+/// The status for a client that left; nobody reads it.
 const CLIENT_CLOSED: u16 = 499;
 
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl JsonReply {
         WorkerMessage::ResponseChunk(ResponseChunk { request_id: self.request_id.clone(), chunk })
     }
 
-    /// What ends a stream that has begun. A client that has left needs none.
+    /// The error event that ends a begun stream. A client that left needs none.
     fn last_event(&self, failure: &JobFailure) -> Option<String> {
         let sent = self.sent.as_ref().filter(|_| failure.code != FailureCode::Canceled)?;
         Some(failure::last_event(&self.path, &self.request_id, failure, sent))

@@ -11,7 +11,7 @@ pub(super) struct Utf8Joiner {
 }
 
 impl Utf8Joiner {
-    /// The text of a piece, as far as it is complete.
+    /// The text of a piece up to its last complete character.
     pub(super) fn push(&mut self, piece: &[u8]) -> String {
         let bytes = if self.tail.is_empty() {
             Cow::Borrowed(piece)
@@ -24,7 +24,7 @@ impl Utf8Joiner {
         String::from_utf8_lossy(text).into_owned()
     }
 
-    /// What is left when nothing more comes.
+    /// The incomplete rest at the end.
     pub(super) fn finish(&mut self) -> String {
         String::from_utf8_lossy(&std::mem::take(&mut self.tail)).into_owned()
     }

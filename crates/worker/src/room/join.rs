@@ -1,4 +1,4 @@
-//! Who a backend is in a room.
+//! Joining a room as a participant.
 
 use base::Secret;
 use protocol::room::{MachineSpecs, RuntimeConfig};
@@ -11,7 +11,7 @@ pub struct JoinRoom {
     pub code: String,
     /// Its id in the room, which it chooses; the same id is the same participant again.
     pub id: String,
-    /// What people call it.
+    /// Its nickname, for people.
     pub nickname: String,
     /// Its machine.
     pub specs: MachineSpecs,

@@ -22,7 +22,7 @@ const SLACK: usize = 8;
 /// After this many heartbeats in a row without a good answer the participant joins again.
 const MISSES: u32 = 3;
 
-/// What the codec has to do.
+/// An action of the codec.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// Begin this job.
