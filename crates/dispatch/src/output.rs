@@ -32,7 +32,7 @@ pub enum Output {
     /// finish with their answer, or whose consumer left, have no such output.
     End {
         job: JobId,
-        /// How.
+        /// Its ending.
         ending: Ending,
     },
     /// Say when bytes of the job's answer last moved, with

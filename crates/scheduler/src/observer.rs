@@ -52,7 +52,7 @@ pub struct JobFacts {
 /// How a job ended, and what it took.
 #[derive(Debug, Clone)]
 pub struct JobEnd {
-    /// How.
+    /// Its outcome.
     pub outcome: Outcome,
     /// The last provider that had it.
     pub provider: Option<ProviderId>,

@@ -66,9 +66,9 @@ struct Inner {
 /// A model that a peer passes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerOffer {
-    /// Who.
+    /// Its peer.
     pub peer: PeerId,
-    /// What.
+    /// Its model.
     pub model: String,
     /// Its size, in bytes, as the peer tells.
     pub bytes: u64,

@@ -18,7 +18,7 @@ pub struct MeshId {
     pub share: String,
     /// The relays that it is registered at, or tries to be.
     pub relays: Vec<MeshRelayJson>,
-    /// What is wrong, such as another machine with the same key; empty if nothing is.
+    /// Problems that a person has to solve, such as another machine with the same key.
     pub problems: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct MeshRelayJson {
     pub connected: bool,
     /// Whether the registration cannot be replayed.
     pub challenged: bool,
-    /// What went wrong last, if anything has.
+    /// The last error, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

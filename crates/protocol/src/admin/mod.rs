@@ -25,11 +25,11 @@ use serde::{Deserialize, Serialize};
 pub struct KeyJson {
     /// Its id, which stays the same when it is rotated.
     pub id: String,
-    /// What its owner calls it.
+    /// Its name, given by its owner.
     pub name: String,
     /// The first characters of its text, for telling keys apart.
     pub prefix: String,
-    /// What it lets its holder do.
+    /// Its scopes.
     pub scopes: Vec<KeyScope>,
     /// The models it may be used for, with `*` at the end for all that begin so. Empty: every one.
     pub models: Vec<String>,
@@ -63,9 +63,9 @@ pub struct KeyList {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CreateKey {
-    /// What to call it.
+    /// Its name.
     pub name: String,
-    /// What it lets its holder do; `None`: use models.
+    /// Its scopes; `None`: inference only.
     pub scopes: Option<Vec<KeyScope>>,
     /// The models it may be used for; `None` or empty: every one.
     pub models: Option<Vec<String>>,
@@ -84,9 +84,9 @@ pub struct AuditJson {
     pub at: Timestamp,
     /// Who did it: a key's id, `admin-token`, or `command-line` on a stopped server.
     pub who: String,
-    /// What was done, such as `key.create`.
+    /// The action, such as `key.create`.
     pub action: String,
-    /// What it was done to: a key's or a worker's id.
+    /// The object of the action: the id of a key or a worker.
     pub target: String,
     /// `done`, or why it was not.
     pub outcome: String,

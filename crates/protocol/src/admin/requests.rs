@@ -24,7 +24,7 @@ pub struct RequestJson {
     pub id: String,
     /// When it ended.
     pub at: Timestamp,
-    /// Whom it is counted for: a key's id, or `local` where none was needed.
+    /// The key that it counts for, or `local` if none was needed.
     pub key: String,
     /// Where its provider was looked for, if not among the server's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -20,10 +20,10 @@ pub struct Health {
     pub details: Option<HealthDetails>,
 }
 
-/// What `/health` tells local requests, and those with a key.
+/// The part of `/health` for local requests and those with a key.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HealthDetails {
-    /// What is not as it should be, and what that means.
+    /// The problem and its consequence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub degraded: Option<String>,
     /// Seconds since the server started.
@@ -43,7 +43,7 @@ pub struct HealthDetails {
     pub workspace: Option<WorkspaceHealth>,
 }
 
-/// What `/health` tells of the workspace.
+/// The workspace's part of `/health`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkspaceHealth {
     /// Clients that are connected.
@@ -72,9 +72,9 @@ pub struct WorkerJson {
     pub worker_name: String,
     /// Where its jobs come from: `server`, or a room.
     pub scope: String,
-    /// What it serves.
+    /// Its models.
     pub models: Vec<String>,
-    /// What requests it can be sent as they are, by path; the rest is translated.
+    /// The paths of requests that it serves without translation.
     pub endpoints: Vec<String>,
     /// How far away it is: `here`, `near` (another machine on this network) or `far` (through a
     /// relay).

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
 
-/// What a text is not.
+/// The error of a text that is no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a time such as 2026-11-20T16:00:00Z, a day such as 2026-11-20, or a span such as \

@@ -1,4 +1,4 @@
-//! What was used: answer of `GET /admin/usage`, and the same as CSV.
+//! Usage: the answer of `GET /admin/usage`, and the same as CSV.
 
 use base::UsageBy;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct UsageReport {
 /// One combination. It holds what the report is told apart by, and not the rest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
-    /// Whom it is counted for.
+    /// The key that it counts for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The model that was asked for.
@@ -33,12 +33,12 @@ pub struct UsageRow {
     /// The day in UTC, `YYYY-MM-DD`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub day: Option<String>,
-    /// What was counted.
+    /// The counts.
     #[serde(flatten)]
     pub counts: UsageCounts,
 }
 
-/// What was counted.
+/// The counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageCounts {
     /// Requests that ended.

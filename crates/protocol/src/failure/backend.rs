@@ -10,7 +10,7 @@ pub const MAX_MESSAGE: usize = 4096;
 /// An error of a backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What it says.
+    /// Its text.
     pub message: String,
     /// Its `type`, in the words of its API.
     pub kind: Option<String>,

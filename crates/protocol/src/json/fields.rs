@@ -22,7 +22,7 @@ pub struct Text<'a>(
 pub struct BadRequest {
     /// The parameter that is at fault, as a path such as `messages[2].content`.
     pub param: Option<String>,
-    /// What is wrong with it, and what to do.
+    /// Its fault, and what to do.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a device is, as peers tell each other (spec, "hello"; stock peers' capabilities).
+//! A device's facts, as peers send them (spec, "hello"; stock peers' capabilities).
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -77,7 +77,7 @@ fn least_tier() -> u8 {
     4
 }
 
-/// Who a device says that it is (spec, "hello").
+/// A device's description of itself (spec, "hello").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeviceInfo {
@@ -87,7 +87,7 @@ pub struct DeviceInfo {
     /// For people.
     #[serde(default, deserialize_with = "lenient::text")]
     pub name: String,
-    /// What it is made of.
+    /// Its hardware.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub hardware: Hardware,
     /// When it was first seen, by its own clock.
@@ -102,7 +102,7 @@ pub struct DeviceInfo {
     /// The models that it has loaded.
     #[serde(default, deserialize_with = "lenient::texts")]
     pub loaded_models: Vec<String>,
-    /// What else it tells.
+    /// All other fields.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -121,7 +121,7 @@ pub(super) fn device_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Wi
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
-    /// What it is made of.
+    /// Its hardware.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub hardware: Hardware,
     /// The models that it serves now.
@@ -158,15 +158,15 @@ pub struct Capabilities {
         deserialize_with = "lenient::opt_flag"
     )]
     pub on_ac_power: Option<bool>,
-    /// What a Warren adds.
+    /// A Warren's own fields.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub warren: Option<WarrenNode>,
-    /// What else it tells.
+    /// All other fields.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// What a Warren says of itself in its capabilities: that links to it can be sealed.
+/// A Warren's own capabilities: links to it can be sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WarrenNode {
     /// The version of the sealed form: 2.

@@ -12,9 +12,9 @@ const HEAD: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a frame of {length} bytes: at most {max} are taken")]
 pub struct TooLong {
-    /// What it says that its length is, in bytes.
+    /// Its announced length, in bytes.
     pub length: u32,
-    /// What is taken, in bytes.
+    /// The most that is accepted, in bytes.
     pub max: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Who a node says it is: the query of the URL that it dials.
+//! A node's description of itself: the query of the URL that it dials.
 
 use base::Secret;
 use form_urlencoded::{Serializer, parse};
@@ -9,10 +9,10 @@ pub const MAX_NAME: usize = 256;
 /// The most tasks at once that a node may claim to take.
 pub const MAX_CONCURRENCY: u32 = 10_000;
 
-/// What a node says of itself.
+/// A node's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// What lets it in.
+    /// Its token.
     pub token: Secret,
     /// The one model that it serves.
     pub model: String,

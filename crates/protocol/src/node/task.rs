@@ -26,13 +26,13 @@ pub struct Task {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Whose it is.
+    /// Its role.
     pub role: Role,
-    /// What it says.
+    /// Its text.
     pub content: String,
 }
 
-/// Whose a message is.
+/// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -66,7 +66,7 @@ pub enum ServerMessage {
 pub struct BadMessage {
     /// The task that it is about, when it names one.
     pub id: Option<i32>,
-    /// What is wrong with it.
+    /// Its fault.
     pub problem: String,
 }
 

@@ -11,7 +11,7 @@ use super::{
     splice::{Edit, object_end},
 };
 
-/// What must be done to a streaming request so that its answer tells usage.
+/// The change to a streaming request that makes its answer report usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AskUsage {
     /// Nothing: the client asks for it itself.

@@ -12,7 +12,7 @@ use crate::{
     json::{self, lenient::Text},
 };
 
-/// What must be known of a chunk to pass it on.
+/// The fields of a chunk that matter for passing it on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
     /// Whether it has choices: one without only tells usage, or nothing.

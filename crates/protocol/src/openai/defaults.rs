@@ -75,7 +75,7 @@ pub(crate) fn added<N: AsRef<str>, V: AsRef<str>>(
     Edit { span: end..end, text }
 }
 
-/// What is left of the defaults when those that an object has are taken away.
+/// The defaults that an object does not have.
 struct Lacking<'a>(BTreeMap<&'a str, &'a str>);
 
 impl<'de, 'a> Visitor<'de> for Lacking<'a> {

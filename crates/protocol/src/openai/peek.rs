@@ -1,4 +1,4 @@
-//! What routing needs of a request body, read in one pass without building a value.
+//! The fields of a request body that routing needs, read in one pass without building a value.
 
 use std::{fmt, ops::Range};
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 /// The longest model name a request may carry, in bytes.
 pub const MAX_MODEL_NAME: usize = 256;
 
-/// What routing needs of a request body. Spans are byte offsets into the body.
+/// The fields of a request body that routing needs. Spans are byte offsets into the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peek {
     /// The model's name, unescaped.

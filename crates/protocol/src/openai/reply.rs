@@ -1,4 +1,4 @@
-//! What the server answers itself: errors and the list of models.
+//! The server's own answers: errors and the list of models.
 
 use serde::Serialize;
 

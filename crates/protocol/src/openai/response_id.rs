@@ -14,7 +14,7 @@ const LOOKED_AT: usize = 64 * 1024;
 /// itself if it is one JSON object, or in the first event of a stream (`response.created`).
 #[derive(Debug, Clone, Default)]
 pub struct ResponseIdReader {
-    /// What has come so far.
+    /// The bytes so far.
     begun: Vec<u8>,
     /// How much of it was looked at in vain.
     tried: usize,

@@ -11,7 +11,7 @@ use crate::json;
 pub struct Edit {
     /// The bytes that go, as offsets into the body.
     pub span: Range<usize>,
-    /// What comes in their place.
+    /// The replacement.
     pub text: String,
 }
 

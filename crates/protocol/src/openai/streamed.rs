@@ -13,7 +13,7 @@ use super::{
 pub struct Streamed {
     /// The body, changed in nothing else.
     pub body: Bytes,
-    /// What was found in the body before.
+    /// The peeked fields of the body.
     pub peek: Peek,
     /// Whether usage was asked for before. If not, a chunk that only tells usage is nobody's.
     pub asked_usage: bool,

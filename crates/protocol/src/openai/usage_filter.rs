@@ -35,7 +35,7 @@ pub struct UsageFilter {
 }
 
 impl UsageFilter {
-    /// What of the stream may pass, now that this piece of it is here.
+    /// The part of the stream that may pass after this piece.
     pub fn feed(&mut self, piece: Bytes) -> Bytes {
         let from_start = self.boundary.at_event_start();
         self.boundary.feed(&piece);
@@ -54,7 +54,7 @@ impl UsageFilter {
         filtered.pass
     }
 
-    /// What is left when the stream is complete.
+    /// The rest at the end of the stream.
     pub fn end(&mut self) -> Bytes {
         let rest = self.held.split().freeze();
         if has_no_choices(&rest) && tells_only_usage(&rest) { Bytes::new() } else { rest }

@@ -28,7 +28,7 @@ const CHUNK: u8 = 0x12;
 const END: u8 = 0x13;
 const FAIL: u8 = 0x14;
 
-/// What a server sends to a worker. A cancel stays a text message.
+/// A frame from a server to a worker. A cancel stays a text message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerFrame {
     /// `0x01`: a job begins, with the first piece of its body.
@@ -56,7 +56,7 @@ pub enum ServerFrame {
     },
 }
 
-/// What a worker sends to a server.
+/// A frame from a worker to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerFrame {
     /// `0x11`: the backend has answered.
@@ -77,7 +77,7 @@ pub enum WorkerFrame {
     End {
         /// The job's number.
         job: u32,
-        /// What is known at the end.
+        /// The facts at the end of an answer.
         end: ResponseEnd,
     },
     /// `0x14`: the job has failed.
@@ -95,11 +95,11 @@ pub enum WorkerFrame {
 pub struct FrameError {
     /// The job's number, so that the frame costs only that job.
     pub job: Option<u32>,
-    /// What is wrong.
+    /// The fault.
     pub problem: FrameProblem,
 }
 
-/// What is wrong with a frame.
+/// The fault of a frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameProblem {
     /// Too short for what its kind must hold.

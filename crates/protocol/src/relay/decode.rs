@@ -19,11 +19,11 @@ pub struct MessageError {
     pub kind: Option<String>,
     /// The message's `request_id` (`requestId` on a participant's tunnel), unless it is longer than 256 bytes.
     pub request_id: Option<String>,
-    /// What is wrong.
+    /// The fault.
     pub problem: Problem,
 }
 
-/// What is wrong with a text message.
+/// The fault of a text message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// Not JSON, or cut short.
@@ -98,7 +98,7 @@ fn words(error: &serde_json::Error) -> String {
     clip(&error.to_string(), MAX_WORDS).to_owned()
 }
 
-/// What every message has, filled as far as reading gets.
+/// The fields that every message has, as far as they could be read.
 #[derive(Default)]
 struct Envelope {
     kind: Option<String>,

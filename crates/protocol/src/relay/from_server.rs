@@ -13,7 +13,7 @@ pub struct RegisterAck {
     pub worker_id: String,
     /// The models as the server took them.
     pub models: Vec<String>,
-    /// What the server dropped or found odd, for people.
+    /// The server's warnings about dropped or odd values, for people.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// The version that the worker sent, if it sent one.
@@ -25,7 +25,7 @@ pub struct RegisterAck {
     /// Its id in the room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub participant_id: Option<String>,
-    /// What a second link of the same participant must show.
+    /// The token that a second link of the same participant must present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_token: Option<String>,
 }

@@ -24,20 +24,20 @@ pub struct Register {
     /// How many requests it is serving already, from any server.
     #[serde(default, deserialize_with = "or_default")]
     pub current_load: u32,
-    /// What its backend serves; absent when it does not know. Not part of the specification.
+    /// The endpoints of its backend; absent if unknown. Not part of the specification.
     #[serde(default, with = "endpoints", skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Endpoints>,
-    /// Who it is in the room that it joins. Not part of the specification.
+    /// Its participant in the room that it joins. Not part of the specification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub participant: Option<Box<WorkerParticipant>>,
 }
 
-/// Who a worker is in a room. Not part of the specification.
+/// A worker's participant in a room. Not part of the specification.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkerParticipant {
     /// Its id in the room, which it chooses.
     pub id: String,
-    /// What people call it.
+    /// Its name, for people.
     pub nickname: String,
     /// Its machine.
     #[serde(default)]
@@ -58,7 +58,7 @@ pub struct ModelsUpdate {
     pub models: Vec<String>,
     /// How many requests it is serving.
     pub current_load: u32,
-    /// What its backend serves now; absent: as before. Not part of the specification.
+    /// The endpoints of its backend now; absent: unchanged. Not part of the specification.
     #[serde(default, with = "endpoints", skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Endpoints>,
 }
@@ -142,8 +142,8 @@ pub struct WorkerError {
     /// The job that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
-    /// What failed, as a word.
+    /// The failure's code.
     pub code: String,
-    /// What failed, for people.
+    /// The failure, for people.
     pub message: String,
 }

@@ -51,7 +51,7 @@ pub struct ResponseEnd {
 /// Why a job has failed at its worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobFailure {
-    /// What kind of failure.
+    /// The failure's code.
     pub code: FailureCode,
     /// The failure in words, for people.
     pub message: String,

@@ -18,7 +18,7 @@ pub use super::{
     },
 };
 
-/// What a server says to a worker.
+/// A message from a server to a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ServerMessage {
@@ -66,7 +66,7 @@ impl ServerMessage {
     }
 }
 
-/// What a worker says to a server.
+/// A message from a worker to a server.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum WorkerMessage {

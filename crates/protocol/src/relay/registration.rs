@@ -1,4 +1,4 @@
-//! What a worker registers with, cleaned and bounded.
+//! A worker's registration, cleaned and bounded.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub struct Normalised {
     pub worker_name: String,
     /// The models, trimmed, without empty and repeated ones, in their order.
     pub models: Vec<String>,
-    /// What was dropped or odd, for `register_ack`.
+    /// Warnings about dropped or odd values, for `register_ack`.
     pub warnings: Vec<String>,
 }
 

@@ -41,7 +41,7 @@ pub struct RuntimeConfig {
     /// The parameters.
     #[serde(flatten)]
     pub generation: GenerationConfig,
-    /// What the model is told first; trimmed, not empty, at most 16 KiB.
+    /// The instructions for the model; trimmed, not empty, at most 16 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
 }

@@ -24,11 +24,11 @@ pub struct BadMessage {
     pub kind: Option<&'static str>,
     /// The message's `requestId`, if it is one: an `llm:error` can then be told of it.
     pub request_id: Option<String>,
-    /// What is wrong.
+    /// The fault.
     pub invalid: Box<Invalid>,
 }
 
-/// What clients send (spec, "ClientMessage").
+/// The types of clients' messages (spec, "ClientMessage").
 const KINDS: [&str; 6] =
     ["room:create", "room:join", "llm:request", "tui:register", "host:register", "list:rooms"];
 

@@ -141,7 +141,7 @@ fn messages_parameters(defaults: &RuntimeConfig) -> Vec<Parameter> {
     all.into_iter().flatten().collect()
 }
 
-/// What the APIs of OpenAI have under the same name.
+/// Parameters that OpenAI's APIs have under the same name.
 fn sampling(generation: &GenerationConfig) -> [Option<Parameter>; 5] {
     [
         parameter("temperature", "temperature", generation.temperature),
@@ -160,7 +160,7 @@ fn parameter(
     value.map(|value| Parameter { name, alias, value: json::write(&value) })
 }
 
-/// What a body has already.
+/// The fields that a body has already.
 struct GivenBody<'a> {
     text: &'a str,
     /// For each parameter, whether it is there.

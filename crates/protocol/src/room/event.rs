@@ -1,4 +1,4 @@
-//! What happens in a room, as named events (`GET /v1/rooms/{code}/events`).
+//! The events of a room, named (`GET /v1/rooms/{code}/events`).
 //!
 //! Stock parsers are strict: `event: NAME`, LF, `data: ` and one line of JSON, LF, LF, in one piece.
 //! Comments are ignored by all of them.
@@ -75,7 +75,7 @@ pub struct ParticipantRef {
 pub struct LlmStarted {
     /// The request's id.
     pub request_id: String,
-    /// Who has it.
+    /// The participant that has it.
     pub participant_id: String,
     /// The selector, as the client wrote it.
     pub model: String,
@@ -89,7 +89,7 @@ pub struct LlmStarted {
 pub struct LlmDone {
     /// The request's id.
     pub request_id: String,
-    /// Who answered.
+    /// The participant that answered.
     pub participant_id: String,
     /// The participant's model.
     pub model: String,
@@ -105,9 +105,9 @@ pub struct LlmDone {
 pub struct LlmFailed {
     /// The request's id.
     pub request_id: String,
-    /// Who had it.
+    /// The participant that had it.
     pub participant_id: String,
-    /// What people call it.
+    /// Its name, for people.
     pub nickname: String,
     /// Where its backend is, as it told.
     pub endpoint: String,
@@ -134,7 +134,7 @@ pub enum Stage {
 /// An event as its `data` line has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventEnvelope {
-    /// What happened; `type` and `data` of the JSON.
+    /// The event: `type` and `data` of the JSON.
     #[serde(flatten)]
     pub event: RoomEvent,
     /// When, in milliseconds since 1970.

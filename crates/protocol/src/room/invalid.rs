@@ -1,4 +1,4 @@
-//! What is wrong with a body that a stranger sent, all of it at once.
+//! All faults of a stranger's body at once.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ pub struct Invalid {
     /// The fields that may not be there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub forbidden: Vec<&'static str>,
-    /// What is wrong with the others, by path.
+    /// The faults of the others, by path.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub field_errors: BTreeMap<String, Vec<String>>,
     /// Why nothing could be read at all.

@@ -80,7 +80,7 @@ pub fn id(text: &str) -> Result<(), Unfit> {
     line(text, MAX_ID)
 }
 
-/// What people call a participant: 1 to 128 bytes.
+/// The nickname of a participant: 1 to 128 bytes.
 ///
 /// # Errors
 /// [`Unfit`].
@@ -113,7 +113,7 @@ pub fn endpoint(text: &str) -> Result<(), Unfit> {
     if named { Err(Unfit::Credentials) } else { Ok(()) }
 }
 
-/// What people call a room: 1 to 128 characters beside the white space around them.
+/// The name of a room: 1 to 128 characters without the white space around them.
 ///
 /// # Errors
 /// [`Unfit`].
@@ -134,7 +134,7 @@ pub fn password(text: &str) -> Result<(), Unfit> {
     if text.is_empty() { Ok(()) } else { line(text, MAX_PASSWORD) }
 }
 
-/// What a model is told first: at most 16 KiB.
+/// The instructions for a model: at most 16 KiB.
 ///
 /// # Errors
 /// [`Unfit`].

@@ -9,7 +9,7 @@ use super::{
     types::{LlmMetrics, MachineSpecs, ParticipantInfo, RoomInfo, RoomSummary},
 };
 
-/// What a client says to a server (spec, "ClientMessage").
+/// A message from a client to a server (spec, "ClientMessage").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum ClientMessage {
@@ -37,9 +37,9 @@ pub enum ClientMessage {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RoomCreate {
-    /// What to call it.
+    /// Its name.
     pub name: String,
-    /// What joining and using it need. Ours.
+    /// Its password. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
     /// How its participants generate by default. Ours.
@@ -58,20 +58,20 @@ pub struct RoomCreate {
 pub struct RoomJoin {
     /// The room's code.
     pub code: String,
-    /// Who joins.
+    /// The participant.
     pub participant: JoiningParticipant,
     /// The room's password. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
 }
 
-/// Who joins a room.
+/// A participant that joins a room.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JoiningParticipant {
     /// Its id, which it chooses.
     pub id: String,
-    /// What people call it.
+    /// Its name, for people.
     pub nickname: String,
     /// Its model.
     pub model: String,
@@ -96,7 +96,7 @@ pub struct LlmRequest {
     pub request_id: String,
     /// A participant's id, or a pattern such as `model:llama3` or `*`.
     pub target_id: String,
-    /// What is asked.
+    /// The prompt.
     pub prompt: String,
     /// In place of the participant's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,7 +127,7 @@ pub struct HostRegister {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListRooms {}
 
-/// What a server says to clients (spec, "ServerMessage").
+/// A message from a server to clients (spec, "ServerMessage").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum ServerMessage {
@@ -155,10 +155,10 @@ pub enum ServerMessage {
     /// There is no answer, or not a whole one.
     #[serde(rename = "llm:error")]
     LlmError(LlmError),
-    /// What there is, for a terminal interface.
+    /// The rooms and participants, for a terminal interface.
     #[serde(rename = "tui:registered")]
     TuiRegistered(TuiRegistered),
-    /// What there is in one room.
+    /// One room and its participants.
     #[serde(rename = "host:registered")]
     HostRegistered(HostRegistered),
     /// Which rooms there are.
@@ -177,7 +177,7 @@ pub struct RoomCreated {
     /// The six-character code of the same room. Ours.
     #[serde(default)]
     pub short_code: String,
-    /// What closing and changing it need; told here, and nowhere else. Ours.
+    /// The host's token, which only this message has. Ours.
     #[serde(default)]
     pub host_token: String,
 }
@@ -188,9 +188,9 @@ pub struct RoomCreated {
 pub struct RoomJoined {
     /// The room's id.
     pub room_id: String,
-    /// Who is in it, the newcomer included.
+    /// Its participants, the new one included.
     pub participants: Vec<ParticipantInfo>,
-    /// What shows that a later request is this participant's own. Ours.
+    /// The participant's session token, for its later requests. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_token: Option<String>,
 }
@@ -198,7 +198,7 @@ pub struct RoomJoined {
 /// Somebody joined (spec, "RoomParticipantJoinedMessage").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParticipantJoined {
-    /// Who.
+    /// Its participant.
     pub participant: ParticipantInfo,
 }
 
@@ -206,7 +206,7 @@ pub struct ParticipantJoined {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ParticipantLeft {
-    /// Who.
+    /// Its participant id.
     pub participant_id: String,
 }
 
@@ -223,7 +223,7 @@ pub struct RoomErrorMessage {
 pub struct LlmToken {
     /// The request's own id.
     pub request_id: String,
-    /// Who answers.
+    /// The participant that answers.
     pub participant_id: String,
     /// The text.
     pub token: String,
@@ -237,7 +237,7 @@ pub struct LlmToken {
 pub struct LlmComplete {
     /// The request's own id.
     pub request_id: String,
-    /// Who answered.
+    /// The participant that answered.
     pub participant_id: String,
     /// How it went.
     pub metrics: LlmMetrics,
@@ -249,13 +249,13 @@ pub struct LlmComplete {
 pub struct LlmError {
     /// The request's own id.
     pub request_id: String,
-    /// Whose fault it was; empty when nobody had it.
+    /// The participant that failed; empty if none had it.
     pub participant_id: String,
     /// Why.
     pub error: String,
 }
 
-/// What there is, for a terminal interface (spec, "TuiRegisteredMessage").
+/// The rooms and participants, for a terminal interface (spec, "TuiRegisteredMessage").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TuiRegistered {
     /// The rooms.
@@ -264,12 +264,12 @@ pub struct TuiRegistered {
     pub participants: Vec<ParticipantInfo>,
 }
 
-/// What there is in one room (spec, "HostRegisteredMessage").
+/// One room and its participants (spec, "HostRegisteredMessage").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostRegistered {
     /// The room.
     pub room: RoomInfo,
-    /// Who is in it.
+    /// Its participants.
     pub participants: Vec<ParticipantInfo>,
 }
 

@@ -10,7 +10,7 @@ use super::{
 /// A good answer: `{"data": …, "meta": {"requestId": …}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope<T> {
-    /// What was asked for.
+    /// The data.
     pub data: T,
     /// About the answer.
     pub meta: Meta,
@@ -27,21 +27,21 @@ pub struct Meta {
 /// A bad answer: `{"error": …, "meta": …}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ErrorEnvelope {
-    /// What went wrong.
+    /// The error.
     pub error: PlaneError,
     /// About the answer.
     #[serde(default)]
     pub meta: Meta,
 }
 
-/// What went wrong.
+/// The error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlaneError {
     /// Its kind.
     pub code: ErrorCode,
-    /// What went wrong, in words.
+    /// The error's message.
     pub message: String,
-    /// What to do.
+    /// A hint for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Which fields, and what was wrong with them.
@@ -77,7 +77,7 @@ pub enum ErrorCode {
     Unauthorized,
     /// 429: too many tries, rooms or participants. Ours.
     TooMany,
-    /// What this version does not know.
+    /// A code that this version does not know.
     #[serde(other)]
     Unknown,
 }
@@ -86,9 +86,9 @@ pub enum ErrorCode {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateRoom {
-    /// What to call it.
+    /// Its name.
     pub name: String,
-    /// What joining and using it need.
+    /// Its password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
     /// How its participants generate by default.
@@ -110,7 +110,7 @@ pub struct CreatedRoom {
     pub room: RoomSummary,
     /// The id of its maker. Means nothing.
     pub host_id: String,
-    /// What closing and changing it need; told here, and nowhere else. Ours; stock servers have none.
+    /// The host's token, which only this answer has. Ours; stock servers have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_token: Option<String>,
 }
@@ -119,10 +119,10 @@ pub struct CreatedRoom {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChangeRoom {
-    /// What to call it.
+    /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What joining and using it need.
+    /// Its password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
     /// How its participants generate by default; replaces all earlier ones.
@@ -134,7 +134,7 @@ pub struct ChangeRoom {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PutParticipant {
-    /// What people call it.
+    /// Its name, for people.
     pub nickname: String,
     /// Its model.
     pub model: String,
@@ -149,13 +149,13 @@ pub struct PutParticipant {
     /// How its model generates by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<RuntimeConfig>,
-    /// What its backend serves.
+    /// The endpoints of its backend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Capabilities>,
     /// How many requests it takes at once; absent: one. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<u32>,
-    /// What shows that the participant of this id is the sender's own. Ours.
+    /// The session token, to take over this id. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_token: Option<String>,
 }
@@ -170,7 +170,7 @@ pub struct PutParticipantAnswer {
     pub room_id: String,
     /// Where its tunnel is opened.
     pub tunnel: TunnelPlace,
-    /// What shows that a later request is this participant's own. Ours.
+    /// The participant's session token, for its later requests. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_token: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! Whom a request is for: the `model` of a request, the `targetId` of an `llm:request`.
+//! The target of a request in a room: its `model`, or the `targetId` of an `llm:request`.
 
 use std::fmt;
 
-/// Whom a request is for (spec, "LlmRequestMessage", `targetId`).
+/// The target of a request (spec, "LlmRequestMessage", `targetId`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selector {
     /// Anybody: `*` or `any`.
@@ -21,7 +21,7 @@ pub const RESERVED: &str = "room:";
 pub const ANY: &str = "room:any";
 
 impl Selector {
-    /// What a text selects.
+    /// The selector that a text stands for.
     pub fn parse(text: &str) -> Self {
         match text.trim() {
             "*" | "any" => Self::Any,

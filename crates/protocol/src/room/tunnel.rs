@@ -19,7 +19,7 @@ use crate::relay::{
 /// A frame that could not be read, with as much of it as could.
 pub use crate::relay::MessageError as BadFrame;
 
-/// What a server says to a participant.
+/// A message from a server to a participant.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type")]
 pub enum ToParticipant<'a> {
@@ -81,7 +81,7 @@ pub struct Tick {
     pub timestamp: u64,
 }
 
-/// What a participant says to a server.
+/// A message from a participant to a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "type")]
 pub enum FromParticipant {

@@ -76,7 +76,7 @@ pub enum ConnectionKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Connection {
-    /// How.
+    /// Its kind.
     pub kind: ConnectionKind,
     /// Whether it stands.
     pub connected: bool,
@@ -90,7 +90,7 @@ pub struct Connection {
 pub struct ParticipantInfo {
     /// Its id, which it chose itself.
     pub id: String,
-    /// What people call it.
+    /// Its name, for people.
     pub nickname: String,
     /// Its model; of several, the first.
     pub model: String,
@@ -100,7 +100,7 @@ pub struct ParticipantInfo {
     pub config: PublicConfig,
     /// Its machine.
     pub specs: MachineSpecs,
-    /// What its backend serves.
+    /// The endpoints of its backend.
     #[serde(default)]
     pub capabilities: Capabilities,
     /// Its connection.
@@ -132,7 +132,7 @@ pub struct RoomInfo {
     pub id: String,
     /// Its code: six characters where stock clients read it, the spoken one in the spec's messages.
     pub code: String,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// The id of its maker.
     pub host_id: String,

@@ -52,7 +52,7 @@ impl Boundary {
         self.position != Position::InLine
     }
 
-    /// What to write to end a half event; nothing between events.
+    /// The bytes that end an incomplete event; empty between events.
     pub fn closing(&self) -> &'static [u8] {
         match self.position {
             Position::EventStart => b"",

@@ -10,7 +10,7 @@ pub struct AnswerCounter {
     told: UsageScanner,
     /// `None` where nothing is generated.
     generated: Option<GeneratedCounter>,
-    /// What the request has a model read, estimated; `None` where no model reads it.
+    /// The estimated tokens of the prompt; `None` without a prompt.
     prompt: Option<u64>,
 }
 
@@ -33,12 +33,12 @@ impl AnswerCounter {
         }
     }
 
-    /// What the answer has told of itself.
+    /// The usage that the answer has reported.
     pub fn told(&self) -> Usage {
         self.told.usage()
     }
 
-    /// What it was seen to carry.
+    /// The usage counted from its text.
     pub fn estimate(&self) -> Usage {
         let completion_tokens = self.generated.as_ref().map(GeneratedCounter::tokens);
         Usage { prompt_tokens: self.prompt, completion_tokens }

@@ -1,4 +1,4 @@
-//! What an answer is seen to carry, counted as it passes.
+//! The generated text of an answer, counted as it passes.
 
 /// The longest key of interest, in bytes.
 const LONGEST_KEY: usize = 17;
@@ -53,7 +53,7 @@ enum Gap {
     Other,
 }
 
-/// What the current line of a stream has shown.
+/// The state of the current line.
 #[derive(Debug, Clone, Copy, Default)]
 struct Line {
     has_delta: bool,

@@ -73,7 +73,7 @@ impl UsageScanner {
         }
     }
 
-    /// What has been found so far.
+    /// The counts so far.
     pub fn usage(&self) -> Usage {
         self.usage
     }

@@ -12,7 +12,7 @@ pub const ROLE: &str = "leader";
 /// How the cluster looks from the daemon that is asked (specification, "cluster_status").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterStatus {
-    /// Who is asked.
+    /// The node that is asked.
     pub node_id: String,
     /// Always [`ROLE`]: nobody leads.
     pub role: String,
@@ -30,9 +30,9 @@ pub struct ClusterStatus {
 /// Another member of the cluster. The specification leaves it open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterMember {
-    /// Who it is.
+    /// Its id.
     pub node_id: String,
-    /// What people call it.
+    /// Its name, for people.
     #[serde(default)]
     pub name: Option<String>,
     /// Where it is reached.

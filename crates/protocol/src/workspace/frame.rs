@@ -17,11 +17,11 @@ const OUTPUT: u8 = 0x01;
 /// A frame of output, as it was read. Its payload is UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputFrame {
-    /// Whose output it is.
+    /// The session of the output.
     pub session_id: SessionId,
     /// Its number in the session's log, from 1.
     pub seq: u64,
-    /// What was written.
+    /// The bytes.
     pub data: Bytes,
 }
 

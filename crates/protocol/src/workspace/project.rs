@@ -13,7 +13,7 @@ use super::{bounded::or_default, ids::ProjectId};
 pub struct Project {
     /// Its id.
     pub id: ProjectId,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// Its directory on the machine that owns it.
     pub working_dir: String,

@@ -1,8 +1,8 @@
-//! What a client may do.
+//! The roles of clients.
 
 use std::fmt;
 
-/// What a client may do; each role may do what those before it may.
+/// The role of a client; each role includes the ones before it.
 ///
 /// | Role | May |
 /// | --- | --- |

@@ -19,12 +19,12 @@ pub const DEV_SERVER_TAG: &str = "dev-server";
 pub struct SessionInfo {
     /// Its id.
     pub id: SessionId,
-    /// What people call it.
+    /// Its name, for people.
     #[serde(default)]
     pub name: Option<String>,
     /// How it is driven.
     pub mode: SessionMode,
-    /// What its process does.
+    /// The state of its process.
     pub status: SessionStatus,
     /// Where its process was started.
     pub working_dir: String,
@@ -47,7 +47,7 @@ pub struct SessionInfo {
     /// The node of the cluster that owns it; none without a cluster.
     #[serde(default)]
     pub node_id: Option<String>,
-    /// What it runs.
+    /// Its kind of process.
     #[serde(default, deserialize_with = "or_default")]
     pub kind: SessionKind,
     /// Which agent's command line backs it. Without meaning for a shell.
@@ -75,7 +75,7 @@ pub struct SessionInfo {
     /// The number of its newest output, if known. Ours.
     #[serde(default)]
     pub last_seq: Option<u64>,
-    /// What it was tagged with when it was made. Ours.
+    /// Its tags, set when it was made. Ours.
     #[serde(default, deserialize_with = "or_default")]
     pub tags: Vec<String>,
 }
@@ -93,7 +93,7 @@ pub enum SessionMode {
     Adopted,
 }
 
-/// What a session's process does.
+/// The state of a session's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
@@ -107,7 +107,7 @@ pub enum SessionStatus {
     Exited,
 }
 
-/// What a session runs.
+/// The kind of a session's process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum SessionKind {
@@ -124,13 +124,13 @@ pub enum SessionKind {
     },
     /// Any other agent. Ours.
     Agent {
-        /// Which.
+        /// Its provider.
         provider: String,
     },
 }
 
 impl SessionKind {
-    /// What a session runs whose agent is this provider's.
+    /// The kind of a session with an agent of this provider.
     pub fn of_provider(provider: &str) -> Self {
         match provider {
             DEFAULT_PROVIDER => Self::Claude,

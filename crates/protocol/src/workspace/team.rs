@@ -10,9 +10,9 @@ use super::ids::{ProjectId, SessionId, TeamId};
 pub struct Team {
     /// Its id.
     pub id: TeamId,
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
-    /// Who leads it.
+    /// The leader's session.
     pub leader_session_id: SessionId,
     /// Its team workers, the oldest first.
     pub worker_session_ids: Vec<SessionId>,

@@ -22,7 +22,7 @@ const CUT: &str = "\n[cut: the result was too long]";
 pub struct Ended {
     /// Which of the session's turns: they ascend.
     pub turn: u64,
-    /// How.
+    /// Its outcome.
     pub outcome: TurnOutcome,
     /// The agent's last words, or what went wrong.
     pub text: String,

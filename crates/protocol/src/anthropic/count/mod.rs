@@ -24,7 +24,7 @@ use crate::{
     usage::{IMAGE_TOKENS, estimate_tokens},
 };
 
-/// What a message or a tool costs besides its text: its role and its frame.
+/// The tokens of a message or a tool besides its text: its role and its frame.
 const FRAME_TOKENS: u64 = 4;
 
 /// Estimates `input_tokens` of a body of `POST /v1/messages/count_tokens`.

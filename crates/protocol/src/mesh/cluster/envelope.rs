@@ -29,13 +29,13 @@ pub enum Dialect {
 /// A message, and the form that it had.
 #[derive(Debug, Clone)]
 pub struct Decoded {
-    /// What is said.
+    /// The message.
     pub message: ClusterMessage,
     /// How, so that an answer can be in the same form.
     pub dialect: Dialect,
 }
 
-/// What a message that cannot be understood asked for, so that it can be told so.
+/// The request in an unreadable message, so that it can be answered with an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FailedRequest {
     /// An answer to this request.
@@ -54,11 +54,11 @@ pub enum FailedRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} was not understood: {why}")]
 pub struct BadMessage {
-    /// What it says that it is, cut to a bounded length; empty if it does not say.
+    /// Its kind as it names it, cut to a bounded length; empty without one.
     pub kind: String,
-    /// What is wrong with it.
+    /// Its fault.
     pub why: String,
-    /// What it asked for, if it asked for anything.
+    /// Its request, if it was one.
     pub asked: Option<FailedRequest>,
     /// The form that it had.
     pub dialect: Dialect,

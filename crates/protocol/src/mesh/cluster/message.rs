@@ -20,9 +20,9 @@ use crate::mesh::{
 /// A message.
 #[derive(Debug, Clone)]
 pub enum ClusterMessage {
-    /// Who opens a link says who it is.
+    /// The greeting of the node that opens a link.
     Hello(Box<Hello>),
-    /// Who was greeted says the same of itself.
+    /// The answer to a greeting, with the same fields.
     HelloAck(Box<Hello>),
     /// How it is doing.
     Heartbeat(Box<Heartbeat>),
@@ -70,7 +70,7 @@ pub enum ClusterMessage {
     ModelList(ModelList),
 }
 
-/// Who a peer is and what it has (spec, "hello" and "helloAck").
+/// A peer's identity and facts (spec, "hello" and "helloAck").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hello {
@@ -89,7 +89,7 @@ pub struct Hello {
     /// The models that it serves now.
     #[serde(default, deserialize_with = "lenient::texts")]
     pub loaded_models: Vec<String>,
-    /// Whose device it is.
+    /// The owner of the device.
     #[serde(
         default,
         rename = "ownerUserID",
@@ -97,10 +97,10 @@ pub struct Hello {
         deserialize_with = "lenient::opt_text"
     )]
     pub owner_user_id: Option<String>,
-    /// What a Warren adds; stock peers pass over it.
+    /// A Warren's own fields; stock peers ignore them.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub warren: Option<WarrenHello>,
-    /// What else it tells.
+    /// All other fields.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
@@ -194,7 +194,7 @@ pub struct Heartbeat {
         deserialize_with = "lenient::opt_count"
     )]
     pub max_concurrent_requests: Option<u32>,
-    /// What else it tells.
+    /// All other fields.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }

@@ -1,4 +1,4 @@
-//! What two Warrens tell each other beyond the spec, over sealed links only.
+//! Messages between two Warrens beyond the spec, over sealed links only.
 //!
 //! The node that wants a model fetches it: it asks for the [`ModelManifest`], for the hash tree of each
 //! file, and then for pieces, from as many peers as have the same files. Trees and pieces come as
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mesh::{lenient, wire_id::WireId};
 
-/// What a Warren adds to its hello and helloAck.
+/// A Warren's own fields of hello and helloAck.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WarrenHello {
@@ -56,7 +56,7 @@ pub struct InferenceCancel {
     pub request_id: WireId,
 }
 
-/// What is this model made of?
+/// A request for the manifest of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelManifestRequest {
     /// Names the transfer; a UUID.
@@ -67,7 +67,7 @@ pub struct ModelManifestRequest {
     pub model_id: String,
 }
 
-/// What a model is made of.
+/// The manifest of a model: its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelManifest {
     /// Of which transfer.
@@ -161,7 +161,7 @@ pub struct ListedModel {
     pub total_size_bytes: u64,
 }
 
-/// What a binary payload has of a file.
+/// A slice of a file in a binary payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PieceKind {
     /// Bytes of the file.
@@ -177,7 +177,7 @@ pub enum PieceKind {
 /// in the piece, and the length of the whole piece; then the slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// What it has.
+    /// Its kind of bytes.
     pub kind: PieceKind,
     /// Of which transfer.
     pub transfer: [u8; 16],
@@ -197,7 +197,7 @@ impl Piece {
     /// How many bytes stand before the slice.
     pub const HEAD: usize = 33;
 
-    /// What stands before the slice.
+    /// The header before the slice.
     pub fn head(&self) -> [u8; Self::HEAD] {
         let mut head = [0; Self::HEAD];
         head[0] = match self.kind {

@@ -9,10 +9,10 @@ use crate::mesh::lenient;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Offer {
-    /// Who sends it.
+    /// The sender.
     #[serde(rename = "fromNodeID")]
     pub from: String,
-    /// Whom it is for.
+    /// The recipient.
     #[serde(rename = "toNodeID")]
     pub to: String,
     /// Of the attempt, and of the relay session that may follow it.
@@ -67,10 +67,10 @@ pub struct ConnectionInfo {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Candidate {
-    /// Who sends it.
+    /// The sender.
     #[serde(rename = "fromNodeID")]
     pub from: String,
-    /// Whom it is for.
+    /// The recipient.
     #[serde(rename = "toNodeID")]
     pub to: String,
     /// Of the attempt.

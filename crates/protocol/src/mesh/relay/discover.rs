@@ -1,4 +1,4 @@
-//! Who else is there.
+//! Discovery of other nodes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::mesh::{date::AppleTime, lenient};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Discover {
-    /// Who asks.
+    /// The asking node.
     #[serde(rename = "requestingNodeID", serialize_with = "as_text")]
     pub node: RelayNodeId,
     /// Which nodes are wanted; all when there is none.
@@ -119,7 +119,7 @@ pub struct PeerInfo {
     /// For people.
     #[serde(default, deserialize_with = "lenient::text")]
     pub display_name: String,
-    /// What it registered that it offers, word for word.
+    /// Its registered offer, word for word.
     #[serde(default = "nothing")]
     pub capabilities: Box<RawValue>,
     /// When the relay last heard of it.

@@ -15,7 +15,7 @@ use crate::json;
 pub(super) struct Envelope<'a> {
     /// Its name.
     pub(super) kind: Cow<'a, str>,
-    /// What stands under it.
+    /// Its value.
     pub(super) payload: &'a RawValue,
     /// Whether nothing else stands beside it.
     pub(super) alone: bool,

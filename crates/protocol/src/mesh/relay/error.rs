@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::mesh::lenient;
 
-/// What kind of error it is. Those without a remark are of stock relays.
+/// The kind of an error. Those without a remark are of stock relays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Code {
     /// No JSON.

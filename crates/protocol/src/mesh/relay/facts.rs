@@ -1,4 +1,4 @@
-//! What a relay needs of a node's capabilities.
+//! The fields of a node's capabilities that a relay needs.
 
 use serde_json::value::RawValue;
 
@@ -20,7 +20,7 @@ pub struct Facts {
     pub is_available: bool,
     /// How many requests it takes at once, where it tells.
     pub max_concurrent: Option<u32>,
-    /// What a Warren says of itself.
+    /// A Warren's own fields.
     pub warren: Option<WarrenNode>,
 }
 

@@ -1,8 +1,8 @@
-//! What is wrong with a message.
+//! Faults of messages.
 
 use super::error::{Code, RelayError};
 
-/// What is wrong with a message. Its text is what stock relays say, where they say something.
+/// The fault of a message. Its text is that of stock relays, where they have one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// No JSON.
@@ -28,7 +28,7 @@ pub enum Fault {
         /// The field.
         field: &'static str,
     },
-    /// What stands under the message's name is no object.
+    /// The value under the message's name is no object.
     #[error("{0} has no payload: an object belongs there")]
     NoPayload(&'static str),
     /// A field that appears twice, so that two readers may read two messages.

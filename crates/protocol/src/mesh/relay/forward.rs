@@ -78,9 +78,9 @@ impl ForwardKind {
 pub struct Forward<'a> {
     /// Which message it is.
     pub kind: ForwardKind,
-    /// Who says that it sends it.
+    /// The sender that it names.
     pub from: Cow<'a, str>,
-    /// Whom it is for.
+    /// The recipient.
     pub to: Cow<'a, str>,
     /// Of which session; empty where an offer, an answer or a candidate does not tell.
     pub session: Cow<'a, str>,

@@ -1,4 +1,4 @@
-//! What a node reads.
+//! Messages from a relay to a node.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -21,7 +21,7 @@ use crate::mesh::{date::AppleTime, lenient};
 pub enum FromRelay<'a> {
     /// The node is registered.
     RegisterAck(RegisterAck),
-    /// What is to be signed to register.
+    /// The challenge to sign for a registration.
     RegisterChallenge(RegisterChallenge),
     /// Nodes that are there.
     DiscoverResponse(DiscoverResponse),

@@ -1,4 +1,4 @@
-//! What nodes tell a relay, and what a relay tells nodes.
+//! Messages between nodes and a relay.
 //!
 //! One JSON object in one WebSocket message, with one key that names it: `{"discover":{…}}`, or
 //! `{"discover":{"_0":{…}}}` as stock peers sometimes write it. Both are read; the flat form is

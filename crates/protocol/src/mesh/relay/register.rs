@@ -15,7 +15,7 @@ const MAX_KEY: usize = 256;
 /// The longest capabilities, in bytes.
 pub const MAX_CAPABILITIES: usize = 16 * 1024;
 
-/// Who a node is and what it offers: `{"register":{…}}`.
+/// A node's registration, with its offer: `{"register":{…}}`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Register {
@@ -29,7 +29,7 @@ pub struct Register {
     pub wg_public_key: Option<String>,
     /// For people, cut to 128 bytes.
     pub display_name: String,
-    /// What it offers, word for word.
+    /// Its offer, word for word.
     pub capabilities: Box<RawValue>,
     /// Of its id, or of what answers a challenge, in hex; empty where there is none.
     pub signature: String,

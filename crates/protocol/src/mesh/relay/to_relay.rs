@@ -1,4 +1,4 @@
-//! What a relay reads.
+//! Messages from a node to a relay.
 
 use super::{
     discover::{Discover, Filter},
@@ -13,11 +13,11 @@ use super::{
 /// A message to a relay.
 #[derive(Debug)]
 pub enum ToRelay<'a> {
-    /// Who the sender is and what it offers.
+    /// The sender's registration.
     Register(Box<Register>),
-    /// Who else is there?
+    /// A request for the list of nodes.
     Discover {
-        /// Who says that it asks, if it says so.
+        /// The asking node, if it names itself.
         node: Option<RelayNodeId>,
         /// Which nodes are wanted.
         filter: Filter,

@@ -13,27 +13,27 @@ use crate::workspace::{
 /// `permission_request`: an agent asks whether it may use a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PermissionRequest {
-    /// Whose agent asks.
+    /// The session of the asking agent.
     pub session_id: SessionId,
     /// The question, by which it is answered.
     pub request_id: PermissionId,
     /// The tool's name, as the agent says it.
     pub tool: String,
-    /// What it would be used on, as the agent says it.
+    /// The tool's target, in the agent's words.
     pub input: Value,
 }
 
 /// `permission_response`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionResponse {
-    /// Whose agent asked; the question says so, too.
+    /// The session of the agent that asked; the question has it, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
     /// The question.
     pub request_id: PermissionId,
     /// Whether it may.
     pub allow: bool,
-    /// What to tell the agent.
+    /// The answer for the agent.
     #[serde(default, deserialize_with = "maybe_text::<_, REASON_MAX>")]
     pub message: Option<String>,
 }
@@ -41,13 +41,13 @@ pub struct PermissionResponse {
 /// `permission_resolved`: the question is no longer open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PermissionResolved {
-    /// Whose agent asked.
+    /// The session of the agent that asked.
     pub session_id: SessionId,
     /// The question.
     pub request_id: PermissionId,
     /// How it ended.
     pub outcome: PermissionOutcome,
-    /// What the agent was told.
+    /// The answer that the agent got.
     #[serde(default)]
     pub message: Option<String>,
 }
@@ -67,7 +67,7 @@ pub enum PermissionOutcome {
 /// `usage`: what a turn used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// Whose agent.
+    /// The agent's session.
     pub session_id: SessionId,
     /// Which turn, from 1.
     pub turn: u64,
@@ -75,7 +75,7 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens that were written.
     pub output_tokens: u64,
-    /// What it cost in US dollars, where the agent says so.
+    /// Its cost in US dollars, if the agent reports it.
     #[serde(default)]
     pub cost_usd: Option<f64>,
 }
@@ -83,15 +83,15 @@ pub struct Usage {
 /// `agent_event`: what an agent's line of output means, whatever its dialect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentEventMessage {
-    /// Whose agent.
+    /// The agent's session.
     pub session_id: SessionId,
     /// The number of the output that it was read from.
     pub seq: u64,
-    /// What it means.
+    /// Its events.
     pub event: AgentEvent,
 }
 
-/// What happens in an agent's turn.
+/// An event of an agent's turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AgentEvent {
@@ -102,14 +102,14 @@ pub enum AgentEvent {
     },
     /// The agent says something.
     Text {
-        /// What.
+        /// Its text.
         text: String,
         /// Whether it goes on from the text before it.
         delta: bool,
     },
     /// The agent thinks.
     Thinking {
-        /// What.
+        /// Its text.
         text: String,
     },
     /// The agent begins to use a tool.
@@ -118,7 +118,7 @@ pub enum AgentEvent {
         id: String,
         /// The tool's name.
         name: String,
-        /// What it is used on.
+        /// Its target.
         input: Value,
     },
     /// The agent has used a tool.
@@ -127,19 +127,19 @@ pub enum AgentEvent {
         id: String,
         /// Whether it went well.
         ok: bool,
-        /// What came of it.
+        /// Its result.
         output: String,
     },
     /// Something that the user should know, and no part of the answer.
     Notice {
-        /// What.
+        /// Its message.
         message: String,
     },
     /// A turn ends.
     TurnEnded {
-        /// Which.
+        /// Its turn.
         turn: u64,
-        /// How.
+        /// Its outcome.
         outcome: TurnOutcome,
         /// Why it failed.
         #[serde(default)]

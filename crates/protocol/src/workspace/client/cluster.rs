@@ -10,10 +10,10 @@ use crate::workspace::{
 /// `rename_node`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RenameNode {
-    /// Which.
+    /// Its node id.
     #[serde(deserialize_with = "name")]
     pub node_id: String,
-    /// What to call it.
+    /// Its name.
     #[serde(deserialize_with = "name")]
     pub name: String,
 }
@@ -21,7 +21,7 @@ pub struct RenameNode {
 /// `promote_node`, which does nothing: nobody leads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromoteNode {
-    /// Which.
+    /// Its node id.
     #[serde(deserialize_with = "name")]
     pub node_id: String,
 }
@@ -47,7 +47,7 @@ pub struct ClusterStatusReply {
 /// `cluster_config`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterConfig {
-    /// Who is asked.
+    /// The node that is asked.
     pub node_id: String,
     /// Where other members reach it.
     pub peer_port: u16,
@@ -73,6 +73,6 @@ pub struct ClusterActionAck {
     pub action: String,
     /// Whether it was done.
     pub ok: bool,
-    /// What was done, or why not, for people.
+    /// The action or the reason against it, for people.
     pub message: String,
 }

@@ -36,18 +36,18 @@ pub struct ErrorMessage {
 /// `client_notice`: something that the client's user should know, and no error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientNotice {
-    /// What.
+    /// Its notice.
     pub notice: Notice,
 }
 
-/// What a client is told in passing.
+/// A notice for a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// How much it matters.
     pub level: NoticeLevel,
     /// Which it is: [`OUTPUT_LAGGED`] and the like.
     pub code: String,
-    /// What happened, for people.
+    /// The event, for people.
     pub message: String,
     /// More of it, for people.
     #[serde(default)]

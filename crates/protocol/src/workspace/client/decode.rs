@@ -28,11 +28,11 @@ pub struct BadMessage {
     pub kind: Option<String>,
     /// The message's `request_id`, unless it is longer than 256 bytes.
     pub request_id: Option<String>,
-    /// What is wrong.
+    /// The fault.
     pub problem: Problem,
 }
 
-/// What is wrong with a message.
+/// The fault of a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// Not JSON, or cut short; with the line and column.
@@ -52,7 +52,7 @@ pub enum Problem {
     WrongField {
         /// Its path, such as `working_dir` or `tags[2]`; empty where it cannot be told.
         field: String,
-        /// What is wrong with it.
+        /// Its fault.
         why: String,
     },
 }

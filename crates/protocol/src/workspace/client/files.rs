@@ -11,7 +11,7 @@ use crate::workspace::{
 /// `list_directory`: a directory of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListDirectory {
-    /// Which.
+    /// Its path.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
 }
@@ -49,20 +49,20 @@ pub struct ProjectFileList {
     pub entries: Vec<FileEntry>,
 }
 
-/// What is in a directory.
+/// The entries of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
     /// Its name.
     pub name: String,
     /// Its path in the project.
     pub path: String,
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
     /// Its length in bytes; 0 for a directory.
     pub size: u64,
 }
 
-/// What something in a directory is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileKind {
@@ -79,7 +79,7 @@ pub enum FileKind {
 pub struct ReadProjectFile {
     /// Of which project.
     pub project_id: ProjectId,
-    /// Which.
+    /// Its path.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
 }
@@ -91,7 +91,7 @@ pub struct ProjectFileContent {
     pub project_id: ProjectId,
     /// Which file.
     pub path: String,
-    /// What is in it.
+    /// Its content.
     pub content: String,
     /// The SHA-256 of its bytes, in lower-case hex.
     pub sha256: String,
@@ -154,10 +154,10 @@ pub struct ProjectFileChunkError {
 pub struct WriteProjectFile {
     /// Of which project.
     pub project_id: ProjectId,
-    /// Which.
+    /// Its path.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
-    /// What is to be in it.
+    /// The new content.
     pub content: String,
     /// The SHA-256 of what the client saw in it; none: whatever is in it.
     #[serde(default, deserialize_with = "maybe_text::<_, 128>")]
@@ -192,7 +192,7 @@ pub struct ProjectFileWriteConflict {
 pub struct CreateProjectEntry {
     /// Of which project.
     pub project_id: ProjectId,
-    /// What to make; it must not be there.
+    /// The path, which must not exist yet.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
     /// The id by which the answer is told.
@@ -205,7 +205,7 @@ pub struct CreateProjectEntry {
 pub struct TransferProjectEntry {
     /// Of which project.
     pub project_id: ProjectId,
-    /// What to move or copy.
+    /// The source.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub from: String,
     /// Where to; it must not be there.
@@ -221,7 +221,7 @@ pub struct TransferProjectEntry {
 pub struct DeleteProjectEntry {
     /// Of which project.
     pub project_id: ProjectId,
-    /// What to delete.
+    /// The path.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
     /// The id by which the answer is told.
@@ -234,7 +234,7 @@ pub struct DeleteProjectEntry {
 pub struct UploadProjectFile {
     /// Of which project.
     pub project_id: ProjectId,
-    /// What to make; it must not be there.
+    /// The path, which must not exist yet.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
     /// What is to be in it, as base64; [`crate::workspace::base64::decode`] reads it.
@@ -251,7 +251,7 @@ pub struct ProjectFsActionResult {
     pub project_id: ProjectId,
     /// The request's.
     pub request_id: String,
-    /// What was made or deleted; where it was moved or copied to.
+    /// The path that was made or deleted, or the destination of a move or copy.
     pub path: String,
 }
 

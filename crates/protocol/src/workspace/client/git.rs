@@ -1,4 +1,4 @@
-//! What git says of a project.
+//! Git's view of a project.
 
 use serde::{Deserialize, Serialize};
 
@@ -60,16 +60,16 @@ pub struct GitStatus {
     pub ahead: u64,
     /// How many commits its upstream has that it has not.
     pub behind: u64,
-    /// What the next commit holds.
+    /// The changes in the index.
     pub staged: Vec<GitChange>,
-    /// What it does not hold yet, conflicts among it.
+    /// The changes outside the index, conflicts included.
     pub unstaged: Vec<GitChange>,
     /// Files that git does not know.
     pub untracked: Vec<String>,
 }
 
 impl GitStatus {
-    /// What is said of a project that is in no repository.
+    /// The error for a project without a repository.
     pub fn no_repository(project_id: ProjectId) -> Self {
         Self {
             project_id,
@@ -90,9 +90,9 @@ impl GitStatus {
 pub struct GitChange {
     /// Which, from the project's directory on.
     pub path: String,
-    /// How.
+    /// Its status.
     pub status: ChangeStatus,
-    /// What it was called before, or copied from. Ours.
+    /// Its former name, or the source of a copy. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
 }
@@ -100,7 +100,7 @@ pub struct GitChange {
 /// How a file changed: one of git's letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ChangeStatus {
-    /// What is in it.
+    /// Its content.
     #[serde(rename = "M")]
     Modified,
     /// It is new.

@@ -1,4 +1,4 @@
-//! What clients and a daemon tell each other (specification, "Client Protocol").
+//! Messages between clients and a daemon (specification, "Client Protocol").
 //!
 //! - [`request`]: [`ClientMessage`], every message of a client; [`reply`]: [`ServerMessage`], every
 //!   message of a daemon

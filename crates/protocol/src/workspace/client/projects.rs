@@ -14,7 +14,7 @@ use crate::workspace::{
 /// `create_project`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateProject {
-    /// What to call it.
+    /// Its name.
     #[serde(deserialize_with = "name")]
     pub name: String,
     /// Its directory.
@@ -31,9 +31,9 @@ pub struct CreateProject {
 /// `update_project`. What is absent stays as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateProject {
-    /// Which.
+    /// Its project id.
     pub project_id: ProjectId,
-    /// What to call it.
+    /// Its name.
     #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its directory.
@@ -59,7 +59,7 @@ pub struct UpdateProject {
 /// `watch_project_files`, `unwatch_project_files`; `project_removed`, `project_files_changed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfProject {
-    /// Which.
+    /// Its project id.
     pub project_id: ProjectId,
 }
 

@@ -21,7 +21,7 @@ use super::{
 };
 
 messages! {
-    /// What a daemon says to a client.
+    /// A message from a daemon to a client.
     pub enum ServerMessage: ReplyKind {
         /// Whether the client may go on.
         "auth_result" => AuthResult(AuthResult),
@@ -61,13 +61,13 @@ messages! {
         /// Input was applied. Ours.
         "input_ack" => InputAck(InputAck),
 
-        /// What an agent's line of output means. Ours.
+        /// The events of an agent's line of output. Ours.
         "agent_event" => AgentEvent(AgentEventMessage),
         /// An agent asks whether it may use a tool. Ours.
         "permission_request" => PermissionRequest(PermissionRequest),
         /// That question is no longer open. Ours.
         "permission_resolved" => PermissionResolved(PermissionResolved),
-        /// What a turn used. Ours.
+        /// The usage of a turn. Ours.
         "usage" => Usage(Usage),
 
         /// A directory of the host.
@@ -99,9 +99,9 @@ messages! {
         "project_fs_action_error" => ProjectFsActionError(ProjectFsActionError),
         /// Something changed in a project that is watched.
         "project_files_changed" => ProjectFilesChanged(OfProject),
-        /// What changed since the last commit.
+        /// The changes since the last commit.
         "git_status_result" => GitStatusResult(GitStatus),
-        /// What changed in one file.
+        /// The changes of one file.
         "git_diff_result" => GitDiffResult(GitDiffResult),
         /// Git could not be asked.
         "git_error" => GitError(GitError),
@@ -110,7 +110,7 @@ messages! {
         "team_created" => TeamCreated(TeamCreated),
         /// A team worker is made.
         "worker_spawned" => WorkerSpawned(WorkerSpawned),
-        /// What a member was told.
+        /// A message to a member.
         "team_message" => TeamMessage(TeamMessage),
         /// A message is kept for whom it is for. Ours.
         "team_message_sent" => TeamMessageSent(TeamMessageSent),
@@ -120,15 +120,15 @@ messages! {
         "team_updated" => TeamUpdated(TeamUpdated),
         /// A team is deleted.
         "team_deleted" => TeamDeleted(OfTeam),
-        /// What came of a handoff.
+        /// The result of a handoff.
         "handoff_result" => HandoffResult(HandoffResult),
         /// A team worker has its work.
         "worker_assigned" => WorkerAssigned(WorkerAssigned),
-        /// Who has reported.
+        /// The workers that have reported.
         "team_wait_result" => TeamWaitResult(TeamWaitResult),
-        /// What a member was sent.
+        /// A member's messages.
         "team_inbox" => TeamInbox(TeamInbox),
-        /// What came of a team worker's work. Ours.
+        /// The result of a team worker. Ours.
         "worker_result_received" => WorkerResultReceived(WorkerResult),
         /// Nobody in the team has work any more. Ours.
         "team_completed" => TeamCompleted(OfTeam),
@@ -137,7 +137,7 @@ messages! {
         "cluster_status" => ClusterStatus(ClusterStatusReply),
         /// How the cluster is set up.
         "cluster_config" => ClusterConfig(ClusterConfig),
-        /// What came of a change of the cluster.
+        /// The result of a change of the cluster.
         "cluster_action_ack" => ClusterActionAck(ClusterActionAck),
     }
 }

@@ -22,7 +22,7 @@ use super::{
 };
 
 messages! {
-    /// What a client says to a daemon.
+    /// A message from a client to a daemon.
     pub enum ClientMessage: RequestKind {
         /// Say who you are; the first message of all.
         "auth" => Auth(Auth),

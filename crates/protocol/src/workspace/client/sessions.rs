@@ -25,7 +25,7 @@ pub struct NewSession {
     /// The agent's model.
     #[serde(default, deserialize_with = "maybe_name")]
     pub model: Option<String>,
-    /// What to call it.
+    /// Its name.
     #[serde(default, deserialize_with = "maybe_name")]
     pub name: Option<String>,
     /// More arguments for the agent's command line; with the tag `dev-server`, the whole one.
@@ -43,7 +43,7 @@ pub struct NewSession {
     /// Whether to keep it out of listings.
     #[serde(default, deserialize_with = "or_default")]
     pub hidden: bool,
-    /// What to tag it with.
+    /// Its tags.
     #[serde(default, deserialize_with = "tags")]
     pub tags: Vec<String>,
     /// The project it belongs to.
@@ -60,7 +60,7 @@ pub struct NewSession {
 /// `attach`: follow a session's output, and no other's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attach {
-    /// Which.
+    /// Its session id.
     pub session_id: SessionId,
     /// The last output that the client has already. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,9 +95,9 @@ pub struct ListSessions {
 /// `adopt_session`: take in a process that somebody else started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdoptSession {
-    /// Which.
+    /// Its pid.
     pub pid: u32,
-    /// What to call it.
+    /// Its name.
     #[serde(default, deserialize_with = "maybe_name")]
     pub name: Option<String>,
     /// Where it runs; absent: where the process says.
@@ -108,9 +108,9 @@ pub struct AdoptSession {
 /// `rename_session`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RenameSession {
-    /// Which.
+    /// Its session id.
     pub session_id: SessionId,
-    /// What to call it.
+    /// Its name.
     #[serde(deserialize_with = "name")]
     pub name: String,
 }
@@ -119,7 +119,7 @@ pub struct RenameSession {
 /// `take_control`; `attached`, `detached`, `session_killed`, `session_unknown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfSession {
-    /// Which.
+    /// Its session id.
     pub session_id: SessionId,
 }
 

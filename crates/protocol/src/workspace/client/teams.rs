@@ -14,7 +14,7 @@ use crate::workspace::{
 /// `create_team`: a leader session, and a team around it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateTeam {
-    /// What to call it.
+    /// Its name.
     #[serde(deserialize_with = "name")]
     pub name: String,
     /// Where the leader starts; absent: the project's directory.
@@ -59,7 +59,7 @@ pub struct SpawnWorker {
     /// More arguments for its command line.
     #[serde(default, deserialize_with = "maybe_args")]
     pub extra_args: Option<Vec<String>>,
-    /// What to call it.
+    /// Its name.
     #[serde(default, deserialize_with = "maybe_name")]
     pub name: Option<String>,
     /// Which agent; absent: as the leader. Ours.
@@ -75,12 +75,12 @@ pub struct SpawnWorker {
 pub struct RelayTeamMessage {
     /// In which team.
     pub team_id: TeamId,
-    /// Who says it.
+    /// The sender.
     pub from_session_id: SessionId,
     /// To whom; absent: to the leader or, from the leader, to every team worker.
     #[serde(default)]
     pub to_session_id: Option<SessionId>,
-    /// What.
+    /// Its payload.
     #[serde(deserialize_with = "text::<_, PAYLOAD_MAX>")]
     pub payload: String,
 }
@@ -93,7 +93,7 @@ pub struct Handoff {
     /// The work.
     #[serde(deserialize_with = "text::<_, PROMPT_MAX>")]
     pub prompt: String,
-    /// What to call the team worker.
+    /// The name of the team worker.
     #[serde(default, deserialize_with = "maybe_name")]
     pub worker_name: Option<String>,
     /// How long to wait, in milliseconds; absent: as the daemon likes.
@@ -115,7 +115,7 @@ pub struct Assign {
     /// The work.
     #[serde(deserialize_with = "text::<_, PROMPT_MAX>")]
     pub prompt: String,
-    /// What to call the team worker. Ours, as all that follow.
+    /// The name of the team worker. Ours, like the fields below.
     #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
     pub worker_name: Option<String>,
     /// Which agent; absent: as the leader.
@@ -147,7 +147,7 @@ pub struct TeamWait {
 pub struct GetTeamInbox {
     /// In which team.
     pub team_id: TeamId,
-    /// Whose.
+    /// Its session id.
     pub session_id: SessionId,
     /// The number of the first that is wanted; none: all.
     #[serde(default)]
@@ -160,11 +160,11 @@ pub struct GetTeamInbox {
 pub struct WorkerResult {
     /// In which team.
     pub team_id: TeamId,
-    /// Whose work it was.
+    /// The team worker.
     pub worker_session_id: SessionId,
     /// Whether it went well.
     pub success: bool,
-    /// What came of it.
+    /// Its result.
     #[serde(deserialize_with = "text::<_, PAYLOAD_MAX>")]
     pub result: String,
 }
@@ -173,7 +173,7 @@ pub struct WorkerResult {
 /// `team_deleted`, and `team_completed`, when nobody has work any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfTeam {
-    /// Which.
+    /// Its team id.
     pub team_id: TeamId,
 }
 
@@ -202,7 +202,7 @@ pub struct TeamMessage {
     pub team_id: TeamId,
     /// By whom.
     pub from_session_id: SessionId,
-    /// What.
+    /// Its payload.
     pub payload: String,
 }
 
@@ -234,11 +234,11 @@ pub struct TeamUpdated {
 pub struct HandoffResult {
     /// In which team.
     pub team_id: TeamId,
-    /// Who works.
+    /// The team worker.
     pub worker_session_id: SessionId,
     /// Whether it went well.
     pub success: bool,
-    /// What came of it; none while it goes on.
+    /// Its result; none while it runs.
     #[serde(default)]
     pub result: Option<String>,
     /// Whether it is over.
@@ -253,7 +253,7 @@ pub struct HandoffResult {
 pub struct WorkerAssigned {
     /// In which team.
     pub team_id: TeamId,
-    /// Who works.
+    /// The team worker.
     pub worker_session_id: SessionId,
 }
 
@@ -262,16 +262,16 @@ pub struct WorkerAssigned {
 pub struct TeamWaitResult {
     /// In which team.
     pub team_id: TeamId,
-    /// Who has reported.
+    /// The workers that have reported.
     pub completed_workers: Vec<SessionId>,
-    /// Who still works.
+    /// The workers that have not reported.
     pub pending_workers: Vec<SessionId>,
     /// Whether the time was over before all had reported.
     pub timed_out: bool,
     /// By which to wait on, when it was.
     #[serde(default)]
     pub wait_id: Option<WaitId>,
-    /// What came of the work of those who have reported. Ours.
+    /// The results of the workers that have reported. Ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<WorkerResult>,
 }
@@ -281,11 +281,11 @@ pub struct TeamWaitResult {
 pub struct TeamInbox {
     /// In which team.
     pub team_id: TeamId,
-    /// Whose.
+    /// Its session id.
     pub session_id: SessionId,
     /// The messages, by their numbers.
     pub messages: Vec<InboxMessage>,
-    /// What to ask for as `since_seq` next.
+    /// The `since_seq` of the next request.
     pub next_seq: u64,
 }
 
@@ -296,7 +296,7 @@ pub struct InboxMessage {
     pub seq: u64,
     /// By whom.
     pub from_session_id: SessionId,
-    /// What.
+    /// Its payload.
     pub payload: String,
     /// When it was taken.
     pub delivered_at: Timestamp,

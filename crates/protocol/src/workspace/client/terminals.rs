@@ -27,7 +27,7 @@ pub struct OpenTerminal {
     /// Its arguments.
     #[serde(default, deserialize_with = "maybe_args")]
     pub args: Option<Vec<String>>,
-    /// What to call it.
+    /// Its name.
     #[serde(default, deserialize_with = "maybe_name")]
     pub name: Option<String>,
     /// The project it belongs to. Ours, as all that follow.
@@ -39,7 +39,7 @@ pub struct OpenTerminal {
     /// How high it is at first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<u16>,
-    /// What to tag it with.
+    /// Its tags.
     #[serde(default, deserialize_with = "tags", skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Whether to keep it out of listings.
@@ -72,7 +72,7 @@ pub struct Resize {
 pub struct TerminalInput {
     /// To which session.
     pub session_id: SessionId,
-    /// What was typed, in the encoding. [`TerminalInput::bytes`] reads it.
+    /// The typed bytes, in the encoding. [`TerminalInput::bytes`] reads them.
     #[serde(deserialize_with = "text::<_, INPUT_MAX>")]
     pub data: String,
     /// How `data` is to be read.
@@ -114,11 +114,11 @@ impl TerminalInput {
 /// `output`, as it is after its binary frame was read. It is never sent as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// Whose output it is.
+    /// The session of the output.
     pub session_id: SessionId,
     /// Its number in the session's log, from 1.
     pub seq: u64,
-    /// What was written.
+    /// The bytes.
     pub data: String,
 }
 
@@ -129,7 +129,7 @@ pub struct SessionHistory {
     pub session_id: SessionId,
     /// The number of the last output that the client has now: frames up to it are to be dropped.
     pub last_seq: u64,
-    /// What the client is to show first; none when it goes on from what it has.
+    /// The screen to begin with; none when the client resumes.
     #[serde(default)]
     pub snapshot: Option<SessionSnapshot>,
 }

@@ -14,7 +14,7 @@ use crate::agent::{
 pub enum Input {
     /// Somebody wants something of the agent.
     Prompt {
-        /// What.
+        /// Its text.
         text: String,
     },
     /// A line of the process's output, without its end.
@@ -68,7 +68,7 @@ pub enum Output {
     Resolved {
         /// As in [`Output::Ask`].
         request_id: String,
-        /// How.
+        /// Its outcome.
         outcome: PermissionOutcome,
         /// Why not.
         message: Option<String>,
