@@ -1,4 +1,4 @@
-//! Whether a key may have a request served now: its limits, and the headers that report them.
+//! Whether a key may have a request served now: checks its limits and reports them in headers.
 
 use std::{
     sync::Arc,
@@ -11,8 +11,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::error::{ApiError, Kind};
 
-/// A request that its key's limits have admitted. Dropped before the job is submitted, it gives
-/// its share of the limits back; afterwards the job's end does so.
+/// A request admitted by its key's limits. If this is dropped before the job is submitted, it
+/// returns its share of the limits; after that the job's end does so.
 pub(crate) struct Admission {
     key: Option<Arc<Key>>,
     job: JobId,
@@ -32,7 +32,7 @@ impl Admission {
         Ok(Self { key: Some(Arc::clone(key)), job, standing })
     }
 
-    /// The job is submitted: its end settles the usage.
+    /// Marks the job as submitted: from now on its end settles the usage.
     pub(crate) fn submitted(mut self) -> Standing {
         self.key = None;
         self.standing
@@ -47,7 +47,7 @@ impl Drop for Admission {
     }
 }
 
-/// A model that the key is not for.
+/// The error for a model that the key may not use.
 pub(crate) fn not_allowed(model: &ModelName) -> ApiError {
     let words = format!("the API key may not be used for the model {model}");
     let error = ApiError::new(StatusCode::FORBIDDEN, Kind::Permission, words);
@@ -81,11 +81,12 @@ const ANTHROPIC_TOKENS: Names = [
     HeaderName::from_static("anthropic-ratelimit-tokens-reset"),
 ];
 
-/// Adds the state of a key's limits: in OpenAI's headers, and for Anthropic's endpoints in theirs too.
+/// Adds the state of a key's limits: in OpenAI's headers, and on Anthropic's endpoints also in
+/// Anthropic's.
 pub(crate) fn put_standing(headers: &mut HeaderMap, endpoint: Endpoint, standing: &Standing) {
     let anthropic = matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens);
     let limits = usize::from(standing.requests.is_some()) + usize::from(standing.tokens.is_some());
-    // In one step: a map that grows by one header after the other is allocated twice more.
+    // Reserved at once: a map that grows header by header would allocate twice more.
     headers.reserve(limits * if anthropic { 6 } else { 3 });
     if let Some(gauge) = &standing.requests {
         put(headers, REQUESTS, gauge, span(gauge.reset));
@@ -114,14 +115,14 @@ fn put(headers: &mut HeaderMap, names: Names, gauge: &Gauge, reset: Short) {
     for (name, value) in
         [(limit, number(gauge.limit)), (remaining, number(gauge.remaining)), (whole, reset)]
     {
-        // Made here of digits, letters and a few marks.
+        // The value consists of digits, letters and a few marks.
         if let Ok(value) = HeaderValue::from_bytes(value.bytes()) {
             headers.insert(name, value);
         }
     }
 }
 
-/// The time after this span, to the second, as Anthropic writes it.
+/// The time that is `later` from now, to the second, as Anthropic writes it.
 fn instant(later: Duration) -> String {
     let instant = jiff::Timestamp::try_from(SystemTime::now() + later).unwrap_or_default();
     jiff::Timestamp::from_second(instant.as_second()).unwrap_or_default().to_string()

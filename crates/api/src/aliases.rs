@@ -25,7 +25,7 @@ pub struct Aliases(BTreeMap<ModelName, Alias>);
 /// Why aliases are refused, for the author of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadAlias {
-    /// A name or target that no request could carry.
+    /// A name or target that is not a valid model name.
     #[error(
         "{0:?} is no model's name: it must have between 1 and {MAX_MODEL_NAME} bytes, and not be `*`"
     )]
@@ -43,7 +43,7 @@ pub enum BadAlias {
     Nested {
         /// The alias.
         alias: ModelName,
-        /// The target that is one, too.
+        /// Its target that is an alias, too.
         target: ModelName,
     },
     /// A default for a parameter that only a request may set.
@@ -60,7 +60,7 @@ impl Aliases {
     /// Aliases by name, each with its targets and its defaults.
     ///
     /// # Errors
-    /// [`BadAlias`] for the first that is none.
+    /// [`BadAlias`] for the first invalid alias.
     pub fn new<Parameters: IntoIterator<Item = (String, Value)>>(
         aliases: impl IntoIterator<Item = (String, Vec<String>, Parameters)>,
     ) -> Result<Self, BadAlias> {

@@ -38,7 +38,7 @@ pub(crate) struct AnswerBody {
     shape: &'static dyn Shape,
     model: ModelName,
     events: Option<Events>,
-    /// Bytes yet to come, where that is known.
+    /// The bytes still to be sent, if known.
     left: Option<u64>,
     /// Whether its status forbids a body.
     bodyless: bool,
@@ -106,8 +106,8 @@ impl AnswerBody {
     }
 }
 
-/// The HTTP writer drops the body at the announced length, or at once when there is nothing to write. That
-/// is no hang-up of the client, although the answer's end has yet to come.
+/// The HTTP writer drops the body at the announced length, or at once when there is nothing to
+/// write. That does not mean that the client hung up, although the answer has not ended yet.
 impl Drop for AnswerBody {
     fn drop(&mut self) {
         if self.left == Some(0) || self.bodyless {
@@ -177,7 +177,7 @@ impl Events {
                 keepalive.sent = now;
             }
             keepalive.timer.as_mut().reset(keepalive.sent + keepalive.every);
-            // Nothing may be added in the middle of an event: it is tried again at the next timer.
+            // Nothing may be added inside an event: the next timer tries again.
             if due && shape.may_add(&self.boundary) {
                 let sign = Bytes::from_static(shape.keepalive());
                 return Poll::Ready(Some(Ok(Frame::data(sign))));

@@ -2,17 +2,17 @@
 
 use protocol::admin::status::WorkspaceHealth;
 
-/// The condition of parts without which a server still serves.
+/// The condition of parts that the server can serve without.
 pub trait Condition: Send + Sync {
     /// The problem and its consequence; `None` when all is well.
     fn degraded(&self) -> Option<String>;
 
-    /// How many peers of the mesh it is linked to.
+    /// The number of mesh peers that the server is linked to.
     fn peers(&self) -> u32 {
         0
     }
 
-    /// What its workspace is doing; `None` when it has none.
+    /// The state of the server's workspace; `None` when it has none.
     fn workspace(&self) -> Option<WorkspaceHealth> {
         None
     }

@@ -15,8 +15,8 @@ use crate::shape::Shape;
 /// The header with the job's id, for every client.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The headers for a provider: all but the connection's own, the client's credentials and cookies, and
-/// those that show the client's address.
+/// The headers for a provider: all but the connection's own headers, the client's credentials and
+/// cookies, and headers that show the client's address.
 pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
     let stays = |name: &str| is_hop_by_hop(name) || stays_at_server(name);
     let staying = headers.keys().filter(|name| stays(name.as_str())).cloned();
@@ -37,7 +37,7 @@ pub(crate) fn via(
     headers: &HeaderMap,
 ) -> Result<Option<HeaderValue>, Loop> {
     let before = headers.get_all(VIA).iter().filter_map(|value| value.to_str().ok());
-    // Marks are digits and commas.
+    // The marks consist of digits and commas.
     Ok(HeaderValue::try_from(marks.pass(scope, before)?).ok())
 }
 
@@ -68,8 +68,8 @@ pub(crate) fn for_client(head: Head, shape: &dyn Shape, id: JobId, body: Body) -
     response
 }
 
-/// Adds the job's id. If the API has a header of its own for an id, the backend's id stays there, because
-/// the backend's logs have that one; the job's id is sent beside it.
+/// Adds the job's id. If the API has its own header for an id, the backend's id stays there,
+/// because the backend's logs have that id; `x-request-id` carries the job's.
 pub(crate) fn put_job_id(headers: &mut HeaderMap, shape: &dyn Shape, id: JobId) {
     put_request_id(headers, id);
     if let (Some(name), Some(id)) = (shape.id_header(), headers.get(REQUEST_ID).cloned()) {
@@ -109,8 +109,8 @@ pub(crate) fn drop_bad_length(headers: &mut HeaderMap) {
     }
 }
 
-/// Keeps only the headers that are needed to read a stranger's answer. Others, such as cookies, would act
-/// for this server. A content type that browsers show as a page becomes plain text.
+/// Keeps only the headers that are needed to read an untrusted answer. Others, such as cookies,
+/// would act in this server's name. A content type that browsers show as a page becomes plain text.
 pub(crate) fn keep_content_only(headers: &mut HeaderMap) {
     const KEPT: [HeaderName; 5] = [
         header::CONTENT_TYPE,
@@ -129,7 +129,7 @@ pub(crate) fn keep_content_only(headers: &mut HeaderMap) {
     *headers = kept;
 }
 
-/// Whether a content type is data, which no browser shows as a page.
+/// Whether a content type is plain data: browsers do not show it as a page.
 fn is_data(kind: &HeaderValue) -> bool {
     let kind = kind.to_str().unwrap_or_default().to_ascii_lowercase();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -138,7 +138,7 @@ fn is_data(kind: &HeaderValue) -> bool {
         || kind == "text/plain"
 }
 
-/// Whether a head announces a stream of events whose bytes can be added to.
+/// Whether a head announces an event stream that bytes can be added to.
 pub(crate) fn is_event_stream(head: &Head) -> bool {
     is_plain_event_stream(head) && !head.headers.contains_key(header::CONTENT_LENGTH)
 }

@@ -32,7 +32,8 @@ pub(crate) async fn health(State(api): State<Api>, request: Request) -> Response
     Json(Health { status, ok, version, peers, details }).into_response()
 }
 
-/// The part for local requests and those with a key. Participants of rooms are listed only for `own`.
+/// The details for local requests and requests with a key. Participants of rooms are listed only
+/// for `own` requests.
 fn details(api: &Api, degraded: Option<String>, own: bool) -> HealthDetails {
     let mut status = api.scheduler().status();
     status.workers.retain(|worker| own || worker.scope.room_id().is_none());

@@ -60,8 +60,8 @@ fn may_use(request_scope: &RequestScope, model: &ModelName) -> bool {
     request_scope.admitted().key.as_ref().is_none_or(|key| key.allows(model.as_str()))
 }
 
-/// The models of a room's connected participants, with when the first of those joined, in seconds
-/// since 1970.
+/// The models of a room's connected participants, each with the time when the first of them joined,
+/// in seconds since 1970.
 fn served_in(room: &Room) -> BTreeMap<ModelName, u64> {
     let mut served = BTreeMap::new();
     for participant in room.participants() {
@@ -76,7 +76,7 @@ fn served_in(room: &Room) -> BTreeMap<ModelName, u64> {
     served
 }
 
-/// All that a request may name now, with when each was first seen.
+/// All models and aliases that a request may name now, each with the time when it was first seen.
 fn served(api: &Api) -> BTreeMap<ModelName, u64> {
     let models = api.scheduler().models(&Scope::server());
     let models = models.into_iter().filter(|model| api.aliases().get(model).is_none());
@@ -86,8 +86,8 @@ fn served(api: &Api) -> BTreeMap<ModelName, u64> {
     models.chain(aliases).map(|(created, model)| (model, created)).collect()
 }
 
-/// When a model, or the first of an alias's targets that is served, was first seen; `None` when
-/// nobody serves it now.
+/// When a model was first seen, or the first served target of an alias; `None` when no provider
+/// serves it now.
 fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
     let serves = |model: &&ModelName| api.scheduler().serves(&Scope::server(), model.as_str());
     let model = match api.aliases().get(name) {

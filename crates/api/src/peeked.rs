@@ -14,25 +14,25 @@ use crate::error::{ApiError, Kind};
 /// Bodies up to this size, in bytes, are processed at once; larger ones on a thread for blocking work.
 pub(crate) const INLINE_LIMIT: usize = 256 * 1024;
 
-/// Bodies up to this size, in bytes, are not measured in their escaped form: they fit into the
-/// 60 MiB of a stock worker in any case, since no byte of JSON takes more than two there.
+/// Bodies up to this size, in bytes, are not measured in their escaped form: escaping at most
+/// doubles a body, so that they always fit into the 60 MiB of a stock worker.
 const SURELY_FITS: usize = 29 * 1024 * 1024;
 
 pub(crate) struct PeekedRequest {
-    /// What routing needs of it.
+    /// The fields that routing needs.
     pub(crate) peek: Peek,
     /// Its size on the wire, in bytes.
     pub(crate) size: u64,
     /// The estimated tokens of its prompt.
     pub(crate) prompt_tokens: u64,
-    /// Which conversations it continues.
+    /// Which conversations the request continues.
     pub(crate) affinity: Affinity,
 }
 
-/// Looks into a body.
+/// Reads the fields that routing needs.
 ///
 /// # Errors
-/// 400 when it cannot be routed.
+/// 400 when the request cannot be routed.
 pub(crate) async fn peek_request(
     body: &Bytes,
     with_affinity: bool,
@@ -59,7 +59,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     })
 }
 
-/// The size in the larger of the two forms that a body travels in: as a JSON string.
+/// The body's size as a JSON string: of the two forms that it travels in, the larger.
 pub(crate) fn wire_size(body: &[u8]) -> u64 {
     if body.len() <= SURELY_FITS {
         return body.len() as u64;
@@ -68,7 +68,7 @@ pub(crate) fn wire_size(body: &[u8]) -> u64 {
 }
 
 impl PeekedRequest {
-    /// About how many tokens the job may use, read and written.
+    /// An estimate of the tokens of prompt and answer together.
     pub(crate) fn tokens(&self) -> u64 {
         self.prompt_tokens.saturating_add(self.peek.most_tokens)
     }

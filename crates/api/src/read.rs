@@ -15,24 +15,26 @@ use crate::{
     uploads::HeldBody,
 };
 
-/// How long a client may be behind [`SLOWEST`] while it sends its body. Having sent faster earlier
-/// earns it no more than that.
+/// How far a client may fall behind [`SLOWEST`] while it sends its body. Bytes sent faster earlier
+/// earn no more time than this.
 const BEHIND: Duration = Duration::from_secs(20);
 
-/// The least rate of a client that sends a body, in bytes per second.
+/// The lowest permitted rate of a client that sends a body, in bytes per second.
 const SLOWEST: u32 = 64 * 1024;
 
-/// The most that is read of a refused request's body, in bytes, and the longest time for it.
+/// How much of a refused request's body is read: at most this many bytes, and for at most this
+/// time.
 const DISCARDED: (usize, Duration) = (256 * 1024, Duration::from_secs(1));
 
-/// The most memory that is reserved for an announced length. The system provides it only once it is written to.
+/// The most memory that is reserved for an announced length. The system provides it only when it is
+/// written to.
 const RESERVED: usize = 16 * 1024 * 1024;
 
-/// Reads a body of at most `limit` bytes, into room that `held` takes for it.
+/// Reads a body of at most `limit` bytes into memory that is reserved through `held`.
 ///
 /// # Errors
-/// 415 when it is compressed, 413 when it is longer, 408 when it does not come, or too slowly, 429
-/// when there is no room for it, 400 when it breaks off.
+/// 415 when it is compressed, 413 when it is too long, 408 when it does not arrive or arrives too
+/// slowly, 429 when there is no memory for it, 400 when it breaks off.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: &mut Body,
@@ -63,8 +65,8 @@ pub(crate) async fn read(
     if whole.len() > limit { Err(too_large(limit)) } else { Ok(whole.freeze()) }
 }
 
-/// Reads what is left of a body that is refused, within bounds. A client that still writes when
-/// its connection is closed never sees why.
+/// Reads the rest of a refused body, within bounds: a client that is still writing when its
+/// connection is closed never reads the error.
 pub(crate) async fn discard(headers: &HeaderMap, mut body: Body) {
     // A client that waits for `100 Continue` has not begun to send.
     if body.is_end_stream() || headers.contains_key(header::EXPECT) {
@@ -78,7 +80,7 @@ pub(crate) async fn discard(headers: &HeaderMap, mut body: Body) {
             left = rest;
         }
     };
-    // The answer is the same whether all of it came or not.
+    // The answer is the same whether all of the body arrived or not.
     let _ = timeout(within, reading).await;
 }
 
@@ -97,7 +99,7 @@ async fn next(body: &mut Body, pace: &mut Pace) -> Result<Option<Bytes>, ApiErro
             return Ok(None);
         };
         let data = frame.map_err(broken)?.into_data();
-        // Only the time spent waiting for the client counts, not the time spent making room.
+        // Counts only the time spent waiting for the client, not the time spent waiting for memory.
         pace.came(data.as_ref().map_or(0, Bytes::len), asked.elapsed());
         if let Ok(data) = data {
             return Ok(Some(data));
@@ -118,8 +120,8 @@ fn expect_uncompressed(headers: &HeaderMap) -> Result<(), ApiError> {
     }
 }
 
-/// Refuses a body that is announced as something else than JSON. A missing content type is taken
-/// for JSON: many send none.
+/// Refuses a body whose content type is not JSON. A missing content type counts as JSON, because
+/// many clients send none.
 ///
 /// # Errors
 /// 415.

@@ -7,7 +7,7 @@ use std::{
 
 use http::StatusCode;
 
-/// The counts so far. There are as many as the error table has statuses.
+/// The counts so far. The error table's statuses bound their number.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals(Mutex<BTreeMap<u16, u64>>);
 

@@ -25,7 +25,7 @@ pub(crate) struct RequestScope {
 pub(crate) struct Targets {
     /// The names for the dispatcher, in order of preference. Not empty.
     pub(crate) models: Vec<ModelName>,
-    /// Whether the request may be queued when nobody serves them now.
+    /// Whether the request may be queued when no provider serves them now.
     pub(crate) known: bool,
 }
 
@@ -33,7 +33,7 @@ impl RequestScope {
     /// The scope of a request to a path without a room: the server, or the room that its key is bound to.
     ///
     /// # Errors
-    /// 401 or 403 when it may use no models, 403 when the room of its key is closed.
+    /// 401 or 403 when the caller may not use models, 403 when the room of its key is closed.
     pub(crate) fn of_plain(api: &Api, parts: &Parts) -> Result<Self, ApiError> {
         let peer = Peer::of(&parts.extensions);
         Self::of(api, api.rules().admit(peer, &parts.uri, &parts.headers, Moment::now())?)
@@ -51,13 +51,13 @@ impl RequestScope {
         Ok(Self::in_room(room, admitted))
     }
 
-    /// A room, for somebody with a key that is bound to it.
+    /// A room, for a caller with a key that is bound to it.
     pub(crate) fn with_key(room: Arc<Room>, key: Arc<Key>) -> Self {
         Self::in_room(room, Admitted { id: key.id().clone(), key: Some(key) })
     }
 
-    /// A room, for requests without a key. They count for the room's id, because its code is a credential and
-    /// must not be logged.
+    /// A room, for a request without a key. It counts for the room's id, because the room's code is
+    /// a credential and must not be logged.
     pub(crate) fn for_anybody(room: Arc<Room>) -> Self {
         let id = KeyId::from(room.scope().as_str());
         Self::in_room(room, Admitted { id, key: None })
@@ -120,8 +120,8 @@ impl RequestScope {
     }
 }
 
-/// The name to look for in a key's list of models: a participant's own model, or `*` for any participant,
-/// which only a key for every model may ask for.
+/// The name to look up in a key's list of models: a participant's own model, or `*` for any
+/// participant, which only a key for every model may use.
 fn judged(room: &Room, selector: &Selector, found: &str) -> String {
     match selector {
         Selector::Any => "*".to_owned(),
@@ -149,8 +149,8 @@ fn closed(id: &RoomId) -> ApiError {
     ApiError { code: Some("room_closed"), ..error }
 }
 
-/// The path of a request without its room, whose code is a credential: `/rooms/CODE/v1/models` is
-/// `/v1/models`.
+/// The path of a request without its room, whose code is a credential: `/rooms/CODE/v1/models`
+/// becomes `/v1/models`.
 pub(crate) fn path(uri: &Uri) -> &str {
     let path = uri.path();
     let Some(in_room) = path.strip_prefix("/rooms/") else { return path };
@@ -167,7 +167,8 @@ pub(crate) fn path_and_query(uri: &Uri) -> String {
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
-/// The parameter's name is compared decoded, as at the check of the password: it may be written with `%`.
+/// The parameter's name is compared decoded, as in the check of the password: it may be
+/// percent-encoded.
 fn without_password(query: &str) -> String {
     let is_password = |pair: &&str| {
         let mut parsed = form_urlencoded::parse(pair.as_bytes());

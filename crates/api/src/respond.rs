@@ -37,7 +37,7 @@ impl ApiError {
         response
     }
 
-    /// Whether a retry would fail in the same way, although clients retry this status.
+    /// Whether a retry would fail in the same way. Clients retry this status by default.
     fn is_in_vain(&self) -> bool {
         self.kind == Kind::Quota || matches!(self.code, Some("request_timeout" | "loop_detected"))
     }

@@ -8,7 +8,7 @@ use std::{
 
 use base::{ProviderId, RoomId};
 
-/// The most responses that are remembered, of one room and of all.
+/// The most responses that are remembered, per room and in total.
 const MOST_OF_ROOM: usize = 1_000;
 const MOST: usize = 50_000;
 

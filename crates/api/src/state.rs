@@ -29,11 +29,12 @@ use crate::{
 pub struct Limits {
     /// The largest request body, in bytes.
     pub max_body: usize,
-    /// Bodies that are being read or wait for the head of their answer, all together, in bytes.
+    /// The memory for all bodies that are being read or wait for the head of their answer, in
+    /// bytes.
     pub bodies: u64,
     /// The silence after which a stream gets a sign of life; zero: never.
     pub keepalive: Duration,
-    /// How long a drained worker may go on with what it has.
+    /// How long a drained worker may continue with its current jobs.
     pub drain: Duration,
     /// Whether prompts are hashed, for routing by prefix.
     pub affinity: bool,
@@ -63,7 +64,7 @@ struct Inner {
     draining: watch::Sender<bool>,
 }
 
-/// The server's identity towards others.
+/// The server's identity, as others see it.
 pub struct Identity {
     /// The marks that it puts on requests that pass through it.
     pub marks: Marks,
@@ -73,7 +74,7 @@ pub struct Identity {
 
 /// The names that a request may use.
 pub struct Names {
-    /// The models that were seen.
+    /// The models seen so far.
     pub models: Arc<ModelMemory>,
     /// The names that stand for others.
     pub aliases: Aliases,
@@ -87,7 +88,7 @@ pub struct RoomRules {
     pub rooms: Rooms,
     /// Whether anybody may make one, from other machines too, without a key.
     pub open: bool,
-    /// Whose endpoints the server calls.
+    /// Which participants' endpoints the server calls.
     pub endpoints: rooms::Endpoints,
     /// Whether the server is reached over TLS.
     pub tls: bool,
@@ -137,9 +138,9 @@ impl Api {
         }))
     }
 
-    /// Sets where the server listens: no participant's endpoint may be there.
+    /// Sets the address that the server listens at: no participant's endpoint may be there.
     pub fn listening(&self, address: SocketAddr) {
-        // It listens at one address, and this is set once.
+        // The server listens at one address, so this is set only once.
         let _ = self.0.address.set(address);
     }
 
@@ -148,7 +149,7 @@ impl Api {
         self.0.draining.send_replace(true);
     }
 
-    /// Requests that were refused before they became jobs: statuses, and how often each was told.
+    /// Requests refused before they became jobs: their statuses, each with its count.
     pub fn refused(&self) -> Vec<(u16, u64)> {
         self.0.refusals.counts()
     }
@@ -214,7 +215,7 @@ impl Api {
         *self.0.draining.borrow()
     }
 
-    /// Tells when the server begins to drain.
+    /// Becomes true when the server begins to drain.
     pub(crate) fn draining(&self) -> watch::Receiver<bool> {
         self.0.draining.subscribe()
     }

@@ -1,4 +1,5 @@
-//! The common bound of all request bodies that are being read or wait for the head of an answer.
+//! The common memory bound of all request bodies that are being read or wait for the head of an
+//! answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -33,7 +34,7 @@ impl Uploads {
         Self { room: Arc::new(Semaphore::new(total as usize)), total }
     }
 
-    /// A body that has not begun to arrive.
+    /// Starts to hold memory for a body that has not begun to arrive.
     pub(crate) fn hold(&self) -> HeldBody<'_> {
         HeldBody { uploads: self, permit: None }
     }
@@ -43,7 +44,7 @@ impl HeldBody<'_> {
     /// Takes memory for a body that has grown to `len` bytes. A body larger than the whole bound takes all of it.
     ///
     /// # Errors
-    /// 429 when others do not make room in time.
+    /// 429 when other bodies do not free memory in time.
     pub(crate) async fn grow(&mut self, len: usize) -> Result<(), ApiError> {
         let needed = u32::try_from(len.div_ceil(1024)).unwrap_or(u32::MAX).min(self.uploads.total);
         let had = self.permit.as_ref().map_or(0, |permit| permit.num_permits());

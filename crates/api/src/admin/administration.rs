@@ -1,4 +1,4 @@
-//! What administration needs.
+//! What the administration endpoints need.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use store::{AuditStore, UsageStore};
 
 use super::recent::RecentRequests;
 
-/// What administration needs beside the keys and the scheduler.
+/// What the administration endpoints need beside the keys and the scheduler.
 pub struct Administration {
     /// The administrator's token.
     pub token: Token,
@@ -15,6 +15,7 @@ pub struct Administration {
     pub usage: Arc<dyn UsageStore>,
     /// Where actions are noted.
     pub audit: Arc<dyn AuditStore>,
-    /// The requests that ended last. An observer: the scheduler tells it of them.
+    /// The most recently ended requests. An observer: the scheduler reports each ended request to
+    /// it.
     pub requests: Arc<RecentRequests>,
 }

@@ -1,4 +1,4 @@
-//! `GET /admin/audit`: what was done here, the newest first.
+//! `GET /admin/audit`: the operator's actions, the newest first.
 
 use std::sync::Arc;
 

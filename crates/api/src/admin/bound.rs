@@ -1,4 +1,4 @@
-//! Rooms that keys are bound to, by the codes that people know them by.
+//! The rooms that keys are bound to, found by the codes that people know.
 
 use access::KeyError;
 use base::RoomId;
@@ -29,7 +29,7 @@ impl RoomNames {
     /// The room with this code (short or spoken, in any case) or id.
     ///
     /// # Errors
-    /// [`KeyError::Invalid`] when there is none.
+    /// [`KeyError::Invalid`] when no room has it.
     pub fn meant(&self, code: &str) -> Result<RoomId, KeyError> {
         let code = code.trim();
         let found = self.0.iter().find(|room| {

@@ -1,4 +1,4 @@
-//! `/admin/keys`: keys made, listed, rotated and revoked.
+//! `/admin/keys`: creates, lists, rotates and revokes keys.
 
 use access::{KeyError, Keys, Moment, NewKey};
 use axum::{
@@ -70,7 +70,7 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, Json(made?)))
 }
 
-/// Checks who asks before it reads the body: a stranger's body is not read.
+/// Checks the caller's rights before it reads the body: a stranger's body is not read.
 async fn asked(
     api: &Api,
     headers: &HeaderMap,
@@ -107,16 +107,16 @@ pub(crate) async fn revoke(
     let id = key_id(id)?;
     let target = id.clone();
     let revoked = change(&api, move |keys| revoked(&keys, &target, Moment::now())).await;
-    // Also if the store failed: in memory the key is revoked already.
+    // Also when the store failed: in memory the key is already revoked.
     api.scheduler().revoke(&id);
     operator.did(&api, "key.revoke", id.as_str(), &revoked).await;
     Ok(Json(revoked?))
 }
 
-/// Makes a key; its text is shown in the answer, and never again.
+/// Creates a key. Its text is shown in this answer only.
 ///
 /// # Errors
-/// [`KeyError`] when it cannot be made, or its room does not exist.
+/// [`KeyError`] when it cannot be created, or its room does not exist.
 pub fn made(
     keys: &Keys,
     asked: CreateKey,
@@ -136,7 +136,7 @@ pub fn made(
     Ok(KeyJson { key: Some(text.expose().to_owned()), ..shown(&record) })
 }
 
-/// Gives a key another text, which is shown in the answer, and never again.
+/// Gives a key a new text, which is shown in this answer only.
 ///
 /// # Errors
 /// [`KeyError`] when it cannot be rotated.
@@ -148,7 +148,7 @@ pub fn rotated(keys: &Keys, id: &KeyId) -> Result<KeyJson, KeyError> {
 /// Revokes a key.
 ///
 /// # Errors
-/// [`KeyError`] when there is none, or that cannot be written.
+/// [`KeyError`] when the key does not exist, or the change cannot be written.
 pub fn revoked(keys: &Keys, id: &KeyId, now: Moment) -> Result<KeyJson, KeyError> {
     keys.revoke(id, now).map(|record| shown(&record))
 }

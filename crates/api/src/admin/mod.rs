@@ -1,12 +1,12 @@
-//! `/admin`: the operator's part, behind the administrator's token or a key of scope `admin`, on
-//! this machine too. Every action is noted in the audit log.
+//! `/admin`: the operator's endpoints. They need the administrator's token or a key of scope
+//! `admin`, also for requests from this machine. Every action is written to the audit log.
 //!
 //! - [`workers`]: the connected providers, and the queues
-//! - [`keys`]: keys made, rotated and revoked; [`bound`]: the rooms that they are bound to
-//! - [`usage`]: what was used
-//! - [`requests`]: the requests that ended last, which `recent` keeps
-//! - `trust`: whom the server trusts with what
-//! - [`audit`]: what was done here
+//! - [`keys`]: creates, rotates and revokes keys; [`bound`]: the rooms that they are bound to
+//! - [`usage`]: the usage, summed up
+//! - [`requests`]: the most recently ended requests, which `recent` keeps
+//! - `trust`: which requests the server trusts, and with what
+//! - [`audit`]: the log of the operator's actions
 
 pub(crate) mod administration;
 pub mod audit;
@@ -38,29 +38,30 @@ pub use recent::RecentRequests;
 /// The name of the administrator's token in the audit log.
 const ADMIN_TOKEN: &str = "admin-token";
 
-/// Somebody who may administer.
+/// A caller that may administer.
 pub struct Operator {
     who: String,
 }
 
-/// Who administers.
+/// Checks that the caller may administer.
 ///
 /// # Errors
 /// 401 without the token or a valid key, 403 with a key that is for something else.
 pub fn operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> {
     let found = known_operator(api, headers);
     if let Err(error) = &found {
-        // Not in the audit log, which strangers could fill.
+        // Not written to the audit log: strangers could fill it.
         let status = error.status.as_u16();
         tracing::info!(outcome = "refused", status, message = %error.message, "administration");
     }
     found
 }
 
-/// Who administers, and the body, of at most `longest` bytes. A stranger's body is not read.
+/// Checks that the caller may administer, then reads the body, of at most `longest` bytes. A
+/// stranger's body is not read.
 ///
 /// # Errors
-/// As [`operator`]; and when the body is too long, or does not come.
+/// As [`operator`]; and when the body is too long or does not arrive.
 pub async fn posted(
     api: &Api,
     request: Request,
@@ -79,7 +80,7 @@ pub async fn posted(
     read
 }
 
-/// Who administers, if this request may. For requests that need no administrator, so a refusal is not logged.
+/// The operator, if the caller is one. For requests that need no operator: a refusal is not logged.
 pub(crate) fn operator_if_any(api: &Api, headers: &HeaderMap) -> Option<Operator> {
     known_operator(api, headers).ok()
 }
@@ -100,7 +101,7 @@ fn unknown() -> ApiError {
 }
 
 impl Operator {
-    /// Writes an action and its outcome to the audit log. A log that cannot be written stops nothing.
+    /// Writes an action and its outcome to the audit log. A failed write does not stop the action.
     pub async fn did<T>(&self, api: &Api, what: &str, target: &str, went: &Result<T, ApiError>) {
         let outcome = went.as_ref().map_or_else(|error| error.message.to_string(), |_| done());
         let action = action(&self.who, what, target, outcome);
@@ -123,10 +124,10 @@ pub fn action(who: &str, what: &str, target: &str, outcome: String) -> Action {
     Action { at: Moment::now().seconds(), who, what, target, outcome }
 }
 
-/// Runs work that waits for the disk on a thread for blocking work.
+/// Runs work that waits for the disk on a blocking thread.
 ///
 /// # Errors
-/// 500 when it broke off.
+/// 500 when the work broke off.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ApiError> {

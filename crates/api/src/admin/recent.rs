@@ -1,4 +1,4 @@
-//! The requests that ended last, in memory.
+//! The most recently ended requests, in memory.
 
 use std::{
     collections::VecDeque,
@@ -12,17 +12,17 @@ use jiff::Timestamp;
 use protocol::admin::requests::{KEPT, RequestJson};
 use scheduler::{JobEnd, JobFacts, Observer, Usage};
 
-/// The requests that ended last, in memory.
+/// The most recently ended requests, in memory.
 pub struct RecentRequests(Mutex<Ring>);
 
 struct Ring {
     /// The oldest first, [`KEPT`] at most.
     kept: VecDeque<EndedRequest>,
-    /// How many there ever were.
+    /// The number of requests ever added.
     count: u64,
 }
 
-/// A request that ended. Texts in it are shared, so that keeping it allocates nothing.
+/// An ended request. Its texts are shared, so that keeping it allocates nothing.
 struct EndedRequest {
     /// Its number, from 1.
     n: u64,
@@ -40,8 +40,8 @@ struct EndedRequest {
 }
 
 impl RecentRequests {
-    /// The newest first, `limit` at most: those with a number above `after`, or all when it is a
-    /// number that was not given yet. A caller with such a number knows another run of this server.
+    /// The newest first, at most `limit`: those numbered above `after`. When `after` was not given
+    /// out yet, it comes from another run of this server, and all are listed.
     pub fn list(&self, after: u64, limit: usize) -> Vec<RequestJson> {
         let ring = self.lock();
         let after = if after > ring.count { 0 } else { after };
@@ -56,7 +56,7 @@ impl RecentRequests {
         let oldest = if ring.kept.len() < KEPT { None } else { ring.kept.pop_front() };
         ring.kept.push_back(new);
         drop(ring);
-        // Freed outside of the lock.
+        // Freed outside the lock.
         drop(oldest);
     }
 

@@ -1,4 +1,4 @@
-//! `GET /admin/requests`: the requests that ended last, the newest first.
+//! `GET /admin/requests`: the most recently ended requests, the newest first.
 
 use axum::{
     Json,

@@ -1,4 +1,4 @@
-//! Whom the server trusts with what.
+//! Which requests the server trusts, and with what.
 
 use access::Moment;
 use base::KeyScope;
@@ -8,19 +8,20 @@ use super::operator;
 use crate::state::{Api, Peer};
 
 impl Api {
-    /// Whether a request is local and without an invalid key, or the operator's.
+    /// Whether a request comes from the operator, or is local and carries no invalid key.
     pub fn is_own(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
         self.rules().is_local(Peer::of(extensions), uri, headers, Moment::now())
             || operator(self, headers).is_ok()
     }
 
-    /// Whether a request may see the server's state: see [`Api::is_own`], or with any valid key.
+    /// Whether a request may see the server's state: it is the server's own ([`Api::is_own`]), or
+    /// carries any valid key.
     pub fn is_trusted(&self, extensions: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
         self.is_own(extensions, uri, headers) || self.rules().has_key(headers, Moment::now())
     }
 
-    /// Whether a request is local, or carries the administrator's token or a key of scope `admin`
-    /// or `metrics`: those may read `/metrics`.
+    /// Whether a request may read `/metrics`: it is local, or carries the administrator's token or
+    /// a key of scope `admin` or `metrics`.
     pub fn may_read_metrics(&self, ext: &Extensions, uri: &Uri, headers: &HeaderMap) -> bool {
         let has_key = |text| self.rules().keys.present(text, KeyScope::Metrics, Moment::now());
         self.is_own(ext, uri, headers)

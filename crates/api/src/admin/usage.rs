@@ -1,4 +1,4 @@
-//! `GET /admin/usage`: what was used, summed up as asked for, as JSON or CSV.
+//! `GET /admin/usage`: the usage, summed up as the query asks, as JSON or CSV.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -38,12 +38,12 @@ pub(crate) async fn show(State(api): State<Api>, request: Request) -> Result<Res
     })
 }
 
-/// What is asked for in a query.
+/// The parameters of a query.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct UsageParameters {
-    /// Of the ledger.
+    /// The query to the ledger.
     pub query: UsageQuery,
-    /// Whether the answer is to be CSV.
+    /// Whether to answer with CSV.
     pub csv: bool,
 }
 

@@ -89,7 +89,7 @@ pub(crate) async fn stats(
     }))
 }
 
-/// Drains one worker: it gets no more jobs, finishes those that it has, and is disconnected.
+/// Drains one worker: it gets no new jobs, finishes its current ones, and is disconnected.
 pub(crate) async fn drain(
     State(api): State<Api>,
     id: Result<Path<String>, PathRejection>,

@@ -1,7 +1,7 @@
-//! Who may do what with rooms.
+//! Who may do what with a room.
 //!
-//! The code of a room is a credential, and so is its password. Keys of the server and local requests
-//! count only for making and listing rooms.
+//! The code of a room is a credential, and so is its password. Keys of the server and local
+//! requests give rights only to make and list rooms.
 
 use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
@@ -55,7 +55,7 @@ pub(super) async fn enter_by_id(api: &Api, parts: &Parts, id: &str) -> Result<Ar
     enter(api, parts, room.as_ref().map_or(id, |room| room.short_code())).await
 }
 
-/// The room of a code, for what needs no password.
+/// The room of a code, for requests that need no password.
 ///
 /// # Errors
 /// [`Refused`].

@@ -28,7 +28,7 @@ use crate::state::Api;
 
 type Code = Result<Path<String>, PathRejection>;
 
-/// The `retry-after` for a watcher too many.
+/// The `retry-after` for a watcher above the limit.
 const AGAIN: Duration = Duration::from_secs(10);
 
 pub(super) fn routes() -> Router<Api> {
@@ -65,8 +65,8 @@ async fn in_room(api: &Api, parts: &Parts, code: &str, form: Form) -> Result<Res
     watch(api, parts, &room, form)
 }
 
-/// `GET /events?role=tui`: of all rooms that the asker is shown. `?role=host&room=…`: of one, by its
-/// code or its id.
+/// `GET /events?role=tui`: the events of all rooms that the caller may see. `?role=host&room=…`:
+/// those of one room, named by its code or id.
 async fn of_role(State(api): State<Api>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let (role, room) = (parameter(&parts.uri, "role"), parameter(&parts.uri, "room"));
@@ -92,7 +92,7 @@ fn watch(api: &Api, parts: &Parts, room: &Arc<Room>, form: Form) -> Result<Respo
     let first = match form {
         Form::Messages => None,
         Form::Named => Some(connected(room, None)),
-        // The id lets a client resume that loses the connection before any event.
+        // The id lets a client resume when it loses the connection before any event.
         Form::NamedWithIds => Some(connected(room, Some(subscription.last_id()))),
     };
     let watch = Watch { subscription, _watching: watching };

@@ -82,19 +82,20 @@ impl Failure {
         }
     }
 
-    /// As `{"error": TEXT}`, as the paths below `/rooms` tell it.
+    /// The response `{"error": TEXT}`, used by the paths below `/rooms`.
     pub(super) fn plain(self) -> Response {
         let text = self.error.message.trim_end_matches('.');
         self.told(json!({ "error": text }))
     }
 
-    /// As the spec's `room:error`.
+    /// The response as the spec's `room:error`.
     pub(super) fn message(self) -> Response {
         let message = ServerMessage::RoomError(RoomErrorMessage { error: self.text() });
         self.told(message)
     }
 
-    /// As JSON of this form. Logged without its path, which holds the code of a room.
+    /// The response with this form as its JSON. The log line has no path, because the path holds a
+    /// room's code.
     pub(super) fn told(&self, form: impl serde::Serialize) -> Response {
         let (status, message) = (self.status.as_u16(), &self.error.message);
         tracing::info!(target: "request", outcome = "refused", status, %message, "rooms");
@@ -106,7 +107,7 @@ impl Failure {
     }
 }
 
-/// In the envelope of the paths below `/v1/rooms`.
+/// The envelope of the paths below `/v1/rooms`.
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let meta = Meta { request_id: rooms::uuid() };
@@ -176,7 +177,7 @@ impl From<Invalid> for Failure {
     fn from(invalid: Invalid) -> Self {
         let message = match () {
             () if invalid.cause.is_some() => "Invalid JSON body.",
-            // The only forbidden field, worded as stock servers do.
+            // The only forbidden field; the message is that of stock servers.
             () if !invalid.forbidden.is_empty() => {
                 "Participant auth headers are not accepted by the hub."
             }

@@ -1,8 +1,8 @@
 //! Jobs that came as the spec's `llm:request`.
 //!
-//! The reader of such a job's answer tells its room of the tokens and of the end, so that the
-//! end never overtakes a token. The observer of jobs asks here which jobs those are, and says here
-//! who was given them.
+//! The reader of such a job's answer reports the tokens and the end to its room, so that the end
+//! never overtakes a token. The observer of jobs looks up here which jobs came as messages, and
+//! records here which participant got them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,13 +11,13 @@ use std::{
 
 use base::{JobId, RoomId};
 
-/// The most of a room's requests that are in flight at once.
+/// The most requests of one room in flight at once.
 const OF_A_ROOM: usize = 64;
 
-/// The most in all.
+/// The most requests of all rooms in flight at once.
 const IN_ALL: usize = 4096;
 
-/// The jobs that came as messages and are not over.
+/// The unfinished jobs that came as messages.
 #[derive(Debug, Default)]
 pub struct MessageJobs(Mutex<Inner>);
 
@@ -30,9 +30,9 @@ struct Inner {
 
 #[derive(Debug)]
 struct MessageJob {
-    /// The id that its client gave it.
+    /// The id that the client gave it.
     request: String,
-    /// The participant that was last given it.
+    /// The participant that got it last.
     holder: Option<String>,
 }
 
@@ -41,11 +41,11 @@ struct MessageJob {
 pub(super) enum NotTaken {
     /// The room has a request of this id in flight.
     Twice,
-    /// There are too many.
+    /// Too many requests are in flight.
     TooMany,
 }
 
-/// A request in flight, until this is dropped.
+/// A request in flight. It counts until this is dropped.
 pub(super) struct InFlight {
     jobs: Arc<MessageJobs>,
     job: JobId,
@@ -54,19 +54,19 @@ pub(super) struct InFlight {
 }
 
 impl MessageJobs {
-    /// The id that its client gave a job, if it came as a message.
+    /// The client's id of a job; `None` when the job did not come as a message.
     pub fn request(&self, job: JobId) -> Option<String> {
         self.lock().jobs.get(&job).map(|job| job.request.clone())
     }
 
-    /// A participant was given this job, if it came as a message.
+    /// Records that a participant got this job, if the job came as a message.
     pub fn given(&self, job: JobId, participant: String) {
         if let Some(job) = self.lock().jobs.get_mut(&job) {
             job.holder = Some(participant);
         }
     }
 
-    /// The participant that was last given a job.
+    /// The participant that got a job last.
     pub(super) fn holder(&self, job: JobId) -> Option<String> {
         self.lock().jobs.get(&job)?.holder.clone()
     }

@@ -1,15 +1,15 @@
 //! Rooms over HTTP: the API that stock clients manage them with, the spec's messages, the streams of
 //! events, and the inference of their participants.
 //!
-//! - `access`: who may
+//! - `access`: who may do what
 //! - `plane`: `/v1/rooms…`, with its envelopes
 //! - `messages`: the spec's messages, posted and answered
 //! - `body`: their bodies
-//! - `ask`: the answer to an `llm:request`, told as it comes
-//! - `events`: streams of what happens; `stream`: such streams as bodies; `watchers`: how many
-//!   watch
+//! - `ask`: the answer to an `llm:request`, sent on as it arrives
+//! - `events`: the streams of events; `stream`: such a stream as a body; `watchers`: bounds on
+//! their number
 //! - `inference`: `/rooms/{code}/v1/…`
-//! - `failure`: why something was not done, and how that is told
+//! - `failure`: the errors of rooms, and their forms
 //! - [`MessageJobs`]: jobs that came as messages
 
 pub(crate) mod access;
@@ -34,7 +34,7 @@ use self::failure::Failure;
 pub use self::message_jobs::MessageJobs;
 use crate::state::Api;
 
-/// All paths of rooms but a participant's tunnel, which is a provider's.
+/// All paths of rooms except a participant's tunnel, which belongs to the providers.
 pub(crate) fn router() -> Router<Api> {
     Router::new()
         .merge(plane::routes())
@@ -43,7 +43,7 @@ pub(crate) fn router() -> Router<Api> {
         .merge(inference::routes())
 }
 
-/// The answer to a path or a method that rooms do not have; `None` for what is not theirs.
+/// The answer to a path or method that rooms do not have; `None` for paths that are not the rooms'.
 pub(crate) fn no_route(uri: &Uri) -> Option<Response> {
     let below = |root: &str| {
         let rest = uri.path().strip_prefix(root);

@@ -35,7 +35,7 @@ pub(super) struct EventStream<F> {
     first: Option<Bytes>,
     frames: F,
     pings: Interval,
-    /// Ready when the stream is to end before its frames do.
+    /// Ready when the stream has to end before its frames do.
     until: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     over: bool,
 }
@@ -52,7 +52,7 @@ impl<F: Frames> EventStream<F> {
         Self { first, ..self }
     }
 
-    /// The same, ending when the server drains: an endless stream would hold the drain up.
+    /// Ends the stream when the server drains: an endless stream would hold up the drain.
     pub(super) fn until(self, mut draining: watch::Receiver<bool>) -> Self {
         let until = async move {
             // The sender is gone only with the server.
@@ -61,7 +61,7 @@ impl<F: Frames> EventStream<F> {
         Self { until: Some(Box::pin(until)), ..self }
     }
 
-    /// The response that it is the body of.
+    /// A response with this stream as its body.
     pub(super) fn response(self) -> Response {
         let mut response = Response::new(axum::body::Body::new(self));
         let headers = response.headers_mut();

@@ -20,11 +20,11 @@ pub(crate) struct Watchers(Mutex<Counts>);
 #[derive(Debug, Default)]
 struct Counts {
     all: usize,
-    /// By room; those of all rooms are in none.
+    /// Per room. Watchers of all rooms are not counted here.
     of_rooms: HashMap<RoomId, usize>,
 }
 
-/// There are too many.
+/// The limit of watchers is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TooManyWatchers;
 
@@ -35,7 +35,7 @@ pub(super) struct Watching {
 }
 
 impl Watchers {
-    /// A place for one more watcher of this room, or of all.
+    /// Adds a watcher of this room, or of all rooms.
     pub(super) fn add(
         self: &Arc<Self>,
         room: Option<&RoomId>,

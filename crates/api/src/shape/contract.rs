@@ -39,11 +39,11 @@ pub(crate) trait Shape: Send + Sync {
         false
     }
 
-    /// Whether its clients say that their body is JSON.
+    /// Whether its clients declare the body as JSON.
     fn says_json(&self) -> bool {
         true
     }
 
-    /// Moves headers of its own to where every API has them.
+    /// Moves the API's own headers to where every API has them.
     fn adapt(&self, _headers: &mut HeaderMap) {}
 }

@@ -1,5 +1,5 @@
-//! Any API in a room: errors are `{"error": TEXT}` there, with the words of stock servers where they
-//! have any. Streams end as their API has it.
+//! Any API in a room: errors are `{"error": TEXT}` there, with the messages of stock servers where
+//! they have one. Streams end as in the API itself.
 
 use std::borrow::Cow;
 
@@ -53,7 +53,7 @@ impl Shape for InRoom {
         self.0.always_streams()
     }
 
-    /// Stock servers of rooms read a body as JSON whatever its content type.
+    /// Stock servers of rooms read a body as JSON, whatever its content type.
     fn says_json(&self) -> bool {
         false
     }
@@ -63,7 +63,7 @@ impl Shape for InRoom {
     }
 }
 
-/// The message of stock servers, or else the usual one.
+/// The message of stock servers, if they have one, or else the usual one.
 fn words(error: &ApiError) -> Cow<'_, str> {
     let proxied = |why: &str| format!("Failed to proxy request: Error: {why}");
     match error.code {

@@ -11,7 +11,7 @@ use crate::error::{ApiError, Kind};
 
 pub(super) struct NodeChat;
 
-/// An error: `err` is the word that stock clients know, the message says more.
+/// An error: `err` is the word that stock clients know; the message gives details.
 #[derive(Serialize)]
 struct ErrorLine<'a> {
     err: &'a str,

@@ -38,7 +38,7 @@ impl Shape for Responses {
     }
 
     fn error_event(&self, error: &ApiError, _: JobId) -> String {
-        // The events before it are not counted: the stream passes as it is.
+        // Number 0: the stream passes unread, so the events before this one are not counted.
         openai::response_error_event(&error.message, error.code, 0)
     }
 

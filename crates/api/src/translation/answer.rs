@@ -1,4 +1,4 @@
-//! Answers on their way back: translated from another shape, and without the usage that only the server
+//! Answers on their way back: translated from another shape, and without usage that only the server
 //! asked for.
 
 use bytes::Bytes;
@@ -52,7 +52,7 @@ impl AnswerMap for TranslatedAnswer {
     }
 }
 
-/// Headers that describe the provider's bytes, which the client does not get.
+/// Headers that describe the provider's bytes. The client gets other bytes.
 const OF_THE_OTHER_BYTES: [HeaderName; 5] = [
     header::CONTENT_LENGTH,
     header::CONTENT_ENCODING,
@@ -65,7 +65,7 @@ fn unreadable(BadAnswer(why): BadAnswer) -> Untranslatable {
     Untranslatable(why)
 }
 
-/// Anything but the two kinds of stream is read as one JSON value. An error page fails there, and is
+/// Reads anything but the two kinds of stream as one JSON value. An error page fails there and is
 /// reported as such.
 fn kind(headers: &HeaderMap) -> Body {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -90,7 +90,7 @@ impl AnswerMap for StripUsage {
     fn head(&mut self, mut head: Head) -> Head {
         if is_plain_event_stream(&head) {
             self.0 = Some(UsageFilter::default());
-            // It may come out shorter than it was announced.
+            // The answer may be shorter than announced.
             head.headers.remove(header::CONTENT_LENGTH);
         }
         head

@@ -1,5 +1,5 @@
-//! A client's request as a provider gets it: in another shape, with another model's name, and with usage
-//! asked for.
+//! A client's request as a provider gets it: in another shape, with another model's name, and with
+//! a request for usage.
 //!
 //! A provider of the client's own shape gets the client's bytes, with at most two edits spliced in;
 //! any other gets the request translated. The work is done before the job is submitted, for the
@@ -25,7 +25,7 @@ pub(crate) struct Translation {
     endpoint: Endpoint,
     context: Context,
     peek: Peek,
-    /// The request that was made last, until it is taken.
+    /// The last request that was made, until it is taken.
     made: Mutex<Option<ProviderRequest>>,
 }
 
@@ -97,7 +97,7 @@ impl Translation {
         }
     }
 
-    /// The client's own body, as it is or with what must be changed in it.
+    /// The client's own body, unchanged or with the necessary edits.
     fn edited(&self, request: &JobRequest, model: &ModelName) -> ProviderRequest {
         let to = self.endpoint;
         let Edits { edits, asks_usage } = edits(&request.body, &self.peek, model, to);

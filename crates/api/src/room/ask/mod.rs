@@ -43,7 +43,7 @@ const MAX_TOKEN: usize = 16 * 1024;
 pub(super) struct Ask {
     room: Arc<Room>,
     jobs: Arc<MessageJobs>,
-    /// `None` once watchers were told of the end.
+    /// `None` after the watchers were told of the end.
     in_flight: Option<InFlight>,
     answer: Answer,
     request: Request,
@@ -54,7 +54,7 @@ pub(super) struct Ask {
     first_token: Option<Duration>,
     /// Tokens so far.
     seq: u64,
-    /// Messages for the asker that are not sent yet.
+    /// Messages for the asker that are still to be sent.
     told: VecDeque<ServerMessage>,
 }
 
@@ -103,7 +103,7 @@ impl Ask {
         }
     }
 
-    /// Reads it to its end; only watchers of the room see it.
+    /// Reads the answer to its end; only the watchers of the room see it.
     pub(super) async fn run(mut self) {
         while poll_fn(|cx| self.poll_next(cx)).await.is_some() {}
     }
@@ -153,7 +153,7 @@ impl Ask {
         self.reading.head(status.as_u16(), body);
     }
 
-    /// The participant that has the job, or had it last; empty if nobody had.
+    /// The participant that has the job or had it last; empty when no participant ever had it.
     fn holder(&self) -> String {
         let job = self.answer.job();
         self.jobs.holder(job).or_else(|| self.room.holder(job)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The tokens of an answer, taken from a chat's answer as it comes.
+//! The tokens of an answer, taken from a chat answer as it arrives.
 
 use protocol::failure::Failure;
 use translate::{
@@ -11,16 +11,16 @@ use translate::{
 pub(super) struct Tokens {
     /// Pieces of text.
     pub(super) said: Vec<String>,
-    /// How it ended, if it has.
+    /// How the answer ended, if it has ended.
     pub(super) end: Option<Result<AnswerFacts, String>>,
-    /// Whether the current part is text: reasoning and tool calls are no tokens.
+    /// Whether the current part is text: reasoning and tool calls do not count as tokens.
     is_text: bool,
 }
 
 /// The facts of a complete answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct AnswerFacts {
-    /// Tokens that it was made of.
+    /// The number of its tokens.
     pub(super) tokens: Option<u64>,
 }
 

@@ -1,7 +1,7 @@
 //! `/rooms/{code}/v1/…`: every API, served by the participants of one room.
 //!
-//! - `models`: who can be asked
-//! - `responses`: what was answered before, asked for again
+//! - `models`: the participants as models
+//! - `responses`: earlier responses, fetched again
 //! - [`recorder`]: records which participant made which response
 
 mod models;

@@ -1,4 +1,4 @@
-//! `GET /rooms/{code}/v1/models`: who can be asked, a model for each participant.
+//! `GET /rooms/{code}/v1/models`: one model for each participant.
 
 use axum::{
     Json,
@@ -18,7 +18,7 @@ struct List {
     data: Vec<Model>,
 }
 
-/// One participant as a model: its id is asked for, and in `gambi` is what stock clients show.
+/// One participant as a model: clients request it by its id, and stock clients show its `gambi`.
 #[derive(Serialize)]
 struct Model {
     id: String,

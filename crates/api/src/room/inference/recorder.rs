@@ -28,14 +28,14 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// For an answer that begins with this head, if it is one that makes a response.
+    /// The recorder of an answer with this head; `None` when the answer makes no response.
     pub(crate) fn new(api: &Api, room: &Room, answer: &Answer, head: &Head) -> Option<Self> {
         let provider = answer.provider().filter(|_| head.status.is_success())?;
         let room = room.id().clone();
         Some(Self { api: api.clone(), room, job: answer.job(), provider })
     }
 
-    /// The answer, which passes unchanged.
+    /// Wraps the answer's body, which passes unchanged.
     pub(crate) fn around(self, body: AnswerBody) -> RecordedBody {
         RecordedBody { recorder: self, reader: ResponseIdReader::default(), body }
     }

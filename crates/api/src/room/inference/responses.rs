@@ -1,4 +1,4 @@
-//! `/rooms/{code}/v1/responses/{id}` and below: what was answered before, asked for again of the
+//! `/rooms/{code}/v1/responses/{id}` and below: an earlier response, fetched again from the
 //! participant that made it.
 
 use std::{sync::Arc, time::Instant};
@@ -29,8 +29,8 @@ use crate::{
 
 type Named = Result<Path<(String, String)>, PathRejection>;
 
-/// Asks for a response: for itself, for what it answered, or to be cancelled. The participant is
-/// sent the same method and path.
+/// Shows a response or its input items, or cancels it. The participant gets the same method and
+/// path.
 pub(super) async fn show(State(api): State<Api>, named: Named, request: Request) -> Response {
     ask_maker(&api, named, request).await.0
 }
@@ -44,7 +44,7 @@ pub(super) async fn delete(State(api): State<Api>, named: Named, request: Reques
     response
 }
 
-/// What the participant says, and of which response.
+/// The participant's answer, and the id of the response that it concerns.
 async fn ask_maker(
     api: &Api,
     named: Named,
@@ -127,7 +127,7 @@ impl StoredResponse {
     }
 }
 
-/// The client's request, without a body: none of these has one.
+/// The client's request without a body: these requests have none.
 fn request(parts: &Parts, via: Option<HeaderValue>) -> JobRequest {
     let path_and_query = path_and_query(&parts.uri);
     let streaming = parts.method == Method::GET && path_and_query.contains("stream=true");
@@ -141,7 +141,7 @@ fn request(parts: &Parts, via: Option<HeaderValue>) -> JobRequest {
     }
 }
 
-/// What nobody else can be asked for fails in words of its own.
+/// Gives errors their own message: only the response's maker can answer, no other participant.
 fn of_maker_gone(error: ApiError) -> ApiError {
     if error.code == Some("model_not_found") { disconnected() } else { error }
 }
@@ -152,7 +152,7 @@ fn translated() -> ApiError {
     ApiError::new(StatusCode::NOT_IMPLEMENTED, Kind::Invalid, words)
 }
 
-/// Of a response that is shown again nothing is counted again.
+/// Counts nothing: a response that is shown again was counted when it was made.
 struct Uncounted;
 
 impl Meter for Uncounted {

@@ -1,4 +1,4 @@
-//! The spec's `llm:request`: a prompt for a participant's model, made into a chat.
+//! The spec's `llm:request`: a prompt for a participant's model, converted into a chat.
 
 use std::{sync::Arc, time::Duration};
 
@@ -32,11 +32,11 @@ use crate::{
     },
 };
 
-/// When a room that has too many requests in flight may be asked again.
+/// The `retry-after` for a room with too many requests in flight.
 const AGAIN: Duration = Duration::from_secs(1);
 
 impl Posted<'_> {
-    /// Asks, and either streams the answer or leaves it to the room's streams of events.
+    /// Submits the request, then streams the answer or leaves it to the room's event streams.
     pub(super) async fn ask(&self, request: LlmRequest) -> Response {
         let (room, request_scope) = match self.asked(&request).await {
             Ok(asked) => asked,
@@ -49,13 +49,13 @@ impl Posted<'_> {
         if wants_events(self.parts) {
             return EventStream::new(ask).response();
         }
-        // It ends with its job, which has its deadlines.
+        // The task ends with its job, and the job has deadlines.
         tokio::spawn(ask.run());
         let accepted = json!({ "type": "llm:accepted", "requestId": request.request_id });
         (StatusCode::ACCEPTED, Json(accepted)).into_response()
     }
 
-    /// The room that is asked, and on whose account.
+    /// The room of a request, and the scope that it counts for.
     async fn asked(&self, request: &LlmRequest) -> Result<(Arc<Room>, RequestScope), Failure> {
         let Some(code) = request.room_code.as_deref().or(self.code) else {
             let words = "The request says no room: post it to /rooms/CODE/messages, or add \
@@ -78,13 +78,14 @@ impl Posted<'_> {
         let in_flight = self.api.rooms().by_message.take(room.id(), &request.request_id, id)?;
         let begun = self.submit(room, request_scope, request, id, in_flight).await;
         if let Err(failure) = &begun {
-            // Its id is its own: a watcher that waits for its answer learns that none will come.
+            // The id belongs to this request alone: a watcher that waits for its answer learns that
+            // none will come.
             room.tell(None, Some(error(&request.request_id, failure)), Moment::now().wall_ms);
         }
         begun
     }
 
-    /// Submits a request, as a chat with whom it is for.
+    /// Submits a request as a chat, addressed to its participant.
     async fn submit(
         &self,
         room: &Arc<Room>,

@@ -1,5 +1,5 @@
-//! The spec's messages: `POST /messages`, and `POST /rooms/{code}/messages` for one room. Each is
-//! answered with the message that the spec has for it.
+//! The spec's messages: `POST /messages`, and `POST /rooms/{code}/messages` for one room. The
+//! answer to each is the message that the spec defines for it.
 //!
 //! - `llm`: requests to models
 
@@ -34,7 +34,7 @@ use super::{
 };
 use crate::state::Api;
 
-/// The most participants that are told of at once, of all rooms together.
+/// The most participants that one answer lists, of all rooms together.
 const TOLD: usize = 10_000;
 
 type Code = Result<Path<String>, PathRejection>;
@@ -64,11 +64,11 @@ async fn take(api: &Api, request: Request, code: Option<&str>) -> Response {
     }
 }
 
-/// Where a message came in.
+/// A posted message's request, and the room of its path.
 struct Posted<'a> {
     api: &'a Api,
     parts: &'a Parts,
-    /// The only room that it may be about.
+    /// The only room that the message may concern.
     code: Option<&'a str>,
 }
 
@@ -150,7 +150,7 @@ impl Posted<'_> {
         Ok(told(status, ServerMessage::RoomJoined(answer)))
     }
 
-    /// On the path of one room, no other may be meant.
+    /// Checks that a message on the path of one room concerns that room.
     fn expect(&self, room: &Room) -> Result<(), Failure> {
         let Some(code) = self.code else { return Ok(()) };
         let meant = self.api.rooms().rooms.find(code, from(self.parts))?;
@@ -173,7 +173,7 @@ impl Posted<'_> {
         Ok(told(StatusCode::OK, ServerMessage::TuiRegistered(registered)))
     }
 
-    /// The rooms that are listed for the caller, and who is in them as far as it is shown.
+    /// The rooms that are listed for the caller, and those of their participants that it may see.
     fn seen(&self) -> (Vec<protocol::room::RoomInfo>, Vec<ParticipantInfo>) {
         let viewer = Viewer::of(self.api, self.parts);
         let rooms = viewer.listed(self.api);
@@ -199,12 +199,12 @@ impl Posted<'_> {
     }
 }
 
-/// A message in answer to one.
+/// A response with a message.
 fn told(status: StatusCode, message: ServerMessage) -> Response {
     (status, Json(message)).into_response()
 }
 
-/// What is no message. One that was to be an `llm:request` is told so under its id.
+/// The error for an invalid message. If it was meant as an `llm:request`, the error carries its id.
 fn misread(bad: BadMessage) -> Response {
     let failure = Failure::from(*bad.invalid);
     match (bad.kind, bad.request_id) {
@@ -228,7 +228,7 @@ fn by_endpoint(joining: JoiningParticipant, kind: Kind, session: Option<String>)
     }
 }
 
-/// Why the server does not call an endpoint.
+/// The error for an endpoint that the server does not call.
 fn not_called(error: RoomError) -> Failure {
     let failure = Failure::from(error);
     let hint = "To lend a model without being called, use `warren room join CODE` on its machine.";

@@ -1,8 +1,8 @@
 //! The HTTP API by which stock clients manage rooms: `/v1/health` and `/v1/rooms…`. Every answer is
 //! in an envelope, `{"data", "meta"}` or `{"error", "meta"}`.
 //!
-//! - [`rooms`]: rooms made, listed, changed and closed
-//! - [`participants`]: who is in a room
+//! - [`rooms`]: creates, lists, changes and closes rooms
+//! - [`participants`]: the participants of a room
 
 pub(super) mod participants;
 pub(super) mod rooms;
@@ -43,7 +43,7 @@ async fn health() -> Response {
     good(StatusCode::OK, PlaneHealth { status, timestamp })
 }
 
-/// A good answer, in its envelope.
+/// A successful answer in its envelope.
 fn good<T: Serialize>(status: StatusCode, data: T) -> Response {
     let meta = Meta { request_id: ::rooms::uuid() };
     (status, Json(Envelope { data, meta })).into_response()

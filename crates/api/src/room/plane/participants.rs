@@ -37,12 +37,12 @@ pub(super) async fn show(State(api): State<Api>, ids: Ids, request: Request) -> 
     Ok(good(StatusCode::OK, participant))
 }
 
-/// `PUT /v1/rooms/{code}/participants/{id}`: joins, or changes what it said of itself.
+/// `PUT /v1/rooms/{code}/participants/{id}`: joins, or changes the participant's own description.
 pub(super) async fn put(State(api): State<Api>, ids: Ids, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let body = read_body(&api, &parts, body).await?;
     let (code, id) = named(ids)?;
-    // First of all: without the code, a client learns nothing about the room.
+    // Checked first: without the code, a client learns nothing about the room.
     find(&api, &parts, &code)?;
     let asked = PutParticipant::decode(&body)?;
     let room = enter_with(&api, &parts, &code, asked.password.as_deref()).await?;
@@ -68,7 +68,7 @@ fn joining(id: String, asked: PutParticipant, headers: &HeaderMap) -> Joining {
     }
 }
 
-/// Takes a participant into a room.
+/// Adds a participant to a room.
 pub(in crate::room) async fn join(
     room: &Arc<Room>,
     joining: Joining,
@@ -94,7 +94,7 @@ fn tunnel(server: &str, room: &Room, id: &str) -> Result<TunnelPlace, Failure> {
     Ok(TunnelPlace { token, url: format!("{server}/v1/rooms/{code}/participants/{id}/tunnel") })
 }
 
-/// This server's WebSockets, under the name by which the client has reached it.
+/// The URL of this server's WebSockets, with the host name that the client used.
 fn server_url(api: &Api, parts: &Parts) -> Result<String, Failure> {
     let scheme = if is_secure(api, parts) { "wss" } else { "ws" };
     Ok(format!("{scheme}://{}", host(parts)?))

@@ -35,7 +35,8 @@ pub(super) async fn create(State(api): State<Api>, request: Request) -> Answer {
     Ok(good(StatusCode::CREATED, CreatedRoom { room, host_id, host_token }))
 }
 
-/// Makes a room. Its maker's address has then entered it, whatever codes are tried from there later.
+/// Makes a room, and notes that its maker's address knows the code, whatever codes are tried from
+/// there later.
 pub(in crate::room) async fn make(
     api: &Api,
     parts: &Parts,
@@ -43,7 +44,7 @@ pub(in crate::room) async fn make(
 ) -> Result<Created, Failure> {
     let rooms = api.rooms().rooms.clone();
     let created = blocking(move || rooms.create(new, Moment::now().wall_ms)).await??;
-    // If too many codes were tried before, this address still has to wait.
+    // An address that tried too many codes before still has to wait.
     let _ = find(api, parts, created.room.short_code());
     Ok(created)
 }
@@ -56,14 +57,15 @@ pub(super) async fn list(State(api): State<Api>, request: Request) -> Answer {
     Ok(good(StatusCode::OK, summaries))
 }
 
-/// `GET /v1/rooms/{code}`: needs the code only, so that a client can see whether there is a password.
+/// `GET /v1/rooms/{code}`: needs only the code, so that a client can see whether there is a
+/// password.
 pub(super) async fn show(State(api): State<Api>, code: Code, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     let room = find(&api, &parts, &named(code)?)?;
     Ok(good(StatusCode::OK, room.summary()))
 }
 
-/// `PATCH /v1/rooms/{code}`: the host's.
+/// `PATCH /v1/rooms/{code}`: for the host only.
 pub(super) async fn change(State(api): State<Api>, code: Code, request: Request) -> Answer {
     let (parts, body) = request.into_parts();
     let body = read_body(&api, &parts, body).await?;
@@ -77,7 +79,7 @@ pub(super) async fn change(State(api): State<Api>, code: Code, request: Request)
     Ok(good(StatusCode::OK, summary))
 }
 
-/// `DELETE /v1/rooms/{code}`: the host's, and the operator's.
+/// `DELETE /v1/rooms/{code}`: for the host and the operator.
 pub(super) async fn close(State(api): State<Api>, code: Code, request: Request) -> Answer {
     let (parts, _) = request.into_parts();
     let room = find(&api, &parts, &named(code)?)?;
@@ -96,10 +98,10 @@ pub(super) async fn close(State(api): State<Api>, code: Code, request: Request) 
 
 async fn end(api: &Api, room: Arc<Room>, reason: &'static str) -> Result<(), ApiError> {
     let (rooms, scope) = (api.rooms().rooms.clone(), room.scope());
-    // Before the watchers are closed, so that they get the end of its jobs.
+    // Before the watchers are closed, so that they see the end of its jobs.
     api.scheduler().close(&scope);
     let ended = blocking(move || rooms.close(room.id(), reason)).await?;
-    // Jobs that came since then would wait for nobody.
+    // No provider would ever take jobs that were submitted in between.
     api.scheduler().close(&scope);
     ended.map_err(|error| failed(&error))
 }
