@@ -1,8 +1,8 @@
-//! Whose a job is.
+//! The claim of a provider on a job.
 
 use base::{JobId, ProviderId};
 
-/// One provider's try at a job.
+/// One provider's attempt at a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub(crate) job: JobId,

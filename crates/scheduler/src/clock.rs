@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// The current time, as the runtime counts it: tests can pause it.
+/// The current time by the runtime's clock, which tests can pause.
 pub(crate) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

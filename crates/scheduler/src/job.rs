@@ -1,4 +1,4 @@
-//! Jobs: what a consumer asks for, and how it can fail.
+//! Jobs, and how they can fail.
 
 use std::sync::Arc;
 
@@ -9,26 +9,25 @@ use http::{HeaderMap, Method};
 
 use crate::translate::{Translator, Untranslated};
 
-/// One inference request, as an API hands it over.
+/// One inference request, as an API submits it.
 pub struct Job {
-    /// Its id, never used before.
+    /// Its id, unique for all time.
     pub id: JobId,
-    /// Where its providers are looked for.
+    /// The scope that its providers belong to.
     pub scope: Scope,
-    /// The model it asks for; under this name it is counted.
+    /// The model that it names; usage is counted under this name.
     pub model: ModelName,
-    /// The models that it is really asked of, in order: the model itself, or an alias's targets.
-    /// Not empty.
+    /// The models that may serve it, in order: the model itself, or an alias's targets. Not empty.
     pub targets: Vec<ModelName>,
-    /// The shape that it has.
+    /// The shape of its request.
     pub endpoint: Endpoint,
     /// The shapes that it can be served in.
     pub serve_as: Endpoints,
-    /// Makes of it what a provider is sent.
+    /// Converts its request into the provider's.
     pub translator: Arc<dyn Translator>,
-    /// The key it is counted for.
+    /// The key that it counts for.
     pub key: KeyId,
-    /// How large it is on the wire in its largest form, in bytes.
+    /// Its size on the wire in its largest form, in bytes.
     pub size: u64,
     /// Which conversations it continues.
     pub affinity: Affinity,
@@ -36,17 +35,17 @@ pub struct Job {
     pub pinned: Option<ProviderId>,
     /// How far it may go.
     pub route: Route,
-    /// Whether its model is worth waiting for when nobody serves it now.
+    /// Whether the job should wait when no provider serves its model now.
     pub known: bool,
-    /// What the provider is sent.
+    /// The client's request.
     pub request: JobRequest,
     /// Counts tokens as the answer passes.
     pub meter: Box<dyn Meter>,
 }
 
 impl Job {
-    /// A job for whatever provider of the server has the model that the request names, sent as it is, and
-    /// counted for the local user. Its builder changes what is different.
+    /// A job for any provider of the server that has the request's model, sent unchanged and
+    /// counted for the local user. The caller changes fields where its job differs.
     pub fn new(id: JobId, endpoint: Endpoint, request: JobRequest, meter: Box<dyn Meter>) -> Self {
         Self {
             id,
@@ -68,18 +67,18 @@ impl Job {
     }
 }
 
-/// What the provider is sent: the bytes of the client.
+/// A request for a provider, with the client's bytes.
 #[derive(Debug, Clone)]
 pub struct JobRequest {
-    /// `POST`, but for what asks about an earlier answer.
+    /// `POST`, except for requests about an earlier answer.
     pub method: Method,
     /// Path and query, such as `/v1/chat/completions?x=1`.
     pub path_and_query: String,
-    /// The model it asks for.
+    /// The model that it names.
     pub model: ModelName,
     /// Whether the client asked for a stream.
     pub streaming: bool,
-    /// Headers, without credentials and without those of the connection.
+    /// The headers, without credentials and without those of the connection.
     pub headers: HeaderMap,
     /// The body as the client sent it. UTF-8.
     pub body: Bytes,
@@ -90,11 +89,11 @@ pub trait Meter: Send {
     /// The next bytes of the answer.
     fn feed(&mut self, chunk: &[u8]);
 
-    /// What the answer says has been used so far.
+    /// The usage that the answer has reported so far.
     fn usage(&self) -> Usage;
 
-    /// The usage so far by this meter's own count, for counts that no provider gives. Used only for
-    /// answers that began well.
+    /// This meter's own estimate of the usage so far, for counts that no provider reports. Used
+    /// only for answers with a good status.
     fn estimate(&self) -> Usage {
         Usage::default()
     }
@@ -109,19 +108,19 @@ impl Meter for () {
     }
 }
 
-/// Tokens used by one job, as far as they are known.
+/// The tokens used by one job, as far as known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Whether any of it is counted here, or by a provider that can only guess.
+    /// Whether some of it is estimated, here or by the provider.
     pub estimated: bool,
-    /// Tokens read.
+    /// Tokens of the prompt.
     pub prompt_tokens: Option<u64>,
-    /// Tokens written.
+    /// Tokens of the answer.
     pub completion_tokens: Option<u64>,
 }
 
 impl Usage {
-    /// This, and where it knows nothing, the other.
+    /// This usage, with unknown counts filled in from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -131,12 +130,12 @@ impl Usage {
         }
     }
 
-    /// Whether there is nothing that another could add.
+    /// Whether every count is known.
     pub(crate) fn is_whole(self) -> bool {
         self.prompt_tokens.is_some() && self.completion_tokens.is_some()
     }
 
-    /// Whether the other knows something that this does not.
+    /// Whether `other` knows a count that this one does not.
     fn lacks(self, other: Self) -> bool {
         let lacks = |this: Option<u64>, other: Option<u64>| this.is_none() && other.is_some();
         lacks(self.prompt_tokens, other.prompt_tokens)
@@ -144,12 +143,12 @@ impl Usage {
     }
 }
 
-/// Why a job has no answer, or not a whole one.
+/// Why a job has no answer, or an incomplete one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// What happened.
     pub ending: Ending,
-    /// What the last provider said about it, if it said anything.
+    /// The last provider's message about it, if there was one.
     pub detail: Option<String>,
 }
 

@@ -1,18 +1,18 @@
 //! Runs the dispatcher.
 //!
-//! An API hands over a [`Job`] and gets the reading end of its exchange; a provider connection
-//! joins with an [`Offer`] and is handed [`Assignment`]s, each with the writing end. In between,
-//! the [`Scheduler`] is the only driver of the pure [`dispatch::Dispatcher`]: one short lock for
-//! each event, no task hop, no polling. Bytes of answers never pass through it.
+//! An API submits a [`Job`] and gets the reading end of its exchange. A provider connection joins
+//! with an [`Offer`] and gets [`Assignment`]s, each with the writing end. In between, the
+//! [`Scheduler`] is the only driver of the pure [`dispatch::Dispatcher`]: one short lock for each
+//! event, no task hop, no polling. Bytes of answers never pass through it.
 //!
-//! - [`job`]: what a consumer asks for, and how it can fail
+//! - [`job`]: jobs, and how they can fail
 //! - [`exchange`]: the two ends of a job's answer
-//! - [`provider`]: what a provider connection must be able to do
+//! - [`provider`]: the interface of a provider connection
 //! - [`terms`]: the terms on which a provider serves a job
 //! - [`observer`]: receives the steps of each job
 //! - [`service`]: the scheduler itself
-//! - [`translate`]: what stands between a job and a provider of another shape
-//! - [`status`]: what there is to know now about queues and providers
+//! - [`translate`]: the translation between a job and a provider of another shape
+//! - [`status`]: the current state of queues and providers
 
 mod claim;
 mod clock;

@@ -8,67 +8,67 @@ use http::StatusCode;
 
 use crate::job::{Failure, Usage};
 
-/// Told of each job and provider, and never waited for: an observer must be quick. What happens on
-/// two threads at the same moment may be told in either order.
+/// Receives the steps of each job and provider. Its methods are called synchronously, so they must
+/// be quick. Two steps that happen on two threads at the same moment may arrive in either order.
 #[expect(unused_variables, reason = "an observer takes only what it wants")]
 pub trait Observer: Send + Sync {
-    /// A job was accepted. Refused ones are told of as ended only.
+    /// A job was accepted. For a refused job, only its end is reported.
     fn accepted(&self, job: &JobFacts) {}
     /// A job was sent to a provider, after waiting this long.
     fn assigned(&self, job: &JobFacts, provider: ProviderId, waited: Duration) {}
     /// A job is assigned again: its last provider did not begin its answer.
     fn requeued(&self, job: &JobFacts) {}
-    /// The head of an answer came, this long after the job.
+    /// The head of an answer arrived, this long after the job was accepted.
     fn first_byte(&self, job: &JobFacts, after: Duration) {}
     /// A provider was told to stop working on a job.
     fn canceled(&self, job: &JobFacts, reason: CancelReason) {}
     /// A job ended.
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {}
-    /// A provider joined, or announces its models again.
+    /// A provider joined, or changed its models.
     fn offers(&self, scope: &Scope, models: &[ModelName]) {}
     /// A provider left.
     fn left(&self, provider: ProviderId, why: LeaveReason) {}
 }
 
-/// What there is to know about a job beside its content.
+/// The facts about a job, without its content.
 #[derive(Debug, Clone)]
 pub struct JobFacts {
     /// Its id.
     pub id: JobId,
-    /// Where its providers are looked for.
+    /// The scope that its providers belong to.
     pub scope: Scope,
-    /// The model it asks for, by the name that the client used.
+    /// The model, by the name that the client used.
     pub model: ModelName,
-    /// The shape that it has.
+    /// The shape of its request.
     pub endpoint: Endpoint,
-    /// The key it is counted for.
+    /// The key that it counts for.
     pub key: KeyId,
-    /// The path it was posted to, without its query.
+    /// The path that it was posted to, without the query.
     pub path: Arc<str>,
     /// Whether it asked for a stream.
     pub streaming: bool,
 }
 
-/// How a job ended, and what it took.
+/// The end of a job, and its figures.
 #[derive(Debug, Clone)]
 pub struct JobEnd {
-    /// Its outcome.
+    /// How it ended.
     pub outcome: Outcome,
     /// The last provider that had it.
     pub provider: Option<ProviderId>,
     /// The name that this provider gave itself.
     pub provider_name: Option<Arc<str>>,
-    /// The model that it was last asked of, where that is another than the job's.
+    /// The model that it was last assigned for, if that is not the job's.
     pub served_model: Option<ModelName>,
-    /// Tokens used, as far as they are known.
+    /// Tokens used, as far as known.
     pub usage: Usage,
     /// Bytes of the answer.
     pub bytes: u64,
-    /// From acceptance to the last assignment, or to the end without one.
+    /// The time from acceptance to the last assignment, or to the end if there was none.
     pub queued: Duration,
-    /// From acceptance to the head of the answer.
+    /// The time from acceptance to the head of the answer.
     pub first_byte: Option<Duration>,
-    /// From acceptance to the end.
+    /// The time from acceptance to the end.
     pub total: Duration,
     /// How often it was assigned again: to another provider, in another shape, or for another model.
     pub requeues: u32,
@@ -79,14 +79,14 @@ pub struct JobEnd {
 pub enum Outcome {
     /// With an answer of this status.
     Answered(StatusCode),
-    /// Without one, or in the middle of one.
+    /// Without an answer, or in the middle of it.
     Failed(Failure),
     /// The consumer left before the end.
     ClientGone,
 }
 
 impl Outcome {
-    /// The same in one word, for logs, metrics and lists.
+    /// The outcome in one word, for logs, metrics and lists.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Answered(status) if status.is_server_error() => "backend_error",
@@ -113,7 +113,7 @@ impl Outcome {
         }
     }
 
-    /// The HTTP status of the answer, where the job ended with one.
+    /// The HTTP status of the answer, if the job ended with one.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Answered(status) => Some(status.as_u16()),

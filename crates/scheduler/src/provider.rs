@@ -8,8 +8,8 @@ use dispatch::{CancelReason, Distance, Input, LeaveReason};
 
 use crate::{exchange::writer::AnswerWriter, job::JobRequest, service::Scheduler, terms::Terms};
 
-/// A provider connection. Its methods are called under the scheduler's lock: they put a message
-/// somewhere and return, and never call the scheduler back.
+/// A provider connection. Its methods are called under the scheduler's lock: they queue a message
+/// and return, and never call the scheduler back.
 pub trait Provider: Send + Sync {
     /// The name it gave itself, for people.
     fn name(&self) -> &str;
@@ -18,7 +18,7 @@ pub trait Provider: Send + Sync {
     fn assign(&self, assignment: Assignment);
 
     /// Stop working on this job. Its slot is already free, unless this provider lingers
-    /// ([`Offer::lingers`]): then it is free once [`Membership::ceased`] says so.
+    /// ([`Offer::lingers`]): then [`Membership::ceased`] frees it.
     fn cancel(&self, job: JobId, reason: CancelReason);
 
     /// No more jobs will be assigned; those in flight may finish within `grace`.
@@ -30,7 +30,7 @@ pub trait Provider: Send + Sync {
     /// Announce the models again.
     fn refresh(&self, reason: &str);
 
-    /// On which terms it serves jobs for this model, one of those it offers.
+    /// The terms on which it serves jobs for this model, one of those that it offers.
     fn terms(&self, model: ModelName) -> Terms {
         Terms { model, edit: None }
     }
@@ -44,15 +44,15 @@ pub struct Assignment {
     pub attempt: u32,
     /// What to send.
     pub request: Arc<JobRequest>,
-    /// The endpoint that it asks for.
+    /// The endpoint of the request.
     pub endpoint: Endpoint,
-    /// Whether the job could be served in another shape, should this endpoint not be there.
+    /// Whether the job could be served in another shape if the provider lacks this endpoint.
     pub alternatives: bool,
-    /// Where the answer goes.
+    /// The writing end of the job's exchange.
     pub answer: AnswerWriter,
 }
 
-/// A provider's place at the scheduler: it leaves when this is dropped.
+/// A provider's registration with the scheduler: dropping it makes the provider leave.
 pub struct Membership {
     scheduler: Scheduler,
     id: ProviderId,
@@ -69,44 +69,44 @@ impl Membership {
         self.id
     }
 
-    /// It serves these models from now on, and counts this load itself.
+    /// Sets the models that it serves from now on, and the load that it counts itself.
     pub fn models(&self, models: Vec<ModelName>, load: u32) {
         self.scheduler.models_of(self.id, models, load);
     }
 
-    /// It counts this load itself.
+    /// Sets the load that the provider counts itself.
     pub fn load(&self, load: u32) {
         self.scheduler.handle(Input::Load { provider: self.id, load });
     }
 
-    /// It takes this many jobs at once from now on. Jobs that it has stay.
+    /// Sets how many jobs it takes at once. Its current jobs stay.
     pub fn capacity(&self, max_concurrent: u32) {
         self.scheduler.handle(Input::Capacity { provider: self.id, max_concurrent });
     }
 
-    /// It is this far away from now on.
+    /// Sets how far away it is.
     pub fn distance(&self, distance: Distance) {
         self.scheduler.handle(Input::Moved { provider: self.id, distance });
     }
 
-    /// How it says it is doing: its speed, in thousandths of a token a second, which counts until
-    /// its own answers tell, and how much of it it gives, in per cent. At 0 it is paused: given
-    /// nothing until it says otherwise.
+    /// Sets its own report of its condition: its speed, in thousandths of a token a second, which
+    /// counts until its own answers have been measured, and the share of it that it gives, in per
+    /// cent. At 0 it is paused: it gets no jobs until it reports another share.
     pub fn condition(&self, speed: Option<u32>, throttle: u8) {
         self.scheduler.handle(Input::Condition { provider: self.id, speed, throttle });
     }
 
-    /// It serves these endpoints from now on.
+    /// Sets the endpoints that it serves from now on.
     pub fn endpoints(&self, endpoints: Endpoints) {
         self.scheduler.handle(Input::Endpoints { provider: self.id, endpoints });
     }
 
-    /// It no longer works on a cancelled job.
+    /// Reports that it has stopped working on a cancelled job.
     pub fn ceased(&self, job: JobId) {
         self.scheduler.handle(Input::Ceased { job, provider: self.id });
     }
 
-    /// It is gone, and why.
+    /// Leaves the scheduler, for this reason.
     pub fn leave(mut self, why: LeaveReason) {
         self.left = true;
         self.scheduler.leave(self.id, why);

@@ -1,4 +1,4 @@
-//! What there is to know now about queues and providers.
+//! The current state of queues and providers.
 
 use std::{
     collections::HashMap,
@@ -11,18 +11,18 @@ use dispatch::{Dispatcher, Distance};
 
 use crate::provider::Provider;
 
-/// What there is to know now about all of it.
+/// The current state of all queues and providers.
 #[derive(Debug, Clone)]
 pub struct Status {
     /// The connected workers.
     pub workers: Vec<WorkerStatus>,
     /// The queues that are not empty.
     pub queues: Vec<QueueStatus>,
-    /// Jobs waiting.
+    /// The number of waiting jobs.
     pub queue_depth: usize,
-    /// Jobs at providers.
+    /// The number of jobs at providers.
     pub in_flight: usize,
-    /// When it was looked at.
+    /// When this state was read.
     pub at: Instant,
 }
 
@@ -33,7 +33,7 @@ pub struct WorkerStatus {
     pub id: ProviderId,
     /// The name it gave itself.
     pub name: String,
-    /// Where its jobs come from.
+    /// The scope of its jobs.
     pub scope: Scope,
     /// Its models.
     pub models: Vec<ModelName>,
@@ -41,26 +41,26 @@ pub struct WorkerStatus {
     pub endpoints: Endpoints,
     /// How far away it is.
     pub distance: Distance,
-    /// How fast its answers were, or else how fast it says it is, in tokens a second.
+    /// The speed of its answers, or else the speed that it reports, in tokens a second.
     pub speed: Option<f64>,
-    /// How much of its speed it gives, in per cent; 0 while it is paused.
+    /// The share of its speed that it gives, in per cent; 0 while it is paused.
     pub throttle: u8,
     /// How many jobs it takes at once.
     pub max_concurrent: u32,
-    /// Its load as it counts it itself.
+    /// Its load by its own count.
     pub reported_load: u32,
-    /// Jobs it has from here.
+    /// The jobs that it has from this server.
     pub in_flight: u32,
-    /// Whether it is given nothing more.
+    /// Whether it gets no more jobs.
     pub draining: bool,
-    /// How long it rests yet, after faults of its own.
+    /// How much longer it rests, after faults of its own.
     pub resting: Option<Duration>,
 }
 
 /// A queue.
 #[derive(Debug, Clone)]
 pub struct QueueStatus {
-    /// Where its providers are.
+    /// The scope of its providers.
     pub scope: Scope,
     /// Its model.
     pub model: ModelName,

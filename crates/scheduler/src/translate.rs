@@ -1,4 +1,4 @@
-//! What stands between a job and a provider of another shape.
+//! The translation between a job and a provider of another shape.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use bytes::Bytes;
 
 use crate::{exchange::traffic::Head, job::JobRequest};
 
-/// Makes of a job's request what a provider is sent, and of its answer what the client gets. The
-/// job keeps the bytes of its client, so that another provider may get those.
+/// Converts a job's request into the provider's, and the answer into the client's. The job keeps
+/// the client's bytes, so that another provider may get them.
 ///
-/// Called under the scheduler's lock, but for what takes its time.
+/// Called under the scheduler's lock, except for slow work.
 pub trait Translator: Send + Sync {
-    /// Whether [`Translator::translate`] would take next to no time, because there is little to do
-    /// or it was done before. If not, it is called on a thread of its own, with no lock held.
+    /// Whether [`Translator::translate`] would take almost no time, because there is little to do
+    /// or it was done before. If not, it runs on a thread of its own, with no lock held.
     fn is_quick(&self, _: &JobRequest, _: &ModelName, _: Endpoints) -> bool {
         true
     }
 
-    /// The request for a provider that serves these endpoints, asked for this model.
+    /// The request for a provider that serves these endpoints, for this model.
     ///
     /// # Errors
-    /// [`Untranslatable`] when it cannot be made.
+    /// [`Untranslatable`] when there is no such request.
     fn translate(
         &self,
         request: &Arc<JobRequest>,
@@ -30,41 +30,41 @@ pub trait Translator: Send + Sync {
     ) -> Result<ProviderRequest, Untranslatable>;
 }
 
-/// What one provider is sent, and how its answer is read.
+/// A provider's request, and how its answer is converted.
 pub struct ProviderRequest {
-    /// The request it is sent.
+    /// The request.
     pub request: Arc<JobRequest>,
-    /// The endpoint that this asks for.
+    /// The endpoint of the request.
     pub endpoint: Endpoint,
-    /// Makes the client's answer of the provider's; `None`: it passes unchanged.
+    /// Converts the provider's answer into the client's; `None`: it passes unchanged.
     pub answer: Option<Box<dyn AnswerMap>>,
 }
 
-/// Why something has no form in another shape; the text is meant for the client.
+/// Why a request or answer cannot be put in another shape; the text is meant for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Untranslatable(pub String);
 
-/// Makes the client's answer of a provider's, piece by piece.
+/// Converts a provider's answer into the client's, piece by piece.
 pub trait AnswerMap: Send {
     /// The head that the client gets.
     fn head(&mut self, head: Head) -> Head;
 
-    /// Whether it gives nothing before its end; known once it has the head.
+    /// Whether it yields nothing before its end; known once it has the head.
     fn gathers(&self) -> bool {
         false
     }
 
-    /// What the client gets for these bytes, which may be nothing yet. What is kept for later must
-    /// be bounded here: the provider may send on as if the client had read it.
+    /// The client's bytes for these bytes of the provider; may be empty. The implementation must
+    /// bound what it keeps for later: the provider may continue as if the client had read it.
     ///
     /// # Errors
-    /// [`Untranslatable`] when the provider's answer makes no sense; the job fails by the
+    /// [`Untranslatable`] when the provider's answer is unreadable; the job fails through the
     /// provider's fault.
     fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Untranslatable>;
 
-    /// What the client gets when the provider's answer is complete. Not called for an answer that
-    /// failed.
+    /// The last bytes for the client, once the provider's answer is complete. Not called for an
+    /// answer that failed.
     ///
     /// # Errors
     /// As [`AnswerMap::chunk`].

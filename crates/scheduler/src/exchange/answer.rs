@@ -1,4 +1,4 @@
-//! The API's end.
+//! The API's end of an exchange.
 
 use std::{
     future::poll_fn,
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{job::Failure, service::Scheduler};
 
-/// The API's end: the head, then chunks, then the end.
+/// The API's end of an exchange: yields the head, then chunks, then the end.
 pub struct Answer {
     exchange: Arc<Exchange>,
     scheduler: Scheduler,
@@ -35,7 +35,7 @@ impl Answer {
         Self { exchange, scheduler, job, span, ended: false }
     }
 
-    /// The job it answers.
+    /// The job that it answers.
     pub fn job(&self) -> JobId {
         self.job
     }
@@ -45,7 +45,7 @@ impl Answer {
         &self.span
     }
 
-    /// Who answers; known from the head on.
+    /// The provider that answers; known once the head is here.
     pub fn provider(&self) -> Option<ProviderId> {
         self.exchange.lock().provider
     }
@@ -58,7 +58,7 @@ impl Answer {
         poll_fn(|cx| self.poll_head(cx)).await
     }
 
-    /// As [`Answer::head`], for those who poll.
+    /// As [`Answer::head`], as a poll function.
     ///
     /// # Errors
     /// The [`Failure`] when the job ends without one.
@@ -72,7 +72,7 @@ impl Answer {
                 self.ended = true;
                 Poll::Ready(Err(failure.clone()))
             }
-            // An end without a head is prevented by the writer.
+            // The writer prevents an end without a head.
             Some(Ok(())) => Poll::Ready(Err(Ending::ProviderFailed.into())),
             None => {
                 state.reader = Some(cx.waker().clone());
@@ -81,16 +81,16 @@ impl Answer {
         }
     }
 
-    /// Whether nothing can be read before the provider's answer is complete. Only once all of it
-    /// is there is it known whether it makes sense, whatever the head says.
+    /// Whether nothing can be read before the provider's answer is complete: only the complete
+    /// answer shows whether it can be read at all, whatever the head says.
     pub fn comes_whole(&self) -> bool {
         self.exchange.lock().map.as_ref().is_some_and(|map| map.gathers())
     }
 
-    /// Waits, after the head, until an event is there to be read.
+    /// Waits, after the head, until an event can be read.
     ///
     /// # Errors
-    /// The [`Failure`] when the job ends with nothing after the head.
+    /// The [`Failure`] when the job fails with nothing after the head.
     pub async fn first_byte(&mut self) -> Result<(), Failure> {
         poll_fn(|cx| self.poll_first_byte(cx)).await
     }
@@ -116,7 +116,7 @@ impl Answer {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// As [`Answer::next`], for those who poll.
+    /// As [`Answer::next`], as a poll function.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
         let mut state = self.exchange.lock();
         if let Some((bytes, due)) = state.take() {
@@ -146,9 +146,9 @@ impl Answer {
         matches!(state.end, Some(Ok(()))).then_some(state.held_back)
     }
 
-    /// The reader has all that it wants of the answer, and will not read its end: the job is not
-    /// cancelled when this is dropped, but goes on to its end. What still comes is thrown away, and
-    /// does not count as progress.
+    /// Says that the reader needs no more of the answer and will not read its end. Dropping this
+    /// then does not cancel the job: it runs to its end. Further bytes are thrown away and do not
+    /// count as progress.
     pub fn suffices(&mut self) {
         self.ended = true;
         let mut state = self.exchange.lock();

@@ -1,4 +1,4 @@
-//! What lies between the two ends.
+//! The state that both ends of an exchange share.
 
 use std::{
     collections::VecDeque,
@@ -20,24 +20,24 @@ use crate::{
     translate::AnswerMap,
 };
 
-/// Chunks up to this size, in bytes, are gathered when the reader is behind: kept separately they would
-/// take more memory than their bytes.
+/// Chunks up to this size, in bytes, are gathered when the reader is behind: kept separately they
+/// would take more memory than their bytes.
 const SMALL: usize = 2 * 1024;
 
-/// How many bytes are gathered at most, plus one chunk.
+/// The most bytes that are gathered. One more chunk may come on top.
 const GATHERED: usize = 16 * 1024;
 
-/// How much room for pieces is kept once they have been read, because a stream may then be quiet for
-/// long.
+/// The capacity for pieces that stays allocated once all are read. No more, because the stream may
+/// then be quiet for a long time.
 const ROOM: usize = 16;
 
-/// How bytes that were read are given back as credit.
+/// Returns the bytes that were read as credit.
 pub(super) struct Credit {
     sink: Arc<dyn CreditSink>,
     number: u32,
-    /// Read, and not yet given back.
+    /// Bytes read, but not returned yet.
     owed: u32,
-    /// Given back in portions of at least this, to save messages.
+    /// The smallest portion that is returned, in bytes: fewer messages.
     portion: u32,
 }
 
@@ -48,17 +48,17 @@ pub(crate) struct Exchange {
 pub(super) struct ExchangeState {
     /// The attempt whose writer may write, if there is one.
     pub(super) attempt: Option<u32>,
-    /// Makes the client's answer of the provider's.
+    /// Converts the provider's answer into the client's.
     pub(super) map: Option<Box<dyn AnswerMap>>,
     pub(super) head: Option<Head>,
-    /// Whose head it is.
+    /// The provider that wrote the head.
     pub(super) provider: Option<ProviderId>,
     pub(super) status: Option<StatusCode>,
     chunks: VecDeque<Piece>,
-    /// The small chunks that came last.
+    /// The most recent small chunks.
     gathered: SmallChunks,
     pub(super) held_back: usize,
-    /// The reader has all it wants: further bytes are nobody's.
+    /// The reader needs no more: further bytes are thrown away.
     pub(super) discarding: bool,
     pub(super) passed: u64,
     pub(super) end: Option<Result<(), Failure>>,
@@ -66,7 +66,7 @@ pub(super) struct ExchangeState {
     pub(super) reader: Option<Waker>,
     pub(super) meter: Box<dyn Meter>,
     pub(super) reported: Usage,
-    /// The provider only estimates its usage.
+    /// Whether the provider only estimates its usage.
     estimated: bool,
     pub(super) credit: Option<Credit>,
 }
@@ -74,8 +74,8 @@ pub(super) struct ExchangeState {
 /// Bytes for the client.
 pub(super) struct Piece {
     pub(super) bytes: Bytes,
-    /// How many bytes of the provider's they are made of, which it may send again once they are
-    /// read.
+    /// How many of the provider's bytes it was made of. The provider gets them back as credit once
+    /// the piece is read.
     pub(super) cost: usize,
 }
 
@@ -86,10 +86,10 @@ struct SmallChunks {
     cost: usize,
 }
 
-/// Credit to be given once no lock is held.
+/// Credit to give after the lock is released.
 pub(super) type Due = Option<(Arc<dyn CreditSink>, u32, u32)>;
 
-/// What an exchange knows of itself when its job ends.
+/// The figures of an exchange when its job ends.
 pub(crate) struct Account {
     pub(crate) usage: Usage,
     pub(crate) bytes: u64,
@@ -138,7 +138,7 @@ impl Exchange {
         state.credit = None;
     }
 
-    /// The head of this claim's answer is here.
+    /// Takes in the head of this claim's answer.
     pub(crate) fn begin_answer(&self, claim: Claim, head: Head) -> Result<(), WriteError> {
         let mut state = self.lock();
         state.writable(claim.attempt)?;
@@ -155,7 +155,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The answer is complete, if this attempt may still say so.
+    /// Marks the answer as complete, if this attempt may still write.
     pub(super) fn finish_attempt(&self, attempt: u32) {
         let writable = self.lock().writable(attempt).is_ok();
         if writable {
@@ -163,7 +163,7 @@ impl Exchange {
         }
     }
 
-    /// Ends the exchange, unless it has ended.
+    /// Ends the exchange, unless it has already ended.
     pub(crate) fn finish(&self, end: Result<(), Failure>) {
         let mut state = self.lock();
         if state.end.is_none() {
@@ -178,7 +178,7 @@ impl Exchange {
         }
     }
 
-    /// When bytes last moved, and which side the exchange has been waiting for since.
+    /// When bytes last moved, and which side has blocked the exchange since then.
     pub(crate) fn progress(&self) -> (Instant, BlockedOn) {
         let state = self.lock();
         let waiting = if state.is_read() { BlockedOn::Provider } else { BlockedOn::Client };
@@ -195,7 +195,7 @@ impl Exchange {
     }
 }
 
-/// Gives credit. Not to be called with an exchange's lock.
+/// Gives credit. Must not be called while holding an exchange's lock.
 pub(super) fn give(due: Due) {
     if let Some((sink, number, bytes)) = due {
         sink.credit(number, bytes);
@@ -213,8 +213,8 @@ impl Credit {
 }
 
 impl ExchangeState {
-    /// What the answer tells, or else the provider, or else, for answers that began well, the meter
-    /// by its own count.
+    /// The usage from the answer itself, or else from the provider's report, or else, for an answer
+    /// with a good status, from the meter's estimate.
     fn usage(&self) -> Usage {
         let mut usage = self.meter.usage().or(self.reported);
         usage.estimated |= self.estimated;
@@ -244,7 +244,8 @@ impl ExchangeState {
         }
     }
 
-    /// Keeps a piece for the reader. An empty one is not kept, but its cost is given back.
+    /// Queues a piece for the reader. An empty piece is not queued, but its cost is returned as
+    /// credit.
     pub(super) fn put(&mut self, piece: Piece) -> Due {
         if piece.bytes.is_empty() {
             return self.spent(piece.cost);
@@ -256,7 +257,7 @@ impl ExchangeState {
         None
     }
 
-    /// Whether the reader has everything that came.
+    /// Whether the reader has taken everything that arrived.
     pub(super) fn is_read(&self) -> bool {
         self.chunks.is_empty() && self.gathered.bytes.is_empty()
     }
@@ -267,7 +268,7 @@ impl ExchangeState {
             self.end_gathering();
         }
         let piece = self.chunks.pop_front()?;
-        // A queue that grew once would keep its memory for as long as the stream lives.
+        // Otherwise a queue that grew once would keep its memory for as long as the stream lives.
         if self.chunks.is_empty() && self.chunks.capacity() > ROOM {
             self.chunks = VecDeque::new();
         }
@@ -277,7 +278,7 @@ impl ExchangeState {
     }
 
     fn queue(&mut self, piece: Piece) {
-        // A reader that keeps up gets each piece as it came, without a copy.
+        // A reader that keeps up gets each piece as it arrived, without a copy.
         if self.is_read() || piece.bytes.len() > SMALL {
             self.end_gathering();
             self.chunks.push_back(piece);
@@ -297,7 +298,7 @@ impl ExchangeState {
         }
     }
 
-    /// So many bytes of the provider's are kept no longer.
+    /// Records that `cost` of the provider's bytes are no longer kept.
     fn spent(&mut self, cost: usize) -> Due {
         let credit = self.credit.as_mut()?;
         credit.owed = credit.owed.saturating_add(u32::try_from(cost).unwrap_or(u32::MAX));

@@ -1,18 +1,18 @@
-//! What passes between the two ends of an exchange.
+//! The types that pass between the two ends of an exchange.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, StatusCode};
 
 use crate::job::Failure;
 
-/// The most that is held back for a reader that does not read, in bytes. One more chunk may come
-/// on top of it.
+/// The most bytes that are held back for a reader that does not read. One more chunk may come on
+/// top.
 pub const HELD_BACK: usize = 8 * 1024 * 1024;
 
-/// The header that says of what kind an answer's usage is: [`ESTIMATED`], if it was not counted.
+/// The header that marks usage as estimated: its value is then [`ESTIMATED`].
 pub const USAGE_HEADER: HeaderName = HeaderName::from_static("x-warren-usage");
 
-/// What [`USAGE_HEADER`] says of usage that was not counted.
+/// The value of [`USAGE_HEADER`] for usage that was not counted.
 pub const ESTIMATED: &str = "estimated";
 
 /// The head of an answer.
@@ -20,8 +20,8 @@ pub const ESTIMATED: &str = "estimated";
 pub struct Head {
     /// The backend's status.
     pub status: StatusCode,
-    /// The backend's headers, without those of its connection. A provider that can only guess what
-    /// it used says so in [`USAGE_HEADER`].
+    /// The backend's headers, without those of its connection. A provider that can only estimate
+    /// its usage says so in [`USAGE_HEADER`].
     pub headers: HeaderMap,
 }
 
@@ -33,29 +33,29 @@ pub enum Event {
     Chunk(Bytes),
     /// The answer is complete.
     End,
-    /// There will be no (more of the) answer.
+    /// The job failed: the rest of the answer, or all of it, will not come.
     Failed(Failure),
 }
 
-/// Why a writer need not go on.
+/// Why a writer can stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// The job ended otherwise, or went to another provider.
+    /// The job has ended, or went to another provider.
     #[error("the job is no longer this provider's")]
     Over,
-    /// The reader holds back more than is kept for it.
+    /// The reader is further behind than the exchange's buffer allows.
     #[error("the client does not read")]
     Stalled,
-    /// Another provider is asked because of this status: the job should be failed, which moves it on.
-    /// The rest of this answer is not wanted.
+    /// This status sends the job to another provider: fail the job, which moves it on. The rest of
+    /// this answer is not needed.
     #[error("another provider is asked")]
     Refused,
-    /// The answer is not in the shape that the provider was asked for: the job should be failed.
+    /// The answer is not in the shape that the provider was asked for: fail the job.
     #[error("the answer makes no sense")]
     Unreadable,
 }
 
-/// Told how many bytes of an answer were read, so that as many may follow.
+/// Learns how many bytes of an answer were read, so that the same number may follow.
 pub trait CreditSink: Send + Sync {
     /// `bytes` more may be sent for the provider's own `number` of the job.
     fn credit(&self, number: u32, bytes: u32);

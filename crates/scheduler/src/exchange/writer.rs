@@ -1,4 +1,4 @@
-//! The provider's end.
+//! The provider's end of an exchange.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use super::{
 };
 use crate::{claim::Claim, clock::now, job::Usage, service::Scheduler, translate::Untranslatable};
 
-/// The provider's end, for one attempt at a job.
+/// The provider's end of an exchange, for one attempt at a job.
 pub struct AnswerWriter {
     exchange: Arc<Exchange>,
     scheduler: Scheduler,
     claim: Claim,
     status: Option<StatusCode>,
-    /// The refusal for which another provider is asked, if there was one.
+    /// The status that sends the job to another provider, if the answer has one.
     refused: Option<StatusCode>,
-    /// Why the answer has no form in the client's shape, if it has none.
+    /// Why the answer cannot be put in the client's shape, if it cannot.
     unreadable: Option<String>,
     done: bool,
 }
@@ -32,8 +32,8 @@ impl AnswerWriter {
         Self { exchange, scheduler, claim, status, refused, unreadable, done: false }
     }
 
-    /// Gives bytes back to `sink` as they are read, in portions of at least `portion` bytes, under
-    /// the provider's own `number` for the job.
+    /// Gives credit to `sink` as bytes are read, in portions of at least `portion` bytes, under the
+    /// provider's own `number` for the job.
     pub fn give_credit(&self, sink: Arc<dyn CreditSink>, number: u32, portion: u32) {
         let mut state = self.exchange.lock();
         if state.writable(self.claim.attempt).is_ok() {
@@ -51,12 +51,12 @@ impl AnswerWriter {
         self.status.is_some()
     }
 
-    /// Writes the head: from now on the job stays with this provider, unless its status is a refusal
-    /// (a 5xx, a 429) and another provider can be asked. A second head is ignored.
+    /// Writes the head. From now on the job stays with this provider, unless the status is a
+    /// refusal (a 5xx or 429) and another provider can be asked. A second head is ignored.
     ///
     /// # Errors
-    /// [`WriteError::Over`] when the job is no longer this provider's, [`WriteError::Refused`] when it should be
-    /// failed, for another.
+    /// [`WriteError::Over`] when the job is no longer this provider's, [`WriteError::Refused`] when
+    /// the writer should fail the job, so that another provider gets it.
     pub fn head(&mut self, head: Head) -> Result<(), WriteError> {
         if self.has_begun() {
             return Ok(());
@@ -83,7 +83,8 @@ impl AnswerWriter {
         if self.unreadable.is_some() {
             return Err(WriteError::Unreadable);
         }
-        // A protocol without credit cannot be told to pause: what it sends ahead of its reader is bounded here.
+        // A protocol without credit cannot pause its provider: the bytes ahead of the reader are
+        // bounded here.
         if state.held_back > HELD_BACK {
             return Err(WriteError::Stalled);
         }
@@ -92,7 +93,7 @@ impl AnswerWriter {
         }
         state.meter.feed(&chunk);
         state.moved = now();
-        // Credit counts the provider's bytes. A translated answer has another length.
+        // Credit counts the provider's bytes: a translated answer has another length.
         let cost = chunk.len();
         let bytes = match &mut state.map {
             Some(map) => map.chunk(chunk).map_err(|Untranslatable(why)| {
@@ -103,7 +104,7 @@ impl AnswerWriter {
         };
         let due = state.put(Piece { bytes, cost });
         let held_back = state.held_back;
-        // The sink pushes into an outbox, which has a lock of its own.
+        // Unlocked first: the sink pushes into an outbox, which has its own lock.
         drop(state);
         give(due);
         Ok(held_back)
@@ -117,8 +118,7 @@ impl AnswerWriter {
         }
     }
 
-    /// The answer is complete. Without a head, or with an end that makes no sense, this is a
-    /// failure.
+    /// Ends the answer. An answer without a head, or with an unreadable end, is a failure.
     pub fn end(mut self) {
         let Some(status) = self.status else {
             return self.fail("the provider ended the answer before it began");
@@ -127,16 +127,16 @@ impl AnswerWriter {
             return self.fail(&why);
         }
         self.done = true;
-        // The reader first: it need not wait for the scheduler's lock.
+        // The reader is served first: it need not wait for the scheduler's lock.
         self.exchange.finish_attempt(self.claim.attempt);
         let fault = verdict_of(status) == Some(Verdict::Failed);
         let verdict = if fault { Verdict::AnsweredWithFault } else { Verdict::Answered };
         self.scheduler.finished(self.claim, verdict, None);
     }
 
-    /// There is no (more of the) answer, through a fault of the provider. If the answer has not begun,
-    /// the job may go to another. If the answer could not be read, or was a refusal, that reason
-    /// replaces `why`.
+    /// Fails the job, or the rest of its answer, through a fault of the provider. If the answer has
+    /// not begun, the job may go to another provider. If the answer was unreadable or a refusal,
+    /// that reason replaces `why`.
     pub fn fail(mut self, why: &str) {
         self.done = true;
         let refused = self.refused.map(|status| format!("its backend answered {status}"));
@@ -145,37 +145,38 @@ impl AnswerWriter {
         self.scheduler.finished(self.claim, verdict, Some(why));
     }
 
-    /// The provider does not take the job, through no fault of its own.
+    /// Declines the job, through no fault of the provider.
     pub fn decline(mut self) {
         self.done = true;
         self.scheduler.finished(self.claim, Verdict::Declined, None);
     }
 
-    /// The provider cannot take a job of this kind: another one is asked.
+    /// Passes a job of a kind that the provider cannot take to another provider.
     ///
     /// # Errors
-    /// The writer, when there is no other provider: this one then answers with the error itself.
+    /// Returns the writer when there is no other provider: this one then answers with the error
+    /// itself.
     pub fn pass_on(mut self) -> Result<(), Self> {
         self.done = self.scheduler.pass_on(self.claim);
         if self.done { Ok(()) } else { Err(self) }
     }
 
-    /// The provider does not serve the endpoint that it was asked for. Say what it serves first,
-    /// with [`Membership::endpoints`](crate::Membership::endpoints).
+    /// Says that the provider does not serve the endpoint. First report the endpoints that it does
+    /// serve, with [`Membership::endpoints`](crate::Membership::endpoints).
     pub fn unserved(mut self) {
         self.done = true;
         self.scheduler.finished(self.claim, Verdict::Unserved, None);
     }
 
-    /// The client does not read what was sent for it: the job ends, and only
-    /// the client is to blame.
+    /// Ends the job because the client does not read what was sent for it. Only the client is to
+    /// blame.
     pub fn stalled(mut self) {
         self.done = true;
         self.scheduler.stalled(self.claim.job);
     }
 
-    /// Nothing is left to do: the job was cancelled, or its provider is leaving and the
-    /// dispatcher is told so in one piece.
+    /// Drops the writer without a verdict: the job was cancelled, or its provider is leaving and
+    /// reports all its jobs to the dispatcher at once.
     pub fn abandon(mut self) {
         self.done = true;
     }
@@ -195,9 +196,9 @@ impl AnswerWriter {
     }
 }
 
-/// What an answer with this status says about its provider, if it is a refusal after which another
-/// provider is asked. The client has seen nothing of the answer. A request that went in a circle is
-/// nobody's fault: other providers may be outside the circle.
+/// The verdict on a provider whose answer has this status, if the status sends the job to another
+/// provider. The client has seen nothing of the answer. A request that went in a circle is not the
+/// provider's fault: other providers may be outside the circle.
 pub(crate) fn verdict_of(status: StatusCode) -> Option<Verdict> {
     match status {
         StatusCode::LOOP_DETECTED => Some(Verdict::Declined),
@@ -210,7 +211,7 @@ pub(crate) fn verdict_of(status: StatusCode) -> Option<Verdict> {
 impl Drop for AnswerWriter {
     fn drop(&mut self) {
         if !self.done {
-            // Later, not now: a provider may drop it while the scheduler is calling it.
+            // Reported later: a provider may drop the writer while the scheduler is calling it.
             self.scheduler.dropped(self.claim);
         }
     }

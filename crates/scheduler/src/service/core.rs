@@ -27,7 +27,7 @@ pub(super) struct Core {
     pub(super) dispatcher: Dispatcher,
     pub(super) jobs: HashMap<JobId, Entry>,
     pub(super) providers: HashMap<ProviderId, Arc<dyn Provider>>,
-    /// When [`Scheduler::run`] wakes up unasked. It may wake up for nothing, but never late.
+    /// When [`Scheduler::run`] wakes up next. It may wake up too early, but never late.
     pub(super) armed: Option<Instant>,
 }
 
@@ -67,9 +67,9 @@ impl Core {
         }
     }
 
-    /// A job that is not there any more was ended because its provider could not be told of it. If its
-    /// request was still being translated, no provider was told of it. So nobody goes on with such
-    /// jobs.
+    /// Cancels a job at its provider. If the job is gone, or its request was still being
+    /// translated, the provider never heard of it: then the dispatcher learns at once that nobody
+    /// works on it.
     fn cancel(&mut self, job: JobId, id: ProviderId, reason: CancelReason, notes: &mut Vec<Note>) {
         let told = self.jobs.get_mut(&job).filter(|entry| !entry.is_preparing());
         let Some(entry) = told else {
@@ -114,7 +114,7 @@ impl Core {
         });
     }
 
-    /// Goes on with an assignment, unless the job has been taken back meanwhile.
+    /// Continues an assignment, unless the job was taken back in the meantime.
     fn prepared(&mut self, scheduler: &Scheduler, ready: PreparedRequest, notes: &mut Vec<Note>) {
         let entry = self.jobs.get_mut(&ready.claim.job);
         if entry.is_some_and(|entry| entry.prepared(ready.claim)) {
@@ -146,19 +146,19 @@ impl Core {
         provider.assign(Assignment { job, attempt, request, endpoint, alternatives, answer });
     }
 
-    /// An assignment that cannot be carried out: rather than wait for nobody, the job ends. Only
-    /// then is the slot freed: the provider, which was told nothing, is told of no cancellation.
+    /// Ends a job whose assignment cannot be carried out, because it would wait in vain. Its slot
+    /// is freed only after that: the provider never heard of the job, so it gets no cancellation.
     fn give_up(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {
         self.end(job, ending, notes);
         self.dispatcher.handle(now(), Input::ClientGone { job });
     }
 
-    /// The job, if it is where and what the claim says.
+    /// The job, if the claim still holds.
     pub(super) fn held(&mut self, claim: Claim) -> Option<&mut Entry> {
         self.jobs.get_mut(&claim.job).filter(|entry| entry.is_at(claim))
     }
 
-    /// Whether another provider is asked for a job instead of passing this status to the client.
+    /// Whether this status sends a job to another provider instead of the client.
     pub(super) fn goes_elsewhere(&self, job: JobId, status: StatusCode) -> bool {
         match verdict_of(status) {
             None => false,

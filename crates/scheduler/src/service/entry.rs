@@ -1,4 +1,4 @@
-//! A job that has not ended, and what observers are told of it.
+//! A job that has not ended, and the steps that observers see.
 
 use std::{
     sync::Arc,
@@ -31,25 +31,26 @@ pub(super) struct TracedJob {
 pub(super) struct Entry {
     pub(super) job: Arc<TracedJob>,
     pub(super) exchange: Arc<Exchange>,
-    /// Kept until the answer begins, for another provider.
+    /// The request, kept until the answer begins, in case another provider gets the job.
     pub(super) wanted: Option<KeptRequest>,
     pub(super) accepted: Instant,
     pub(super) begun: Option<Instant>,
-    /// The last provider that it was given to.
+    /// The last provider that got it.
     pub(super) provider: Option<ProviderId>,
-    /// What that provider, or the translator, said of a failure.
+    /// The message of that provider, or of the translator, about a failure.
     pub(super) detail: Option<String>,
     assigned: Option<Instant>,
     provider_name: Option<Arc<str>>,
     served_model: Option<ModelName>,
-    /// Whether it is still at its last provider.
+    /// Whether its last provider still has it.
     held: bool,
     attempt: u32,
-    /// Whose it will be once its request is translated. That provider has not heard of it yet.
+    /// The claim that begins once its request is translated. Its provider does not know of the job
+    /// yet.
     preparing: Option<Claim>,
 }
 
-/// What providers are asked for.
+/// The request from which each provider's own is made.
 #[derive(Clone)]
 pub(super) struct KeptRequest {
     pub(super) request: Arc<JobRequest>,
@@ -58,13 +59,13 @@ pub(super) struct KeptRequest {
 }
 
 impl KeptRequest {
-    /// Whether [`KeptRequest::ready`] takes next to no time.
+    /// Whether [`KeptRequest::ready`] takes almost no time.
     pub(super) fn is_quick(&self, terms: &Terms, endpoints: Endpoints) -> bool {
         let edits_much = terms.edit.is_some() && self.request.body.len() > EDITED_AT_ONCE;
         !edits_much && self.translator.is_quick(&self.request, &terms.model, endpoints)
     }
 
-    /// Makes what a provider of these endpoints is sent, on its terms.
+    /// Makes the request for a provider of these endpoints, on its terms.
     pub(super) fn ready(
         &self,
         claim: Claim,
@@ -88,7 +89,7 @@ pub(super) struct PreparedRequest {
     pub(super) translated: Result<ProviderRequest, Untranslatable>,
 }
 
-/// A step for the observers, once the lock is free.
+/// A step that observers see once the lock is released.
 pub(super) enum Note {
     Assigned(Arc<TracedJob>, ProviderId, Duration),
     Requeued(Arc<TracedJob>),
@@ -121,27 +122,28 @@ impl Entry {
         }
     }
 
-    /// From now on its request is translated for this provider, with no lock held.
+    /// Records that its request is being translated for this provider, with no lock held.
     pub(super) fn prepare(&mut self, claim: Claim) {
         self.preparing = Some(claim);
     }
 
-    /// Its request has been translated for this provider. Whether it is still meant for it.
+    /// Records that the translation for this claim is done. Returns whether the job is still meant
+    /// for it.
     pub(super) fn prepared(&mut self, claim: Claim) -> bool {
         self.preparing.take_if(|preparing| *preparing == claim).is_some()
     }
 
-    /// Whether its provider is yet to hear of it.
+    /// Whether its provider does not know of it yet.
     pub(super) fn is_preparing(&self) -> bool {
         self.preparing.is_some()
     }
 
-    /// Whether this provider has it, or is to have it.
+    /// Whether this provider has it, or will get it.
     pub(super) fn is_with(&self, id: ProviderId) -> bool {
         self.provider == Some(id) || self.preparing.is_some_and(|claim| claim.provider == id)
     }
 
-    /// It is at a provider of this name, asked for this model.
+    /// Records that a provider of this name has it, for this model.
     pub(super) fn give(
         &mut self,
         claim: Claim,
@@ -163,7 +165,7 @@ impl Entry {
         notes.push(Note::Assigned(job, claim.provider, at - self.accepted));
     }
 
-    /// Whether it is where and what the claim says.
+    /// Whether the claim still holds.
     pub(super) fn is_at(&self, claim: Claim) -> bool {
         let at = (self.held, self.provider, self.attempt);
         at == (true, Some(claim.provider), claim.attempt)
@@ -175,7 +177,7 @@ impl Entry {
         serve_as.without(endpoint).meets(Endpoints::ASSUMED)
     }
 
-    /// It is no longer its provider's, whatever that still writes.
+    /// Takes it from its provider: later writes of that provider are ignored.
     pub(super) fn release(&mut self) {
         self.held = false;
         self.preparing = None;

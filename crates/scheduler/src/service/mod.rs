@@ -1,10 +1,11 @@
-//! The scheduler: the dispatcher behind one lock, its effects carried out, its deadlines kept.
+//! The scheduler: the dispatcher behind one lock. It carries out the effects and keeps the
+//! deadlines.
 //!
 //! Lock order: the scheduler's, then an exchange's. Providers are called under the scheduler's
-//! lock, so that an assignment and its cancellation reach them in the order they were decided;
-//! observers are called after it.
+//! lock, so that an assignment and its cancellation reach them in order; observers are called after
+//! it is released.
 //!
-//! - `core`: what the lock guards, and how the dispatcher's effects are carried out
+//! - `core`: the state behind the lock, and how the dispatcher's effects are carried out
 //! - `entry`: a job that has not ended
 
 mod core;
@@ -43,15 +44,15 @@ pub struct Scheduler(Arc<Inner>);
 
 struct Inner {
     core: Mutex<Core>,
-    /// Jobs whose writers were dropped, to be failed outside of any call.
+    /// Claims whose writers were dropped. Their jobs are failed later, outside any call.
     dropped: Mutex<Vec<Claim>>,
-    /// Wakes [`Scheduler::run`] when there is something earlier to do than it sleeps for.
+    /// Wakes [`Scheduler::run`] when a deadline is earlier than its next wake-up.
     wake: Notify,
     observers: Vec<Arc<dyn Observer>>,
 }
 
 impl Scheduler {
-    /// A scheduler that decides by `config` and `policy`, and tells `observers` of each job.
+    /// A scheduler with this configuration and policy, which reports each job to `observers`.
     pub fn new(
         config: Config,
         policy: Box<dyn route::Policy>,
@@ -65,7 +66,7 @@ impl Scheduler {
         }))
     }
 
-    /// Keeps deadlines, for ever. One task must run this.
+    /// Keeps the deadlines, forever. Exactly one task must run this.
     pub async fn run(self) {
         loop {
             self.fail_dropped();
@@ -80,7 +81,7 @@ impl Scheduler {
         }
     }
 
-    /// Accepts a job. Its answer tells of every refusal, too.
+    /// Submits a job. A refusal, too, is reported through its answer.
     pub fn submit(&self, job: Job) -> Answer {
         let id = job.id;
         let traced = Arc::new(traced(&job));
