@@ -1,4 +1,4 @@
-//! What a session does, whatever runs in it: a terminal, an agent, an adopted process.
+//! The engine of a session: a terminal, an agent or an adopted process.
 //!
 //! A session's engine is told what clients want through [`Engine`], whose calls never wait: what
 //! takes time goes into a bounded queue of the engine's own task. It tells what comes of it through
@@ -18,7 +18,7 @@ pub(crate) struct PermissionAnswer {
     pub(crate) message: Option<String>,
 }
 
-/// What a live session can be told. What makes no sense for an engine it refuses, in words.
+/// The commands for a live session. An engine refuses, in words, those that make no sense for it.
 pub(crate) trait Engine: Send + Sync {
     /// Raw keys.
     fn type_in(&self, keys: Bytes) -> Result<(), Refusal>;

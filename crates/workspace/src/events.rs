@@ -1,9 +1,9 @@
-//! What all clients are told, whatever they are attached to.
+//! Events for all clients, whatever they are attached to.
 
 use protocol::workspace::{ServerMessage, SessionId, TeamId};
 use tokio::sync::broadcast;
 
-/// Messages that a slow client may be behind; then it is told the whole state instead.
+/// The messages that a slow client may be behind. After more it gets the whole state instead.
 const BEHIND: usize = 1024;
 
 /// Something that happened, for every client that may read the workspace.
@@ -11,7 +11,7 @@ const BEHIND: usize = 1024;
 pub(crate) struct Event {
     /// The message.
     pub(crate) message: ServerMessage,
-    /// The session it is about, if it is hidden: only its viewers are told.
+    /// The session it is about, if that is hidden: only its viewers get the event.
     pub(crate) only_viewers_of: Option<SessionId>,
     /// The team it is about: its members' own connections hear of their team only.
     pub(crate) team: Option<TeamId>,
@@ -38,7 +38,7 @@ impl Events {
         let _nobody = self.0.send(event);
     }
 
-    /// What is told from now on.
+    /// The events from now on.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.0.subscribe()
     }

@@ -1,4 +1,4 @@
-//! What engines are started with.
+//! The environment in which engines are started.
 
 use std::sync::Arc;
 

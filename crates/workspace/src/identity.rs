@@ -1,8 +1,8 @@
-//! Who asks: a client, or an agent of a team.
+//! The identity of an asker: a client, or an agent of a team.
 
 use protocol::workspace::{Role, SessionId, TeamId};
 
-/// Whose connection this is, and what it may do.
+/// The owner of a connection and its rights.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     /// For the audit log: a key's id, `workspace-token`, `admin-token`,

@@ -32,7 +32,7 @@ pub(crate) struct Projects {
     changing: tokio::sync::Mutex<()>,
 }
 
-/// Where a project's files are, and as whom they are used.
+/// The folder of a project, and the user who accesses it.
 #[derive(Debug, Clone)]
 pub(crate) struct ProjectPlace {
     pub(crate) dir: PathBuf,

@@ -21,9 +21,9 @@ pub(crate) enum Refusal {
     /// It is not for this client.
     #[error("{what} needs the scope workspace:{}", .needed.as_str())]
     Role {
-        /// What was asked for.
+        /// The request.
         what: &'static str,
-        /// What it takes.
+        /// The role that it needs.
         needed: Role,
     },
     /// A bound is reached.
@@ -34,7 +34,7 @@ pub(crate) enum Refusal {
         /// How many there may be.
         most: usize,
     },
-    /// What was asked for makes no sense here.
+    /// The request makes no sense here.
     #[error("{0}")]
     Invalid(String),
     /// It was tried, and did not work.

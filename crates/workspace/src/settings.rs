@@ -38,7 +38,7 @@ pub struct Settings {
     pub lag_timeout: Duration,
     /// How long a process has between HUP and TERM, and TERM and KILL.
     pub stop_grace: Duration,
-    /// Users whom sessions and projects may run as.
+    /// The users that sessions and projects may run as.
     pub run_as: Vec<String>,
     /// The agents.
     pub agents: AgentSettings,
@@ -57,9 +57,9 @@ pub struct AgentSettings {
     pub acp: BTreeMap<String, Vec<String>>,
     /// Arguments that callers below administrators may give to agents: names of flags.
     pub allowed_args: Vec<String>,
-    /// After so long without a prompt, a warm process is stopped.
+    /// The time without a prompt after which a warm process is stopped.
     pub idle: Duration,
-    /// After so long without a sign of life, a turn has failed.
+    /// The time without a sign of life after which a turn has failed.
     pub silence: Duration,
     /// After so long, a permission that was asked for is denied.
     pub permission: Duration,

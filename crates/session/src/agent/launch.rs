@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A program to be started. No shell is ever between: each argument arrives as it is.
+/// A program to start. There is no shell in between: each argument arrives unchanged.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Launch {
     /// Its name or path.
@@ -13,7 +13,7 @@ pub struct Launch {
     pub env: Vec<(String, String)>,
     /// To be written into the session's private directory first.
     pub files: Vec<PrivateFile>,
-    /// What it is to read at once.
+    /// Its first input.
     pub stdin: Option<Vec<u8>>,
     /// Whether it will be given more to read; otherwise its input ends here.
     pub keep_stdin_open: bool,
@@ -38,7 +38,7 @@ impl fmt::Debug for Launch {
 pub struct PrivateFile {
     /// Its name in the private directory.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub contents: String,
 }
 
@@ -60,7 +60,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Whether it ended by itself and all was well.
+    /// Whether it exited with success.
     pub(crate) fn is_success(self) -> bool {
         self == Self::Code(0)
     }

@@ -1,9 +1,9 @@
-//! What an agent session is started with.
+//! The settings of an agent session.
 
 use base::Secret;
 use serde_json::{Map, Value, json};
 
-/// What an agent session is started with.
+/// The settings of an agent session.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// The program, where it is not the provider's usual name.
@@ -16,7 +16,7 @@ pub struct Settings {
     pub model: Option<String>,
     /// More arguments, each a whole `--flag` or `--flag=value`.
     pub extra_args: Vec<String>,
-    /// What the agent may do unasked.
+    /// The permissions that the agent has without asking.
     pub permissions: PermissionMode,
     /// Tools beside its own, trusted.
     pub mcp_servers: Vec<McpServer>,
@@ -26,7 +26,7 @@ pub struct Settings {
     pub used: super::usage::Usage,
 }
 
-/// What an agent may do unasked.
+/// The permissions of an agent without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionMode {
     /// It asks, where it can; where it cannot, it stays within its own sandbox.
@@ -58,7 +58,7 @@ pub struct McpServer {
 pub struct Gateway {
     /// `http://HOST:PORT`, without `/v1`.
     pub base_url: String,
-    /// What it is asked with.
+    /// The key for it.
     pub key: Secret,
     /// The model's name there.
     pub model: String,
@@ -70,7 +70,7 @@ pub enum BadSettings {
     /// No such provider.
     #[error("there is no agent \"{name}\"; known are: {known}")]
     UnknownProvider {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// All names.
         known: String,

@@ -1,10 +1,10 @@
-//! What a turn uses. What happens in it are the protocol's [`AgentEvent`]s.
+//! The usage of a turn. Its events are the protocol's [`AgentEvent`]s.
 //!
 //! [`AgentEvent`]: protocol::workspace::AgentEvent
 
 use serde::{Deserialize, Serialize};
 
-/// What a turn used.
+/// The usage of a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// Tokens that the model read, those from its cache included.

@@ -1,4 +1,4 @@
-//! What is to be done.
+//! The effects of a call.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -31,7 +31,7 @@ pub enum Effect {
         worker: Uuid,
         /// Whether it went well.
         success: bool,
-        /// What came of it.
+        /// Its result.
         result: Arc<str>,
     },
     /// No worker of this team has anything left to do.
@@ -45,13 +45,13 @@ pub enum Effect {
     },
     /// A team has other members, or another status.
     Updated(Uuid),
-    /// A team is no more.
+    /// A team was removed.
     Deleted(Uuid),
     /// End these sessions.
     KillSessions(Vec<Uuid>),
 }
 
-/// What changes in what is kept.
+/// A change of the stored records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// Write this under its key, over what was there.
@@ -67,20 +67,20 @@ pub struct Delivery {
     pub team: Uuid,
     /// Its place in the team.
     pub seq: u64,
-    /// Who said it.
+    /// The sender.
     pub from: Uuid,
-    /// Who is to have it.
+    /// The recipient.
     pub to: Uuid,
-    /// What kind of message it is.
+    /// The kind of message.
     pub kind: Kind,
     /// The message.
     pub payload: Arc<str>,
 }
 
-/// What one call has changed and has to say.
+/// The effects of one call, collected.
 #[derive(Debug, Default)]
 pub(super) struct Out {
-    /// What may be other than what is kept.
+    /// The records that may differ from the stored ones.
     pub(super) changed: BTreeSet<Key>,
     pub(super) said: Vec<Effect>,
 }

@@ -24,7 +24,7 @@ pub enum TeamError {
         /// Where it is.
         team: Uuid,
     },
-    /// The session is none of this team.
+    /// The session is not in this team.
     #[error("the session {session} is not in the team {team}")]
     NotMember {
         /// This session.
@@ -49,7 +49,7 @@ pub enum TeamError {
     /// A message needs somebody else.
     #[error("the session {0} cannot send a message to itself")]
     ToItself(Uuid),
-    /// The leader spoke to all workers, and there are none.
+    /// The leader's message to all workers has no recipient.
     #[error("the team {0} has no workers to send this to: spawn one first")]
     NoWorkers(Uuid),
     /// A text is too long.
@@ -86,7 +86,7 @@ pub enum TeamError {
     InboxFull {
         /// This team.
         team: Uuid,
-        /// What keeps the room.
+        /// The bound that is reached.
         unread: usize,
     },
     /// Too many callers wait at once.
@@ -103,7 +103,7 @@ pub enum TeamError {
         /// The bound.
         max: usize,
     },
-    /// There is no such wait, or no more.
+    /// There is no such wait, or it has ended.
     #[error(
         "there is no wait {0} in this team: it was never made, or newer ones have taken its place; \
          wait again without a wait_id, no result is lost"

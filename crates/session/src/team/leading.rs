@@ -1,4 +1,4 @@
-//! What a leader's agent was told, and what it is to be told, or told again.
+//! News for a leader's agent: delivered, to deliver, and to deliver again.
 //!
 //! It has two sources. What members say to it are messages: one counts as told when its turn is over,
 //! so that one whose turn the daemon's death ended is handed over again. And the results of the workers
@@ -104,7 +104,7 @@ impl Teams {
         }
     }
 
-    /// What a leader was handed in a turn that the daemon's death ended is handed to it again.
+    /// News that a leader got in a turn that the daemon's death ended are delivered again.
     pub(super) fn hand_again(&mut self, place: Membership, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&place.team) else { return };
         let Some(seat) = team.seats.get_mut(&place.session).filter(|seat| !seat.is_gone()) else {

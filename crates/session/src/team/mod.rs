@@ -50,7 +50,7 @@ pub use self::{
     wait::{Answer, Caller, Finished, WaitFor, Waiting},
 };
 
-/// What a call gave: its answer, and what is to be done before that is told.
+/// The result of a call: its answer, and the effects that come before the answer.
 pub type Called<T> = Result<(T, Vec<Effect>), TeamError>;
 
 /// All teams of a daemon.
@@ -80,7 +80,7 @@ pub struct NewTeam {
     pub project: Option<Uuid>,
 }
 
-/// A team, as it is shown.
+/// A team, for clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamView {
     /// Its id.
@@ -101,7 +101,7 @@ pub struct TeamView {
     pub project: Option<Uuid>,
 }
 
-/// A team worker, as it is shown.
+/// A team worker, for clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShownWorker {
     /// Its session.
@@ -198,7 +198,7 @@ impl Teams {
         Ok(self.finish(out))
     }
 
-    /// A team, as it is shown.
+    /// A team, for clients.
     ///
     /// # Errors
     /// When there is no such team.

@@ -1,4 +1,4 @@
-//! What is kept of teams, so that they are the same after a restart.
+//! The stored records of teams, for a restart.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -39,16 +39,16 @@ pub enum Record {
     Wait(WaitRecord),
 }
 
-/// What a record is kept under. The key of a team that is removed stands for everything of it.
+/// The key of a record. The key of a removed team stands for all its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// Which team.
     pub team: Uuid,
-    /// What of it.
+    /// The part of it.
     pub part: Part,
 }
 
-/// What of a team; shown as a text that is the same for ever.
+/// The part of a team; its text never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
     /// The team itself.
@@ -63,7 +63,7 @@ pub enum Part {
     Wait(Uuid),
 }
 
-/// A team, as it is kept.
+/// A team, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamRecord {
     pub(super) id: Uuid,
@@ -72,20 +72,20 @@ pub struct TeamRecord {
     pub(super) project: Option<Uuid>,
     pub(super) created_at: u64,
     pub(super) last_active: u64,
-    /// What the next message gets.
+    /// The number of the next message.
     pub(super) next_seq: u64,
 }
 
-/// What one member said to others.
+/// A message of one member to others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Its place in the team, from 1 on.
     pub seq: u64,
-    /// Who said it.
+    /// The sender.
     pub from: Uuid,
-    /// To whom.
+    /// The recipients.
     pub to: Vec<Uuid>,
-    /// What kind of message it is.
+    /// The kind of message.
     pub kind: Kind,
     /// The message.
     pub payload: Arc<str>,
@@ -93,20 +93,20 @@ pub struct Message {
     pub at: u64,
 }
 
-/// What kind of message something is.
+/// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// What a team worker was given to do: its prompt, word for word.
+    /// The task of a team worker: its prompt, word for word.
     Assignment,
-    /// What one member said to another.
+    /// A message of one member to another.
     Message,
 }
 
-/// What came of a team worker's turn.
+/// The result of a team worker's turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamResult {
-    /// Whose it is.
+    /// The team worker.
     pub worker: Uuid,
     /// Its place among the results of this worker, from 1 on.
     pub number: u64,
@@ -120,7 +120,7 @@ pub struct TeamResult {
     pub at: u64,
 }
 
-/// A wait that can be resumed, as it is kept.
+/// A wait that can be resumed, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitRecord {
     pub(super) id: Uuid,
@@ -147,7 +147,7 @@ pub(super) enum Slot {
 }
 
 impl Record {
-    /// What it is kept under.
+    /// Its key.
     pub fn key(&self) -> Key {
         match self {
             Self::Team(team) => Key { team: team.id, part: Part::Team },

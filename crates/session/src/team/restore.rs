@@ -53,7 +53,7 @@ impl Teams {
         all
     }
 
-    /// What is kept under a key now.
+    /// The current record of a key.
     pub(super) fn record(&self, key: Key) -> Option<Record> {
         let found = self.teams.get(&key.team)?;
         let team = key.team;

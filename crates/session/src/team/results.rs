@@ -1,4 +1,4 @@
-//! What comes of each turn of a team worker: one result, told once.
+//! The result of each turn of a team worker: one, delivered once.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{
 
 /// The least that is kept of a result when teams hold all that they may.
 const SHORT: usize = 16 << 10;
-/// What stands at the end of a text that was cut.
+/// The mark at the end of a cut text.
 const CUT: &str = "\n[cut: the result was too long]";
 
 /// A turn that ended.
@@ -28,12 +28,12 @@ pub struct Ended {
     pub text: String,
 }
 
-/// What a worker says of its own work.
+/// A worker's own report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// Whether it went well.
     pub success: bool,
-    /// What came of it.
+    /// Its result.
     pub result: String,
 }
 

@@ -142,7 +142,7 @@ impl Team {
         self.messages.insert(message.seq, message);
     }
 
-    /// Forgets a message: so many bytes it had.
+    /// Forgets a message of this many bytes.
     pub(super) fn forget(&mut self, seq: u64) -> usize {
         let Some(message) = self.messages.remove(&seq) else { return 0 };
         for to in &message.to {
@@ -165,7 +165,7 @@ impl Team {
         self.bytes + self.results.values().map(|result| result.text.len()).sum::<usize>()
     }
 
-    /// What a new wait may be for: workers that have something to do, or have done something.
+    /// The workers that a new wait may cover: those with work to do or done.
     pub(super) fn with_work(&self) -> BTreeSet<Uuid> {
         let with_work = self.workers().filter(|seat| seat.is_pending() || seat.kept.results > 0);
         with_work.map(|seat| seat.kept.session).collect()

@@ -16,7 +16,7 @@ use super::{
 /// The longest that a caller may wait at once. It can resume the wait.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What somebody wants to wait for.
+/// The subject of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitFor {
     /// In this team.
@@ -32,7 +32,7 @@ pub struct WaitFor {
     pub new_id: Uuid,
 }
 
-/// Somebody who waits. No two are the same, until the daemon ends.
+/// A waiting caller; unique until the daemon ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Caller(pub(super) u64);
 
@@ -46,7 +46,7 @@ pub enum Waiting {
     Until(Caller),
 }
 
-/// What a wait has come to.
+/// The outcome of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// In this team.
@@ -68,7 +68,7 @@ pub struct Finished {
     pub number: u64,
     /// Whether it went well.
     pub success: bool,
-    /// What came of it.
+    /// Its result.
     pub result: Arc<str>,
 }
 
@@ -109,7 +109,7 @@ impl Teams {
         self.waits.next_deadline()
     }
 
-    /// Answers those who have waited long enough.
+    /// Answers the callers whose time-out is over.
     pub fn handle_timeout(&mut self, now: Instant) -> Vec<Effect> {
         let mut out = Out::default();
         while let Some((caller, id)) = self.waits.overdue(now) {
@@ -190,7 +190,7 @@ impl Teams {
         answer.map_or_else(wait, Waiting::Answered)
     }
 
-    /// What a wait that timed out has come to; from now on somebody knows its id.
+    /// The state of a wait that timed out; from now on a caller knows its id.
     fn disclosed(&mut self, id: Uuid, out: &mut Out) -> Option<Answer> {
         self.waits.disclose(id);
         let record = self.waits.get(id)?;
@@ -236,7 +236,7 @@ impl Teams {
         }
     }
 
-    /// A wait is no more, and no longer needs its results.
+    /// A wait has ended, and no longer needs its results.
     fn release_all(&mut self, dropped: &WaitRecord, out: &mut Out) {
         out.change(Key::wait(dropped.team, dropped.id));
         for (&session, slot) in &dropped.slots {

@@ -1,4 +1,4 @@
-//! Who waits for what, and until when.
+//! Callers that wait, and their deadlines.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use super::{
     wait::Caller,
 };
 
-/// All waits, and who waits for them.
+/// All waits, and their callers.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     all: BTreeMap<Uuid, Wait>,
@@ -92,7 +92,7 @@ impl Waits {
         caller
     }
 
-    /// A caller waits no more: for what it did.
+    /// A caller stops waiting; the wait that it had.
     pub(super) fn leave(&mut self, caller: Caller) -> Option<Uuid> {
         let (id, deadline) = self.callers.remove(&caller)?;
         self.deadlines.remove(&(deadline, caller));
@@ -106,7 +106,7 @@ impl Waits {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// A caller that has waited long enough, and waits no more.
+    /// Takes a caller whose time-out is over.
     pub(super) fn overdue(&mut self, now: Instant) -> Option<(Caller, Uuid)> {
         let (_, caller) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         Some((caller, self.leave(caller)?))
@@ -143,7 +143,7 @@ impl Waits {
         first.then_some(kept.team)
     }
 
-    /// Forgets a wait that nobody waits for and whose id nobody knows.
+    /// Forgets a wait without a caller whose id was never given out.
     pub(super) fn drop_unknown(&mut self, id: Uuid) -> Option<WaitRecord> {
         let unknown = |wait: &Wait| !wait.disclosed && wait.callers.is_empty();
         self.all.get(&id).is_some_and(unknown).then(|| self.all.remove(&id))?.map(|wait| wait.kept)
@@ -174,7 +174,7 @@ impl Waits {
         changed
     }
 
-    /// The oldest wait that nobody waits for; rather one whose results were collected.
+    /// The oldest wait without a caller; preferably one whose results were collected.
     fn oldest_parked(&self) -> Option<Uuid> {
         let parked = self.all.values().filter(|wait| wait.callers.is_empty());
         let oldest = parked.map(|wait| (!wait.kept.collected, wait.kept.made_at, wait.kept.id));

@@ -1,4 +1,4 @@
-//! What an adopted process says to its transcript, as its output: each line once, over restarts too.
+//! The transcript of an adopted process as its output: each line once, over restarts too.
 //!
 //! How far it is read is written down after the output that came of it is on the disk. So what a
 //! daemon that is killed did not write down is there, at most, and is passed over when it is read again.
@@ -26,7 +26,7 @@ pub(super) type FollowedConversation = Arc<OnceLock<String>>;
 pub(super) struct Follower {
     feed: Feed,
     subject: Subject,
-    /// What an earlier daemon had read.
+    /// The position that an earlier daemon had reached.
     before: Option<TranscriptPosition>,
     /// The copy, which is no transcript of the process.
     copy: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct Follower {
     fed: HashMap<String, usize>,
 }
 
-/// What a look at the transcript has found.
+/// The result of reading the transcript.
 struct TranscriptRead {
     transcript: Option<Transcript>,
     lines: Vec<String>,
@@ -117,7 +117,7 @@ fn event(said: AgentOutput) -> Option<AgentEvent> {
     }
 }
 
-/// What is new in the transcript, once there is one.
+/// The new lines of the transcript, once it exists.
 fn look(
     subject: &Subject,
     transcript: Option<Transcript>,

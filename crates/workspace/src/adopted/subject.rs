@@ -1,4 +1,4 @@
-//! Whose a process is, and whether it is Claude.
+//! The owner of a process, and whether it is Claude.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -17,13 +17,13 @@ use crate::{refusal::Refusal, users};
 const ENVIRONMENT: u64 = 1024 * 1024;
 /// How many ticks of a process's start time are a second, for everything that is not the kernel.
 const TICKS: u64 = 100;
-/// What names a conversation among the arguments.
+/// The arguments that name a conversation.
 const NAMED_BY: [&str; 3] = ["--resume", "-r", "--session-id"];
 
-/// What is known of an adopted process.
+/// The facts about an adopted process.
 #[derive(Debug, Clone)]
 pub(super) struct Subject {
-    /// Whose it is, unless it is the daemon's own user's.
+    /// Its owner, unless that is the daemon's own user.
     pub(super) user: Option<User>,
     /// Where it is, if it is Claude.
     pub(super) claude: Option<Claude>,

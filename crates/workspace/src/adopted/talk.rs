@@ -24,7 +24,7 @@ pub(super) struct Talk {
     pub(super) agent: Arc<OnceLock<Running>>,
 }
 
-/// Who answers.
+/// The agent that answers.
 struct Listener {
     host: Weak<EngineHost>,
     facts: Facts,

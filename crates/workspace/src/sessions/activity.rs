@@ -1,4 +1,4 @@
-//! What an agent is doing.
+//! The activity of an agent.
 
 /// Whether an agent is in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use session::terminal::viewer::ViewerId;
 
 use super::{client_id::ClientId, clock::now, session::Session, stream::Turn, viewers::Asking};
 
-/// What a stream brings.
+/// An item of a stream.
 #[derive(Debug)]
 pub(crate) enum Streamed {
     /// A message of the protocol, to be sent as JSON.
@@ -22,7 +22,7 @@ pub(crate) struct Attachment {
     session: Arc<Session>,
     viewer: ViewerId,
     asking: Arc<Asking>,
-    /// What was found to be next already.
+    /// The next item, if it was looked at already.
     ready: VecDeque<Streamed>,
     is_over: bool,
 }

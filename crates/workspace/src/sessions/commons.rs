@@ -1,4 +1,4 @@
-//! What all sessions share.
+//! The state that all sessions share.
 
 use std::{
     path::PathBuf,
@@ -22,7 +22,7 @@ const SMALLEST_LOG: usize = 64 * 1024;
 /// The smallest and the largest segment of a history.
 const SEGMENT: (u64, u64) = (64 * 1024, 1024 * 1024);
 
-/// What all sessions share.
+/// The state that all sessions share.
 pub(super) struct Commons {
     outside: Weak<dyn Outside>,
     pub(super) events: Events,
@@ -73,7 +73,7 @@ impl Commons {
         }
     }
 
-    /// The rest of the workspace, as long as it is not ending.
+    /// The rest of the workspace; an error while it ends.
     pub(super) fn outside(&self) -> Result<Arc<dyn Outside>, Refusal> {
         let outside = self.outside.upgrade().filter(|_| !self.is_closing());
         outside.ok_or_else(|| Refusal::Failed("the workspace is shutting down".to_owned()))

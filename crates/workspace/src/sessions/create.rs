@@ -1,4 +1,4 @@
-//! Making a session: what it is, where it runs and as whom; then what runs in it.
+//! Making a session: its facts, its folder and its user; then its engine.
 
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ async fn facts(outside: &dyn Outside, new: NewSession) -> Result<Facts, Refusal>
     })
 }
 
-/// What runs in a session, as it is known.
+/// The facts about a session's engine.
 struct Described {
     mode: SessionMode,
     kind: SessionKind,

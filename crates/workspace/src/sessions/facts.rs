@@ -1,4 +1,4 @@
-//! What is known of a session, and kept in the store as JSON.
+//! The facts of a session, stored as JSON.
 
 use protocol::workspace::{ProjectId, SessionId, SessionKind, SessionMode, TeamId};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use session::agent::Usage as TurnUsage;
 /// The kind of these facts in the store.
 pub(crate) const KIND: &str = "session";
 
-/// What is known of a session, whether it lives or not.
+/// The facts of a session, live or not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Facts {
     pub(crate) id: SessionId,
@@ -75,7 +75,7 @@ pub(super) struct StoredFacts {
     pub(super) size: Option<(u16, u16)>,
 }
 
-/// What is kept in the store. `None` hardly ever: all of it can be JSON.
+/// The stored text. `None` only if it could not be JSON, which does not happen.
 pub(super) fn write(facts: &Facts, size: (u16, u16)) -> Option<String> {
     let written = serde_json::to_string(&FactsRecord { facts, size });
     written.inspect_err(|error| tracing::error!(%error, "cannot write a session down")).ok()

@@ -47,7 +47,7 @@ impl Feed {
         }
     }
 
-    /// Returns when so many bytes more of a terminal's output can be taken without holding anybody up.
+    /// Waits until this many more bytes of a terminal's output can be taken without delaying other sessions.
     pub(crate) async fn room(&self, bytes: usize) {
         if let Some(session) = self.session.upgrade() {
             session.room(bytes).await;
@@ -82,7 +82,7 @@ impl Feed {
         }
     }
 
-    /// An agent asks whether it may. Kept until resolved; viewers that come later are told, too.
+    /// An agent asks for permission. The question stays until it is resolved; later viewers get it, too.
     pub(crate) fn ask(&self, request_id: String, tool: String, input: serde_json::Value) {
         if let Some(session) = self.session.upgrade() {
             let asked = session.lock().questions.ask(self.id, request_id, tool, input);
@@ -143,7 +143,7 @@ impl Feed {
         }
     }
 
-    /// What the conversation has taken so far. Kept before this returns.
+    /// The usage of the conversation so far. Stored before this returns.
     pub(crate) fn used(&self, used: TurnUsage) {
         if let Some(session) = self.session.upgrade() {
             session.keep_change(|state| state.facts.used = Some(used));
@@ -195,7 +195,7 @@ impl Feed {
         self.session.upgrade()?.lock().facts.team_id
     }
 
-    /// What the session does; `None` once it is forgotten.
+    /// The session's activity; `None` once it is forgotten.
     pub(crate) fn status(&self) -> Option<SessionStatus> {
         let session = self.session.upgrade()?;
         let state = session.lock();

@@ -6,9 +6,9 @@ use session::terminal::input::Applied;
 
 use crate::refusal::Refusal;
 
-/// Inputs that were refused are remembered, so many, to be taken when they come again.
+/// The refused inputs that are remembered, so that they are accepted when they are repeated.
 const REFUSED: usize = 64;
-/// And the turns of so many prompts, to be told to who asks again.
+/// The prompts whose turns are remembered, to answer a repeated prompt.
 const TURNS: usize = 256;
 
 /// The inputs of one session that clients gave ids.

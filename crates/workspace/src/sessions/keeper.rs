@@ -15,7 +15,7 @@ use protocol::workspace::SessionId;
 /// Keeps what is known of sessions.
 pub(super) struct Keeper {
     store: Arc<dyn WorkspaceStore>,
-    /// Those whose facts are not yet as they are in the store.
+    /// Sessions with facts that are not stored yet.
     changed: Mutex<BTreeMap<SessionId, Arc<Session>>>,
     /// Its holder writes for all that wait for it; so each fact reaches the store as it is then, and
     /// none is overtaken by an older one of its own.
@@ -27,7 +27,7 @@ impl Keeper {
         Self { store, changed: Mutex::default(), turn: Mutex::default() }
     }
 
-    /// Returns when the session's facts, as they are now or later, are in the store. It blocks.
+    /// Blocks until the session's current facts, or newer ones, are stored.
     pub(super) fn keep_now(&self, session: &Arc<Session>) -> Result<(), StoreError> {
         self.changed().insert(session.id, Arc::clone(session));
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -86,7 +86,7 @@ impl Keeper {
     }
 }
 
-/// What is to be kept of a session; nothing if it is gone.
+/// The facts to store for a session; `None` if it is gone.
 fn change(session: &Session) -> Option<Change> {
     let json = session.lock().kept()?;
     Some(Change::Keep(Fact { kind: KIND.to_owned(), id: session.id.to_string(), json }))

@@ -129,12 +129,12 @@ impl Sessions {
         infos
     }
 
-    /// What is known of one now.
+    /// The current facts of one.
     pub(crate) fn facts(&self, id: SessionId) -> Result<Facts, Refusal> {
         Ok(self.get(id)?.lock().facts.clone())
     }
 
-    /// The same, as clients are told.
+    /// The same in the clients' form.
     pub(crate) fn info(&self, id: SessionId) -> Result<SessionInfo, Refusal> {
         Ok(self.get(id)?.info())
     }
@@ -143,7 +143,7 @@ impl Sessions {
         self.keep_change(id, |facts| facts.name = Some(name)).await
     }
 
-    /// Ends a session and forgets it, its history too. Everybody is told `session_killed`.
+    /// Ends a session and forgets it with its history. All clients get `session_killed`.
     pub(crate) async fn kill(&self, id: SessionId) -> Result<(), Refusal> {
         let session = self.remove(id).ok_or(Refusal::UnknownSession(id))?;
         let facts = session.lock().facts.clone();
@@ -162,7 +162,7 @@ impl Sessions {
         forgotten
     }
 
-    /// What it is doing and has done; of clients it knows nothing.
+    /// Its state; without any knowledge of clients.
     pub(crate) fn counts(&self) -> Counts {
         let all = self.all();
         let exited = |session: &&Arc<Session>| session.info().status == SessionStatus::Exited;

@@ -1,4 +1,4 @@
-//! What makes a session.
+//! The parts of a new session.
 
 use protocol::workspace::{ProjectId, TeamId};
 
@@ -17,7 +17,7 @@ pub(crate) struct NewSession {
     pub(crate) size: Option<(u16, u16)>,
 }
 
-/// What runs in it.
+/// Its engine.
 #[derive(Debug, Clone)]
 pub(crate) enum What {
     /// A terminal running any command (`open_terminal`), or with the tag `dev-server` a command line.

@@ -12,7 +12,7 @@ use session::terminal::{
 const PAUSE: Duration = Duration::from_millis(20);
 /// The longest wait for the rest of a character that was cut in two.
 const LONGEST_CHARACTER: Duration = Duration::from_millis(200);
-/// What a chunk costs beside its text, roughly.
+/// The memory of a chunk beside its text, roughly.
 const OVERHEAD: usize = 64;
 
 /// The output of a session, and how far others are with it.
@@ -115,7 +115,7 @@ impl Output {
         self.log.append(text)
     }
 
-    /// What is to be written now.
+    /// The records to write now.
     pub(super) fn take_unwritten(&mut self) -> Vec<Chunk> {
         self.is_queued = false;
         self.unwritten = 0;
@@ -126,7 +126,7 @@ impl Output {
     }
 }
 
-/// What a chunk costs, roughly.
+/// The memory of a chunk, roughly.
 pub(super) const fn cost(length: usize) -> usize {
     length + OVERHEAD
 }

@@ -1,4 +1,4 @@
-//! What sessions need of the rest of the workspace.
+//! The rest of the workspace as sessions need it.
 
 use futures_util::future::BoxFuture;
 use protocol::workspace::{Project, ProjectId, SessionId};
@@ -10,7 +10,7 @@ use crate::{engine::Engine, refusal::Refusal};
 /// An engine that runs; of an adopted process also when that was started.
 pub(crate) type Started = (Box<dyn Engine>, Option<u64>);
 
-/// What sessions need of the rest of the workspace: engines, projects, and teams that hear of turns.
+/// The rest of the workspace as sessions need it: engines, projects, and teams that follow turns.
 pub(crate) trait Outside: Send + Sync {
     /// Starts what runs in a session.
     fn start(

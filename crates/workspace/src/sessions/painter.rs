@@ -1,4 +1,4 @@
-//! What a terminal shows, painted no sooner than it has to be.
+//! The screen of a terminal, painted as late as possible.
 //!
 //! As long as the log holds all that a terminal ever wrote, and that is little, nothing is kept but the
 //! log: a snapshot is painted when somebody asks for it. So idle sessions cost next to nothing.
@@ -46,7 +46,7 @@ impl Painter {
         }
     }
 
-    /// What of the log it has not had.
+    /// The part of the log that is not painted yet.
     pub(super) fn lacking<'a>(&self, log: &'a Log) -> Chunks<'a> {
         log.after(self.fed).unwrap_or_else(|_| log.all())
     }

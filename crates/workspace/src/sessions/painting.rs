@@ -1,4 +1,4 @@
-//! When screens are painted, and by whom: threads of their own, so that a terminal that floods holds up
+//! Scheduling of the painting, on threads of its own, so that a flooding terminal delays
 //! nobody but itself.
 //!
 //! The reader of a terminal waits in [`Session::room`] until so little is unpainted that the log still
@@ -22,7 +22,8 @@ use super::{
 };
 use crate::refusal::Refusal;
 
-/// When so much has not been painted, it is; less only when the output pauses or somebody asks.
+/// Unpainted output beyond this, in bytes, is painted at once; less only when the output pauses or a client needs the
+/// screen.
 const MUCH: usize = 256 * 1024;
 /// So much waits to be painted, at most.
 const MOST: usize = 1024 * 1024;
@@ -71,7 +72,7 @@ impl Painting {
         self.news.notify_one();
     }
 
-    /// What is to be painted next; none at the end.
+    /// The next screen to paint; `None` at the end.
     fn next(&self) -> Option<Arc<Session>> {
         let is_idle = |queue: &mut Queue| queue.sessions.is_empty() && !queue.is_over;
         let queue = self.news.wait_while(self.lock(), is_idle);
@@ -88,7 +89,7 @@ impl Output {
         self.unpainted > MUCH && !self.is_to_be_painted
     }
 
-    /// Whether so many bytes more might push something out of the log that was not painted.
+    /// Whether this many more bytes might push unpainted output out of the log.
     fn is_too_much(&self, more: usize, bound: usize) -> bool {
         // Text may become three times as long where it is none.
         self.unpainted > 0 && self.unpainted + 3 * more > MOST.min(bound / 2)
@@ -96,7 +97,7 @@ impl Output {
 }
 
 impl Session {
-    /// Returns when so many bytes more of output can be taken.
+    /// Waits until this many more bytes of output can be taken.
     pub(super) async fn room(self: &Arc<Self>, bytes: usize) {
         loop {
             let mut painted = std::pin::pin!(self.painted.notified());
@@ -137,7 +138,7 @@ impl Session {
         }
     }
 
-    /// The terminal as it is now, painted elsewhere if that takes long.
+    /// The current screen, painted on another thread if that takes long.
     pub(super) async fn screen_soon(self: &Arc<Self>) -> Result<SessionSnapshot, Refusal> {
         if self.lock().output.unpainted <= LITTLE {
             return Ok(self.screen_now());

@@ -1,4 +1,4 @@
-//! Output of before: from memory as far as it is kept there, from the disk beyond.
+//! Earlier output: from memory as far as it reaches, beyond that from disk.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{painter::Painter, session::Session};
 use crate::refusal::Refusal;
 
 impl Session {
-    /// What came before a number, the newest of it, as much as fits.
+    /// The newest output before a number, as much as fits.
     pub(super) async fn past(
         self: &Arc<Self>,
         before_seq: u64,

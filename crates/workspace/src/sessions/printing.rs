@@ -15,7 +15,7 @@ use super::{
 };
 
 impl Session {
-    /// Output of a terminal, as it was read.
+    /// Output of a terminal, as read.
     pub(super) fn output(self: &Arc<Self>, bytes: Bytes) {
         self.make_room(bytes.len());
         let now = now();
@@ -46,7 +46,7 @@ impl Session {
         self.news.notify_waiters();
     }
 
-    /// What stands for a character that will have no end, if one has begun.
+    /// The replacement for a character that began and will never be complete.
     pub(super) fn end_character_if_due(self: &Arc<Self>, state: &mut SessionState, now: Instant) {
         if state.output.end_character_at().is_some_and(|at| at <= now) {
             self.end_character(state, now);

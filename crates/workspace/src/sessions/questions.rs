@@ -1,11 +1,11 @@
-//! What agents ask leave for, until it is answered.
+//! Open permission questions of agents.
 
 use std::collections::VecDeque;
 
 use protocol::workspace::{PermissionId, SessionId, client::PermissionRequest};
 use serde_json::Value;
 
-/// So many of a session may be open; of more, the oldest are no longer shown to those who come.
+/// The most open questions of a session. Beyond it, the oldest are no longer shown to new viewers.
 const MOST: usize = 64;
 
 /// The open questions of one session.

@@ -1,4 +1,4 @@
-//! What was there before the daemon started: listed as it is now, with its history.
+//! Sessions from before the daemon's start: listed with their history.
 
 use std::sync::Arc;
 

@@ -58,7 +58,7 @@ pub(super) struct SessionState {
     pub(super) inputs: Inputs,
     pub(super) questions: Questions,
     pub(super) port: PortSearch,
-    /// Whether it is to be told that it has changed, and when that was told last.
+    /// Whether a change has yet to be announced, and the time of the last announcement.
     pub(super) to_tell: bool,
     told: Option<Instant>,
     /// When it has nobody to look at it since, or has ended.
@@ -119,7 +119,7 @@ impl Session {
         changed
     }
 
-    /// Tells everybody what it is now, or soon, where that was told just now.
+    /// Announces its state to all clients: at once, or soon if the last announcement was just now.
     pub(super) fn tell(self: &Arc<Self>, now: Instant) {
         self.change(now, |state| {
             state.to_tell = true;
@@ -199,7 +199,7 @@ impl SessionState {
         }
     }
 
-    /// As everybody is told of it.
+    /// Its state in the clients' form.
     pub(super) fn info(&self) -> SessionInfo {
         let facts = &self.facts;
         SessionInfo {
@@ -242,7 +242,7 @@ impl SessionState {
         self.facts.last_active = Timestamp::now();
     }
 
-    /// The facts as they are kept, with the size; nothing of a session that is gone.
+    /// The stored form of its facts, with the size; `None` for a session that is gone.
     pub(super) fn kept(&self) -> Option<String> {
         if self.is_gone {
             return None;

@@ -1,4 +1,4 @@
-//! What each of those who look at a session is to be sent next.
+//! The next message for each viewer of a session.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -30,7 +30,7 @@ use crate::refusal::Refusal;
 /// So much of an agent's newest lines is its snapshot, in bytes.
 const LINES: usize = 256 * 1024;
 
-/// What is to be done for one who looks.
+/// The next step for a viewer.
 pub(super) enum Turn {
     /// To be sent.
     Send(Vec<Streamed>),
@@ -44,7 +44,7 @@ pub(super) enum Turn {
     Wait,
 }
 
-/// Who needs a snapshot, and why.
+/// A viewer's need for a snapshot, with the reason.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Behind {
     id: ViewerId,
@@ -55,14 +55,14 @@ pub(super) struct Behind {
 enum Why {
     /// It has just come.
     First,
-    /// It was too slow for so many chunks.
+    /// It was too slow; this many chunks were skipped.
     Lagged { skipped_chunks: u64 },
     /// The terminal has another size than it knows: each terminal breaks lines in a way of its own.
     Resized,
 }
 
 impl Session {
-    /// What is to be done for a viewer now, which has room.
+    /// The next step for a viewer that has room.
     pub(super) fn turn(&self, id: ViewerId, now: Instant) -> Turn {
         let mut state = self.lock();
         let SessionState { viewers, output, asides, questions, windows, is_gone, .. } = &mut *state;
@@ -112,7 +112,7 @@ impl Session {
         Ok(self.painted(behind, snapshot))
     }
 
-    /// The terminal as it is now.
+    /// The current screen.
     pub(super) fn screen_now(&self) -> SessionSnapshot {
         let mut painter = self.painter();
         let seq = self.feed(&mut painter);
@@ -188,7 +188,7 @@ impl Watching {
         open.map(|asked| ServerMessage::PermissionRequest(asked).into()).collect()
     }
 
-    /// What it is to be sent before any output.
+    /// The messages that it gets before any output.
     fn due(&mut self, asides: &Asides) -> Vec<Streamed> {
         if self.has_begun { self.asides_up_to(asides, self.place()) } else { Vec::new() }
     }
@@ -212,7 +212,7 @@ impl From<SessionSnapshot> for Streamed {
     }
 }
 
-/// Chunks as they are sent, each with what belongs to it.
+/// Chunks in the wire's form, each with its asides.
 fn frames(
     session: SessionId,
     chunks: impl Iterator<Item = Chunk>,

@@ -1,4 +1,4 @@
-//! What clients do with a session: look at it, type into it, ask it.
+//! Clients' calls of a session: view it, type into it, prompt it.
 
 use std::{sync::Arc, time::Instant};
 
@@ -33,7 +33,7 @@ impl Sessions {
         Ok(Attachment::new(self.get(id)?, client, after_seq))
     }
 
-    /// What came before a number, the newest of it, as much as fits.
+    /// The newest output before a number, as much as fits.
     pub(crate) async fn history(
         &self,
         id: SessionId,
@@ -83,7 +83,7 @@ impl Sessions {
         Ok(Prompted { is_new: true, turn })
     }
 
-    /// A whole prompt of a team's, which is told by its ticket when its turn begins.
+    /// A whole prompt of a team, which gets a notice by its ticket when the turn begins.
     pub(crate) fn deliver(
         &self,
         id: SessionId,
@@ -198,7 +198,7 @@ impl Session {
         self.tell(now);
     }
 
-    /// Its terminal gets another size, if that is due. Its followers are told, and get the screen painted again.
+    /// Resizes its terminal, if that is due. Its viewers get the size and a repainted screen.
     pub(super) fn resize_if_due(self: &Arc<Self>, now: Instant) {
         // The screen's lock is held from before until after: a client that hears of the size has that screen.
         let mut painter = self.painter();

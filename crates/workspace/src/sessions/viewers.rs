@@ -1,4 +1,4 @@
-//! Who looks at a session, and how far each of them is.
+//! The viewers of a session, and the position of each.
 
 use std::{
     collections::BTreeMap,
@@ -38,7 +38,7 @@ pub(super) struct Watching {
     pub(super) has_begun: bool,
     /// The number of the next aside that it is to be sent.
     pub(super) aside: u64,
-    /// The size that it takes the terminal to have: what it was told, or wished for after that.
+    /// The size that it assumes for the terminal: the announced one, or its own later wish.
     pub(super) shown: Option<(u16, u16)>,
 }
 
@@ -109,7 +109,7 @@ impl Viewers {
         }
     }
 
-    /// A client wishes for this size, and shows it from now on unless it is told another.
+    /// A client asks for this size, and assumes it from now on unless it gets another.
     pub(super) fn wishes(&mut self, client: ClientId, size: (u16, u16)) {
         for watching in self.all.values_mut().filter(|watching| watching.client == client) {
             watching.shown = Some(size);

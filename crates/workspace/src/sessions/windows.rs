@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 /// The windows of clients, and the size that comes of them.
 pub(super) struct Windows {
     sizes: Sizes,
-    /// The clients that told of their own: those that `sizes` knows, and no others.
+    /// The clients that reported their sizes: exactly those that `sizes` knows.
     own: BTreeSet<ClientId>,
 }
 

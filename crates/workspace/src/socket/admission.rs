@@ -1,4 +1,4 @@
-//! What decides which connections are taken, and the bounds that all of them share.
+//! The admission of connections, and the bounds that all of them share.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -12,7 +12,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{places::Places, services::Services, shares, strangers::Strangers};
 use crate::{sessions::ClientId, settings::Settings};
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Admission {
     pub(crate) services: Arc<Services>,
     pub(super) local: LocalRules,

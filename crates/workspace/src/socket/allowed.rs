@@ -1,4 +1,4 @@
-//! Who may send which request.
+//! Which requests a client may send.
 
 use protocol::workspace::RequestKind;
 

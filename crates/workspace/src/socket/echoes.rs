@@ -1,4 +1,4 @@
-//! What a client was answered is not told to it again.
+//! A client does not get its own change both as an answer and as an event.
 //!
 //! What one client changes all are told, and that one is answered with the same message. It may be
 //! told first or answered first.
@@ -13,7 +13,7 @@ use protocol::workspace::ServerMessage;
 /// The most messages that are remembered.
 const REMEMBERED: usize = 64;
 
-/// What one client was answered and told, as long as it waits for answers.
+/// The answers and events of one client while it waits for answers.
 #[derive(Clone, Default)]
 pub(super) struct Echoes(Arc<Mutex<PendingAnswers>>);
 
@@ -25,7 +25,7 @@ struct PendingAnswers {
     told: VecDeque<ServerMessage>,
 }
 
-/// As long as it is there, an answer is waited for.
+/// An awaited answer, until this is dropped.
 pub(super) struct Awaited(Echoes);
 
 impl Echoes {
@@ -54,7 +54,7 @@ impl Echoes {
 }
 
 impl Awaited {
-    /// Whether the client was told this already; else it is going to be answered.
+    /// Whether the client has had this as an event; otherwise it gets the answer.
     pub(super) fn was_told(&self, message: &ServerMessage) -> bool {
         let mut state = self.0.lock();
         let PendingAnswers { answered, told, .. } = &mut *state;

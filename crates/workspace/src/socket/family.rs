@@ -7,7 +7,7 @@ use protocol::workspace::{
 
 use crate::refusal::Refusal;
 
-/// What an error is about, which decides the message that reports it.
+/// The subject of an error, which decides the message that reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Family {
     Plain,

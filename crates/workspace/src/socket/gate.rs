@@ -39,7 +39,7 @@ const WHOLE_WHERE_WANTED: Duration = Duration::from_secs(60);
 const SLOWEST: u32 = 64 * 1024;
 const BEHIND: Duration = Duration::from_secs(5);
 
-/// What is known of the bytes of one connection.
+/// The state of one connection's bytes.
 pub(super) struct Gate {
     state: Mutex<GateState>,
     /// Notified when a large message has got its place.
@@ -158,7 +158,7 @@ impl Gate {
 }
 
 impl GateState {
-    /// Whether the large message being read takes longer than it may; `None` if there is none.
+    /// Whether the large message being read takes longer than it may; `None` without one.
     fn is_late(&self) -> Option<bool> {
         self.large.as_ref().map(Large::is_late)
     }
@@ -249,7 +249,7 @@ mod tests {
         (io, gate)
     }
 
-    /// Reads so much, or less when no more may be read.
+    /// Reads this much, or less when no more may be read.
     async fn read(io: &mut Io, much: usize) -> usize {
         let mut buffer = vec![0; STEP];
         let mut all = 0;

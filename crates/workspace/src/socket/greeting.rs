@@ -1,4 +1,4 @@
-//! Who a client is: the first message of every connection says so.
+//! The identity of a client: the first message of every connection.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -31,7 +31,7 @@ pub(super) struct Admitted {
 pub(super) enum Credential {
     /// A key, or the token.
     Own(WorkspaceClient),
-    /// What a member of a team was started with.
+    /// The token that a member of a team was started with.
     Member(Secret),
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Credential {
 pub(super) enum Refused {
     /// The client has gone.
     Left,
-    /// It was told why, and is to be closed so.
+    /// It got the reason, and is closed with this code.
     Goodbye(u16, &'static str),
 }
 
@@ -143,7 +143,7 @@ fn told(outbox: &Outbox, message: &ServerMessage) {
 }
 
 impl Credential {
-    /// Until it is good no more.
+    /// Waits until its key is no longer valid.
     pub(super) async fn ended(&self) {
         match self {
             Self::Own(client) => client.ended().await,

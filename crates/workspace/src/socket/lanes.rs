@@ -1,4 +1,4 @@
-//! What waits, beside the connection: each kind of request in order, or so many at once.
+//! Requests that wait beside the connection: each lane in order, or a few at once.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -58,7 +58,7 @@ const BOUNDS: [Bounds; 7] = [
 /// Something to be done.
 pub(super) type Job = BoxFuture<'static, ()>;
 
-/// What one connection has begun, and what waits.
+/// The running and waiting requests of one connection.
 #[derive(Default)]
 pub(super) struct Lanes {
     waiting: [VecDeque<Job>; BOUNDS.len()],

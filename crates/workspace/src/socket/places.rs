@@ -36,7 +36,7 @@ struct Line {
     waiting: AtomicUsize,
 }
 
-/// What one connection may claim.
+/// The places that one connection may claim.
 #[derive(Clone)]
 pub(super) struct Claim {
     own: Arc<Line>,
@@ -64,7 +64,7 @@ impl Default for Places {
 }
 
 impl Places {
-    /// What a connection with this key may claim.
+    /// The places that a connection with this key may claim.
     pub(super) fn claim(&self, key: &str, is_administrator: bool) -> Claim {
         let reserved = is_administrator.then(|| Arc::clone(&self.for_administrators));
         let for_all = Arc::clone(&self.for_all);

@@ -1,4 +1,4 @@
-//! What the socket has to know about a request before it is served: one row of the table.
+//! The policy of a request: one row of the table.
 
 use protocol::workspace::{Role, SessionId, TeamId};
 
@@ -14,7 +14,7 @@ pub(super) struct Policy {
     pub(super) audience: Audience,
 }
 
-/// What a request is about, as far as members of teams are concerned.
+/// The subject of a request, for members of teams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
     /// The connection itself: members may send it, too.
@@ -38,7 +38,7 @@ pub(super) enum Memory {
     Request,
 }
 
-/// Who hears the answer.
+/// The recipients of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Audience {
     Asker,

@@ -1,4 +1,4 @@
-//! What requests are served with.
+//! The services behind requests.
 
 use std::sync::Arc;
 

@@ -30,7 +30,7 @@ pub(super) struct Shares {
     unread: Arc<AtomicUsize>,
 }
 
-/// What one answer takes of it. It is queued behind the answer, and given back when that has left.
+/// The memory of one answer. It is queued behind the answer, and returned when that has left.
 pub(super) struct Share {
     _own: OwnedSemaphorePermit,
     all: OwnedSemaphorePermit,
@@ -68,7 +68,7 @@ impl Shares {
 }
 
 impl Share {
-    /// The answer is made, and needs no more than its own length, in bytes.
+    /// The answer is complete: from now on it needs its own length only, in bytes.
     pub(super) fn made(&mut self, length: usize) {
         if !std::mem::replace(&mut self.is_made, true) {
             self.unread.fetch_add(1, Ordering::Relaxed);

@@ -19,7 +19,7 @@ struct Places {
     by: HashMap<IpAddr, usize>,
 }
 
-/// One place, as long as it is there.
+/// One place, until this is dropped.
 pub(super) struct Stranger {
     of: Strangers,
     party: IpAddr,

@@ -6,7 +6,7 @@ use wire::{Frame, Outbox};
 
 use crate::sessions::{Attachment, Streamed};
 
-/// What a client is attached to. It ends when it is dropped.
+/// A client's attachment to a session. Dropping it ends it.
 pub(super) struct Stream {
     pub(super) session: SessionId,
     task: AbortOnDropHandle<()>,

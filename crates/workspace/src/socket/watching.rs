@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{projects::ProjectPlace, refusal::Refusal};
 
-/// What a connection watches: one project at a time.
+/// A connection's watch of one project at a time.
 #[derive(Clone, Default)]
 pub(super) struct Watching(Arc<Mutex<Option<Watched>>>);
 
@@ -52,7 +52,7 @@ impl Watching {
         Ok(())
     }
 
-    /// Watches this project no more, if it does.
+    /// Stops watching this project.
     pub(super) fn end(&self, project: ProjectId) {
         self.lock().take_if(|watched| watched.project == project);
     }

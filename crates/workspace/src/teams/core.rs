@@ -25,7 +25,7 @@ pub(super) struct Core {
     waiting: BTreeMap<Caller, oneshot::Sender<Waited>>,
 }
 
-/// What a wait has come to.
+/// The outcome of a wait.
 pub(super) type Waited = Result<Answer, Refusal>;
 
 /// A moment, by both clocks.

@@ -1,4 +1,4 @@
-//! What a dialect is: the trait, and the words that it is spoken to in.
+//! The trait of a dialect, and its types.
 
 use std::fmt;
 
@@ -35,23 +35,23 @@ pub trait Dialect: fmt::Debug + Send {
     /// The command line that starts it with a prompt. Whatever was before is over.
     fn launch(&mut self, start: Start<'_>) -> Launch;
 
-    /// What a warm process reads as its next prompt.
+    /// The input of a warm process for its next prompt.
     fn prompt(&mut self, _text: &str) -> Vec<u8> {
         Vec::new()
     }
 
-    /// What a line of its output means: a JSON object.
+    /// The meaning of a line of its output, a JSON object.
     fn heard(&mut self, line: &Value) -> ParsedLine;
 
-    /// What a line means that is too long to be read, by its beginning.
+    /// The meaning of a line that is too long to be read, by its beginning.
     fn heard_overlong(&mut self, _beginning: &str) -> Vec<AgentOutput> {
         Vec::new()
     }
 
-    /// How it is told to end its turn.
+    /// The way to end its turn.
     fn interrupt(&mut self) -> Halt;
 
-    /// What it reads as the answer to a [`AgentOutput::Ask`]. Each gets one.
+    /// Its input for the answer to an [`AgentOutput::Ask`]. Each gets one.
     fn answer(&mut self, _key: &str, _decision: Decision<'_>) -> Vec<u8> {
         Vec::new()
     }
@@ -70,7 +70,7 @@ pub struct Start<'a> {
     pub prompt: &'a str,
 }
 
-/// What a line means.
+/// The meaning of a line.
 #[derive(Debug, Default)]
 pub struct ParsedLine {
     /// In order.
@@ -80,7 +80,7 @@ pub struct ParsedLine {
     pub is_progress: bool,
 }
 
-/// What a program says.
+/// An item of a program's output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentOutput {
     /// Something that it did.
@@ -93,7 +93,7 @@ pub enum AgentOutput {
         key: String,
         /// The tool's name.
         tool: String,
-        /// What the tool would be given.
+        /// The tool's input.
         input: Value,
     },
     /// It no longer wants to know.
@@ -118,13 +118,13 @@ pub struct Ended {
     pub outcome: TurnOutcome,
     /// The final answer.
     pub text: Option<String>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
-    /// What it took.
+    /// Its usage.
     pub usage: Usage,
 }
 
-/// How a program is told to end its turn.
+/// A way to end a program's turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Halt {
     /// By what it reads.
@@ -133,7 +133,7 @@ pub enum Halt {
     Signal(Signal),
 }
 
-/// What was decided about a request.
+/// The decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision<'a> {
     /// It may.

@@ -67,7 +67,7 @@ impl Gemini {
         args
     }
 
-    /// What a person at its own terminal has too.
+    /// Flags for choices that a person at the program's own terminal has, too.
     fn choices(&self) -> Vec<String> {
         let mut args = vec!["--skip-trust".to_owned()];
         args.push(format!("--approval-mode={}", mode(self.settings.permissions)));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The text at a JSON pointer; empty where there is none.
+/// The text at a JSON pointer, or an empty one.
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
@@ -12,7 +12,7 @@ pub(crate) fn owned(value: &Value, pointer: &str) -> String {
     text(value, pointer).to_owned()
 }
 
-/// The number at a JSON pointer; 0 where there is none.
+/// The number at a JSON pointer, or 0.
 pub(crate) fn number(value: &Value, pointer: &str) -> u64 {
     let found = value.pointer(pointer);
     let whole = found.and_then(Value::as_u64);
@@ -25,12 +25,12 @@ pub(crate) fn number(value: &Value, pointer: &str) -> u64 {
     whole.or_else(|| found.and_then(Value::as_f64).map(|fraction| fraction as u64)).unwrap_or(0)
 }
 
-/// What is at a JSON pointer; null where nothing is.
+/// The value at a JSON pointer, or null.
 pub(crate) fn part(value: &Value, pointer: &str) -> Value {
     value.pointer(pointer).cloned().unwrap_or(Value::Null)
 }
 
-/// The array at a JSON pointer; empty where there is none.
+/// The array at a JSON pointer, or an empty one.
 pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -12,9 +12,9 @@ use crate::agent::{
 /// A provider that needs no configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// What it is asked for by.
+    /// Its name in requests.
     pub name: &'static str,
-    /// What is looked for in the path.
+    /// Its program in the path.
     pub program: &'static str,
     /// How to get it.
     pub install: &'static str,
@@ -34,7 +34,7 @@ const CLAUDE: &str = "npm install -g @anthropic-ai/claude-code";
 const GEMINI: &str = "npm install -g @google/gemini-cli";
 const OPENCODE: &str = "npm install -g opencode-ai";
 
-/// What is known of a provider.
+/// The built-in facts of a provider.
 pub fn known(name: &str) -> Option<&'static BuiltIn> {
     KNOWN.iter().find(|known| known.name == name)
 }

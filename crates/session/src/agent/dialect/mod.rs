@@ -1,4 +1,4 @@
-//! What kinds of agents are started with, say and want to hear.
+//! Dialects: the arguments, output and input of each kind of agent.
 //!
 //! - `contract`: what a dialect is; [`Dialect`]: one running session's; [`AgentOutput`]: what a line of it means
 //! - [`open`]: a dialect by its provider's name; [`KNOWN`]: the names, and how to install them;

@@ -62,7 +62,7 @@ impl Opencode {
         args
     }
 
-    /// What a person at its own terminal has too.
+    /// Flags for choices that a person at the program's own terminal has, too.
     fn choices(&self) -> Vec<String> {
         let plans = self.settings.permissions == PermissionMode::Plan;
         let agent = plans.then(|| "--agent=plan".to_owned());
@@ -216,7 +216,7 @@ fn servers(settings: &Settings) -> Value {
     Value::Object(entries.collect())
 }
 
-/// A tool is only told of when it is done.
+/// A tool is reported only when it is done.
 fn tool(line: &Value) -> Vec<AgentOutput> {
     let id = match text(line, "/part/callID") {
         "" => text(line, "/part/id"),

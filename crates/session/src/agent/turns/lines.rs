@@ -1,4 +1,4 @@
-//! What the agent says.
+//! The lines of the agent's output.
 
 use std::time::Instant;
 

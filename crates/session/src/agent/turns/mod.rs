@@ -59,7 +59,7 @@ pub struct Turns {
     /// Requests of this turn so far.
     requests: u64,
     tail: Tail,
-    /// What the conversation has used so far, as last reported.
+    /// The usage of the conversation so far, as last reported.
     used: Option<Usage>,
     is_stopped: bool,
     outputs: VecDeque<Output>,

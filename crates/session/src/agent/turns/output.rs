@@ -1,4 +1,4 @@
-//! What happens to a session, and what is to be done.
+//! The inputs and outputs of a session's turns.
 
 use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::agent::{
     usage::Usage,
 };
 
-/// What happened.
+/// An input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     /// Somebody wants something of the agent.
@@ -40,7 +40,7 @@ pub enum Input {
     Stop,
 }
 
-/// What is to be done.
+/// An output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
     /// Start a process. There is no other one.
@@ -61,7 +61,7 @@ pub enum Output {
         request_id: String,
         /// The tool's name.
         tool: String,
-        /// What it would be given.
+        /// The tool's input.
         input: Value,
     },
     /// A request is decided.
@@ -90,9 +90,9 @@ pub struct TurnEnd {
     pub outcome: TurnOutcome,
     /// The agent's final answer.
     pub text: Option<String>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
-    /// What it took.
+    /// Its usage.
     pub usage: Usage,
 }
 
@@ -117,7 +117,7 @@ pub enum TurnsError {
     /// There is no such request, or no longer.
     #[error("there is no open permission request \"{request_id}\"; it may have expired")]
     UnknownRequest {
-        /// What was named, shortened.
+        /// The name in the request, shortened.
         request_id: String,
     },
     /// The session ends.

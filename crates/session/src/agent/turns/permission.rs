@@ -1,4 +1,4 @@
-//! What the agent asks to be allowed.
+//! Permission requests of the agent.
 //!
 //! A request is the session's, not a connection's: a client that comes later finds it.
 
@@ -21,7 +21,7 @@ pub struct Pending {
     pub request_id: String,
     /// The tool's name.
     pub tool: String,
-    /// What it would be given.
+    /// The tool's input.
     pub input: Value,
 }
 

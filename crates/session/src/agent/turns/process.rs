@@ -19,11 +19,11 @@ pub(super) enum Process {
 /// It is to end, and how far that is. Until it has, no other is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Closing {
-    /// It should end by itself until then.
+    /// It should exit before this time.
     Leaving(Instant),
-    /// It was told by the end of its input.
+    /// Its input was closed.
     Eof(Instant),
-    /// It was told by a signal.
+    /// It got a signal.
     Term(Instant),
     /// It was not asked.
     Killed,

@@ -1,4 +1,4 @@
-//! What is older than a number: from the log as far as it keeps it, from the disk beyond.
+//! Output before a number: from the log as far as it reaches, beyond that from disk.
 
 use super::Chunk;
 
@@ -64,7 +64,7 @@ impl Gather {
         !self.more
     }
 
-    /// What was gathered.
+    /// The gathered chunks.
     pub fn finish(mut self) -> History {
         self.chunks.reverse();
         History { chunks: self.chunks, more: self.more }

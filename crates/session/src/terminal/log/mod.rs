@@ -18,7 +18,7 @@ use bytes::{Bytes, BytesMut};
 pub use history::{Gather, History};
 pub use retention::Retention;
 
-/// How many bytes a log keeps, unless it is told otherwise.
+/// The default size of a log, in bytes.
 pub const DEFAULT_BOUND: usize = 2 * 1024 * 1024;
 /// The longest chunk, in bytes: longer text becomes several.
 pub const MAX_CHUNK: usize = 1024 * 1024;
@@ -28,7 +28,7 @@ pub const RESTART_GAP: u64 = 1 << 20;
 /// The largest number that anybody may begin with: every JSON reader can still hold it.
 pub const MAX_SEQ: u64 = (1 << 53) - 1;
 
-/// What a chunk costs beside its text.
+/// The memory of a chunk beside its text.
 const OVERHEAD: usize = 64;
 /// Shorter chunks are copied into a block that they share: alone, each would keep alive the whole
 /// buffer that it was read into.
@@ -52,7 +52,7 @@ pub struct Chunk {
      ask for a snapshot"
 )]
 pub struct OutputGone {
-    /// What was asked for is what follows this number.
+    /// The number after which output was requested.
     pub after: u64,
     /// The number of the first chunk that is kept.
     pub first: u64,
@@ -201,7 +201,7 @@ pub struct Chunks<'a> {
 }
 
 impl Chunks<'_> {
-    /// The same, as far as they have no more bytes than this together; one, at least.
+    /// The same, up to this many bytes together, at least one.
     #[must_use]
     pub fn up_to(mut self, bytes: u64) -> Self {
         let limit = self.log.end_of(self.next - 1) + bytes;

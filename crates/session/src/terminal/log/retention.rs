@@ -10,10 +10,10 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// What a session keeps, unless it is told otherwise.
+    /// The default bound on a session's output on disk.
     pub const DEFAULT: Self = Self { total: 16 * 1024 * 1024, segment: 1024 * 1024 };
 
-    /// Whether the next chunk goes into a new segment, after one of so many bytes.
+    /// Whether the next chunk goes into a new segment after one of this size.
     pub const fn is_full(&self, bytes: u64) -> bool {
         bytes >= self.segment
     }

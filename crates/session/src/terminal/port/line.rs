@@ -32,7 +32,7 @@ struct PortCandidate {
     word: Option<usize>,
 }
 
-/// What a line is about.
+/// The subject of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mood {
     /// Something listens.

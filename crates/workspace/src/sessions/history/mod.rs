@@ -1,4 +1,4 @@
-//! What a session has shown, on the disk: segments of records, the oldest dropped first.
+//! The output of a session on disk: segments of records, the oldest dropped first.
 //!
 //! - [`Segments`]: the files of one session
 //! - [`writer`]: the thread that writes for all
@@ -160,7 +160,7 @@ impl Segments {
         Ok(found)
     }
 
-    /// The chunks of a segment, as far as it is sound; and how far that is.
+    /// The chunks of a segment up to the first damaged record, and the length up to there.
     fn read(&self, number: u64) -> io::Result<(Vec<Chunk>, u64)> {
         let mut reader = Reader::new();
         reader.push(&fs::read(self.path(number))?);
@@ -176,7 +176,7 @@ impl Segments {
     }
 }
 
-/// Puts records into a segment that has so much room; one at least. How many those are.
+/// Puts records into a segment with this much room, at least one. Returns their number.
 fn fill(bytes: &mut BytesMut, chunks: &[Chunk], room: u64) -> usize {
     for (count, chunk) in chunks.iter().enumerate() {
         let size = (bytes.len() + record::HEAD + chunk.text.len()) as u64;

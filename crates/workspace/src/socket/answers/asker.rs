@@ -1,4 +1,4 @@
-//! Who asks, and where the answer goes.
+//! The asker of a request, and the destination of the answer.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::{
     teams::Desk,
 };
 
-/// The answer to a request; `None`: there is none, or it goes another way.
+/// The answer to a request; `None` without one, or if it is sent another way.
 pub(in crate::socket) type Answer = Result<Option<ServerMessage>, Refusal>;
 
-/// Who asks, and where from.
+/// The asker and its connection.
 #[derive(Clone)]
 pub(in crate::socket) struct Asker {
     pub(in crate::socket) services: Arc<Services>,
@@ -25,7 +25,7 @@ pub(in crate::socket) struct Asker {
     pub(in crate::socket) outbox: Outbox,
     pub(in crate::socket) watching: Watching,
     pub(in crate::socket) shares: Shares,
-    /// What it was attached to when it asked.
+    /// The session that it was attached to at the time.
     pub(in crate::socket) attached: Option<SessionId>,
 }
 

@@ -45,7 +45,7 @@ use crate::{events::Event, sessions::ClientId};
 const TICK: Duration = Duration::from_secs(15);
 /// Messages longer than this, in bytes, are read and written on other threads.
 const LONG: usize = 256 * 1024;
-/// With so many bytes of answers unread, a client is not heard either.
+/// The unread answers, in bytes, at which the server stops reading from a client.
 const UNREAD: usize = 2 * 1024 * 1024;
 
 /// Why a connection ends.
@@ -69,7 +69,7 @@ pub(super) struct Client {
     /// Until when nothing is read.
     paused: Option<Instant>,
     events: Receiver<Event>,
-    /// Whether it has missed something that all were told.
+    /// Whether it has missed an event for all clients.
     has_missed: bool,
     stream: Option<Stream>,
     lanes: Lanes,
@@ -405,7 +405,7 @@ async fn send(outbox: &Outbox, answer: ServerMessage, share: Option<Share>) {
     }
 }
 
-/// As long as it is there, it is counted among the clients.
+/// Counts as one client until it is dropped.
 struct Counted(Arc<Admission>, ClientId);
 
 impl Counted {

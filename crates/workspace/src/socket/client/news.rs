@@ -1,4 +1,4 @@
-//! What all are told, told to one client.
+//! Events for all clients, sent to one client.
 
 use futures_util::FutureExt as _;
 use protocol::workspace::{

@@ -73,7 +73,7 @@ enum Stage {
     Closed(String),
 }
 
-/// What was asked of the program.
+/// A request to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Request {
     Initialize,
@@ -96,7 +96,7 @@ struct Abilities {
 /// Requests that may wait for an answer at a time.
 const MAX_WAITING: usize = 64;
 
-/// What JSON-RPC calls a method that is not there.
+/// The error code of JSON-RPC for an unknown method.
 const METHOD_NOT_FOUND: i64 = -32601;
 
 impl Acp {
@@ -280,7 +280,7 @@ impl Dialect for Acp {
     }
 }
 
-/// What a turn took: as the protocol has it, or as Gemini CLI, which tells it in a way of its own.
+/// The usage of a turn: in the protocol's form, or in Gemini CLI's own.
 fn tokens(result: &Value) -> (u64, u64) {
     let (of, names) = match part(result, "/usage") {
         Value::Null => {
@@ -291,7 +291,7 @@ fn tokens(result: &Value) -> (u64, u64) {
     (number(&of, names[0]), number(&of, names[1]))
 }
 
-/// What a stop reason means.
+/// The outcome of a stop reason.
 fn words_of(reason: &str) -> Result<TurnOutcome, String> {
     match reason {
         "end_turn" => Ok(TurnOutcome::Completed),

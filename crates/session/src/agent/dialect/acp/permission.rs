@@ -1,4 +1,4 @@
-//! What an agent asks to be allowed, and the options it gives for the answer.
+//! Permission requests of an agent, and the options for the answer.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Permissions {
 struct Open {
     /// Of the request, as the agent wrote it.
     id: Value,
-    /// What is answered to allow it, or to refuse it, this once.
+    /// The option to allow it, or to refuse it, this once.
     allow: Option<String>,
     refuse: Option<String>,
 }
@@ -100,7 +100,7 @@ fn tool(call: &Value) -> String {
     name.unwrap_or("a tool").to_owned()
 }
 
-/// What the tool would be given, else what it would show.
+/// The tool's input, or else its preview.
 fn input(call: &Value) -> Value {
     match part(call, "/rawInput") {
         Value::Null => part(call, "/content"),

@@ -1,4 +1,4 @@
-//! What an agent tells of a turn.
+//! Updates of an agent about a turn.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::agent::{
     usage::Usage,
 };
 
-/// What was told so far.
+/// The updates so far.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
     /// Whether history is being told.
@@ -28,12 +28,12 @@ pub(super) struct Updates {
 const MAX_STARTED: usize = 256;
 
 impl Updates {
-    /// Of a conversation that has cost so much already.
+    /// For a conversation with this cost so far.
     pub(super) fn after(cost_before: f64) -> Self {
         Self { cost_before, ..Self::default() }
     }
 
-    /// What the conversation had cost when the last turn ended.
+    /// The cost of the conversation at the end of the last turn.
     pub(super) fn cost_before(&self) -> f64 {
         self.cost_before
     }
@@ -43,7 +43,7 @@ impl Updates {
         (self.cost, self.cost_before) = (None, 0.0);
     }
 
-    /// Until further notice, what is told is history.
+    /// Updates are history until further notice.
     pub(super) fn mute(&mut self) {
         self.is_muted = true;
     }
@@ -128,7 +128,7 @@ fn name(update: &Value) -> &str {
     names.into_iter().find(|name| !name.is_empty()).unwrap_or("tool")
 }
 
-/// What it shows, else what it is.
+/// Its title, or else its kind.
 fn output(update: &Value) -> String {
     let shown = ["/content", "/rawOutput"].map(|pointer| readable(&part(update, pointer)));
     shown.into_iter().find(|output| !output.is_empty()).unwrap_or_default()

@@ -10,7 +10,7 @@ use crate::agent::{
 
 const MCP_FILE: &str = "claude-mcp.json";
 
-/// What would change who is talked to, and how.
+/// Flags that would change the conversation or the form of its input and output.
 pub(super) const RESERVED: [&str; 17] = [
     "print",
     "input-format",
@@ -47,7 +47,7 @@ impl Claude {
         args
     }
 
-    /// What a person at its own terminal has too.
+    /// Flags for choices that a person at the program's own terminal has, too.
     fn choices(&self) -> Vec<String> {
         let settings = &self.settings;
         let mut args = vec![format!("--permission-mode={}", mode(settings.permissions))];

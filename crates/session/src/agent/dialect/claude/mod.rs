@@ -33,7 +33,7 @@ pub(crate) struct Claude {
     settings: Settings,
     conversation: Option<String>,
     was_resumed: bool,
-    /// What was asked for permission, and what the tool would be given.
+    /// The tools with open permission requests, and their input.
     asked: HashMap<String, Value>,
     interrupts: u64,
     /// Of the process so far, in US dollars.
@@ -282,7 +282,7 @@ fn is_own(line: &Value) -> bool {
     line.get("parent_tool_use_id").is_none_or(Value::is_null)
 }
 
-/// What the tools brought.
+/// The results of tools.
 fn results(line: &Value) -> Vec<AgentOutput> {
     let blocks = list(line, "/message/content").iter();
     let results = blocks.filter(|block| text(block, "/type") == "tool_result");

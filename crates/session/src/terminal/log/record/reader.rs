@@ -1,4 +1,4 @@
-//! What is sound in a segment, read bit by bit.
+//! Reads the sound records of a segment piece by piece.
 
 use bytes::{Buf, Bytes, BytesMut};
 
