@@ -100,7 +100,7 @@ impl Scheduler {
         Answer::new(exchange, self.clone(), id, traced.span.clone())
     }
 
-    /// Takes a provider in.
+    /// Registers a provider.
     pub fn join(&self, id: ProviderId, offer: Offer, provider: Arc<dyn Provider>) -> Membership {
         self.offers(&offer.scope, &offer.models);
         self.with(|core, notes| {
@@ -110,7 +110,8 @@ impl Scheduler {
         Membership::new(self.clone(), id)
     }
 
-    /// Gives a provider nothing more, and lets it finish within `grace`. Whether it was there.
+    /// Drains a provider: it gets no more jobs, and may finish its current ones within `grace`.
+    /// Returns whether it was connected.
     pub fn drain(&self, id: ProviderId, reason: &str, grace: Duration) -> bool {
         self.with(|core, notes| {
             let Some(provider) = core.providers.get(&id) else { return false };
@@ -120,19 +121,20 @@ impl Scheduler {
         })
     }
 
-    /// Asks a provider for its models again. Returns whether it was there.
+    /// Asks a provider for its models again. Returns whether it was connected.
     pub fn refresh(&self, id: ProviderId, reason: &str) -> bool {
         let core = self.lock();
         let provider = core.providers.get(&id);
         provider.inspect(|provider| provider.refresh(reason)).is_some()
     }
 
-    /// Refuses new jobs, ends those that wait, and drains every provider.
+    /// Refuses new jobs, ends waiting ones, and drains every provider.
     pub fn shut_down(&self, reason: &str, grace: Duration) {
         self.with(|core, notes| {
             core.handle(self, Input::Shutdown, notes);
             let all: Vec<_> = core.providers.keys().copied().collect();
-            // Each is told before the dispatcher retires it, which may happen at once.
+            // Each provider hears of its drain before the dispatcher retires it, which may happen
+            // at once.
             for id in all {
                 if let Some(provider) = core.providers.get(&id) {
                     provider.drain(reason, grace);
@@ -142,7 +144,7 @@ impl Scheduler {
         });
     }
 
-    /// Ends every job that is left.
+    /// Ends every remaining job.
     pub fn abort(&self) {
         self.handle(Input::Abort);
     }
@@ -152,7 +154,7 @@ impl Scheduler {
         self.handle(Input::Revoked { key: key.clone() });
     }
 
-    /// Ends every job of a scope that is no more.
+    /// Ends every job of a closed scope.
     pub fn close(&self, scope: &Scope) {
         self.handle(Input::Closed { scope: scope.clone() });
     }
@@ -162,17 +164,17 @@ impl Scheduler {
         self.lock().dispatcher.is_idle()
     }
 
-    /// Whether somebody serves the model now.
+    /// Whether a provider serves the model now.
     pub fn serves(&self, scope: &Scope, model: &str) -> bool {
         self.lock().dispatcher.serves(scope, model)
     }
 
-    /// The shapes in which somebody serves the model now to jobs of this route.
+    /// The shapes in which the model is served now to jobs of this route.
     pub fn endpoints(&self, scope: &Scope, model: &ModelName, route: Route) -> Endpoints {
         self.lock().dispatcher.endpoints_of(scope, model, route)
     }
 
-    /// The models that somebody serves now, sorted, without `*`.
+    /// The models that are served now, sorted, without `*`.
     pub fn models(&self, scope: &Scope) -> Vec<ModelName> {
         let core = self.lock();
         let mut models: Vec<ModelName> = core
@@ -188,7 +190,7 @@ impl Scheduler {
         models
     }
 
-    /// What there is to know now about all of it.
+    /// The current state of all queues and providers.
     pub fn status(&self) -> Status {
         let core = self.lock();
         Status::of(&core.dispatcher, &core.providers, now())
@@ -208,7 +210,7 @@ impl Scheduler {
     pub(crate) fn leave(&self, id: ProviderId, why: LeaveReason) {
         self.with(|core, notes| {
             core.providers.remove(&id);
-            // Before the dispatcher assigns them to others: the old writers must not write any more.
+            // Before the dispatcher assigns them again: the old writers must not write any more.
             let jobs = core.jobs.values_mut();
             jobs.filter(|entry| entry.is_with(id)).for_each(Entry::release);
             core.handle(self, Input::Leave { provider: id, why }, notes);
@@ -218,7 +220,7 @@ impl Scheduler {
         }
     }
 
-    /// The answer begins, unless the job is no longer this provider's or another provider is to be
+    /// Begins the answer, unless the job is no longer this provider's or another provider will be
     /// asked. This is one atomic step: a job whose head the client may have seen is never moved.
     pub(crate) fn begin(&self, claim: Claim, head: Head) -> Result<(), WriteError> {
         let job = claim.job;
@@ -259,7 +261,8 @@ impl Scheduler {
         });
     }
 
-    /// Has another provider asked, if there is one that could be. Whether there is.
+    /// Passes a job to another provider, if there is one that can take it. Returns whether there
+    /// is.
     pub(crate) fn pass_on(&self, claim: Claim) -> bool {
         let Claim { job, provider, .. } = claim;
         self.with(|core, notes| {
@@ -277,14 +280,14 @@ impl Scheduler {
         self.with(|core, notes| {
             core.handle(self, Input::ClientGone { job }, notes);
             if let Some(entry) = core.jobs.remove(&job) {
-                // Nobody reads it: whatever its provider still writes is refused.
+                // No client reads it: whatever its provider still writes is refused.
                 entry.exchange.finish(Ok(()));
                 notes.push(entry.ended(Outcome::ClientGone));
             }
         });
     }
 
-    /// The client reads too slowly for what its provider sends.
+    /// Ends a job whose client reads too slowly for its provider.
     pub(crate) fn stalled(&self, job: JobId) {
         self.with(|core, notes| {
             core.handle(self, Input::ClientGone { job }, notes);
@@ -304,7 +307,7 @@ impl Scheduler {
     }
 
     fn fail_dropped(&self) {
-        // Taken out first: failing them takes the scheduler's lock.
+        // Taken out first: failing the jobs takes the scheduler's lock.
         let dropped =
             std::mem::take(&mut *self.0.dropped.lock().unwrap_or_else(PoisonError::into_inner));
         for claim in dropped {
@@ -320,7 +323,7 @@ impl Scheduler {
         });
     }
 
-    /// Notes when the next deadline is, and returns it.
+    /// Records the next deadline, and returns it.
     fn arm(&self) -> Option<Instant> {
         let mut core = self.lock();
         core.armed = core.dispatcher.poll_timeout().map(|(at, _)| at);
@@ -333,14 +336,13 @@ impl Scheduler {
         }
     }
 
-    /// Does something under the lock, then tells the observers, and the timer if it must wake
-    /// earlier than it would.
+    /// Acts under the lock, then notifies the observers, and the timer if it has to wake earlier.
     fn with<T>(&self, act: impl FnOnce(&mut Core, &mut Vec<Note>) -> T) -> T {
         let mut notes = Vec::new();
         let mut core = self.lock();
         let result = act(&mut core, &mut notes);
         let earlier = core.deadline_moved_up();
-        // Observers may take their time, and may call the scheduler.
+        // Observers run without the lock: they may be slow, and may call the scheduler.
         drop(core);
         if earlier {
             self.0.wake.notify_one();
@@ -357,7 +359,7 @@ impl Scheduler {
         | Note::FirstByte(job, _)
         | Note::Canceled(job, _)
         | Note::Ended(job, _)) = note;
-        // Only here, not with each chunk of the answer: a span costs little, but not nothing.
+        // Entered only here, not for each chunk of the answer, because a span has a cost.
         let _span = job.span.enter();
         for observer in &self.0.observers {
             match note {
@@ -393,7 +395,7 @@ fn traced(job: &Job) -> TracedJob {
     TracedJob { facts, span }
 }
 
-/// What the dispatcher, the job's providers and its exchange need of it.
+/// Splits a job into the parts for the dispatcher, its providers and its exchange.
 fn parts(job: Job) -> (JobSpec, KeptRequest, Box<dyn Meter>) {
     let mut targets = job.targets.into_iter();
     let spec = JobSpec {
