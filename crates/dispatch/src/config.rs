@@ -1,15 +1,16 @@
-//! The limits and delays that the dispatcher keeps to.
+//! The limits and delays of the dispatcher.
 
 use std::time::Duration;
 
 /// Limits and delays. [`Config::default`] holds what a server uses when nothing else is set.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// How many jobs of one scope and model may wait. One key may fill half of these places,
-    /// rounded up. Requeued jobs, and those that go on to a fallback while they wait, count, but
-    /// are never refused a place: they had one.
+    /// The most jobs of one scope and model that may wait. One key may fill half of these places,
+    /// rounded up. Requeued jobs and jobs that move to a fallback while they wait count, but always
+    /// get a place: they had one.
     pub max_queue_len: usize,
-    /// How many queues may hold jobs at once, all scopes together, for a new job to open another.
+    /// The most queues that may hold jobs, over all scopes: a new job opens no further one. A
+    /// requeued job or one that moves to a fallback may.
     pub max_queues: usize,
     /// How many bytes of jobs ([`JobSpec::size`](crate::JobSpec::size)) may wait, all queues
     /// together.
@@ -18,19 +19,20 @@ pub struct Config {
     pub queue_timeout: Duration,
     /// How long a provider may take from a job's assignment to the head of its answer.
     pub request_timeout: Duration,
-    /// How long nothing may move in an answer that has begun.
+    /// How long an answer that has begun may stand still.
     pub idle_timeout: Duration,
-    /// How often a job may be requeued for one model: it is tried at most once more than this,
-    /// again with each of its fallbacks.
+    /// How often a job may be requeued for one model, so that it gets at most one try more than
+    /// this. The count starts again with each of its fallbacks.
     pub max_requeue_count: u32,
     /// How many faults in a row send a provider to rest; 0 for never.
     pub faults_to_rest: u32,
-    /// The first rest. Each further one, without a good answer in between, is twice as long.
+    /// The length of the first rest. Each further rest, without a good answer in between, is twice
+    /// as long.
     pub rest_first: Duration,
     /// The longest rest.
     pub rest_last: Duration,
-    /// One in this many choices that leave a peer out as too slow goes to such a peer, so that
-    /// it is measured again; 0 for never.
+    /// Of the choices that leave out a peer as too slow, one in this many goes to such a peer, so
+    /// that it is measured again; 0 for never.
     pub try_slow_every: u32,
 }
 

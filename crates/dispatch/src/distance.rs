@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
-/// How far away a provider is. Nearer ones are less.
+/// How far away a provider is. Nearer is less.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Distance {
-    /// It is connected to this server itself: a worker, a node, a participant.
+    /// Connected to this server directly: a worker, a node, a participant.
     #[default]
     Here,
     /// Another machine of the mesh, on the same network.
@@ -16,7 +16,7 @@ pub enum Distance {
 }
 
 impl Distance {
-    /// The same in one word, for lists.
+    /// The distance in one word, for lists.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Here => "here",
@@ -29,9 +29,9 @@ impl Distance {
 /// How far a job may go, and which providers it prefers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Route {
-    /// To providers that are [`Distance::Here`]; to it the others do not exist.
+    /// Only to providers that are [`Distance::Here`].
     LocalOnly,
-    /// To the nearest that are free for it; farther ones are asked only when no nearer one is free.
+    /// To the nearest free provider; a farther one only when no nearer one is free.
     #[default]
     PreferLocal,
     /// To the best provider, wherever it is.
@@ -43,10 +43,10 @@ pub enum Route {
 pub struct NoRoute;
 
 impl Route {
-    /// Every route, for those who list them.
+    /// Every route, for listing.
     pub const ALL: [Self; 3] = [Self::LocalOnly, Self::PreferLocal, Self::Mesh];
 
-    /// The same in one word, as settings and requests have it.
+    /// The route in one word, as in settings and requests.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::LocalOnly => "local-only",
@@ -55,7 +55,7 @@ impl Route {
         }
     }
 
-    /// Whether a provider at this distance may have such a job.
+    /// Whether a provider at this distance may get such a job.
     pub fn reaches(self, distance: Distance) -> bool {
         self != Self::LocalOnly || distance == Distance::Here
     }

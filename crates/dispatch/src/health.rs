@@ -1,4 +1,4 @@
-//! Faults of a provider, and the rests they lead to.
+//! A provider's faults, and the rests that follow.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ pub(crate) struct Health {
     faults: u32,
     /// How often it went to rest.
     rests: u32,
-    /// How long the last rest was, if nothing good has come since.
+    /// The length of the last rest; `None` after a good answer.
     last_rest: Option<Duration>,
 }
 
@@ -40,7 +40,7 @@ impl Health {
         self.standing == Standing::Healthy
     }
 
-    /// Whether it may be given a job although others are healthy.
+    /// Whether it may get a job although other providers are healthy.
     pub(crate) fn may_take(&self) -> bool {
         matches!(self.standing, Standing::Healthy | Standing::Trial(None))
     }
@@ -56,29 +56,29 @@ impl Health {
         }
     }
 
-    /// It was given the job.
+    /// Records that it got the job.
     pub(crate) fn given(&mut self, job: JobId) {
         if self.standing == Standing::Trial(None) {
             self.standing = Standing::Trial(Some(job));
         }
     }
 
-    /// The job is no longer at it, for whatever reason.
+    /// Records that it no longer has the job, for any reason.
     pub(crate) fn released(&mut self, job: JobId) {
         if self.standing == Standing::Trial(Some(job)) {
             self.standing = Standing::Trial(None);
         }
     }
 
-    /// It answered well a job that it was given after its rest number `rests`.
+    /// Records a good answer to a job that it got after its rest number `rests`.
     pub(crate) fn answered(&mut self, rests: u32) {
         if self.is_healthy() || rests == self.rests {
             *self = Self { rests: self.rests, ..Self::new() };
         }
     }
 
-    /// It failed a job that it was given after its rest number `rests`. Returns how long it rests
-    /// from now on, if it does because of this.
+    /// Records a failed job that it got after its rest number `rests`. Returns the length of the
+    /// rest that begins now, if one does.
     pub(crate) fn fault(&mut self, rests: u32, now: Instant, config: &Config) -> Option<Duration> {
         let counts = self.is_healthy() || rests == self.rests;
         if !counts || config.faults_to_rest == 0 {
@@ -89,7 +89,7 @@ impl Health {
         enough.then(|| self.rest(now, config))
     }
 
-    /// Its rest is over.
+    /// Records the end of its rest.
     pub(crate) fn rested(&mut self) {
         if matches!(self.standing, Standing::Resting(_)) {
             self.standing = Standing::Trial(None);

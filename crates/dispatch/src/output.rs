@@ -20,8 +20,8 @@ pub enum Output {
         /// How often the job was assigned before.
         attempt: u32,
     },
-    /// Tell the provider to stop working on the job. No reply is waited for: its slot is free, unless
-    /// the provider lingers ([`Offer::lingers`](crate::Offer::lingers)).
+    /// Tell the provider to stop working on the job. The dispatcher waits for no reply: the slot is
+    /// already free, unless the provider lingers ([`Offer::lingers`](crate::Offer::lingers)).
     Cancel {
         job: JobId,
         /// The provider that has it.
@@ -57,13 +57,13 @@ pub enum CancelReason {
     GracefulShutdown,
     /// The provider's link is closing.
     WorkerDisconnect,
-    /// The job was lost too often.
+    /// The job lost its provider too often.
     RequeueExhausted,
-    /// The server ends.
+    /// The server stops.
     ServerShutdown,
 }
 
-/// How a job ended that no provider finished.
+/// How a job ended without a complete answer of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
     /// The queue, or this key's half of it, is full, or too much waits in all queues together.
@@ -72,11 +72,11 @@ pub enum Ending {
         /// serve it tell; between 1 s and the queue time-out.
         retry_after: Duration,
     },
-    /// Nobody serves the model, nor ever did; or the pinned provider does not.
+    /// No provider serves the model or ever did; or the pinned provider does not.
     NoProvider,
-    /// Somebody serves the model, but nobody in a shape that the job can be served in.
+    /// Providers serve the model, but none in a shape that the job can be served in.
     NotServed,
-    /// Somebody serves the model, but nobody can be sent a job of this size.
+    /// Providers serve the model, but none can be sent a job of this size.
     TooLarge {
         /// The largest that could be sent, in bytes.
         limit: u64,
@@ -94,9 +94,9 @@ pub enum Ending {
     /// Its provider was lost after the answer had begun, or it is pinned to one that was lost or
     /// drains.
     ProviderLost,
-    /// Its provider failed it, and there is nobody else to try or the answer had begun.
+    /// Its provider failed it, and there is no other provider to try or the answer had begun.
     ProviderFailed,
-    /// What its provider was to be sent could not be made of it.
+    /// Its request could not be converted into the provider's.
     Untranslatable,
     /// The key that it is counted for was revoked.
     Revoked,

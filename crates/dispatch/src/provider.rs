@@ -1,4 +1,4 @@
-//! A connected provider, and who serves what.
+//! Connected providers, and the models that they serve.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,8 +12,8 @@ use crate::{
     speed::Speed,
 };
 
-/// How long a provider's reports may still count jobs that it was told to stop: they may have
-/// crossed the cancellation, or the backend may need a moment.
+/// How long a provider's reports may still count jobs after their cancellation: a report may cross
+/// the cancellation, or the backend may need a moment.
 const SETTLES: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
@@ -80,13 +80,13 @@ impl Provider {
         u32::try_from(self.jobs.len()).unwrap_or(u32::MAX)
     }
 
-    /// How many cancelled jobs it may be going on with.
+    /// How many cancelled jobs it may still be working on.
     pub(crate) fn lingering(&self) -> u32 {
         u32::try_from(self.lingering.len()).unwrap_or(u32::MAX)
     }
 
-    /// How many jobs keep it busy: the larger of its own count and ours, plus cancelled jobs that go
-    /// on.
+    /// How many jobs keep it busy: the larger of its own count and ours, plus cancelled jobs that
+    /// it continues.
     pub(crate) fn load(&self) -> u32 {
         self.reported.max(self.in_flight()).saturating_add(self.lingering())
     }
@@ -126,7 +126,7 @@ impl Provider {
         }
     }
 
-    /// One of its jobs was cancelled. Returns whether it may go on with it.
+    /// Records that one of its jobs was cancelled. Returns whether it may continue it.
     pub(crate) fn canceled(&mut self, now: Instant, job: JobId) -> bool {
         let count = self.settling_at(now).saturating_add(1).min(self.max_concurrent);
         self.settling = now.checked_add(SETTLES).map(|until| (count, until));
@@ -179,7 +179,7 @@ impl Provider {
 #[derive(Debug, Default)]
 pub(crate) struct Providers {
     by_id: BTreeMap<ProviderId, Provider>,
-    /// Who serves a model by name; those that offer `*` stand under it alone.
+    /// The providers of each model, by name; those that offer `*` are only listed under `*`.
     serving: BTreeMap<(Scope, ModelName), BTreeSet<ProviderId>>,
     /// Those at rest or on trial.
     limited: BTreeSet<ProviderId>,

@@ -1,4 +1,4 @@
-//! Looking into the dispatcher: health, metrics and administration.
+//! Views of the dispatcher, for health, metrics and administration.
 
 use std::time::Instant;
 
@@ -31,9 +31,9 @@ pub struct ProviderView<'a> {
     pub reported_load: u32,
     /// How many of our jobs it holds.
     pub in_flight: u32,
-    /// How many cancelled jobs it may be going on with.
+    /// How many cancelled jobs it may still be working on.
     pub lingering: u32,
-    /// Whether it is given nothing more.
+    /// Whether it gets no more jobs.
     pub draining: bool,
     /// Until when it rests after faults. After that it is on trial until a good answer.
     pub resting_until: Option<Instant>,
@@ -55,7 +55,7 @@ pub struct QueueView<'a> {
 }
 
 impl<'a> ProviderView<'a> {
-    /// Where its jobs come from.
+    /// The scope of its jobs.
     pub fn scope(&self) -> &'a Scope {
         &self.provider.scope
     }

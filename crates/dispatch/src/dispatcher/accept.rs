@@ -1,4 +1,4 @@
-//! Whether a job is taken in, and for which of its models.
+//! Whether a job is accepted, and for which of its models.
 
 use std::time::Instant;
 
@@ -15,11 +15,11 @@ use crate::{
 /// The outcome of a request for a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Prospect {
-    /// Somebody serves it, even if not at this moment.
+    /// A provider serves it, even if not at this moment.
     Served,
-    /// Nobody does, but it is worth waiting for.
+    /// No provider serves it, but it is worth waiting for.
     Awaited,
-    /// Nobody will.
+    /// No provider will serve it.
     Hopeless(Ending),
 }
 
@@ -43,7 +43,7 @@ impl Dispatcher {
         }
     }
 
-    /// Assigns a job that nobody had yet, or lets it wait; gives it back if there is no room.
+    /// Assigns a new job or queues it; returns it when there is no room.
     pub(super) fn admit(&mut self, now: Instant, job: Job) -> Option<Job> {
         if let Some(provider) = self.choose(&job) {
             self.assign(now, job, provider);
@@ -73,9 +73,10 @@ impl Providers {
         }
     }
 
-    /// What may come of asking for this model. Who drains still counts as serving it, if only to
-    /// be waited for: it may come back. Who is out of the job's reach does not; and what only such
-    /// serve now is not waited for, since it is from them, most likely, that it is known.
+    /// The prospects of a job for this model. A draining provider still counts as serving it, but
+    /// only as worth waiting for: it may come back. A provider out of the job's reach does not
+    /// count. A model that only such providers serve now is not waited for: most likely it is known
+    /// only from them.
     pub(super) fn prospect(&self, spec: &JobSpec, model: &ModelName) -> Prospect {
         let (mut anybody, mut elsewhere, mut largest) = (false, false, None);
         for (id, provider) in self.of(&spec.scope, model) {

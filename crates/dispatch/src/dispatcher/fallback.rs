@@ -1,4 +1,4 @@
-//! A job that goes on to another of its models.
+//! Moves a job to another of its models.
 
 use std::time::Instant;
 
@@ -8,8 +8,8 @@ use super::{Dispatcher, accept::Prospect, placing::waited};
 use crate::{job::Job, output::Ending};
 
 impl Dispatcher {
-    /// A job that nobody has begun cannot be had of its present model: it goes on to the next that
-    /// somebody serves, or ends. Place it afterwards.
+    /// Handles a job that has not begun and that no provider can serve with its present model: it
+    /// moves to its next model that is served, or ends. Place it afterwards.
     pub(super) fn unmet(&mut self, now: Instant, mut job: Job, ending: Ending) {
         while !self.stopping && job.next_model() {
             if self.providers.prospect(&job.spec, &job.spec.model) != Prospect::Served {
@@ -26,7 +26,7 @@ impl Dispatcher {
         self.end(job.id(), ending);
     }
 
-    /// A job's time in queues is over: it may only go on to a model for which somebody is free.
+    /// Handles the queue time-out of a job: it may only move to a model that has a free provider.
     pub(super) fn waited_too_long(&mut self, now: Instant, id: JobId) {
         let Some(mut job) = self.unqueue(id).map(|job| waited(job, now)) else { return };
         while job.next_model() {
@@ -37,25 +37,25 @@ impl Dispatcher {
         self.end(id, Ending::QueueTimeout);
     }
 
-    /// The waiting jobs that have fallbacks left and could be asked of this provider, now or later:
-    /// when it comes, changes or drains, they may be better served. Oldest first.
+    /// The waiting jobs with fallbacks left that this provider could serve, now or later. When it
+    /// joins, changes or drains, they may be better served elsewhere. Oldest first.
     pub(super) fn concerned(&self, id: ProviderId) -> Vec<JobId> {
         let provider = self.providers.get(id);
         let jobs = provider.map(|it| self.queues.with_fallbacks(&it.scope, &it.models));
         jobs.unwrap_or_default()
     }
 
-    /// Of these waiting jobs, takes those to the queue of a later model that are better served
-    /// there. They keep their age and their time-out, and like requeued jobs are never refused a
-    /// place: they had one. Returns these; place them afterwards. O(the jobs), as long as each
-    /// still has a provider, else also O(the providers of its fallbacks).
+    /// Moves those of these waiting jobs that are better served by a later model to its queue. They
+    /// keep their age and their time-out, and like requeued jobs always get a place: they had one.
+    /// Returns the moved jobs; place them afterwards. O(the jobs) while each still has a provider,
+    /// else also O(the providers of its fallbacks).
     pub(super) fn go_on(&mut self, mut jobs: Vec<JobId>) -> Vec<JobId> {
         jobs.retain(|job| self.goes_on(*job));
         jobs
     }
 
-    /// How many models on a job is better served: nobody who is here can have it of its present
-    /// model, and somebody serves that one.
+    /// How many models further a job is better served: no connected provider can serve it with its
+    /// present model, and one serves that later model.
     pub(super) fn better_served(&self, job: &Job) -> Option<usize> {
         let later = job.fallbacks_left();
         if later.is_empty() || !self.nobody_is_able(job) {

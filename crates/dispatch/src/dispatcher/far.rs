@@ -1,4 +1,4 @@
-//! Providers that are other machines: how far away they are, and how they are doing.
+//! Providers on other machines: their distance and condition.
 
 use std::time::Instant;
 
@@ -8,7 +8,8 @@ use super::Dispatcher;
 use crate::distance::Distance;
 
 impl Dispatcher {
-    /// Jobs that stay here may have lost their last provider, or found one: as with endpoints.
+    /// Jobs that may not leave this server may have lost their last provider, or found one: as with
+    /// endpoints.
     pub(super) fn moved(&mut self, now: Instant, id: ProviderId, distance: Distance) {
         if let Some(provider) = self.providers.get_mut(id) {
             provider.distance = distance;

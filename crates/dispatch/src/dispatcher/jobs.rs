@@ -1,4 +1,4 @@
-//! A job's way from its acceptance to its end.
+//! A job's life from its acceptance to its end.
 
 use std::time::Instant;
 
@@ -77,8 +77,8 @@ impl Dispatcher {
         }
     }
 
-    /// Ends all such jobs: those that wait, then those at providers, oldest first. Only then are the
-    /// slots given away, so that none goes to another such job.
+    /// Ends all such jobs: first waiting ones, then those at providers, oldest first. The slots are
+    /// given away only after that, so that no such job gets one.
     pub(super) fn end_all(
         &mut self,
         now: Instant,
@@ -102,7 +102,7 @@ impl Dispatcher {
         freed.into_iter().for_each(|provider| self.has_room(now, provider));
     }
 
-    /// The job's deadline has come.
+    /// Handles the job's deadline.
     pub(super) fn job_due(&mut self, now: Instant, id: JobId) {
         match self.jobs.get(&id).map(|job| job.state) {
             Some(JobState::Queued { .. }) => self.waited_too_long(now, id),
@@ -135,8 +135,8 @@ impl Dispatcher {
         Some(job)
     }
 
-    /// Its provider took too long: to the head, after which it may have another model, or in the
-    /// middle of the answer.
+    /// Handles a provider that took too long: before the head, after which the job may move to
+    /// another model, or in the middle of the answer.
     fn timed_out(&mut self, now: Instant, id: JobId, ending: Ending) {
         let Some((job, hold)) = self.release(id) else { return };
         self.stop(now, id, hold, CancelReason::Timeout);
@@ -153,7 +153,8 @@ impl Dispatcher {
         }
     }
 
-    /// A provider that lingers has ended a cancelled job, or has had the time for it.
+    /// Frees the slot of a cancelled job at a provider that lingers, once the provider has ended
+    /// the job or its time is over.
     pub(super) fn ceased(&mut self, now: Instant, by: ProviderId, id: JobId) {
         self.timers.disarm(Timer::Linger(by, id));
         if self.providers.get_mut(by).is_some_and(|provider| provider.lingering.remove(&id)) {
@@ -161,7 +162,7 @@ impl Dispatcher {
         }
     }
 
-    /// Tells a provider, which may get others, to stop working on a job.
+    /// Tells a provider to stop working on a job; the provider may then get others.
     fn stop(&mut self, now: Instant, id: JobId, hold: Hold, reason: CancelReason) {
         let by = hold.provider;
         if self.providers.get_mut(by).is_some_and(|provider| provider.canceled(now, id)) {

@@ -1,4 +1,4 @@
-//! Providers that come, change, drain, rest and go; and the end of everything.
+//! Providers that join, change, drain, rest and leave; and the server's stop.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ impl Dispatcher {
     pub(super) fn join(&mut self, now: Instant, id: ProviderId, offer: Offer) {
         if self.providers.get(id).is_none() {
             self.providers.insert(id, Provider::new(offer));
-            // Jobs that go on now go to this provider: filling it places them.
+            // Moved jobs now go to this provider: filling it places them.
             self.go_on(self.concerned(id));
             self.fill(now, id);
         }
@@ -40,9 +40,9 @@ impl Dispatcher {
         self.fill_limited(now);
     }
 
-    /// Fewer endpoints may leave a resting provider as the last that can serve a waiting job. What
-    /// waits, can be served by nobody now and has no fallback that is served may wait for its
-    /// time-out: another may come.
+    /// With fewer endpoints, a resting provider may become the last that can serve a waiting job. A
+    /// waiting job that no provider can serve now, and that has no served fallback, waits until its
+    /// time-out: another provider may join.
     pub(super) fn endpoints(&mut self, now: Instant, id: ProviderId, endpoints: Endpoints) {
         if let Some(provider) = self.providers.get_mut(id) {
             provider.endpoints = endpoints;
@@ -105,7 +105,7 @@ impl Dispatcher {
         self.fill_limited(now);
     }
 
-    /// A provider's grace is over: the jobs that it still has lose it, or end with the server.
+    /// Handles the end of a provider's grace: its remaining jobs lose it, or end with the server.
     pub(super) fn grace_over(&mut self, now: Instant, id: ProviderId) {
         let held = self.held_by(id);
         for job in &held {
@@ -127,7 +127,7 @@ impl Dispatcher {
         }
     }
 
-    /// Nothing is assigned from now on; what waits ends.
+    /// Stops assigning, and ends waiting jobs.
     pub(super) fn shutdown(&mut self) {
         self.stopping = true;
         for job in in_order(self.jobs.values().filter(|job| job.hold().is_none())) {
@@ -136,7 +136,7 @@ impl Dispatcher {
         }
     }
 
-    /// Every job ends. Providers that were draining have nothing left, but not by themselves.
+    /// Ends every job. Draining providers then hold nothing, but their drain was not clean.
     pub(super) fn abort(&mut self) {
         self.shutdown();
         for job in in_order(self.jobs.values()) {
@@ -147,7 +147,7 @@ impl Dispatcher {
         }
     }
 
-    /// Ends a job that a provider has, because the server does.
+    /// Ends a job at a provider because the server stops.
     fn end_with_server(&mut self, job: JobId) {
         if let Some((_, hold)) = self.release(job) {
             self.cancel(job, hold.provider, CancelReason::ServerShutdown);
@@ -164,8 +164,8 @@ impl Dispatcher {
         self.fill(now, id);
     }
 
-    /// The provider answered well, with this many tokens if that is known. Returns false: it does not
-    /// go to rest.
+    /// Records a good answer of the provider, with this many tokens if known. Returns false: the
+    /// provider does not go to rest.
     pub(super) fn answered(&mut self, now: Instant, hold: Hold, tokens: Option<u64>) -> bool {
         let Some(provider) = self.providers.get_mut(hold.provider) else { return false };
         provider.took(now.saturating_duration_since(hold.since), tokens);
@@ -177,8 +177,8 @@ impl Dispatcher {
         false
     }
 
-    /// The provider is to blame. Returns whether it goes to rest, so that others may be the last
-    /// of a model now.
+    /// Records a fault of the provider. Returns whether it goes to rest: then other providers may
+    /// now be the last of a model.
     pub(super) fn fault(&mut self, now: Instant, hold: Hold) -> bool {
         let Some(provider) = self.providers.get_mut(hold.provider) else { return false };
         let Some(rest) = provider.health.fault(hold.rests, now, &self.config) else { return false };
@@ -187,7 +187,7 @@ impl Dispatcher {
         true
     }
 
-    /// Tells the driver, once, that a draining provider holds nothing any more.
+    /// Tells the driver, once, that a draining provider no longer holds any jobs.
     fn retire(&mut self, id: ProviderId, clean: bool) {
         let Some(provider) = self.providers.get_mut(id) else { return };
         if provider.drain == Drain::Draining {
@@ -202,7 +202,7 @@ impl Dispatcher {
         armed.is_none_or(|armed| now.checked_add(grace).is_some_and(|end| end < armed))
     }
 
-    /// Ends the jobs that wait for this provider alone: it will be given nothing any more.
+    /// Ends the jobs that wait for this provider alone: it gets no more jobs.
     fn end_pinned(&mut self, id: ProviderId) {
         let Some(provider) = self.providers.get(id) else { return };
         let pinned = self.queues.pinned_to(&provider.scope, id);

@@ -1,12 +1,12 @@
 //! The state machine: its state, and what each input and each deadline leads to.
 //!
 //! - [`accept`]: whether a job is taken in, and for which of its models
-//! - [`jobs`]: a job's way from its acceptance to its end
-//! - [`retry`]: a job that has to be tried again
+//! - [`accept`]: whether a job is accepted, and for which of its models
+//! - [`jobs`]: a job's life from its acceptance to its end
 //! - [`fallback`]: a job that goes on to another of its models
-//! - [`far`]: providers that are other machines: their distance and condition
-//! - [`links`]: providers that come, change, drain, rest and go
-//! - [`placing`]: which provider serves which job
+//! - [`fallback`]: moves a job to another of its models
+//! - [`far`]: providers on other machines: their distance and condition
+//! - [`links`]: providers that join, change, drain, rest and leave
 
 mod accept;
 mod fallback;
@@ -108,7 +108,7 @@ impl Dispatcher {
         }
     }
 
-    /// Takes in one event. Poll the outputs afterwards.
+    /// Handles one event. Poll the outputs afterwards.
     pub fn handle(&mut self, now: Instant, input: Input) {
         match input {
             Input::Join { provider, offer } => self.join(now, provider, offer),
@@ -143,7 +143,7 @@ impl Dispatcher {
         }
     }
 
-    /// Does everything that is due. Poll the outputs afterwards.
+    /// Handles every deadline that is due. Poll the outputs afterwards.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(timer) = self.timers.pop_due(now) {
             match timer {
@@ -155,7 +155,7 @@ impl Dispatcher {
         }
     }
 
-    /// The next thing to do, in order.
+    /// The next output to carry out, in order.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }

@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl Dispatcher {
-    /// Who should get the job now, if anybody is free for it; then it must be given it.
-    /// O(providers of the model).
+    /// The provider that should get the job now, if one is free for it; the caller must then assign
+    /// the job to it. O(providers of the model).
     pub(super) fn choose(&mut self, job: &Job) -> Option<ProviderId> {
         self.choose_trying(job, self.config.try_slow_every)
     }
@@ -28,7 +28,7 @@ impl Dispatcher {
         Some(self.candidates.get(position).unwrap_or(first).provider)
     }
 
-    /// Gives the job, which stands in no queue, to a provider that is connected.
+    /// Assigns the job, which is in no queue, to a connected provider.
     pub(super) fn assign(&mut self, now: Instant, mut job: Job, provider: ProviderId) {
         let id = job.id();
         self.given += 1;
@@ -54,7 +54,7 @@ impl Dispatcher {
         self.jobs.insert(id, job);
     }
 
-    /// Lets the job wait, for the rest of its queue time-out.
+    /// Queues the job, for the rest of its queue time-out.
     pub(super) fn enqueue(&mut self, now: Instant, mut job: Job) {
         job.state = JobState::Queued { since: now };
         let left = self.config.queue_timeout.saturating_sub(job.waited);
@@ -63,33 +63,33 @@ impl Dispatcher {
         self.jobs.insert(job.id(), job);
     }
 
-    /// Gives the provider what waits for it, as long as it has room.
+    /// Assigns waiting jobs to the provider as long as it has room.
     pub(super) fn fill(&mut self, now: Instant, id: ProviderId) {
         while self.give_next(now, id) {}
     }
 
-    /// Finds providers for jobs that have just been requeued, or have gone on to another model.
+    /// Finds providers for jobs that were just requeued or moved to another model.
     pub(super) fn place_all(&mut self, now: Instant, jobs: Vec<JobId>) {
         jobs.into_iter().for_each(|job| self.place(now, job));
     }
 
-    /// The same for one job. A provider that is free for it first
-    /// takes the jobs before it.
+    /// Finds a provider for one such job. A provider that is free for it first takes the jobs
+    /// before it.
     pub(super) fn place(&mut self, now: Instant, id: JobId) {
         while let Some(provider) = self.choose_for_queued(id)
             && self.give_next(now, provider)
         {}
     }
 
-    /// Fills those at rest or on trial: somebody healthy may be gone, so that they are the last of
-    /// a model now.
+    /// Fills providers that rest or are on trial: when a healthy provider leaves, they may be the
+    /// last of a model.
     pub(super) fn fill_limited(&mut self, now: Instant) {
         for id in self.providers.limited() {
             self.fill(now, id);
         }
     }
 
-    /// When the job's queue will have been worked off.
+    /// When the job's queue will be empty, by estimate.
     pub(super) fn retry_after(&self, spec: &JobSpec) -> Duration {
         let serving = self.providers.of(&spec.scope, &spec.model);
         let active = serving.filter(|(_, provider)| {
@@ -117,8 +117,8 @@ impl Dispatcher {
         true
     }
 
-    /// Those that are free for the job: on most routes the nearest, and of these the ones that
-    /// serve it in its own shape rather than in another.
+    /// Lists the providers that are free for the job: on most routes the nearest, and among these
+    /// first those that serve it in its own shape.
     fn list_candidates(&mut self, job: &Job) {
         let all = self.providers.only_limited(job);
         let mut best = u8::MAX;
@@ -142,7 +142,7 @@ impl Dispatcher {
     fn choose_for_queued(&mut self, id: JobId) -> Option<ProviderId> {
         let job = self.jobs.remove(&id)?;
         let queued = job.hold().is_none();
-        // The chosen provider may get another job: no slow one is tried for that.
+        // The chosen provider may get another job, so no slow peer is tried here.
         let chosen = if queued { self.choose_trying(&job, 0) } else { None };
         self.jobs.insert(id, job);
         chosen
@@ -181,9 +181,9 @@ impl Dispatcher {
         heads.collect()
     }
 
-    /// The first job of the line that the provider may be given. Jobs of shapes that it does not
-    /// serve are never looked at; those that are too large for it, or avoid it, are, one after
-    /// another: O(those before the first that fits).
+    /// The first job of the line that the provider may get. Jobs of shapes that it does not serve
+    /// are never examined. Jobs that are too large for it or avoid it are examined one by one:
+    /// O(those before the first that fits).
     fn first_fit(
         &self,
         id: ProviderId,
@@ -216,7 +216,7 @@ impl Dispatcher {
     }
 }
 
-/// The job with its present wait counted.
+/// The job, with its present wait added.
 pub(super) fn waited(mut job: Job, now: Instant) -> Job {
     if let JobState::Queued { since } = job.state {
         job.waited = job.waited.saturating_add(now.saturating_duration_since(since));

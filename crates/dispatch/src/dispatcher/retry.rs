@@ -1,4 +1,4 @@
-//! A job that has to be tried again, elsewhere or in another shape.
+//! A job that is tried again, at another provider or in another shape.
 
 use std::time::Instant;
 
@@ -11,9 +11,9 @@ use crate::{
     output::{CancelReason, Ending},
 };
 
-/// How often a job is tried again, beside its requeues, because a provider does not serve the
-/// endpoint that it was taken to serve. Each time that provider is known better, so only
-/// providers that keep changing their word, or a crowd of new ones, get this far.
+/// How often a job is tried again, beside its requeues, because a provider turns out not to serve
+/// the endpoint. Each try corrects what is known of that provider, so only providers that keep
+/// changing their endpoints, or a crowd of new ones, reach this limit.
 const MAX_UNSERVED: u32 = 100;
 
 impl Dispatcher {
@@ -61,8 +61,8 @@ impl Dispatcher {
         able.any(|(_, provider)| provider.is_free() && (all || provider.health.may_take()))
     }
 
-    /// What becomes of a job that its provider, which is gone or drained, did not finish. Place it
-    /// afterwards. A pinned job's fallbacks are for the same provider, and so are lost with it.
+    /// Handles a job that its provider, which is gone or drained, did not finish. Place it
+    /// afterwards. A pinned job's fallbacks are for the same provider, so they are lost with it.
     pub(super) fn lost(&mut self, now: Instant, job: Job, hold: Hold) {
         if hold.begun() || job.spec.pinned.is_some() {
             self.end(job.id(), Ending::ProviderLost);
@@ -71,14 +71,15 @@ impl Dispatcher {
         }
     }
 
-    /// Its provider failed or declined it.
+    /// Handles a job that its provider failed or declined.
     pub(super) fn not_answered(&mut self, now: Instant, mut job: Job, hold: Hold, how: Verdict) {
         let id = job.id();
         if hold.begun() {
             return self.end(id, Ending::ProviderFailed);
         }
         job.avoided.push(hold.provider);
-        // A pinned job has nobody to wait for, a declined one may yet see another provider join.
+        // A pinned job has no other provider to wait for; for a declined one another provider may
+        // still join.
         let hopeless = how == Verdict::Failed || job.spec.pinned.is_some();
         if hopeless && self.nobody_is_able(&job) {
             self.unmet(now, job, Ending::ProviderFailed);
@@ -88,7 +89,7 @@ impl Dispatcher {
         self.place(now, id);
     }
 
-    /// Its provider is overloaded: another provider takes it only if one is free now.
+    /// Handles an overloaded provider's job: another provider takes it only if one is free now.
     pub(super) fn overloaded(&mut self, now: Instant, mut job: Job, hold: Hold) {
         let idle = self.models_to_idle(&job, hold.provider);
         let Some(models_on) = idle.filter(|_| !hold.begun() && !self.stopping) else {
@@ -105,8 +106,8 @@ impl Dispatcher {
         self.place(now, id);
     }
 
-    /// Its provider does not serve it in the shape that it was asked for. If nothing was learnt
-    /// from that, it would be asked for the same again, so it counts as declined.
+    /// Handles a job that its provider does not serve in the requested shape. If the provider's
+    /// known endpoints did not shrink, the same request would follow, so this counts as declined.
     pub(super) fn unserved(&mut self, now: Instant, mut job: Job, hold: Hold) {
         if hold.begun() || job.unserved >= MAX_UNSERVED || !self.serves_less(hold) {
             return self.not_answered(now, job, hold, Verdict::Declined);
@@ -121,8 +122,8 @@ impl Dispatcher {
         self.place(now, id);
     }
 
-    /// Lets the job be tried again, unless that was once too often; place it afterwards. `told` is
-    /// the provider it comes from, if the provider has to be told then.
+    /// Requeues the job, unless its limit is reached; place it afterwards. `told` is the provider
+    /// that it comes from, if that provider has to be told then.
     fn requeue(&mut self, now: Instant, mut job: Job, told: Option<ProviderId>) {
         if self.stopping || job.requeued < self.config.max_requeue_count {
             job.requeued += 1;

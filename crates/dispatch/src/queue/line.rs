@@ -66,12 +66,12 @@ impl Line {
         self.kinds.entry(Kind::of(spec)).or_default().requeued.insert(seq, spec.id);
     }
 
-    /// Takes a job out that is not served. Its key keeps its turn.
+    /// Removes a job without serving it. Its key keeps its turn.
     pub(crate) fn remove(&mut self, seq: u64, spec: &JobSpec) {
         self.take(seq, spec);
     }
 
-    /// Takes a job out to be served. Its key has had its turn, unless it had been requeued.
+    /// Removes a job to serve it. Its key has had its turn, unless the job had been requeued.
     pub(crate) fn serve(&mut self, seq: u64, spec: &JobSpec) {
         if self.take(seq, spec) {
             self.move_back(&spec.key);
@@ -123,7 +123,7 @@ impl Line {
         meeting.map(|(_, waiting)| waiting)
     }
 
-    /// Takes a job out. Whether it stood in the lane of its key.
+    /// Removes a job. Returns whether it stood in the lane of its key.
     fn take(&mut self, seq: u64, spec: &JobSpec) -> bool {
         let kind = Kind::of(spec);
         let Some(waiting) = self.kinds.get_mut(&kind) else { return false };
@@ -141,7 +141,7 @@ impl Line {
         in_lane
     }
 
-    /// Counts a job of the key in. The number of its turn; a new key is the last.
+    /// Counts a job of the key, and returns the number of its turn; a new key is the last.
     fn join_turns(&mut self, key: &KeyId) -> u64 {
         if !self.turns.contains_key(key) {
             self.last_turn += 1;
