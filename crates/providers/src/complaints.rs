@@ -9,7 +9,8 @@ pub(crate) const MAX: u32 = 20;
 
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Keeps a provider that never stops sending bad frames from filling the log, and from endless answers.
+/// Stops a provider that keeps sending bad frames from filling the log and from getting endless
+/// answers.
 pub(crate) struct Complaints {
     since: Instant,
     made: u32,
@@ -21,7 +22,8 @@ impl Complaints {
         Self { since: now, made: 0, suppressed: 0 }
     }
 
-    /// Whether one more may be made. Logs first how many were suppressed before.
+    /// Whether one more bad frame may be logged and answered. First logs how many were suppressed
+    /// before.
     pub(crate) fn may_make(&mut self, now: Instant) -> bool {
         if now.duration_since(self.since) >= WINDOW {
             if self.suppressed > 0 {

@@ -6,24 +6,24 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use protocol::headers::{is_hop_by_hop, named_by_connection, stays_at_provider};
 use scheduler::Head;
 
-/// The most headers that an answer may have, those that are dropped included.
+/// The most headers that an answer may have, including those that are dropped.
 const MAX_HEADERS: usize = 256;
 
-/// A head that no client can be sent.
+/// Why a head cannot be sent to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadHead {
-    /// No status of HTTP, or one that is no answer.
+    /// Not a valid HTTP status, or one that does not end a request.
     #[error("the provider sent an impossible status")]
     Status,
     /// More than [`MAX_HEADERS`].
     #[error("the provider sent more than {MAX_HEADERS} headers")]
     TooMany,
-    /// A `content-length` that is no number, or several.
+    /// A `content-length` that is not a number, or several.
     #[error("the provider sent an impossible content-length")]
     Length,
 }
 
-/// The head of an answer, if it is one that a client can be sent.
+/// The head of an answer, if it can be sent to a client.
 pub(crate) fn head<'a>(
     status: u16,
     headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone,
@@ -37,7 +37,7 @@ pub(crate) fn head<'a>(
     if has_possible_length(&headers) { Ok(Head { status, headers }) } else { Err(BadHead::Length) }
 }
 
-/// What may reach the client: nothing of the provider's own connections, nothing malformed.
+/// The headers that may reach the client: none of the provider's own connections, none malformed.
 fn clean<'a>(
     headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone,
 ) -> Result<HeaderMap, BadHead> {
@@ -62,7 +62,7 @@ fn clean<'a>(
     Ok(cleaned)
 }
 
-/// No length, or one that is a number: with any other, the connection to the client would break.
+/// Whether the length is missing or a number: any other would break the connection to the client.
 fn has_possible_length(headers: &HeaderMap) -> bool {
     let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
     let (first, second) = (lengths.next(), lengths.next());
@@ -74,7 +74,7 @@ fn has_possible_length(headers: &HeaderMap) -> bool {
     first.is_none_or(is_number) && second.is_none()
 }
 
-/// The head of a stream whose worker tells its status only at the end (walkthrough 3).
+/// The head of a stream whose worker reports its status only at the end (walkthrough 3).
 pub(crate) fn assumed_stream() -> Head {
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),

@@ -1,5 +1,5 @@
-//! An answer on its way from a provider into its exchange. It is passed on as it comes, unless it may be
-//! the refusal of an endpoint that the backend does not have.
+//! An answer on its way from a provider into its exchange. It passes as it arrives, unless it may
+//! be the refusal of an endpoint that the backend does not have.
 
 use bytes::Bytes;
 use scheduler::{AnswerWriter, Head, WriteError};
@@ -16,7 +16,7 @@ pub(crate) const REFUSED: &str = "its backend refused, and another is asked";
 pub(crate) struct Incoming {
     pub(crate) writer: AnswerWriter,
     pub(crate) shape: RequestShape,
-    /// The answer so far, while it may say that the endpoint is not there.
+    /// The answer so far, while it may turn out to be such a refusal.
     held: Option<HeldAnswer>,
 }
 
@@ -25,7 +25,7 @@ impl Incoming {
         Self { writer, shape, held: None }
     }
 
-    /// Whether its head has come.
+    /// Whether its head has arrived.
     pub(crate) fn has_head(&self) -> bool {
         self.writer.has_begun() || self.held.is_some()
     }
@@ -51,12 +51,12 @@ impl Incoming {
         if held.take(&bytes) { Ok(0) } else { self.release() }
     }
 
-    /// Whether the answer, which is complete, says that the endpoint is not there.
+    /// Whether the complete answer says that the endpoint does not exist.
     pub(crate) fn is_unserved(&self) -> bool {
         self.held.as_ref().is_some_and(|held| held.is_unserved(&self.shape))
     }
 
-    /// The answer is complete.
+    /// Ends the answer, which is complete.
     pub(crate) fn end(mut self) {
         let written = self.release();
         self.finish(written.map(|_| ()));
@@ -72,7 +72,7 @@ impl Incoming {
         }
     }
 
-    /// Ends a job after its writer refused the rest.
+    /// Ends a job whose writer refused the rest of the answer.
     pub(crate) fn give_up(self, error: WriteError) {
         match error {
             WriteError::Unreadable => self.writer.fail(NO_SENSE),
@@ -87,7 +87,7 @@ impl Incoming {
         }
     }
 
-    /// Passes on what was held back, if anything was.
+    /// Passes on what was held back, if anything.
     fn release(&mut self) -> Result<usize, WriteError> {
         let Some(held) = self.held.take() else { return Ok(0) };
         let (head, body) = held.release();

@@ -1,18 +1,18 @@
 //! Connections of providers, a module for each protocol.
 //!
-//! A connection joins the scheduler with what it offers, is assigned jobs, and writes their
-//! answers into exchanges. It knows nothing of the APIs that ask.
+//! A connection joins the scheduler with an offer, gets jobs assigned, and writes their answers
+//! into exchanges. It does not know which APIs the jobs came from.
 //!
 //! - [`model_node`]: bare model nodes (node protocol)
 //! - [`participant`]: participants of rooms: stock tunnels, and endpoints that the server calls
 //! - [`relay_worker`]: workers that dial out to the server (relay protocol)
-//! - `link`: the driver of every link, and what a protocol must bring: a codec and a permit
-//! - `notes`: what the scheduler has decided, until the link's task sees it
+//! - `link`: the driver of every link, and what a protocol must provide: a codec and a permit
+//! - `notes`: the scheduler's decisions, queued for the link's task
 //! - `sender`: the scheduler's side of a provider whose link makes its messages
 //! - `jobs`: the jobs of one link
 //! - `incoming`: an answer on its way into its exchange
-//! - `served`: what a provider's backend serves, announced or learnt
-//! - `unsent`: the part of a request that is not sent yet
+//! - `served`: the endpoints of a provider's backend, announced or learnt
+//! - `unsent`: the part of a request that is still to be sent
 //! - `head`: statuses and headers, checked
 //! - `member`: a provider as a member of a room
 //! - `claims`: names that one task at a time may hold

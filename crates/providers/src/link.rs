@@ -1,8 +1,9 @@
 //! One driver for every link of a provider.
 //!
-//! It reads frames, carries out what the scheduler decides, watches for silence and for the end of the
-//! provider's admission, and takes the link down in order. What frames mean is up to a [`Codec`]: each
-//! protocol has its own. Both are type parameters, so a frame of a stream goes straight into its codec.
+//! The driver reads frames, carries out the scheduler's decisions, watches for silence and for the
+//! end of the provider's permit, and takes the link down in order. A [`Codec`] for each protocol
+//! interprets the frames. Codec and permit are type parameters, so a frame of a stream goes
+//! straight into its codec.
 
 use std::{future::pending, pin::pin, time::Duration};
 
@@ -16,7 +17,7 @@ use crate::notes::{Assigned, Note, Notes};
 /// A close code and its reason.
 pub(crate) type Close = (u16, &'static str);
 
-/// A protocol on one link: the meaning of its frames, and what the scheduler's decisions become.
+/// A protocol on one link: interprets its frames, and sends the scheduler's decisions.
 pub(crate) trait Codec {
     /// A job as this protocol's [`scheduler::Provider`] hands it to the link's task.
     type Job: Assigned;
@@ -24,15 +25,15 @@ pub(crate) trait Codec {
     /// The provider's name in the log.
     const NAME: &'static str;
 
-    /// How each end of a link is told to the provider.
+    /// The close codes for each end of a link.
     const CLOSES: Closes;
 
     fn assigned(&mut self, job: Self::Job);
 
-    /// The job is no longer this provider's.
+    /// Handles the loss of a job: it is no longer this provider's.
     fn canceled(&mut self, job: JobId);
 
-    /// Takes in one frame. A bad frame costs at most the job that it is about.
+    /// Handles one frame. A bad frame costs at most the job that it belongs to.
     fn frame(&mut self, frame: Frame);
 
     /// The room's data about the provider have changed.
@@ -41,11 +42,11 @@ pub(crate) trait Codec {
     /// How long after the start [`Codec::check_silence`] is first called.
     fn first_check(&self) -> Duration;
 
-    /// When to check again, or `None` when the provider has been silent for too long. Its last frame
-    /// came at `heard`.
+    /// Returns when to check again, or `None` when the provider has been silent for too long. Its
+    /// last frame arrived at `heard`.
     fn check_silence(&mut self, heard: Instant) -> Option<Instant>;
 
-    /// Leaves the scheduler, which moves or ends the jobs that are left.
+    /// Leaves the scheduler, which moves or ends the remaining jobs.
     fn leave(self, why: LeaveReason);
 }
 
@@ -66,7 +67,7 @@ pub(crate) trait Permit: Sync {
     /// Resolves once the permission has ended. Cancel safe.
     fn ended(&self) -> impl Future<Output = Close> + Send;
 
-    /// Resolves each time the provider has announced something else than before. Cancel safe.
+    /// Resolves each time the provider has changed its announcement. Cancel safe.
     fn changed(&self) -> impl Future<Output = ()> + Send {
         pending()
     }
@@ -84,7 +85,8 @@ pub(crate) async fn drive<C: Codec>(
 ) {
     let (why, (code, reason)) = until_end(&mut link, &mut codec, notes, &permit).await;
     tracing::info!(reason, close = ?link.close_reason(), "{} disconnected", C::NAME);
-    // The jobs and the room come before the close frame: they should not wait for a slow goodbye.
+    // The jobs and the room are settled before the close frame: they should not wait for a slow
+    // goodbye.
     for note in notes.take() {
         match note {
             Note::Assigned(job) => job.abandon(),

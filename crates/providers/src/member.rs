@@ -47,8 +47,8 @@ impl Member {
         names.into_iter().map(ModelName::from).collect()
     }
 
-    /// The terms for a job that found it under this name: its own model, with its defaults and the room's
-    /// where the request sets nothing.
+    /// The terms for a job that names it this way: its own model, and its own defaults and the
+    /// room's for parameters that the request does not set.
     pub(crate) fn terms(&self, name: ModelName) -> Terms {
         let Some(served) = self.served() else { return Terms { model: name, edit: None } };
         let real = selector::real_model(name.as_str(), &served.models).map(ModelName::from);
@@ -99,7 +99,7 @@ impl Presence {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
-    /// Announces other models.
+    /// Changes its models.
     pub(crate) fn models(&self, models: Vec<String>) {
         self.connection.models(models, now_ms());
     }

@@ -20,7 +20,7 @@ pub(crate) enum Note<J = Assignment> {
 pub(crate) trait Assigned {
     fn id(&self) -> JobId;
 
-    /// The link's task will not take the job any more.
+    /// Gives the job up: the link's task will not take it any more.
     fn abandon(self);
 }
 
@@ -34,9 +34,9 @@ impl Assigned for Assignment {
     }
 }
 
-/// What a link's task has not seen yet. It is bounded by the provider's capacity: no more jobs than that
-/// are assigned at once, and each cancellation, which makes room for the next job, wakes the task to take
-/// all of it, whether or not the provider's socket moves.
+/// The notes that a link's task has not seen yet. The provider's capacity bounds them: no more jobs
+/// than that are assigned at once, and each cancellation, which makes room for the next job, wakes
+/// the task to take all of them, whether or not the provider's socket moves.
 pub(crate) struct Notes<J = Assignment> {
     notes: Mutex<Vec<Note<J>>>,
     wake: Notify,
@@ -47,7 +47,7 @@ impl<J: Assigned> Notes<J> {
         Self { notes: Mutex::default(), wake: Notify::new() }
     }
 
-    /// Waits until there is something to do.
+    /// Waits until there are notes to take.
     pub(crate) async fn woken(&self) {
         self.wake.notified().await;
     }
@@ -62,19 +62,19 @@ impl<J: Assigned> Notes<J> {
         self.wake.notify_one();
     }
 
-    /// Leaves a job that has been sent already. It is seen with the provider's next frame, so that a
-    /// request costs the link's task no wake-up of its own.
+    /// Queues a job that has already been sent. The task sees it with the provider's next frame, so
+    /// that a request costs no wake-up of its own.
     pub(crate) fn assign_sent(&self, job: J) {
         self.lock().push(Note::Assigned(Box::new(job)));
     }
 
-    /// A job is no longer the provider's. If the link's task has not seen it yet, it never will.
+    /// Cancels a job. If the link's task has not seen it yet, it never will.
     pub(crate) fn cancel(&self, job: JobId) {
         let mut notes = self.lock();
         let is_own = |note: &Note<J>| matches!(note, Note::Assigned(unseen) if unseen.id() == job);
         let unseen = notes.iter().position(is_own).map(|at| notes.remove(at));
         notes.push(Note::Canceled(job));
-        // What the job holds is freed outside of the lock.
+        // Freed outside the lock, with what the job holds.
         drop(notes);
         if let Some(Note::Assigned(unseen)) = unseen {
             unseen.abandon();

@@ -22,7 +22,7 @@ use crate::{
     sender::Sender,
 };
 
-/// Why a node is not let in.
+/// Why a node is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum Refusal {
     #[error("{0}")]
@@ -41,9 +41,9 @@ impl Refusal {
 }
 
 impl ModelNodes {
-    /// Answers a request for an upgrade whose query is a node's: `101` and a link with a task of its own,
-    /// which closes it at once when the query is bad. A request that is no proper upgrade is refused
-    /// before that.
+    /// Answers an upgrade request with a node's query: `101`, and a link with its own task. If the
+    /// query is bad, the task closes the link at once. An invalid upgrade request is refused before
+    /// that.
     pub fn connect<B>(&self, request: &mut Request<B>) -> Response<String> {
         let upgrade = match Upgrade::new(request, &[]) {
             Ok(upgrade) => upgrade,

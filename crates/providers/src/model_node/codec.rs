@@ -55,7 +55,7 @@ pub(super) struct NodeCodec {
     outbox: Outbox,
     numbers: Arc<Numbers>,
     tasks: Jobs<i32, Task>,
-    /// Since when it has had work without a pause.
+    /// The start of its present uninterrupted work.
     busy: Option<Instant>,
     complaints: Complaints,
 }
@@ -93,7 +93,7 @@ impl Codec for NodeCodec {
             return refuse(job, writer, StatusCode::PAYLOAD_TOO_LARGE, &too_large());
         }
         if self.outbox.push(task).is_err() {
-            // The link is found broken next, and gives the job back.
+            // The link's task finds it broken next, and gives the job back.
             tracing::warn!(request_id = %job, "a task could not be sent: the link is closed");
         }
         self.busy.get_or_insert_with(Instant::now);
@@ -109,7 +109,7 @@ impl Codec for NodeCodec {
 
     fn frame(&mut self, frame: Frame) {
         match frame {
-            // Stock nodes show with an empty text that they are alive.
+            // Stock nodes send an empty text as a sign of life.
             Frame::Text(text) if text.is_empty() => {}
             Frame::Text(text) => {
                 if self.may_complain() {
@@ -137,7 +137,8 @@ impl Codec for NodeCodec {
             None => heard + IDLE_SILENCE,
         };
         let now = Instant::now();
-        // An idle node may get work meanwhile, which shortens its time: never look later than that.
+        // An idle node may get work in the meantime, which shortens its limit: never check later
+        // than that.
         (lost > now).then(|| lost.min(now + SILENCE))
     }
 
@@ -162,7 +163,7 @@ impl NodeCodec {
         }
     }
 
-    /// Takes out a task that the node has not finished, and tells the node to stop.
+    /// Removes an unfinished task, and tells the node to stop.
     fn stop(&mut self, id: i32) -> Option<(JobId, Task)> {
         self.send_stop(id);
         self.take(id)
@@ -235,7 +236,7 @@ impl NodeCodec {
         }
     }
 
-    /// A task whose result was bad: it fails, and the node need not go on with it.
+    /// Fails a task whose result was bad; the node can stop working on it.
     fn spoil(&mut self, id: i32, why: &str) {
         if let Some((job, task)) = self.stop(id) {
             tracing::warn!(request_id = %job, why, "the node failed a task");
@@ -248,8 +249,8 @@ impl NodeCodec {
     }
 }
 
-/// A job that no node can be sent goes to a provider of another protocol. Without one it is answered with
-/// the error that its API would give.
+/// Passes a job that no node can carry to a provider of another protocol. If there is none, the job
+/// is answered with the error of its API.
 fn refuse(job: JobId, writer: AnswerWriter, status: StatusCode, bad: &BadRequest) {
     let Err(writer) = writer.pass_on() else {
         return tracing::debug!(request_id = %job, why = %bad, "a task went to another provider");

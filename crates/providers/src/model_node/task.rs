@@ -59,7 +59,8 @@ impl Task {
         Ok(())
     }
 
-    /// Writes the head, unless it is there. `length`: of the whole body, if this is all of it.
+    /// Writes the head, unless it was written. `length` is that of the whole body, if all of it is
+    /// here.
     fn begin(&mut self, length: Option<usize>) -> Result<(), AnswerError> {
         if self.writer.has_begun() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Requests that a participant still works on although nobody waits for them: a stock participant cannot
-//! be told to stop, and others need a moment.
+//! Requests that a participant still works on although no client waits for them: a stock
+//! participant cannot be told to stop, and others need a moment.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -16,7 +16,7 @@ pub(super) struct AbandonedRequests {
 }
 
 impl AbandonedRequests {
-    /// Adds a request. Returns the job of the one that is forgotten to make room.
+    /// Adds a request. Returns the job of the request that is forgotten to make room.
     pub(super) fn add(&mut self, id: String, job: JobId) -> Option<JobId> {
         let oldest = (self.order.len() == MAX).then(|| self.order.pop_front()).flatten();
         let forgotten = oldest.and_then(|oldest| self.jobs.remove(&oldest));
@@ -25,7 +25,7 @@ impl AbandonedRequests {
         forgotten
     }
 
-    /// The participant has finished a request. Returns its job.
+    /// Removes a request that the participant has finished. Returns its job.
     pub(super) fn remove(&mut self, id: &str) -> Option<JobId> {
         let job = self.jobs.remove(id)?;
         self.order.retain(|known| known != id);

@@ -48,8 +48,8 @@ impl Participants {
         response
     }
 
-    /// Serves the tunnel of a participant of this room until it ends. `cancels` means that it said it
-    /// can be told to stop.
+    /// Serves the tunnel of a participant of this room until it ends. `cancels`: the participant
+    /// said that it can be told to stop.
     pub async fn serve(
         &self,
         room: Arc<Room>,

@@ -8,8 +8,8 @@ use scheduler::Head;
 
 use crate::head::{self, BadHead};
 
-/// The headers that are passed on. A length or an encoding is not: participants tell those of their
-/// backend's answer, not of what they send.
+/// The headers that are passed on. Lengths and encodings are not: participants report those of
+/// their backend's answer, not of the bytes that they send.
 const PASSED: [&str; 4] = ["content-type", "cache-control", "retry-after", "x-request-id"];
 
 /// The content types that are passed on.
@@ -21,7 +21,7 @@ const SHOWN: [&str; 5] = [
     "application/problem+json",
 ];
 
-/// The head of an answer, if it is one that a client can be sent.
+/// The head of an answer, if it can be sent to a client.
 pub(super) fn head<'a>(
     status: u16,
     headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone,

@@ -13,13 +13,13 @@ use crate::{
     served::{RequestShape, ServedEndpoints},
 };
 
-/// Nothing more is read while more than this many bytes are held back for the reader.
+/// Reading pauses while more than this many bytes are held back for the reader.
 const ENOUGH: usize = 256 * 1024;
 
 /// The reader reports in portions of this many bytes.
 const PORTION: u32 = 64 * 1024;
 
-/// A reader that has stopped for good reports nothing: the exchange is asked this often instead.
+/// How often the exchange is checked: a reader that has stopped for good reports nothing.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Why an answer breaks off.
@@ -44,8 +44,8 @@ impl CreditSink for ReadSignal {
     }
 }
 
-/// Asks, and passes the answer on as it comes. When this is dropped, the endpoint's connection is
-/// closed.
+/// Sends the request, and passes the answer on as it arrives. Dropping this closes the endpoint's
+/// connection.
 pub(super) async fn run(
     backend: Arc<HttpBackend>,
     assignment: Assignment,
@@ -60,7 +60,7 @@ pub(super) async fn run(
     CallResult { job, attempt, unserved }
 }
 
-/// Ends a job. Gives it back when the backend does not have its endpoint.
+/// Ends a job. Returns it when the backend does not have its endpoint.
 fn end(passed: Result<(), CallError>, incoming: Incoming) -> Option<Incoming> {
     match passed {
         Ok(()) if incoming.is_unserved() => return Some(incoming),
@@ -99,7 +99,7 @@ async fn pass(
         presence.heard();
         let mut held_back = incoming.chunk(bytes.map_err(failed)?)?;
         while held_back > ENOUGH {
-            // A time-out and a signal come to the same: ask again how much is held back.
+            // A time-out and a signal have the same effect: check again how much is held back.
             let _ = timeout(LOOK, read.0.notified()).await;
             held_back = incoming.writer.chunk(bytes::Bytes::new())?;
         }

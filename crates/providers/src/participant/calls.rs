@@ -12,7 +12,7 @@ use crate::{
     incoming::Incoming, member::Presence, notes::Note, sender::Sender, served::ServedEndpoints,
 };
 
-/// The jobs that an endpoint has. Those that are left when this is dropped are given up.
+/// The jobs that an endpoint has. Dropping this gives up the remaining ones.
 pub(super) struct Calls {
     membership: Membership,
     backend: Arc<HttpBackend>,
@@ -42,7 +42,7 @@ impl Calls {
         Self { membership, backend, served, presence, running, tasks }
     }
 
-    /// Carries out what the scheduler decides, until a drain is over.
+    /// Carries out the scheduler's decisions until a drain is over.
     pub(super) async fn serve(&mut self, sender: &Sender) {
         loop {
             tokio::select! {
@@ -61,7 +61,7 @@ impl Calls {
         }
     }
 
-    /// The endpoint is gone: its jobs are the scheduler's to move or to end.
+    /// Leaves the scheduler, which moves or ends the endpoint's jobs.
     pub(super) fn leave(self, unseen: Vec<Note>, why: LeaveReason) {
         for note in unseen {
             if let Note::Assigned(unsent) = note {
@@ -97,7 +97,7 @@ impl Calls {
     }
 
     fn done(&mut self, done: CallResult) {
-        // The same job may have come back meanwhile, as another attempt.
+        // The same job may have come back in the meantime, as another attempt.
         if self.running.get(&done.job).is_some_and(|(attempt, _)| *attempt == done.attempt) {
             self.running.remove(&done.job);
         }

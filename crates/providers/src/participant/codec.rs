@@ -88,7 +88,7 @@ impl Codec for TunnelCodec {
         };
         let unsent = UnsentRequest::new(text);
         if self.outbox.push_source(Box::new(RequestFrame(unsent.clone()))).is_err() {
-            // The tunnel is found broken next, and gives the job back.
+            // The tunnel's task finds it broken next, and gives the job back.
             tracing::debug!(request_id = %job, "a request could not be sent: the tunnel is closed");
         }
         let shape = RequestShape::new(endpoint, alternatives, &request.model);
@@ -124,7 +124,7 @@ impl Codec for TunnelCodec {
         }
     }
 
-    /// The participant joined again, and offers something else from now on.
+    /// Applies the participant's new offer after it joined again.
     fn changed(&mut self) {
         let Some(now) = self.member.served() else { return };
         self.served = served(now.capabilities);
@@ -171,7 +171,7 @@ impl TunnelCodec {
         }
     }
 
-    /// Gives up a request that the participant works on.
+    /// Gives up a request that the participant still works on.
     fn abandon(&mut self, request_id: String, job: JobId) {
         if self.cancels {
             let cancel = TunnelCancel { request_id: request_id.clone() };
@@ -254,7 +254,7 @@ impl TunnelCodec {
         }
     }
 
-    /// The participant has finished an abandoned request: its slot is free again.
+    /// Records the end of an abandoned request: its slot is free again.
     fn over(&mut self, id: &str) {
         match self.abandoned.remove(id) {
             Some(job) => self.membership.ceased(job),
@@ -262,14 +262,14 @@ impl TunnelCodec {
         }
     }
 
-    /// A frame about a request that the participant does not have.
+    /// Handles a frame about a request that the participant does not have.
     fn unknown(&mut self, id: &str) {
         if !self.abandoned.contains(id) {
             self.complain("a frame about a request that the participant does not have", id);
         }
     }
 
-    /// A request whose frame was bad: it fails, and what still comes of it is ignored.
+    /// Fails a request whose frame was bad; its later frames are ignored.
     fn spoil(&mut self, id: &str, why: &str) {
         let Some((job, request)) = self.requests.take(id) else { return self.unknown(id) };
         tracing::warn!(request_id = %job, why, "a participant's answer was bad");
@@ -277,7 +277,7 @@ impl TunnelCodec {
         request.incoming.writer.fail(why);
     }
 
-    /// The writer refused the rest of an answer.
+    /// Handles the writer's refusal of the rest of an answer.
     fn unwritten(&mut self, id: &str, error: WriteError) {
         match error {
             WriteError::Unreadable => self.spoil(id, NO_SENSE),

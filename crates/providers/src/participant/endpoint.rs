@@ -1,4 +1,4 @@
-//! The life of one endpoint: it is called while it answers, and tried again while it does not.
+//! The life of one endpoint: the server calls it while it answers, and retries while it does not.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How many bytes of an endpoint's error are logged.
 const MAX_WORDS: usize = 300;
 
-/// Calls the endpoint of a participant until the participant leaves or has none any more.
+/// Calls the endpoint of a participant until the participant leaves or has no endpoint any more.
 pub(super) async fn serve(scheduler: Scheduler, member: Member, claim: Claim<(RoomId, String)>) {
     let room = member.room().id();
     let span = tracing::info_span!("endpoint", %room, participant = member.id());
@@ -74,7 +74,7 @@ async fn until_gone(scheduler: &Scheduler, member: &Member, claim: &Claim<(RoomI
     }
 }
 
-/// The participant and its endpoint, as long as it has one.
+/// The participant and its endpoint, while it has one.
 fn to_call(member: &Member) -> Option<(Participant, SocketAddr, String)> {
     let participant = member.served()?;
     let Kind::Endpoint(address) = participant.kind else { return None };
@@ -90,7 +90,7 @@ async fn answering(url: String, address: SocketAddr) -> Result<Arc<HttpBackend>,
     Ok(Arc::new(backend))
 }
 
-/// Whether it answers. Any answer will do.
+/// Checks that it answers. Any answer counts.
 async fn look(backend: &HttpBackend) -> Result<(), BackendError> {
     match backend.models().await {
         Ok(_) | Err(BackendError::NoModels { .. }) => Ok(()),
@@ -98,7 +98,7 @@ async fn look(backend: &HttpBackend) -> Result<(), BackendError> {
     }
 }
 
-/// Serves an endpoint that answers, until its end. Returns whether it should be tried again.
+/// Serves an endpoint that answers, until its end. Returns whether to try it again.
 async fn connected(
     scheduler: &Scheduler,
     member: &Member,
@@ -108,7 +108,7 @@ async fn connected(
 ) -> bool {
     let id = ProviderId::from_random(rand::rng().random());
     let room = member.room();
-    // It may have joined again while its endpoint was being checked.
+    // The participant may have joined again while its endpoint was being checked.
     let Ok(connection) = room.connect_endpoint(member.id(), address, id, now_ms()) else {
         return true;
     };

@@ -1,14 +1,15 @@
 //! Participants of rooms: stock tunnels, and endpoints that the server calls.
 //!
-//! To the dispatcher a participant is a provider whose scope is its room; it offers itself under its
-//! models, under its id, and for anybody. What it is sent is completed with its defaults and the
-//! room's. A participant is a stranger: of what it sends, only what an answer needs is passed on.
+//! To the dispatcher a participant is a provider whose scope is its room. It offers itself under
+//! its models, its id, and `*` for any participant. Its requests are completed with its defaults
+//! and the room's. A participant is not trusted: only the parts of its answers that a client needs
+//! are passed on.
 //!
 //! - `accept`: from an HTTP request to a connected participant, or a refusal in the envelope of rooms
 //! - `refusal`: why a tunnel is refused
 //! - `codec`: requests out, a participant's frames in
 //! - `request`: a job as a frame
-//! - `abandoned`: requests that nobody waits for, which a participant goes on with
+//! - `abandoned`: requests without a client that a participant still works on
 //! - `offer`: what a participant offers to the dispatcher
 //! - `answer`: which parts of a head are passed on
 //! - `callers`: one caller for each endpoint
