@@ -16,7 +16,7 @@ const HOST: usize = 40;
 /// One service of this machine that others may find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advertisement {
-    /// What it is.
+    /// Its kind.
     pub service: Service,
     /// The TCP port that it listens on.
     pub port: u16,

@@ -1,4 +1,4 @@
-//! What others announce.
+//! The announcements of others.
 
 use std::time::Duration;
 
@@ -21,21 +21,21 @@ pub const BROWSE_FOR: Duration = Duration::from_millis(1_500);
 /// The longest browsing: whatever strangers say is kept as long as it lasts.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// What a [`Browser`] has seen.
+/// A change that a [`Browser`] has seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sighting {
     /// A service is there, or there is news of one.
     Found(Discovered),
     /// A service was withdrawn.
     Gone {
-        /// What it was.
+        /// Its kind.
         service: Service,
         /// Its name.
         instance: String,
     },
 }
 
-/// What others announce, as it comes. Dropping it ends the browsing.
+/// The announcements of others, as they come. Dropping it ends the browsing.
 pub struct Browser {
     events: SelectAll<BoxStream<'static, (Service, ServiceEvent)>>,
     until: Instant,

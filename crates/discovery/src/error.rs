@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ pub enum DiscoveryError {
     /// The machine does not give what mDNS needs.
     #[error("mDNS cannot be started on this machine: {reason}")]
     Start {
-        /// What the machine said.
+        /// The system's error.
         reason: String,
     },
     /// A name that does not fit into a label of DNS.

@@ -1,4 +1,4 @@
-//! What was found, cleaned: all of it was said by strangers.
+//! Found services, cleaned: all their fields come from strangers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,7 +22,7 @@ const MAX_PROPERTIES: usize = 32;
 /// A service that somebody on the network says is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Discovered {
-    /// What it says it is.
+    /// Its kind, as it announces it.
     pub service: Service,
     /// Its name among services of its type.
     pub instance: String,
@@ -128,7 +128,7 @@ fn clean(text: &str) -> String {
     text.chars().filter(|c| !is_steering(*c)).collect()
 }
 
-/// What was found so far, by service and name.
+/// The found services so far, by service and name.
 #[derive(Debug, Default)]
 pub(crate) struct Findings(BTreeMap<(Service, String), Discovered>);
 

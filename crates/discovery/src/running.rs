@@ -13,7 +13,7 @@ impl Running {
     pub(crate) fn start(interfaces: Vec<IfKind>) -> Result<Self, DiscoveryError> {
         let start = || {
             let running = Self(ServiceDaemon::new()?);
-            // What is chosen later counts: only these are left.
+            // The later choice counts: only these are left.
             running.0.disable_interface(IfKind::All)?;
             running.0.enable_interface(interfaces)?;
             Ok(running)

@@ -1,4 +1,4 @@
-//! What can be announced and looked for.
+//! The services that can be announced and looked for.
 
 /// A type of service, in the domain `local.` (RFC 6763 section 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

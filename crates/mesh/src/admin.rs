@@ -1,4 +1,4 @@
-//! What there is to see.
+//! The administrator's view.
 //!
 //! - `look`: this machine, its peers, its relays
 //! - `models`: the models of the mesh
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub use self::pull::{NoPull, Pulling};
 use crate::{Mesh, link::Carrier};
 
-/// What is counted, for metrics.
+/// Counts, for metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MeshCounts {
     /// Peers linked to on the local network.
@@ -28,7 +28,7 @@ pub struct MeshCounts {
     pub late: u64,
     /// Messages that made no sense, by kind.
     pub bad: BTreeMap<String, u64>,
-    /// What somebody has to put right.
+    /// Problems that a person has to solve.
     pub problems: usize,
     /// Bytes of models that came.
     pub bytes_in: u64,

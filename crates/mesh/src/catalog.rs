@@ -92,7 +92,7 @@ impl Catalog {
         listed.unwrap_or_default()
     }
 
-    /// What this machine has to pass on.
+    /// The models that this machine offers.
     async fn own(&self) -> Vec<ListedModel> {
         // The semaphore is never closed.
         let _scan = self.scans.acquire().await;
@@ -127,7 +127,7 @@ pub(crate) async fn ask_all(catalog: &Catalog, peers: &Peers) -> Vec<(PeerId, Ve
     futures_util::future::join_all(asked).await
 }
 
-/// Lists the models of this machine for a peer that may have them; for others there are none.
+/// Lists the models of this machine for a peer that may have them; others get an empty list.
 pub(crate) fn answer(catalog: &Arc<Catalog>, own: &Arc<Own>, link: &Arc<Link>, request_id: WireId) {
     let Ok(asking) = Arc::clone(&catalog.asking).try_acquire_owned() else {
         return own.counts.bad("a list of models too many");

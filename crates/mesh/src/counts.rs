@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// The most kinds of nonsense that are told apart.
+/// The most kinds of bad messages that are counted apart.
 const MAX_KINDS: usize = 32;
 
 /// What is counted.
@@ -36,7 +36,7 @@ impl Counts {
         }
     }
 
-    /// What somebody has to put right, and how often it was met.
+    /// Problems that a person has to solve, with how often each was met.
     pub(crate) fn problems(&self) -> BTreeMap<String, u64> {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -3,12 +3,12 @@
 //! A [`Mesh`] runs beside a server. Peers that it finds on the local network or at a relay become providers
 //! of its scheduler; what peers ask of it become jobs. Models pass between them as files.
 //!
-//! - [`settings`]: what a mesh is told at its start
+//! - [`settings`]: the settings of a mesh
 //! - [`node`]: this machine among its peers: what runs, and where each message goes
 //! - `own`: this machine, as all parts know it
 //! - `catalog`: which models peers pass on, all of them
 //! - `counts`: messages and problems, counted
-//! - `facts`: what this machine tells of itself
+//! - `facts`: the facts that this machine sends about itself
 //! - `greeting`: the hello within a handshake
 //! - [`peer`]: one peer, and the [`peer::Peers`] there are
 //! - `link`: one way to a peer, whatever carries it

@@ -27,7 +27,7 @@ mod lanes;
 
 pub(crate) use lanes::{Outgoing, Payload};
 
-/// What carries a link.
+/// The carrier of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Carrier {
     /// TCP, to this address.
@@ -36,13 +36,13 @@ pub(crate) enum Carrier {
     Relay(Arc<str>),
 }
 
-/// A link, as it is when it has been greeted.
+/// A greeted link.
 pub(crate) struct Link {
     /// Counts links of this process.
     pub(crate) number: u64,
     /// The peer at its other end; proved, if the link is sealed.
     pub(crate) peer: PeerId,
-    /// What carries it.
+    /// Its carrier.
     pub(crate) carrier: Carrier,
     /// Whether nobody in between can read it.
     pub(crate) sealed: bool,
@@ -93,7 +93,7 @@ pub(crate) struct LinkClosed;
 #[error("{0}")]
 pub(crate) struct NoLink(pub(crate) String);
 
-/// What a link is made with.
+/// The properties of a new link.
 pub(crate) struct Opening {
     pub(crate) peer: PeerId,
     pub(crate) carrier: Carrier,

@@ -37,7 +37,7 @@ const IDLE_BESIDE_LAN: Duration = Duration::from_secs(10);
 /// Stock peers forget to close the sessions that they opened.
 const FORGOTTEN: Duration = Duration::from_secs(600);
 
-/// What carries a link, as far as its liveness depends on it.
+/// The kind of a link, as far as its liveness depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A TCP connection on the local network.

@@ -50,17 +50,17 @@ pub(crate) struct Node {
     pub(crate) peers: Peers,
     /// The places of peers at the scheduler.
     pub(crate) seats: Seats,
-    /// What peers ask.
+    /// The requests of peers.
     pub(crate) inbound: Inbound,
     pub(crate) transfers: Transfers,
     /// Which models peers pass on.
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) relays: Arc<Relays>,
-    /// What the links on the local network have in common.
+    /// The state that all links on the local network share.
     pub(crate) lan: Lan,
 }
 
-/// What a mesh is made of beside its settings.
+/// The parts of a mesh beside its settings.
 pub struct Parts {
     /// This machine's identity.
     pub identity: Identity,
@@ -68,7 +68,7 @@ pub struct Parts {
     pub psk: Option<PasscodeKey>,
     /// Gets the requests of peers as jobs, and gives jobs to peers.
     pub scheduler: Scheduler,
-    /// What is sent for each peer is read from here.
+    /// The ledger, for the daily limits of peers.
     pub usage: Arc<dyn UsageStore>,
     /// The models that are offered.
     pub library: Arc<Library>,
@@ -114,7 +114,7 @@ impl Mesh {
         self.0.own.id()
     }
 
-    /// Takes part until `stop`: listens, looks for peers, keeps its links. Peers are told goodbye.
+    /// Takes part until `stop`: listens, looks for peers, keeps its links. At the end it says goodbye to peers.
     pub async fn run(self, stop: CancellationToken, listener: Option<tokio::net::TcpListener>) {
         let node = self.0;
         let own = Arc::clone(&node.own);
@@ -249,7 +249,7 @@ impl Node {
         self.refresh(&peer);
     }
 
-    /// What is known of a peer has changed.
+    /// A peer has changed.
     pub(crate) fn refresh(&self, peer: &Arc<Peer>) {
         self.seats.refresh(peer);
     }

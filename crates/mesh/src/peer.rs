@@ -70,12 +70,12 @@ impl std::str::FromStr for PeerId {
     }
 }
 
-/// What a peer says of itself.
+/// The facts that a peer sends about itself.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PeerFacts {
     /// For people.
     pub name: String,
-    /// What it is made of.
+    /// Its hardware.
     pub hardware: Hardware,
     /// The models that it serves now.
     pub models: Vec<String>,
@@ -128,7 +128,7 @@ impl Peer {
         Self { id, state: Mutex::default(), changed: Notify::new() }
     }
 
-    /// What it says of itself.
+    /// The facts that it sends about itself.
     pub fn facts(&self) -> PeerFacts {
         self.lock().facts.clone()
     }

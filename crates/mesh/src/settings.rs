@@ -1,4 +1,4 @@
-//! What a mesh is told at its start.
+//! The settings of a mesh.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -30,11 +30,11 @@ pub struct Settings {
     pub advertise: bool,
     /// Where mDNS is spoken.
     pub reach: Reach,
-    /// What peers may have of this machine.
+    /// The share of this machine for peers.
     pub share: Share,
     /// Nodes that are trusted as if they had proved the passcode.
     pub trusted: Vec<NodeId>,
-    /// Folders of models that are offered as they are.
+    /// Folders of models that are offered in place.
     pub model_dirs: Vec<PathBuf>,
     /// Whether models of the programs on this machine (Ollama, LM Studio, …) are offered, too.
     pub offer_found: bool,

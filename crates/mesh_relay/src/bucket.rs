@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::settings::Rate;
 
-/// What is left of a [`Rate`].
+/// The rest of a [`Rate`].
 ///
 /// Not a limiter of `governor`: that admits or refuses, but a frame that was read already is owed,
 /// even one larger than a whole burst. It also counts a cell's time in whole nanoseconds, which is

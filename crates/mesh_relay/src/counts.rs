@@ -1,10 +1,10 @@
-//! What metrics and health show.
+//! Counts for metrics and health.
 
 use std::collections::BTreeMap;
 
 use protocol::mesh::relay::Code;
 
-/// What a relay is doing and has done since it started.
+/// The counts of a relay since its start.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Connections that stand.
@@ -21,7 +21,7 @@ pub struct Counts {
     pub bytes: u64,
     /// Messages sent to nodes, passed on or the relay's own.
     pub sent: u64,
-    /// What was refused, and why.
+    /// Refusals, by reason.
     pub refused: BTreeMap<Code, u64>,
     /// Joins and leaves that were not reported to a node because of its limit.
     pub untold: u64,

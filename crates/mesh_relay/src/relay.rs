@@ -106,7 +106,7 @@ impl MeshRelay {
         socket::run(&self.shared, link, outbox, challenge.map(a_challenge)).await;
     }
 
-    /// What it is doing and has done.
+    /// Its counts.
     pub fn counts(&self) -> Counts {
         let waits = self.shared.waits.load(Ordering::Relaxed);
         Counts { waits, ..self.shared.lock().switchboard.counts() }

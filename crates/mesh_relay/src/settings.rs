@@ -64,9 +64,9 @@ pub struct Settings {
     /// Changes of what a node offers that others are told of, as of a join. They find the others
     /// when they ask for nodes again.
     pub changes: Rate,
-    /// Joins that a node is told of. It finds the others when it asks for nodes again.
+    /// The bound on joins that a node is told. It finds the others when it asks for nodes again.
     pub joins: Rate,
-    /// Leaves that a node is told of, beside those of the other ends of its relay sessions.
+    /// The bound on leaves that a node is told, beside those of the other ends of its relay sessions.
     pub leaves: Rate,
     /// After this much silence a node is gone.
     pub ttl: Duration,

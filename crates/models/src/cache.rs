@@ -19,7 +19,7 @@ pub const TREES: &str = ".trees";
 /// The most trees that are kept; the oldest ones go first.
 pub const MAX_TREES: usize = 20_000;
 
-/// What an entry begins with.
+/// The start of an entry.
 const MAGIC: &[u8; 16] = b"warren.tree.1\0\0\0";
 /// Magic, size and root stand before the values, and a hash of all that after them.
 const AROUND: u64 = 16 + 8 + 32 + 32;

@@ -38,7 +38,7 @@ pub enum HashError {
         model: ModelId,
         /// Its file.
         file: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The model cannot be told to others.
@@ -49,7 +49,7 @@ pub enum HashError {
 /// An offered model with its hashes.
 #[derive(Debug, Clone)]
 pub struct Hashed {
-    /// What it is made of.
+    /// Its manifest.
     pub manifest: Manifest,
     /// The tree of each file, by its place in the manifest.
     pub trees: Vec<Arc<Tree>>,
@@ -86,7 +86,7 @@ pub struct Hasher {
     shared: Arc<Shared>,
 }
 
-/// Between those who ask and the thread.
+/// The state between callers and the thread.
 #[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,

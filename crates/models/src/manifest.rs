@@ -1,4 +1,4 @@
-//! What a model is made of: its files, their sizes and their hashes.
+//! The manifest of a model: its files, their sizes and their hashes.
 
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ pub enum ManifestError {
     /// The files are greater than what is allowed, together.
     #[error("the model is greater than {limit} bytes, which is the most that is taken")]
     TooGreat {
-        /// What is allowed, in bytes.
+        /// The bound, in bytes.
         limit: u64,
     },
     /// The hash is not that of a file of this size.
@@ -55,7 +55,7 @@ pub struct ManifestFile {
     pub root: Value,
 }
 
-/// What a model is made of; only manifests that keep the rules exist.
+/// A model's manifest; only valid ones exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct Manifest {
@@ -172,7 +172,7 @@ fn sum(files: &[ManifestFile]) -> Option<u64> {
     files.iter().try_fold(0_u64, |total, file| total.checked_add(file.size))
 }
 
-/// A manifest as it was read, before it is checked.
+/// An unchecked manifest.
 #[derive(Deserialize)]
 struct Unchecked {
     id: ModelId,

@@ -43,7 +43,7 @@ pub enum NameError {
     /// A model's name that a program could take for an option.
     #[error("a segment of the name begins with a dash")]
     Dash,
-    /// What separates paths elsewhere.
+    /// Separators of paths on other systems.
     #[error("the name has a backslash in it")]
     Backslash,
     /// Control characters, and those that are not seen or turn the text around.
@@ -64,7 +64,7 @@ pub struct ModelId(String);
 #[serde(try_from = "String", into = "String")]
 pub struct FileName(String);
 
-/// What both kinds of names have.
+/// The functions of both kinds of names.
 macro_rules! checked {
     ($name:ident, $rules:expr) => {
         impl $name {
@@ -116,7 +116,7 @@ macro_rules! checked {
 checked!(ModelId, Rules { bytes: MAX_MODEL_ID, segments: MAX_MODEL_SEGMENTS, dash: false });
 checked!(FileName, Rules { bytes: MAX_FILE_NAME, segments: MAX_FILE_SEGMENTS, dash: true });
 
-/// What a kind of name may be like.
+/// The rules of a kind of name.
 struct Rules {
     bytes: usize,
     segments: usize,

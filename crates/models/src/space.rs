@@ -9,7 +9,7 @@ pub const SPARE: u64 = 64 << 20;
 ///
 /// # Errors
 ///
-/// What the system says, as when nothing is there.
+/// The system's error, as when the path does not exist.
 pub fn free(path: &Path) -> io::Result<u64> {
     let stat = rustix::fs::statvfs(path)?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))

@@ -1,4 +1,4 @@
-//! What every answer's translation is, whatever its pair.
+//! The trait of an answer's translation, for every pair of shapes.
 
 use protocol::failure::BadAnswer;
 

@@ -46,7 +46,7 @@ impl Mesh {
         MeshTransfers { transfers: self.0.transfers.list() }
     }
 
-    /// What somebody has to put right, in words.
+    /// Problems that a person has to solve, in words.
     pub(super) fn problems(&self) -> Vec<String> {
         let met = self.0.own.counts.problems().into_keys();
         let at_relays = self.0.relays.status().into_iter().filter_map(|relay| {

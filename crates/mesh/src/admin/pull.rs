@@ -23,7 +23,7 @@ pub enum NoPull {
     /// Several peers are called so.
     #[error("{meant:?} may be any of {}: give more of the id", ids.join(", "))]
     Ambiguous {
-        /// What was said.
+        /// The text of the request.
         meant: String,
         /// Some of them.
         ids: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Pulling {
     told: LastReport,
 }
 
-/// What was told last.
+/// The last report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastReport {
     Nothing,

@@ -1,4 +1,4 @@
-//! What a machine is made of, as peers say it.
+//! The hardware of a machine, in the peers' form.
 
 use base::NodeId;
 use hardware::Machine;

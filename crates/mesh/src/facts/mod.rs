@@ -1,4 +1,4 @@
-//! What this machine tells of itself, and what is kept of what peers tell of themselves.
+//! The facts that this machine sends about itself, and the facts that peers send about themselves.
 //!
 //! - `device`: what a machine is made of, as peers say it
 //! - `served`: what this machine's own providers serve now
@@ -38,10 +38,10 @@ use crate::{
 /// How often it is looked how this machine is doing.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// The most addresses that are told.
+/// The most addresses that are sent.
 const MAX_ADDRESSES: usize = 16;
 
-/// What this machine tells of itself: who it is, what it is made of, what it serves, how it is doing.
+/// The facts that this machine sends about itself: identity, hardware, models and condition.
 pub(crate) struct Facts {
     id: NodeId,
     device: WireId,
@@ -58,7 +58,7 @@ pub(crate) struct Facts {
     state: Mutex<FactsState>,
 }
 
-/// What it is made of.
+/// The hardware of this machine.
 struct MachineFacts {
     hardware: Hardware,
     max_model_size_gb: f64,

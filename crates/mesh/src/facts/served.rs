@@ -1,14 +1,14 @@
-//! What this machine's own providers serve now.
+//! The models that this machine's own providers serve now.
 
 use base::{Endpoint, Scope};
 use scheduler::{Distance, Status, WorkerStatus};
 
 use crate::share::{Share, Sharing};
 
-/// The most models that are told of.
+/// The most models that are announced.
 const MAX_MODELS: usize = 1_024;
 
-/// What this machine's own providers serve to peers now, and what they have to do.
+/// The models that this machine's own providers serve to peers now, and their load.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct ServedModels {
     /// The models that peers may ask for, in order.

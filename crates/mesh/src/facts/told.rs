@@ -1,4 +1,4 @@
-//! What peers tell of themselves. They may be anybody: whatever they say is bounded and cleaned here.
+//! The facts that peers send about themselves. Peers may be strangers: their fields are bounded and cleaned here.
 
 use base::plain::is_steering;
 use protocol::{

@@ -1,4 +1,4 @@
-//! What a backend sends as chunks of the mesh's. Pure.
+//! A backend's answer as chunks of the mesh protocol. Pure.
 
 use protocol::{
     json::clip,

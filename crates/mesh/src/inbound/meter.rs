@@ -1,4 +1,4 @@
-//! What an answer costs, known to the scheduler and here.
+//! The usage of an answer, shared with the scheduler.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use base::Endpoint;
 use protocol::usage::{self, AnswerCounter};
 use scheduler::{Meter, Usage};
 
-/// What an answer has cost so far. Clones share it.
+/// The usage of an answer so far. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Cost(Arc<Mutex<Option<AnswerCounter>>>);
 
@@ -17,12 +17,12 @@ impl Cost {
         Box::new(self.clone())
     }
 
-    /// What the answer tells, and where it tells nothing, what was counted.
+    /// The reported usage, or else the counted one.
     pub(super) fn usage(&self) -> Usage {
         Meter::usage(self).or(self.estimate())
     }
 
-    /// Tokens read and written, for a peer's day. Of what was never answered there are none.
+    /// Tokens read and written, for a peer's daily limit. A request without an answer has none.
     pub(super) fn tokens(&self) -> u64 {
         let told = Meter::usage(self);
         let written = told.completion_tokens.or(self.estimate().completion_tokens).unwrap_or(0);

@@ -8,7 +8,7 @@
 //! - `meter`: what an answer costs, known to the scheduler and here
 //! - `answer`: from the exchange to the link
 //! - `chunks`: what a backend sends as chunks of the mesh's
-//! - `refusal`: how a peer is told that there is no answer
+//! - `refusal`: errors for a peer whose request gets no answer
 
 mod answer;
 mod chunks;
@@ -53,13 +53,13 @@ const MAX_RUNNING: usize = 1_024;
 /// The most bytes of requests that are held for all peers at once.
 const MAX_HELD: usize = 256 * 1024 * 1024;
 
-/// What peers ask.
+/// The requests of peers.
 pub(crate) struct Inbound {
     shared: Arc<Shared>,
     running: Arc<Running>,
 }
 
-/// What every request's task needs.
+/// The state that every request's task needs.
 struct Shared {
     scheduler: Scheduler,
     marks: Marks,
@@ -219,7 +219,7 @@ impl Drop for RunningRequest {
 struct Pass {
     shared: Arc<Shared>,
     peer: PeerId,
-    /// What the answer has cost, once there is one.
+    /// The usage of the answer, once there is one.
     cost: meter::Cost,
 }
 

@@ -1,4 +1,4 @@
-//! How a peer is told that there is no answer.
+//! Errors for a peer whose request gets no answer.
 
 use protocol::{
     json::clip,
@@ -13,7 +13,7 @@ use scheduler::{Ending, Failure};
 
 use crate::{link::Link, share::Refusal};
 
-/// The longest text that is told for people, in bytes.
+/// The longest text for people, in bytes.
 const MAX_WORDS: usize = 4_096;
 
 /// Why there is no (more of an) answer.

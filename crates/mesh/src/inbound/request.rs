@@ -36,7 +36,7 @@ pub(super) struct Prepared {
     affinity: Affinity,
 }
 
-/// Whom a peer's requests are counted for.
+/// The key that a peer's requests count for.
 pub(super) fn key(peer: &PeerId) -> String {
     format!("peer:{peer}")
 }

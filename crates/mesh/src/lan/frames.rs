@@ -40,7 +40,7 @@ pub(super) enum Broken {
     Io(#[from] io::Error),
 }
 
-/// What a connection brings, as frames.
+/// The incoming frames of a connection.
 pub(super) struct Incoming<R> {
     io: R,
     buffer: BytesMut,

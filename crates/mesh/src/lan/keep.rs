@@ -17,10 +17,10 @@ use super::{
 };
 use crate::peer::PeerId;
 
-/// A link that lasted so long was a good one: the next try is not put off.
+/// After a link that lasted this long, the next try comes at once.
 const GOOD: Duration = Duration::from_secs(30);
 
-/// A name has to be resolved within so long.
+/// The time limit for resolving a name.
 const RESOLVED: Duration = Duration::from_secs(5);
 
 /// The most addresses of one peer that are tried.
@@ -48,7 +48,7 @@ pub(super) struct Target {
     pub(super) expects: Option<NodeId>,
     /// Its id, if known before the greeting.
     pub(super) peer: Option<PeerId>,
-    /// It is given so long to connect first.
+    /// How long this node waits for it to connect first.
     pub(super) wait: Duration,
 }
 
@@ -88,7 +88,7 @@ async fn unlinked(node: &dyn Home, peer: Option<&PeerId>) {
     while let Some(peer) = node.peers().get(id)
         && peer.link_of(true).is_some_and(|link| !link.is_closed())
     {
-        // Should the peer be forgotten and met again, nobody tells of this one.
+        // If the peer is forgotten and met again, this one is no longer notified.
         let _ = timeout(LOOK, peer.changed.notified()).await;
     }
 }

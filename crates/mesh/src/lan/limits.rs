@@ -17,7 +17,7 @@ const MAX_HANDSHAKES: usize = 64;
 /// The same of one address.
 const MAX_OF_ADDRESS: usize = 16;
 
-/// What is taken.
+/// The taken places.
 #[derive(Debug)]
 pub(super) struct Limits {
     links: Arc<Semaphore>,

@@ -27,10 +27,10 @@ use super::{
 };
 use crate::link::{Carrier, Link, Opening};
 
-/// A connection has to stand within so long.
+/// The time limit for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How long is waited when the system has no more sockets for us.
+/// The pause when the system has no more sockets.
 const NO_SOCKETS: Duration = Duration::from_millis(200);
 
 /// After this much silence the system probes whether a connection is alive.
@@ -131,7 +131,7 @@ fn tune(stream: &TcpStream) -> io::Result<()> {
     SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }
 
-/// What this node brings to a handshake.
+/// This node's part of a handshake.
 fn local(node: &dyn Home) -> Local<'_> {
     let dial = node.lan().dials.fetch_add(1, Ordering::Relaxed);
     let hello = |sealed| {

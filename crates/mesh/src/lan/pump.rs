@@ -24,21 +24,21 @@ use crate::{
 /// while a model is sent.
 const BATCH: usize = 512 * 1024;
 
-/// What fits into one record of a sealed link, in bytes.
+/// The payload of one record of a sealed link, in bytes.
 const RECORD: usize = MAX_RECORD - 1 - 16;
 
 /// A peer that reads nothing for this long is no longer served.
 const STUCK: Duration = Duration::from_secs(30);
 
-/// A write that is under way, and the last words, have to be done within so long after the end.
+/// The time limit, after the end, for a running write and the farewell.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What a link leads to on this side.
+/// This side of a link.
 pub(super) trait Home: Send + Sync {
     /// A payload came.
     fn received(&self, payload: Bytes);
 
-    /// What is told every few seconds.
+    /// The message of every few seconds.
     fn heartbeat(&self) -> ClusterMessage;
 
     /// The link can be asked over again, or cannot any more.
@@ -232,7 +232,7 @@ async fn write_all<W: AsyncWrite + Unpin>(
     Ok(())
 }
 
-/// What is written at once.
+/// The bytes of one write.
 struct Batch {
     sealer: Option<Sealer>,
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What mDNS has shown of peers, and what follows from it. Pure.
+//! The peers that mDNS has shown, and the changes that follow. Pure.
 //!
 //! A Warren announces itself twice: as one, and as stock peers do. Only the first counts then.
 
@@ -17,7 +17,7 @@ const MAX_FOUND: usize = 256;
 /// The node with the lower id connects at once, the other one after this time, so that they do not cross.
 const OTHER_FIRST: Duration = Duration::from_secs(3);
 
-/// A device that may turn out to be a Warren is dialled after so long.
+/// The delay before a device is dialled that may turn out to be a Warren.
 const MAY_BE_WARREN: Duration = Duration::from_secs(1);
 
 /// A node that is missing for this many rounds has gone without a word.
@@ -26,7 +26,7 @@ const ROUNDS: u32 = 3;
 /// The service that was seen, and its name in lower case.
 pub(super) type Key = (Service, String);
 
-/// What follows from a sighting.
+/// A change that follows from a sighting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Change {
     /// A peer has come.
@@ -46,11 +46,11 @@ pub(super) struct Found {
     pub(super) node: Option<NodeId>,
     /// Its peer id, if it names one.
     pub(super) peer: Option<PeerId>,
-    /// It is given so long to connect first.
+    /// How long this node waits for it to connect first.
     pub(super) wait: Duration,
 }
 
-/// What mDNS has shown.
+/// The peers that mDNS has shown.
 pub(super) struct Sightings {
     own: NodeId,
     device: WireId,
@@ -79,7 +79,7 @@ impl Sightings {
         }
     }
 
-    /// A round of looking is over: who has not been seen for some has gone.
+    /// A round is over: peers that were not seen for some rounds are gone.
     pub(super) fn round(&mut self) -> Vec<Change> {
         self.round += 1;
         let (round, mut changes) = (self.round, Vec::new());

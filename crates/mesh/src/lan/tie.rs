@@ -29,7 +29,7 @@ pub(crate) fn is_lower(own: &NodeId, peer: &PeerId) -> bool {
     }
 }
 
-/// What a link brings forward for itself.
+/// A link's claim to stay.
 #[derive(Debug, Clone, Copy)]
 struct Claim {
     opened_here: bool,

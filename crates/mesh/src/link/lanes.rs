@@ -1,4 +1,4 @@
-//! What waits to be sent over a link, in the order in which it goes.
+//! The queues of a link: what is sent next.
 
 use std::{
     collections::VecDeque,
@@ -23,7 +23,7 @@ pub(super) const ANSWERS: usize = 256 * 1024;
 /// The most slices of pieces that wait.
 pub(super) const PIECES: usize = 2;
 
-/// What waits to be sent.
+/// The queues.
 pub(super) struct Lanes {
     state: Mutex<Waiting>,
     wake: Notify,
@@ -54,7 +54,7 @@ impl Default for Lanes {
     }
 }
 
-/// What became of a small message.
+/// The result of queueing a small message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Put {
     /// It will be sent.
@@ -137,7 +137,7 @@ impl Lanes {
     }
 }
 
-/// What a link's socket is to send next. Held by the one task that writes to it.
+/// The sending end of a link's queues, held by the one task that writes to its socket.
 pub(crate) struct Outgoing(Arc<Lanes>);
 
 /// One payload. What it takes of its lane's room is given back when it is dropped.

@@ -56,7 +56,7 @@ struct Places {
     closed: bool,
 }
 
-/// What all places have in common.
+/// The state that all places share.
 pub(super) struct Shared {
     scheduler: Scheduler,
     /// Opens links through relays; gone when the mesh is.
@@ -85,7 +85,7 @@ impl Seats {
         Self { shared: Arc::new(shared), seats: Mutex::default() }
     }
 
-    /// What is known of a peer, or of its links, has changed: it joins, leaves, or offers something else.
+    /// A peer or its links have changed: it joins, leaves, or makes another offer.
     pub(crate) fn refresh(&self, peer: &Arc<Peer>) {
         let mut places = self.lock();
         let wanted = Wanted::of(peer).filter(|_| self.shared.may_ask(peer));
@@ -121,7 +121,7 @@ impl Seats {
         }
     }
 
-    /// What was asked over this link gets no answer any more.
+    /// A link has ended: requests over it get no answer.
     pub(crate) fn link_closed(&self, link: &Arc<Link>) {
         let seat = self.lock().by_peer.get(&link.peer).cloned();
         if let Some(seat) = seat {

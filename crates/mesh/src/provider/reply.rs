@@ -5,7 +5,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use protocol::openai::{Gather, chunk};
 use scheduler::Head;
 
-/// What a client gets of a peer's answer. Pure.
+/// A peer's answer as the client gets it. Pure.
 pub(super) struct Reply {
     kind: Kind,
     /// Whether anything has come.
@@ -40,7 +40,7 @@ impl Reply {
         Head { status: StatusCode::OK, headers }
     }
 
-    /// What the client gets for the next chunk; nothing yet, if it gets the answer whole.
+    /// The client's bytes for the next chunk; empty while a whole answer is gathered.
     ///
     /// # Errors
     /// Why it is not a chunk.
@@ -64,7 +64,7 @@ impl Reply {
         self.finished
     }
 
-    /// What the client gets when the peer says that this is all.
+    /// The client's last bytes, when the peer says that the answer is complete.
     ///
     /// # Errors
     /// When nothing has come: a peer whose backend failed may say so, too.

@@ -23,7 +23,7 @@ pub(super) fn new_id() -> WireId {
 /// can be seen that an answer is going on, and what it cost.
 ///
 /// # Errors
-/// What is wrong with the request.
+/// The fault of the request.
 pub(super) fn message(
     id: WireId,
     request: &JobRequest,

@@ -1,4 +1,4 @@
-//! What the scheduler tells a peer's place.
+//! The scheduler's notes for a peer's place.
 //!
 //! Called under the scheduler's lock: everything here leaves a note for the place's task, and returns.
 
@@ -13,7 +13,7 @@ use crate::peer::PeerId;
 /// More notes than a peer has jobs at once, and their cancellations.
 const MAX_NOTES: usize = 8_192;
 
-/// What a place's task must do.
+/// A note for a place's task.
 pub(super) enum Note {
     /// Ask for this.
     Assigned(Box<Assignment>),
@@ -51,7 +51,7 @@ impl Provider for Sender {
         let _ = self.notes.try_send(Note::Canceled(job));
     }
 
-    /// The peer is told nothing: it may serve others.
+    /// The peer gets no message: it may serve others.
     fn drain(&self, _: &str, _: Duration) {}
 
     /// Its links stay: they are not the scheduler's.

@@ -1,4 +1,4 @@
-//! What a place has: its membership, and the jobs of its peer.
+//! The state of a place: its membership, and the jobs of its peer.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use tokio::time::Instant;
 use super::{peer_job::PeerJob, wanted::Wanted};
 use crate::{link::Link, peer::Peer};
 
-/// What a place has.
+/// The state of a place.
 #[derive(Default)]
 pub(super) struct ProviderState {
     /// `None` before it has joined, and after it has left.
     pub(super) membership: Option<Membership>,
     pub(super) left: bool,
-    /// What the scheduler was told last.
+    /// The offer that the scheduler got last.
     pub(super) told: Option<Wanted>,
     pub(super) asked: HashMap<WireId, PeerJob>,
     pub(super) ids: HashMap<JobId, WireId>,

@@ -1,4 +1,4 @@
-//! What a peer is to the dispatcher now.
+//! A peer's offer to the dispatcher.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub(super) const MAX_REQUEST: u64 = 10 * 1024 * 1024;
 /// may be empty long before the next one; a peer that is asked too early queues the request itself.
 const BELIEVED: Duration = Duration::from_secs(2);
 
-/// What a peer is to the dispatcher.
+/// A peer's offer to the dispatcher.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Wanted {
     pub(super) models: Vec<ModelName>,

@@ -82,7 +82,7 @@ pub(crate) struct Gate {
     running: u32,
 }
 
-/// What one peer has.
+/// The use of one peer.
 #[derive(Debug, Clone, Copy, Default)]
 struct PeerUsage {
     running: u32,

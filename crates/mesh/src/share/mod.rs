@@ -12,7 +12,7 @@ use base::NodeId;
 
 pub(crate) use gate::{Asker, Doing, Gate, Moment, Refusal};
 
-/// What peers may have of this machine.
+/// The share of this machine for peers.
 #[derive(Debug, Clone, Default)]
 pub struct Share {
     /// The peers that may ask.

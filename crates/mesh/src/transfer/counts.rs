@@ -1,8 +1,8 @@
-//! What is counted.
+//! The counts of transfers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is counted since the start.
+/// Counts since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TransferCounts {
     /// Bytes of files that were fetched and were right.
@@ -54,7 +54,7 @@ impl Count {
 }
 
 impl Counters {
-    /// What they are at.
+    /// The current counts.
     pub(super) fn read(&self) -> TransferCounts {
         TransferCounts {
             bytes_in: self.bytes_in.get(),

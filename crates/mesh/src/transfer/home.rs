@@ -1,4 +1,4 @@
-//! What the transfers need of the node that they belong to.
+//! The node, as the transfers see it.
 
 use std::sync::Arc;
 

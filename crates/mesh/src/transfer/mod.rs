@@ -8,7 +8,7 @@
 //!
 //! - `home`: what they need of the node
 //! - `shelf`: the models that are here
-//! - `queries`: who has a model
+//! - `queries`: which peer has a model
 //! - `pull`: models that are fetched
 //! - `serve`: models that are passed on
 //! - `commons`: the state that both share
@@ -106,7 +106,7 @@ impl Transfers {
         self.0.cancel(id)
     }
 
-    /// What was counted.
+    /// The counts.
     pub(crate) fn counts(&self) -> TransferCounts {
         self.0.commons.counts.read()
     }

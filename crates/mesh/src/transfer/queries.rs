@@ -1,4 +1,4 @@
-//! Questions whether a peer has a model, and who waits for the answers: an answer names the model only.
+//! Queries whether a peer has a model, and their callers: an answer names the model only.
 
 use std::{
     collections::HashMap,

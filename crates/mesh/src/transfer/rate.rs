@@ -4,7 +4,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-/// Over so long a rate is measured.
+/// The time over which a rate is measured.
 const SPAN: Duration = Duration::from_secs(5);
 
 /// The most marks that are kept: a few a second.

@@ -24,7 +24,7 @@ pub(super) struct Shelf {
     hashing: OnceCell<Hashing>,
 }
 
-/// What hashes need. The folder of the store is made with it.
+/// The cache of hash trees. The folder of the store is made with it.
 struct Hashing {
     cache: TreeCache,
     hasher: Arc<Hasher>,
@@ -41,7 +41,7 @@ impl Shelf {
         &self.store
     }
 
-    /// All models that are here, as they were found in the last seconds.
+    /// All models that are here, at most a few seconds old.
     pub(super) async fn all(&self) -> Arc<Vec<Offered>> {
         let mut found = self.found.lock().await;
         if let Some((_, all)) = found.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
@@ -90,7 +90,7 @@ impl Shelf {
         Ok(self.hashing().await?.cache.clone())
     }
 
-    /// What is in the store under this name, whole.
+    /// The complete model of this name in the store.
     pub(super) async fn installed(&self, model: &ModelId) -> Option<PathBuf> {
         let (store, model) = (self.store.clone(), model.clone());
         let look = move || models::arrival::installed(&store, &model).map(|_| model.below(&store));

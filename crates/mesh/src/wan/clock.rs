@@ -1,4 +1,4 @@
-//! When a relay is told what. Pure.
+//! The schedule of the messages to a relay. Pure.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use tokio::time::Instant;
 
 use super::sort::Sort;
 
-/// A connection has to become a registration within so long.
+/// The time limit for a registration.
 const REGISTERED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long the challenge of a relay that may be a Warren's is waited for: a Warren sends it at once.
 const CHALLENGED_WITHIN: Duration = Duration::from_secs(2);
 
-/// A relay has to say who is there within so long, or it is asked again.
+/// The time after which an unanswered request for the list of nodes is repeated.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How often this machine's offer is sent again.
@@ -21,7 +21,7 @@ const TELL_EVERY: Duration = Duration::from_secs(60);
 /// How often it is looked whether that has changed, which is then told at once.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// How often a Warren's relay is asked who is there: it tells who comes and goes.
+/// How often a Warren's relay is asked for the list of nodes: it announces changes itself.
 const ASK_EVERY: Duration = Duration::from_secs(60);
 
 /// How often a stock relay is.
@@ -44,9 +44,9 @@ pub(super) const DEAD: Duration = Duration::from_secs(25);
 pub(super) enum Step {
     /// Tell what this machine offers.
     Register,
-    /// The same, if it is not what was told last.
+    /// Register again if the offer has changed.
     Look,
-    /// Ask who is there.
+    /// Ask for the list of nodes.
     Discover,
     /// Ask for a sign of life.
     Ping,
@@ -56,7 +56,7 @@ pub(super) enum Step {
     Unregistered,
 }
 
-/// When a relay is told what, on one connection.
+/// The schedule of one connection.
 #[derive(Debug)]
 pub(super) struct Clock {
     ask_every: Duration,
@@ -119,7 +119,7 @@ impl Clock {
         }
     }
 
-    /// The relay has said who is there.
+    /// The list of nodes has come.
     pub(super) fn answered(&mut self, now: Instant) {
         self.discover = Some(now + self.ask_every);
     }

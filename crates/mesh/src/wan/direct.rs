@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::{memory::MAX_ADDRESSES, reach_home::ReachHome};
 use crate::link::Link;
 
-/// An address has to answer within so long.
+/// The time limit for one address.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// The addresses that are tried at once.

@@ -1,4 +1,4 @@
-//! What relays are told of this machine, and what this machine is told by them.
+//! This machine, as relays see it, and their reports to it.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) trait Home: Send + Sync {
     fn hello(&self) -> Hello;
     /// How it is doing.
     fn heartbeat(&self) -> Heartbeat;
-    /// What it offers.
+    /// Its offer.
     fn capabilities(&self) -> Capabilities;
     /// A relay lists a peer.
     fn listed(&self, relay: &Arc<str>, peer: &NodeId, name: &str, capabilities: &Capabilities);

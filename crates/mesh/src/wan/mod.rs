@@ -1,12 +1,12 @@
 //! Links through relays, and the direct ones that take their place.
 //!
-//! A task for each relay keeps a connection to it: registers this node, asks who is there, and carries
+//! A task for each relay keeps a connection to it: registers this node, asks for the list of nodes, and carries
 //! the sessions over it. Each session has a task that sends; what arrives is read by the relay's own.
 //!
 //! - `relays`: all of them; `relay`: one, dialled again and again; `retry` says when
-//! - `connection`: one connection to it; `clock` says when it is told what
+//! - `connection`: one connection to it; `clock`: the schedule of its messages
 //! - `sort`: whether it is a Warren's
-//! - `registration`: what this node tells of itself
+//! - `registration`: this node's offer at a relay
 //! - `roster`: the nodes that a relay lists
 //! - `sessions`: the sessions over it, until they are links; `words` between their ends
 //! - `outward`: the outgoing payloads of a session

@@ -46,7 +46,7 @@ pub(super) struct Outward {
     pub(super) peer: String,
     /// Of the session.
     pub(super) id: Box<str>,
-    /// What seals it, between Warrens.
+    /// The cipher state, between Warrens.
     pub(super) sealer: Option<Sealer>,
     pub(super) link: Arc<Link>,
     pub(super) outgoing: Outgoing,

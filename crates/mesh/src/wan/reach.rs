@@ -18,7 +18,7 @@ use crate::{
     peer::Peer,
 };
 
-/// A link has to come about within so long.
+/// The time limit for a link.
 const REACHED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long direct addresses are tried before a relay is.
@@ -26,12 +26,12 @@ const DIRECT_WITHIN: Duration = Duration::from_secs(2);
 
 type Reached = Result<Arc<Link>, NoLink>;
 
-/// What is being done to reach peers: one thing for each, however many wait for it.
+/// The running attempts to reach peers: one for each peer, however many callers wait.
 #[derive(Default)]
 pub(super) struct Flights(Mutex<HashMap<NodeId, watch::Receiver<Option<Reached>>>>);
 
 impl Flights {
-    /// What becomes of the try that is on its way, or of one that begins now.
+    /// The result of the running attempt, or of one that begins now.
     pub(super) async fn join(
         &self,
         home: &Arc<dyn ReachHome>,

@@ -1,4 +1,4 @@
-//! What this node tells a relay of itself.
+//! This node's registration at a relay.
 
 use base::NodeId;
 use protocol::mesh::{
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::{home::Home, sort::Sort};
 
-/// What this node tells a relay of itself, on one connection.
+/// This node's registration, on one connection.
 #[derive(Debug)]
 pub(super) struct Registration {
     sort: Sort,
@@ -20,11 +20,11 @@ pub(super) struct Registration {
     host: String,
     /// The number of the relay's challenge, once it has come.
     nonce: Option<String>,
-    /// What was told last.
+    /// The last report.
     told: Option<AnnouncedOffer>,
 }
 
-/// What others choose a peer by.
+/// The part of an offer by which others choose a peer.
 #[derive(Debug, PartialEq)]
 struct AnnouncedOffer {
     models: Vec<String>,

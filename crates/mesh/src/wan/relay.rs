@@ -21,7 +21,7 @@ use super::{
 use crate::link::{Link, NoLink};
 use base::NodeId;
 
-/// A relay has to answer within so long.
+/// The time limit for a relay's answer.
 const DIALLED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The most questions for links that wait.

@@ -62,7 +62,7 @@ impl Roster {
         self.listed.remove(peer).is_some()
     }
 
-    /// What is known of a peer.
+    /// The facts about a peer.
     pub(super) fn who(&self, peer: &NodeId) -> RelayedPeer {
         match self.listed.get(peer) {
             Some(entry) => RelayedPeer { listed: true, warren: entry.warren },

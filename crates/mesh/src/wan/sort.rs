@@ -7,7 +7,7 @@
 use http::HeaderMap;
 use protocol::mesh::relay::{SUBPROTOCOL, SUBPROTOCOL_HEADER, SUBPROTOCOL_VERSION};
 
-/// The sort of a relay, as far as it is known once a connection to it is open.
+/// The sort of a relay, once a connection to it is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
     /// A Warren's: it says so, or has sent a challenge before. An attacker in between can remove the

@@ -1,4 +1,4 @@
-//! What there is to see of a relay.
+//! The state of a relay, for the administrator.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,9 +19,9 @@ pub(crate) struct RelayStatus {
     pub(crate) listed: usize,
     /// Sessions through it.
     pub(crate) sessions: usize,
-    /// What went wrong last.
+    /// The last error.
     pub(crate) last_error: Option<String>,
-    /// What somebody has to do something about, such as another machine with the same key.
+    /// A problem that a person has to solve, such as another machine with the same key.
     pub(crate) problem: Option<String>,
 }
 

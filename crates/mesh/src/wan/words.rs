@@ -1,4 +1,4 @@
-//! What two ends say within a relay session, beside messages.
+//! Frames between the two ends of a relay session, beside messages.
 
 use base::{NodeId, plain};
 use protocol::mesh::relay::{Forward, ForwardKind, forward::relay_data};

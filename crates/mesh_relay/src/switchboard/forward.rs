@@ -1,4 +1,4 @@
-//! What passes from one node to another.
+//! Forwarding from one node to another.
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@
 //!    their messages ([`Switchboard::heard`]), and calls [`Switchboard::sweep`] every few seconds,
 //! 2. carries out each [`Output`] in order after every call.
 //!
-//! - `register`: who is who; `presence`: who hears of it
+//! - `register`: registrations; `presence`: their announcements
 //! - `forward`: what passes from one node to another; `sessions`: relay sessions
 
 mod forward;
@@ -39,7 +39,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Connection(u64);
 
-/// What time it is.
+/// The current time.
 #[derive(Debug, Clone, Copy)]
 pub struct Now {
     /// By a clock that only goes on.
@@ -60,7 +60,7 @@ pub enum Output {
         /// Whether its sender is to wait until there is room for it.
         waits: bool,
     },
-    /// Close a connection. It is not to be told of any more.
+    /// Close a connection. It gets no more outputs.
     Close {
         /// This one.
         connection: Connection,
@@ -71,7 +71,7 @@ pub enum Output {
     },
 }
 
-/// What a challenge is about.
+/// The content of a challenge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Challenge {
     /// Random digits.
@@ -85,7 +85,7 @@ pub struct Challenge {
 pub struct ReceivedMessage<'a> {
     /// The message as it came.
     pub text: &'a Utf8Bytes,
-    /// What it says.
+    /// The decoded message.
     pub message: Result<ToRelay<'a>, Fault>,
     /// Whether there is room for a long answer.
     pub has_room: bool,
@@ -155,7 +155,7 @@ struct Node {
     name: String,
     record: PeerRecord,
     facts: Facts,
-    /// What it has proved itself with; empty when it has not.
+    /// The signature that proved it; empty without one.
     signature: String,
     heard_ms: u64,
 }
@@ -222,14 +222,14 @@ impl Switchboard {
         Standing { registered, pause }
     }
 
-    /// A connection is no more.
+    /// A connection has ended.
     pub fn gone(&mut self, now: Now, connection: Connection) {
         self.leave(now, connection);
         self.lines.remove(&connection);
         self.watchers.remove(&connection);
     }
 
-    /// Lets go of who has said nothing for too long.
+    /// Drops connections that were silent for too long.
     pub fn sweep(&mut self, now: Now) {
         let Settings { ttl, register_within, .. } = self.settings;
         let silence = |line: &Line| now.instant.saturating_duration_since(line.heard);
@@ -248,7 +248,7 @@ impl Switchboard {
         self.outputs.pop_front()
     }
 
-    /// What it is doing and has done.
+    /// Its counts.
     pub fn counts(&self) -> Counts {
         Counts {
             connections: self.lines.len(),

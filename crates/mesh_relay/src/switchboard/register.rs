@@ -75,7 +75,7 @@ impl Switchboard {
         if !self.settings.admission.admits(register.node.key()) {
             return Err((Code::NotAdmitted, close::NOT_ADMITTED.1));
         }
-        // What was good a moment ago need not be verified again.
+        // A signature that was valid a moment ago is not verified again.
         let again = known.is_some_and(|node| node.signature == register.signature);
         if !again {
             let signed = self.signed(now, connection, register);

@@ -29,7 +29,7 @@ pub enum ArrivalError {
     Full {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The system refused something else.
@@ -37,7 +37,7 @@ pub enum ArrivalError {
     Disk {
         /// Which file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Another transfer, maybe of another process, is at it.
@@ -57,7 +57,7 @@ pub enum ArrivalError {
     /// What is at the model's place is never replaced.
     #[error("{} is in the way: it is no model that arrived here, or belongs to another one", path.display())]
     InTheWay {
-        /// What is there.
+        /// The existing path.
         path: PathBuf,
     },
     /// A peer sent other bytes than the hash tree tells.
@@ -97,7 +97,7 @@ pub enum ArrivalError {
     /// A rule of the plain form was broken.
     #[error(transparent)]
     Stock(#[from] StockError),
-    /// What arrived is no model.
+    /// The arrived files are no model.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
 }
@@ -138,7 +138,7 @@ pub enum StockError {
 }
 
 impl ArrivalError {
-    /// What the system said about a path.
+    /// The system's error about a path.
     pub(super) fn disk(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
         move |source| match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

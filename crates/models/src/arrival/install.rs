@@ -21,7 +21,7 @@ use crate::{durable, manifest::Manifest, name::ModelId};
 /// The record in the directory of each model of our store: its manifest. Hidden, so it is not offered.
 pub const RECORD: &str = ".warren.json";
 
-/// What is in the store under this name, if all its files are there with their lengths.
+/// The model of this name in the store, if all its files are there with their lengths.
 pub fn installed(store: &Path, id: &ModelId) -> Option<Manifest> {
     let place = id.below(store);
     let manifest = read_manifest(&place.join(RECORD))?;
@@ -97,7 +97,7 @@ pub(super) fn put_back(
     Ok(interrupted)
 }
 
-/// What is at the model's place.
+/// The content of the model's folder.
 #[derive(PartialEq, Eq)]
 enum Existing {
     Nothing,

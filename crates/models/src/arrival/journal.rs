@@ -11,7 +11,7 @@ use std::{
 use super::{error::ArrivalError, pieces::Pieces};
 use crate::{durable, manifest::Manifest, plan::PieceId};
 
-/// What a journal begins with: this, the digest of the manifest, and the boot that it was written in.
+/// The start of a journal: this, the digest of the manifest, and the boot that it was written in.
 const MAGIC: &[u8; 16] = b"warren.arrival.1";
 const HEAD: usize = 16 + 32 + 16;
 /// File, piece and checksum.

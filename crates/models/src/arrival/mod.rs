@@ -48,7 +48,7 @@ pub struct Arrival {
     state: Mutex<ArrivalState>,
 }
 
-/// What has arrived, in memory and on disk.
+/// The arrived pieces, in memory and on disk.
 #[derive(Debug)]
 struct ArrivalState {
     pieces: Pieces,
@@ -95,7 +95,7 @@ impl Arrival {
         Ok(Self { place, store: store.to_owned(), manifest: manifest.clone(), trees, state })
     }
 
-    /// What arrives.
+    /// The manifest of the arriving model.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }

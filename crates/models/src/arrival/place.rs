@@ -16,7 +16,7 @@ use crate::{durable, manifest::Manifest, name::ModelId};
 /// The directory of arrivals in the store of models.
 pub const ARRIVING: &str = ".arriving";
 
-/// What the places of transfers in the plain form begin with.
+/// The prefix of the folders of transfers in the plain form.
 pub(super) const STOCK: &str = "stock-";
 /// The longest manifest that is read, in bytes.
 pub(super) const MAX_MANIFEST: u64 = 32 << 20;

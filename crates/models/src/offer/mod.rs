@@ -95,7 +95,7 @@ impl OfferedFile {
 /// A model that is offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered {
-    /// What peers call it.
+    /// Its name for peers.
     pub id: ModelId,
     /// Whose it is, for people: `folder`, `ollama`, `lm-studio`, `hugging-face` or `store`.
     pub source: &'static str,
@@ -164,7 +164,7 @@ enum Content {
     Directory { path: PathBuf, within: PathBuf },
     /// One file, resolved.
     File(PathBuf),
-    /// What a manifest of Ollama names.
+    /// The files in a manifest of Ollama.
     Ollama { manifest: PathBuf, blobs: PathBuf },
 }
 

@@ -59,7 +59,7 @@ impl Reader {
         self.stamp.size
     }
 
-    /// What it was when it was opened.
+    /// Its size and times when it was opened.
     pub fn stamp(&self) -> Stamp {
         self.stamp
     }

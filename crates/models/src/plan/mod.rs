@@ -46,7 +46,7 @@ pub enum Event<P> {
     Corrupt(P, PieceId),
 }
 
-/// What follows from an event.
+/// The step that follows from an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing to be done.
@@ -72,7 +72,7 @@ pub struct Plan<P> {
     banned: BTreeSet<P>,
 }
 
-/// What is known of a peer.
+/// The facts about a peer.
 #[derive(Debug)]
 struct Peer {
     /// Asked of it and not answered, and whether another was asked first. Some may be there from others

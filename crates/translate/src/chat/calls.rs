@@ -10,7 +10,7 @@ use super::chunk::ToolCall;
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Call>);
 
-/// What is known of a call.
+/// The parts of a call so far.
 #[derive(Debug)]
 struct Call {
     index: Option<u64>,

@@ -15,7 +15,7 @@ use crate::{answer::Body, context::Context, errors};
 /// Writes chunks, and `[DONE]` at the end.
 #[derive(Debug)]
 pub struct ChatStream {
-    /// What every chunk begins with, up to its choices.
+    /// The start of every chunk, up to its choices.
     prefix: String,
     /// Whether the client asked for the usage, which a chunk of its own tells.
     include_usage: bool,

@@ -37,13 +37,13 @@ pub struct Choice<'a> {
     /// Which one.
     #[serde(default)]
     pub index: Count,
-    /// What a chunk adds.
+    /// The delta of a chunk.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub delta: Message<'a>,
     /// All of it, in a whole answer.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub message: Message<'a>,
-    /// Why it is complete; empty as long as it is not.
+    /// The reason of its end; empty before the end.
     #[serde(borrow, default)]
     pub finish_reason: Text<'a>,
     /// vLLM: the stop sequence that the model came to, or a token's number.
@@ -54,7 +54,7 @@ pub struct Choice<'a> {
     pub matched_stop: Text<'a>,
 }
 
-/// What the model says, or a piece of it.
+/// A message of the model, or a piece of it.
 #[derive(Debug, Default, Deserialize)]
 pub struct Message<'a> {
     /// Text.
@@ -90,12 +90,12 @@ pub struct ToolCall<'a> {
     /// The call's id, at least in its first piece.
     #[serde(borrow, default)]
     pub id: Text<'a>,
-    /// What is called.
+    /// The function of the call.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub function: Function<'a>,
 }
 
-/// What is called, and with what.
+/// The function and its arguments.
 #[derive(Debug, Default, Deserialize)]
 pub struct Function<'a> {
     /// The tool's name, at least in the first piece.
@@ -121,7 +121,7 @@ impl<'a> Function<'a> {
     }
 }
 
-/// What an answer cost, in tokens. `None` is not told.
+/// The usage of an answer, in tokens. `None` if it is not reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Usage {
     /// Of the prompt, those from a cache included.

@@ -43,7 +43,7 @@ pub struct Parts {
 #[derive(Debug)]
 struct Waiting {
     part: Part,
-    /// What of it has not been written.
+    /// The part that has not been written.
     text: String,
 }
 

@@ -40,7 +40,7 @@ pub trait Writer: Send {
 pub enum Part {
     /// What the model thought before it spoke.
     Reasoning,
-    /// What it says.
+    /// The decoded message.
     Text,
     /// Why it does not say more.
     Refusal,

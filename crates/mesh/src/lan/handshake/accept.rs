@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{greeting, link::Order, peer::PeerId};
 
-/// Answers a connection. A peer that is refused is told why, unless it knows.
+/// Answers a connection. A refused peer gets the reason, unless it knows it.
 pub(in crate::lan) async fn accept<R, W>(
     frames: &mut Frames<R, W>,
     local: &Local<'_>,

@@ -22,7 +22,7 @@ use crate::{greeting, link::Order, peer::PeerId};
 /// once.
 const AGAIN: Duration = Duration::from_secs(3);
 
-/// Greets the listener at the other end. A peer that is refused is told why, unless it knows.
+/// Greets the listener at the other end. A refused peer gets the reason, unless it knows it.
 pub(in crate::lan) async fn connect<R, W>(
     frames: &mut Frames<R, W>,
     local: &Local<'_>,
@@ -99,7 +99,7 @@ where
     Err(Failure::NoHello)
 }
 
-/// What a connection that ends before it was greeted means.
+/// The failure of a connection that ends before the greeting.
 fn on_hello(broken: Broken) -> Failure {
     match broken {
         Broken::Closed | Broken::Io(_) => Failure::ClosedOnHello,

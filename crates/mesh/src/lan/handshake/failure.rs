@@ -79,7 +79,7 @@ pub(in crate::lan) enum Failure {
 }
 
 impl Failure {
-    /// What the other end is told, if it can be and does not know itself.
+    /// The reason for the other end, unless it knows it or cannot get it.
     pub(super) fn told(&self) -> Option<String> {
         match self {
             Self::ClosedOnHello | Self::Refused(_) | Self::Myself => None,

@@ -1,4 +1,4 @@
-//! What this end brings to a handshake.
+//! This end's part of a handshake.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use crate::lan::sealed_peers::SealedPeers;
 
 use super::failure::Failure;
 
-/// What this end brings to a handshake.
+/// This end's part of a handshake.
 pub(in crate::lan) struct Local<'a> {
     pub(in crate::lan) identity: &'a Identity,
     /// Made of the passcode, if there is one.
@@ -23,13 +23,13 @@ pub(in crate::lan) struct Local<'a> {
     pub(in crate::lan) require_sealed: bool,
     /// Peers that had a sealed link.
     pub(in crate::lan) seen: &'a SealedPeers,
-    /// What this node tells of itself in the clear. Both have `warren`.
+    /// This node's hello in clear text. Both hellos have `warren`.
     pub(in crate::lan) open: Hello,
     /// Its hello over a sealed link.
     pub(in crate::lan) sealed: Hello,
 }
 
-/// Whom a connection was opened to.
+/// The destination of a connection.
 #[derive(Debug, Clone, Default)]
 pub(in crate::lan) struct Call {
     /// Where it was dialled.
@@ -51,7 +51,7 @@ impl Local<'_> {
         self.psk.is_some() && !self.trusted.contains(of)
     }
 
-    /// What a connection begins with.
+    /// The first frame of a connection.
     pub(super) fn hello(&self, call: &Call) -> Hello {
         let mut hello = self.open.clone();
         if call.with_hash {

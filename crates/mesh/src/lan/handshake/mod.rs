@@ -39,7 +39,7 @@ pub(super) use connect::connect;
 pub(super) use failure::Failure;
 pub(super) use local::{Call, Local};
 
-/// A hello has to come within so long, and what follows it within so long again.
+/// The time limit for a hello, and again for the rest of the handshake.
 pub(super) const GREETED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The longest frame before a link is greeted, in bytes: a hello is a few kilobytes long.
@@ -48,7 +48,7 @@ const MAX_GREETING: usize = 256 * 1024;
 /// The most other frames that are skipped before a greeting.
 const MAX_OTHERS: usize = 16;
 
-/// The reason of a refusal has to be taken within so long.
+/// The time limit for sending the reason of a refusal.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 /// The first byte of a frame of the handshake.
@@ -63,13 +63,13 @@ mod kind {
 pub(super) struct Greeted {
     /// The peer at the other end; proved, if the link is sealed.
     pub(super) peer: PeerId,
-    /// What it tells of itself.
+    /// Its hello.
     pub(super) hello: Hello,
     /// How it writes.
     pub(super) dialect: Dialect,
     /// Which this is of the links to it.
     pub(super) order: Order,
-    /// What seals it, between Warrens.
+    /// The cipher state, between Warrens.
     pub(super) seals: Option<(Sealer, Opener)>,
 }
 

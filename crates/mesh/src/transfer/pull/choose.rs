@@ -12,13 +12,13 @@ use super::{
 };
 use crate::link::Link;
 
-/// Somebody who has the model has to be found within so long.
+/// The time limit for finding a peer that has the model.
 pub(super) const FOUND_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long other peers may still list their files after the first one did.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What is fetched.
+/// The chosen files and their sources.
 pub(super) enum Choice {
     Pieces(Arc<Manifest>),
     Plain(Arc<Link>, u64),

@@ -16,7 +16,7 @@ impl Failure {
         Self { code, why: why.into() }
     }
 
-    /// What went wrong on this machine's side, or at a peer.
+    /// The error, on this machine or at a peer.
     pub(super) fn of(error: &ArrivalError) -> Self {
         use ArrivalError as E;
         let code = match error {

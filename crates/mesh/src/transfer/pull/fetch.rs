@@ -193,7 +193,7 @@ impl Fetch {
         }
     }
 
-    /// Looks who does not answer, and who is gone.
+    /// Finds peers that do not answer, or are gone.
     pub(super) fn look_around(&mut self) {
         let now = self.now();
         let mut gone = self.plan.as_mut().map(|plan| plan.handle_timeout(now)).unwrap_or_default();

@@ -47,11 +47,11 @@ const ASK_AGAIN: Duration = Duration::from_secs(30);
 pub(super) struct Source {
     /// The way to it.
     pub(super) link: Arc<Link>,
-    /// What it has.
+    /// Its form of the model.
     pub(super) what: What,
 }
 
-/// What a peer has.
+/// The form in which a peer has a model.
 #[derive(Debug, Clone)]
 pub(super) enum What {
     /// These files, in pieces.

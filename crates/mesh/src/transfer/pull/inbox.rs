@@ -39,7 +39,7 @@ pub(super) struct Write {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What a peer answers when it is asked what a model is made of.
+/// A peer's answer to a request for a manifest.
 type Answer = Result<ModelManifest, String>;
 
 /// Where what peers send for a pull goes.
@@ -49,7 +49,7 @@ pub(super) struct Inbox {
     events: mpsc::Sender<Event>,
 }
 
-/// What is expected, and where it goes when it is there.
+/// The expected slices, and where complete pieces go.
 #[derive(Default)]
 struct Receiving {
     slices: Slices,

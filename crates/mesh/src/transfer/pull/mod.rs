@@ -71,7 +71,7 @@ impl Job {
         self.progress.borrow().clone()
     }
 
-    /// Changes what is told of it.
+    /// Changes its progress.
     fn show(&self, change: impl FnOnce(&mut MeshTransfer)) {
         self.progress.send_if_modified(|told| {
             let before = told.clone();
@@ -92,7 +92,7 @@ impl Pulls {
         Self { jobs: Mutex::default(), commons }
     }
 
-    /// Begins to fetch a model, or joins who does already.
+    /// Begins to fetch a model, or joins a running pull of it.
     pub(super) fn pull(
         self: &Arc<Self>,
         home: Arc<dyn Home>,

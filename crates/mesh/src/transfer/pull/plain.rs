@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{link::Link, transfer::counts::Counters};
 
-/// The next chunk has to come within so long.
+/// The time limit for the next chunk.
 const NEXT_WITHIN: Duration = Duration::from_secs(30);
 
 /// The most bytes of a chunk; stock peers send 1 MiB.
@@ -49,7 +49,7 @@ struct Open {
     broken: Arc<Mutex<Option<String>>>,
 }
 
-/// What a peer sent.
+/// A message of a peer.
 enum Step {
     Chunk { name: FileName, offset: u64, bytes: Vec<u8>, last: bool },
     Complete,

@@ -29,7 +29,7 @@ use crate::{
 /// How often it is looked around, and told how it goes.
 const TICK: Duration = Duration::from_millis(250);
 
-/// When nobody is left, somebody has to come back within so long.
+/// How long a pull without any peer waits for one.
 pub(super) const BACK_WITHIN: Duration = Duration::from_secs(600);
 
 /// Fetches a model, and tells how it goes.
@@ -70,7 +70,7 @@ impl Job {
     }
 }
 
-/// What a pull knows while it runs.
+/// The state of a running pull.
 pub(super) struct Pulling {
     pub(super) commons: Arc<Commons>,
     pub(super) job: Arc<Job>,
@@ -83,7 +83,7 @@ pub(super) struct Pulling {
     /// Why the last attempt failed.
     pub(super) last: Option<Failure>,
     fetch: Option<Fetch>,
-    /// What writes: it is waited for at the end.
+    /// The writing task, awaited at the end.
     pub(super) writer: Option<JoinHandle<()>>,
     rate: Rate,
     /// When it was looked around last.

@@ -15,7 +15,7 @@ pub(super) const MAX_EXPECTED: usize = 2 * WINDOW;
 /// No more room is made beforehand than this, in bytes.
 const MAX_ROOM: u32 = 1 << 20;
 
-/// What is asked for.
+/// The key of an expected piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
     /// The hash tree of a file.
@@ -24,7 +24,7 @@ pub(super) enum Key {
     Data(PieceId),
 }
 
-/// What a slice brought.
+/// The result of a slice.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum SliceOutcome {
     /// Nothing that was asked for, or out of order: it is not looked at.
@@ -35,7 +35,7 @@ pub(super) enum SliceOutcome {
     Whole(Key, Vec<u8>),
 }
 
-/// What is expected, and as much of it as has come.
+/// The expected pieces, with the bytes so far.
 #[derive(Debug, Default)]
 pub(super) struct Slices {
     links: HashMap<u64, OfLink>,

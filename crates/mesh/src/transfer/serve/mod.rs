@@ -50,7 +50,7 @@ const MAX_ASKS: usize = 64;
 /// The most pieces that are asked for at once.
 const MAX_COUNT: u32 = 64;
 
-/// What is sent to peers.
+/// The transfers to peers.
 pub(super) struct Serving {
     commons: Arc<Commons>,
     links: Mutex<HashMap<u64, OfLink>>,

@@ -120,7 +120,7 @@ async fn open(file: OfferedFile) -> Vec<io::Result<Part>> {
     (0..count).map(part).collect()
 }
 
-/// A chunk as it is sent, and how many bytes of the file are in it.
+/// An encoded chunk, and how many bytes of the file are in it.
 async fn encoded(
     part: io::Result<Part>,
     transfer_id: WireId,

@@ -29,7 +29,7 @@ pub(super) struct Ask {
     pub(super) wanted: Wanted,
 }
 
-/// What is wanted of a model.
+/// The requested part of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// The hash tree of this file.
@@ -143,7 +143,7 @@ async fn send_slices(
     Ok(())
 }
 
-/// What was promised cannot be read: it was changed, or removed.
+/// The files of a manifest cannot be read: they were changed or removed.
 async fn unreadable(serving: &Serving, link: &Link, outbound: &Outbound, error: &io::Error) {
     tracing::warn!(peer = %link.peer.short(), %error, "a model that is passed on cannot be read");
     serving.commons.shelf.forget().await;

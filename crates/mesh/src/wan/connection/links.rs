@@ -185,7 +185,7 @@ impl Connection<'_> {
         self.parts.shown.set(|status| status.sessions = sessions);
     }
 
-    /// Ends everything that went over this connection. Peers are told goodbye, if it still stands.
+    /// Ends everything that went over this connection, with a goodbye to peers if it is still open.
     pub(super) fn leave(&mut self, why: &str, goodbye: bool) {
         if goodbye {
             self.sessions.all().into_iter().for_each(|handle| self.sessions.close(handle, why));

@@ -1,4 +1,4 @@
-//! What a relay says.
+//! The messages of a relay.
 
 use std::time::Duration;
 

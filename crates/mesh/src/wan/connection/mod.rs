@@ -64,14 +64,14 @@ pub(super) enum Ended {
     Broken(String),
 }
 
-/// What a connection is made of beside its socket.
+/// The parts of a connection beside its socket.
 pub(super) struct Parts {
     pub(super) home: Arc<dyn Home>,
     pub(super) memory: Arc<Memory>,
     /// The relay's host, for people.
     pub(super) relay: Arc<str>,
     pub(super) shown: Arc<LiveStatus>,
-    /// What runs for sessions.
+    /// The tasks of sessions.
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
 }
@@ -185,7 +185,7 @@ impl<'a> Connection<'a> {
                 clock::Step::Register => self.register(),
                 clock::Step::Look => self.register_what_changed(),
                 clock::Step::Discover => self.discover(),
-                // What broke shows when it is read from next.
+                // A broken connection shows at the next read.
                 clock::Step::Ping => _ = socket.ping(),
                 clock::Step::Dead => return Some(broken("the relay says nothing any more")),
                 clock::Step::Unregistered => return Some(broken(self.unregistered())),
@@ -251,7 +251,7 @@ fn broken(why: &str) -> Ended {
     Ended::Broken(why.to_owned())
 }
 
-/// What a relay says, for people and logs.
+/// A relay's text, for people and logs.
 fn clip(text: &str) -> String {
     plain::line(text).chars().take(300).collect()
 }

@@ -31,7 +31,7 @@ use self::session::{Context, End, RelaySession};
 use super::{home::Home, memory::Memory, words};
 use crate::link::Order;
 
-/// A session has to be a link within so long.
+/// The time limit for a session to become a link.
 pub(super) const OPENED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long a stock peer that opened a session may be silent in it.
@@ -52,7 +52,7 @@ pub(super) struct Handle {
     pub(super) number: u64,
 }
 
-/// What a relay tells of a peer.
+/// A relay's view of a peer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RelayedPeer {
     /// Whether it is listed.
@@ -73,7 +73,7 @@ pub(super) struct Opened {
     pub(super) handle: Handle,
     pub(super) ours: bool,
     pub(super) hello: Option<Hello>,
-    /// What seals it, between Warrens.
+    /// The cipher state, between Warrens.
     pub(super) sealer: Option<Sealer>,
     pub(super) dialect: Dialect,
     pub(super) proved: bool,

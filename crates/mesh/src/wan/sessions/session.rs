@@ -25,7 +25,7 @@ use super::{Handle, Opened, Output};
 /// After this many records that do not open, a link is given up: somebody in between meddles with it.
 const MAX_REFUSED: u64 = 64;
 
-/// What a session's steps need to know, and where what they do goes.
+/// The context of a session's steps, and their outputs.
 pub(super) struct Context<'a> {
     pub(super) home: &'a dyn Home,
     pub(super) memory: &'a Memory,
@@ -48,7 +48,7 @@ pub(super) struct RelaySession {
     state: SessionState,
 }
 
-/// Why a session ends; its other end is told.
+/// Why a session ends, for its other end.
 pub(super) struct End(pub(super) String);
 
 impl From<SealError> for End {
