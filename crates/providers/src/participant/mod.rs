@@ -1,7 +1,7 @@
 //! Participants of rooms: stock tunnels, and endpoints that the server calls.
 //!
 //! To the dispatcher a participant is a provider whose scope is its room. It offers itself under
-//! its models, its id, and `*` for any participant. Its requests are completed with its defaults
+//! its models, its id, and a name for any participant. Its requests are completed with its defaults
 //! and the room's. A participant is not trusted: only the parts of its answers that a client needs
 //! are passed on.
 //!
