@@ -33,7 +33,7 @@ impl<'a> Message<'a> {
         Ok(message)
     }
 
-    /// The role is none that there is.
+    /// The role is unknown.
     pub(super) fn wrong_role(&self, path: &str) -> BadRequest {
         let (path, role) = (format!("{path}.role"), json::clip(&self.role.0, 64));
         let message =

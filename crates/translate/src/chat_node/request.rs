@@ -50,7 +50,7 @@ impl Order {
 /// Reads the body of a chat completion.
 ///
 /// # Errors
-/// [`BadRequest`] for a body that is none, and for what no task can carry.
+/// [`BadRequest`] for an invalid body, or one that no task can carry.
 pub fn request(body: &[u8]) -> Result<Order, BadRequest> {
     let chat: ChatBody<'_> = serde_json::from_slice(body).map_err(|error| BadRequest {
         param: None,

@@ -89,7 +89,7 @@ fn user<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result
     Ok(())
 }
 
-/// What the assistant said and called. A turn of thoughts alone is none.
+/// What the assistant said and called. A turn with only thoughts is left out.
 fn assistant<'a>(
     raw: &'a RawValue,
     path: &str,
