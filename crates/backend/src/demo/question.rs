@@ -17,7 +17,7 @@ pub(super) enum Api {
 }
 
 impl Api {
-    /// The API of an endpoint, if it is one that the demo speaks.
+    /// The API of an endpoint, if the demo supports it.
     pub(super) fn of(endpoint: Endpoint) -> Option<Self> {
         match endpoint {
             Endpoint::ChatCompletions => Some(Self::Chat),
