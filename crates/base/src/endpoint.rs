@@ -108,7 +108,7 @@ impl Endpoints {
         self.0 & !other.0 == 0
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

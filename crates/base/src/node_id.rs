@@ -1,4 +1,4 @@
-//! Who a node of the mesh is.
+//! The identity of a mesh node.
 
 use std::{fmt, str::FromStr};
 
