@@ -12,7 +12,7 @@ use crate::{
     moment::Moment,
 };
 
-/// Who may use models.
+/// The rules for the use of models.
 #[derive(Debug, Clone, Default)]
 pub struct ConsumerRules {
     /// The keys of the server.

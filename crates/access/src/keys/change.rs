@@ -97,7 +97,7 @@ impl Keys {
     /// What was used of its limits stays used. Blocks on the disk.
     ///
     /// # Errors
-    /// [`KeyError`] when there is none, it is revoked, or it cannot be written.
+    /// [`KeyError`] when the key does not exist, is revoked, or cannot be written.
     pub fn rotate(&self, id: &KeyId) -> Result<(KeyRecord, Secret), KeyError> {
         let _changing = self.changing();
         let old = self.kept(id)?;
