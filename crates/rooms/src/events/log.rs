@@ -103,7 +103,7 @@ impl Log {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Ends the subscriptions that there are, at once; others may come.
+    /// Ends all current subscriptions at once; new ones may follow.
     pub fn let_go(&self) {
         let mut state = self.lock();
         state.era += 1;
