@@ -10,7 +10,7 @@ use crate::{
     participant::{Joining, Kind},
 };
 
-/// Whether somebody may join so.
+/// Checks a join.
 pub(crate) fn joining(joining: &Joining) -> Result<(), RoomError> {
     field("id", limits::id(&joining.id))?;
     field("nickname", limits::nickname(&joining.nickname))?;
@@ -27,8 +27,8 @@ pub(crate) fn joining(joining: &Joining) -> Result<(), RoomError> {
     config("config", &joining.config)
 }
 
-/// Whether a model may be called so in a room. `*`, which elsewhere stands for every model, would
-/// stand for other participants here.
+/// Checks the name of a model in a room. `*`, which elsewhere stands for every model, would stand for other
+/// participants here.
 pub(crate) fn model(name: &str) -> Result<(), RoomError> {
     if name == "*" {
         return Err(RoomError::Invalid("`model` must be a model's name, not `*`".to_owned()));
@@ -42,7 +42,7 @@ pub(crate) fn room_name(name: &str) -> Result<String, RoomError> {
     Ok(name.trim().to_owned())
 }
 
-/// Whether these can be defaults.
+/// Checks default parameters.
 pub(crate) fn config(name: &str, config: &RuntimeConfig) -> Result<(), RoomError> {
     config.check().map_err(|error| RoomError::Invalid(format!("`{name}`: {error}")))
 }

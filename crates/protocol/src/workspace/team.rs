@@ -1,4 +1,4 @@
-//! A team, as everybody is told of it (specification, "Team Object").
+//! A team in the clients' form (specification, "Team Object").
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,8 @@ pub struct Team {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TeamStatus {
-    /// It does.
+    /// A session of it runs.
     Active,
-    /// It does not.
+    /// No session of it runs.
     Inactive,
 }

@@ -14,20 +14,19 @@ use crate::{
     stored::{About, StoredKind, StoredParticipant},
 };
 
-/// A join that may be, to be written before it takes effect.
+/// An accepted join, to be stored before it takes effect.
 pub(crate) struct Plan {
     pub(crate) id: String,
     pub(crate) session: KeyDigest,
     pub(crate) kept: StoredParticipant,
-    /// Whether it showed the token of the session that it has already.
+    /// Whether it presented the token of its existing session.
     pub(crate) known: bool,
     /// The participant that has to make room.
     pub(crate) leaves: Option<String>,
 }
 
 impl RoomState {
-    /// Whether somebody may join, and as what: with the session of this token, unless it has shown
-    /// its own.
+    /// Checks a join and plans it: with the session of this token, unless it presented its own.
     pub(crate) fn plan(
         &mut self,
         joining: Joining,
@@ -71,7 +70,7 @@ impl RoomState {
         Err(full())
     }
 
-    /// A join takes effect. Whether it is new, and what to tell.
+    /// Carries out a join. Returns whether the participant is new, and the announcements.
     pub(crate) fn join(&mut self, plan: Plan, now: u64) -> (bool, Vec<Announcement>) {
         let Plan { id, session, kept, known, leaves } = plan;
         let mut told = Vec::new();
@@ -87,7 +86,7 @@ impl RoomState {
         (true, told)
     }
 
-    /// A participant joins that is in already. Its connection goes on, if it is still the same one's.
+    /// Renews the join of a present participant. Its connection stays, if it still belongs to the same one.
     fn renew(
         &mut self,
         id: &str,
@@ -127,7 +126,7 @@ impl RoomState {
         Some(updated(info, false))
     }
 
-    /// Takes a participant out, and ends its connection.
+    /// Removes a participant and ends its connection.
     pub(crate) fn remove(&mut self, id: &str, why: Ended) -> Option<Announcement> {
         let member = self.members.get(id)?;
         member.end(why);
@@ -148,8 +147,8 @@ impl RoomState {
     }
 }
 
-/// Whether somebody who has not shown a participant's token may take its id. Those of our own kind
-/// show their tokens; stock ones have none, and are known by their address.
+/// Whether a join without a participant's token may take its id. Warrens present their tokens; stock
+/// participants have none, and are recognised by their address.
 fn may_replace(member: &Member, by: &About, from: IpAddr, now: u64) -> bool {
     let is_worker = |about: &About| about.kind == StoredKind::Worker;
     let stock = !is_worker(&member.kept.about) && !is_worker(by);

@@ -1,4 +1,4 @@
-//! What each key does.
+//! The actions of keys.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -215,7 +215,7 @@ impl App {
         Vec::new()
     }
 
-    /// Moves in the log; where one is shown whole, to another one.
+    /// Moves in the log, or to another request while one is shown in full.
     pub(super) fn requests_step(&mut self, step: Step) {
         let page = layout::page(layout::frame(self).body, true);
         let shown = self.requests.shown().len();
@@ -360,7 +360,7 @@ impl App {
     }
 }
 
-/// How many lines are below what is shown after a step, where `page` of `lines` are shown.
+/// The number of lines below the window after a step; the window shows `page` of `lines`.
 fn scrolled(below: usize, step: Step, lines: usize, page: usize) -> usize {
     let most = lines.saturating_sub(page);
     let above = most.saturating_sub(below);

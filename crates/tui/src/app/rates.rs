@@ -1,4 +1,4 @@
-//! How much was done in each of the last seconds.
+//! The rates of the last seconds.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Adds to a second's value. What is too old is let go.
+    /// Adds to a second's value. A second that is too old is ignored.
     pub fn add(&mut self, second: i64, value: f64) {
         if let Some(place) = self.place(second) {
             *place += value;
@@ -67,7 +67,7 @@ impl Series {
     }
 }
 
-/// What a server did in each of the last seconds.
+/// A server's rates of the last seconds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rates {
     /// Requests that ended.
@@ -85,8 +85,8 @@ impl Rates {
         self.tokens.add(second, 0.0);
     }
 
-    /// Takes what ended since the last look. `ended`: how many did, where `requests` may be only
-    /// the last of them.
+    /// Counts the requests that ended since the last call: `ended` of them, of which `requests` may hold only
+    /// the last.
     pub fn take(&mut self, second: i64, requests: &[RequestJson], ended: u64) {
         self.requests.add(second, ended as f64);
         let unseen = ended as f64 / requests.len().max(1) as f64;

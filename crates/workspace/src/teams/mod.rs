@@ -1,15 +1,15 @@
 //! Teams: `session::team`'s machine with sessions, a clock and the store.
 //!
 //! - [`Teams`]: the way in for engines and agents; [`TeamRequests`], [`Desk`]: for clients
-//! - `desk`: every message about teams; `spawning`: the sessions that they make; `shown`: teams as
-//!   clients are told
-//! - `queue`: what is to be said to the machine, in order
-//! - `driver`: the one task that says it: keeps, carries out, acknowledges; `core`: the machine, and who
-//!   waits for it
+//! - `desk`: every message about teams; `spawning`: the sessions that they make; `shown`: teams in
+//!   the clients' form
+//! - `queue`: the inputs of the machine, in order
+//! - `driver`: the one task that feeds the machine: stores, carries out, acknowledges; `core`: the machine
+//!   and its callers
 //! - `facts`: records in the store
-//! - `delivery`: a message as an agent's prompt; `news`: results that nobody waited for
-//! - `tokens`: what agents show that they are members
-//! - `world`: what all this needs of the workspace; `outside`: the workspace as that
+//! - `delivery`: a message as an agent's prompt; `news`: results without a waiting caller
+//! - `tokens`: the tokens by which agents prove their membership
+//! - `world`: the rest of the workspace as teams need it; `outside`: its implementation
 
 mod core;
 pub(crate) mod delivery;
@@ -48,7 +48,7 @@ pub(crate) use self::{
     outside::Outside,
 };
 
-/// How long a shut-down waits for what is still to be kept.
+/// How long a shut-down waits for records that are not stored yet.
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// All teams.
@@ -60,7 +60,7 @@ pub(crate) struct Teams {
 }
 
 impl Teams {
-    /// What answers the requests of clients.
+    /// The handler of clients' requests.
     pub(crate) fn requests(&self, outside: &Outside) -> TeamRequests {
         let world: Arc<dyn World> = Arc::new(outside.clone());
         TeamRequests::new(Arc::clone(&self.queue), world, Arc::clone(&self.tokens))
@@ -70,8 +70,8 @@ impl Teams {
         Arc::clone(&self.tokens)
     }
 
-    /// Finds the teams that were kept, once all sessions have been found. Sessions whose team is gone
-    /// are ended; messages that did not reach their addressee are delivered.
+    /// Restores the stored teams, after all sessions were restored. Ends sessions whose team is gone, and
+    /// delivers messages that did not reach their addressee.
     pub(crate) async fn restore(
         &self,
         store: Arc<dyn WorkspaceStore>,
@@ -86,7 +86,7 @@ impl Teams {
         Ok(())
     }
 
-    /// Returns when all that was said before is kept, or cannot be.
+    /// Waits until all earlier changes are stored, or could not be.
     pub(crate) async fn flush(&self) {
         let nothing = queue::ask(&self.queue, |_, _| (Ok(()), Vec::new()));
         let _late = timeout(FLUSH, nothing).await;

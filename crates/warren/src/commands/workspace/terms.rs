@@ -12,7 +12,7 @@ pub(crate) fn ago(at: Timestamp) -> String {
     format!("{} ago", span(u64::try_from(secs).unwrap_or(0)))
 }
 
-/// What a session's process does.
+/// The state of a session's process.
 pub(crate) const fn status(status: SessionStatus) -> &'static str {
     match status {
         SessionStatus::Running => "running",
@@ -31,7 +31,7 @@ pub(crate) fn ended(name: &str, ending: Ending) -> String {
     }
 }
 
-/// What a session runs, and how.
+/// A session's kind, with its provider and permissions.
 pub(crate) fn runs(session: &SessionInfo) -> String {
     match (&session.kind, session.mode) {
         (SessionKind::Shell { command, args }, _) => {
@@ -48,7 +48,7 @@ pub(crate) fn runs(session: &SessionInfo) -> String {
     }
 }
 
-/// What a session is called by people: its name, or the beginning of its id.
+/// A session's name, or the beginning of its id.
 pub(crate) fn called(session: &SessionInfo) -> String {
     session.name.as_deref().map_or_else(|| super::short(session.id), plain)
 }
