@@ -31,7 +31,7 @@ pub(crate) fn ended(name: &str, ending: Ending) -> String {
     }
 }
 
-/// A session's kind, with its provider and permissions.
+/// A session's command, or its provider and mode.
 pub(crate) fn runs(session: &SessionInfo) -> String {
     match (&session.kind, session.mode) {
         (SessionKind::Shell { command, args }, _) => {
