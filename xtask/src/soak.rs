@@ -57,7 +57,6 @@ enum Soak {
     Workspace,
 }
 
-/// Runs one of them.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     match arguments.name {
         Soak::Dispatch => dispatch(workspace, arguments.minutes),

@@ -75,7 +75,6 @@ impl RelPath {
         Some(self.0.rsplit_once('/').unwrap_or(("", &self.0)))
     }
 
-    /// The error for a path that is missing.
     pub(crate) fn missing(&self) -> FileError {
         if self.0.contains('\u{FFFD}') { FileError::NotSayable } else { FileError::NotFound }
     }

@@ -8,7 +8,6 @@ use std::{
 /// The most kinds of bad messages that are counted apart.
 const MAX_KINDS: usize = 32;
 
-/// What is counted.
 #[derive(Default)]
 pub(crate) struct Counts {
     bad: Mutex<BTreeMap<String, u64>>,

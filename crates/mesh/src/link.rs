@@ -27,7 +27,6 @@ mod lanes;
 
 pub(crate) use lanes::{Outgoing, Payload};
 
-/// The carrier of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Carrier {
     /// TCP, to this address.
@@ -180,7 +179,6 @@ impl Link {
         self.lanes.ended().cancelled().await;
     }
 
-    /// Whether it is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.lanes.ended().is_cancelled()
     }
@@ -200,7 +198,6 @@ impl Link {
         matches!(self.carrier, Carrier::Relay(_)) && !self.sealed && !self.opened_here
     }
 
-    /// Why it was closed, if it was.
     pub(crate) fn why_closed(&self) -> Option<String> {
         self.lanes.why_closed()
     }

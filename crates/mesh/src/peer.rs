@@ -188,7 +188,6 @@ impl Peer {
         self.changed.notify_waiters();
     }
 
-    /// It was heard of.
     pub(crate) fn heard(&self) {
         self.lock().heard = Some(Instant::now());
     }

@@ -203,7 +203,6 @@ pub(crate) enum Kind {
     StockFar,
 }
 
-/// A link to a peer.
 pub(crate) fn link(peer: &PeerId, kind: Kind) -> (Arc<Link>, FarEnd) {
     let near = matches!(kind, Kind::WarrenNear | Kind::StockNear);
     let warren = matches!(kind, Kind::WarrenNear | Kind::WarrenFar);

@@ -172,7 +172,6 @@ fn sum(files: &[ManifestFile]) -> Option<u64> {
     files.iter().try_fold(0_u64, |total, file| total.checked_add(file.size))
 }
 
-/// An unchecked manifest.
 #[derive(Deserialize)]
 struct Unchecked {
     id: ModelId,

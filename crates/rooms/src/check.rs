@@ -10,7 +10,6 @@ use crate::{
     participant::{Joining, Kind},
 };
 
-/// Checks a join.
 pub(crate) fn joining(joining: &Joining) -> Result<(), RoomError> {
     field("id", limits::id(&joining.id))?;
     field("nickname", limits::nickname(&joining.nickname))?;

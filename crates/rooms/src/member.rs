@@ -141,7 +141,6 @@ impl Member {
         self.kept.seen.max(self.link_seen.load(Ordering::Relaxed))
     }
 
-    /// It was heard of.
     pub(crate) fn heard(&mut self, now: u64) {
         self.kept.seen = self.kept.seen.max(now);
     }
@@ -199,7 +198,6 @@ impl Member {
         !self.kept.proven && self.kept.from == from
     }
 
-    /// A token for its tunnel.
     pub(crate) fn tunnel_token(&mut self, now: u64) -> Secret {
         let token = Secret::from(token::uuid());
         self.tunnel_tokens.retain(|(_, until)| now < *until);

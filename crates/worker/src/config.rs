@@ -59,7 +59,6 @@ pub enum Protocol {
     Auto,
 }
 
-/// The protocol of one link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LinkProtocol {
     Relay,

@@ -38,7 +38,6 @@ impl Events {
         let _nobody = self.0.send(event);
     }
 
-    /// The events from now on.
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.0.subscribe()
     }

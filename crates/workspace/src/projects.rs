@@ -18,10 +18,8 @@ use crate::{audit::Audit, events::Events, refusal::Refusal, users};
 
 /// The kind of these facts in the store.
 pub(crate) const KIND: &str = "project";
-/// The most projects there may be.
 const MOST: usize = 4096;
 
-/// All projects.
 pub(crate) struct Projects {
     run_as: Vec<String>,
     store: Arc<dyn WorkspaceStore>,

@@ -16,7 +16,6 @@ use crate::{command, workspace::Workspace};
 /// Where the tests, their scripts and the lists of packages lie.
 const TESTS: &str = "crates/warren/tests/clients";
 
-/// What to do, and with which clients.
 #[derive(Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {

@@ -124,7 +124,6 @@ fn after(parts: &Parts) -> Option<u64> {
     id.and_then(|id| id.trim().parse().ok())
 }
 
-/// One watcher.
 struct Watch {
     subscription: Subscription,
     _watching: Watching,

@@ -64,7 +64,6 @@ impl Failure {
         Self::new(StatusCode::TOO_MANY_REQUESTS, ErrorCode::TooMany, message)
     }
 
-    /// What to do.
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.error.hint = Some(hint.into());
         self

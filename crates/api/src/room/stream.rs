@@ -29,7 +29,6 @@ pub(super) trait Frames: Send + Unpin + 'static {
     fn poll_frames(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
 }
 
-/// A stream of events.
 pub(super) struct EventStream<F> {
     /// What is sent first.
     first: Option<Bytes>,

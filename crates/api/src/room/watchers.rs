@@ -10,7 +10,6 @@ use base::RoomId;
 /// The most that watch at once.
 const IN_ALL: usize = 20_000;
 
-/// The most that watch one room.
 const OF_A_ROOM: usize = 5_000;
 
 /// The current watchers, counted: each holds a connection.
@@ -35,7 +34,6 @@ pub(super) struct Watching {
 }
 
 impl Watchers {
-    /// Adds a watcher of this room, or of all rooms.
     pub(super) fn add(
         self: &Arc<Self>,
         room: Option<&RoomId>,

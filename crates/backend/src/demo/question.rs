@@ -44,7 +44,6 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Reads a body.
     pub(super) fn read(api: Api, body: &[Bytes]) -> Result<Self, String> {
         if body.iter().map(Bytes::len).sum::<usize>() > MAX_ASK {
             return Err("the request is too large for the demo model".to_owned());

@@ -8,7 +8,6 @@ use store::UsageEntry;
 /// Tokens that one row counts at most. Some backends invent numbers; the sums must not overflow.
 const MAX_TOKENS: u64 = 1 << 36;
 
-/// The row of a job that ended now.
 pub(super) fn entry(job: &JobFacts, ended: &JobEnd, now: Moment) -> UsageEntry {
     let tokens = |tokens: Option<u64>| tokens.map(|tokens| tokens.min(MAX_TOKENS));
     UsageEntry {

@@ -44,7 +44,6 @@ pub(crate) enum Standing {
     Unsure,
 }
 
-/// What is known of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct JobRecord {
     pub(crate) spec: JobSpec,

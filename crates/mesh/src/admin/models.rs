@@ -51,7 +51,6 @@ impl Mesh {
     }
 }
 
-/// Models by name.
 #[derive(Default)]
 struct ModelsByName(BTreeMap<String, MeshModel>);
 

@@ -49,7 +49,6 @@ pub struct Pulling {
     told: LastReport,
 }
 
-/// The last report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastReport {
     Nothing,

@@ -285,7 +285,6 @@ impl Shared {
     }
 }
 
-/// Bytes that are held.
 struct HeldBytes {
     shared: Arc<Shared>,
     bytes: usize,

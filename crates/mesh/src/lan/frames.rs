@@ -119,7 +119,6 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Frames<R, W> {
         Self { incoming: Incoming::new(reader), writer }
     }
 
-    /// Sends one frame.
     pub(super) async fn send(&mut self, payload: &[u8]) -> Result<(), Broken> {
         let mut out = BytesMut::new();
         frame::put(&mut out, payload);

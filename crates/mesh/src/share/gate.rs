@@ -24,7 +24,6 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// This moment.
     pub(crate) fn now() -> Self {
         let local = jiff::Zoned::now();
         let minute = i16::from(local.hour()) * 60 + i16::from(local.minute());

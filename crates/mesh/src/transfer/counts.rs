@@ -33,7 +33,6 @@ pub(super) struct Counters {
     pub(super) failed: Count,
 }
 
-/// One counter.
 #[derive(Debug, Default)]
 pub(super) struct Count(AtomicU64);
 
@@ -43,7 +42,6 @@ impl Count {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// One more.
     pub(super) fn one(&self) {
         self.add(1);
     }

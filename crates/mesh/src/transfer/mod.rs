@@ -106,7 +106,6 @@ impl Transfers {
         self.0.cancel(id)
     }
 
-    /// The counts.
     pub(crate) fn counts(&self) -> TransferCounts {
         self.0.commons.counts.read()
     }

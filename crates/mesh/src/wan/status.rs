@@ -34,7 +34,6 @@ impl LiveStatus {
         Self(Mutex::new(RelayStatus { url, host, ..RelayStatus::default() }))
     }
 
-    /// As it is now.
     pub(super) fn get(&self) -> RelayStatus {
         self.lock().clone()
     }
@@ -44,7 +43,6 @@ impl LiveStatus {
         self.lock().registered
     }
 
-    /// Changes it.
     pub(super) fn set(&self, change: impl FnOnce(&mut RelayStatus)) {
         change(&mut self.lock());
     }

@@ -47,7 +47,6 @@ impl Sessions {
         self.count
     }
 
-    /// How many sessions a node has.
     pub(super) fn of(&self, node: Connection) -> usize {
         self.of.get(&node).map_or(0, |own| own.count)
     }

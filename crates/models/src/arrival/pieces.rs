@@ -49,7 +49,6 @@ impl Pieces {
         Some(file.there.get(piece as usize / 64)? >> (piece % 64) & 1 == 1)
     }
 
-    /// It is there.
     pub(super) fn set(&mut self, piece: PieceId) {
         if self.wants(piece) {
             self.flip(piece);
@@ -58,7 +57,6 @@ impl Pieces {
         }
     }
 
-    /// It is not there after all.
     pub(super) fn clear(&mut self, piece: PieceId) {
         if self.is_there(piece) == Some(true) {
             self.flip(piece);

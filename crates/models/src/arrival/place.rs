@@ -136,7 +136,6 @@ impl ArrivalFolder {
         Ok(())
     }
 
-    /// Removes all of it.
     pub(super) fn remove(self) -> Result<(), ArrivalError> {
         for path in [self.arriving.join(&self.name), lock_path(&self.arriving, &self.name)] {
             durable::remove(&path).map_err(ArrivalError::disk(&path))?;

@@ -95,7 +95,6 @@ where
     Ok(args)
 }
 
-/// Tags.
 pub(super) fn tags<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let tags: Vec<String> = or_default(deserializer)?;
     few(tags.len(), TAGS_MAX)

@@ -24,7 +24,6 @@ use tokio_util::task::TaskTracker;
 use self::numbers::Numbers;
 use crate::claims::Claims;
 
-/// A model, and the name of a node of it.
 type Name = (String, String);
 
 /// How links to nodes are kept.

@@ -11,7 +11,6 @@ use translate::{
 /// Tells the client that tokens are counted by estimate.
 const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");
 
-/// A task that the node has.
 pub(super) struct Task {
     pub(super) writer: AnswerWriter,
     pub(super) answer: NodeAnswer,
@@ -37,7 +36,6 @@ impl From<BadAnswer> for AnswerError {
 }
 
 impl Task {
-    /// More text of the node.
     pub(super) fn more(&mut self, text: &[u8]) -> Result<Next, AnswerError> {
         let mut out = String::new();
         let next = self.answer.feed(text, &mut out)?;

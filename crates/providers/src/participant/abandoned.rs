@@ -36,7 +36,6 @@ impl AbandonedRequests {
         self.jobs.contains_key(id)
     }
 
-    /// Whether one of them was for this job.
     pub(super) fn is_for(&self, job: JobId) -> bool {
         self.jobs.values().any(|known| *known == job)
     }

@@ -55,7 +55,6 @@ pub(super) struct TunnelCodec {
     complaints: Complaints,
 }
 
-/// A request that the participant has.
 struct Request {
     unsent: UnsentRequest<String>,
     incoming: Incoming,

@@ -42,7 +42,6 @@ pub(super) enum WorkerScope {
     Room(Box<RoomWorker>),
 }
 
-/// A worker in a room.
 pub(super) struct RoomWorker {
     pub(super) member: Member,
     presence: Presence,

@@ -71,7 +71,6 @@ pub(super) enum NewJob {
     Unaskable(JobId, AnswerWriter, Method),
 }
 
-/// A job as it was sent.
 pub(super) struct SentJob {
     pub(super) id: JobId,
     pub(super) number: u32,

@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 pub(super) static ADJECTIVES: LazyLock<Vec<&str>> =
     LazyLock::new(|| include_str!("adjectives.txt").lines().collect());
 
-/// Animals.
 pub(super) static ANIMALS: LazyLock<Vec<&str>> =
     LazyLock::new(|| include_str!("animals.txt").lines().collect());
 

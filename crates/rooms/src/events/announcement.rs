@@ -140,7 +140,6 @@ impl Encoded {
         self.event().is_none() && !self.has_message()
     }
 
-    /// Whether there is a message.
     pub(super) fn has_message(&self) -> bool {
         self.told.message.is_some()
     }
@@ -229,7 +228,6 @@ impl Source {
 }
 
 impl Entry {
-    /// Whether it has this form.
     pub(super) fn has(&self, form: Form) -> bool {
         self.encoded.has(form)
     }

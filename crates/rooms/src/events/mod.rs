@@ -37,9 +37,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// How many forms there are.
     const COUNT: usize = 3;
-    /// All of them.
     const ALL: [Self; Self::COUNT] = [Self::Messages, Self::Named, Self::NamedWithIds];
 
     /// Its place in tables of all forms.

@@ -30,7 +30,6 @@ pub(crate) use linking::Linked;
 /// Participants of a room.
 const MAX_PARTICIPANTS: usize = 1_000;
 
-/// The state of a room.
 pub(crate) struct RoomState {
     pub(crate) name: String,
     pub(crate) password: Option<Password>,

@@ -60,7 +60,6 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// Whether it exited with success.
     pub(crate) fn is_success(self) -> bool {
         self == Self::Code(0)
     }

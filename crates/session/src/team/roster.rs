@@ -14,7 +14,6 @@ use super::{
     record::{Message, TeamRecord, TeamResult},
 };
 
-/// One team.
 #[derive(Debug)]
 pub(super) struct Team {
     pub(super) kept: TeamRecord,

@@ -25,7 +25,6 @@ use crate::{
 /// How long the last rows may take to be in the ledger.
 const WRITTEN: Duration = Duration::from_secs(20);
 
-/// What to do.
 #[derive(Debug, Parser)]
 struct Settings {
     /// The warren binary to be tested

@@ -58,7 +58,6 @@ use testkit::{
 
 use crate::{account::Report, load::Load, mesh::Mesh};
 
-/// What to do.
 #[derive(Debug, Parser)]
 struct Settings {
     /// The warren binary to be tested

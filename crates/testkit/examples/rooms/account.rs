@@ -69,7 +69,6 @@ pub(crate) struct Tally {
 pub(crate) type Report = lab::Report<Tally>;
 
 impl Tally {
-    /// The requests of a kind.
     pub(crate) fn of(&mut self, kind: Kind) -> &mut RequestCounts {
         match kind {
             Kind::Chat => &mut self.requests,

@@ -66,7 +66,6 @@ const PATIENCE: Patience = Patience {
 /// A request that has not ended by then hangs. The last minute is for a busy machine.
 const HANGS: Duration = PATIENCE.longest().saturating_add(Duration::from_secs(60));
 
-/// What to do.
 #[derive(Debug, Parser)]
 struct Settings {
     /// The warren binary to be tested

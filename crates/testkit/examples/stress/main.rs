@@ -34,7 +34,6 @@ use crate::{
 /// How long the last slots may take to be free after the last request.
 const SETTLE: Duration = Duration::from_secs(15);
 
-/// What to do.
 #[derive(Debug, Parser)]
 struct Settings {
     /// The warren binary to be tested

@@ -43,7 +43,6 @@ use crate::{account::Report, server::Server};
 /// How often the server is killed or stopped, and started again.
 const EPOCH: Duration = Duration::from_secs(20);
 
-/// What to do.
 #[derive(Debug, Parser)]
 struct Settings {
     /// The warren binary to be tested

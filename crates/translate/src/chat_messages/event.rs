@@ -55,7 +55,6 @@ pub(super) struct Block<'a> {
     pub(super) input: Option<&'a RawValue>,
 }
 
-/// More of a block, or of the message.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Delta<'a> {
     #[serde(rename = "type", borrow, default)]

@@ -55,7 +55,6 @@ impl<'a> Tools<'a> {
         })
     }
 
-    /// Keeps only the tools of these names.
     pub(super) fn keep(&mut self, names: &[String]) {
         self.offered.retain(|tool| names.iter().any(|name| *name == tool.function.name));
     }
@@ -106,7 +105,6 @@ pub(super) struct Called {
     pub(super) namespace: Option<String>,
 }
 
-/// How a tool is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// With JSON.

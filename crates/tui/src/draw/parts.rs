@@ -14,7 +14,6 @@ use crate::{
     text,
 };
 
-/// A frame with a title.
 pub(super) fn framed(title: &str, is_chosen: bool, theme: Theme) -> Block<'static> {
     let title = Span::styled(format!(" {title} "), theme.title());
     Block::bordered().border_style(theme.frame(is_chosen)).title(title)
@@ -88,7 +87,6 @@ pub(super) fn number(number: impl Into<Number>) -> Cell<'static> {
     Cell::from(Line::from(number.into().0).right_aligned())
 }
 
-/// A number in a cell that may not be known.
 pub(super) fn known(value: Option<impl Into<Number>>) -> Cell<'static> {
     number(value.map_or_else(|| Number("-".to_owned()), Into::into))
 }
@@ -122,7 +120,6 @@ pub(super) fn told(name: &str, value: &str, theme: Theme) -> Line<'static> {
     ])
 }
 
-/// Words in a style.
 pub(super) fn styled(words: impl Into<String>, style: Style) -> Cell<'static> {
     Cell::from(Span::styled(words.into(), style))
 }

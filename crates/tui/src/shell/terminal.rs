@@ -36,12 +36,10 @@ impl Screen {
         Ok(Self { terminal, drawn: None })
     }
 
-    /// Its size.
     pub(super) fn size(&self) -> io::Result<Size> {
         self.terminal.size()
     }
 
-    /// Draws on it.
     pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         self.drawn = Some(Instant::now());
         self.terminal.draw(draw).map(drop)

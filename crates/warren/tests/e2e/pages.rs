@@ -9,7 +9,6 @@ use crate::{
 
 const FOREIGN: &str = "https://evil.example";
 
-/// Whose pages may read an answer.
 fn reader(answer: &Response) -> Option<&str> {
     assert_eq!(answer.header("access-control-allow-credentials"), None);
     answer.header("access-control-allow-origin")

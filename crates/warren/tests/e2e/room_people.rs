@@ -76,7 +76,6 @@ impl Person {
         join
     }
 
-    /// The participants of a room.
     pub(crate) async fn participants(&self, code: &str) -> Vec<Value> {
         let shown = self.room(&["show", code, "--json"]).await.json();
         shown["participants"].as_array().expect("a list").clone()

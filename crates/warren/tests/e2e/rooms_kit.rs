@@ -23,7 +23,6 @@ pub(crate) struct Room {
     pub(crate) host_token: String,
 }
 
-/// Makes a room.
 pub(crate) async fn make_room(client: &Client, body: &Value) -> Room {
     let made = client.post_json("/v1/rooms", body).await;
     let made = data(&made, 201);

@@ -57,7 +57,6 @@ impl Terminal {
         Self { keyboard, screen, written, drawn, child }
     }
 
-    /// What is on the screen.
     pub(crate) fn screen(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }

@@ -95,7 +95,6 @@ impl Requests {
         self.draining
     }
 
-    /// How many jobs are not over.
     pub(crate) fn jobs(&self) -> usize {
         self.jobs.len()
     }

@@ -115,7 +115,6 @@ impl RoomMember {
         self.plane.heartbeat(&self.join.id).await
     }
 
-    /// The event that it is in the room now.
     pub(crate) fn joined_event(
         &self,
         server: String,

@@ -49,7 +49,6 @@ impl Requests {
         Self { max_jobs, draining: false, last_number: 0, jobs: HashMap::new(), misses: 0 }
     }
 
-    /// How many requests are not over.
     pub(super) fn jobs(&self) -> usize {
         self.jobs.len()
     }

@@ -6,7 +6,6 @@ use protocol::workspace::SessionMode;
 
 use super::{clock::now, session::Session};
 
-/// The end of a session that ended with the daemon.
 pub(super) const WITH_THE_DAEMON: &str = "it ended with the daemon";
 
 impl Session {

@@ -39,7 +39,6 @@ impl Inputs {
         self.refused.push_back(id.to_owned());
     }
 
-    /// It is this turn.
     pub(super) fn is_turn(&mut self, id: &str, turn: u64) {
         if self.turns.len() >= TURNS {
             self.turns.pop_front();

@@ -76,7 +76,6 @@ use crate::{
 /// The most sessions that are ended at the same time.
 const ENDED_AT_ONCE: usize = 64;
 
-/// All sessions.
 #[derive(Clone)]
 pub(crate) struct Sessions(Arc<Inner>);
 

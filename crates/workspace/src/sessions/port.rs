@@ -12,7 +12,6 @@ const BETWEEN: Duration = Duration::from_secs(2);
 /// And how often whether the one that is known is still listened on.
 const BETWEEN_KNOWN: Duration = Duration::from_secs(5);
 
-/// The search for the port of one session.
 #[derive(Default)]
 pub(super) struct PortSearch {
     /// As long as there is a server.

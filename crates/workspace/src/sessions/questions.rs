@@ -49,7 +49,6 @@ impl Questions {
         self.0.remove(at).map(|question| question.request.request_id)
     }
 
-    /// All that are open.
     pub(super) fn open(&self) -> impl Iterator<Item = PermissionRequest> + '_ {
         self.0.iter().map(|question| question.request.clone())
     }

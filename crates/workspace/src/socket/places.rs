@@ -22,7 +22,6 @@ const EACH_KEY: usize = 3;
 /// How many places one connection has.
 const EACH: usize = 2;
 
-/// All places.
 pub(super) struct Places {
     for_all: Arc<Line>,
     for_administrators: Arc<Line>,

@@ -14,7 +14,6 @@ const WITHIN: Duration = Duration::from_secs(15 * 60);
 /// The most requests about files that are worked on at the same time, for all clients.
 const AT_ONCE: usize = 64;
 
-/// The files of all projects.
 pub(crate) struct ProjectFiles {
     pub(super) projects: Arc<Projects>,
     /// The list of files that are being written; `None` if it cannot be kept.

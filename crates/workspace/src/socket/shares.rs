@@ -39,7 +39,6 @@ pub(super) struct Share {
 }
 
 impl Shares {
-    /// Of what all have.
     pub(super) fn new(all: &Arc<Semaphore>) -> Self {
         let own = Arc::new(Semaphore::new(EACH));
         Self { own, all: Arc::clone(all), unread: Arc::default() }

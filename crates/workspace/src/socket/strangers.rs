@@ -9,7 +9,6 @@ use std::{
 
 use access::party;
 
-/// The places that there are.
 #[derive(Clone)]
 pub(super) struct Strangers(Arc<Mutex<Places>>);
 

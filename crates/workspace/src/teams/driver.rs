@@ -74,7 +74,6 @@ impl Driver {
         Ok((driver, all_read))
     }
 
-    /// All teams there are.
     pub(super) fn teams(&self) -> Vec<TeamId> {
         self.core.machine.list().iter().map(|team| TeamId::from_uuid(team.id)).collect()
     }

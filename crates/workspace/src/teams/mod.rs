@@ -51,7 +51,6 @@ pub(crate) use self::{
 /// How long a shut-down waits for records that are not stored yet.
 const FLUSH: Duration = Duration::from_secs(5);
 
-/// All teams.
 #[derive(Default)]
 pub(crate) struct Teams {
     queue: Arc<Queue>,

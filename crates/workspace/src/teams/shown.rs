@@ -68,7 +68,6 @@ pub(super) fn waited(answer: &Answer) -> TeamWaitResult {
     }
 }
 
-/// A page of an inbox.
 pub(super) fn inbox(team_id: TeamId, session_id: SessionId, page: &Page) -> TeamInbox {
     let messages = page.messages.iter().map(message).collect();
     TeamInbox { team_id, session_id, messages, next_seq: page.next_seq }

@@ -44,7 +44,6 @@ impl From<&Handoff> for Worker {
     }
 }
 
-/// The session that leads a new team.
 pub(super) fn leader(create: CreateTeam, team: TeamId) -> Result<NewSession, Refusal> {
     let provider = create.provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned());
     let extra_args = create.extra_args.unwrap_or_default();

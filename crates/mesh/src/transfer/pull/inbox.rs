@@ -64,7 +64,6 @@ impl Inbox {
         (inbox, happened)
     }
 
-    /// The sender of events.
     pub(super) fn events(&self) -> mpsc::Sender<Event> {
         self.events.clone()
     }

@@ -66,7 +66,6 @@ impl Job {
         self.model.as_str() == name
     }
 
-    /// How it is now.
     pub(super) fn now(&self) -> MeshTransfer {
         self.progress.borrow().clone()
     }

@@ -89,7 +89,6 @@ impl Outbound {
         self.lock().last.elapsed()
     }
 
-    /// How it is.
     pub(super) fn told(&self) -> MeshTransfer {
         let state = self.lock();
         let runs = state.last.elapsed() < RUNS;

@@ -103,7 +103,6 @@ impl Machine {
         Self { id: id(number), inner, home, own, dir: dir.to_owned() }
     }
 
-    /// Offers a file of a model.
     pub(super) fn offer(&self, model: &str, file: &str, bytes: &[u8]) {
         let path = self.dir.join("offered").join(model).join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -114,7 +113,6 @@ impl Machine {
         self.inner.pulls.pull(Arc::clone(&self.home), model, None).unwrap()
     }
 
-    /// A file of a model that has arrived.
     pub(super) fn arrived(&self, model: &str, file: &str) -> Option<Vec<u8>> {
         std::fs::read(self.dir.join("models").join(model).join(file)).ok()
     }

@@ -36,7 +36,6 @@ pub(super) struct Context<'a> {
     pub(super) out: &'a mut std::collections::VecDeque<Output>,
 }
 
-/// A relay session.
 pub(super) struct RelaySession {
     pub(super) handle: Handle,
     /// The id, as the opening end wrote it.

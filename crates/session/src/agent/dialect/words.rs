@@ -69,7 +69,6 @@ impl Answer {
         self.0.clear();
     }
 
-    /// The answer, if there is one.
     pub(crate) fn take(&mut self) -> Option<String> {
         Some(std::mem::take(&mut self.0)).filter(|text| !text.is_empty())
     }

@@ -8,7 +8,6 @@ use crate::agent::{
     launch::{Exit, Signal},
 };
 
-/// The process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Process {
     None,

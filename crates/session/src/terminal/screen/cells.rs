@@ -30,7 +30,6 @@ pub(super) fn text(grid: &Grid<Cell>) -> String {
     text
 }
 
-/// The cells of a row.
 pub(super) fn row(grid: &Grid<Cell>, line: usize) -> &[Cell] {
     &grid[at(line)][..]
 }
@@ -45,7 +44,6 @@ pub(super) fn line_of(cursor: &Cursor<Cell>) -> usize {
     usize::try_from(cursor.point.line.0).unwrap_or_default()
 }
 
-/// How a cell looks.
 pub(super) fn looks(cell: &Cell) -> Flags {
     cell.flags.difference(STRUCTURE)
 }
@@ -96,7 +94,6 @@ pub(super) fn mend(grid: &mut Grid<Cell>) {
     settle(grid);
 }
 
-/// Mends one row.
 pub(super) fn mend_row(grid: &mut Grid<Cell>, line: usize) {
     if !is_sound(row(grid, line)) {
         mend_cells(&mut grid[at(line)][..]);

@@ -110,7 +110,6 @@ impl Desk {
         self.again(session.id).await
     }
 
-    /// What a session is asked for with.
     pub(super) fn asked(&self, provider: &str, model: &str, args: &[&str]) -> NewSession {
         NewSession {
             provider: Some(provider.to_owned()),

@@ -171,7 +171,6 @@ impl Machine {
         client.post_json(CHAT, body).await
     }
 
-    /// A client of it.
     pub(super) fn client(&self) -> Client {
         self.daemon.client()
     }
@@ -221,7 +220,6 @@ impl RelayProcess {
         (process, address)
     }
 
-    /// Its URL.
     pub(super) fn url(&self) -> String {
         format!("ws://{}", self.address)
     }

@@ -8,7 +8,6 @@ use super::{
     talk::Agents,
 };
 
-/// Agents that can ask whether they may.
 const ASK: [&str; 2] = ["claude", "acp"];
 
 #[tokio::test]

@@ -203,7 +203,6 @@ impl Viewer {
         }
     }
 
-    /// Types these keys.
     pub(super) async fn types(&mut self, keys: &str) {
         let session = &self.session;
         let input = json!({"type": "terminal_input", "session_id": session, "data": keys});

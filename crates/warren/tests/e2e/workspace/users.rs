@@ -85,7 +85,6 @@ async fn a_session_of_another_user_is_wholly_that_users_and_has_no_way_back() {
     assert!(!text.contains("reads it") && !text.contains("lists it"), "{text}");
 }
 
-/// The home of that user.
 fn home() -> String {
     let users = fs::read_to_string("/etc/passwd").expect("users");
     let line = users.lines().find(|line| line.starts_with(&format!("{USER}:"))).expect("nobody");

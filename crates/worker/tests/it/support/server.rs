@@ -192,7 +192,6 @@ impl ServerEnd {
         }
     }
 
-    /// The next frame.
     pub(crate) async fn next(&mut self) -> Frame {
         timeout(DEADLINE, self.frames.recv()).await.unwrap().unwrap()
     }

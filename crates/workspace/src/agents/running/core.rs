@@ -81,7 +81,6 @@ impl Core {
         }
     }
 
-    /// A prompt.
     pub(super) fn prompt(&self, text: String, ticket: Option<Ticket>) -> Result<Prompted, Refusal> {
         let mut machine = self.machine();
         if machine.is_stopped {
@@ -174,7 +173,6 @@ impl Core {
         stopped.is_ok() && !*self.done.borrow()
     }
 
-    /// All is over.
     pub(super) fn end(&self) {
         let key = self.machine().key.take();
         drop(key);

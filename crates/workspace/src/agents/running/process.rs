@@ -34,7 +34,6 @@ pub(super) struct Process {
     deaf_at: Option<Instant>,
 }
 
-/// What a process does.
 #[derive(Debug)]
 pub(super) enum Did {
     /// It printed a line.

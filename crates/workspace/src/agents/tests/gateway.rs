@@ -14,7 +14,6 @@ use crate::{
     sessions::{NewSession, What},
 };
 
-/// Whose key this is, if it is one.
 fn whose(host: &EngineHost, key: &str) -> Option<String> {
     let known = host.keys.present(key, KeyScope::Inference, Moment::now());
     known.ok().flatten().map(|key| key.id().to_string())

@@ -80,7 +80,6 @@ impl Segments {
         fs::metadata(self.path(newest)).and_then(|file| file.modified()).ok()
     }
 
-    /// Removes all of it.
     pub(super) fn remove(&mut self) -> io::Result<()> {
         (self.found, self.appended) = (None, 0);
         match fs::remove_dir_all(&self.dir) {

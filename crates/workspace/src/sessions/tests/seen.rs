@@ -141,7 +141,6 @@ impl Watcher {
     }
 }
 
-/// Types text.
 pub(super) fn type_in(workspace: &Workspace, id: SessionId, client: u64, text: &str) {
     let keys = Bytes::copy_from_slice(text.as_bytes());
     assert!(workspace.0.sessions.type_in(id, ClientId(client), keys, None).unwrap());

@@ -58,7 +58,6 @@ enum End {
     Broken(LinkError),
 }
 
-/// One client.
 pub(super) struct Client {
     asker: Asker,
     admission: Arc<Admission>,

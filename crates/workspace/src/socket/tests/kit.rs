@@ -56,7 +56,6 @@ impl Kit {
         tokio::spawn(async move { serve(&admission, Box::pin(near), from, stranger).await })
     }
 
-    /// A client with this token.
     pub(super) async fn client_with(&self, token: &str) -> Caller {
         let mut client = self.stranger(FAR);
         client.say(json!({"type": "auth", "token": token}));

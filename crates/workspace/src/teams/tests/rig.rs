@@ -69,7 +69,6 @@ pub(super) struct FakeSessions {
     last: u128,
 }
 
-/// One session.
 pub(super) struct FakeSession {
     pub(super) facts: Facts,
     /// What it was given and has not begun.
@@ -211,7 +210,6 @@ impl Rig {
         self.queue.tell(SessionNotice::ended(id, self.turn(id), ok, Some(text.to_owned()), 0));
     }
 
-    /// It dies.
     pub(super) async fn die(&self, id: SessionId) {
         self.sessions.lock().all.get_mut(&id).unwrap().facts.ended = Some("killed".to_owned());
         self.queue.tell(SessionNotice::Gone { session: id.uuid(), at: 0 });
@@ -239,7 +237,6 @@ impl Rig {
         facts.into_iter().map(|fact| fact.id).collect()
     }
 
-    /// How many wait.
     pub(super) async fn waits(&self) -> usize {
         ask(&self.queue, |core, _| (Ok(core.waits()), Vec::new())).await.unwrap()
     }

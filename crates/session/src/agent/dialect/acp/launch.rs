@@ -11,7 +11,6 @@ use crate::agent::{
     settings::{PermissionMode, Settings},
 };
 
-/// Which program it is.
 #[derive(Debug)]
 pub(super) enum Program {
     Gemini,

@@ -110,7 +110,6 @@ impl Acp {
         Self::with(Program::Gemini, settings)
     }
 
-    /// opencode.
     pub(crate) fn opencode(settings: Settings) -> Result<Self, BadSettings> {
         Self::with(Program::Opencode, settings)
     }

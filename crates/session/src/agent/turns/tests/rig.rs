@@ -154,7 +154,6 @@ pub(super) fn ends(outputs: &[Output]) -> Vec<TurnEnd> {
     ends.collect()
 }
 
-/// The one turn that ended.
 pub(super) fn end(outputs: &[Output]) -> TurnEnd {
     let [end] = ends(outputs).try_into().expect("one turn ends");
     end
