@@ -1,5 +1,5 @@
-//! How long an event takes to reach those who watch a room: `cargo run --release -p rooms --example
-//! fanout`. Without sockets: what the rooms themselves cost.
+//! Measures how long an event takes to reach the watchers of a room: `cargo run --release -p rooms
+//! --example fanout`. It uses no sockets, so it measures the rooms alone.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ use tokio::task::JoinSet;
 const NOW: u64 = 1_795_171_198_228;
 /// Events of each scenario.
 const EVENTS: usize = 100;
-/// Between two events; all must have arrived by then.
+/// The pause between two events; all watchers must have received the event by then.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The end of a job: one of the larger events, in all forms.
@@ -52,7 +52,7 @@ fn event() -> Encoded {
         .encode(NOW, "NZZ6LS")
 }
 
-/// A room: its log, and when its last event was told, in nanoseconds after the beginning.
+/// A room: its log, and when its last event was appended, in nanoseconds since the beginning.
 #[derive(Clone)]
 struct Room {
     log: Arc<Log>,
@@ -64,7 +64,7 @@ impl Room {
         Self { log: Log::new(Bounds::ROOM, NOW), told_at: Arc::default() }
     }
 
-    /// Tells an event: how long that took.
+    /// Appends an event. Returns how long that took.
     fn tell(&self, begun: Instant) -> Duration {
         let now = begun.elapsed();
         self.told_at.store(now.as_nanos() as u64, Ordering::SeqCst);
@@ -73,7 +73,8 @@ impl Room {
     }
 }
 
-/// Reads until the room is closed: after how many nanoseconds each event came.
+/// Reads until the room is closed. Returns when each event came, in nanoseconds since the
+/// beginning.
 async fn watch(mut watcher: Subscription, room: Room, begun: Instant) -> Vec<u64> {
     let mut waited = Vec::with_capacity(EVENTS);
     while let Next::Frames(frames) = watcher.next().await {
@@ -123,7 +124,7 @@ async fn fan_out(rooms: usize, watchers: usize, stuck: usize) {
     report(&format!("{name}: telling it takes"), telling);
 }
 
-/// As many events as a room keeps at once, to many watchers.
+/// Sends as many events as a room keeps at once to many watchers.
 async fn burst(watchers: usize) {
     let begun = Instant::now();
     let room = Room::new();
@@ -149,7 +150,7 @@ fn resident() -> f64 {
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// What a watcher costs that waits, without its task; and a room whose log is full.
+/// Measures the memory of a waiting watcher, without its task, and of a room whose log is full.
 fn memory() {
     let before = resident();
     let room = Room::new();
@@ -171,7 +172,7 @@ fn main() {
         eprintln!("{threads} threads:");
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let runtime = builder.worker_threads(threads).enable_time().build().unwrap();
-        // In a task: the thread that runs `block_on` is not one of the runtime's.
+        // `block_on` runs on this thread, which is not one of the runtime's threads; a task is.
         let all = runtime.spawn(async {
             fan_out(1, 5000, 0).await;
             fan_out(1, 5000, 5000).await;

@@ -1,4 +1,4 @@
-//! Jobs of rooms, as their participants and watchers see them.
+//! The jobs of rooms, as participants and watchers see them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,7 +13,8 @@ use protocol::room::{
 
 use crate::events::Announcement;
 
-/// The most jobs of a room that are followed at once; what is more is served without being told of.
+/// The most jobs of a room that are tracked at once. Jobs above this number are served without
+/// being reported.
 pub const MAX_JOBS: usize = 10_000;
 
 /// The most remembered jobs that ended before their start was reported.
@@ -30,8 +31,8 @@ pub struct JobStarted {
     pub model: String,
     /// Its API.
     pub protocol: Protocol,
-    /// The id that its client gave it, where it came as an `llm:request`: the reader of its answer
-    /// reports its end in the spec's messages.
+    /// The id that the client gave the job, if it came as an `llm:request`. The reader of its
+    /// answer reports its end in the spec's messages.
     pub message: Option<String>,
 }
 
@@ -46,55 +47,55 @@ impl JobStarted {
 pub struct JobEnded {
     /// The job.
     pub job: JobId,
-    /// How.
+    /// How it ended.
     pub how: How,
 }
 
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum How {
-    /// With an answer, whatever its status.
+    /// With an answer of any status.
     Answered(AnswerMetrics),
-    /// Without one, or in the middle of one.
+    /// Without an answer, or in the middle of one.
     Failed {
         /// Whether its answer had begun.
         begun: bool,
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// Its client left.
     ClientGone,
 }
 
-/// The participant that a job is given to.
+/// The participant that a job was given to.
 #[derive(Debug, Clone, Copy)]
 pub struct Holder<'a> {
     /// Its id.
     pub id: &'a str,
     /// Its nickname, for people.
     pub nickname: &'a str,
-    /// Where its backend is, as it told.
+    /// The URL of its backend, as reported by the participant.
     pub endpoint: &'a str,
     /// Its models.
     pub models: &'a [String],
 }
 
-/// The jobs of one room that are with its participants, and how participants did.
+/// The jobs that the participants of one room have now, and the metrics of their last answers.
 ///
-/// Pure; as large as what is in flight, up to [`MAX_JOBS`], and what participants there are.
+/// Pure. Its size is bounded by the jobs in flight, up to [`MAX_JOBS`], and by the participants.
 #[derive(Debug, Default)]
 pub struct Activity {
     jobs: HashMap<JobId, Running>,
     participants: HashMap<String, Doing>,
-    /// The ends of jobs that came as messages, until the readers of their answers have reported every
-    /// token: an end never overtakes a token.
+    /// The end events of jobs that came as messages. Each waits here until the reader of the answer
+    /// has reported every token: an end never overtakes a token.
     withheld: HashMap<JobId, RoomEvent>,
-    /// Jobs that ended without having been told of as started. Most never are; but a start and an
-    /// end that happen at the same moment may be told in either order.
+    /// Jobs that ended before their start was reported. Most are never reported at all, but a start
+    /// and an end of the same moment may arrive in either order.
     ended_early: VecDeque<JobId>,
 }
 
-/// A job that is, or was last, with a participant.
+/// A job that a participant has, or had last.
 #[derive(Debug)]
 struct Running {
     participant: String,
@@ -102,12 +103,12 @@ struct Running {
     endpoint: String,
     model: String,
     protocol: Protocol,
-    /// The id by which watchers know it.
+    /// The id of the job in events.
     request_id: String,
     by_message: bool,
-    /// Whether all of its answer was told, where it came as a message.
+    /// For a job that came as a message: whether its whole answer was reported.
     concluded: bool,
-    /// Whether the participant has it still.
+    /// Whether the participant still has it.
     held: bool,
 }
 
@@ -119,7 +120,8 @@ struct Doing {
 }
 
 impl Activity {
-    /// A job was given to a participant, for the first time or again. Returns the event for it.
+    /// Records that a job was given to a participant, for the first time or again. Returns the
+    /// event for it.
     pub fn started(&mut self, job: &JobStarted, holder: Holder<'_>) -> Option<Announcement> {
         if self.has_ended(job.job) || self.is_full(job.job) {
             return None;
@@ -135,7 +137,7 @@ impl Activity {
         })))
     }
 
-    /// A job is nobody's for the moment: its participant did not begin its answer.
+    /// Records that no participant has a job for the moment: the last one did not begin its answer.
     pub fn requeued(&mut self, job: JobId) {
         let Some(running) = self.jobs.get_mut(&job).filter(|running| running.held) else { return };
         running.held = false;
@@ -144,7 +146,7 @@ impl Activity {
         }
     }
 
-    /// A job ended: what to tell. Of a job that no participant ever had, nothing.
+    /// Records the end of a job. Returns its event, unless no participant ever had the job.
     pub fn ended(&mut self, ended: &JobEnded) -> Option<Announcement> {
         self.requeued(ended.job);
         let Some(running) = self.jobs.remove(&ended.job) else {
@@ -164,7 +166,8 @@ impl Activity {
         None
     }
 
-    /// All of the answer to a job that came as a message was told: its end, if that has come.
+    /// Records that the whole answer to a job that came as a message was reported. Returns the end
+    /// event, if the job has ended.
     pub fn conclude(&mut self, job: JobId) -> Option<RoomEvent> {
         if let Some(running) = self.jobs.get_mut(&job) {
             running.concluded = true;
@@ -172,23 +175,23 @@ impl Activity {
         self.withheld.remove(&job)
     }
 
-    /// The participant that has a job now.
+    /// The id of the participant that has a job now.
     pub fn holder(&self, job: JobId) -> Option<&str> {
         let running = self.jobs.get(&job).filter(|running| running.held)?;
         Some(&running.participant)
     }
 
-    /// How many jobs a participant has now.
+    /// The number of jobs that a participant has now.
     pub fn in_flight(&self, participant: &str) -> u32 {
         self.participants.get(participant).map_or(0, |doing| doing.in_flight)
     }
 
-    /// How a participant's last answer went.
+    /// The metrics of a participant's last answer.
     pub fn metrics(&self, participant: &str) -> Option<AnswerMetrics> {
         self.participants.get(participant)?.last
     }
 
-    /// A participant is no longer in the room. Its jobs end in their own way.
+    /// Forgets a participant that left the room. Its jobs end on their own.
     pub fn forget(&mut self, participant: &str) {
         self.participants.remove(participant);
         let its = |running: &&mut Running| running.participant == participant;
@@ -232,7 +235,7 @@ impl Running {
             How::Answered(metrics) => self.complete(metrics),
             How::Failed { begun: false, error } => self.failed(Stage::Dispatch, error),
             How::Failed { begun: true, error } => self.failed(Stage::Stream, error),
-            // Stock servers tell nothing at all, and their watchers wait for ever.
+            // Stock servers report nothing here, and their watchers wait for ever.
             How::ClientGone => self.failed(Stage::Stream, "the client left"),
         };
         let message = (!self.by_message).then_some(message);
@@ -275,7 +278,7 @@ impl Running {
     }
 }
 
-/// The model that a participant is asked for by this selector.
+/// The model that this selector means at a participant.
 fn model_of(selector: &str, models: &[String]) -> String {
     let name = match Selector::parse(selector) {
         Selector::Any => String::new(),

@@ -1,9 +1,9 @@
-//! Addresses that try too often.
+//! Limits on addresses that try too many codes or passwords.
 //!
-//! Unknown codes and wrong passwords are counted for each address. After ten within a minute its requests
-//! are refused, except for rooms that it knows already, so that nobody is cut off by a neighbour
-//! behind the same address. After a hundred even those are refused: otherwise somebody who shares an
-//! address with a member could try passwords without end.
+//! Unknown codes and wrong passwords are counted for each address. After ten within a minute,
+//! requests from the address are refused, except for rooms that it already knows: a member is not
+//! cut off by a neighbour behind the same address. After a hundred, those are refused too:
+//! otherwise a client that shares an address with a member could try passwords without end.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -13,28 +13,29 @@ use std::{
 
 use base::RoomId;
 
-/// Within this many milliseconds they are counted.
+/// Attempts are counted within this many milliseconds.
 const WINDOW: u64 = 60_000;
 
-/// From as many on only known rooms are let through.
+/// From this number on, only known rooms are let through.
 const MOST: usize = 10;
 
-/// From as many on nothing is.
+/// From this number on, everything is refused.
 const MOST_OF_ALL: usize = 100;
 
 /// How long a room counts as known, in milliseconds.
 const KNOWN: u64 = 3_600_000;
 
-/// How long until a known room is noted again, in milliseconds.
+/// The least time between two notes of a known room, in milliseconds.
 const NOTED: u64 = 60_000;
 
-/// Known rooms kept for each address.
+/// The most known rooms of an address.
 const MAX_KNOWN: usize = 64;
 
-/// Addresses kept.
+/// The most addresses that are remembered.
 const MAX_SOURCES: usize = 10_000;
 
-/// Where somebody is: an IPv4 address, or the first half of an IPv6 one, as one customer has it.
+/// The origin of a request: an IPv4 address, or the first half of an IPv6 one, which is what one
+/// customer has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Source(IpAddr);
 
@@ -61,7 +62,7 @@ pub(crate) enum Knows {
 
 #[derive(Default)]
 struct Record {
-    /// When it was wrong, the oldest first; not more than count.
+    /// The times of wrong attempts, the oldest first; no more than are counted.
     wrong: VecDeque<u64>,
     known: HashMap<RoomId, (Knows, u64)>,
     turn: u64,
@@ -71,18 +72,18 @@ struct Record {
 #[derive(Default)]
 pub(crate) struct Attempts {
     records: HashMap<Source, Record>,
-    /// The order in which entries are forgotten.
+    /// The order in which records are forgotten.
     order: BTreeMap<u64, Source>,
     next: u64,
 }
 
 impl Attempts {
-    /// How long an address has to wait until it may try something that it does not know.
+    /// The time until an address may try a room that it does not know.
     pub(crate) fn wait(&mut self, from: IpAddr, now: u64) -> Option<Duration> {
         self.wait_below(from, MOST, now)
     }
 
-    /// How long an address has to wait until it may use a room that it knows so well, or not.
+    /// The time until an address may use a room that it knows this well, or does not know.
     pub(crate) fn wait_for(
         &mut self,
         room: &RoomId,
@@ -109,7 +110,7 @@ impl Attempts {
         Some(Duration::from_millis(until.saturating_sub(now)))
     }
 
-    /// An address named an unknown code, or showed a wrong password.
+    /// Counts an unknown code or a wrong password from an address.
     pub(crate) fn wrong(&mut self, from: IpAddr, now: u64) {
         let record = self.record(from.into());
         if record.wrong.len() == MOST_OF_ALL {
@@ -118,7 +119,7 @@ impl Attempts {
         record.wrong.push_back(now);
     }
 
-    /// An address knows a room.
+    /// Notes that an address knows a room.
     pub(crate) fn right(&mut self, room: &RoomId, knows: Knows, from: IpAddr, now: u64) {
         let source = from.into();
         let is_noted = |record: &Record| {
@@ -137,7 +138,7 @@ impl Attempts {
         }
     }
 
-    /// An address's record, which becomes the last to be forgotten.
+    /// The record of an address, which becomes the last to be forgotten.
     fn record(&mut self, source: Source) -> &mut Record {
         if self.records.len() >= MAX_SOURCES && !self.records.contains_key(&source) {
             self.forget_oldest();

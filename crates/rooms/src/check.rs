@@ -1,4 +1,4 @@
-//! Checks on input to rooms; the bounds are the protocol's.
+//! Validation of input to rooms; the bounds are the protocol's.
 
 use protocol::room::{
     RuntimeConfig,
@@ -14,7 +14,7 @@ pub(crate) fn joining(joining: &Joining) -> Result<(), RoomError> {
     field("id", limits::id(&joining.id))?;
     field("nickname", limits::nickname(&joining.nickname))?;
     field("endpoint", limits::endpoint(&joining.endpoint))?;
-    // A worker may find its models later.
+    // A worker may learn its models later.
     if joining.models.is_empty() && joining.kind != Kind::Worker {
         return field("model", Err(Unfit::Empty));
     }
@@ -26,8 +26,8 @@ pub(crate) fn joining(joining: &Joining) -> Result<(), RoomError> {
     config("config", &joining.config)
 }
 
-/// Checks the name of a model in a room. `*`, which elsewhere stands for every model, would stand for other
-/// participants here.
+/// Checks the name of a model in a room. `*` means every model elsewhere; here it would match other
+/// participants.
 pub(crate) fn model(name: &str) -> Result<(), RoomError> {
     if name == "*" {
         return Err(RoomError::Invalid("`model` must be a model's name, not `*`".to_owned()));

@@ -1,11 +1,12 @@
-//! The current time for code that is not passed any: the drop of a connection, the count of wrong codes.
+//! The current time for code that is not passed one: the drop of a connection, the count of wrong
+//! codes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 
-/// Milliseconds since 1970, from the time that was given at the start on. Never runs backwards, and
-/// never behind a time that somebody gave since.
+/// A clock in milliseconds since 1970 that starts at a given time. It never runs backwards, and
+/// never falls behind a time that it was given since.
 pub(crate) struct Clock {
     start: u64,
     started: Instant,
@@ -13,17 +14,15 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows `now`.
     pub(crate) fn new(now: u64) -> Self {
         Self { start: now, started: Instant::now(), latest: AtomicU64::new(now) }
     }
 
-    /// Somebody says what time it is.
+    /// Moves the clock forward to a time that a caller passed.
     pub(crate) fn hear(&self, now: u64) {
         self.latest.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// The current time.
     pub(crate) fn now(&self) -> u64 {
         let since = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.start.saturating_add(since).max(self.latest.load(Ordering::Relaxed))

@@ -1,8 +1,7 @@
 //! Codes that people can say and type.
 //!
-//! Every room has two: one to say aloud, such as `swift-eagle-42`, and one of six characters, as
-//! stock clients know them. Neither is a secret of any strength: who guesses is stopped by
-//! `attempts`.
+//! Every room has two codes: a spoken one, such as `swift-eagle-42`, and one of six characters, the
+//! form that stock clients know. Neither is a strong secret: `attempts` stops guessing.
 
 use rand::{Rng, RngExt};
 
@@ -10,10 +9,10 @@ use words::{ADJECTIVES, ANIMALS};
 
 mod words;
 
-/// The characters of short codes that are made here: none that is easily taken for another.
+/// The characters of short codes that are generated here, without those that are easily confused.
 const SHORT: &[u8; 32] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 
-/// How many characters a short code has.
+/// The length of a short code.
 const SHORT_LENGTH: usize = 6;
 
 /// The longest text, in bytes, that can be a code.
@@ -42,8 +41,8 @@ pub fn short(rng: &mut impl Rng) -> String {
     (0..SHORT_LENGTH).map(character).collect()
 }
 
-/// What somebody typed, as it is looked up: in whatever case, with whatever spaces or dashes. `None`
-/// when it cannot be a code.
+/// The code in a typed text, in any case and with any spaces or dashes. `None` when the text cannot
+/// be a code.
 pub fn normalise(text: &str) -> Option<Code> {
     if text.len() > LONGEST {
         return None;
@@ -59,7 +58,7 @@ pub fn normalise(text: &str) -> Option<Code> {
     (plain && !spoken.is_empty()).then(|| Code::Spoken(spoken.to_ascii_lowercase()))
 }
 
-/// Keyboards that mean well put other dashes in the place of a plain one.
+/// Replaces the typographic dashes of some keyboards with the plain one.
 fn plain(typed: char) -> char {
     match typed {
         '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
@@ -67,7 +66,7 @@ fn plain(typed: char) -> char {
     }
 }
 
-/// Stock servers make codes with dashes and underscores in them.
+/// Whether a byte can be part of a short code. Stock servers also use dashes and underscores.
 fn is_short(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }

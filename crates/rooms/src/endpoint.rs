@@ -1,8 +1,8 @@
-//! The addresses that the server calls for a participant.
+//! The endpoints of participants that the server calls.
 //!
-//! A client that may name any address could make the server call its own neighbours. So by
-//! default only the address that a join came from is called; it is resolved once, and what it was
-//! then is what is called.
+//! A client that may name any address could make the server call the server's own neighbours. So by
+//! default the server calls only the address that the join came from. It resolves the endpoint once
+//! and then calls that address alone.
 
 use std::{
     net::{IpAddr, SocketAddr, UdpSocket},
@@ -14,21 +14,21 @@ use url::{Host, Url};
 
 use crate::error::RoomError;
 
-/// How long finding its address may take.
+/// The timeout of resolving an endpoint.
 const RESOLVING: Duration = Duration::from_secs(5);
 
 /// The advice in a refusal.
 const INSTEAD: &str = "join with `warren room join`, which needs no address that this server calls";
 
-/// Which participants' endpoints the server calls.
+/// The participants whose endpoints the server calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Endpoints {
-    /// Nobody's.
+    /// None.
     Off,
     /// Those at the address that the join came from.
     #[default]
     Own,
-    /// Any.
+    /// Every participant's.
     Any,
 }
 
@@ -37,17 +37,17 @@ pub enum Endpoints {
 pub struct Reached {
     /// Its URL, as it was given.
     pub url: String,
-    /// The address that it stood for when it was given, and that alone is called.
+    /// The address that the URL resolved to when it was given; only this one is called.
     pub address: SocketAddr,
 }
 
 impl Endpoints {
-    /// Resolves an endpoint, once. `from` must be the client's address: where that is a reverse
-    /// proxy, the endpoint must not be asked for at all. `own` is where this server listens: as its own
-    /// endpoint it would ask itself for ever.
+    /// Resolves an endpoint, once. `from` must be the client's address: behind a reverse proxy that
+    /// is the proxy's address, so this must not be called there. `own` is where this server
+    /// listens: an endpoint that leads back to this server would make it call itself for ever.
     ///
     /// # Errors
-    /// [`RoomError::Invalid`] when it is no URL of this sort, cannot be resolved, or may not be
+    /// [`RoomError::Invalid`] when it is not a URL of this sort, cannot be resolved, or must not be
     /// called; the text says what to do instead.
     pub async fn reach(
         self,
@@ -132,16 +132,17 @@ async fn resolve(url: &Url) -> Result<Vec<SocketAddr>, RoomError> {
     }
 }
 
-/// Whether the server listens at this address. A server that listens everywhere does so at every
-/// address of this machine, that is, at every address that a socket can be bound to.
+/// Whether this server, listening at `listens`, is reached at `address`. A server that listens on
+/// the wildcard address is reached at every address of this machine, that is, at every address that
+/// a socket can be bound to.
 fn leads_to(address: SocketAddr, listens: SocketAddr) -> bool {
     let (ip, here) = (address.ip().to_canonical(), listens.ip().to_canonical());
     let is_ours = || ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok();
     address.port() == listens.port() && (ip == here || (here.is_unspecified() && is_ours()))
 }
 
-/// Whether it can be a machine's address, and is not one that only ever means this network: clouds
-/// keep credentials of their machines there.
+/// Whether it can be a machine's address, other than one that is only meaningful on this network:
+/// clouds serve their machines' credentials at such addresses.
 fn may_be(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {

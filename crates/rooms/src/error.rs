@@ -1,19 +1,19 @@
-//! Why something is refused; the texts are for the client.
+//! The errors of rooms; their texts are for the client.
 
 use std::time::Duration;
 
 use store::StoreError;
 
-/// Why somebody is not let into a room.
+/// Why a client may not enter a room.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// There is no room of this code.
+    /// No room has this code.
     #[error("Room not found")]
     Unknown,
     /// Too many unknown codes or wrong passwords came from this address.
     #[error("too many wrong codes or passwords from your address: try again in {} s", .retry_after.as_secs().max(1))]
     TooMany {
-        /// When it is worth trying again.
+        /// How long to wait before the next attempt.
         retry_after: Duration,
     },
     /// The room has a password, and none was given.
@@ -24,28 +24,28 @@ pub enum Refused {
     PasswordWrong,
 }
 
-/// Why something was not done to a room.
+/// Why an operation on a room failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RoomError {
-    /// The request is at fault.
+    /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
     /// There are too many rooms, or too many participants in this one.
     #[error("{0}")]
     TooMany(String),
-    /// There is no such participant.
+    /// No participant has this id.
     #[error("there is no participant {0} in this room")]
     NoParticipant(String),
-    /// Somebody else is connected under this id.
+    /// Another participant is connected under this id.
     #[error("the participant {0} is connected already, from somewhere else: choose another id")]
     Conflict(String),
-    /// The token that was shown is not the one.
+    /// The token is wrong.
     #[error("{0}")]
     NotAllowed(&'static str),
     /// A tunnel's token is unknown, used or too old.
     #[error("the tunnel token is unknown, used or older than 60 s: join again for a new one")]
     BadTunnelToken,
-    /// It could not be written.
+    /// The room could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -1,21 +1,22 @@
 //! Rooms, their participants and their events.
 //!
-//! A room is a scope of providers with a code. With the code (and the password, where there
-//! is one) a client may use its participants, lend a model to it, and watch its events.
+//! A room is a scope of providers with a code. With the code, and the password if there is one, a
+//! client may use the room's participants, lend a model to it, and watch its events.
 //!
 //! - [`rooms`]: all rooms of a server: made, found, listed, swept
 //! - [`room`]: one room: its participants and their rights
 //! - [`participant`]: a join, and the connection of a participant
-//! - [`activity`]: jobs of rooms, as their participants and watchers see them
-//! - [`events`]: the events for watchers: replayed, bounded, never waited for
+//! - [`activity`]: the jobs of rooms, as participants and watchers see them
+//! - [`events`]: the events for watchers: replayed, bounded, never blocking
 //! - [`codes`]: codes that people can say and type
-//! - [`endpoint`]: which addresses the server calls for a participant
-//! - [`error`]: why something is refused
-//! - `state`, `member`, `stored`: a room and its participants at a moment, and their rows on the disk; pure
-//! - `check`: what may not come into a room
-//! - `password`: what joining and using a room may need
-//! - `attempts`: who tries too often; pure
-//! - `token`, `clock`: what they say
+//! - [`endpoint`]: the addresses that the server calls for a participant
+//! - [`error`]: the errors of rooms
+//! - `state`, `member`, `stored`: a room and its participants at one moment, and their rows on the
+//!   disk; pure
+//! - `check`: validation of input to rooms
+//! - `password`: passwords for joining and using a room
+//! - `attempts`: limits on addresses that try too often; pure
+//! - `token`, `clock`: tokens, ids, and the current time
 
 pub mod activity;
 mod attempts;

@@ -1,4 +1,4 @@
-//! One participant, as its room keeps it.
+//! One participant in the state of its room.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -24,26 +24,25 @@ use crate::{
     token,
 };
 
-/// How long a silent participant still counts as there, in milliseconds: its id stays
-/// reserved for it, and its place in a full room.
+/// How long a silent participant keeps its id and its place in a full room, in milliseconds.
 pub(crate) const OFFLINE: u64 = 30_000;
 
 /// How long the server waits for a participant that reconnects, in milliseconds.
 const COMING_BACK: u64 = 10_000;
 
-/// How many milliseconds a tunnel's token is good.
+/// The lifetime of a tunnel token, in milliseconds.
 const TUNNEL_TOKEN: u64 = 60_000;
 
-/// Tunnel tokens that are good at the same time.
+/// The most valid tunnel tokens at a time.
 const MAX_TUNNEL_TOKENS: usize = 4;
 
 /// How long a participant that is gone is remembered, in milliseconds.
 pub(crate) const FORGOTTEN: u64 = 24 * 3_600_000;
 
-/// The least of that after a restart, in milliseconds.
+/// The least of that time after a restart, in milliseconds.
 const AFTER_RESTART: u64 = 3_600_000;
 
-/// How a connection learns that it must end, or that its participant has changed.
+/// Signals a connection that it must end, or that its participant has changed.
 #[derive(Default)]
 pub(crate) struct End {
     why: OnceLock<Ended>,
@@ -57,19 +56,18 @@ pub(crate) enum Link {
     Down { since: u64 },
 }
 
-/// A participant.
 pub(crate) struct Member {
     pub(crate) id: String,
-    /// When it came, counted.
+    /// Its position in the order of arrival.
     pub(crate) order: u64,
     pub(crate) session: KeyDigest,
     pub(crate) kept: StoredParticipant,
     pub(crate) link: Link,
-    /// When its connection was last heard of; 0 for never. Its connection writes it without a lock.
+    /// When its connection last heard of it; 0 for never. The connection writes it without a lock.
     pub(crate) link_seen: Arc<AtomicU64>,
-    /// Watchers think it is gone.
+    /// Whether watchers think that it is offline.
     pub(crate) told_offline: bool,
-    /// The stored record is out of date.
+    /// Whether the stored record is out of date.
     pub(crate) stale: bool,
     tunnel_tokens: Vec<(KeyDigest, u64)>,
 }
@@ -87,12 +85,12 @@ impl End {
         self.changed.notify_one();
     }
 
-    /// Until its participant is something else.
+    /// Waits until its participant has changed.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Waits until the connection must end; the reason.
+    /// Waits until the connection must end. Returns the reason.
     pub(crate) async fn ended(&self) -> Ended {
         self.token.cancelled().await;
         // The token is cancelled after the reason was set.
@@ -101,7 +99,7 @@ impl End {
 }
 
 impl Member {
-    /// One that joins.
+    /// A participant that joins.
     pub(crate) fn new(
         id: String,
         order: u64,
@@ -122,7 +120,7 @@ impl Member {
         }
     }
 
-    /// One that was kept by an earlier run. `None` when what was kept cannot be read.
+    /// A participant from an earlier run. `None` when its record cannot be read.
     pub(crate) fn load(record: &ParticipantRecord, now: u64) -> Option<Self> {
         let mut kept: StoredParticipant = serde_json::from_str(&record.json).ok()?;
         kept.seen = kept.seen.max(now.saturating_sub(FORGOTTEN - AFTER_RESTART));
@@ -130,7 +128,7 @@ impl Member {
         Some(Self { told_offline: true, ..Self::new(id, 0, record.session, kept, now) })
     }
 
-    /// As it is kept.
+    /// Its record for the store.
     pub(crate) fn record(&self, room: &RoomId) -> ParticipantRecord {
         let kept = StoredParticipant { seen: self.seen(), ..self.kept.clone() };
         record(room, &self.id, self.session, &kept)
@@ -150,7 +148,7 @@ impl Member {
         !self.kept.about.models.is_empty()
     }
 
-    /// Whether it is to be called by the server, and is not.
+    /// Whether the server must call it and does not yet.
     pub(crate) const fn is_uncalled(&self) -> bool {
         matches!(self.kept.about.kind, StoredKind::Endpoint(_)) && !self.is_up()
     }
@@ -164,7 +162,7 @@ impl Member {
         matches!(self.link, Link::Up { .. })
     }
 
-    /// Whether it is connected, or will be in a moment.
+    /// Whether it is connected, or is likely to be in a moment.
     pub(crate) fn is_awaited(&self, now: u64) -> bool {
         match self.link {
             Link::Up { .. } => true,
@@ -174,12 +172,12 @@ impl Member {
         }
     }
 
-    /// Whether its id is kept for it.
+    /// Whether its id is reserved for it.
     pub(crate) const fn holds_id(&self, now: u64) -> bool {
         now < self.held_until()
     }
 
-    /// Until when its id is kept for it.
+    /// When the reservation of its id ends.
     pub(crate) const fn held_until(&self) -> u64 {
         match self.link {
             Link::Up { .. } => u64::MAX,
@@ -187,13 +185,13 @@ impl Member {
         }
     }
 
-    /// Whether a text is its session's token.
+    /// Whether a text is its session token.
     pub(crate) fn is_session(&self, shown: Option<&str>) -> bool {
         token::is_token(shown, &self.session)
     }
 
-    /// Whether somebody who shows no token can only be itself: as stock participants do, it never
-    /// showed one, and joined from this address.
+    /// Whether a request from this address without a token can be its own: like stock participants,
+    /// it has never shown its token, and it joined from this address.
     pub(crate) fn is_neighbour(&self, from: IpAddr) -> bool {
         !self.kept.proven && self.kept.from == from
     }
@@ -209,13 +207,13 @@ impl Member {
         token
     }
 
-    /// Whether this tunnel's token is good.
+    /// Whether a tunnel token is valid.
     pub(crate) fn has_tunnel_token(&self, shown: &str, now: u64) -> bool {
         let tokens = &self.tunnel_tokens;
         tokens.iter().any(|(kept, until)| now < *until && token::is_token(Some(shown), kept))
     }
 
-    /// Uses up a tunnel's token: whether it was good.
+    /// Uses up a tunnel token. Returns whether it was valid.
     pub(crate) fn redeem(&mut self, shown: &str, now: u64) -> bool {
         let is_it = |(kept, _): &(KeyDigest, u64)| token::is_token(Some(shown), kept);
         match self.tunnel_tokens.iter().position(is_it) {
@@ -224,7 +222,7 @@ impl Member {
         }
     }
 
-    /// Tokens of tunnels no longer work: somebody else has this id.
+    /// Invalidates its tunnel tokens: another participant has this id.
     pub(crate) fn forget_tunnel_tokens(&mut self) {
         self.tunnel_tokens.clear();
     }
@@ -236,7 +234,7 @@ impl Member {
         }
     }
 
-    /// Whether it can be given requests, while it has `in_flight`.
+    /// Its status while it has `in_flight` requests.
     pub(crate) const fn status(&self, in_flight: u32) -> Status {
         match self.link {
             Link::Down { .. } => Status::Offline,

@@ -30,7 +30,7 @@ pub struct Joining {
     pub nickname: String,
     /// Its models; not empty.
     pub models: Vec<String>,
-    /// Where its backend is, as it tells; a URL.
+    /// The URL of its backend, as it reports it.
     pub endpoint: String,
     /// Its machine.
     pub specs: MachineSpecs,
@@ -42,18 +42,18 @@ pub struct Joining {
     pub kind: Kind,
     /// How many requests it takes at once; 0 counts as 1.
     pub max_concurrent: u32,
-    /// The token that proves a participant is the sender's own.
+    /// The session token, which proves that a participant is the sender's own.
     pub session: Option<String>,
 }
 
 /// A participant that has joined.
 pub struct Joined {
-    /// It, as everybody sees it.
+    /// Its public description.
     pub participant: ParticipantInfo,
     /// Whether it is new in the room.
     pub created: bool,
-    /// What shows from now on that a request is its own; told here, and kept nowhere. A participant
-    /// that has shown it keeps the one that it has.
+    /// The token that proves from now on that a request is the participant's own; only its hash is
+    /// stored. A participant that has shown its token keeps it.
     pub session: Secret,
 }
 
@@ -69,12 +69,12 @@ impl Connection {
         Self { room, id, linked }
     }
 
-    /// The participant was heard of. Costs next to nothing: it takes no lock.
+    /// Records that the participant was heard of. Cheap: it takes no lock.
     pub fn heard(&self, now: u64) {
         self.linked.seen.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// It has these models from now on; those that no model may be called in a room are left out.
+    /// Sets its models, without names that are not allowed in a room.
     pub fn models(&self, models: Vec<String>, now: u64) {
         self.room.set_models(&self.id, self.linked.serial, models, now);
     }
@@ -85,7 +85,7 @@ impl Connection {
         self.linked.end.changed().await;
     }
 
-    /// Until it has to end, and why. Cancel safe.
+    /// Waits until it has to end. Returns the reason. Cancel safe.
     pub async fn ended(&self) -> Ended {
         self.linked.end.ended().await
     }

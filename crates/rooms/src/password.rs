@@ -1,7 +1,7 @@
 //! The password of a room.
 //!
-//! A password is kept as its argon2id hash. One that was verified is remembered as a salted SHA-256
-//! in memory, so that a request costs a hash and not 20 ms.
+//! A password is stored as its argon2id hash. A verified password is remembered in memory as a
+//! salted SHA-256, so that a request costs a hash and not 20 ms.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,13 +18,12 @@ use tokio::sync::Semaphore;
 
 use crate::error::RoomError;
 
-/// Verifications at a time, in all rooms together: each takes a core and 19 MiB for 20 ms.
+/// The most verifications at a time, in all rooms together: each takes a core and 19 MiB for 20 ms.
 const AT_A_TIME: usize = 4;
 
-/// How long a verification waits for its turn.
+/// The longest wait for a verification.
 const TURN: Duration = Duration::from_secs(5);
 
-/// A room's password.
 #[derive(Clone)]
 pub(crate) struct Password {
     phc: Arc<str>,
@@ -38,12 +37,12 @@ pub(crate) struct Password {
 pub(crate) enum PasswordCheck {
     Right,
     Wrong,
-    /// It has to be verified: the password was not shown since the start.
+    /// It must be verified: the password was not shown since the start.
     Not,
 }
 
 impl Password {
-    /// A new password. Hashes it: takes 20 ms of a core.
+    /// Hashes a new password, which takes 20 ms of a core.
     pub(crate) fn new(text: &Secret) -> Result<Self, RoomError> {
         let text = text.expose();
         if text.is_empty() {
@@ -59,18 +58,18 @@ impl Password {
         Ok(password)
     }
 
-    /// One that was kept, in PHC form.
+    /// A stored password, in PHC form.
     pub(crate) fn kept(phc: &str) -> Self {
         Self { phc: phc.into(), salt: rand::rng().random(), verified: None }
     }
 
-    /// As it is kept.
+    /// The hash, in PHC form.
     pub(crate) fn phc(&self) -> &Arc<str> {
         &self.phc
     }
 
-    /// What is known of a text. As soon as the password itself is remembered, all others are known
-    /// to be wrong.
+    /// Compares a text with the remembered password. Once the password is remembered, every other
+    /// text is known to be wrong.
     pub(crate) fn known(&self, text: &str) -> PasswordCheck {
         match &self.verified {
             None => PasswordCheck::Not,
@@ -79,7 +78,7 @@ impl Password {
         }
     }
 
-    /// A text was verified to be the password.
+    /// Remembers a text that was verified to be the password.
     pub(crate) fn remember(&mut self, text: &str) {
         self.verified = Some(self.salted(text));
     }
@@ -94,7 +93,7 @@ fn hash(text: &str) -> Result<String, Error> {
     Ok(Argon2::default().hash_password(text.as_bytes(), &salt)?.to_string())
 }
 
-/// Takes 20 ms of a core.
+/// Verifies a text, which takes 20 ms of a core.
 fn is_password(text: &str, phc: &str) -> bool {
     let Ok(hash) = PasswordHash::new(phc) else { return false };
     Argon2::default().verify_password(text.as_bytes(), &hash).is_ok()
@@ -103,7 +102,7 @@ fn is_password(text: &str, phc: &str) -> bool {
 /// Verifies passwords, a few at a time, so that wrong ones cannot take the whole machine.
 pub(crate) struct Verifier(Semaphore);
 
-/// Somebody's turn to have a password verified.
+/// A permit to verify one password.
 pub(crate) struct Turn<'a>(#[expect(dead_code, reason = "held")] tokio::sync::SemaphorePermit<'a>);
 
 impl Verifier {
@@ -111,7 +110,7 @@ impl Verifier {
         Self(Semaphore::const_new(AT_A_TIME))
     }
 
-    /// Waits for a turn; `None` when there are too many before this one.
+    /// Waits for a permit; `None` when that takes too long.
     pub(crate) async fn turn(&self) -> Option<Turn<'_>> {
         let permit = tokio::time::timeout(TURN, self.0.acquire()).await;
         permit.ok()?.ok().map(Turn)
@@ -119,8 +118,7 @@ impl Verifier {
 }
 
 impl Turn<'_> {
-    /// Whether a text is the password that is kept in this form; `None` when that could not be
-    /// found out.
+    /// Whether a text is the password of this hash; `None` when that could not be determined.
     pub(crate) async fn verify(self, text: &str, phc: Arc<str>) -> Option<bool> {
         if text.len() > MAX_PASSWORD {
             return Some(false);

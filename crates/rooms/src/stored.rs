@@ -31,17 +31,17 @@ pub(crate) enum StoredKind {
     Endpoint(SocketAddr),
 }
 
-/// All of a participant that is kept but its session.
+/// The stored fields of a participant, except its session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct StoredParticipant {
     pub(crate) about: About,
-    /// Where it joined from.
+    /// The address that it joined from.
     pub(crate) from: IpAddr,
-    /// Whether its session's token was ever shown.
+    /// Whether its session token was ever shown.
     pub(crate) proven: bool,
     pub(crate) joined_at: u64,
     pub(crate) updated_at: u64,
-    /// When it was last heard of.
+    /// When the server last heard of it.
     pub(crate) seen: u64,
 }
 
@@ -59,7 +59,7 @@ impl About {
 }
 
 impl StoredKind {
-    /// Whether it reconnects when its connection is lost.
+    /// Whether it reconnects after its connection is lost.
     pub(crate) const fn comes_back(self) -> bool {
         !matches!(self, Self::Tunnel)
     }
@@ -73,7 +73,7 @@ impl StoredKind {
     }
 }
 
-/// A participant, as stored.
+/// The record of a participant.
 pub(crate) fn record(
     room: &RoomId,
     id: &str,

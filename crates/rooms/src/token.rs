@@ -1,4 +1,4 @@
-//! Tokens that this server gives out, and ids; of a token it keeps the SHA-256 alone.
+//! Tokens and ids that this server creates; of a token it stores only the SHA-256.
 
 use base::Secret;
 use rand::RngExt;
@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 use store::KeyDigest;
 use subtle::ConstantTimeEq;
 
-/// The prefix of the host's token.
+/// The prefix of host tokens.
 pub(crate) const HOST: &str = "wh_";
 
-/// The prefix of a participant's session token.
+/// The prefix of session tokens of participants.
 pub(crate) const SESSION: &str = "wp_";
 
 /// A new token: `prefix`, then 256 random bits in hex.
@@ -23,7 +23,7 @@ pub(crate) fn digest(text: &str) -> KeyDigest {
     KeyDigest(Sha256::digest(text.as_bytes()).into())
 }
 
-/// Whether a text is the token of this digest. Takes the same time for every text of its length.
+/// Whether a text is the token of this digest. The time depends only on the length of the text.
 pub(crate) fn is_token(shown: Option<&str>, kept: &KeyDigest) -> bool {
     shown.is_some_and(|shown| digest(shown).0.ct_eq(&kept.0).into())
 }
@@ -37,7 +37,7 @@ pub fn uuid() -> String {
     parts.join("-")
 }
 
-/// A random room id in the form of stock ones: 21 characters, 126 bits.
+/// A random room id in the form of stock servers: 21 characters, 126 bits.
 pub(crate) fn room_id() -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     let mut random = rand::rng();

@@ -1,8 +1,7 @@
-//! The words of spoken codes: plain, friendly, easy to say and to spell, no two alike.
+//! The words of spoken codes: plain, friendly, easy to say and to spell, and all distinct.
 
 use std::sync::LazyLock;
 
-/// What an animal may be.
 pub(super) static ADJECTIVES: LazyLock<Vec<&str>> =
     LazyLock::new(|| include_str!("adjectives.txt").lines().collect());
 

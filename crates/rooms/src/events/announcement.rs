@@ -1,4 +1,4 @@
-//! One event, in the forms that it has.
+//! One event in all its forms.
 
 use std::{
     cell::OnceCell,
@@ -15,10 +15,10 @@ use protocol::room::{RoomEvent, ServerMessage};
 
 use super::{Form, discreet::discreet};
 
-/// At most how many bytes the names and numbers of a job's frames take, in all forms.
+/// The most bytes that the field names and numbers of a job's frames take, in all forms.
 const FIELDS: usize = 768;
 
-/// News for watchers: as a named event, as a message of the spec, or as both.
+/// An event for watchers: a named event, a message of the spec, or both.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Announcement {
     /// The named event.
@@ -27,19 +27,19 @@ pub struct Announcement {
     pub message: Option<ServerMessage>,
 }
 
-/// [`Announcement`], ready for a log. Its bytes are made once, when somebody reads them: most events of jobs
-/// are read by nobody.
+/// An [`Announcement`] ready for a log. Its bytes are made once, when a watcher reads them: most
+/// events of jobs are never read.
 #[derive(Debug, Clone)]
 pub struct Encoded {
     told: Arc<Announcement>,
     now: u64,
     room_code: Arc<str>,
-    /// Whether the named event counts; the log of all rooms keeps messages only.
+    /// Whether the named event is included; the log of all rooms keeps messages only.
     with_event: bool,
 }
 
-/// The room that an event of the log of all rooms is from, as far as it decides who may see it. It
-/// holds no lock, so that asking costs nothing.
+/// The room of an event in the log of all rooms: the fields that decide who may see it. It has no
+/// lock, so reading them is cheap.
 #[derive(Debug)]
 pub struct Source {
     room: RoomId,
@@ -53,7 +53,7 @@ pub struct Source {
 pub enum Sight {
     /// Nothing.
     Nothing,
-    /// That something happens, but not what.
+    /// That something happens, without the contents.
     Stirrings,
     /// Everything.
     All,
@@ -62,17 +62,17 @@ pub enum Sight {
 /// An event with its id.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    /// The id; those of one log rise by one.
+    /// The id; the ids of one log increase.
     pub(super) id: u64,
     /// The room of an event, in the log of all rooms.
     pub(super) source: Option<Arc<Source>>,
     encoded: Encoded,
-    /// Its size for the bound of the log, in bytes.
+    /// The size that counts towards the log's bound, in bytes.
     size: usize,
     made: OnceCell<EncodedBytes>,
 }
 
-/// One buffer for all forms of an event.
+/// All forms of an event in one buffer.
 #[derive(Debug, Clone)]
 struct EncodedBytes {
     /// `id: N\n`, the named event's frame, the message's frame.
@@ -84,29 +84,29 @@ struct EncodedBytes {
 }
 
 impl Announcement {
-    /// A named event alone.
+    /// A named event only.
     pub fn event(event: RoomEvent) -> Self {
         Self { event: Some(event), message: None }
     }
 
-    /// A message of the spec alone.
+    /// A message of the spec only.
     pub fn message(message: ServerMessage) -> Self {
         Self { event: None, message: Some(message) }
     }
 
-    /// The same thing as an event and as a message.
+    /// The same event as a named event and as a message.
     pub fn both(event: RoomEvent, message: ServerMessage) -> Self {
         Self { event: Some(event), message: Some(message) }
     }
 
-    /// It, ready for a log: happened `now` in the room of this six-character code.
+    /// Prepares it for a log: it happened at `now` in the room of this six-character code.
     pub fn encode(self, now: u64, room_code: impl Into<Arc<str>>) -> Encoded {
         let room_code = room_code.into();
         Encoded { told: Arc::new(self), now, room_code, with_event: true }
     }
 
-    /// At most how many bytes of text there are in it, where that is known without making it: in
-    /// what is told of jobs, which is most of all.
+    /// The most bytes of text in it, where that is known without encoding it: in events of jobs,
+    /// which are most of all events.
     fn text_of_job(&self) -> Option<usize> {
         let of_event = match &self.event {
             None => 0,
@@ -135,7 +135,7 @@ impl Announcement {
 }
 
 impl Encoded {
-    /// Whether there is nothing to tell.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.event().is_none() && !self.has_message()
     }
@@ -144,12 +144,12 @@ impl Encoded {
         self.told.message.is_some()
     }
 
-    /// In which forms there is something to tell.
+    /// The forms that it has.
     pub(super) fn forms(&self) -> [bool; Form::COUNT] {
         Form::ALL.map(|form| self.has(form))
     }
 
-    /// Only the message: what the log of all rooms keeps.
+    /// Its message only: what the log of all rooms keeps.
     pub(super) fn without_event(&self) -> Self {
         Self { with_event: false, ..self.clone() }
     }
@@ -158,7 +158,7 @@ impl Encoded {
         let made = OnceCell::new();
         let entry = Entry { id, source, encoded: self.clone(), size: 0, made };
         let bytes = match self.told.text_of_job() {
-            // Characters may be escaped, to six bytes at most; the names of fields come on top.
+            // A character may be escaped to six bytes; the names of the fields come on top.
             Some(text) => text.saturating_mul(6) + FIELDS,
             None => entry.made().bytes.len(),
         };
@@ -168,7 +168,7 @@ impl Encoded {
     fn has(&self, form: Form) -> bool {
         match form {
             Form::Messages => self.has_message(),
-            // Stock clients know no tokens.
+            // Stock clients do not know tokens.
             Form::Named => self.event().is_some_and(|it| !matches!(it, RoomEvent::LlmToken(_))),
             Form::NamedWithIds => self.event().is_some(),
         }
@@ -196,32 +196,32 @@ impl Encoded {
 }
 
 impl Source {
-    /// A room without a password, by what does not change of it.
+    /// The source for a room without a password, from the fields that do not change.
     pub fn new(room: RoomId, public: bool, owner: Option<KeyId>) -> Self {
         Self { room, public, owner, guarded: AtomicBool::new(false) }
     }
 
-    /// From now on it has a password, or none.
+    /// Sets whether the room has a password.
     pub fn set_guarded(&self, guarded: bool) {
         self.guarded.store(guarded, Ordering::Relaxed);
     }
 
-    /// Whether it has a password.
+    /// Whether the room has a password.
     pub fn is_guarded(&self) -> bool {
         self.guarded.load(Ordering::Relaxed)
     }
 
-    /// Its id.
+    /// The id of the room.
     pub fn id(&self) -> &RoomId {
         &self.room
     }
 
-    /// Whether it is listed for everybody.
+    /// Whether the room is listed publicly.
     pub fn is_public(&self) -> bool {
         self.public
     }
 
-    /// The key that made it.
+    /// The key that created the room.
     pub fn owner(&self) -> Option<&KeyId> {
         self.owner.as_ref()
     }
@@ -238,20 +238,20 @@ impl Entry {
         Some(made.bytes.slice(made.range(form)))
     }
 
-    /// The same, to be copied.
+    /// The same frame, borrowed.
     pub(super) fn text(&self, form: Form) -> Option<&[u8]> {
         let made = self.made_for(form)?;
         Some(&made.bytes[made.range(form)])
     }
 
-    /// Its message for a watcher that learns that something happened, but not what. It is encoded again
+    /// Its message for a watcher that may know that something happened, but not what. It is encoded
     /// for each such watcher, since there are few.
     pub(super) fn discreet(&self) -> Option<Bytes> {
         let message = discreet(self.encoded.told.message.as_ref()?).encode();
         Some(format!("id: {}\ndata: {message}\n\n", self.id).into())
     }
 
-    /// Bytes that it counts for, itself included.
+    /// Its size in bytes, including this struct.
     pub(super) fn size(&self) -> usize {
         self.size
     }

@@ -1,15 +1,15 @@
-//! A message for a watcher who may know that something happens in a room, but not what.
+//! A message for a watcher that may know that something happens in a room, but not what.
 
 use protocol::room::{
     MachineSpecs, ParticipantInfo, PublicConfig, ServerMessage,
     message::{LlmError, LlmToken, ParticipantJoined},
 };
 
-/// Replaces the words of an error.
+/// Replaces the text of an error.
 const HIDDEN: &str = "the room has a password: its members see why";
 
-/// The message without the text of answers, the words of errors and people's names. Ids, counts and
-/// times stay: they only show that something happens.
+/// Removes the text of answers, the text of errors and people's names from a message. Ids, counts
+/// and times stay: they only show that something happens.
 pub(super) fn discreet(message: &ServerMessage) -> ServerMessage {
     match message.clone() {
         ServerMessage::LlmToken(token) => {

@@ -1,4 +1,4 @@
-//! The last events and the watchers that wait for the next, shared.
+//! The last events and the watchers that wait for the next, behind one lock.
 
 use std::{
     mem::take,
@@ -16,13 +16,13 @@ use super::{
     watchers::Watchers,
 };
 
-/// Up to this many watchers are woken by the sender of the event; more are woken by a task of their
-/// own, once for all events until then.
+/// The sender of an event wakes up to this many watchers itself; more are woken by a task, once for
+/// all events until it runs.
 const WOKEN_AT_ONCE: usize = 32;
 
 /// A bounded log of events with its watchers.
 ///
-/// Its lock is held for moments only, and nothing is called under it but a filter of [`Source`]s: it
+/// Its lock is held only briefly, and nothing but a filter of [`Source`]s is called under it: it
 /// may be used while any other lock is held.
 pub struct Log(Mutex<LogState>);
 
@@ -30,34 +30,33 @@ struct LogState {
     ring: Ring,
     watchers: Watchers,
     closed: bool,
-    /// Counts how often all who watched were let go.
+    /// Counts how often all watchers were disconnected.
     era: u64,
-    /// The forms whose watchers a task is about to wake; none when there is no such task.
+    /// The forms whose watchers a task is about to wake; all false when no task is pending.
     due: [bool; Form::COUNT],
 }
 
-/// A place in a log.
+/// A watcher's position in a log.
 pub(super) struct Watcher {
     form: Form,
-    /// The id of the last event that it has seen, or need not see.
+    /// The id of the last event that it has seen or can skip.
     after: u64,
-    /// The log's era when it came.
+    /// The log's era when it subscribed.
     era: u64,
-    /// Its place among the watchers.
+    /// Its slot among the watchers.
     slot: usize,
     may_see: Option<Box<MaySee>>,
 }
 
 impl Watcher {
-    /// The id of the last event that it has seen, or need not see.
     pub(super) const fn after(&self) -> u64 {
         self.after
     }
 }
 
 impl Log {
-    /// An empty log, begun `now`, in milliseconds since 1970: its ids begin after all that a log had
-    /// before.
+    /// An empty log that begins at `now`, in milliseconds since 1970: its ids are greater than
+    /// those of every earlier log.
     pub fn new(bounds: Bounds, now: u64) -> Arc<Self> {
         let ring = Ring::new(bounds, now);
         let (watchers, due) = (Watchers::default(), Default::default());
@@ -65,26 +64,26 @@ impl Log {
         Arc::new(Self(Mutex::new(state)))
     }
 
-    /// Keeps an event of the log's own room and wakes its watchers. After the log was closed, does
-    /// nothing.
+    /// Appends an event of the log's own room and wakes its watchers. Does nothing when the log is
+    /// closed.
     pub fn append(self: &Arc<Self>, encoded: &Encoded) {
         self.push(encoded, None);
     }
 
-    /// The same with the message of an event in a log of all rooms.
+    /// Appends the message of an event to a log of all rooms.
     pub fn append_from(self: &Arc<Self>, encoded: &Encoded, source: &Arc<Source>) {
         if encoded.has_message() {
             self.push(&encoded.without_event(), Some(Arc::clone(source)));
         }
     }
 
-    /// Watches the log: all that comes from now on; or all after the event of this id, as far as it
-    /// is kept.
+    /// Subscribes to new events, or to all kept events after this id.
     pub fn subscribe(self: &Arc<Self>, form: Form, after: Option<u64>) -> Subscription {
         self.watch(form, after, None)
     }
 
-    /// The same, limited by `may_see`, which is called under the log's lock and must be quick.
+    /// Like [`Log::subscribe`], limited by `may_see`, which is called under the log's lock and must
+    /// be quick.
     pub fn subscribe_where(
         self: &Arc<Self>,
         form: Form,
@@ -94,7 +93,7 @@ impl Log {
         self.watch(form, after, Some(Box::new(may_see)))
     }
 
-    /// Ends all subscriptions, after they have got what is kept.
+    /// Ends all subscriptions after they have received what is kept.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
@@ -112,7 +111,7 @@ impl Log {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// How many watch.
+    /// The number of watchers.
     pub fn watchers(&self) -> usize {
         self.lock().watchers.count([true; Form::COUNT])
     }
@@ -162,7 +161,7 @@ impl Log {
         Subscription::new(Arc::clone(self), watcher, missed)
     }
 
-    /// The next event for a watcher; without one, its task is woken when there may be one.
+    /// The next event for a watcher. Without one, its task is woken when there may be one.
     pub(super) fn poll_next(&self, watcher: &mut Watcher, cx: &Context<'_>) -> Poll<Next> {
         let mut state = self.lock();
         if watcher.era != state.era {
@@ -196,7 +195,8 @@ impl Log {
 }
 
 impl LogState {
-    /// Has the watchers of these forms woken; `false` when nobody is about to yet.
+    /// Marks the watchers of these forms to be woken. `false` when no task is pending that would
+    /// wake them.
     fn add_due(&mut self, due: [bool; Form::COUNT]) -> bool {
         let before = self.due;
         self.due = std::array::from_fn(|form| before[form] || due[form]);

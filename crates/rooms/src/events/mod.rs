@@ -1,14 +1,15 @@
-//! The events of a room, for its watchers.
+//! The events of a room for its watchers.
 //!
-//! Each room keeps its last events in a bounded [`Log`], encoded once. A watcher is a place in that
-//! log and a wish to be woken: it costs next to nothing, and a slow one delays nobody. One that falls
-//! out of the log is told so and dropped; it can come back with the id of the last event that it saw.
+//! Each room keeps its last events in a bounded [`Log`], encoded once. A watcher is a position in
+//! that log and a waker: it costs next to nothing, and a slow one delays no other. A watcher that
+//! falls out of the log gets a last frame that says so and is dropped; it can come back with the id
+//! of the last event that it saw.
 //!
 //! - `announcement`: one event, in all its forms
-//! - `discreet`: a message for a watcher who may know that something happens, but not what
-//! - `ring`: the events that are kept, and which of them somebody has missed; pure
-//! - `watchers`: the watchers that wait
-//! - `log`: the three together, shared
+//! - `discreet`: a message for a watcher that may know that something happens, but not what
+//! - `ring`: the kept events, and whether a watcher has missed any; pure
+//! - `watchers`: the waiting watchers
+//! - `log`: the three together, behind a lock
 //! - `subscription`: one watcher's view
 
 mod announcement;
@@ -40,7 +41,7 @@ impl Form {
     const COUNT: usize = 3;
     const ALL: [Self; Self::COUNT] = [Self::Messages, Self::Named, Self::NamedWithIds];
 
-    /// Its place in tables of all forms.
+    /// Its index in tables of all forms.
     const fn index(self) -> usize {
         match self {
             Self::Messages => 0,
@@ -55,8 +56,7 @@ impl Form {
 pub enum Next {
     /// Whole frames.
     Frames(Bytes),
-    /// The watcher was too slow, and has missed events: the last frame, which says so. Nothing
-    /// follows.
+    /// The watcher was too slow and has missed events. This last frame says so; nothing follows.
     Lagged(Bytes),
     /// The room was closed. Nothing follows.
     Closed,

@@ -1,4 +1,4 @@
-//! The events that are kept, and which of them somebody has missed.
+//! The kept events, and whether a watcher has missed any.
 //!
 //! Pure: time and ids come in from outside.
 
@@ -11,20 +11,20 @@ use super::{
     announcement::{Encoded, Entry, Sight, Source},
 };
 
-/// How much a log keeps. The newest event is kept even if it alone is larger.
+/// The bounds of a log. The newest event is kept even if it alone is larger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// How many events.
+    /// The number of events.
     pub events: usize,
-    /// How many bytes they take together, in all forms.
+    /// The bytes that they take together, in all forms.
     pub bytes: usize,
 }
 
-/// The most bytes that are handed out together; a larger frame goes alone.
+/// The most bytes of one batch; a larger frame goes alone.
 pub(super) const BATCH: usize = 16 * 1024;
 
-/// Bits of an id that count events within a millisecond. Ids of a log begin at the time of its
-/// start, so that they rise over restarts.
+/// The bits of an id that count events within a millisecond. The ids of a log begin at the time of
+/// its start, so they keep increasing over restarts.
 const COUNTER_BITS: u32 = 20;
 
 /// The last events of a log.
@@ -32,13 +32,13 @@ pub(super) struct Ring {
     bounds: Bounds,
     entries: VecDeque<Entry>,
     bytes: usize,
-    /// The id before the first that was given.
+    /// The id before the first one assigned.
     origin: u64,
-    /// The id that was given last.
+    /// The id assigned last.
     last: u64,
-    /// For each form the id of the last event that had it and is not kept any more.
+    /// For each form, the id of the last event that had it and is no longer kept.
     dropped: [u64; Form::COUNT],
-    /// For each form what was joined last: many watchers are at the same place.
+    /// For each form, the batch joined last: many watchers are at the same position.
     joined: [Option<Joined>; Form::COUNT],
 }
 
@@ -48,7 +48,7 @@ struct Joined {
     batch: Batch,
 }
 
-/// Frames, and the id of the last event that they stand for.
+/// Frames, and the id of the last event that they cover.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Batch {
     pub(super) frames: Bytes,
@@ -62,11 +62,11 @@ pub(super) enum RingRead {
     Frames(Batch),
     /// Nothing, up to the event of this id.
     Nothing(u64),
-    /// Something that is not kept any more.
+    /// The next event is no longer kept.
     Missed,
 }
 
-/// Where a watcher begins.
+/// Where a watcher starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct StartPosition {
     /// After the event of this id.
@@ -79,14 +79,14 @@ pub(super) struct StartPosition {
 pub(super) type MaySee = dyn Fn(&Source) -> Sight + Send + Sync;
 
 impl Bounds {
-    /// Of one room.
+    /// The bounds for one room.
     pub const ROOM: Self = Self { events: 512, bytes: 1024 * 1024 };
-    /// Of the log of all rooms.
+    /// The bounds for the log of all rooms.
     pub const ALL_ROOMS: Self = Self { events: 4096, bytes: 4 * 1024 * 1024 };
 }
 
 impl Ring {
-    /// An empty one, begun `now`, in milliseconds since 1970.
+    /// An empty ring that begins at `now`, in milliseconds since 1970.
     pub(super) fn new(bounds: Bounds, now: u64) -> Self {
         let origin = now.min(u64::MAX >> (COUNTER_BITS + 1)) << COUNTER_BITS;
         Self {
@@ -100,7 +100,7 @@ impl Ring {
         }
     }
 
-    /// Keeps an event, and lets go what is too much.
+    /// Adds an event and drops the oldest ones above the bounds.
     pub(super) fn push(&mut self, encoded: &Encoded, source: Option<Arc<Source>>) {
         self.last += 1;
         let entry = encoded.with_id(self.last, source);
@@ -112,8 +112,8 @@ impl Ring {
         }
     }
 
-    /// Where a watcher begins who saw the event of this id last; `None` for one who wants only what
-    /// is to come. An id that this log has never given gets all that is kept.
+    /// The start of a watcher that has seen the event of this id; `None` starts after the newest
+    /// event. An id that this log has never assigned starts at the oldest kept event.
     pub(super) fn place(&self, form: Form, after: Option<u64>) -> StartPosition {
         let known = |id: &u64| (self.origin..=self.last).contains(id);
         match after {
@@ -139,7 +139,7 @@ impl Ring {
         }
     }
 
-    /// As `read_for`, with the work done once for all watchers at the same place.
+    /// Like `read_for`, with the work done once for all watchers at the same position.
     fn read_shared(&mut self, form: Form, after: u64) -> RingRead {
         if let Some(joined) = &self.joined[form.index()]
             && joined.after == after
@@ -173,7 +173,7 @@ impl Ring {
         }
     }
 
-    /// The place of the first kept event after this id.
+    /// The index of the first kept event after this id.
     fn index_after(&self, after: u64) -> usize {
         let first = self.entries.front().map_or(after, |entry| entry.id);
         let index = (after + 1).saturating_sub(first);
@@ -196,7 +196,7 @@ impl Ring {
     }
 }
 
-/// Frames that are gathered: one alone is shared as it is, several are copied together once.
+/// Gathers frames: a single one is shared without a copy, several are copied together once.
 #[derive(Default)]
 struct Frames<'a> {
     first: Option<Bytes>,
@@ -205,7 +205,7 @@ struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Takes an entry's frame, if it has one; `false` when there is no room for it.
+    /// Adds an entry's frame, if it has one; `false` when it does not fit.
     fn take(&mut self, entry: &'a Entry, form: Form) -> bool {
         let Some(text) = entry.text(form) else { return true };
         self.bytes += text.len();
@@ -220,7 +220,7 @@ impl<'a> Frames<'a> {
         fits
     }
 
-    /// The same for a watcher who is told that something happens, but not what.
+    /// Like `take`, for a watcher that learns only that something happens.
     fn take_discreet(&mut self, entry: &Entry) -> bool {
         let Some(frame) = entry.discreet() else { return true };
         self.bytes += frame.len();

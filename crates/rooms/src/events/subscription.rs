@@ -1,4 +1,4 @@
-//! One who watches.
+//! One watcher's subscription.
 
 use std::{
     future::poll_fn,
@@ -14,17 +14,17 @@ use super::{
     log::{Log, Watcher},
 };
 
-/// Somebody who watches: a place in a log, nothing more. It stops when this is dropped.
+/// A watcher's position in a log. Dropping it ends the subscription.
 pub struct Subscription {
     log: Arc<Log>,
     watcher: Watcher,
     stage: Stage,
 }
 
-/// How far a subscription is.
+/// The progress of a subscription.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It is to be told first that it missed something.
+    /// The first frame will say that events were missed.
     Missed,
     Open,
     Over,
@@ -36,7 +36,7 @@ impl Subscription {
         Self { log, watcher, stage }
     }
 
-    /// The id of the last event that it has seen, or need not see: a watcher that resumes after it
+    /// The id of the last event that it has seen or can skip: a watcher that resumes after it
     /// misses nothing.
     pub const fn last_id(&self) -> u64 {
         self.watcher.after()
@@ -47,7 +47,7 @@ impl Subscription {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// The same for bodies: ready with the next item, or the task is woken when there may be
+    /// The polling form, for bodies: returns the next item, or wakes the task when there may be
     /// one.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         match self.stage {
@@ -78,8 +78,8 @@ impl Drop for Subscription {
 const MISSED: &[u8] = b": some events were missed: they are not kept any more\n\n";
 
 impl Form {
-    /// The last frame for who was too slow. It has no id, so that a client comes back with the id of
-    /// the last event that it saw.
+    /// The last frame for a watcher that was too slow. It has no id, so a client comes back with
+    /// the id of the last event that it saw.
     pub(super) fn lagged(self) -> Bytes {
         Bytes::from_static(match self {
             Self::Messages => {

@@ -8,7 +8,7 @@ use super::Form;
 #[derive(Default)]
 pub(super) struct Watchers([Slots; Form::COUNT]);
 
-/// A place for each watcher, and in it how to wake it if it waits.
+/// The slots of watchers; a waiting watcher has its waker in its slot.
 #[derive(Default)]
 struct Slots {
     wakers: Vec<Option<Waker>>,
@@ -16,7 +16,7 @@ struct Slots {
 }
 
 impl Watchers {
-    /// Takes a watcher in: its place.
+    /// Adds a watcher. Returns its slot.
     pub(super) fn enter(&mut self, form: Form) -> usize {
         let slots = &mut self.0[form.index()];
         slots.free.pop().unwrap_or_else(|| {
@@ -25,8 +25,8 @@ impl Watchers {
         })
     }
 
-    /// Lets a watcher go. What is returned is to be dropped when no lock is held: it may be the last
-    /// that keeps a whole task.
+    /// Removes a watcher. Drop the returned waker while no lock is held: it may be the last
+    /// reference to a whole task.
     #[must_use]
     pub(super) fn leave(&mut self, form: Form, place: usize) -> Option<Waker> {
         let slots = &mut self.0[form.index()];
@@ -38,7 +38,7 @@ impl Watchers {
         waker
     }
 
-    /// A watcher waits. What is returned is to be dropped when no lock is held.
+    /// Stores the waker of a waiting watcher. Drop the returned waker while no lock is held.
     #[must_use]
     pub(super) fn wait(&mut self, form: Form, place: usize, waker: &Waker) -> Option<Waker> {
         let slot = self.0[form.index()].wakers.get_mut(place)?;
@@ -48,13 +48,13 @@ impl Watchers {
         }
     }
 
-    /// Takes out all watchers that wait for an event in these forms.
+    /// Takes the wakers of all watchers that wait for an event in these forms.
     pub(super) fn take(&mut self, due: [bool; Form::COUNT]) -> Vec<Waker> {
         let slots = self.0.iter_mut().zip(due).filter_map(|(slots, due)| due.then_some(slots));
         slots.flat_map(|slots| &mut slots.wakers).filter_map(Option::take).collect()
     }
 
-    /// How many there are for these forms, waiting or not.
+    /// The number of watchers of these forms, waiting or not.
     pub(super) fn count(&self, due: [bool; Form::COUNT]) -> usize {
         let slots = self.0.iter().zip(due).filter_map(|(slots, due)| due.then_some(slots));
         slots.map(|slots| slots.wakers.len() - slots.free.len()).sum()

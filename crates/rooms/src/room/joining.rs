@@ -1,4 +1,4 @@
-//! Participants that come, are connected, and go.
+//! Joins, connections and departures of participants.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -22,15 +22,15 @@ const NOT_YOURS: &str = "this participant is somebody else's: send its session t
      room's host token";
 
 impl Room {
-    /// Takes a participant in, or changes one that is in already. Tells watchers. Blocks on the disk.
+    /// Adds a participant, or changes a present one. Tells watchers. Blocks on the disk.
     ///
-    /// An id that is taken is changed only by who shows its session's token; or, among stock
-    /// participants, which have none, by who came from the same address; or by anybody when its
-    /// participant has not been connected for 30 s.
+    /// A participant that exists is changed only with its session token. Two exceptions: stock
+    /// participants have no token and are recognised by the address that they joined from; and once
+    /// a participant has not been connected for 30 s, any join may take its id.
     ///
     /// # Errors
-    /// [`RoomError`] when it cannot be as it is asked for, the room is full, or the id is somebody
-    /// else's.
+    /// [`RoomError`] when the join is invalid, the room is full, or the id belongs to another
+    /// participant.
     pub fn join(&self, joining: Joining, from: IpAddr, now: u64) -> Result<Joined, RoomError> {
         self.use_at(now);
         let is_called = matches!(joining.kind, Kind::Endpoint(_));
@@ -58,9 +58,9 @@ impl Room {
         Ok(Joined { participant, created, session })
     }
 
-    /// Removes a participant and ends its connection. Allowed with its session's token or the
-    /// host's; a participant that has never shown its token can also be removed from the address that
-    /// it joined from. Tells watchers. Blocks on the disk.
+    /// Removes a participant and ends its connection. Allowed with its session token or the host's
+    /// token; a participant that has never shown its token can also be removed from the address
+    /// that it joined from. Tells watchers. Blocks on the disk.
     ///
     /// # Errors
     /// [`RoomError`] when there is no such participant, or the caller may not remove it.
@@ -84,7 +84,7 @@ impl Room {
         Ok(())
     }
 
-    /// A participant is there. Its status now.
+    /// Records that a participant is there. Returns its status.
     ///
     /// # Errors
     /// [`RoomError::NoParticipant`].
@@ -95,7 +95,7 @@ impl Room {
         state.status(id).ok_or_else(|| no_participant(id))
     }
 
-    /// A token for a tunnel of this participant, good once, within 60 s.
+    /// Creates a token for a tunnel of this participant, valid once, within 60 s.
     ///
     /// # Errors
     /// [`RoomError::NoParticipant`].
@@ -105,28 +105,28 @@ impl Room {
         Ok(member.tunnel_token(now))
     }
 
-    /// Whether a tunnel's token is good; it stays so.
+    /// Checks a tunnel token without using it up.
     ///
     /// # Errors
-    /// [`RoomError`] when there is no such participant, or its token is not good.
+    /// [`RoomError`] when there is no such participant, or the token is not valid.
     pub fn check_tunnel_token(&self, id: &str, token: &str, now: u64) -> Result<(), RoomError> {
         let state = self.state();
         let member = state.member(id).ok_or_else(|| no_participant(id))?;
         if member.has_tunnel_token(token, now) { Ok(()) } else { Err(RoomError::BadTunnelToken) }
     }
 
-    /// Uses up a tunnel's token.
+    /// Uses up a tunnel token.
     ///
     /// # Errors
-    /// [`RoomError`] when there is no such participant, or its token is not good.
+    /// [`RoomError`] when there is no such participant, or the token is not valid.
     pub fn redeem(&self, id: &str, token: &str, now: u64) -> Result<(), RoomError> {
         let mut state = self.state();
         let member = state.member_mut(id).ok_or_else(|| no_participant(id))?;
         if member.redeem(token, now) { Ok(()) } else { Err(RoomError::BadTunnelToken) }
     }
 
-    /// A participant is connected as this provider, until what is returned is dropped. An older
-    /// connection of it ends. Tells watchers.
+    /// Connects a participant as this provider, until the returned connection is dropped. Its older
+    /// connection ends. Tells watchers.
     ///
     /// # Errors
     /// [`RoomError::NoParticipant`].
@@ -139,8 +139,9 @@ impl Room {
         self.connected(&mut self.state(), id, provider, now)
     }
 
-    /// Like [`Room::connect`], for a participant that the server calls at this address. A participant
-    /// that has joined again meanwhile, by a tunnel or with another address, keeps its connection.
+    /// Like [`Room::connect`], for a participant that the server calls at this address. A
+    /// participant that has meanwhile joined again by a tunnel, or with another address, keeps its
+    /// connection.
     ///
     /// # Errors
     /// [`RoomError::NoParticipant`].
@@ -177,7 +178,7 @@ impl Room {
         self.tell_all(told, now);
     }
 
-    /// A connection was dropped.
+    /// Handles a dropped connection.
     pub(crate) fn disconnect(&self, id: &str, serial: u64) {
         let now = self.house.clock.now();
         let mut state = self.state();

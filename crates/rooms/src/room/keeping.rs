@@ -1,4 +1,4 @@
-//! Storing a room, its expiry and its changes.
+//! Storage, expiry and changes of a room.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -16,19 +16,19 @@ use crate::{
     password::{Password, PasswordCheck},
 };
 
-/// When a room was last used is written after as many milliseconds.
+/// The least time between two writes of a room's last use, in milliseconds.
 const USE_KEPT: u64 = 60_000;
 
 const NOT_THE_HOST: &str = "only the room's host may do this: send the host token that was given \
      when the room was made";
 
 impl Room {
-    /// Changes it. Hashes the password and writes to the disk: blocks. Tells watchers; a new password
-    /// ends their streams, so that only who knows it watches on. Who lends goes on lending: the host
-    /// may remove them.
+    /// Changes the room. Hashes the password and writes to the disk: blocks. Tells watchers. A new
+    /// password ends their streams, so that only clients that know it go on watching. Participants
+    /// stay: the host may remove them.
     ///
     /// # Errors
-    /// [`RoomError`] when the token is not the host's, or it cannot be as it is asked for.
+    /// [`RoomError`] when the token is not the host's, or the change is invalid.
     pub fn change(
         &self,
         change: ChangeRoom,
@@ -79,14 +79,15 @@ impl Room {
         Ok(())
     }
 
-    /// What is known of a password without verifying it, and its hash; `None` where none is needed.
+    /// Compares a text with the remembered password, without verifying it. Returns the hash too;
+    /// `None` when the room has no password.
     pub(crate) fn known(&self, shown: &str) -> Option<(PasswordCheck, Arc<str>)> {
         let state = self.state();
         let password = state.password.as_ref()?;
         Some((password.known(shown), Arc::clone(password.phc())))
     }
 
-    /// A text was verified to be the password of this hash.
+    /// Remembers a text that was verified to be the password of this hash.
     pub(crate) fn remember(&self, shown: &str, phc: &str) {
         let mut state = self.state();
         if let Some(password) = state.password.as_mut().filter(|own| **own.phc() == *phc) {
@@ -94,7 +95,7 @@ impl Room {
         }
     }
 
-    /// Time has passed: marks and forgets participants.
+    /// Marks silent participants and forgets old ones.
     pub(crate) fn sweep(&self, now: u64) -> Result<(), StoreError> {
         let _writing = self.writing();
         let mut state = self.state();
@@ -108,7 +109,6 @@ impl Room {
         swept.forgotten.iter().try_for_each(|id| self.forget(id))
     }
 
-    /// Stores a participant.
     fn keep(&self, id: &str) -> Result<(), StoreError> {
         let record = self.state().member(id).map(|member| member.record(self.id()));
         let Some(record) = record else { return Ok(()) };
@@ -119,24 +119,24 @@ impl Room {
         Ok(())
     }
 
-    /// Whether it has been unused long enough to end.
+    /// Whether it has been unused for long enough to end.
     pub(crate) fn is_expired(&self, now: u64) -> bool {
         now >= self.expires_at() && !self.state().is_used()
     }
 
-    /// When it was last used, if that must be written now: at most once a minute.
+    /// The time of its last use, if that must be written now: at most once a minute.
     pub(crate) fn use_to_keep(&self) -> Option<u64> {
         let used = self.used.load(Ordering::Relaxed);
         let kept = self.used_kept.load(Ordering::Relaxed);
         (used >= kept.saturating_add(USE_KEPT)).then_some(used)
     }
 
-    /// When it was last used has been written.
+    /// Records that the time of its last use was written.
     pub(crate) fn use_is_kept(&self, used: u64) {
         self.used_kept.fetch_max(used, Ordering::Relaxed);
     }
 
-    /// Ends everything in it, and forgets it on the disk.
+    /// Ends everything in it and deletes it from the disk.
     pub(crate) fn close(&self, reason: &str) -> Result<(), StoreError> {
         let _writing = self.writing();
         let mut state = self.state();

@@ -1,11 +1,11 @@
 //! One room.
 //!
-//! Its state is pure (`state`) and sits behind a lock that is held for moments, never on the
-//! disk. A second lock is held during writes to the disk, so that the disk and the state
-//! never differ. The order is: that lock, then the state's, then a log's.
+//! Its state is pure (`state`) and sits behind a lock that is held only briefly, and never during
+//! disk access. A second lock is held during writes to the disk, so that the disk and the state
+//! never differ. The lock order is: the write lock, the state's, a log's.
 //!
 //! - `joining`: participants that join, connect and leave
-//! - `keeping`: what is stored of it, and for how long
+//! - `keeping`: its storage and expiry
 //! - `telling`: its events for watchers
 
 use std::sync::{
@@ -43,12 +43,11 @@ pub(crate) struct House {
     pub(crate) clock: Clock,
     /// The messages of all rooms.
     pub(crate) log: Arc<Log>,
-    /// A participant with an endpoint may wait for its connection.
+    /// Wakes the task that calls endpoints: a participant may be waiting for a connection.
     pub(crate) uncalled: Notify,
 }
 
-/// One room. Its methods lock it for a moment, and never wait, but for those that say that they
-/// block.
+/// One room. Its methods lock it briefly and never wait, except those documented as blocking.
 pub struct Room {
     house: Arc<House>,
     source: Arc<Source>,
@@ -57,12 +56,12 @@ pub struct Room {
     host_id: String,
     host_token: KeyDigest,
     created: u64,
-    /// After how many milliseconds without use it ends.
+    /// It ends after this many milliseconds without use.
     idle: u64,
-    /// When it was last used, and when that was last written.
+    /// When it was last used, and when that time was last written.
     used: AtomicU64,
     used_kept: AtomicU64,
-    /// Held while something of it is written.
+    /// Held during writes to the disk.
     writing: Mutex<()>,
     state: Mutex<RoomState>,
     log: Arc<Log>,
@@ -74,15 +73,15 @@ const CLOSED: &str = "this room was closed: make another with `warren room creat
 /// The participants that a selector finds in a room now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Available {
-    /// Somebody who is connected, or was a moment ago: worth waiting for. Under this name they offer
-    /// themselves to the dispatcher.
+    /// At least one is connected, or was a moment ago and is worth waiting for. They offer
+    /// themselves to the dispatcher under this name.
     Known(String),
     /// One participant, which is not connected.
     Disconnected {
         /// Its id.
         id: String,
     },
-    /// Nobody.
+    /// No participant.
     Nobody,
 }
 
@@ -101,15 +100,15 @@ pub struct ServedParticipant {
     pub max_concurrent: u32,
     /// The endpoints of its backend.
     pub capabilities: Capabilities,
-    /// How it generates by default: its own defaults, over the room's.
+    /// Its default generation parameters: its own, over the room's.
     pub defaults: RuntimeConfig,
 }
 
 impl Room {
-    /// The room that is kept so.
+    /// A room from its stored record.
     pub(crate) fn new(house: &Arc<House>, record: RoomRecord, password: Option<Password>) -> Self {
         let RoomRecord { id, short_code, spoken_code, name, host_id, host_token, .. } = record;
-        // What cannot be read is left out; it was checked before it was written.
+        // An unreadable value is left out; it was checked before it was written.
         let defaults = record.defaults.as_deref().and_then(|json| serde_json::from_str(json).ok());
         let source = Source::new(id, record.public, record.owner);
         source.set_guarded(password.is_some());
@@ -131,12 +130,12 @@ impl Room {
         }
     }
 
-    /// Its id.
+    /// The room's id.
     pub fn id(&self) -> &RoomId {
         self.source.id()
     }
 
-    /// It, as far as it decides who may see it.
+    /// The fields that decide who may see it.
     pub fn source(&self) -> &Source {
         &self.source
     }
@@ -146,17 +145,17 @@ impl Room {
         Scope::room(self.id())
     }
 
-    /// Its six-character code.
+    /// The six-character code.
     pub fn short_code(&self) -> &str {
         &self.short_code
     }
 
-    /// The code to say aloud.
+    /// The spoken code.
     pub fn spoken_code(&self) -> &str {
         &self.spoken_code
     }
 
-    /// Its name, for people.
+    /// The room's name, for people.
     pub fn name(&self) -> String {
         self.state().name.clone()
     }
@@ -166,22 +165,22 @@ impl Room {
         self.state().password.is_some()
     }
 
-    /// Whether it is listed for everybody.
+    /// Whether it is listed publicly.
     pub fn is_public(&self) -> bool {
         self.source.is_public()
     }
 
-    /// The key that made it.
+    /// The key that created it.
     pub fn owner(&self) -> Option<&KeyId> {
         self.source.owner()
     }
 
-    /// It, as stock clients see it: `code` is the short one.
+    /// Its summary for stock clients: `code` is the short one.
     pub fn summary(&self) -> RoomSummary {
         self.summary_of(&self.state())
     }
 
-    /// It, as the spec's messages show it: `code` is the spoken one.
+    /// Its description in the spec's messages: `code` is the spoken one.
     pub fn info(&self) -> RoomInfo {
         let shown = self.shown(&self.state());
         let (code, short_code) = (self.spoken_code.clone(), Some(self.short_code.to_string()));
@@ -203,7 +202,7 @@ impl Room {
         self.state().served(id)
     }
 
-    /// How participants generate by default.
+    /// The participants' default generation parameters.
     pub fn defaults(&self) -> RuntimeConfig {
         self.state().defaults.clone()
     }
@@ -214,18 +213,18 @@ impl Room {
         self.state().find(selector, now)
     }
 
-    /// Whether a text is the host's token.
+    /// Whether a text is the host token.
     pub fn is_host(&self, shown: Option<&str>) -> bool {
         token::is_token(shown, &self.host_token)
     }
 
-    /// Until the room is closed. Cancel safe.
+    /// Waits until the room is closed. Cancel safe.
     pub async fn closed(&self) {
         self.closed.cancelled().await;
     }
 }
 
-/// Functions for the rest of the crate.
+/// Functions for other modules of the crate.
 impl Room {
     pub(crate) const fn created(&self) -> u64 {
         self.created
@@ -256,7 +255,7 @@ impl Room {
         self.used.load(Ordering::Relaxed).saturating_add(self.idle)
     }
 
-    /// Somebody uses it.
+    /// Records a use of the room.
     fn use_at(&self, now: u64) {
         self.house.clock.hear(now);
         self.used.fetch_max(now, Ordering::Relaxed);

@@ -12,30 +12,29 @@ use crate::{
 };
 
 impl Room {
-    /// What happens in it from now on, in this form; or from after the event of this id on, as far as
-    /// it is kept.
+    /// Subscribes in this form to new events, or to all kept events after this id.
     pub fn subscribe(&self, form: Form, after: Option<u64>) -> Subscription {
         self.log.subscribe(form, after)
     }
 
-    /// Tells watchers something, as a named event, as a message of the spec, or as both.
+    /// Sends watchers a named event, a message of the spec, or both.
     pub fn tell(&self, event: Option<RoomEvent>, message: Option<ServerMessage>, now: u64) {
         self.tell_all([Announcement { event, message }], now);
     }
 
-    /// A job of the room was given to a provider. Tells watchers.
+    /// Records that a job of the room was given to a provider. Tells watchers.
     pub fn started(&self, job: &JobStarted, now: u64) {
         let mut state = self.state();
         let told = state.started(job);
         self.tell_all(told, now);
     }
 
-    /// A job of the room is with nobody for the moment: it goes on to another provider.
+    /// Records that a job of the room has no provider for the moment: it goes on to another one.
     pub fn requeued(&self, job: JobId) {
         self.state().activity.requeued(job);
     }
 
-    /// A job of the room ended. Tells watchers.
+    /// Records that a job of the room ended. Tells watchers.
     pub fn ended(&self, job: &JobEnded, now: u64) {
         self.use_at(now);
         let mut state = self.state();
@@ -43,25 +42,25 @@ impl Room {
         self.tell_all(told, now);
     }
 
-    /// All of the answer to a job that came as a message was told; this message is the last. Tells
-    /// watchers.
+    /// Records that the whole answer to a job that came as a message was reported; `last` is its
+    /// last message. Tells watchers.
     pub fn concluded(&self, job: JobId, last: ServerMessage, now: u64) {
         let mut state = self.state();
         let event = state.activity.conclude(job);
         self.tell_all([Announcement { event, message: Some(last) }], now);
     }
 
-    /// The participant that has a job now.
+    /// The id of the participant that has a job now.
     pub fn holder(&self, job: JobId) -> Option<String> {
         self.state().activity.holder(job).map(str::to_owned)
     }
 
-    /// Tells that it was made.
+    /// Announces that the room was created.
     pub(crate) fn tell_created(&self, now: u64) {
         self.tell(Some(RoomEvent::RoomCreated(self.summary())), None, now);
     }
 
-    /// Tells watchers; under the state's lock, so that they hear of changes in their order.
+    /// Tells watchers, under the state's lock, so that changes reach them in order.
     pub(super) fn tell_all(&self, told: impl IntoIterator<Item = Announcement>, now: u64) {
         for told in told {
             let encoded = told.encode(now, Arc::clone(&self.short_code));

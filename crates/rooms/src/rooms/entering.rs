@@ -5,14 +5,14 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use super::Rooms;
 use crate::{attempts::Knows, error::Refused, password::PasswordCheck, room::Room};
 
-/// When it is worth trying again after too many wanted a password verified.
+/// The suggested wait when too many passwords wait for verification.
 const VERIFYING: Duration = Duration::from_secs(1);
 
 impl Rooms {
-    /// The room of a code, of either sort and in whatever case, for somebody at this address.
+    /// The room of a code, of either kind and in any case, for a client at this address.
     ///
     /// # Errors
-    /// [`Refused::Unknown`], and after ten of those within a minute [`Refused::TooMany`].
+    /// [`Refused::Unknown`]; after ten of these within a minute, [`Refused::TooMany`].
     pub fn find(&self, code: &str, from: IpAddr) -> Result<Arc<Room>, Refused> {
         let (room, now) = (self.0.room_of(code), self.0.house.clock.now());
         let mut attempts = self.attempts();
@@ -30,7 +30,8 @@ impl Rooms {
         }
     }
 
-    /// The same, for somebody who shows this password. Wrong ones are counted as unknown codes are.
+    /// The room of a code, for a client that sends this password. A wrong password counts like an
+    /// unknown code.
     ///
     /// # Errors
     /// [`Refused`].
@@ -54,8 +55,7 @@ impl Rooms {
         }
     }
 
-    /// Whether a password is right, as far as that is known without verifying it; `None` if it is
-    /// not.
+    /// Checks a password as far as possible without verifying it; `None` when it must be verified.
     fn try_known(&self, room: &Room, shown: &str, from: IpAddr) -> Result<Option<()>, Refused> {
         let now = self.0.house.clock.now();
         let known = room.known(shown).map_or(PasswordCheck::Right, |(known, _)| known);
@@ -82,7 +82,7 @@ impl Rooms {
     ) -> Result<Arc<Room>, Refused> {
         let busy = Refused::TooMany { retry_after: VERIFYING };
         let turn = self.0.verifier.turn().await.ok_or_else(|| busy.clone())?;
-        // Somebody before may have shown the right one, or this one wrong ones.
+        // Meanwhile another request may have shown the right password, or this address wrong ones.
         if self.try_known(&room, shown, from)?.is_some() {
             return Ok(room);
         }

@@ -13,7 +13,7 @@ use crate::{
     room::{House, Room},
 };
 
-/// How long after a restart no room is ended, in milliseconds.
+/// No room expires for this long after a restart, in milliseconds.
 const AFTER_RESTART: u64 = 3_600_000;
 
 /// All rooms, by their ids and codes.
@@ -26,7 +26,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// All rooms that are kept.
+    /// Loads all stored rooms.
     pub(super) fn load(house: &Arc<House>, now: u64) -> Result<Self, StoreError> {
         let mut index = Self::default();
         for mut record in house.store.load_rooms()? {
@@ -75,17 +75,16 @@ impl Index {
         Some(room)
     }
 
-    /// The creation time for a room that is made now. Two rooms made in the same millisecond get
-    /// different times, so that rooms are listed in the order in which they were made. A clock that was
-    /// set back is believed: a burst of rooms is ahead of the clock by at most the largest number of
-    /// rooms.
+    /// The creation time for a new room. Two rooms of the same millisecond get different times, so
+    /// that rooms are listed in the order of their creation. A clock that was set back is believed:
+    /// a burst of rooms is ahead of the clock by at most the largest number of rooms.
     pub(super) fn moment(&self, now: u64) -> u64 {
         let ahead = now..now.saturating_add(MAX_ROOMS as u64);
         if ahead.contains(&self.last_made) { self.last_made + 1 } else { now }
     }
 
-    /// A code that no room has. There are millions of them, and room for thousands of rooms: the
-    /// first is free nearly always.
+    /// Generates a code that no room has. There are millions of codes and at most thousands of
+    /// rooms: the first is nearly always free.
     pub(super) fn free(&self, mut make: impl FnMut() -> String) -> String {
         loop {
             let code = make();
@@ -101,7 +100,7 @@ fn codes_of(room: &Room) -> impl Iterator<Item = Code> {
     [room.short_code(), room.spoken_code()].into_iter().filter_map(codes::normalise)
 }
 
-/// All participants that are kept, in the order in which they joined.
+/// All stored participants, in the order in which they joined.
 fn kept_members(house: &House, now: u64) -> Result<Vec<(RoomId, Member)>, StoreError> {
     let load = |record: &ParticipantRecord| {
         let member = Member::load(record, now);

@@ -1,6 +1,6 @@
 //! All rooms of a server.
 //!
-//! - `entering`: entering a room by its code, id or password
+//! - `entering`: entry by code, id or password
 //! - `index`: rooms by their ids and codes
 
 mod entering;
@@ -30,44 +30,44 @@ use crate::{
     token,
 };
 
-/// Rooms of a server.
+/// The most rooms of a server.
 const MAX_ROOMS: usize = 10_000;
 
-/// How rooms are kept.
+/// The settings of rooms.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How long a room may be unused before it ends, unless it was made with a time of its own.
+    /// How long a room may be unused before it ends, unless it was created with its own time.
     pub idle: Duration,
 }
 
-/// A room to be made.
+/// The parameters of a new room.
 #[derive(Debug, Clone, Default)]
 pub struct NewRoom {
     /// Its name.
     pub name: String,
     /// Its password, if it has one.
     pub password: Option<Secret>,
-    /// How its participants generate by default.
+    /// Its participants' default generation parameters.
     pub defaults: Option<RuntimeConfig>,
-    /// Whether it is listed for everybody.
+    /// Whether it is listed publicly.
     pub public: bool,
-    /// After how long without use it ends; `None`: as the server's settings say.
+    /// It ends after this long without use; `None` for the setting of the server.
     pub idle: Option<Duration>,
-    /// The key that makes it.
+    /// The key that creates it.
     pub owner: Option<KeyId>,
 }
 
-/// A room that was made.
+/// A newly created room.
 pub struct Created {
     /// The room.
     pub room: Arc<Room>,
-    /// The host's token, for closing and changing it. Only its hash is stored.
+    /// The host token, for changing and closing the room. Only its hash is stored.
     pub host_token: Secret,
 }
 
 /// All rooms of a server; clones share them.
 ///
-/// Locks: who makes a room holds one lock until it is written and in the index. The index and the
+/// Locks: creation holds one lock until the room is written and in the index. The index and the
 /// count of wrong codes have a lock each, under which no other is taken.
 #[derive(Clone)]
 pub struct Rooms(Arc<Inner>);
@@ -82,7 +82,7 @@ struct Inner {
 }
 
 impl Rooms {
-    /// The rooms kept in `store`. `now`, here and everywhere, is in milliseconds since 1970.
+    /// Loads the rooms in `store`. `now`, here and everywhere, is in milliseconds since 1970.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -100,12 +100,12 @@ impl Rooms {
         Ok(Self(Arc::new(Inner { house, settings, index, making, attempts, verifier })))
     }
 
-    /// Makes a room, with two codes that no other room has. Hashes the password and writes to the
+    /// Creates a room with two codes that no other room has. Hashes the password and writes to the
     /// disk: blocks.
     ///
     /// # Errors
-    /// [`RoomError`] when it cannot be as it is asked for, there are too many, or it cannot be
-    /// written.
+    /// [`RoomError`] when the parameters are invalid, there are too many rooms, or the room cannot
+    /// be written.
     pub fn create(&self, new: NewRoom, now: u64) -> Result<Created, RoomError> {
         self.0.house.clock.hear(now);
         let password = new.password.as_ref().map(Password::new).transpose()?;
@@ -123,7 +123,7 @@ impl Rooms {
         Ok(Created { room, host_token })
     }
 
-    /// The room of an id.
+    /// The room with this id.
     pub fn get(&self, id: &str) -> Option<Arc<Room>> {
         self.0.read(|index| index.get(id))
     }
@@ -140,9 +140,9 @@ impl Rooms {
         rooms
     }
 
-    /// What happens in all rooms, limited by `may_see`, as the spec's messages; from after the event of
-    /// this id on, as far as it is kept. `may_see` is asked under a lock: it must be quick, and not
-    /// call anything of rooms.
+    /// Subscribes to the events of all rooms as the spec's messages, limited by `may_see`: to new
+    /// events, or to all kept events after this id. `may_see` is called under a lock: it must be
+    /// quick, and must not call rooms.
     pub fn subscribe(
         &self,
         may_see: impl Fn(&Source) -> Sight + Send + Sync + 'static,
@@ -151,9 +151,9 @@ impl Rooms {
         self.0.house.log.subscribe_where(Form::Messages, after, may_see)
     }
 
-    /// Ends rooms that nobody uses, marks participants that were not heard of for 30 s, forgets
-    /// those that were gone for a day, and writes when rooms were last used. Called every 10 s.
-    /// Blocks on the disk. Returns the scopes of the rooms that it has ended.
+    /// Ends unused rooms, marks participants that were silent for 30 s, forgets those that were
+    /// gone for a day, and writes when rooms were last used. Called every 10 s. Blocks on the disk.
+    /// Returns the scopes of the rooms that it has ended.
     pub fn sweep(&self, now: u64) -> Vec<Scope> {
         self.0.house.clock.hear(now);
         let rooms = self.list();
@@ -172,11 +172,11 @@ impl Rooms {
         ended
     }
 
-    /// Ends a room: its participants' connections and its streams of events end. Its jobs are the
-    /// scheduler's to end. Blocks on the disk.
+    /// Ends a room: its participants' connections and its streams of events end. The scheduler has
+    /// to end its jobs. Blocks on the disk.
     ///
     /// # Errors
-    /// When it cannot be written: then the room is there again after a restart.
+    /// When the deletion cannot be written: then the room comes back after a restart.
     pub fn close(&self, id: &RoomId, reason: &str) -> Result<(), RoomError> {
         let Some(room) = self.0.write(|index| index.remove(id)) else { return Ok(()) };
         tracing::info!(room = %id, reason, "a room was closed");
@@ -193,8 +193,8 @@ impl Rooms {
         self.list().into_iter().flat_map(of).collect()
     }
 
-    /// Waits until there may be more of [`Rooms::unserved_endpoints`]. For one who waits: a second
-    /// would take what the first is woken by. Cancel safe.
+    /// Waits until there may be more [`Rooms::unserved_endpoints`]. For a single waiter: a second
+    /// one would take the first one's wake-up. Cancel safe.
     pub async fn endpoint_joined(&self) {
         self.0.house.uncalled.notified().await;
     }
@@ -222,7 +222,7 @@ impl Inner {
         write(&mut self.index.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Gives a room a place among the others, and two codes that no other has.
+    /// Finds a creation time and two free codes for a room.
     fn find_place(&self, record: &mut RoomRecord) -> Result<(), RoomError> {
         self.read(|index| {
             if index.len() >= MAX_ROOMS {
@@ -251,7 +251,7 @@ impl Inner {
     }
 }
 
-/// A room as it will be kept; its codes and its password are still to be filled in.
+/// The record of a new room; its codes and its password are filled in later.
 fn record(
     new: NewRoom,
     host_token: &Secret,

@@ -1,4 +1,4 @@
-//! Joins: the id of a new participant, and the one that makes room for it.
+//! Joins: the id of a new participant, and the participant that it evicts from a full room.
 
 use std::net::IpAddr;
 
@@ -19,14 +19,15 @@ pub(crate) struct Plan {
     pub(crate) id: String,
     pub(crate) session: KeyDigest,
     pub(crate) kept: StoredParticipant,
-    /// Whether it presented the token of its existing session.
+    /// Whether the join showed the token of its existing session.
     pub(crate) known: bool,
-    /// The participant that has to make room.
+    /// The participant that is evicted.
     pub(crate) leaves: Option<String>,
 }
 
 impl RoomState {
-    /// Checks a join and plans it: with the session of this token, unless it presented its own.
+    /// Checks a join and plans it. It gets the session of this token, unless it showed its own
+    /// token.
     pub(crate) fn plan(
         &mut self,
         joining: Joining,
@@ -51,7 +52,7 @@ impl RoomState {
         Ok(Plan { id, session, kept, known, leaves })
     }
 
-    /// The participant that leaves a full room for a new one: the one that has been silent the longest.
+    /// The participant to evict from a full room: the one that has been silent the longest.
     fn participant_to_evict(&mut self, now: u64) -> Result<Option<String>, RoomError> {
         if self.members.len() < MAX_PARTICIPANTS {
             return Ok(None);
@@ -70,7 +71,7 @@ impl RoomState {
         Err(full())
     }
 
-    /// Carries out a join. Returns whether the participant is new, and the announcements.
+    /// Applies a join. Returns whether the participant is new, and the announcements.
     pub(crate) fn join(&mut self, plan: Plan, now: u64) -> (bool, Vec<Announcement>) {
         let Plan { id, session, kept, known, leaves } = plan;
         let mut told = Vec::new();
@@ -86,7 +87,8 @@ impl RoomState {
         (true, told)
     }
 
-    /// Renews the join of a present participant. Its connection stays, if it still belongs to the same one.
+    /// Renews the join of a present participant. Its connection ends if its kind changed, or if the
+    /// join comes from another participant.
     fn renew(
         &mut self,
         id: &str,
@@ -136,7 +138,7 @@ impl RoomState {
         Some(left(id, member.told_offline))
     }
 
-    /// Everybody's connection ends: the room is closed.
+    /// Ends every connection: the room is closed.
     pub(crate) fn close(&mut self) {
         self.closed = true;
         self.members.values().for_each(|member| member.end(Ended::RoomClosed));
@@ -147,8 +149,8 @@ impl RoomState {
     }
 }
 
-/// Whether a join without a participant's token may take its id. Warrens present their tokens; stock
-/// participants have none, and are recognised by their address.
+/// Whether a join without a session token may take the id of a participant. Warrens show their
+/// tokens; stock participants have none and are recognised by their address.
 fn may_replace(member: &Member, by: &About, from: IpAddr, now: u64) -> bool {
     let is_worker = |about: &About| about.kind == StoredKind::Worker;
     let stock = !is_worker(&member.kept.about) && !is_worker(by);

@@ -1,4 +1,4 @@
-//! Connections that come and go, and time that passes.
+//! Connecting, disconnecting, and the passing of time.
 
 use std::sync::{
     Arc,
@@ -16,7 +16,7 @@ use crate::{
     participant::Ended,
 };
 
-/// A connection's data for its holder.
+/// A new connection's data for its owner.
 pub(crate) struct Linked {
     pub(crate) serial: u64,
     pub(crate) seen: Arc<AtomicU64>,
@@ -24,7 +24,7 @@ pub(crate) struct Linked {
 }
 
 impl RoomState {
-    /// A participant is connected as this provider. An older connection of it ends.
+    /// Connects a participant as this provider. Its older connection ends.
     pub(crate) fn link(
         &mut self,
         id: &str,
@@ -48,7 +48,7 @@ impl RoomState {
         Some((linked, told))
     }
 
-    /// A connection ended. Watchers are not told if it was no longer the participant's.
+    /// Handles the end of a connection. Watchers are not told if the participant has a newer one.
     pub(crate) fn disconnect(&mut self, id: &str, serial: u64, now: u64) -> Option<Announcement> {
         if !self.is_linked(id, serial) {
             return None;
@@ -65,7 +65,7 @@ impl RoomState {
         matches!(link, Some(Link::Up { serial: own, .. }) if *own == serial)
     }
 
-    /// A participant is no longer connected, if it was.
+    /// Marks a participant as disconnected, if it was connected.
     pub(super) fn unlink(&mut self, id: &str, now: u64) {
         let Some(member) = self.members.get_mut(id) else { return };
         let Link::Up { provider, .. } = member.link else { return };
@@ -76,8 +76,7 @@ impl RoomState {
         self.providers.remove(&provider);
     }
 
-    /// The participant of a connection has these models from now on. What may not be a model's name
-    /// is left out.
+    /// Sets the models of a connection's participant. Invalid names are left out.
     pub(crate) fn set_models(
         &mut self,
         id: &str,
@@ -100,7 +99,7 @@ impl RoomState {
         Some(updated(self.participant(id)?, false))
     }
 
-    /// Time has passed: silent participants become offline, and are forgotten after a day.
+    /// Marks silent participants as offline and forgets them after a day.
     pub(crate) fn sweep(&mut self, now: u64) -> Swept {
         let mut swept = Swept::default();
         for member in self.members.values_mut().filter(|member| !member.is_up()) {

@@ -1,7 +1,7 @@
 //! The state of a room. Pure: times are passed in, announcements are returned.
 //!
-//! - `joining`: participants that join and leave, and their ids
-//! - `linking`: connections that come and go, and time that passes
+//! - `joining`: joining, leaving, and the ids of participants
+//! - `linking`: connecting, disconnecting, and the passing of time
 
 mod joining;
 mod linking;
@@ -27,7 +27,7 @@ use crate::{
 
 pub(crate) use linking::Linked;
 
-/// Participants of a room.
+/// The most participants of a room.
 const MAX_PARTICIPANTS: usize = 1_000;
 
 pub(crate) struct RoomState {
@@ -39,17 +39,17 @@ pub(crate) struct RoomState {
     members: HashMap<String, Member>,
     /// The connected participants.
     providers: HashMap<ProviderId, String>,
-    /// For each model, the connected participants that have it.
+    /// For each model, how many connected participants have it.
     models: HashMap<String, usize>,
-    /// The connected participants that have any model.
+    /// How many connected participants have a model.
     able: usize,
     /// Counts participants and connections.
     counted: u64,
-    /// A full room stays full until then, unless somebody is lost or leaves.
+    /// A full room stays full until then, unless a participant disconnects or leaves.
     full_until: u64,
 }
 
-/// The changes of a room through the passing of time.
+/// The changes that the passing of time made to a room.
 #[derive(Default)]
 pub(crate) struct Swept {
     pub(crate) told: Vec<Announcement>,
@@ -87,7 +87,7 @@ impl RoomState {
         self.members.len()
     }
 
-    /// Whether anybody is connected.
+    /// Whether any participant is connected.
     pub(crate) fn is_used(&self) -> bool {
         !self.providers.is_empty()
     }
@@ -100,14 +100,14 @@ impl RoomState {
         self.members.get_mut(id)
     }
 
-    /// All, in the order in which they came.
+    /// All participants, in the order in which they came.
     fn ids(&self) -> impl Iterator<Item = &Member> {
         let mut members: Vec<_> = self.members.values().collect();
         members.sort_unstable_by_key(|member| member.order);
         members.into_iter()
     }
 
-    /// All, in the order in which they came.
+    /// All participants, in the order in which they came.
     pub(crate) fn participants(&self) -> Vec<ParticipantInfo> {
         self.ids().map(|member| self.info(member)).collect()
     }
@@ -120,7 +120,7 @@ impl RoomState {
         self.member(id).map(|member| member.served(&self.defaults))
     }
 
-    /// Whether a participant can be given requests.
+    /// A participant's status.
     pub(crate) fn status(&self, id: &str) -> Option<Status> {
         self.member(id).map(|member| member.status(self.activity.in_flight(id)))
     }
@@ -130,7 +130,7 @@ impl RoomState {
         member.info(activity.in_flight(&member.id), activity.metrics(&member.id))
     }
 
-    /// A job was given to a provider.
+    /// Records that a job was given to a provider.
     pub(crate) fn started(&mut self, job: &JobStarted) -> Option<Announcement> {
         let member = self.members.get(self.providers.get(&job.provider)?)?;
         let About { nickname, endpoint, models, .. } = &member.kept.about;
@@ -143,7 +143,7 @@ impl RoomState {
         uncalled.map(|member| member.id.clone()).collect()
     }
 
-    /// The participants that a selector finds.
+    /// The participants that a selector matches.
     pub(crate) fn find(&self, selector: &Selector, now: u64) -> Available {
         match selector {
             Selector::Any if self.able > 0 || self.awaits(now, |_| true) => {
@@ -169,14 +169,14 @@ impl RoomState {
         }
     }
 
-    /// Whether such a one will be connected in a moment.
+    /// Whether a matching participant is connected, or likely to be in a moment.
     fn awaits(&self, now: u64, such: impl Fn(&Member) -> bool) -> bool {
         self.members
             .values()
             .any(|member| member.is_awaited(now) && member.is_able() && such(member))
     }
 
-    /// Adds the models of a participant that is connected now.
+    /// Adds the models of a participant that is now connected.
     fn count_in(&mut self, models: &[String]) {
         self.able += usize::from(!models.is_empty());
         for model in distinct(models) {
@@ -202,26 +202,27 @@ fn distinct(models: &[String]) -> HashSet<&String> {
     models.iter().collect()
 }
 
-/// A participant changed.
+/// The announcement of a changed participant.
 fn updated(info: ParticipantInfo, comes_back: bool) -> Announcement {
     let message = comes_back
         .then(|| ServerMessage::ParticipantJoined(ParticipantJoined { participant: info.clone() }));
     Announcement { event: Some(RoomEvent::ParticipantUpdated(info)), message }
 }
 
-/// A participant is new.
+/// The announcement of a new participant.
 fn joined(info: ParticipantInfo) -> Announcement {
     let message = ServerMessage::ParticipantJoined(ParticipantJoined { participant: info.clone() });
     Announcement::both(RoomEvent::ParticipantJoined(info), message)
 }
 
-/// A participant left. Who reads messages was told so already if it was told to be offline.
+/// The announcement that a participant left. Readers of messages get it only if they were not
+/// already told that it is offline.
 fn left(id: &str, told_offline: bool) -> Announcement {
     let event = RoomEvent::ParticipantLeft(ParticipantRef { participant_id: id.to_owned() });
     Announcement { event: Some(event), message: (!told_offline).then(|| left_message(id)) }
 }
 
-/// A participant is offline.
+/// The announcement that a participant is offline.
 fn offline(id: &str) -> Announcement {
     let event = RoomEvent::ParticipantOffline(ParticipantRef { participant_id: id.to_owned() });
     Announcement::both(event, left_message(id))
