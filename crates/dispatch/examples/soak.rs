@@ -1,8 +1,9 @@
-//! Runs generated histories against the plain model for as long as wanted:
-//! `cargo run --release -p dispatch --example soak -- --seeds 10000 --minutes 10`.
+//! Runs generated histories against the plain model for a given time: `cargo run --release -p
+//! dispatch --example soak -- --seeds 10000 --minutes 10`.
 //!
-//! Stops at whichever comes first, prints one line of account, and fails with the first seed whose
-//! history breaks a rule. Seeds are counted from 0, so that a run can be repeated.
+//! Stops at the number of seeds or of minutes, whichever comes first, prints a summary line, and
+//! fails with the first seed whose history breaks a rule. Seeds count from 0, so a run can be
+//! repeated.
 
 #[path = "../tests/history/mod.rs"]
 mod history;
@@ -21,7 +22,7 @@ fn main() -> ExitCode {
         Ok(line) => (line, ExitCode::SUCCESS),
         Err(line) => (line, ExitCode::FAILURE),
     };
-    // Nobody may be reading; the exit code says it all.
+    // The output may be closed; the exit code holds the result.
     let _ = writeln!(io::stdout(), "{line}");
     code
 }

@@ -7,32 +7,32 @@ use std::time::Duration;
 pub struct Config {
     /// The most jobs of one scope and model that may wait. One key may fill half of these places,
     /// rounded up. Requeued jobs and jobs that move to a fallback while they wait count, but always
-    /// get a place: they had one.
+    /// get a place, since they already had one.
     pub max_queue_len: usize,
-    /// The most queues that may hold jobs, over all scopes: a new job opens no further one. A
-    /// requeued job or one that moves to a fallback may.
+    /// The most queues that may hold jobs, over all scopes. A new job cannot open another queue; a
+    /// requeued job, or one that moves to a fallback, can.
     pub max_queues: usize,
     /// How many bytes of jobs ([`JobSpec::size`](crate::JobSpec::size)) may wait, all queues
     /// together.
     pub max_queued_bytes: u64,
     /// How long a job may wait in queues, in total. Time at a provider does not count.
     pub queue_timeout: Duration,
-    /// How long a provider may take from a job's assignment to the head of its answer.
+    /// The time limit from a job's assignment to the head of its answer.
     pub request_timeout: Duration,
-    /// How long an answer that has begun may stand still.
+    /// How long an answer that has begun may make no progress.
     pub idle_timeout: Duration,
-    /// How often a job may be requeued for one model, so that it gets at most one try more than
-    /// this. The count starts again with each of its fallbacks.
+    /// How often a job may be requeued for one model: it gets at most one try more than this. The
+    /// count starts again with each fallback.
     pub max_requeue_count: u32,
-    /// How many faults in a row send a provider to rest; 0 for never.
+    /// The number of consecutive faults that send a provider to rest; 0 for never.
     pub faults_to_rest: u32,
     /// The length of the first rest. Each further rest, without a good answer in between, is twice
     /// as long.
     pub rest_first: Duration,
     /// The longest rest.
     pub rest_last: Duration,
-    /// Of the choices that leave out a peer as too slow, one in this many goes to such a peer, so
-    /// that it is measured again; 0 for never.
+    /// One in this many of the choices that leave out a slow peer goes to such a peer, so that it
+    /// is measured again; 0 for never.
     pub try_slow_every: u32,
 }
 

@@ -1,4 +1,4 @@
-//! How far away a provider is, and how far a job may go.
+//! The distance of a provider, and the reach of a job.
 
 use std::str::FromStr;
 
@@ -38,7 +38,7 @@ pub enum Route {
     Mesh,
 }
 
-/// A text that names no [`Route`].
+/// The error for a text that is not the name of a [`Route`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoRoute;
 
@@ -60,8 +60,8 @@ impl Route {
         self != Self::LocalOnly || distance == Distance::Here
     }
 
-    /// Which place a provider has among those that are free, the first being 0: by its distance,
-    /// but on the mesh, then by whether it serves the job in its own shape.
+    /// The rank of a free provider, 0 for the first: by its distance, except on the mesh, then by
+    /// whether it serves the job in its own shape.
     pub(crate) fn rank(self, distance: Distance, native: bool) -> u8 {
         let distance = if self == Self::Mesh { Distance::Here } else { distance };
         distance as u8 * 2 + u8::from(!native)

@@ -1,4 +1,4 @@
-//! What the unit tests share: a dispatcher on a clock that is moved by hand.
+//! Shared helpers of the unit tests: a dispatcher on a clock that tests move by hand.
 
 use std::time::{Duration, Instant};
 
@@ -37,13 +37,13 @@ pub(crate) fn spec(number: u128) -> JobSpec {
     }
 }
 
-/// The same, with these models to fall back to.
+/// The same job with these fallbacks.
 pub(crate) fn or_else(number: u128, fallbacks: &[&str]) -> JobSpec {
     let fallbacks = fallbacks.iter().map(|model| ModelName::from(*model)).collect();
     JobSpec { fallbacks, ..spec(number) }
 }
 
-/// An idle provider that has had no job, with room for one.
+/// An idle provider with room for one job that has never had one.
 pub(crate) fn candidate(number: u64) -> Candidate {
     Candidate {
         provider: provider(number),
@@ -57,7 +57,7 @@ pub(crate) fn candidate(number: u64) -> Candidate {
     }
 }
 
-/// An offer of model `m` for this many jobs at once.
+/// An offer of model `m` for this number of concurrent jobs.
 pub(crate) fn offer(max_concurrent: u32) -> Offer {
     let models = vec![ModelName::from("m")];
     Offer {
@@ -72,7 +72,7 @@ pub(crate) fn offer(max_concurrent: u32) -> Offer {
     }
 }
 
-/// The same for one job at a time, of these models.
+/// An offer of these models, for one job at a time.
 pub(crate) fn offer_of(models: &[&str]) -> Offer {
     Offer { models: models.iter().map(|model| ModelName::from(*model)).collect(), ..offer(1) }
 }
@@ -128,7 +128,7 @@ impl Bench {
         self.outputs()
     }
 
-    /// Moves the clock on and does all that becomes due on the way, each at its time.
+    /// Advances the clock and handles each deadline on the way at its time.
     pub(crate) fn wait(&mut self, time: Duration) -> Vec<Output> {
         let end = self.now + time;
         let mut outputs = Vec::new();
@@ -166,7 +166,7 @@ impl Bench {
         self.input(Input::Finished { job, provider, verdict, tokens: None })
     }
 
-    /// An answer of this many tokens.
+    /// Reports an answer of this many tokens.
     pub(crate) fn answered(&mut self, number: u128, by: u64, tokens: u64) -> Vec<Output> {
         let (job, provider, verdict) = (job(number), provider(by), Verdict::Answered);
         self.input(Input::Finished { job, provider, verdict, tokens: Some(tokens) })
@@ -176,7 +176,7 @@ impl Bench {
         self.input(Input::ClientGone { job: job(number) })
     }
 
-    /// Nothing is left of any job.
+    /// Asserts that nothing is left of any job.
     pub(crate) fn assert_no_jobs(&self) {
         assert!(self.dispatcher.is_idle() && self.dispatcher.queues.is_empty());
         assert_eq!((self.dispatcher.in_flight(), self.dispatcher.queue_depth()), (0, 0));

@@ -6,18 +6,18 @@ use base::JobId;
 
 use crate::config::Config;
 
-/// How far a provider is trusted.
+/// The health of a provider.
 ///
-/// Enough faults in a row send it to rest; after the rest it gets one trial job at a time. A good
-/// answer makes it healthy again, a fault sends it to a rest twice as long. Jobs it was given
-/// before its last rest prove nothing about the time since, so their ends do not move it out of a
-/// rest nor into a longer one.
+/// Consecutive faults send a provider to rest; after the rest it gets one trial job at a time. A
+/// good answer makes it healthy again; a fault sends it to a rest twice as long. The ends of jobs
+/// that it got before its last rest say nothing about the time since, so they neither end a rest
+/// nor lengthen it.
 #[derive(Debug)]
 pub(crate) struct Health {
     standing: Standing,
-    /// Faults in a row.
+    /// The number of consecutive faults.
     faults: u32,
-    /// How often it went to rest.
+    /// The number of rests so far.
     rests: u32,
     /// The length of the last rest; `None` after a good answer.
     last_rest: Option<Duration>,
@@ -26,7 +26,7 @@ pub(crate) struct Health {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
     Healthy,
-    /// Until then; for good if that is too far away to be a point in time.
+    /// The end of the rest; `None` if that is too far away to be a point in time.
     Resting(Option<Instant>),
     Trial(Option<JobId>),
 }
@@ -40,7 +40,7 @@ impl Health {
         self.standing == Standing::Healthy
     }
 
-    /// Whether it may get a job although other providers are healthy.
+    /// Whether it may get a job while other providers are healthy.
     pub(crate) fn may_take(&self) -> bool {
         matches!(self.standing, Standing::Healthy | Standing::Trial(None))
     }
@@ -78,7 +78,7 @@ impl Health {
     }
 
     /// Records a failed job that it got after its rest number `rests`. Returns the length of the
-    /// rest that begins now, if one does.
+    /// rest that begins now, if one begins.
     pub(crate) fn fault(&mut self, rests: u32, now: Instant, config: &Config) -> Option<Duration> {
         let counts = self.is_healthy() || rests == self.rests;
         if !counts || config.faults_to_rest == 0 {

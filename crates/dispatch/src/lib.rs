@@ -1,20 +1,20 @@
 //! Which provider serves which job, and when.
 //!
-//! A plain state machine: it owns every decision of queueing, routing, requeueing, timing out and
-//! draining, and no socket, task, clock or channel. The `scheduler` is its only driver:
+//! A plain state machine: it makes every decision on queueing, routing, requeueing, time-outs and
+//! draining, and has no socket, task, clock or channel. The `scheduler` is its only driver:
 //!
 //! 1. [`Dispatcher::handle`] one [`Input`] with the current time, or [`Dispatcher::handle_timeout`]
 //!    when a deadline has come;
 //! 2. [`Dispatcher::poll_output`] until it is empty, carrying out each [`Output`] in order;
 //! 3. wait for the next input or for [`Dispatcher::poll_timeout`].
 //!
-//! It has never heard of JSON, HTTP or a protocol: a model is a name, a body is a size, a
-//! conversation is a hash that the caller made.
+//! It knows nothing of JSON, HTTP or protocols: a model is a name, a body is a size, a conversation
+//! is a hash that the caller computed.
 //!
 //! - [`Config`]: limits and delays
 //! - [`input`](Input), [`output`](Output): events in, actions out
-//! - [`Dispatcher`]: the state machine; [`view`](ProviderView): looking into it
-//! - [`route`]: who of several free providers gets a job
+//! - [`Dispatcher`]: the state machine; [`view`](ProviderView): views of its state
+//! - [`route`]: the choice among several free providers
 
 mod config;
 mod dispatcher;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
 
-/// One effect, to be carried out in order.
+/// One action, to be carried out in order.
 #[expect(missing_docs, reason = "ids and reasons are what their types say")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
@@ -13,9 +13,9 @@ pub enum Output {
         job: JobId,
         /// The provider that serves it.
         provider: ProviderId,
-        /// The model that it is asked for: the job's own, or one of its fallbacks.
+        /// The model to request: the job's own, or one of its fallbacks.
         model: ModelName,
-        /// The endpoints that it is known to serve.
+        /// Its known endpoints.
         endpoints: Endpoints,
         /// How often the job was assigned before.
         attempt: u32,
@@ -35,13 +35,13 @@ pub enum Output {
         /// Its ending.
         ending: Ending,
     },
-    /// Say when bytes of the job's answer last moved, with
-    /// [`Input::Progress`](crate::Input::Progress), before anything else.
+    /// Report when bytes of the job's answer last moved, with
+    /// [`Input::Progress`](crate::Input::Progress), before any other input.
     AskProgress { job: JobId },
-    /// The provider was drained and holds nothing any more: close its link.
+    /// The provider was drained and has no jobs left: close its link.
     Retire {
         provider: ProviderId,
-        /// Whether all it held was finished, rather than cancelled at the end of its grace.
+        /// Whether all its jobs finished, rather than being cancelled at the end of its grace.
         clean: bool,
     },
 }
@@ -51,7 +51,7 @@ pub enum Output {
 pub enum CancelReason {
     /// The consumer dropped its connection.
     ClientDisconnect,
-    /// The job took longer than it may.
+    /// The job exceeded its time limit.
     Timeout,
     /// The provider's drain is over.
     GracefulShutdown,
@@ -63,27 +63,28 @@ pub enum CancelReason {
     ServerShutdown,
 }
 
-/// How a job ended without a complete answer of a provider.
+/// How a job ended without a complete answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ending {
-    /// The queue, or this key's half of it, is full, or too much waits in all queues together.
+    /// The queue, or this key's half of it, is full, or the jobs of all queues together are too
+    /// large.
     QueueFull {
-        /// When the queue will have been worked off, as far as the service times of those that
-        /// serve it tell; between 1 s and the queue time-out.
+        /// The estimated time until the queue is empty, from the service times of its providers;
+        /// between 1 s and the queue time-out.
         retry_after: Duration,
     },
-    /// No provider serves the model or ever did; or the pinned provider does not.
+    /// No provider serves the model or ever did; or the pinned provider does not serve it.
     NoProvider,
     /// Providers serve the model, but none in a shape that the job can be served in.
     NotServed,
     /// Providers serve the model, but none can be sent a job of this size.
     TooLarge {
-        /// The largest that could be sent, in bytes.
+        /// The largest size that could be sent, in bytes.
         limit: u64,
     },
     /// No provider was free within the queue time-out.
     QueueTimeout,
-    /// The head of the answer did not come in time.
+    /// The head of the answer did not arrive in time.
     RequestTimeout,
     /// The answer began, then nothing came for the idle time-out.
     IdleTimeout,
@@ -91,14 +92,14 @@ pub enum Ending {
     ClientStalled,
     /// Its provider was lost once too often before the answer began.
     RequeueExhausted,
-    /// Its provider was lost after the answer had begun, or it is pinned to one that was lost or
-    /// drains.
+    /// Its provider was lost after the answer had begun; or it is pinned to a provider that was
+    /// lost or drains.
     ProviderLost,
-    /// Its provider failed it, and there is no other provider to try or the answer had begun.
+    /// Its provider failed it, and there is no other provider to try, or the answer had begun.
     ProviderFailed,
     /// Its request could not be converted into the provider's.
     Untranslatable,
-    /// The key that it is counted for was revoked.
+    /// Its key was revoked.
     Revoked,
     /// Its scope was closed.
     Closed,

@@ -26,22 +26,22 @@ pub(crate) struct Provider {
     pub(crate) endpoints: Endpoints,
     pub(crate) distance: Distance,
     pub(crate) speed: Speed,
-    /// How much of its speed it gives, in per cent; 0 while it is paused.
+    /// The share of its speed that it offers, in per cent; 0 while it is paused.
     pub(crate) throttle: u8,
-    /// Its own count, updated with the jobs given and ended since.
+    /// Its reported load, adjusted for the jobs assigned and ended since.
     pub(crate) reported: u32,
     /// The jobs it holds.
     pub(crate) jobs: BTreeSet<JobId>,
-    /// Whether it may go on with cancelled jobs, and which ones these may be.
+    /// Whether it may continue cancelled jobs, and which.
     lingers: bool,
     pub(crate) lingering: BTreeSet<JobId>,
     pub(crate) drain: Drain,
     pub(crate) health: Health,
-    /// The number of the last assignment that was its.
+    /// The number of the last assignment to it.
     pub(crate) last_given: u64,
-    /// The moving average of the seconds it takes for a job.
+    /// The moving average of its seconds per job.
     service: Option<f64>,
-    /// Jobs cancelled at it that it may still count, and until when.
+    /// The number of cancelled jobs that it may still report, and until when.
     settling: Option<(u32, Instant)>,
 }
 
@@ -80,13 +80,13 @@ impl Provider {
         u32::try_from(self.jobs.len()).unwrap_or(u32::MAX)
     }
 
-    /// How many cancelled jobs it may still be working on.
+    /// The number of cancelled jobs that it may still be working on.
     pub(crate) fn lingering(&self) -> u32 {
         u32::try_from(self.lingering.len()).unwrap_or(u32::MAX)
     }
 
-    /// How many jobs keep it busy: the larger of its own count and ours, plus cancelled jobs that
-    /// it continues.
+    /// Its load in jobs: the larger of its own count and ours, plus the cancelled jobs that it
+    /// continues.
     pub(crate) fn load(&self) -> u32 {
         self.reported.max(self.in_flight()).saturating_add(self.lingering())
     }
@@ -107,7 +107,7 @@ impl Provider {
         self.is_wildcard() || self.models.contains(model)
     }
 
-    /// Which waiting jobs it might take.
+    /// The waiting jobs that it might take.
     pub(crate) fn reach(&self) -> Reach {
         Reach { endpoints: self.endpoints, distance: self.distance }
     }
@@ -136,9 +136,9 @@ impl Provider {
         self.lingers
     }
 
-    /// It reports its load. Of what that is above the present count, so much is not believed as
-    /// lately cancelled jobs explain: without this, a report that crosses a cancellation would
-    /// leave the provider idle until the next one.
+    /// Records its reported load. The excess over the present count is ignored as far as recently
+    /// cancelled jobs explain it: without this, a report that crosses a cancellation would leave
+    /// the provider idle until the next report.
     pub(crate) fn reports(&mut self, load: u32, now: Instant) {
         let settled = load.saturating_sub(self.settling_at(now));
         self.reported = settled.max(load.min(self.reported));
@@ -148,14 +148,14 @@ impl Provider {
         self.settling.filter(|(_, until)| now < *until).map_or(0, |(count, _)| count)
     }
 
-    /// Counts a job that took this long into the averages: its answer had this many tokens.
+    /// Adds a job that took this long, and whose answer had this many tokens, to the averages.
     pub(crate) fn took(&mut self, time: Duration, tokens: Option<u64>) {
         self.speed.measured(time, tokens);
         let new = time.as_secs_f64();
         self.service = Some(self.service.map_or(new, |old| old + (new - old) / 8.0));
     }
 
-    /// How many jobs a second it gets done, once it has answered one.
+    /// Its rate in jobs a second, once it has answered one.
     pub(crate) fn rate(&self) -> Option<f64> {
         let seconds = self.service?.max(0.001);
         Some(f64::from(self.max_concurrent) / seconds)
@@ -175,13 +175,13 @@ impl Provider {
     }
 }
 
-/// The connected providers. As many as the driver has links.
+/// The connected providers. The driver's links bound their number.
 #[derive(Debug, Default)]
 pub(crate) struct Providers {
     by_id: BTreeMap<ProviderId, Provider>,
     /// The providers of each model, by name; those that offer `*` are only listed under `*`.
     serving: BTreeMap<(Scope, ModelName), BTreeSet<ProviderId>>,
-    /// Those at rest or on trial.
+    /// Providers at rest or on trial.
     limited: BTreeSet<ProviderId>,
 }
 
@@ -205,7 +205,7 @@ impl Providers {
         self.list(id);
     }
 
-    /// Keeps the list of those at rest or on trial true, after a change of the provider's health.
+    /// Updates the list of providers at rest or on trial after a change of the provider's health.
     pub(crate) fn note_health(&mut self, id: ProviderId) {
         match self.by_id.get(&id) {
             Some(provider) if !provider.health.is_healthy() => self.limited.insert(id),
@@ -233,7 +233,7 @@ impl Providers {
         self.limited.iter().copied().collect()
     }
 
-    /// All that serve the model in the scope, draining and resting ones too.
+    /// All providers of the model in the scope, including draining and resting ones.
     pub(crate) fn of(
         &self,
         scope: &Scope,
@@ -247,7 +247,7 @@ impl Providers {
         ids.filter_map(|id| self.by_id.get(id).map(|provider| (*id, provider)))
     }
 
-    /// All that may be given this job, now or when they are free and rested.
+    /// All providers that may get this job, now or when they are free and rested.
     pub(crate) fn able<'a>(
         &'a self,
         job: &'a Job,
@@ -256,13 +256,13 @@ impl Providers {
             .filter(|(id, provider)| !provider.is_draining() && job.fits(*id, provider))
     }
 
-    /// Whether rests and trials must be looked past, because nobody healthy may be given the job.
+    /// Whether to ignore rests and trials, because no healthy provider may get the job.
     pub(crate) fn only_limited(&self, job: &Job) -> bool {
         !self.able(job).any(|(_, provider)| provider.health.is_healthy())
     }
 
-    /// Whether for each shape that this provider serves somebody healthy serves the model in it,
-    /// and is sent jobs at least as large and from as far. O(providers of the model).
+    /// Whether, for each shape that this provider serves, a healthy provider serves the model in
+    /// it, and takes jobs at least as large and from at least as far. O(providers of the model).
     pub(crate) fn covered(&self, limited: &Provider, model: &ModelName) -> bool {
         let others = self.of(&limited.scope, model).map(|(_, provider)| provider);
         let healthy = others.filter(|other| {

@@ -1,14 +1,14 @@
-//! How fast a provider is, in thousandths of a token a second.
+//! The speed of a provider, in thousandths of a token a second.
 
 use std::time::Duration;
 
-/// Answers with fewer tokens say more about the way to the first than about speed.
+/// Answers with fewer tokens say more about the time to the first token than about speed.
 const FEWEST_TOKENS: u64 = 8;
 
 /// The weight of a new answer in the average: one part in this many.
 const WEIGHT: i64 = 4;
 
-/// The speed that a provider says it has, and the one that its answers have shown.
+/// The speed that a provider reports, and the one measured from its answers.
 #[derive(Debug, Default)]
 pub(crate) struct Speed {
     told: Option<u32>,
@@ -17,19 +17,19 @@ pub(crate) struct Speed {
 }
 
 impl Speed {
-    /// It says that it is this fast.
+    /// Records the speed that it reports.
     pub(crate) fn told(&mut self, speed: Option<u32>) {
         self.told = speed;
     }
 
-    /// A whole answer of `tokens` took this long, including its wait at the provider.
+    /// Records a whole answer of `tokens` that took this long, including its wait at the provider.
     pub(crate) fn measured(&mut self, time: Duration, tokens: Option<u64>) {
         let Some(tokens) = tokens.filter(|tokens| *tokens >= FEWEST_TOKENS) else { return };
         let new = speed_of(tokens, time);
         self.measured = Some(self.measured.map_or(new, |old| moved(old, new)));
     }
 
-    /// The speed that it counts with.
+    /// The measured speed, or else the reported one.
     pub(crate) fn now(&self) -> Option<u32> {
         self.measured.or(self.told)
     }

@@ -1,4 +1,4 @@
-//! The deadlines that are armed, in the order in which they come.
+//! The armed deadlines, in the order in which they come.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -7,13 +7,13 @@ use std::{
 
 use base::{JobId, ProviderId};
 
-/// Whose deadline it is. Each has at most one. If several fall on the same moment, they run in this
-/// order: slots become free before jobs run out of time.
+/// The owner of a deadline. Each has at most one. Deadlines of the same moment run in this order:
+/// slots become free before jobs run out of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// The latest end of a cancelled job at a provider that lingers.
+    /// The time limit of a cancelled job at a provider that lingers.
     Linger(ProviderId, JobId),
-    /// The job's: queue, request or idle time-out, by its state.
+    /// The job's queue, request or idle time-out, by its state.
     Job(JobId),
     /// The end of the provider's grace while it drains.
     Grace(ProviderId),
@@ -21,7 +21,7 @@ pub(crate) enum Timer {
     Rest(ProviderId),
 }
 
-/// All armed deadlines, each with a word for why it is there.
+/// All armed deadlines, each with a word for its reason.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     due: BTreeSet<(Instant, Timer, &'static str)>,
@@ -29,7 +29,7 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// Arms `timer` for `after` from `since`, instead of what was armed for it. A deadline too far
+    /// Arms `timer` for `after` from `since`, replacing its earlier deadline. A deadline too far
     /// away for the clock never comes.
     pub(crate) fn arm(&mut self, timer: Timer, since: Instant, after: Duration, why: &'static str) {
         self.disarm(timer);

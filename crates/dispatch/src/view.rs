@@ -1,4 +1,4 @@
-//! Views of the dispatcher, for health, metrics and administration.
+//! Read-only views of the dispatcher, for health, metrics and administration.
 
 use std::time::Instant;
 
@@ -22,16 +22,16 @@ pub struct ProviderView<'a> {
     pub endpoints: Endpoints,
     /// How far away it is.
     pub distance: Distance,
-    /// How fast its answers were, or else how fast it says it is, in thousandths of a token a
-    /// second. None while neither is known.
+    /// The measured speed of its answers, or else the speed that it reports, in thousandths of a
+    /// token a second. None while neither is known.
     pub speed: Option<u32>,
-    /// How much of its speed it gives, in per cent; 0 while it is paused.
+    /// The share of its speed that it offers, in per cent; 0 while it is paused.
     pub throttle: u8,
-    /// Its load by its own count, updated with the jobs given and ended since.
+    /// Its reported load, adjusted for the jobs assigned and ended since.
     pub reported_load: u32,
-    /// How many of our jobs it holds.
+    /// The number of our jobs that it has.
     pub in_flight: u32,
-    /// How many cancelled jobs it may still be working on.
+    /// The number of cancelled jobs that it may still be working on.
     pub lingering: u32,
     /// Whether it gets no more jobs.
     pub draining: bool,
@@ -43,13 +43,13 @@ pub struct ProviderView<'a> {
 /// A queue that holds at least one job.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueView<'a> {
-    /// Where its providers are looked for.
+    /// The scope of its jobs.
     pub scope: &'a Scope,
-    /// The shapes and routes of its jobs.
+    /// The model of its jobs.
     pub model: &'a ModelName,
-    /// How many jobs wait.
+    /// The number of waiting jobs.
     pub len: usize,
-    /// When the one that was accepted first was accepted. Time it spent at a provider before it
+    /// When the oldest of its jobs was accepted. Time that the job spent at a provider before it
     /// was requeued is included.
     pub oldest: Instant,
 }
@@ -98,8 +98,8 @@ impl Dispatcher {
         self.providers.of(scope, &model).any(|(_, provider)| !provider.is_draining())
     }
 
-    /// The shapes in which the connected providers that are not draining serve the model to jobs of
-    /// this route, together. O(providers of the model).
+    /// The shapes in which the connected providers that are not draining serve the model, together,
+    /// to jobs of this route. O(providers of the model).
     pub fn endpoints_of(&self, scope: &Scope, model: &ModelName, route: Route) -> Endpoints {
         let serving = self.providers.of(scope, model).map(|(_, provider)| provider);
         let open =
@@ -107,12 +107,12 @@ impl Dispatcher {
         open.fold(Endpoints::NONE, |all, provider| all.union(provider.endpoints))
     }
 
-    /// How many jobs wait in queues.
+    /// The number of jobs that wait in queues.
     pub fn queue_depth(&self) -> usize {
         self.queues.depth()
     }
 
-    /// How many jobs are at providers.
+    /// The number of jobs at providers.
     pub fn in_flight(&self) -> usize {
         self.jobs.len() - self.queues.depth()
     }

@@ -43,7 +43,7 @@ impl Dispatcher {
         }
     }
 
-    /// Assigns a new job or queues it; returns it when there is no room.
+    /// Assigns a new job or queues it. Returns it when there is no room.
     pub(super) fn admit(&mut self, now: Instant, job: Job) -> Option<Job> {
         if let Some(provider) = self.choose(&job) {
             self.assign(now, job, provider);
@@ -57,8 +57,8 @@ impl Dispatcher {
 }
 
 impl Providers {
-    /// How many of the job's models are passed over for the first that is served now, or else for
-    /// the first that is worth waiting for.
+    /// How many of the job's models to skip, to reach the first that is served now, or else the
+    /// first that is worth waiting for.
     fn aim(&self, spec: &JobSpec) -> Result<usize, Ending> {
         let all = || std::iter::once(&spec.model).chain(&spec.fallbacks);
         let first =
@@ -73,10 +73,10 @@ impl Providers {
         }
     }
 
-    /// The prospects of a job for this model. A draining provider still counts as serving it, but
-    /// only as worth waiting for: it may come back. A provider out of the job's reach does not
-    /// count. A model that only such providers serve now is not waited for: most likely it is known
-    /// only from them.
+    /// The prospects of a job for this model. A draining provider counts as serving it, but only as
+    /// worth waiting for: it may come back. A provider out of the job's reach does not count. A
+    /// model that only such providers serve now is not waited for: most likely it is known only
+    /// from them.
     pub(super) fn prospect(&self, spec: &JobSpec, model: &ModelName) -> Prospect {
         let (mut anybody, mut elsewhere, mut largest) = (false, false, None);
         for (id, provider) in self.of(&spec.scope, model) {

@@ -45,17 +45,17 @@ impl Dispatcher {
         jobs.unwrap_or_default()
     }
 
-    /// Moves those of these waiting jobs that are better served by a later model to its queue. They
-    /// keep their age and their time-out, and like requeued jobs always get a place: they had one.
-    /// Returns the moved jobs; place them afterwards. O(the jobs) while each still has a provider,
-    /// else also O(the providers of its fallbacks).
+    /// Moves those of these waiting jobs that a later model serves better to its queue. They keep
+    /// their age and their time-out. Like requeued jobs they always get a place, since they already
+    /// had one. Returns the moved jobs; place them afterwards. O(the jobs) while each still has a
+    /// provider, otherwise also O(the providers of its fallbacks).
     pub(super) fn go_on(&mut self, mut jobs: Vec<JobId>) -> Vec<JobId> {
         jobs.retain(|job| self.goes_on(*job));
         jobs
     }
 
-    /// How many models further a job is better served: no connected provider can serve it with its
-    /// present model, and one serves that later model.
+    /// The number of models to skip to one that serves the job better: no connected provider can
+    /// serve the job with its present model, and one serves the later model.
     pub(super) fn better_served(&self, job: &Job) -> Option<usize> {
         let later = job.fallbacks_left();
         if later.is_empty() || !self.nobody_is_able(job) {

@@ -8,8 +8,8 @@ use super::Dispatcher;
 use crate::distance::Distance;
 
 impl Dispatcher {
-    /// Jobs that may not leave this server may have lost their last provider, or found one: as with
-    /// endpoints.
+    /// Changes a provider's distance. As with endpoints, jobs that may not leave this server may
+    /// have lost their last provider, or found one.
     pub(super) fn moved(&mut self, now: Instant, id: ProviderId, distance: Distance) {
         if let Some(provider) = self.providers.get_mut(id) {
             provider.distance = distance;

@@ -77,8 +77,8 @@ impl Dispatcher {
         }
     }
 
-    /// Ends all such jobs: first waiting ones, then those at providers, oldest first. The slots are
-    /// given away only after that, so that no such job gets one.
+    /// Ends all matching jobs: first waiting ones, then those at providers, oldest first. Only then
+    /// are the slots given to other jobs, so that no matching job gets one.
     pub(super) fn end_all(
         &mut self,
         now: Instant,
@@ -135,8 +135,8 @@ impl Dispatcher {
         Some(job)
     }
 
-    /// Handles a provider that took too long: before the head, after which the job may move to
-    /// another model, or in the middle of the answer.
+    /// Handles a provider that took too long. Before the head, the job may move to another model;
+    /// in the middle of the answer it ends.
     fn timed_out(&mut self, now: Instant, id: JobId, ending: Ending) {
         let Some((job, hold)) = self.release(id) else { return };
         self.stop(now, id, hold, CancelReason::Timeout);
@@ -153,8 +153,8 @@ impl Dispatcher {
         }
     }
 
-    /// Frees the slot of a cancelled job at a provider that lingers, once the provider has ended
-    /// the job or its time is over.
+    /// Frees the slot of a cancelled job at a provider that lingers: the provider has ended the
+    /// job, or the time limit has passed.
     pub(super) fn ceased(&mut self, now: Instant, by: ProviderId, id: JobId) {
         self.timers.disarm(Timer::Linger(by, id));
         if self.providers.get_mut(by).is_some_and(|provider| provider.lingering.remove(&id)) {
@@ -162,7 +162,7 @@ impl Dispatcher {
         }
     }
 
-    /// Tells a provider to stop working on a job; the provider may then get others.
+    /// Tells a provider to stop working on a job and frees its slot for others.
     fn stop(&mut self, now: Instant, id: JobId, hold: Hold, reason: CancelReason) {
         let by = hold.provider;
         if self.providers.get_mut(by).is_some_and(|provider| provider.canceled(now, id)) {
@@ -176,7 +176,7 @@ impl Dispatcher {
         self.timers.arm(Timer::Job(id), since, self.config.idle_timeout, "idle time-out");
     }
 
-    /// Moves a job at a provider on to another phase, if it is in the one expected.
+    /// Moves a job at a provider to another phase, if it is in the expected one.
     fn set_phase(&mut self, id: JobId, from: Phase, to: Phase) -> bool {
         match self.jobs.get_mut(&id).map(|job| &mut job.state) {
             Some(JobState::Held(hold)) if hold.phase == from => {

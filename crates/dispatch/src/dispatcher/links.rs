@@ -1,4 +1,4 @@
-//! Providers that join, change, drain, rest and leave; and the server's stop.
+//! Joining, changing, draining, resting and leaving of providers; and the server's stop.
 
 use std::time::{Duration, Instant};
 
@@ -40,9 +40,9 @@ impl Dispatcher {
         self.fill_limited(now);
     }
 
-    /// With fewer endpoints, a resting provider may become the last that can serve a waiting job. A
-    /// waiting job that no provider can serve now, and that has no served fallback, waits until its
-    /// time-out: another provider may join.
+    /// Changes a provider's endpoints. With fewer endpoints, a resting provider may become the last
+    /// that can serve a waiting job. A waiting job without a provider and without a served fallback
+    /// waits until its time-out: another provider may join.
     pub(super) fn endpoints(&mut self, now: Instant, id: ProviderId, endpoints: Endpoints) {
         if let Some(provider) = self.providers.get_mut(id) {
             provider.endpoints = endpoints;
@@ -67,7 +67,7 @@ impl Dispatcher {
         }
     }
 
-    /// A second drain can only shorten the grace.
+    /// Starts a drain. A second drain can only shorten the grace.
     pub(super) fn drain(&mut self, now: Instant, id: ProviderId, grace: Duration) {
         let Some(provider) = self.providers.get_mut(id) else { return };
         let first = provider.drain == Drain::No;
@@ -105,7 +105,8 @@ impl Dispatcher {
         self.fill_limited(now);
     }
 
-    /// Handles the end of a provider's grace: its remaining jobs lose it, or end with the server.
+    /// Handles the end of a provider's grace: its remaining jobs are requeued, or end with the
+    /// server.
     pub(super) fn grace_over(&mut self, now: Instant, id: ProviderId) {
         let held = self.held_by(id);
         for job in &held {
@@ -127,7 +128,7 @@ impl Dispatcher {
         }
     }
 
-    /// Stops assigning, and ends waiting jobs.
+    /// Stops assigning and ends waiting jobs.
     pub(super) fn shutdown(&mut self) {
         self.stopping = true;
         for job in in_order(self.jobs.values().filter(|job| job.hold().is_none())) {
@@ -136,7 +137,7 @@ impl Dispatcher {
         }
     }
 
-    /// Ends every job. Draining providers then hold nothing, but their drain was not clean.
+    /// Ends every job. Draining providers then hold no jobs, but their drain was not clean.
     pub(super) fn abort(&mut self) {
         self.shutdown();
         for job in in_order(self.jobs.values()) {
@@ -155,7 +156,7 @@ impl Dispatcher {
         }
     }
 
-    /// A slot of the provider may have become free.
+    /// Handles a slot of the provider that may have become free.
     pub(super) fn has_room(&mut self, now: Instant, id: ProviderId) {
         let idle = self.providers.get(id).is_some_and(|provider| provider.jobs.is_empty());
         if idle {
@@ -164,8 +165,8 @@ impl Dispatcher {
         self.fill(now, id);
     }
 
-    /// Records a good answer of the provider, with this many tokens if known. Returns false: the
-    /// provider does not go to rest.
+    /// Records a good answer of the provider, with the number of tokens if known. Returns false:
+    /// the provider does not go to rest.
     pub(super) fn answered(&mut self, now: Instant, hold: Hold, tokens: Option<u64>) -> bool {
         let Some(provider) = self.providers.get_mut(hold.provider) else { return false };
         provider.took(now.saturating_duration_since(hold.since), tokens);
@@ -178,7 +179,7 @@ impl Dispatcher {
     }
 
     /// Records a fault of the provider. Returns whether it goes to rest: then other providers may
-    /// now be the last of a model.
+    /// now be the last ones for a model.
     pub(super) fn fault(&mut self, now: Instant, hold: Hold) -> bool {
         let Some(provider) = self.providers.get_mut(hold.provider) else { return false };
         let Some(rest) = provider.health.fault(hold.rests, now, &self.config) else { return false };
@@ -202,7 +203,7 @@ impl Dispatcher {
         armed.is_none_or(|armed| now.checked_add(grace).is_some_and(|end| end < armed))
     }
 
-    /// Ends the jobs that wait for this provider alone: it gets no more jobs.
+    /// Ends the jobs that are pinned to this provider: it gets no more jobs.
     fn end_pinned(&mut self, id: ProviderId) {
         let Some(provider) = self.providers.get(id) else { return };
         let pinned = self.queues.pinned_to(&provider.scope, id);

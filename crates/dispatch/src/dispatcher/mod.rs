@@ -1,9 +1,7 @@
-//! The state machine: its state, and what each input and each deadline leads to.
+//! The state machine: its state, and the handling of each input and each deadline.
 //!
-//! - [`accept`]: whether a job is taken in, and for which of its models
 //! - [`accept`]: whether a job is accepted, and for which of its models
 //! - [`jobs`]: a job's life from its acceptance to its end
-//! - [`fallback`]: a job that goes on to another of its models
 //! - [`fallback`]: moves a job to another of its models
 //! - [`far`]: providers on other machines: their distance and condition
 //! - [`links`]: providers that join, change, drain, rest and leave
@@ -36,41 +34,44 @@ use crate::{
 
 /// Decides which provider serves which job, and when.
 ///
-/// **Capacity.** A provider's load is what it reports or what it holds of ours, whichever is more; the
-/// report is moved by one with each job it is given and each that ends. For a second after a
-/// cancellation, what is reported above that is first put down to the cancelled jobs. It is given a job
-/// only while its load is below its capacity. If it lingers, a cancelled job is part of its load until
-/// it says that it has ceased, at most for the request time-out.
+/// **Capacity.** A provider's load is the larger of two counts: the load that it reports, and the
+/// jobs that it has from here. Its report is adjusted by one for each job assigned since and for
+/// each that ended. For a second after a cancellation, any excess in the report is first attributed
+/// to the cancelled jobs. A provider gets a job only while its load is below its capacity. If it
+/// lingers, a cancelled job counts as load until the provider reports that it has ceased, at most
+/// for the request time-out.
 ///
-/// **Queues.** A job for which nobody is free waits in the queue of its scope and model: after
-/// requeued jobs, in the order of its key, keys taking turns. A provider that has room takes, of
-/// all queues it serves, the one whose next job is oldest, and in it the first job that fits it.
-/// Whatever makes room is followed at once by what then can be assigned: after each input, no job
-/// waits for which a provider is free.
+/// **Queues.** A job without a free provider waits in the queue of its scope and model: after
+/// requeued jobs, in the order of its key, keys taking turns. A provider with room looks at all
+/// queues that it serves, takes the one whose next job is oldest, and in it the first job that
+/// fits. Whenever room appears, jobs are assigned at once: after each input, no job waits while a
+/// provider is free for it.
 ///
 /// **Requeues.** A job whose answer has not begun moves to another provider when its own is lost,
-/// drained to the end, fails it or declines it: before all jobs that were not requeued, with its
-/// age and the wait it had, and whatever the bounds of the queue. It avoids who failed or declined
-/// it. A provider that turns out not to serve its endpoint is not avoided: it may get the job again
-/// in another shape, and that try is not counted as a requeue.
+/// finishes draining, fails the job or declines it. It goes before all jobs that were not requeued,
+/// keeps its age and its wait so far, and ignores the bounds of the queue. It avoids the providers
+/// that failed or declined it. A provider that turns out not to serve the endpoint is not avoided:
+/// it may get the job again in another shape, and that try does not count as a requeue.
 ///
 /// **Shapes.** A job goes only to providers that serve one of the endpoints it can be served in.
-/// Of those that are free for it, the ones that serve its own endpoint come first.
+/// Among the free ones, those that serve its own endpoint come first.
 ///
-/// **Distances.** A job goes no farther than its [`Route`](crate::Route) lets it. Of those that are
-/// free for it, the nearest come first, before those of its own shape; on [`Route::Mesh`](crate::Route::Mesh) distance
-/// comes last. Where one of those left is another machine, the fastest stay, then the nearest of
-/// these; the [`Policy`] has the last word. Speed is measured in whole answers, and throttled.
+/// **Distances.** A job goes no farther than its [`Route`](crate::Route) allows. Among the free
+/// providers, the nearest come first, even before those of its own shape; on
+/// [`Route::Mesh`](crate::Route::Mesh) distance comes last. If one of the remaining providers is
+/// another machine, only the fastest stay, then the nearest of these; the [`Policy`] makes the
+/// final choice. Speed is measured over whole answers and reduced by the throttle.
 ///
-/// **Fallbacks.** A job that has not begun and cannot be had of its model goes on to the next of
-/// its fallbacks that somebody serves: see [`JobSpec::fallbacks`](crate::JobSpec::fallbacks). After
-/// each input, no job waits for a model that nobody here can serve it while a fallback is served.
+/// **Fallbacks.** A job that has not begun and that its model's providers cannot serve moves to its
+/// next served fallback: see [`JobSpec::fallbacks`](crate::JobSpec::fallbacks). After each input,
+/// no job waits for a model that no provider here can serve while a fallback is served.
 ///
-/// **Rests.** Faults in a row send a provider to rest, then on trial. Rests and trials are looked
-/// past for a job that nobody healthy may be given.
+/// **Rests.** Consecutive faults send a provider to rest, then on trial. A job that no healthy
+/// provider may get ignores rests and trials.
 ///
-/// **Bounds.** Waiting jobs are bounded by [`Config`], assigned ones by the capacity of the
-/// providers, providers by the links the driver accepts, and the models of one by its protocol.
+/// **Bounds.** [`Config`] bounds waiting jobs, the capacity of the providers bounds assigned ones,
+/// the links that the driver accepts bound the providers, and its protocol bounds the models of a
+/// provider.
 #[derive(Debug)]
 pub struct Dispatcher {
     pub(crate) config: Config,
@@ -82,9 +83,9 @@ pub struct Dispatcher {
     outputs: VecDeque<Output>,
     candidates: Vec<Candidate>,
     fastest: Fastest,
-    /// How many jobs were accepted.
+    /// The number of accepted jobs.
     accepted: u64,
-    /// How many assignments were made.
+    /// The number of assignments made.
     given: u64,
     stopping: bool,
 }
@@ -155,12 +156,12 @@ impl Dispatcher {
         }
     }
 
-    /// The next output to carry out, in order.
+    /// The next output, to be carried out in order.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When to call [`Dispatcher::handle_timeout`], and what for.
+    /// When to call [`Dispatcher::handle_timeout`], and the reason.
     pub fn poll_timeout(&self) -> Option<(Instant, &'static str)> {
         self.timers.next()
     }

@@ -1,4 +1,4 @@
-//! Which provider serves which job.
+//! Assigns jobs to providers.
 
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl Dispatcher {
-    /// The provider that should get the job now, if one is free for it; the caller must then assign
-    /// the job to it. O(providers of the model).
+    /// Chooses a free provider for the job, if there is one; the caller must then assign the job to
+    /// it. O(providers of the model).
     pub(super) fn choose(&mut self, job: &Job) -> Option<ProviderId> {
         self.choose_trying(job, self.config.try_slow_every)
     }
@@ -73,8 +73,8 @@ impl Dispatcher {
         jobs.into_iter().for_each(|job| self.place(now, job));
     }
 
-    /// Finds a provider for one such job. A provider that is free for it first takes the jobs
-    /// before it.
+    /// Finds a provider for one such job. A provider that is free for it first takes the jobs ahead
+    /// of it.
     pub(super) fn place(&mut self, now: Instant, id: JobId) {
         while let Some(provider) = self.choose_for_queued(id)
             && self.give_next(now, provider)
@@ -82,14 +82,14 @@ impl Dispatcher {
     }
 
     /// Fills providers that rest or are on trial: when a healthy provider leaves, they may be the
-    /// last of a model.
+    /// last ones for a model.
     pub(super) fn fill_limited(&mut self, now: Instant) {
         for id in self.providers.limited() {
             self.fill(now, id);
         }
     }
 
-    /// When the job's queue will be empty, by estimate.
+    /// The estimated time until the job's queue is empty.
     pub(super) fn retry_after(&self, spec: &JobSpec) -> Duration {
         let serving = self.providers.of(&spec.scope, &spec.model);
         let active = serving.filter(|(_, provider)| {
@@ -107,7 +107,7 @@ impl Dispatcher {
         estimate.map_or(longest, |estimate| estimate.min(longest))
     }
 
-    /// Gives the provider the one job that is next for it, if it has room.
+    /// Assigns the provider its next job, if it has room.
     fn give_next(&mut self, now: Instant, id: ProviderId) -> bool {
         let Some(job) = self.next_for(id).and_then(|job| self.jobs.remove(&job)) else {
             return false;
@@ -148,7 +148,7 @@ impl Dispatcher {
         chosen
     }
 
-    /// The job that is next for this provider, if it may be given one now.
+    /// The next job for this provider, if it may get one now.
     fn next_for(&self, id: ProviderId) -> Option<JobId> {
         let provider = self.providers.get(id)?;
         let nothing = self.queues.depth() == 0 || self.stopping;
@@ -181,9 +181,9 @@ impl Dispatcher {
         heads.collect()
     }
 
-    /// The first job of the line that the provider may get. Jobs of shapes that it does not serve
-    /// are never examined. Jobs that are too large for it or avoid it are examined one by one:
-    /// O(those before the first that fits).
+    /// The first job of the line that the provider may get. Jobs in shapes that it does not serve
+    /// are skipped without a look. Jobs that are too large for it or avoid it are examined one by
+    /// one: O(those before the first that fits).
     fn first_fit(
         &self,
         id: ProviderId,
@@ -199,8 +199,9 @@ impl Dispatcher {
             return self.first(line.in_order(provider.reach()), |job| job.fits(id, provider));
         }
         let last = |job: &Job| job.fits(id, provider) && self.providers.only_limited(job);
-        // With others healthy who can be sent whatever this one can, only jobs that avoid those
-        // are left, and these were requeued: no need to look at the whole line.
+        // If other healthy providers can be sent everything that this one can, only jobs that avoid
+        // those others can be left, and these were requeued: there is no need to examine the whole
+        // line.
         if pin.is_none() && self.providers.covered(provider, model) {
             return self.first(line.requeued(provider.reach()), last);
         }
@@ -216,7 +217,7 @@ impl Dispatcher {
     }
 }
 
-/// The job, with its present wait added.
+/// The job, with its present wait added to its total.
 pub(super) fn waited(mut job: Job, now: Instant) -> Job {
     if let JobState::Queued { since } = job.state {
         job.waited = job.waited.saturating_add(now.saturating_duration_since(since));

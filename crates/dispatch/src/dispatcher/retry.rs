@@ -1,4 +1,4 @@
-//! A job that is tried again, at another provider or in another shape.
+//! Retries of a job, at another provider or in another shape.
 
 use std::time::Instant;
 
@@ -11,14 +11,14 @@ use crate::{
     output::{CancelReason, Ending},
 };
 
-/// How often a job is tried again, beside its requeues, because a provider turns out not to serve
-/// the endpoint. Each try corrects what is known of that provider, so only providers that keep
-/// changing their endpoints, or a crowd of new ones, reach this limit.
+/// How often a job is retried, besides its requeues, because a provider turns out not to serve the
+/// endpoint. Each retry corrects the record of that provider's endpoints, so only providers that
+/// keep changing them, or a crowd of new ones, reach this limit.
 const MAX_UNSERVED: u32 = 100;
 
 impl Dispatcher {
-    /// Whether a job that its provider declines or fails now would go to another: one that serves the
-    /// job's model, now or once it is free, or one that serves a later model of the job.
+    /// Whether another provider could take a job that its provider declines or fails now: one that
+    /// serves the job's model, now or once it is free, or one that serves a later model of the job.
     pub fn has_alternative(&self, job: JobId) -> bool {
         let Some((job, hold)) = self.unbegun(job) else { return false };
         let served = |model| self.providers.prospect(&job.spec, model) == Prospect::Served;
@@ -27,20 +27,20 @@ impl Dispatcher {
             || job.fallbacks_left().iter().any(served)
     }
 
-    /// Whether another provider is free now for a job whose own provider is overloaded. It must serve
+    /// Whether another provider is free now for a job whose provider is overloaded. It must serve
     /// the job's model or a later one.
     pub fn has_idle_alternative(&self, job: JobId) -> bool {
         let Some((job, hold)) = self.unbegun(job) else { return false };
         self.models_to_idle(job, hold.provider).is_some()
     }
 
-    /// A job that may yet go elsewhere, and where it is now.
+    /// A job that has not begun, and the provider that has it.
     fn unbegun(&self, job: JobId) -> Option<(&Job, Hold)> {
         let job = self.jobs.get(&job).filter(|_| !self.stopping)?;
         Some((job, job.hold().filter(|hold| !hold.begun())?))
     }
 
-    /// How many models further on a provider is free for the job. For its present model this must be
+    /// The number of models to skip to one with a free provider. For the present model this must be
     /// another provider; for a later model the present one counts too.
     fn models_to_idle(&self, job: &Job, present: ProviderId) -> Option<usize> {
         let mut asked = job.clone();
@@ -61,8 +61,8 @@ impl Dispatcher {
         able.any(|(_, provider)| provider.is_free() && (all || provider.health.may_take()))
     }
 
-    /// Handles a job that its provider, which is gone or drained, did not finish. Place it
-    /// afterwards. A pinned job's fallbacks are for the same provider, so they are lost with it.
+    /// Handles a job that its provider did not finish before it left or was drained. Place it
+    /// afterwards. A pinned job's fallbacks are for the same provider, so they are lost too.
     pub(super) fn lost(&mut self, now: Instant, job: Job, hold: Hold) {
         if hold.begun() || job.spec.pinned.is_some() {
             self.end(job.id(), Ending::ProviderLost);
@@ -78,7 +78,7 @@ impl Dispatcher {
             return self.end(id, Ending::ProviderFailed);
         }
         job.avoided.push(hold.provider);
-        // A pinned job has no other provider to wait for; for a declined one another provider may
+        // A pinned job has no other provider to wait for. For a declined job, another provider may
         // still join.
         let hopeless = how == Verdict::Failed || job.spec.pinned.is_some();
         if hopeless && self.nobody_is_able(&job) {
@@ -106,8 +106,8 @@ impl Dispatcher {
         self.place(now, id);
     }
 
-    /// Handles a job that its provider does not serve in the requested shape. If the provider's
-    /// known endpoints did not shrink, the same request would follow, so this counts as declined.
+    /// Handles a job whose provider does not serve the requested shape. If the provider's known
+    /// endpoints did not shrink, the same request would follow, so this counts as declined.
     pub(super) fn unserved(&mut self, now: Instant, mut job: Job, hold: Hold) {
         if hold.begun() || job.unserved >= MAX_UNSERVED || !self.serves_less(hold) {
             return self.not_answered(now, job, hold, Verdict::Declined);
@@ -123,7 +123,7 @@ impl Dispatcher {
     }
 
     /// Requeues the job, unless its limit is reached; place it afterwards. `told` is the provider
-    /// that it comes from, if that provider has to be told then.
+    /// that it comes from, if that provider needs a cancellation then.
     fn requeue(&mut self, now: Instant, mut job: Job, told: Option<ProviderId>) {
         if self.stopping || job.requeued < self.config.max_requeue_count {
             job.requeued += 1;
@@ -149,7 +149,7 @@ impl Dispatcher {
         self.providers.able(job).next().is_none()
     }
 
-    /// Whether the provider is known to serve less than when it was given the job.
+    /// Whether the provider's known endpoints are fewer than when it got the job.
     fn serves_less(&self, hold: Hold) -> bool {
         let provider = self.providers.get(hold.provider);
         provider.is_some_and(|provider| !hold.endpoints.is_within(provider.endpoints))

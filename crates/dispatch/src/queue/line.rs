@@ -1,4 +1,4 @@
-//! Jobs that wait for the same providers, in the order in which they are served.
+//! Jobs that wait for the same providers, in the order of service.
 
 use std::{collections::BTreeMap, iter};
 
@@ -9,13 +9,13 @@ use crate::{
     input::JobSpec,
 };
 
-/// The requeued jobs first, oldest first; then one job of each key in turn, each key's in the
-/// order of acceptance. Jobs are found again by their place in that order (`seq`).
+/// The requeued jobs first, oldest first; then one job of each key in turn, each key's in the order
+/// of acceptance. Jobs are found again by their position in that order (`seq`).
 ///
-/// Jobs are kept apart by the shapes that they can be served in, and by whether they may leave this
-/// server. Who serves few shapes, or is far away, looks at none of the jobs that it cannot serve,
-/// however many stand before its own: finding the first that meets it costs O(log n) for each kind
-/// of jobs in the line.
+/// Jobs are separated by the shapes that they can be served in, and by whether they may leave this
+/// server. So a provider that serves few shapes, or is far away, examines none of the jobs that it
+/// cannot serve, even if many are ahead of its own: finding its first job costs O(log n) for each
+/// kind of jobs in the line.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
     kinds: BTreeMap<Kind, WaitingJobs>,
@@ -23,14 +23,14 @@ pub(crate) struct Line {
     last_turn: u64,
 }
 
-/// What sets jobs apart for the providers that might take them.
+/// What separates jobs for the providers that might take them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     shapes: Endpoints,
     local_only: bool,
 }
 
-/// What a provider might take: the shapes that it serves, from where it is.
+/// The jobs that a provider might take: by the shapes that it serves, and by its distance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reach {
     pub(crate) endpoints: Endpoints,
@@ -41,15 +41,15 @@ pub(crate) struct Reach {
 #[derive(Debug, Default)]
 struct WaitingJobs {
     requeued: BTreeMap<u64, JobId>,
-    /// The jobs of each key, by the number of its turn.
+    /// The jobs of each key, by the number of the key's turn.
     lanes: BTreeMap<u64, BTreeMap<u64, JobId>>,
 }
 
-/// When a key is next: the smallest number first.
+/// The turn of a key: the smallest number is next.
 #[derive(Debug)]
 struct Turn {
     number: u64,
-    /// How many jobs of the key stand in lanes.
+    /// The number of the key's jobs in lanes.
     jobs: usize,
 }
 
@@ -71,27 +71,28 @@ impl Line {
         self.take(seq, spec);
     }
 
-    /// Removes a job to serve it. Its key has had its turn, unless the job had been requeued.
+    /// Removes a job to serve it. This uses up the turn of its key, unless the job had been
+    /// requeued.
     pub(crate) fn serve(&mut self, seq: u64, spec: &JobSpec) {
         if self.take(seq, spec) {
             self.move_back(&spec.key);
         }
     }
 
-    /// The `seq` of the job that is next.
+    /// The `seq` of the next job.
     pub(crate) fn head(&self) -> Option<u64> {
         let requeued = self.kinds.values().filter_map(|waiting| waiting.requeued.keys().next());
         let in_turn = || self.kinds.values().filter_map(WaitingJobs::first).min();
         requeued.min().copied().or_else(|| in_turn().map(|(_, seq)| seq))
     }
 
-    /// The requeued jobs that can be served there, oldest first.
+    /// The requeued jobs within this reach, oldest first.
     pub(crate) fn requeued(&self, there: Reach) -> impl Iterator<Item = JobId> {
         merged(self.meeting(there).map(|waiting| waiting.requeued.iter().map(owned)).collect())
     }
 
-    /// All jobs that can be served there, in the order in which they are offered: if the first of a
-    /// key does not fit, the next of the same key is tried before another key's.
+    /// All jobs within this reach, in the order in which they are offered: if the first of a key
+    /// does not fit, the next of the same key is tried before another key's.
     pub(crate) fn in_order(&self, there: Reach) -> impl Iterator<Item = JobId> {
         let lanes = merged(self.meeting(there).map(WaitingJobs::in_turn).collect());
         self.requeued(there).chain(lanes)
@@ -105,7 +106,7 @@ impl Line {
         })
     }
 
-    /// The smallest `seq` in the line: its oldest job's.
+    /// The smallest `seq` in the line: that of its oldest job.
     pub(crate) fn oldest(&self) -> Option<(u64, JobId)> {
         let firsts = self.kinds.values().flat_map(|waiting| {
             let lanes = waiting.lanes.values().filter_map(BTreeMap::first_key_value);
@@ -141,7 +142,7 @@ impl Line {
         in_lane
     }
 
-    /// Counts a job of the key, and returns the number of its turn; a new key is the last.
+    /// Counts a job of the key and returns the number of its turn; a new key comes last.
     fn join_turns(&mut self, key: &KeyId) -> u64 {
         if !self.turns.contains_key(key) {
             self.last_turn += 1;
@@ -210,7 +211,7 @@ fn owned((seq, job): (&u64, &JobId)) -> (u64, JobId) {
     (*seq, *job)
 }
 
-/// The jobs of several orders in one order. There are few: as many as kinds.
+/// Merges several sorted sequences. There are few of them: one for each kind.
 fn merged<K: Ord, I>(orders: Vec<I>) -> impl Iterator<Item = JobId>
 where
     I: Iterator<Item = (K, JobId)>,

@@ -1,4 +1,4 @@
-//! The queues: one for each scope and model that jobs wait for.
+//! The queues: one for each scope and model with waiting jobs.
 
 mod line;
 mod outlooks;
@@ -30,8 +30,8 @@ pub(crate) struct Queues {
     bytes: u64,
 }
 
-/// The jobs of one scope and model. Those pinned to a provider stand in a line of their own, so
-/// that they are in nobody else's way.
+/// The jobs of one scope and model. Those pinned to a provider have a line of their own, so that
+/// they do not block others.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     len: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Queue {
 }
 
 impl Queues {
-    /// How many jobs wait.
+    /// The number of waiting jobs.
     pub(crate) fn depth(&self) -> usize {
         self.jobs
     }
@@ -84,7 +84,7 @@ impl Queues {
         self.take(job, Line::serve);
     }
 
-    /// How many jobs wait for the model.
+    /// The number of jobs that wait for the model.
     pub(crate) fn len(&self, scope: &Scope, model: &ModelName) -> usize {
         self.get(scope, model).map_or(0, |queue| queue.len)
     }
@@ -97,7 +97,7 @@ impl Queues {
         self.get(scope, model)?.lines.get(&pin)
     }
 
-    /// How many lines a provider of the scope might serve.
+    /// The number of lines that a provider of the scope might serve.
     pub(crate) fn lines(&self, scope: &Scope, provider: ProviderId) -> usize {
         let count = |pin| self.heads_of(scope, pin).map_or(0, BTreeSet::len);
         count(None) + count(Some(provider))
@@ -126,8 +126,8 @@ impl Queues {
         lines.flat_map(Line::all).collect()
     }
 
-    /// The jobs that have fallbacks left and may be asked of one of these models, now or later,
-    /// oldest first; `*` stands for every model. O(those jobs).
+    /// The jobs with fallbacks left that may use one of these models, now or later, oldest first;
+    /// `*` stands for every model. O(those jobs).
     pub(crate) fn with_fallbacks(&self, scope: &Scope, models: &BTreeSet<ModelName>) -> Vec<JobId> {
         self.outlooks.of(scope, models)
     }
@@ -158,7 +158,7 @@ impl Queues {
         self.bytes = self.bytes.saturating_sub(job.spec.size);
     }
 
-    /// Changes the job's queue, and keeps the order of the lines true.
+    /// Changes the job's queue and updates the order of the lines.
     fn change(&mut self, spec: &JobSpec, change: impl FnOnce(&mut Queue)) {
         let name = (spec.scope.clone(), spec.model.clone());
         let queue = self.queues.entry(name.clone()).or_default();

@@ -1,4 +1,4 @@
-//! Waiting jobs that have fallbacks left, by the models that they may be asked of.
+//! Waiting jobs with fallbacks left, by the models that they may use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,9 +9,9 @@ use crate::job::Job;
 /// Jobs in the order of acceptance.
 type InOrder = BTreeSet<(u64, JobId)>;
 
-/// Finds the jobs whose prospects change when a provider comes, changes or goes. A job stands
-/// under its present model and under each fallback that it has left; a job without fallbacks
-/// stands nowhere, so that it costs nothing here.
+/// Finds the jobs whose prospects change when a provider joins, changes or leaves. A job is listed
+/// under its present model and under each fallback that it has left. A job without fallbacks is not
+/// listed, so it costs nothing here.
 #[derive(Debug, Default)]
 pub(crate) struct Outlooks(BTreeMap<(Scope, ModelName), InOrder>);
 
@@ -23,7 +23,7 @@ impl Outlooks {
         }
     }
 
-    /// Takes a job out, whose models are still those it was added with. O(its fallbacks).
+    /// Removes a job whose models are the same as when it was added. O(its fallbacks).
     pub(super) fn remove(&mut self, job: &Job) {
         for name in names(job) {
             if let Some(jobs) = self.0.get_mut(&name) {

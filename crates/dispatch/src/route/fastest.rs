@@ -1,4 +1,4 @@
-//! Those of several peers that are worth choosing among: the fastest, and the nearest of these.
+//! Narrows several peers down to those worth choosing among: the fastest, and the nearest of these.
 
 use crate::{distance::Distance, route::Candidate};
 
@@ -6,28 +6,27 @@ use crate::{distance::Distance, route::Candidate};
 const AS_FAST: u64 = 8;
 
 /// Narrows candidates down as soon as one of them is another machine. Between providers that are
-/// all [`Distance::Here`] speed decides nothing: the server's own are the policy's alone.
+/// all [`Distance::Here`] speed decides nothing: the policy alone chooses among the server's own.
 ///
-/// **Fast** is what a provider's speed comes to at its throttle. Those that have nearly the speed
-/// of the fastest stay, and of these the nearest.
+/// **Fast** means a provider's speed at its throttle. Those that are nearly as fast as the fastest
+/// stay, and of these the nearest.
 ///
-/// **Nobody is judged unseen.** A provider without a known speed that never had a job comes first,
-/// for one job. What its answer does not tell (it was too short) does not speak against it either:
-/// it stays, while it has nothing from here.
+/// **New providers.** A provider without a known speed that never had a job comes first, for one
+/// job. If its answer was too short to measure, that does not count against it: it stays among the
+/// candidates while it has no job from here.
 ///
-/// **Nobody is judged for ever.** A first answer may have been slow because a model had to be
-/// loaded. So of the choices in which somebody was left out, each so many-th goes to the one left
-/// out that has gone longest without a job. However many slow peers there are, together they get
-/// no more.
+/// **Slow providers.** A first answer may have been slow because a model had to be loaded. So a
+/// fixed share of the choices that leave out a provider goes to the left-out provider that has gone
+/// longest without a job. All slow peers together get only this share, however many there are.
 #[derive(Debug, Default)]
 pub(crate) struct Fastest {
-    /// In how many choices a provider was left out since one was last tried again.
+    /// The number of choices that left out a provider since the last retry of one.
     left_out: u32,
 }
 
 impl Fastest {
-    /// Narrows, for a job that is given to one of these at once. `try_every` is the number of
-    /// choices after which somebody left out is tried again; 0 for never. O(candidates).
+    /// Narrows the candidates for a job that is assigned to one of them at once. `try_every` is the
+    /// number of choices after which a left-out provider is retried; 0 for never. O(candidates).
     pub(crate) fn narrow(&mut self, candidates: &mut Vec<Candidate>, try_every: u32) {
         let abroad = |candidate: &Candidate| candidate.distance != Distance::Here;
         if candidates.len() < 2 || !candidates.iter().any(abroad) {
@@ -53,7 +52,7 @@ impl Fastest {
         }
     }
 
-    /// Somebody is left out. Whether this is the time to try such a one again.
+    /// Counts a choice that leaves out a provider. Returns whether it is time to retry one.
     fn is_time(&mut self, try_every: u32) -> bool {
         if try_every == 0 {
             return false;
@@ -76,7 +75,7 @@ fn is_unseen(candidate: &Candidate) -> bool {
     candidate.speed.is_none() && candidate.last_given == 0
 }
 
-/// Whether it is nearly as fast as the fastest, as far as anybody can tell.
+/// Whether it is nearly as fast as the fastest, as far as is known.
 fn is_fast(candidate: &Candidate, fastest: Option<u64>) -> bool {
     match (pace(candidate), fastest) {
         (Some(pace), Some(fastest)) => pace * 10 >= fastest * AS_FAST,

@@ -7,8 +7,8 @@ use crate::{
     route::{Candidate, Policy},
 };
 
-/// Chooses the provider whose load is the smallest share of its capacity. Among equals it takes
-/// the one that has gone longest without a job, so that single requests, too, go round.
+/// Chooses the provider with the smallest share of its capacity in use. Among equals it takes the
+/// one that has gone longest without a job, so that single requests rotate too.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct LeastLoaded;
 
@@ -20,7 +20,7 @@ impl Policy for LeastLoaded {
 }
 
 fn compare(a: &Candidate, b: &Candidate) -> Ordering {
-    // a.load / a.capacity against b.load / b.capacity, without dividing.
+    // Compares a.load / a.capacity with b.load / b.capacity without dividing.
     let share = |of: &Candidate, other: &Candidate| u64::from(of.load) * u64::from(other.capacity);
     let by_share = share(a, b).cmp(&share(b, a));
     by_share.then(a.last_given.cmp(&b.last_given)).then(a.provider.cmp(&b.provider))

@@ -9,14 +9,13 @@ use crate::{
     route::{Candidate, LeastLoaded, Policy},
 };
 
-/// Keeps conversations where their cache is warm.
+/// Sends conversations to the provider whose cache is warm for them.
 ///
-/// It remembers which provider last served each head of a prompt
-/// ([`Affinity`](crate::Affinity)) and sends a job to the provider that shares the longest head with
-/// it, as long as that one's load is at most the least load among the candidates plus 2, or plus a
-/// quarter of its capacity if that is more. Otherwise the least loaded one gets the job, and is
-/// remembered from then on. The memory holds a fixed number of heads; the longest unused goes
-/// first.
+/// It remembers which provider last served each head of a prompt ([`Affinity`](crate::Affinity))
+/// and sends a job to the provider that shares the longest head with it. That provider's load must
+/// be at most the least load among the candidates plus 2, or plus a quarter of its capacity if that
+/// is more. Otherwise the least loaded one gets the job, and is remembered from then on. The memory
+/// holds a fixed number of heads; the least recently used goes first.
 #[derive(Debug)]
 pub struct PrefixAffinity {
     capacity: usize,
@@ -32,7 +31,7 @@ struct LastUse {
 }
 
 impl PrefixAffinity {
-    /// How many heads [`PrefixAffinity::default`] remembers: a few MiB.
+    /// The number of heads that [`PrefixAffinity::default`] remembers: a few MiB.
     pub const DEFAULT_CAPACITY: usize = 65_536;
 
     /// A memory of at most `capacity` heads; 0 counts as 1.
@@ -41,7 +40,7 @@ impl PrefixAffinity {
         Self { capacity, last_uses: BTreeMap::new(), by_use: BTreeMap::new(), uses: 0 }
     }
 
-    /// How many heads are remembered now.
+    /// The number of remembered heads.
     pub fn len(&self) -> usize {
         self.last_uses.len()
     }
