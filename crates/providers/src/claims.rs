@@ -1,4 +1,4 @@
-//! Names that one task at a time may hold.
+//! Names that only one task at a time may hold.
 
 use std::{
     collections::HashMap,
@@ -8,7 +8,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Which names are held. There is one entry for each live [`Claim`] at most.
+/// The held names: at most one entry for each live [`Claim`].
 pub(crate) struct Claims<N: Eq + Hash>(Mutex<HashMap<N, Arc<Notify>>>);
 
 /// Holds a name until it is dropped or a newer claim takes the name over.
@@ -25,7 +25,7 @@ impl<N: Eq + Hash> Default for Claims<N> {
 }
 
 impl<N: Clone + Eq + Hash> Claims<N> {
-    /// Takes the name over from its holder, which is notified.
+    /// Takes the name over from its holder and notifies the holder.
     pub(crate) fn take_over(self: &Arc<Self>, name: N) -> Claim<N> {
         let contested = Arc::<Notify>::default();
         if let Some(older) = self.lock().insert(name.clone(), Arc::clone(&contested)) {
@@ -34,7 +34,7 @@ impl<N: Clone + Eq + Hash> Claims<N> {
         Claim { claims: Arc::clone(self), name, contested }
     }
 
-    /// Takes a name that is free. If it is not, its holder is notified and keeps it.
+    /// Takes a free name. If the name is held, its holder is notified and keeps it.
     pub(crate) fn take_free(self: &Arc<Self>, name: N) -> Option<Claim<N>> {
         let mut names = self.lock();
         if let Some(holder) = names.get(&name) {
@@ -54,7 +54,7 @@ impl<N: Eq + Hash> Claims<N> {
 }
 
 impl<N: Eq + Hash> Claim<N> {
-    /// Waits until somebody else claims the name.
+    /// Waits until another task claims the name.
     pub(crate) async fn contested(&self) {
         self.contested.notified().await;
     }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How many bad frames are logged and answered in each [`WINDOW`].
+/// The number of bad frames that are logged and answered in each [`WINDOW`].
 pub(crate) const MAX: u32 = 20;
 
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Stops a provider that keeps sending bad frames from filling the log and from getting endless
+/// Keeps a provider that sends many bad frames from filling the log and from getting endless
 /// answers.
 pub(crate) struct Complaints {
     since: Instant,
@@ -22,8 +22,8 @@ impl Complaints {
         Self { since: now, made: 0, suppressed: 0 }
     }
 
-    /// Whether one more bad frame may be logged and answered. First logs how many were suppressed
-    /// before.
+    /// Whether one more bad frame may be logged and answered. First logs the number of suppressed
+    /// ones.
     pub(crate) fn may_make(&mut self, now: Instant) -> bool {
         if now.duration_since(self.since) >= WINDOW {
             if self.suppressed > 0 {

@@ -12,7 +12,7 @@ const MAX_HEADERS: usize = 256;
 /// Why a head cannot be sent to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadHead {
-    /// Not a valid HTTP status, or one that does not end a request.
+    /// An invalid HTTP status, or one that does not end a request.
     #[error("the provider sent an impossible status")]
     Status,
     /// More than [`MAX_HEADERS`].
@@ -37,7 +37,8 @@ pub(crate) fn head<'a>(
     if has_possible_length(&headers) { Ok(Head { status, headers }) } else { Err(BadHead::Length) }
 }
 
-/// The headers that may reach the client: none of the provider's own connections, none malformed.
+/// The headers that may reach the client, without malformed ones and those of the provider's own
+/// connection.
 fn clean<'a>(
     headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone,
 ) -> Result<HeaderMap, BadHead> {

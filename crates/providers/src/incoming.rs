@@ -1,5 +1,5 @@
 //! An answer on its way from a provider into its exchange. It passes as it arrives, unless it may
-//! be the refusal of an endpoint that the backend does not have.
+//! say that the backend does not have the endpoint.
 
 use bytes::Bytes;
 use scheduler::{AnswerWriter, Head, WriteError};
@@ -45,7 +45,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Writes bytes after the head. Returns how much is held back for the reader now, in bytes.
+    /// Writes bytes after the head. Returns the number of bytes now held back for the reader.
     pub(crate) fn chunk(&mut self, bytes: Bytes) -> Result<usize, WriteError> {
         let Some(held) = &mut self.held else { return self.writer.chunk(bytes) };
         if held.take(&bytes) { Ok(0) } else { self.release() }
@@ -56,7 +56,7 @@ impl Incoming {
         self.held.as_ref().is_some_and(|held| held.is_unserved(&self.shape))
     }
 
-    /// Ends the answer, which is complete.
+    /// Ends a complete answer.
     pub(crate) fn end(mut self) {
         let written = self.release();
         self.finish(written.map(|_| ()));
@@ -87,7 +87,7 @@ impl Incoming {
         }
     }
 
-    /// Passes on what was held back, if anything.
+    /// Passes on the held part, if any.
     fn release(&mut self) -> Result<usize, WriteError> {
         let Some(held) = self.held.take() else { return Ok(0) };
         let (head, body) = held.release();

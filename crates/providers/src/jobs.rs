@@ -4,7 +4,7 @@ use std::{borrow::Borrow, collections::HashMap, hash::Hash};
 
 use base::JobId;
 
-/// The jobs of one link, found by the protocol's name for them, or by their id.
+/// The jobs of one link, by the protocol's name for them and by their id.
 pub(crate) struct Jobs<N, J> {
     jobs: HashMap<N, (JobId, J)>,
     names: HashMap<JobId, N>,

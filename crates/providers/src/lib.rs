@@ -6,16 +6,17 @@
 //! - [`model_node`]: bare model nodes (node protocol)
 //! - [`participant`]: participants of rooms: stock tunnels, and endpoints that the server calls
 //! - [`relay_worker`]: workers that dial out to the server (relay protocol)
-//! - `link`: the driver of every link, and what a protocol must provide: a codec and a permit
+//! - `link`: the driver of every link, and the two traits that a protocol implements: a codec and a
+//!   permit
 //! - `notes`: the scheduler's decisions, queued for the link's task
 //! - `sender`: the scheduler's side of a provider whose link makes its messages
 //! - `jobs`: the jobs of one link
 //! - `incoming`: an answer on its way into its exchange
-//! - `served`: the endpoints of a provider's backend, announced or learnt
-//! - `unsent`: the part of a request that is still to be sent
+//! - `served`: the endpoints of a provider's backend, announced or learned
+//! - `unsent`: the unsent part of a request
 //! - `head`: statuses and headers, checked
 //! - `member`: a provider as a member of a room
-//! - `claims`: names that one task at a time may hold
+//! - `claims`: names that only one task at a time may hold
 //! - `refusal`: jobs that a protocol cannot carry, and links that are refused
 //! - `complaints`: limits how often bad frames are logged
 

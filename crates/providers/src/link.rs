@@ -30,7 +30,7 @@ pub(crate) trait Codec {
 
     fn assigned(&mut self, job: Self::Job);
 
-    /// Handles the loss of a job: it is no longer this provider's.
+    /// Handles a cancellation: the job is no longer this provider's.
     fn canceled(&mut self, job: JobId);
 
     /// Handles one frame. A bad frame costs at most the job that it belongs to.
@@ -39,11 +39,11 @@ pub(crate) trait Codec {
     /// The room's data about the provider have changed.
     fn changed(&mut self) {}
 
-    /// How long after the start [`Codec::check_silence`] is first called.
+    /// The time from the start to the first call of [`Codec::check_silence`].
     fn first_check(&self) -> Duration;
 
-    /// Returns when to check again, or `None` when the provider has been silent for too long. Its
-    /// last frame arrived at `heard`.
+    /// Returns the time of the next check, or `None` when the provider has been silent for too
+    /// long. Its last frame arrived at `heard`.
     fn check_silence(&mut self, heard: Instant) -> Option<Instant>;
 
     /// Leaves the scheduler, which moves or ends the remaining jobs.
@@ -62,7 +62,7 @@ pub(crate) struct Closes {
     pub(crate) silent: Close,
 }
 
-/// A provider's permission to be connected: a key, a name, a seat in a room.
+/// A provider's permission to be connected: a key, a name, or a place in a room.
 pub(crate) trait Permit: Sync {
     /// Resolves once the permission has ended. Cancel safe.
     fn ended(&self) -> impl Future<Output = Close> + Send;
@@ -85,7 +85,7 @@ pub(crate) async fn drive<C: Codec>(
 ) {
     let (why, (code, reason)) = until_end(&mut link, &mut codec, notes, &permit).await;
     tracing::info!(reason, close = ?link.close_reason(), "{} disconnected", C::NAME);
-    // The jobs and the room are settled before the close frame: they should not wait for a slow
+    // Settles the jobs and the room before the close frame: they should not wait for a slow
     // goodbye.
     for note in notes.take() {
         match note {
@@ -113,7 +113,8 @@ async fn until_end<C: Codec>(
             close = &mut ended => return (LeaveReason::Closed, close),
             () = permit.changed() => codec.changed(),
             frame = link.next() => {
-                // Notes first: an assignment need not wake this task, and the frame may answer it.
+                // Notes come first: an assignment need not wake this task, and the frame may answer
+                // it.
                 if let Some(close) = catch_up(codec, notes) {
                     return (LeaveReason::Drained, close);
                 }
@@ -142,7 +143,7 @@ async fn until_end<C: Codec>(
     }
 }
 
-/// Carries out what the scheduler has decided. Returns how to close once the drain is over.
+/// Carries out the scheduler's decisions. Returns how to close once the drain is over.
 fn catch_up<C: Codec>(codec: &mut C, notes: &Notes<C::Job>) -> Option<Close> {
     let mut close = None;
     for note in notes.take() {

@@ -47,8 +47,8 @@ impl Member {
         names.into_iter().map(ModelName::from).collect()
     }
 
-    /// The terms for a job that names it this way: its own model, and its own defaults and the
-    /// room's for parameters that the request does not set.
+    /// The terms for a job that uses this name: the participant's own model name, and the defaults
+    /// of the participant and the room for parameters that the request does not set.
     pub(crate) fn terms(&self, name: ModelName) -> Terms {
         let Some(served) = self.served() else { return Terms { model: name, edit: None } };
         let real = selector::real_model(name.as_str(), &served.models).map(ModelName::from);
@@ -73,13 +73,13 @@ impl RequestEdit for Defaults {
     }
 }
 
-/// Whether a request generates an answer, rather than asking about an earlier one.
+/// Whether a request generates an answer, rather than querying an earlier one.
 fn generates(request: &JobRequest, endpoint: Endpoint) -> bool {
     let path = request.path_and_query.split('?').next().unwrap_or_default();
     request.method == Method::POST && path == endpoint.path()
 }
 
-/// A participant's connection in its room, until this is dropped.
+/// A participant's presence in its room, until this is dropped.
 pub(crate) struct Presence {
     connection: Connection,
     last: Mutex<Instant>,
@@ -109,7 +109,7 @@ impl Presence {
         self.connection.changed().await;
     }
 
-    /// Resolves when the link has to end, with how to close it. Cancel safe.
+    /// Resolves when the link must end. Returns the close code and reason.
     pub(crate) async fn ended(&self) -> (u16, &'static str) {
         match self.connection.ended().await {
             Ended::Superseded => close::SUPERSEDED,
@@ -119,7 +119,7 @@ impl Presence {
     }
 }
 
-/// Now, in milliseconds since 1970.
+/// The current time, in milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
     Moment::now().wall_ms
 }

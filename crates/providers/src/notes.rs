@@ -20,7 +20,7 @@ pub(crate) enum Note<J = Assignment> {
 pub(crate) trait Assigned {
     fn id(&self) -> JobId;
 
-    /// Gives the job up: the link's task will not take it any more.
+    /// Abandons the job: the link's task will no longer take it.
     fn abandon(self);
 }
 
@@ -34,9 +34,9 @@ impl Assigned for Assignment {
     }
 }
 
-/// The notes that a link's task has not seen yet. The provider's capacity bounds them: no more jobs
-/// than that are assigned at once, and each cancellation, which makes room for the next job, wakes
-/// the task to take all of them, whether or not the provider's socket moves.
+/// The notes that a link's task has not taken yet. The provider's capacity bounds them: no more
+/// jobs than that are assigned at once, and each cancellation, which frees a slot, wakes the task
+/// to take all notes, even if the provider's socket is stuck.
 pub(crate) struct Notes<J = Assignment> {
     notes: Mutex<Vec<Note<J>>>,
     wake: Notify,
@@ -62,19 +62,19 @@ impl<J: Assigned> Notes<J> {
         self.wake.notify_one();
     }
 
-    /// Queues a job that has already been sent. The task sees it with the provider's next frame, so
-    /// that a request costs no wake-up of its own.
+    /// Queues a job that was already sent. The task takes it with the provider's next frame, so
+    /// that a request needs no wake-up of its own.
     pub(crate) fn assign_sent(&self, job: J) {
         self.lock().push(Note::Assigned(Box::new(job)));
     }
 
-    /// Cancels a job. If the link's task has not seen it yet, it never will.
+    /// Cancels a job. If the link's task has not taken it yet, it never will.
     pub(crate) fn cancel(&self, job: JobId) {
         let mut notes = self.lock();
         let is_own = |note: &Note<J>| matches!(note, Note::Assigned(unseen) if unseen.id() == job);
         let unseen = notes.iter().position(is_own).map(|at| notes.remove(at));
         notes.push(Note::Canceled(job));
-        // Freed outside the lock, with what the job holds.
+        // Frees the job outside the lock, with everything that it holds.
         drop(notes);
         if let Some(Note::Assigned(unseen)) = unseen {
             unseen.abandon();

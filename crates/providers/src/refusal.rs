@@ -20,8 +20,8 @@ pub(crate) fn answer_error(mut writer: AnswerWriter, status: StatusCode, body: S
     }
 }
 
-/// A job that this provider's protocol cannot carry goes to a provider that may have another. Without
-/// one it is answered 501.
+/// Hands a job that this provider's protocol cannot carry to a provider that may have another
+/// protocol. Without one the job is answered with 501.
 pub(crate) fn cannot_ask(job: JobId, writer: AnswerWriter, method: &Method) {
     let Err(writer) = writer.pass_on() else { return };
     tracing::warn!(request_id = %job, %method, "the provider cannot be asked with this method");

@@ -1,7 +1,7 @@
 //! The scheduler's side of a provider whose link makes its messages.
 //!
-//! Called under the scheduler's lock: everything here leaves a note for the link's task, or looks into
-//! the provider's room for a moment, and returns.
+//! Called under the scheduler's lock: everything here queues a note for the link's task, or reads
+//! the provider's room briefly, and returns.
 
 use std::time::Duration;
 
@@ -36,14 +36,15 @@ impl Provider for Sender {
         self.notes.cancel(job);
     }
 
-    /// Neither protocol has a message for it.
+    /// Neither protocol has a message for draining.
     fn drain(&self, _: &str, _: Duration) {}
 
     fn retire(&self, clean: bool) {
         self.notes.retire(clean);
     }
 
-    /// A node has its one model as long as it is connected; a participant tells its models when it joins.
+    /// A node has its one model as long as it is connected; a participant sends its models when it
+    /// joins.
     fn refresh(&self, _: &str) {}
 
     fn terms(&self, model: ModelName) -> Terms {

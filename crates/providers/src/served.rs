@@ -1,8 +1,10 @@
-//! The endpoints that a provider's backend serves: announced by the provider, or learnt from its answers.
+//! The endpoints that a provider's backend serves: announced by the provider, or learned from its
+//! answers.
 //!
-//! Stock workers announce nothing, and stock participants little. Such a provider is taken to serve an
-//! endpoint until an answer shows that its backend does not have it. An answer that may show this is held
-//! back, head and all, until it is clear. The job is then served in another shape, and no client sees it.
+//! Stock workers announce nothing, and stock participants little. Such a provider is assumed to
+//! serve an endpoint until an answer shows that its backend does not have it. An answer that may
+//! show this is held back, head included, until that is clear. The job is then served in another
+//! shape, and no client sees the answer.
 
 use base::{Endpoint, Endpoints, ModelName};
 use bytes::Bytes;
@@ -19,7 +21,7 @@ pub(crate) const MAX_HELD: usize = 64 * 1024;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ServedEndpoints {
     endpoints: Endpoints,
-    /// Whether the provider itself has not told for certain.
+    /// Whether some endpoints are assumed rather than announced.
     assumed: bool,
 }
 
@@ -39,19 +41,19 @@ impl ServedEndpoints {
         self.endpoints
     }
 
-    /// The provider has announced what it serves.
+    /// Records the endpoints that the provider has announced.
     pub(crate) fn announce(&mut self, endpoints: Endpoints) {
         *self = Self { endpoints, assumed: false };
     }
 
-    /// Whether the answer to such a request may be held back to learn from it. Where the job has other
-    /// shapes this costs it nothing.
+    /// Whether the answer to such a request may be held back to learn from it. A job with other
+    /// shapes loses nothing by this.
     pub(crate) fn may_learn(self, shape: &RequestShape) -> bool {
         self.assumed && shape.alternatives
     }
 
-    /// The backend does not have the endpoint that a job was sent to: the job goes on in another shape.
-    /// `provider` names it in the log.
+    /// Records that the backend does not have the endpoint that a job was sent to: the job is
+    /// served in another shape. `provider` names it in the log.
     pub(crate) fn unserved(
         &mut self,
         membership: &Membership,
@@ -66,7 +68,7 @@ impl ServedEndpoints {
         incoming.writer.unserved();
     }
 
-    /// Strikes an endpoint off. Returns whether that is news.
+    /// Removes an endpoint. Returns whether it was there.
     fn lacks(&mut self, endpoint: Endpoint) -> bool {
         let new = self.endpoints.contains(endpoint);
         self.endpoints = self.endpoints.without(endpoint);
@@ -74,7 +76,7 @@ impl ServedEndpoints {
     }
 }
 
-/// The request that a provider was sent, as far as its answer may be learnt from.
+/// The request that a provider was sent, as far as its answer can teach something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestShape {
     pub(crate) endpoint: Endpoint,
@@ -89,7 +91,7 @@ impl RequestShape {
         Self { endpoint, alternatives, model: model.as_str().to_owned() }
     }
 
-    /// Whether a whole answer says that the endpoint is not there.
+    /// Whether a complete answer says that the endpoint does not exist.
     pub(crate) fn is_unserved(&self, status: u16, body: &[u8]) -> bool {
         body.len() <= MAX_HELD && not_served(status, body, &self.model)
     }
@@ -103,7 +105,8 @@ pub(crate) struct HeldAnswer {
 }
 
 impl HeldAnswer {
-    /// Holds an answer back unless its head alone shows that it is a good one. Then the head is returned.
+    /// Holds an answer back, unless its head alone shows that it is a good one: then returns the
+    /// head.
     pub(crate) fn of(head: Head) -> Result<Self, Head> {
         let plain_refusal = matches!(head.status.as_u16(), 404 | 405 | 501);
         if plain_refusal || (is_json(&head) && may_be_unserved(head.status.as_u16(), b"")) {
@@ -119,12 +122,12 @@ impl HeldAnswer {
         self.body.len() <= MAX_HELD && may_be_unserved(self.head.status.as_u16(), &self.body)
     }
 
-    /// Whether the answer, which is complete, says that the endpoint is not there.
+    /// Whether the complete answer says that the endpoint does not exist.
     pub(crate) fn is_unserved(&self, shape: &RequestShape) -> bool {
         shape.is_unserved(self.head.status.as_u16(), &self.body)
     }
 
-    /// The answer as far as it came.
+    /// The answer so far.
     pub(crate) fn release(self) -> (Head, Bytes) {
         (self.head, self.body.into())
     }

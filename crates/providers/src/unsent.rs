@@ -1,10 +1,10 @@
-//! The part of a request that is not sent yet.
+//! The unsent part of a request.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The part of a request that is not sent yet, shared by the link's queue and by the scheduler's side,
-/// which may cancel the job. It is empty once all is sent or nothing more may be: neither side then keeps
-/// the body in memory.
+/// The unsent part of a request, shared by the link's queue and the scheduler's side, which may
+/// cancel the job. It is empty once all is sent or nothing more may be sent, so that neither side
+/// keeps the body in memory.
 pub(crate) struct UnsentRequest<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> UnsentRequest<T> {
@@ -12,20 +12,20 @@ impl<T> UnsentRequest<T> {
         Self(Arc::new(Mutex::new(Some(request))))
     }
 
-    /// No more of it is sent.
+    /// Drops the rest, so that it is not sent.
     pub(crate) fn clear(&self) {
-        // Freed outside of the lock.
+        // Frees it outside the lock.
         drop(self.take());
     }
 
-    /// Takes the rest, to send it now.
+    /// Takes the rest to send it now.
     pub(crate) fn take(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
 impl<T: Clone> UnsentRequest<T> {
-    /// The rest, which stays.
+    /// The rest, without taking it.
     pub(crate) fn get(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

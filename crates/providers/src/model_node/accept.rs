@@ -1,4 +1,4 @@
-//! From an HTTP request to a registered node, or to a close code.
+//! Turns an HTTP request into a registered node, or refuses it with a close code.
 
 use std::sync::Arc;
 
@@ -41,9 +41,9 @@ impl Refusal {
 }
 
 impl ModelNodes {
-    /// Answers an upgrade request with a node's query: `101`, and a link with its own task. If the
-    /// query is bad, the task closes the link at once. An invalid upgrade request is refused before
-    /// that.
+    /// Answers an upgrade request with a node's query: `101`, and a link with its own task. On a
+    /// bad query the task closes the link at once. An invalid upgrade request is refused before the
+    /// upgrade.
     pub fn connect<B>(&self, request: &mut Request<B>) -> Response<String> {
         let upgrade = match Upgrade::new(request, &[]) {
             Ok(upgrade) => upgrade,
@@ -65,7 +65,7 @@ impl ModelNodes {
         response
     }
 
-    /// Serves a link until it ends. `query`: the node's description of itself, without its `?`.
+    /// Serves a link until it ends. `query`: the node's self-description, without its `?`.
     pub async fn serve(&self, link: Link, outbox: Outbox, query: &str) {
         match self.admit(query) {
             Ok((query, lender)) => self.run(link, outbox, query, lender).await,
@@ -104,7 +104,7 @@ impl ModelNodes {
     }
 }
 
-/// A node may stay until a newer link has its name, or its key ends.
+/// The permit of a node: it ends when a newer link takes its name, or when its key ends.
 struct NodePermit {
     claim: Claim<Name>,
     lender: Lender,

@@ -1,4 +1,4 @@
-//! Tasks out, results in.
+//! Sends tasks, receives results.
 
 use std::{
     sync::Arc,
@@ -32,7 +32,7 @@ use crate::{
     refusal::{answer_error, cannot_ask},
 };
 
-/// The longest task that a node is sent, in bytes: stock nodes break the connection over a longer
+/// The longest task that a node is sent, in bytes: stock nodes break the connection on a longer
 /// message.
 pub(super) const MAX_TASK: usize = 1024 * 1024;
 
@@ -42,20 +42,20 @@ const MAX_PIECE: usize = 4 * 1024 * 1024;
 /// How many bytes of a node's own text are logged.
 const MAX_WORDS: usize = 200;
 
-/// A node that has work and is silent for this long is lost. It sends a sign of life every 10 s.
+/// A node with work is lost after this much silence. It sends a sign of life every 10 s.
 const SILENCE: Duration = Duration::from_secs(35);
 
-/// A node without work may be silent for longer: some send no sign of life while they are idle. A dead
-/// connection is not kept for ever, though.
+/// A node without work is lost after this much silence: some nodes send no sign of life while they
+/// are idle, but a dead connection must not stay for ever.
 const IDLE_SILENCE: Duration = Duration::from_secs(300);
 
-/// One node: its tasks, and how its results reach their exchanges.
+/// One node: its tasks, and the way of its results into their exchanges.
 pub(super) struct NodeCodec {
     membership: Membership,
     outbox: Outbox,
     numbers: Arc<Numbers>,
     tasks: Jobs<i32, Task>,
-    /// The start of its present uninterrupted work.
+    /// The start of its current uninterrupted work.
     busy: Option<Instant>,
     complaints: Complaints,
 }
@@ -93,7 +93,7 @@ impl Codec for NodeCodec {
             return refuse(job, writer, StatusCode::PAYLOAD_TOO_LARGE, &too_large());
         }
         if self.outbox.push(task).is_err() {
-            // The link's task finds it broken next, and gives the job back.
+            // The link's task will find the link broken and give the job back.
             tracing::warn!(request_id = %job, "a task could not be sent: the link is closed");
         }
         self.busy.get_or_insert_with(Instant::now);
@@ -163,14 +163,14 @@ impl NodeCodec {
         }
     }
 
-    /// Removes an unfinished task, and tells the node to stop.
+    /// Removes an unfinished task and sends the node a stop.
     fn stop(&mut self, id: i32) -> Option<(JobId, Task)> {
         self.send_stop(id);
         self.take(id)
     }
 
     fn send_stop(&self, id: i32) {
-        // A closed link is found closed by its own task.
+        // The link's own task notices a closed link.
         let _ = self.outbox.push(Stop { id }.encode());
     }
 
@@ -249,8 +249,8 @@ impl NodeCodec {
     }
 }
 
-/// Passes a job that no node can carry to a provider of another protocol. If there is none, the job
-/// is answered with the error of its API.
+/// Passes a job that no node can carry to a provider of another protocol. Without one, the job is
+/// answered with the error of its API.
 fn refuse(job: JobId, writer: AnswerWriter, status: StatusCode, bad: &BadRequest) {
     let Err(writer) = writer.pass_on() else {
         return tracing::debug!(request_id = %job, why = %bad, "a task went to another provider");

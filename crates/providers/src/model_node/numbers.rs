@@ -2,16 +2,16 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Hands out positive ids, each different from the two thousand million before it, whichever
-/// connection they went to.
+/// Assigns positive ids. Each differs from the two thousand million ids before it, on all
+/// connections.
 ///
-/// A stock node goes on with its tasks over a reconnect, and sends on the new socket what it could not
-/// send on the old one. If ids restarted with each connection, or with the server, results of an old task
-/// would end up in the answer of a new one.
+/// A stock node keeps its tasks over a reconnect, and sends results that failed on the old socket
+/// on the new one. If ids restarted with each connection, or with the server, results of an old
+/// task would end up in the answer of a new one.
 pub(super) struct Numbers(AtomicU32);
 
 impl Numbers {
-    /// Numbers that begin at random.
+    /// Starts at a random number.
     pub(super) fn from_random(start: u32) -> Self {
         Self(AtomicU32::new(start))
     }

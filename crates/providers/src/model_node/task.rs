@@ -8,7 +8,7 @@ use translate::{
     chat_node::{Next, NodeAnswer},
 };
 
-/// Tells the client that tokens are counted by estimate.
+/// Tells the client that the token count is an estimate.
 const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");
 
 pub(super) struct Task {
@@ -47,7 +47,8 @@ impl Task {
         Ok(next)
     }
 
-    /// Sends the rest of an answer that is whole or is stopped here. The caller then ends the writer.
+    /// Sends the rest of an answer that is complete or stopped here. The caller then ends the
+    /// writer.
     pub(super) fn rest(&mut self, next: Next) -> Result<(), AnswerError> {
         let mut out = String::new();
         self.answer.end(next, &mut out)?;
@@ -57,8 +58,8 @@ impl Task {
         Ok(())
     }
 
-    /// Writes the head, unless it was written. `length` is that of the whole body, if all of it is
-    /// here.
+    /// Writes the head, unless it was already written. `length` is the length of the whole body, if
+    /// all of it is here.
     fn begin(&mut self, length: Option<usize>) -> Result<(), AnswerError> {
         if self.writer.has_begun() {
             return Ok(());
@@ -67,7 +68,8 @@ impl Task {
         Ok(self.writer.head(head(self.answer.body(), length))?)
     }
 
-    /// Keeps the count of tokens current, so that a client that leaves early is charged for what it got.
+    /// Keeps the token count current, so that a client that leaves early is charged for what it
+    /// received.
     fn report(&self) {
         let used = self.answer.usage();
         self.writer.report(Usage {

@@ -1,11 +1,12 @@
-//! Requests that a participant still works on although no client waits for them: a stock
-//! participant cannot be told to stop, and others need a moment.
+//! Requests that a participant still works on although their clients are gone: a stock participant
+//! cannot be told to stop, and others need a moment.
 
 use std::collections::{HashMap, VecDeque};
 
 use base::JobId;
 
-/// The most requests that are remembered. Frames about a forgotten one are ignored, too, but logged.
+/// The most requests that are remembered. Frames about a forgotten one are also ignored, but
+/// logged.
 const MAX: usize = 1024;
 
 /// The ids of abandoned requests, and their jobs.
@@ -16,7 +17,7 @@ pub(super) struct AbandonedRequests {
 }
 
 impl AbandonedRequests {
-    /// Adds a request. Returns the job of the request that is forgotten to make room.
+    /// Adds a request. Returns the job of the request that it displaces, if any.
     pub(super) fn add(&mut self, id: String, job: JobId) -> Option<JobId> {
         let oldest = (self.order.len() == MAX).then(|| self.order.pop_front()).flatten();
         let forgotten = oldest.and_then(|oldest| self.jobs.remove(&oldest));

@@ -1,4 +1,4 @@
-//! From an HTTP request to a connected participant, or a refusal in the envelope of rooms.
+//! Turns an HTTP request into a connected participant, or refuses it in the envelope of rooms.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -24,8 +24,9 @@ use crate::{
 };
 
 impl Participants {
-    /// Answers a request to `/v1/rooms/{code}/participants/{id}/tunnel` from this address: `101` and a link
-    /// with a task of its own, or a refusal. The token is in the query; only a tunnel uses it up.
+    /// Answers a request to `/v1/rooms/{code}/participants/{id}/tunnel` from this address: `101`
+    /// and a link with its own task, or a refusal. The token is in the query; only an established
+    /// tunnel uses it up.
     pub fn connect<B>(
         &self,
         request: &mut Request<B>,
@@ -49,7 +50,7 @@ impl Participants {
     }
 
     /// Serves the tunnel of a participant of this room until it ends. `cancels`: the participant
-    /// said that it can be told to stop.
+    /// announced that it accepts cancellations.
     pub async fn serve(
         &self,
         room: Arc<Room>,
@@ -73,7 +74,7 @@ impl Participants {
         };
         let presence = Presence::new(connection);
         let served = served(participant.capabilities);
-        // A stock participant cannot be told to stop. One that can be told reports when it has stopped.
+        // A stock participant cannot be told to stop. Others report when they have stopped.
         let offer = Offer { lingers: true, ..offer(&member, &participant, served) };
         tracing::info!(max_concurrent = offer.max_concurrent, "participant connected");
         let sender = Arc::new(Sender::new(participant.nickname, Some(member.clone())));
@@ -113,7 +114,7 @@ impl Permit for Presence {
     }
 }
 
-/// The value of a query field, unless it is empty.
+/// The value of a query field; `None` when it is empty.
 fn field(query: Option<&str>, wanted: &str) -> Option<String> {
     let mut fields = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     let (_, value) = fields.find(|(name, value)| name == wanted && !value.is_empty())?;

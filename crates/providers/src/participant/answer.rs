@@ -1,15 +1,16 @@
-//! Which parts of a participant's head are passed on.
+//! Filters the head of a participant's answer.
 //!
-//! A participant is a stranger to the client, and its answer comes from the server's own origin. So only headers that an answer needs are passed on, and nothing that a browser would
-//! show as a page.
+//! A participant is a stranger to the client, but its answer comes from the server's own origin. So
+//! only the headers that an answer needs are passed on, and nothing that a browser would show as a
+//! page.
 
 use http::{HeaderValue, header};
 use scheduler::Head;
 
 use crate::head::{self, BadHead};
 
-/// The headers that are passed on. Lengths and encodings are not: participants report those of
-/// their backend's answer, not of the bytes that they send.
+/// The headers that are passed on, without lengths and encodings: participants report those of
+/// their backend's answer, not those of the bytes that they send.
 const PASSED: [&str; 4] = ["content-type", "cache-control", "retry-after", "x-request-id"];
 
 /// The content types that are passed on.

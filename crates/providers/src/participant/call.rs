@@ -19,13 +19,13 @@ const ENOUGH: usize = 256 * 1024;
 /// The reader reports in portions of this many bytes.
 const PORTION: u32 = 64 * 1024;
 
-/// How often the exchange is checked: a reader that has stopped for good reports nothing.
+/// How often the exchange is checked: a reader that has stopped for good sends no signal.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Why an answer breaks off.
 enum CallError {
     Write(WriteError),
-    /// Through a fault of the endpoint.
+    /// The endpoint is at fault.
     Failed(String),
 }
 
@@ -99,7 +99,7 @@ async fn pass(
         presence.heard();
         let mut held_back = incoming.chunk(bytes.map_err(failed)?)?;
         while held_back > ENOUGH {
-            // A time-out and a signal have the same effect: check again how much is held back.
+            // A time-out and a signal have the same effect: the held-back amount is checked again.
             let _ = timeout(LOOK, read.0.notified()).await;
             held_back = incoming.writer.chunk(bytes::Bytes::new())?;
         }

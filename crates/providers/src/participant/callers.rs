@@ -9,9 +9,10 @@ use super::{Participants, endpoint};
 use crate::{claims::Claims, member::Member};
 
 impl Participants {
-    /// Calls the endpoints of participants that have one, until this is dropped.
+    /// Calls the endpoints of all participants that have one, until this is dropped.
     pub async fn call_endpoints(self) {
-        // A caller for each participant of a room: there are no more of them than participants.
+        // One caller for each participant of a room: there are never more callers than
+        // participants.
         let callers = Arc::new(Claims::<(RoomId, String)>::default());
         let mut calls = JoinSet::new();
         loop {

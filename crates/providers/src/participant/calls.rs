@@ -12,13 +12,13 @@ use crate::{
     incoming::Incoming, member::Presence, notes::Note, sender::Sender, served::ServedEndpoints,
 };
 
-/// The jobs that an endpoint has. Dropping this gives up the remaining ones.
+/// The jobs at an endpoint. Dropping this abandons the remaining ones.
 pub(super) struct Calls {
     membership: Membership,
     backend: Arc<HttpBackend>,
     served: ServedEndpoints,
     presence: Arc<Presence>,
-    /// The attempt and the task of each job.
+    /// The attempt number and the task of each job.
     running: HashMap<JobId, (u32, AbortHandle)>,
     tasks: JoinSet<CallResult>,
 }
@@ -71,7 +71,7 @@ impl Calls {
         self.membership.leave(why);
     }
 
-    /// Whether the drain is over.
+    /// Carries out notes. Returns whether the drain is over.
     fn notes(&mut self, notes: Vec<Note>) -> bool {
         let mut retired = false;
         for note in notes {

@@ -1,4 +1,4 @@
-//! Requests out, a participant's frames in.
+//! Sends requests, receives a participant's frames.
 
 use std::time::Duration;
 
@@ -42,13 +42,13 @@ const MAX_FRAME: usize = 16 * 1024 * 1024;
 /// A participant that is silent for this long is lost. It pings every 10 s.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// One participant: its requests, and how its frames reach their exchanges.
+/// One participant: its requests, and the way of its frames into their exchanges.
 pub(super) struct TunnelCodec {
     member: Member,
     membership: Membership,
     outbox: Outbox,
     served: ServedEndpoints,
-    /// Whether it can be told to stop.
+    /// Whether it accepts cancellations.
     cancels: bool,
     requests: Jobs<String, Request>,
     abandoned: AbandonedRequests,
@@ -87,7 +87,7 @@ impl Codec for TunnelCodec {
         };
         let unsent = UnsentRequest::new(text);
         if self.outbox.push_source(Box::new(RequestFrame(unsent.clone()))).is_err() {
-            // The tunnel's task finds it broken next, and gives the job back.
+            // The tunnel's task will find the tunnel broken and give the job back.
             tracing::debug!(request_id = %job, "a request could not be sent: the tunnel is closed");
         }
         let shape = RequestShape::new(endpoint, alternatives, &request.model);
@@ -95,8 +95,8 @@ impl Codec for TunnelCodec {
         self.requests.insert(id, job, Request { unsent, incoming });
     }
 
-    /// If the request has not been sent to the participant, it never is. Otherwise its slot stays taken
-    /// until the participant says that it has finished.
+    /// Cancels a request. An unsent request is never sent. For a sent one, the slot stays taken
+    /// until the participant reports that it has finished.
     fn canceled(&mut self, job: JobId) {
         let Some(id) = self.requests.name_of(job).cloned() else {
             // The job never got this far or is over, unless it was abandoned here already.
@@ -174,7 +174,7 @@ impl TunnelCodec {
     fn abandon(&mut self, request_id: String, job: JobId) {
         if self.cancels {
             let cancel = TunnelCancel { request_id: request_id.clone() };
-            // A closed tunnel is found closed by its own task.
+            // The tunnel's own task notices a closed tunnel.
             let _ = self.outbox.push(ToParticipant::Cancel(cancel).encode());
         }
         if let Some(forgotten) = self.abandoned.add(request_id, job) {
@@ -185,11 +185,12 @@ impl TunnelCodec {
     fn message(&mut self, frame: FromParticipant, len: usize) {
         match frame {
             FromParticipant::Ping(tick) => {
-                // A closed tunnel is found closed by its own task.
+                // The tunnel's own task notices a closed tunnel.
                 let _ = self.outbox.push(ToParticipant::Pong(tick).encode());
             }
             FromParticipant::Start(start) => self.start(&start),
-            // The link's own bound is higher: a frame of this size costs its request, not the tunnel.
+            // The link's own limit is higher: a frame of this size costs its request, not the
+            // tunnel.
             FromParticipant::Chunk(chunk) if len > MAX_FRAME => {
                 self.spoil(&chunk.request_id, "it sent a chunk over 16 MiB");
             }
@@ -253,7 +254,7 @@ impl TunnelCodec {
         }
     }
 
-    /// Records the end of an abandoned request: its slot is free again.
+    /// Records the end of an abandoned request and frees its slot.
     fn over(&mut self, id: &str) {
         match self.abandoned.remove(id) {
             Some(job) => self.membership.ceased(job),

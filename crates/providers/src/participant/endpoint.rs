@@ -1,4 +1,4 @@
-//! The life of one endpoint: the server calls it while it answers, and retries while it does not.
+//! The life of one endpoint: the server calls it while it answers, and retries when it does not.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -21,13 +21,13 @@ use crate::{
     sender::Sender,
 };
 
-/// How often an endpoint is asked for its models, as a sign of life.
+/// How often an endpoint is queried for its models, as a sign of life.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// An endpoint that is silent for this long is lost.
+/// An endpoint is lost after this much silence.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// The delays before an endpoint that does not answer is tried again.
+/// The delays between retries of an endpoint that does not answer.
 const RETRY: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
 /// The shortest time between two connections to the same endpoint.
@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// How many bytes of an endpoint's error are logged.
 const MAX_WORDS: usize = 300;
 
-/// Calls the endpoint of a participant until the participant leaves or has no endpoint any more.
+/// Calls the endpoint of a participant until the participant leaves or no longer has an endpoint.
 pub(super) async fn serve(scheduler: Scheduler, member: Member, claim: Claim<(RoomId, String)>) {
     let room = member.room().id();
     let span = tracing::info_span!("endpoint", %room, participant = member.id());
@@ -82,7 +82,7 @@ fn to_call(member: &Member) -> Option<(Participant, SocketAddr, String)> {
     Some((participant, address, url))
 }
 
-/// The backend of this URL, at this address only, if it answers.
+/// The backend at this URL and this address only, if it answers.
 async fn answering(url: String, address: SocketAddr) -> Result<Arc<HttpBackend>, String> {
     let config = BackendConfig { address: Some(address.ip()), ..BackendConfig::new(url) };
     let backend = HttpBackend::new(&config).map_err(|error| error.to_string())?;
@@ -90,7 +90,7 @@ async fn answering(url: String, address: SocketAddr) -> Result<Arc<HttpBackend>,
     Ok(Arc::new(backend))
 }
 
-/// Checks that it answers. Any answer counts.
+/// Checks whether it answers. Any answer counts.
 async fn look(backend: &HttpBackend) -> Result<(), BackendError> {
     match backend.models().await {
         Ok(_) | Err(BackendError::NoModels { .. }) => Ok(()),
@@ -98,7 +98,7 @@ async fn look(backend: &HttpBackend) -> Result<(), BackendError> {
     }
 }
 
-/// Serves an endpoint that answers, until its end. Returns whether to try it again.
+/// Serves an endpoint that answers until it ends. Returns whether to try it again.
 async fn connected(
     scheduler: &Scheduler,
     member: &Member,

@@ -1,17 +1,18 @@
 //! Participants of rooms: stock tunnels, and endpoints that the server calls.
 //!
-//! To the dispatcher a participant is a provider whose scope is its room. It offers itself under
-//! its models, its id, and a name for any participant. Its requests are completed with its defaults
-//! and the room's. A participant is not trusted: only the parts of its answers that a client needs
-//! are passed on.
+//! For the dispatcher a participant is a provider whose scope is its room. It offers itself under
+//! its models, its id, and a name for any participant. Its own defaults and the room's complete its
+//! requests. A participant is not trusted: only the parts of its answers that a client needs are
+//! passed on.
 //!
-//! - `accept`: from an HTTP request to a connected participant, or a refusal in the envelope of rooms
+//! - `accept`: turns an HTTP request into a connected participant, or refuses it in the envelope of
+//!   rooms
 //! - `refusal`: why a tunnel is refused
-//! - `codec`: requests out, a participant's frames in
+//! - `codec`: sends requests, receives a participant's frames
 //! - `request`: a job as a frame
 //! - `abandoned`: requests without a client that a participant still works on
-//! - `offer`: what a participant offers to the dispatcher
-//! - `answer`: which parts of a head are passed on
+//! - `offer`: a participant's offer to the dispatcher
+//! - `answer`: filters the head of an answer
 //! - `callers`: one caller for each endpoint
 //! - `endpoint`: the life of one endpoint
 //! - `calls`: jobs at an endpoint
@@ -42,12 +43,12 @@ pub struct Participants {
 }
 
 impl Participants {
-    /// Participants that offer their capacity to `scheduler`.
+    /// Creates the participants, which offer their capacity to `scheduler`.
     pub fn new(rooms: Rooms, scheduler: Scheduler) -> Self {
         Self { rooms, scheduler, links: TaskTracker::new() }
     }
 
-    /// The same; `links` tracks the tasks of its links, so that a caller can wait for their end.
+    /// Tracks the tasks of the links in `links`, so that a caller can wait for their end.
     #[must_use]
     pub fn tracked_by(self, links: TaskTracker) -> Self {
         Self { links, ..self }

@@ -13,8 +13,9 @@ const MAX_CONCURRENT: u32 = 1_000;
 /// The longest request that a participant is sent, in bytes.
 pub(super) const MAX_REQUEST: u64 = 8 * 1024 * 1024;
 
-/// What a participant is taken to serve: OpenAI's APIs, except those that it denies. The rest is learnt
-/// from its answers, since even an endpoint that it claims may be missing.
+/// The endpoints that a participant is assumed to serve: OpenAI's APIs, except those that it
+/// denies. The rest is learned from its answers, since even an endpoint that it claims may be
+/// missing.
 pub(super) fn served(capabilities: Capabilities) -> ServedEndpoints {
     let Capabilities { open_responses, chat_completions } = capabilities;
     let always = Endpoints::only(Endpoint::Completions).with(Endpoint::Embeddings);
@@ -38,7 +39,7 @@ pub(super) fn offer(member: &Member, participant: &Participant, served: ServedEn
     }
 }
 
-/// How many requests a participant is given at once.
+/// The number of requests that a participant gets at once.
 pub(super) fn capacity(participant: &Participant) -> u32 {
     participant.max_concurrent.clamp(1, MAX_CONCURRENT)
 }

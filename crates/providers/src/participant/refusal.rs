@@ -1,4 +1,4 @@
-//! Why a tunnel is refused, as stock servers say it.
+//! Refusals of tunnels, in the words of stock servers.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use protocol::{
 use rooms::{Refused, RoomError};
 use wire::UpgradeError;
 
-/// What is wrong is logged up to so many bytes: a stranger's words may be in it.
+/// The most bytes of an error that are logged: it may contain a stranger's text.
 const MAX_WORDS: usize = 200;
 
 /// Why a tunnel is refused.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
-    /// It brings no token.
+    /// The request has no token.
     #[error("the tunnel token is missing: join, and connect to the tunnel's URL with ?token=")]
     NoToken,
-    /// There is no such room, or too many were tried.
+    /// There is no such room, or too many codes were tried.
     #[error(transparent)]
     Room(#[from] Refused),
-    /// There is no such participant, or its token is not good.
+    /// There is no such participant, or its token is not valid.
     #[error(transparent)]
     Participant(#[from] RoomError),
-    /// It is no WebSocket.
+    /// The request is not a WebSocket upgrade.
     #[error(transparent)]
     Upgrade(#[from] UpgradeError),
 }
@@ -64,7 +64,7 @@ impl Refusal {
             Self::Participant(RoomError::BadTunnelToken) => {
                 (StatusCode::UNAUTHORIZED, ErrorCode::InvalidRequest)
             }
-            // Stock servers call it so.
+            // Stock servers use this code.
             Self::Upgrade(_) => (StatusCode::BAD_REQUEST, ErrorCode::InternalError),
             Self::Participant(_) => (StatusCode::INTERNAL_SERVER_ERROR, ErrorCode::InternalError),
         }

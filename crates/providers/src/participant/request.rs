@@ -14,8 +14,8 @@ use wire::{Frame, FrameSource};
 
 use crate::unsent::UnsentRequest;
 
-/// The id of a request, never used before on any tunnel: a job may come back to the participant that
-/// had it.
+/// The id of a request, never used before on any tunnel: a job may come back to a participant that
+/// had it before.
 pub(super) fn id(job: JobId, attempt: u32) -> String {
     if attempt == 0 { job.to_string() } else { format!("{job}.{attempt}") }
 }
@@ -42,8 +42,8 @@ pub(super) fn encode(id: &str, request: &JobRequest) -> Result<String, serde_jso
     Ok(frame.encode())
 }
 
-/// The headers that a participant gets: those that stock servers send, and the marks of the scopes that the
-/// request has passed.
+/// The headers that a participant gets: those that stock servers send, and the marks of the scopes
+/// that the request has passed.
 pub(super) fn sent_headers(
     request: &JobRequest,
 ) -> impl Iterator<Item = (HeaderName, HeaderValue)> + '_ {
@@ -53,14 +53,14 @@ pub(super) fn sent_headers(
     json.into_iter().chain(via.map(|via| (HeaderName::from_static(VIA), via)))
 }
 
-/// Stock servers write this name with capitals.
+/// Writes this name with capitals, as stock servers do.
 fn in_stock_words((name, value): (HeaderName, HeaderValue)) -> Option<(String, String)> {
     let value = value.to_str().ok()?.to_owned();
     let name = if name == header::CONTENT_TYPE { "Content-Type" } else { name.as_str() };
     Some((name.to_owned(), value))
 }
 
-/// A frame that is sent when the socket takes it, unless its job is cancelled before.
+/// A frame that is sent when the socket takes it, unless its job is cancelled first.
 pub(super) struct RequestFrame(pub(super) UnsentRequest<String>);
 
 impl FrameSource for RequestFrame {

@@ -1,4 +1,4 @@
-//! From an HTTP request to a link (relay protocol, walkthrough 1).
+//! Turns an HTTP request into a link (relay protocol, walkthrough 1).
 
 use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
@@ -12,13 +12,13 @@ use super::{RelayWorkers, scope::Admission, sender::Form};
 use crate::refusal::refuse_link;
 
 impl RelayWorkers {
-    /// Answers a request to `/v1/worker/connect` from this address: `101` and a link with a task of its own,
-    /// or a refusal before any upgrade.
+    /// Answers a request to `/v1/worker/connect` from this address: `101` and a link with its own
+    /// task, or a refusal before any upgrade.
     ///
     /// The secret is taken from `x-worker-secret`, `Authorization: Bearer`, or `worker_secret` (or
-    /// `secret`) in the query. `provider` in the query is ignored. With
-    /// `room` in the query the worker serves the room of this code and nothing else; the secret is
-    /// the room's password then, and may be called `password` in the query.
+    /// `secret`) in the query. `provider` in the query is ignored. With `room` in the query the
+    /// worker serves only the room of this code; then the secret is the room's password, and may be
+    /// called `password` in the query.
     pub async fn connect<B>(&self, request: &mut Request<B>, from: IpAddr) -> Response<String> {
         let upgrade = match Upgrade::new(request, &[SUBPROTOCOL]) {
             Ok(upgrade) => upgrade,
@@ -44,7 +44,8 @@ impl RelayWorkers {
         let response = upgrade.response();
         let form = upgrade.subprotocol().map_or(Form::Plain, |_| Form::Binary);
         if form == Form::Plain {
-            // Stock workers leave Nagle's algorithm on: a delayed acknowledgement would hold their next token back.
+            // Stock workers leave Nagle's algorithm on: a delayed acknowledgement would hold up
+            // their next token.
             upgrade.acknowledge_at_once();
         }
         let workers = self.clone();
@@ -62,7 +63,7 @@ impl RelayWorkers {
         self.serve_as(Admission::Lender(Lender::own()), link, outbox, Form::of(binary)).await;
     }
 
-    /// The same for a worker that has been let into a room, and came from this address.
+    /// Serves a worker that was admitted to a room, and came from this address.
     pub async fn serve_in_room(
         &self,
         room: Arc<Room>,
@@ -74,7 +75,7 @@ impl RelayWorkers {
         self.serve_as(Admission::Room(room, from), link, outbox, Form::of(binary)).await;
     }
 
-    /// The lender that one of the request's credentials belongs to.
+    /// The lender of one of the request's credentials.
     fn admit<B>(&self, request: &Request<B>) -> Result<Lender, Denied> {
         let mut denied = Denied::KeyMissing;
         let in_headers = in_headers(request.headers()).map(Cow::Borrowed);

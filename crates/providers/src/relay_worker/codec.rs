@@ -47,14 +47,14 @@ const NORMAL: u16 = 1000;
 /// Close code: the worker broke the protocol.
 pub(super) const PROTOCOL_ERROR: u16 = 1002;
 
-/// One registered worker: its jobs, and how its messages reach their exchanges.
+/// One registered worker: its jobs, and the way of its messages into their exchanges.
 pub(super) struct RelayCodec {
     membership: Membership,
     sender: Arc<Sender>,
     served: ServedEndpoints,
     scope: Arc<WorkerScope>,
     heartbeat: Duration,
-    /// By the number that the binary form gives them.
+    /// The jobs, by the number that the binary form gives them.
     jobs: Jobs<u32, PlainJob>,
     complaints: Complaints,
 }
@@ -102,7 +102,7 @@ impl Codec for RelayCodec {
         self.heartbeat
     }
 
-    /// Each check that finds the worker alive pings it: the pong tells its load.
+    /// Each check that finds the worker alive pings it: the pong reports its load.
     fn check_silence(&mut self, heard: Instant) -> Option<Instant> {
         let now = Instant::now();
         if now.duration_since(heard) >= self.heartbeat * SILENT_INTERVALS {
@@ -130,14 +130,14 @@ impl RelayCodec {
         Self { membership, sender, served, scope, heartbeat, jobs: Jobs::new(), complaints }
     }
 
-    /// Takes a job out, to end it. The rest of its request is not sent.
+    /// Removes a job, to end it. The rest of its request is not sent.
     fn take(&mut self, number: u32) -> Option<(JobId, PlainJob)> {
         let (id, job) = self.jobs.take(&number)?;
         self.sender.forget(id);
         Some((id, job))
     }
 
-    /// The number of the job with this id, as JSON messages write it.
+    /// The number of the job with this id, which JSON messages use.
     fn number(&self, id: &str) -> Option<u32> {
         let number = id.parse().ok().and_then(|job| self.jobs.name_of(job).copied());
         if number.is_none() {
@@ -200,7 +200,8 @@ impl RelayCodec {
     }
 
     fn models_update(&mut self, update: &ModelsUpdate) {
-        // Endpoints before models: new models dispatch queued jobs at once, in the right shape.
+        // Endpoints come before models: new models dispatch queued jobs at once, in the right
+        // shape.
         if let Some(endpoints) = update.endpoints {
             self.served.announce(endpoints);
             self.membership.endpoints(endpoints);
@@ -218,7 +219,7 @@ impl RelayCodec {
         self.membership.models(self.scope.names(&models), update.current_load);
     }
 
-    /// Whether one more line may be logged about messages that concern no job.
+    /// Whether one more line about messages without a job may be logged.
     fn may_complain(&mut self) -> bool {
         self.complaints.may_make(Instant::now())
     }
@@ -279,7 +280,7 @@ impl RelayCodec {
                 let words = clip(&failure.message, MAX_WORDS);
                 tracing::warn!(request_id = %id, code, words, "the worker failed a job");
                 match failure.code {
-                    // No fault of the worker's: it was told to stop taking jobs.
+                    // The worker is not at fault: it was told to stop taking jobs.
                     FailureCode::Draining if !job.incoming.writer.has_begun() => {
                         job.incoming.writer.decline();
                     }
@@ -313,7 +314,7 @@ impl RelayCodec {
         job.incoming.end();
     }
 
-    /// A job whose frame was bad: it fails, and the worker need not go on with it.
+    /// Fails a job whose frame was bad; the worker can stop working on it.
     fn spoil(&mut self, number: u32, why: &str) {
         if let Some((id, job)) = self.take(number) {
             self.sender.stop(id, CancelReason::WorkerDisconnect);
@@ -321,7 +322,7 @@ impl RelayCodec {
         }
     }
 
-    /// The writer refused the rest of an answer.
+    /// Handles the writer's refusal of the rest of an answer.
     fn unwritten(&mut self, number: u32, error: WriteError) {
         match error {
             WriteError::Unreadable => self.spoil(number, NO_SENSE),
@@ -331,7 +332,8 @@ impl RelayCodec {
                     job.incoming.give_up(error);
                 }
             }
-            // The worker is told by the scheduler's cancellation, which needs the rest of the request.
+            // The scheduler's cancellation tells the worker, and needs the rest of the request for
+            // that.
             WriteError::Over | WriteError::Stalled => {
                 if let Some((_, job)) = self.jobs.take(&number) {
                     job.incoming.give_up(error);

@@ -1,10 +1,10 @@
 //! Workers that dial out to the server (relay protocol).
 //!
-//! - `accept`: from an HTTP request to a link
-//! - `register`: from a worker's first message to a registered worker
+//! - `accept`: turns an HTTP request into a link
+//! - `register`: turns a worker's first message into a registered worker
 //! - `codec`: a worker's messages and frames, in both forms
 //! - `plain`: answers in JSON messages, as stock workers send them
-//! - `scope`: where a worker serves: the whole server, or one room
+//! - `scope`: the scope that a worker serves: the whole server, or one room
 //! - `sender`: the scheduler's side of a worker
 //! - `request`: a request cut into frames
 
@@ -23,12 +23,12 @@ use rooms::Rooms;
 use scheduler::Scheduler;
 use tokio_util::task::TaskTracker;
 
-/// How links to workers are kept.
+/// The settings of links to workers.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The credentials that let a worker in: the worker secret, or a key for lending.
+    /// The credentials that admit a worker: the worker secret, or a key for lending.
     pub lenders: LenderRules,
-    /// How often a worker is pinged. After three silent intervals it is lost.
+    /// The interval of pings to a worker. After three silent intervals it is lost.
     pub heartbeat: Duration,
 }
 
@@ -42,12 +42,13 @@ pub struct RelayWorkers {
 }
 
 impl RelayWorkers {
-    /// Links that offer their capacity to `scheduler`: to all of the server, or in one of `rooms`.
+    /// Creates the set of links, which offer their capacity to `scheduler`: to the whole server, or
+    /// in one of `rooms`.
     pub fn new(settings: Settings, scheduler: Scheduler, rooms: Rooms) -> Self {
         Self { settings: Arc::new(settings), scheduler, rooms, links: TaskTracker::new() }
     }
 
-    /// The same; `links` tracks the tasks of its links, so that a caller can wait for their end.
+    /// Tracks the tasks of the links in `links`, so that a caller can wait for their end.
     #[must_use]
     pub fn tracked_by(self, links: TaskTracker) -> Self {
         Self { links, ..self }

@@ -1,8 +1,8 @@
 //! Answers in JSON messages, as stock workers send them.
 //!
-//! Such a worker tells the status of a stream only after its last chunk, and sends the body of a
-//! backend's error as a chunk, too. So a stream whose first bytes look like one begins at once,
-//! with status 200; anything else is kept until `response_complete` says what it was.
+//! Such a worker reports the status of a stream only after its last chunk, and sends the body of a
+//! backend's error as a chunk too. So an answer whose first bytes look like a stream begins at
+//! once, with status 200; any other is kept until `response_complete` reports its status.
 
 use bytes::Bytes;
 use protocol::{relay::message::ResponseComplete, sse::looks_like_sse, usage::Usage};
@@ -10,13 +10,14 @@ use scheduler::{Head, WriteError};
 
 use crate::{head, incoming::Incoming};
 
-/// A streamed answer that does not look like a stream is kept up to this size, then passed on as one.
+/// A streamed answer that does not look like a stream is kept up to this size, then passed on as a
+/// stream.
 const KEPT_OF_STREAM: usize = 256 * 1024;
 
-/// Chunks of an answer that is no stream are kept up to this size.
+/// The chunks of an answer that is not streamed are kept up to this size.
 const KEPT_OF_BODY: usize = 64 * 1024 * 1024;
 
-/// A job of a worker, and what is kept of its answer in the JSON form.
+/// A job of a worker, and the kept part of its answer in the JSON form.
 pub(super) struct PlainJob {
     pub(super) incoming: Incoming,
     streaming: bool,
@@ -27,7 +28,7 @@ pub(super) struct PlainJob {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerError {
     Write(WriteError),
-    /// It must be kept until it is whole, and is too long for that.
+    /// It must be kept until it is complete, and is too long for that.
     TooLong,
 }
 
@@ -42,7 +43,7 @@ impl PlainJob {
         Self { incoming, streaming, kept: Vec::new() }
     }
 
-    /// `response_chunk`.
+    /// Handles `response_chunk`.
     pub(super) fn chunk(&mut self, chunk: String) -> Result<(), AnswerError> {
         if self.incoming.writer.has_begun() {
             self.incoming.writer.chunk(chunk.into())?;
@@ -69,7 +70,7 @@ impl PlainJob {
         }
     }
 
-    /// `response_complete`: the end of a stream that has begun, else the whole answer.
+    /// Handles `response_complete`: the end of a stream that has begun, or else the whole answer.
     pub(super) fn complete(mut self, complete: ResponseComplete) {
         if let Some(counts) = complete.token_counts {
             self.incoming.writer.report(usage(Usage::from(counts)));
@@ -98,7 +99,7 @@ fn is_length(name: &str) -> bool {
     name.eq_ignore_ascii_case(http::header::CONTENT_LENGTH.as_str())
 }
 
-/// Replaces the worker's length with the true one.
+/// Replaces the worker's length with the actual one.
 fn describe(head: &mut Head, length: usize) {
     head.headers.insert(http::header::CONTENT_LENGTH, length.into());
     head.headers

@@ -1,4 +1,4 @@
-//! From a worker's first message to a registered worker (walkthrough 1).
+//! Turns a worker's first message into a registered worker (walkthrough 1).
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{link::drive, served::ServedEndpoints};
 
-/// How long a worker may take to register.
+/// The time limit of a worker's registration.
 const REGISTER_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The largest capacity that a worker may claim.
@@ -74,7 +74,7 @@ impl RelayWorkers {
         let offer = offer(&worker, served);
         let member = worker.scope.member().cloned();
         let sender = Arc::new(Sender::new(worker.name.clone(), worker.form, member, outbox));
-        // The acknowledgement comes before the join: a job may be sent the moment that the worker joins.
+        // The acknowledgement comes before the join: a job may be sent as soon as the worker joins.
         sender.send(&ServerMessage::RegisterAck(ack(&worker)));
         log(&worker, offer.max_concurrent);
         let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);
@@ -91,7 +91,7 @@ impl RelayWorkers {
     }
 }
 
-/// A worker that has registered. Its name and models are cleaned and bounded: only these are logged.
+/// A registered worker. Its name and models are cleaned and bounded: only these are logged.
 struct Worker {
     id: ProviderId,
     scope: Arc<WorkerScope>,

@@ -12,10 +12,10 @@ use protocol::relay::{
 use scheduler::JobRequest;
 use wire::{Frame, FrameSource};
 
-/// The part of a request that a worker has not been sent yet.
+/// The unsent part of a request to a worker.
 pub(super) type UnsentRequest = crate::unsent::UnsentRequest<Arc<JobRequest>>;
 
-/// One JSON message (walkthroughs 2 and 3), made when the socket takes it.
+/// One JSON message (walkthroughs 2 and 3), created when the socket takes it.
 pub(super) struct PlainRequest {
     pub(super) id: JobId,
     pub(super) unsent: UnsentRequest,
@@ -24,7 +24,7 @@ pub(super) struct PlainRequest {
 impl FrameSource for PlainRequest {
     fn next_frame(&mut self) -> Option<(Frame, bool)> {
         let request = self.unsent.take()?;
-        // The API has seen that the body is UTF-8; nothing is replaced here.
+        // The API has checked that the body is UTF-8; nothing is replaced here.
         let body: Cow<'_, str> = String::from_utf8_lossy(&request.body);
         let text = encode_request(
             &self.id.to_string(),
@@ -38,8 +38,8 @@ impl FrameSource for PlainRequest {
     }
 }
 
-/// Repeated headers are one header with a list (RFC 9110 section 5.3); values that are not text
-/// cannot be sent in this form.
+/// Joins repeated headers into one header with a list (RFC 9110 section 5.3); values that are not
+/// text cannot be sent in this form.
 fn joined(headers: &HeaderMap) -> Headers {
     let mut joined = Headers::new();
     for (name, value) in headers {
@@ -55,13 +55,13 @@ fn joined(headers: &HeaderMap) -> Headers {
     joined
 }
 
-/// Binary frames: the head with the first piece of the body, then further pieces, between which
-/// other jobs' frames may go.
+/// Binary frames: the head with the first piece of the body, then further pieces. Other jobs'
+/// frames may go between them.
 pub(super) struct BinaryRequest {
     number: u32,
     id: JobId,
     unsent: UnsentRequest,
-    /// Bytes of the body that are sent; `None` before the head.
+    /// The number of body bytes sent; `None` before the head.
     sent: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a link's worker serves: the whole server, or one room.
+//! The scope that a link's worker serves: the whole server, or one room.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -17,35 +17,35 @@ use crate::{
     member::{Member, Presence, now_ms},
 };
 
-/// Closed because the worker may not, or no longer, be worker.
+/// Close code: the worker is not allowed, or no longer allowed, to be a worker.
 pub(super) const POLICY: u16 = 1008;
 
-/// The URL that a room shows for a worker's backend. Nobody calls it.
+/// The URL that a room shows for a worker's backend. It is never called.
 const NOWHERE: &str = "http://worker.invalid/";
 
 /// How many bytes of a dropped name are shown.
 const MAX_SHOWN: usize = 40;
 
-/// Why a worker is let in.
+/// Why a worker is admitted.
 pub(super) enum Admission {
     /// A credential for lending to the whole server.
     Lender(Lender),
-    /// The code and the password of a room, presented from this address.
+    /// The code and the password of a room, sent from this address.
     Room(Arc<Room>, IpAddr),
 }
 
-/// Where a registered worker serves.
+/// The scope that a registered worker serves.
 pub(super) enum WorkerScope {
-    /// For the whole server.
+    /// The whole server.
     Server(Lender),
-    /// In one room, and nowhere else.
+    /// One room, and nothing else.
     Room(Box<RoomWorker>),
 }
 
 pub(super) struct RoomWorker {
     pub(super) member: Member,
     presence: Presence,
-    /// The token that a second link of the same participant must present.
+    /// The token that a second link of the same participant must send.
     pub(super) session_token: Secret,
 }
 
@@ -62,7 +62,7 @@ impl Admission {
         }
     }
 
-    /// Lets the worker join with these models. Errors are sent to the worker.
+    /// Joins the worker to the room with these models. Errors are sent to the worker.
     pub(super) async fn enter(
         self,
         id: ProviderId,
@@ -86,7 +86,7 @@ impl Admission {
     }
 }
 
-/// Joins on a blocking thread: it writes to the disk.
+/// Joins on a blocking thread, because it writes to the disk.
 async fn join(
     room: Arc<Room>,
     joining: Joining,
@@ -101,7 +101,7 @@ async fn join(
     spawn_blocking(joins).await.map_err(stopped).flatten()
 }
 
-/// A worker as a participant: as it describes itself, or else by its name.
+/// A worker as a participant: by its self-description, or else by its name.
 fn joining(id: ProviderId, register: &Register, name: &str, models: Vec<String>) -> Joining {
     let named = |name: &str| if name.is_empty() { id.to_string() } else { name.to_owned() };
     let made_up = || WorkerParticipant { id: id.to_string(), ..WorkerParticipant::default() };
@@ -143,7 +143,7 @@ impl WorkerScope {
         }
     }
 
-    /// The key by which it lends.
+    /// The lender that it serves as.
     pub(super) fn lender(&self) -> Option<&Lender> {
         match self {
             Self::Server(lender) => Some(lender),

@@ -1,7 +1,7 @@
 //! The scheduler's side of a worker.
 //!
-//! Called under the scheduler's lock: everything here puts a message into the link's outbox, or leaves a
-//! note for the link's task, and returns. That task keeps the jobs.
+//! Called under the scheduler's lock: everything here puts a message into the link's outbox, or
+//! queues a note for the link's task, and returns. That task has the jobs.
 
 use std::{
     collections::HashMap,
@@ -27,13 +27,13 @@ use crate::{
     served::RequestShape,
 };
 
-/// Credit is given back in portions of this, to save messages.
+/// Credit is returned in portions of this size, to save messages.
 const CREDIT_PORTION: u32 = INITIAL_CREDIT / 4;
 
-/// How jobs travel on a link.
+/// The form of jobs on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// JSON messages, as the spec has them.
+    /// JSON messages, as in the spec.
     Plain,
     /// Binary frames, between two Warrens.
     Binary,
@@ -56,7 +56,7 @@ pub(super) struct Sender {
     credit: Arc<CreditMessages>,
 }
 
-/// The requests that the link's queue still holds a part of.
+/// The requests that are partly still in the link's queue.
 #[derive(Default)]
 struct Unsent {
     last_number: u32,
@@ -67,7 +67,7 @@ struct Unsent {
 pub(super) enum NewJob {
     /// It was sent to the worker.
     Sent(SentJob),
-    /// The protocol cannot carry this method: the worker was sent nothing.
+    /// The protocol cannot carry this method: nothing was sent to the worker.
     Unaskable(JobId, AnswerWriter, Method),
 }
 
@@ -110,12 +110,12 @@ impl Sender {
         Self { name, form, member, outbox, unsent, notes, credit }
     }
 
-    /// How jobs travel on this link.
+    /// The form of jobs on this link.
     pub(super) fn form(&self) -> Form {
         self.form
     }
 
-    /// The worker is done with a job: the rest of its request need not be sent.
+    /// Drops the rest of a request that need not be sent: the worker has finished the job.
     pub(super) fn forget(&self, job: JobId) {
         let unsent = self.lock().requests.remove(&job);
         if let Some(unsent) = unsent {
@@ -171,7 +171,7 @@ impl Provider for Sender {
     }
 
     fn cancel(&self, job: JobId, reason: CancelReason) {
-        // A job that the protocol could not carry is not here: the worker knows nothing of it.
+        // A job that the protocol could not carry is not here, and the worker does not know it.
         let Some(rest) = self.lock().requests.remove(&job) else { return };
         rest.clear();
         self.notes.cancel(job);
@@ -213,5 +213,5 @@ fn wire_reason(reason: CancelReason) -> WireReason {
     }
 }
 
-/// A closed link is found closed by its own task, which then gives all its jobs back.
+/// Ignores a closed link: the link's own task notices it and then gives back all its jobs.
 fn ignore_closed(_: Result<(), OutboxClosed>) {}
