@@ -37,7 +37,6 @@ pub struct KeyJson {
     pub limits: KeyLimits,
     /// The only room whose participants it reaches: the room's six-character code, or its id when
     /// it was closed.
-    #[serde(default)]
     pub room: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,

@@ -81,7 +81,6 @@ pub struct WorkerJson {
     #[serde(default)]
     pub distance: String,
     /// Tokens a second, as its answers were, or else as it says; `null` while neither is known.
-    #[serde(default)]
     pub speed: Option<f64>,
     /// How much of its speed it gives, in per cent; 0 while it is paused.
     #[serde(default = "unthrottled")]

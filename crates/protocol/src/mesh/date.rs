@@ -15,7 +15,7 @@ pub struct AppleTime(pub f64);
 
 impl<'de> Deserialize<'de> for AppleTime {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        lenient::number(deserializer).map(Self)
+        lenient::value(deserializer).map(Self)
     }
 }
 

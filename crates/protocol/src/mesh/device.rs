@@ -15,44 +15,32 @@ use super::{
 #[serde(rename_all = "camelCase")]
 pub struct Hardware {
     /// `nvidiaGPU`, `amdGPU`, `intelCPU`, `m2Max`, …
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub chip_family: String,
     /// For people.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub chip_name: String,
     /// Memory, in GiB.
-    #[serde(default, rename = "totalRAMGB", deserialize_with = "lenient::number")]
+    #[serde(default, rename = "totalRAMGB", deserialize_with = "lenient::value")]
     pub total_ram_gb: f64,
     /// Cores of its GPU; 0 where that is unknown.
-    #[serde(default, deserialize_with = "lenient::count")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub gpu_core_count: u32,
     /// How fast memory is read, in GB/s; estimated.
-    #[serde(default, rename = "memoryBandwidthGBs", deserialize_with = "lenient::number")]
+    #[serde(default, rename = "memoryBandwidthGBs", deserialize_with = "lenient::value")]
     pub memory_bandwidth_gbs: f64,
     /// 1 is best, 4 is least.
     #[serde(default = "least_tier", deserialize_with = "lenient::tier")]
     pub tier: u8,
     /// `cuda`, `rocm`, `metal`, `cpu`, …
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub gpu_backend: Option<String>,
     /// `linux`, `macOS`, …
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub platform: Option<String>,
     /// The GPU's own memory, in GiB.
-    #[serde(
-        default,
-        rename = "gpuVRAMGB",
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_number"
-    )]
+    #[serde(rename = "gpuVRAMGB")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub gpu_vram_gb: Option<f64>,
 }
 
@@ -85,7 +73,7 @@ pub struct DeviceInfo {
     #[serde(default = "no_id", deserialize_with = "device_id")]
     pub id: WireId,
     /// For people.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub name: String,
     /// Its hardware.
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -97,7 +85,7 @@ pub struct DeviceInfo {
     #[serde(default)]
     pub last_seen_at: AppleTime,
     /// Always true, from who speaks of itself.
-    #[serde(default, deserialize_with = "lenient::flag")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub is_current_device: bool,
     /// The models that it has loaded.
     #[serde(default, deserialize_with = "lenient::texts")]
@@ -113,7 +101,7 @@ pub(super) fn no_id() -> WireId {
 
 /// The id of a device; empty where it is no id. It names nothing that is asked for.
 pub(super) fn device_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<WireId, D::Error> {
-    let text = lenient::text(deserializer)?;
+    let text: String = lenient::value(deserializer)?;
     Ok(if text.len() <= MAX_ID { WireId::from(text.as_str()) } else { no_id() })
 }
 
@@ -131,35 +119,23 @@ pub struct Capabilities {
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::texts")]
     pub swappable_models: Vec<String>,
     /// The largest model that fits, in GiB.
-    #[serde(default, rename = "maxModelSizeGB", deserialize_with = "lenient::number")]
+    #[serde(default, rename = "maxModelSizeGB", deserialize_with = "lenient::value")]
     pub max_model_size_gb: f64,
     /// Whether it takes requests at all.
-    #[serde(default, deserialize_with = "lenient::flag")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub is_available: bool,
     /// How many requests it takes at once.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_count"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub max_concurrent_requests: Option<u32>,
     /// The longest context, in tokens.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_count"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub effective_context: Option<u32>,
     /// Whether it is plugged in.
-    #[serde(
-        default,
-        rename = "onACPower",
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_flag"
-    )]
+    #[serde(rename = "onACPower")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub on_ac_power: Option<bool>,
     /// A Warren's own fields.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::any")]
     pub warren: Option<WarrenNode>,
     /// All other fields.
     #[serde(flatten)]

@@ -33,43 +33,64 @@ pub(super) enum Scalar {
     Text(String),
 }
 
-impl Scalar {
-    pub(super) fn text(self) -> Option<String> {
-        match self {
-            Self::Text(text) => Some(text),
-            Self::Whole(number) => Some(number.to_string()),
-            Self::Number(number) => Some(number.to_string()),
-            Self::Other | Self::Flag(_) => None,
+/// The type of a field, and how a scalar of another type is read as it.
+pub(super) trait FromScalar: Default {
+    fn from_scalar(scalar: Scalar) -> Option<Self>;
+}
+
+/// Numbers are read as their digits.
+impl FromScalar for String {
+    fn from_scalar(scalar: Scalar) -> Option<Self> {
+        match scalar {
+            Scalar::Text(text) => Some(text),
+            Scalar::Whole(number) => Some(number.to_string()),
+            Scalar::Number(number) => Some(number.to_string()),
+            Scalar::Other | Scalar::Flag(_) => None,
         }
     }
+}
 
-    fn number(self) -> Option<f64> {
-        let number = match self {
-            Self::Whole(number) => Some(number as f64),
-            Self::Number(number) => Some(number),
-            Self::Text(text) => text.parse().ok(),
-            Self::Other | Self::Flag(_) => None,
+/// A number; text that is one counts, too.
+impl FromScalar for f64 {
+    fn from_scalar(scalar: Scalar) -> Option<Self> {
+        let number = match scalar {
+            Scalar::Whole(number) => Some(number as f64),
+            Scalar::Number(number) => Some(number),
+            Scalar::Text(text) => text.parse().ok(),
+            Scalar::Other | Scalar::Flag(_) => None,
         };
         number.filter(|number: &f64| number.is_finite())
     }
+}
 
-    fn flag(&self) -> Option<bool> {
-        match self {
-            Self::Flag(flag) => Some(*flag),
-            Self::Whole(number) => Some(*number != 0),
-            Self::Number(number) => Some(*number != 0.0),
-            Self::Other | Self::Text(_) => None,
-        }
+/// A whole number that is not negative: others are rounded, or taken as the nearest that is one.
+impl FromScalar for u32 {
+    fn from_scalar(scalar: Scalar) -> Option<Self> {
+        // The conversion saturates.
+        f64::from_scalar(scalar).map(|number| number.round() as Self)
     }
+}
 
-    /// A size in bytes; a floating point number counts where it is whole and exact.
-    fn size(&self) -> Option<u64> {
-        match self {
-            Self::Whole(number) => u64::try_from(*number).ok(),
-            Self::Number(number) if number.fract() == 0.0 && (0.0..EXACT).contains(number) => {
-                Some(*number as u64)
+/// A size in bytes; a floating point number counts where it is whole and exact.
+impl FromScalar for u64 {
+    fn from_scalar(scalar: Scalar) -> Option<Self> {
+        match scalar {
+            Scalar::Whole(number) => Self::try_from(number).ok(),
+            Scalar::Number(number) if number.fract() == 0.0 && (0.0..EXACT).contains(&number) => {
+                Some(number as Self)
             }
             _ => None,
+        }
+    }
+}
+
+impl FromScalar for bool {
+    fn from_scalar(scalar: Scalar) -> Option<Self> {
+        match scalar {
+            Scalar::Flag(flag) => Some(flag),
+            Scalar::Whole(number) => Some(number != 0),
+            Scalar::Number(number) => Some(number != 0.0),
+            Scalar::Other | Scalar::Text(_) => None,
         }
     }
 }
@@ -183,15 +204,18 @@ impl<'de> Visitor<'de> for Texts {
     }
 }
 
-/// Text; numbers are read as their digits.
-pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Ok(opt_text(deserializer)?.unwrap_or_default())
+/// A scalar, or the default of its type.
+pub(super) fn value<'de, D: Deserializer<'de>, T: FromScalar>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(opt(deserializer)?.unwrap_or_default())
 }
 
-pub(super) fn opt_text<'de, D: Deserializer<'de>>(
+/// A scalar, or none.
+pub(super) fn opt<'de, D: Deserializer<'de>, T: FromScalar>(
     deserializer: D,
-) -> Result<Option<String>, D::Error> {
-    Ok(Scalar::deserialize(deserializer)?.text())
+) -> Result<Option<T>, D::Error> {
+    Scalar::deserialize(deserializer).map(T::from_scalar)
 }
 
 /// The texts of a list, [`MAX_TEXTS`] at most and each of [`MAX_LISTED`] bytes at most: others are
@@ -208,63 +232,24 @@ pub(super) fn addresses<'de, D: Deserializer<'de>>(
     Ok(texts.iter().filter_map(|text| text.parse().ok()).collect())
 }
 
-pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-    Ok(opt_number(deserializer)?.unwrap_or_default())
-}
-
-/// A number; text that is one counts, too.
-pub(super) fn opt_number<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<f64>, D::Error> {
-    Ok(Scalar::deserialize(deserializer)?.number())
-}
-
-pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    Ok(opt_count(deserializer)?.unwrap_or_default())
-}
-
-/// A whole number that is not negative: others are rounded, or taken as the nearest that is one.
-pub(super) fn opt_count<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u32>, D::Error> {
-    // The conversion saturates.
-    Ok(opt_number(deserializer)?.map(|number| number.round() as u32))
-}
-
 /// A size or an offset in bytes: the message means nothing without it.
 pub(super) fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let no_size = || Error::custom("not a whole number of bytes");
-    Scalar::deserialize(deserializer)?.size().ok_or_else(no_size)
-}
-
-pub(super) fn opt_size<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u64>, D::Error> {
-    Ok(Scalar::deserialize(deserializer)?.size())
+    opt(deserializer)?.ok_or_else(no_size)
 }
 
 pub(super) fn tier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    let tier = opt_number(deserializer)?.map(|number| number.round() as u8);
+    let tier = opt::<_, f64>(deserializer)?.map(|number| number.round() as u8);
     Ok(tier.filter(|tier| *tier <= 4).unwrap_or(4))
 }
 
 pub(super) fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
-    let percent = opt_number(deserializer)?.map(|number| number.round().clamp(0.0, 100.0) as u8);
-    Ok(percent.unwrap_or(100))
-}
-
-pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(opt_flag(deserializer)?.unwrap_or_default())
-}
-
-pub(super) fn opt_flag<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<bool>, D::Error> {
-    Ok(Scalar::deserialize(deserializer)?.flag())
+    let percent = opt::<_, f64>(deserializer)?.unwrap_or(100.0);
+    Ok(percent.round().clamp(0.0, 100.0) as u8)
 }
 
 /// Whatever can be read as it should be. It is built whole: for short messages only.
-pub(super) fn opt<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+pub(super) fn any<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
@@ -274,5 +259,5 @@ pub(super) fn opt<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {
-    Ok(opt(deserializer)?.unwrap_or_default())
+    Ok(any(deserializer)?.unwrap_or_default())
 }

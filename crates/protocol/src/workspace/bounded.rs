@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Deserializer, de::Error};
 
 use super::limits::{
-    ARGS_BYTES_MAX, ARGS_MAX, ENV_BYTES_MAX, ENV_MAX, NAME_MAX, PEERS_MAX, TAGS_MAX, WAITED_MAX,
+    ARGS_BYTES_MAX, ARGS_MAX, ENV_BYTES_MAX, ENV_MAX, NAME_MAX, PATH_MAX, PEERS_MAX, TAGS_MAX,
+    WAITED_MAX,
 };
 
 /// A field whose `null` means its default, as its absence does.
@@ -42,24 +43,19 @@ where
     checked(deserializer, short::<MAX>)
 }
 
-/// Text that a process can be given: without NUL.
-pub(super) fn plain<'de, D, const MAX: usize>(deserializer: D) -> Result<String, D::Error>
-where
-    D: Deserializer<'de>,
-{
+/// A path that a process can be given: without NUL.
+pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
-    short::<MAX>(&text).and_then(|()| no_nul(&text)).map_err(D::Error::custom)?;
+    a_path(&text).map_err(D::Error::custom)?;
     Ok(text)
 }
 
-/// Text that a process can be given, or none.
-pub(super) fn maybe_plain<'de, D, const MAX: usize>(
-    deserializer: D,
-) -> Result<Option<String>, D::Error>
+/// A path that a process can be given, or none.
+pub(super) fn maybe_path<'de, D>(deserializer: D) -> Result<Option<String>, D::Error>
 where
     D: Deserializer<'de>,
 {
-    checked(deserializer, |text| short::<MAX>(text).and_then(|()| no_nul(text)))
+    checked(deserializer, a_path)
 }
 
 /// A name: not empty, and nothing in it that a terminal would obey.
@@ -183,6 +179,10 @@ fn short<const MAX: usize>(text: &str) -> Result<(), Unfit> {
 
 fn no_nul(text: &str) -> Result<(), Unfit> {
     if text.contains('\0') { Err(Unfit::Nul) } else { Ok(()) }
+}
+
+fn a_path(text: &str) -> Result<(), Unfit> {
+    short::<PATH_MAX>(text).and_then(|()| no_nul(text))
 }
 
 fn a_name(text: &str) -> Result<(), Unfit> {

@@ -33,10 +33,8 @@ pub struct ClusterMember {
     /// Its id.
     pub node_id: String,
     /// Its name, for people.
-    #[serde(default)]
     pub name: Option<String>,
     /// Where it is reached.
-    #[serde(default)]
     pub address: Option<String>,
     /// Whether it is.
     #[serde(default)]

@@ -18,13 +18,11 @@ pub struct Project {
     /// Its directory on the machine that owns it.
     pub working_dir: String,
     /// The user its sessions run as and its files are written as; none: the daemon's own.
-    #[serde(default)]
     pub run_as_user: Option<String>,
     /// Variables of its sessions' environment.
     #[serde(default, deserialize_with = "or_default")]
     pub env: BTreeMap<String, String>,
     /// The node of the cluster that owns it; none without a cluster.
-    #[serde(default)]
     pub node_id: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,

@@ -20,7 +20,6 @@ pub struct SessionInfo {
     /// Its id.
     pub id: SessionId,
     /// Its name, for people.
-    #[serde(default)]
     pub name: Option<String>,
     /// How it is driven.
     pub mode: SessionMode,
@@ -29,7 +28,6 @@ pub struct SessionInfo {
     /// Where its process was started.
     pub working_dir: String,
     /// The agent's model, where one was asked for.
-    #[serde(default)]
     pub model: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
@@ -39,13 +37,10 @@ pub struct SessionInfo {
     #[serde(default, deserialize_with = "or_default")]
     pub attached_clients: u32,
     /// The process that it adopted.
-    #[serde(default)]
     pub adopted_pid: Option<u32>,
     /// The project it belongs to.
-    #[serde(default)]
     pub project_id: Option<ProjectId>,
     /// The node of the cluster that owns it; none without a cluster.
-    #[serde(default)]
     pub node_id: Option<String>,
     /// Its kind of process.
     #[serde(default, deserialize_with = "or_default")]
@@ -57,7 +52,6 @@ pub struct SessionInfo {
     #[serde(default, deserialize_with = "or_default")]
     pub hidden: bool,
     /// The team it belongs to.
-    #[serde(default)]
     pub team_id: Option<TeamId>,
     /// Whether it leads that team.
     #[serde(default, deserialize_with = "or_default")]
@@ -66,14 +60,11 @@ pub struct SessionInfo {
     #[serde(default = "reachable", deserialize_with = "or_true")]
     pub reachable: bool,
     /// The TCP port that a development server listens on, once it is known. Ours.
-    #[serde(default)]
     pub dev_server_port: Option<u16>,
     /// How its process ended, if known: its exit code, or 128 plus the number of the signal that ended
     /// it. Ours.
-    #[serde(default)]
     pub exit_code: Option<i32>,
     /// The number of its newest output, if known. Ours.
-    #[serde(default)]
     pub last_seq: Option<u64>,
     /// Its tags, set when it was made. Ours.
     #[serde(default, deserialize_with = "or_default")]

@@ -23,7 +23,6 @@ pub struct Team {
     /// When anything last happened in it.
     pub last_active: Timestamp,
     /// The project it belongs to.
-    #[serde(default)]
     pub project_id: Option<ProjectId>,
 }
 

@@ -19,7 +19,6 @@ pub(super) struct Event<'a> {
     #[serde(borrow, default)]
     pub(super) delta: Option<Delta<'a>>,
     /// `message_delta`: counts so far, of the whole message.
-    #[serde(default)]
     pub(super) usage: Option<MessageUsage>,
 }
 
@@ -34,7 +33,6 @@ pub(super) struct Message<'a> {
     pub(super) stop_reason: Text<'a>,
     #[serde(borrow, default)]
     pub(super) stop_sequence: Text<'a>,
-    #[serde(default)]
     pub(super) usage: Option<MessageUsage>,
 }
 

@@ -80,25 +80,17 @@ pub struct Hello {
     #[serde(default = "first", deserialize_with = "version")]
     pub protocol_version: u32,
     /// Lower-case hex of the passcode's SHA-256, from stock peers.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub cluster_passcode_hash: Option<String>,
     /// The models that it serves now.
     #[serde(default, deserialize_with = "lenient::texts")]
     pub loaded_models: Vec<String>,
     /// The owner of the device.
-    #[serde(
-        default,
-        rename = "ownerUserID",
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(rename = "ownerUserID")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub owner_user_id: Option<String>,
     /// A Warren's own fields; stock peers ignore them.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::any")]
     pub warren: Option<WarrenHello>,
     /// All other fields.
     #[serde(flatten)]
@@ -110,7 +102,7 @@ fn first() -> u32 {
 }
 
 fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    Ok(lenient::opt_count(deserializer)?.unwrap_or_else(first))
+    Ok(lenient::opt::<_, u32>(deserializer)?.unwrap_or_else(first))
 }
 
 /// How hot a device is.
@@ -130,7 +122,7 @@ pub enum Thermal {
 
 impl<'de> Deserialize<'de> for Thermal {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match lenient::text(deserializer)?.as_str() {
+        Ok(match lenient::value::<_, String>(deserializer)?.as_str() {
             "fair" => Self::Fair,
             "serious" => Self::Serious,
             "critical" => Self::Critical,
@@ -159,40 +151,24 @@ pub struct Heartbeat {
     #[serde(default, deserialize_with = "lenient::texts")]
     pub loaded_models: Vec<String>,
     /// Whether it answers anything now.
-    #[serde(default, deserialize_with = "lenient::flag")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub is_generating: bool,
     /// How many requests wait there.
-    #[serde(default, deserialize_with = "lenient::count")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub queue_depth: u32,
     /// Its organisation.
-    #[serde(
-        default,
-        rename = "organizationID",
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(rename = "organizationID")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub organization_id: Option<String>,
     /// Its owner.
-    #[serde(
-        default,
-        rename = "ownerUserID",
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(rename = "ownerUserID")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub owner_user_id: Option<String>,
     /// Tokens a second, as it has measured them.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_number"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub ewma_tokens_per_second: Option<f64>,
     /// How many requests it takes at once. Warrens tell it; stock peers do in their capabilities.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_count"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub max_concurrent_requests: Option<u32>,
     /// All other fields.
     #[serde(flatten)]
@@ -213,21 +189,13 @@ pub struct InferenceRequest {
     #[serde(deserialize_with = "object")]
     pub request: Box<RawValue>,
     /// Whether chunks are wanted. Stock peers send them anyway, and so do we.
-    #[serde(default, deserialize_with = "lenient::flag")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub streaming: bool,
     /// Over how many links it has come, this one included; Warrens tell. More than one is refused.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_count"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub hops: Option<u32>,
     /// Which servers and rooms it has passed ([`crate::via`]). Only Warrens send this.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub via: Option<String>,
 }
 
@@ -256,20 +224,12 @@ pub struct InferenceComplete {
     #[serde(rename = "requestID")]
     pub request_id: WireId,
     /// Tokens read.
-    #[serde(
-        rename = "tokensIn",
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_count"
-    )]
+    #[serde(rename = "tokensIn")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub tokens_in: Option<u32>,
     /// Tokens written. Stock nodes count chunks.
-    #[serde(
-        rename = "tokensOut",
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_count"
-    )]
+    #[serde(rename = "tokensOut")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub tokens_out: Option<u32>,
 }
 
@@ -327,12 +287,12 @@ impl Serialize for ErrorCode {
 
 impl<'de> Deserialize<'de> for ErrorCode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::of_word(&lenient::text(deserializer)?))
+        Ok(Self::of_word(&lenient::value::<_, String>(deserializer)?))
     }
 }
 
 fn code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ErrorCode>, D::Error> {
-    Ok(lenient::opt_text(deserializer)?.map(|word| ErrorCode::of_word(&word)))
+    Ok(lenient::opt::<_, String>(deserializer)?.map(|word| ErrorCode::of_word(&word)))
 }
 
 /// A request failed (spec, "inferenceError").
@@ -342,24 +302,16 @@ pub struct InferenceError {
     #[serde(rename = "requestID")]
     pub request_id: WireId,
     /// For people.
-    #[serde(rename = "errorMessage", default, deserialize_with = "lenient::text")]
+    #[serde(rename = "errorMessage", default, deserialize_with = "lenient::value")]
     pub error_message: String,
     /// For programs. Stock nodes would drop a message with any other word.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "code")]
     pub code: Option<ErrorCode>,
     /// The status of the backend's answer, where it answered with an error; Warrens tell.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_count"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub status: Option<u32>,
     /// The body of that answer; Warrens tell.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub body: Option<String>,
 }
 
@@ -378,15 +330,11 @@ pub struct ModelQueryResponse {
     #[serde(rename = "modelID")]
     pub model_id: String,
     /// Whether it can be sent.
-    #[serde(default, deserialize_with = "lenient::flag")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub available: bool,
     /// The size of all its files, in bytes.
-    #[serde(
-        rename = "totalSizeBytes",
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_size"
-    )]
+    #[serde(rename = "totalSizeBytes")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub total_size_bytes: Option<u64>,
 }
 
@@ -416,7 +364,7 @@ pub struct ModelTransferChunk {
     /// Up to 1 MiB, in base64.
     pub data: String,
     /// Whether the file is complete with it. Stock peers say so of the last file only.
-    #[serde(default, deserialize_with = "lenient::flag")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub is_last_chunk: bool,
 }
 
@@ -427,7 +375,7 @@ pub struct ModelTransferComplete {
     #[serde(rename = "transferID")]
     pub transfer_id: WireId,
     /// The model.
-    #[serde(rename = "modelID", default, deserialize_with = "lenient::text")]
+    #[serde(rename = "modelID", default, deserialize_with = "lenient::value")]
     pub model_id: String,
 }
 
@@ -452,7 +400,7 @@ pub struct ModelLoaded {
     #[serde(rename = "modelID")]
     pub model_id: String,
     /// How long it took, in milliseconds.
-    #[serde(rename = "loadTimeMs", default, deserialize_with = "lenient::count")]
+    #[serde(rename = "loadTimeMs", default, deserialize_with = "lenient::value")]
     pub load_time_ms: u32,
 }
 
@@ -466,6 +414,6 @@ pub struct ModelLoadError {
     #[serde(rename = "modelID")]
     pub model_id: String,
     /// Why, such as `not_swappable: …`.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub reason: String,
 }

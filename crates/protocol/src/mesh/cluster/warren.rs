@@ -20,31 +20,24 @@ pub struct WarrenHello {
     #[serde(rename = "nodeID")]
     pub node_id: NodeId,
     /// Of the program.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub version: String,
     /// Whether it wants the passcode proved.
-    #[serde(default, deserialize_with = "lenient::flag")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub psk: bool,
     /// Where its LAN listener can be reached; told over sealed links only.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "lenient::addresses"
-    )]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "lenient::addresses")]
     pub addresses: Vec<SocketAddr>,
     /// How many requests it takes at once.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_count"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub max_concurrent_requests: Option<u32>,
     /// Drawn at random at each start of the program: who reads its own has linked to itself.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::any")]
     pub instance: Option<u64>,
     /// Counts the links that it has dialled since its start, so that both ends take the same of two for
     /// the newer one.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::any")]
     pub dial: Option<u64>,
 }
 
@@ -128,7 +121,7 @@ pub struct ModelTransferError {
     #[serde(rename = "transferID")]
     pub transfer_id: WireId,
     /// Why, for people.
-    #[serde(rename = "errorMessage", default, deserialize_with = "lenient::text")]
+    #[serde(rename = "errorMessage", default, deserialize_with = "lenient::value")]
     pub error_message: String,
 }
 

@@ -16,12 +16,12 @@ pub struct Offer {
     #[serde(rename = "toNodeID")]
     pub to: String,
     /// Of the attempt, and of the relay session that may follow it.
-    #[serde(rename = "sessionID", default, deserialize_with = "lenient::text")]
+    #[serde(rename = "sessionID", default, deserialize_with = "lenient::value")]
     pub session: String,
     /// Where it can be reached.
     pub connection_info: ConnectionInfo,
     /// Of `FROM:TO:SESSION`, in hex. Stock peers do not verify it.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub signature: String,
 }
 
@@ -30,36 +30,24 @@ pub struct Offer {
 #[serde(rename_all = "camelCase")]
 pub struct ConnectionInfo {
     /// Its address as seen from outside.
-    #[serde(rename = "publicIP", default, deserialize_with = "lenient::text")]
+    #[serde(rename = "publicIP", default, deserialize_with = "lenient::value")]
     pub public_ip: String,
     /// Its port as seen from outside.
-    #[serde(default, deserialize_with = "lenient::count")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub public_port: u32,
     /// Its address in its own network.
-    #[serde(
-        rename = "localIP",
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(rename = "localIP")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub local_ip: Option<String>,
     /// Its port there.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_count"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub local_port: Option<u32>,
     /// `portRestricted`, `symmetric` or `unknown`.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub nat_type: String,
     /// Stock Macs' key for direct connections.
-    #[serde(
-        default,
-        rename = "wgPublicKey",
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(rename = "wgPublicKey")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub wg_public_key: Option<String>,
 }
 
@@ -74,7 +62,7 @@ pub struct Candidate {
     #[serde(rename = "toNodeID")]
     pub to: String,
     /// Of the attempt.
-    #[serde(rename = "sessionID", default, deserialize_with = "lenient::text")]
+    #[serde(rename = "sessionID", default, deserialize_with = "lenient::value")]
     pub session: String,
     /// The address.
     pub candidate: CandidateAddress,
@@ -84,16 +72,16 @@ pub struct Candidate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CandidateAddress {
     /// The address.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub ip: String,
     /// The port.
-    #[serde(default, deserialize_with = "lenient::count")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub port: u32,
     /// `host`, `serverReflexive` or `relayed`.
-    #[serde(rename = "type", default, deserialize_with = "lenient::text")]
+    #[serde(rename = "type", default, deserialize_with = "lenient::value")]
     pub kind: String,
     /// The higher, the sooner it is tried.
-    #[serde(default, deserialize_with = "lenient::count")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub priority: u32,
 }
 

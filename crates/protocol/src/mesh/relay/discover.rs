@@ -23,24 +23,18 @@ pub struct Discover {
 #[serde(rename_all = "camelCase", default)]
 pub struct Filter {
     /// Those that have this model loaded, or could load it; whatever its case.
-    #[serde(
-        rename = "modelID",
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(rename = "modelID")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub model_id: Option<String>,
     /// Those that have at least so much memory, in GiB.
-    #[serde(
-        rename = "minRAMGB",
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_number"
-    )]
+    #[serde(rename = "minRAMGB")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub min_ram_gb: Option<f64>,
     /// Those of this tier or a better one; 1 is best.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt_count")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub min_tier: Option<u32>,
     /// At most so many.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt_count")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub max_peers: Option<u32>,
 }
 
@@ -111,13 +105,13 @@ pub struct PeerInfo {
     #[serde(rename = "nodeID", deserialize_with = "node_id")]
     pub node: RelayNodeId,
     /// Its public key.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub public_key: String,
     /// Stock Macs' key for direct connections.
-    #[serde(default, rename = "wgPublicKey", deserialize_with = "lenient::opt_text")]
+    #[serde(default, rename = "wgPublicKey", deserialize_with = "lenient::opt")]
     pub wg_public_key: Option<String>,
     /// For people.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub display_name: String,
     /// Its registered offer, word for word.
     #[serde(default = "nothing")]
@@ -132,7 +126,7 @@ fn nothing() -> Box<RawValue> {
 }
 
 pub(super) fn node_id<'de, D: serde::Deserializer<'de>>(from: D) -> Result<RelayNodeId, D::Error> {
-    let text = lenient::text(from)?;
+    let text = lenient::value::<_, String>(from)?;
     RelayNodeId::new(&text).map_err(serde::de::Error::custom)
 }
 

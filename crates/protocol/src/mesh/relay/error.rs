@@ -93,27 +93,19 @@ pub struct RelayError {
     #[serde(default, deserialize_with = "code")]
     pub code: Cow<'static, str>,
     /// For people, and for stock gateways, which parse one of them.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub message: String,
     /// The relay session that it is about, where there is one. Stock relays never tell.
-    #[serde(
-        default,
-        rename = "sessionID",
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_text"
-    )]
+    #[serde(rename = "sessionID")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub session_id: Option<String>,
     /// When to try again, in seconds from now.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "lenient::opt_number"
-    )]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub retry_after_seconds: Option<f64>,
 }
 
 fn code<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Cow<'static, str>, D::Error> {
-    lenient::text(deserializer).map(Cow::Owned)
+    lenient::value(deserializer).map(Cow::Owned)
 }
 
 /// Stock gateways cut the id out of this very sentence.

@@ -46,7 +46,7 @@ pub struct RegisterAck {
     #[serde(default)]
     pub registered_at: AppleTime,
     /// For how long, in seconds; counted from the last message on this connection.
-    #[serde(default = "ttl", deserialize_with = "lenient::number")]
+    #[serde(default = "ttl", deserialize_with = "lenient::value")]
     pub ttl_seconds: f64,
 }
 
@@ -71,7 +71,7 @@ pub struct Presence {
     #[serde(rename = "nodeID", serialize_with = "as_text", deserialize_with = "node_id")]
     pub node: RelayNodeId,
     /// For people.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default, deserialize_with = "lenient::value")]
     pub display_name: String,
 }
 

@@ -48,7 +48,6 @@ pub struct PermissionResolved {
     /// How it ended.
     pub outcome: PermissionOutcome,
     /// The answer that the agent got.
-    #[serde(default)]
     pub message: Option<String>,
 }
 
@@ -76,7 +75,6 @@ pub struct Usage {
     /// Tokens that were written.
     pub output_tokens: u64,
     /// Its cost in US dollars, if the agent reports it.
-    #[serde(default)]
     pub cost_usd: Option<f64>,
 }
 

@@ -33,7 +33,6 @@ pub struct UpdateClusterConfig {
     #[serde(default, deserialize_with = "maybe_peers")]
     pub peers: Option<Vec<String>>,
     /// How often members tell each other what they know, in milliseconds.
-    #[serde(default)]
     pub heartbeat_interval_ms: Option<u64>,
 }
 
@@ -60,7 +59,6 @@ pub struct ClusterConfig {
     /// [`crate::workspace::cluster::ELECTION_TIMEOUT_MAX_MS`].
     pub election_timeout_max_ms: u64,
     /// Nothing: no quorum is needed.
-    #[serde(default)]
     pub min_quorum: Option<u32>,
     /// Where it says that clients reach it.
     pub advertise_addresses: Vec<String>,

@@ -50,10 +50,8 @@ pub struct Notice {
     /// The event, for people.
     pub message: String,
     /// More of it, for people.
-    #[serde(default)]
     pub detail: Option<String>,
     /// The session that it is about.
-    #[serde(default)]
     pub session_id: Option<SessionId>,
 }
 

@@ -22,7 +22,6 @@ pub struct DirectoryListing {
     /// Which directory.
     pub path: String,
     /// The directory that it is in; none for the root.
-    #[serde(default)]
     pub parent: Option<String>,
     /// The names in it; those of directories end with `/`.
     pub entries: Vec<String>,
@@ -183,7 +182,6 @@ pub struct ProjectFileWriteConflict {
     /// Which file.
     pub path: String,
     /// The SHA-256 of what is in it; none when it is gone.
-    #[serde(default)]
     pub current_sha256: Option<String>,
 }
 

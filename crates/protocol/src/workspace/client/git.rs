@@ -51,10 +51,8 @@ pub struct GitStatus {
     /// Whether it is in a repository at all. If not, there is nothing in the rest.
     pub is_repo: bool,
     /// The branch; none when the head is detached.
-    #[serde(default)]
     pub branch: Option<String>,
     /// The branch that it follows.
-    #[serde(default)]
     pub upstream: Option<String>,
     /// How many commits it has that its upstream has not.
     pub ahead: u64,

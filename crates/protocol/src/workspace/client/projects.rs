@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::{
-    bounded::{env, maybe_empty_name, maybe_env, maybe_name, maybe_plain, name, plain},
+    bounded::{env, maybe_empty_name, maybe_env, maybe_name, maybe_path, name, path},
     ids::ProjectId,
-    limits::PATH_MAX,
     project::Project,
 };
 
@@ -18,7 +17,7 @@ pub struct CreateProject {
     #[serde(deserialize_with = "name")]
     pub name: String,
     /// Its directory.
-    #[serde(deserialize_with = "plain::<_, PATH_MAX>")]
+    #[serde(deserialize_with = "path")]
     pub working_dir: String,
     /// The user its sessions run as.
     #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
@@ -37,18 +36,11 @@ pub struct UpdateProject {
     #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Its directory.
-    #[serde(
-        default,
-        deserialize_with = "maybe_plain::<_, PATH_MAX>",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "maybe_path", skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
     /// The user its sessions run as; empty: the daemon's own.
-    #[serde(
-        default,
-        deserialize_with = "maybe_empty_name",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "maybe_empty_name")]
     pub run_as_user: Option<String>,
     /// All variables of its sessions' environment, in place of those that it has.
     #[serde(default, deserialize_with = "maybe_env", skip_serializing_if = "Option::is_none")]

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::{
-    bounded::{maybe_args, maybe_name, maybe_plain, maybe_text, name, or_default, tags, text},
+    bounded::{maybe_args, maybe_name, maybe_path, maybe_text, name, or_default, tags, text},
     ids::{ProjectId, SessionId},
-    limits::{PATH_MAX, PROMPT_MAX, REQUEST_ID_MAX},
+    limits::{PROMPT_MAX, REQUEST_ID_MAX},
     session::{SessionInfo, SessionMode},
 };
 
@@ -13,11 +13,7 @@ use crate::workspace::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewSession {
     /// Where to start; absent: the project's directory.
-    #[serde(
-        default,
-        deserialize_with = "maybe_plain::<_, PATH_MAX>",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "maybe_path", skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
     /// How it is driven; absent: as an agent.
     #[serde(default, deserialize_with = "or_default")]
@@ -76,11 +72,8 @@ pub struct SendInput {
     #[serde(deserialize_with = "text::<_, PROMPT_MAX>")]
     pub input: String,
     /// By which it is acknowledged, and taken once however often it is sent. Ours.
-    #[serde(
-        default,
-        deserialize_with = "maybe_text::<_, REQUEST_ID_MAX>",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "maybe_text::<_, REQUEST_ID_MAX>")]
     pub input_id: Option<String>,
 }
 
@@ -101,7 +94,7 @@ pub struct AdoptSession {
     #[serde(default, deserialize_with = "maybe_name")]
     pub name: Option<String>,
     /// Where it runs; absent: where the process says.
-    #[serde(default, deserialize_with = "maybe_plain::<_, PATH_MAX>")]
+    #[serde(default, deserialize_with = "maybe_path")]
     pub working_dir: Option<String>,
 }
 

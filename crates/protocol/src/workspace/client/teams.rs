@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::{
-    bounded::{maybe_args, maybe_name, maybe_plain, maybe_waited, name, text},
+    bounded::{maybe_args, maybe_name, maybe_path, maybe_waited, name, text},
     ids::{ProjectId, SessionId, TeamId, WaitId},
-    limits::{PATH_MAX, PAYLOAD_MAX, PROMPT_MAX},
+    limits::{PAYLOAD_MAX, PROMPT_MAX},
     session::{SessionInfo, SessionMode},
     team::Team,
 };
@@ -18,11 +18,7 @@ pub struct CreateTeam {
     #[serde(deserialize_with = "name")]
     pub name: String,
     /// Where the leader starts; absent: the project's directory.
-    #[serde(
-        default,
-        deserialize_with = "maybe_plain::<_, PATH_MAX>",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "maybe_path", skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
     /// The leader's model.
     #[serde(default, deserialize_with = "maybe_name")]
@@ -31,7 +27,6 @@ pub struct CreateTeam {
     #[serde(default, deserialize_with = "maybe_args")]
     pub extra_args: Option<Vec<String>>,
     /// The project it belongs to.
-    #[serde(default)]
     pub project_id: Option<ProjectId>,
     /// Which agent leads; absent: `claude`. Ours.
     #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
@@ -47,11 +42,7 @@ pub struct SpawnWorker {
     /// In which team.
     pub team_id: TeamId,
     /// Where it starts; absent: where the leader did.
-    #[serde(
-        default,
-        deserialize_with = "maybe_plain::<_, PATH_MAX>",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "maybe_path", skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
     /// Its model.
     #[serde(default, deserialize_with = "maybe_name")]
@@ -78,7 +69,6 @@ pub struct RelayTeamMessage {
     /// The sender.
     pub from_session_id: SessionId,
     /// To whom; absent: to the leader or, from the leader, to every team worker.
-    #[serde(default)]
     pub to_session_id: Option<SessionId>,
     /// Its payload.
     #[serde(deserialize_with = "text::<_, PAYLOAD_MAX>")]
@@ -97,7 +87,6 @@ pub struct Handoff {
     #[serde(default, deserialize_with = "maybe_name")]
     pub worker_name: Option<String>,
     /// How long to wait, in milliseconds; absent: as the daemon likes.
-    #[serde(default)]
     pub timeout_ms: Option<u64>,
     /// Which agent; absent: as the leader. Ours.
     #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
@@ -135,10 +124,8 @@ pub struct TeamWait {
     #[serde(default, deserialize_with = "maybe_waited")]
     pub for_session_ids: Option<Vec<SessionId>>,
     /// How long to wait, in milliseconds; absent: as the daemon likes.
-    #[serde(default)]
     pub timeout_ms: Option<u64>,
     /// An earlier wait to go on with.
-    #[serde(default)]
     pub wait_id: Option<WaitId>,
 }
 
@@ -150,7 +137,6 @@ pub struct GetTeamInbox {
     /// Its session id.
     pub session_id: SessionId,
     /// The number of the first that is wanted; none: all.
-    #[serde(default)]
     pub since_seq: Option<u64>,
 }
 
@@ -239,12 +225,10 @@ pub struct HandoffResult {
     /// Whether it went well.
     pub success: bool,
     /// Its result; none while it runs.
-    #[serde(default)]
     pub result: Option<String>,
     /// Whether it is over.
     pub completed: bool,
     /// By which to wait on, when it is not.
-    #[serde(default)]
     pub wait_id: Option<WaitId>,
 }
 
@@ -269,7 +253,6 @@ pub struct TeamWaitResult {
     /// Whether the time was over before all had reported.
     pub timed_out: bool,
     /// By which to wait on, when it was.
-    #[serde(default)]
     pub wait_id: Option<WaitId>,
     /// The results of the workers that have reported. Ours.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

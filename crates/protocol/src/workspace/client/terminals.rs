@@ -5,24 +5,20 @@ use serde::{Deserialize, Serialize};
 use crate::workspace::{
     base64::{self, BadBytes},
     bounded::{
-        maybe_args, maybe_name, maybe_plain, maybe_text, or_default, or_true, plain, tags, text,
+        maybe_args, maybe_name, maybe_path, maybe_text, or_default, or_true, path, tags, text,
     },
     ids::{ProjectId, SessionId},
-    limits::{INPUT_MAX, PATH_MAX, REQUEST_ID_MAX},
+    limits::{INPUT_MAX, REQUEST_ID_MAX},
 };
 
 /// `open_terminal`: run a command in a new terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenTerminal {
     /// Where to start; absent: the project's directory.
-    #[serde(
-        default,
-        deserialize_with = "maybe_plain::<_, PATH_MAX>",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "maybe_path", skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
     /// The program.
-    #[serde(deserialize_with = "plain::<_, PATH_MAX>")]
+    #[serde(deserialize_with = "path")]
     pub command: String,
     /// Its arguments.
     #[serde(default, deserialize_with = "maybe_args")]
@@ -79,11 +75,8 @@ pub struct TerminalInput {
     #[serde(default, deserialize_with = "or_default")]
     pub encoding: Encoding,
     /// By which it is acknowledged, and applied once however often it is sent.
-    #[serde(
-        default,
-        deserialize_with = "maybe_text::<_, REQUEST_ID_MAX>",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "maybe_text::<_, REQUEST_ID_MAX>")]
     pub input_id: Option<String>,
 }
 
@@ -130,7 +123,6 @@ pub struct SessionHistory {
     /// The number of the last output that the client has now: frames up to it are to be dropped.
     pub last_seq: u64,
     /// The screen to begin with; none when the client resumes.
-    #[serde(default)]
     pub snapshot: Option<SessionSnapshot>,
 }
 
