@@ -1,18 +1,18 @@
-//! Whether a backend serves an endpoint at all, told from how it answers there.
+//! Detects from an answer whether a backend serves an endpoint at all.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The words by which LM Studio says that it has no such path, with status 200.
+/// LM Studio's error for an unknown path, which it sends with status 200.
 const UNEXPECTED: &str = "unexpected endpoint or method";
 
-/// Whether this answer to a post says that its path is not served there, for whatever model.
+/// Whether this answer to a POST means that its path is not served, for any model.
 ///
-/// That is a 404, 405 or 501 which is not about the model: the body neither holds "model" as a word
-/// nor the model's name. An empty `model` is no name. It is also any other answer below 500 whose
-/// error is LM Studio's "Unexpected endpoint or method".
+/// That is a 404, 405 or 501 that is not about the model: the body contains neither the word
+/// "model" nor the model's name. An empty `model` does not count as a name. It is also any other
+/// answer below 500 whose error is LM Studio's "Unexpected endpoint or method".
 ///
-/// A body that was cut may be given as far as it goes; what is missing is taken not to matter.
+/// The body may be cut off; the missing rest is assumed not to matter.
 pub fn not_served(status: u16, body: &[u8], model: &str) -> bool {
     let text = String::from_utf8_lossy(body).to_lowercase();
     match status {
@@ -23,7 +23,7 @@ pub fn not_served(status: u16, body: &[u8], model: &str) -> bool {
 }
 
 /// Whether an answer with this status may turn out to be one that [`not_served`] means, once more
-/// of its body is there than these first bytes.
+/// of its body has arrived than these first bytes.
 pub fn may_be_unserved(status: u16, start: &[u8]) -> bool {
     match status {
         404 | 405 | 501 => true,
@@ -42,7 +42,7 @@ fn is_unexpected(words: &str) -> bool {
     words.to_lowercase().starts_with(UNEXPECTED)
 }
 
-/// The words of a JSON error: `{"error":"…"}` or `{"error":{"message":"…"}}`.
+/// The message of a JSON error: `{"error":"…"}` or `{"error":{"message":"…"}}`.
 fn error_words(body: &[u8]) -> Option<String> {
     let Fields { error } = serde_json::from_slice(body).ok()?;
     let words = serde_json::from_str::<String>(error.get()).ok();

@@ -1,12 +1,12 @@
 //! Which HTTP headers go no further than one connection, and which go to no provider.
 
-/// How far a request may go: `local-only`, `prefer-local` or `mesh`. A client's is read and stays at
-/// the server. What a peer of the mesh asks for gets `local-only`, which goes on to the backend: if
-/// that is a server itself, it is not to ask its peers in turn.
+/// How far a request may go: `local-only`, `prefer-local` or `mesh`. A client's header is read and
+/// stays at the server. A request from a peer of the mesh gets `local-only`, which goes on to the
+/// backend: if the backend is a server itself, it must not use its own peers in turn.
 pub const ROUTE: &str = "x-warren-route";
 
-/// Whether a header is about one connection only (RFC 9110 section 7.6.1, and what older peers
-/// send of the kind). Those that a `Connection` header names are, too: see
+/// Whether a header concerns one connection only (RFC 9110 section 7.6.1, and similar headers of
+/// older peers). Headers that a `Connection` header names are also such headers: see
 /// [`named_by_connection`]. Names are in lower case.
 pub fn is_hop_by_hop(name: &str) -> bool {
     const NAMES: [&str; 9] = [
@@ -28,8 +28,8 @@ pub fn named_by_connection(value: &str) -> impl Iterator<Item = String> + '_ {
     value.split(',').map(|name| name.trim().to_ascii_lowercase()).filter(|name| !name.is_empty())
 }
 
-/// Whether a request header goes to no provider: the client's credentials and cookies, what tells
-/// where it is, and what the next connection says for itself. Names are in lower case.
+/// Whether a request header goes to no provider: the client's credentials and cookies, headers that
+/// reveal its location, and headers that the next connection sets itself. Names are in lower case.
 pub fn stays_at_server(name: &str) -> bool {
     const NAMES: [&str; 15] = [
         "authorization",

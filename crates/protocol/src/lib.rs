@@ -2,18 +2,19 @@
 //!
 //! - [`relay`]: the relay worker protocol, its JSON messages and, between two Warrens, its frames
 //! - [`node`]: the node protocol, its tasks and results
-//! - [`room`]: rooms: the spec's messages, and what stock clients speak today
+//! - [`room`]: rooms: the spec's messages, and the API of today's stock clients
 //! - [`mesh`]: peers and relays of the mesh
 //! - [`workspace`]: sessions, files, git and teams of a machine
-//! - [`openai`], [`anthropic`]: what the consumer APIs need of request bodies, errors and lists
-//! - [`admin`]: keys, usage and the audit log, as they are administered over HTTP
+//! - [`openai`], [`anthropic`]: the parts of the consumer APIs that a server reads or writes:
+//!   bodies, errors and lists
+//! - [`admin`]: administration of keys, usage and the audit log over HTTP
 //! - [`sse`]: streams of events, forwarded unchanged or read
 //! - [`usage`]: token counts, read from a side copy of an answer
-//! - [`endpoint`]: whether a backend serves an endpoint at all, told from how it answers there
-//! - [`failure`]: failures of providers and backends, in the words of the APIs
+//! - [`endpoint`]: detects whether a backend serves an endpoint at all
+//! - [`failure`]: failures of providers and backends, in the form of each API
 //! - [`json`]: the fields of a request, and text as JSON, without building values
 //! - [`headers`]: which HTTP headers go no further than one connection, or to no provider
-//! - [`via`]: which servers and rooms a request has passed
+//! - [`via`]: the servers and rooms that a request has passed
 
 pub mod admin;
 pub mod anthropic;

@@ -1,9 +1,9 @@
-//! Which servers and rooms a request has passed, so that one that comes back is not sent on again.
+//! The servers and rooms that a request has passed, so that a returning one is not sent on again.
 //!
-//! A request carries a mark for each of them in the header [`VIA`], in the order of its way. Everything
-//! that passes headers on passes the marks on: endpoints, workers (also stock ones) and tunnels. Mesh
-//! links have a field for it. A mark tells strangers nothing: it is a keyed hash of the scope, with a
-//! key that is new with each start of a server.
+//! A request carries a mark for each of them in the header [`VIA`], in the order of its path. Every
+//! hop that passes headers on passes the marks on: endpoints, workers (also stock ones) and
+//! tunnels. Mesh links have a field for it. A mark reveals nothing to strangers: it is a keyed hash
+//! of the scope, with a key that is new at each start of a server.
 
 use std::{
     fmt::Write,

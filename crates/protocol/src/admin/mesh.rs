@@ -14,7 +14,7 @@ pub struct MeshId {
     /// Where peers on the LAN connect to, if anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
-    /// Who may ask it: `off`, `peers` or `anyone`.
+    /// Who may query it: `off`, `peers` or `anyone`.
     pub share: String,
     /// The relays that it is registered at, or tries to be.
     pub relays: Vec<MeshRelayJson>,
@@ -50,12 +50,12 @@ pub struct MeshPeer {
     pub id: String,
     /// The name that it gave itself.
     pub name: String,
-    /// How it is reached: `lan`, `relay`, `listed` (by a relay, with no link yet) or `none`.
+    /// Its link: `lan`, `relay`, `listed` (by a relay, with no link yet) or `none`.
     pub link: String,
     /// Its address, or the relay's host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Whether nobody in between can read the link.
+    /// Whether the link is sealed end to end.
     pub sealed: bool,
     /// `ok`, `degraded`, `paused`, `unavailable` or `unlinked`.
     pub status: String,
@@ -79,7 +79,7 @@ pub struct MeshPeer {
     pub ram_gb: f64,
     /// The version of its Warren; `null` of a stock peer.
     pub warren: Option<String>,
-    /// Seconds since it was last heard of; `null` if it never was.
+    /// Seconds since its last message; `null` if there was none.
     pub heard_secs: Option<u64>,
 }
 
@@ -95,7 +95,7 @@ pub struct MeshModels {
 pub struct MeshModel {
     /// Its name.
     pub id: String,
-    /// The size of its files, in bytes; `null` where nobody has told.
+    /// The size of its files, in bytes; `null` where it is unknown.
     pub bytes: Option<u64>,
     /// Peers that serve it now, by id.
     pub served_by: Vec<String>,
@@ -114,8 +114,8 @@ pub struct MeshTransfers {
     pub transfers: Vec<MeshTransfer>,
 }
 
-/// A model on its way. Also a line of the answer of `POST /admin/mesh/pull`, which ends with one whose state is
-/// `done`, `failed` or `cancelled`.
+/// A model in transfer. Also a line of the answer of `POST /admin/mesh/pull`, which ends with one
+/// whose state is `done`, `failed` or `cancelled`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeshTransfer {
     /// Its id.

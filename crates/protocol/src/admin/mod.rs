@@ -4,9 +4,9 @@
 //! RFC 3339 in UTC.
 //!
 //! - this module: keys and the audit log
-//! - [`status`]: how the server is now: its health, workers and queues
+//! - [`status`]: the server's present state: its health, workers and queues
 //! - [`requests`]: the requests that ended last
-//! - [`usage`]: what was used
+//! - [`usage`]: usage reports
 //! - [`mesh`]: this machine among its peers
 //! - [`time`]: times as people write them
 
@@ -20,14 +20,14 @@ use base::{KeyLimits, KeyScope};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// A key, as it is shown. Its text is shown once: when it is made, and when it is rotated.
+/// A key without its text, which is shown only when the key is created or rotated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyJson {
     /// Its id, which stays the same when it is rotated.
     pub id: String,
     /// Its name, given by its owner.
     pub name: String,
-    /// The first characters of its text, for telling keys apart.
+    /// The first characters of its text, which identify the key for people.
     pub prefix: String,
     /// Its scopes.
     pub scopes: Vec<KeyScope>,
@@ -81,7 +81,7 @@ pub struct CreateKey {
 pub struct AuditJson {
     /// When it was done.
     pub at: Timestamp,
-    /// Who did it: a key's id, `admin-token`, or `command-line` on a stopped server.
+    /// The actor: a key's id, `admin-token`, or `command-line` on a stopped server.
     pub who: String,
     /// The action, such as `key.create`.
     pub action: String,

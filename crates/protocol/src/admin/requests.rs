@@ -16,11 +16,11 @@ pub struct RequestList {
 /// One request that became a job and ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestJson {
-    /// A running number, from 1 at the server's start. A caller that asks for those after the largest
-    /// that it knows, before [`KEPT`] more have ended, gets each once. After a number that was not
-    /// given yet come all: the server has been restarted.
+    /// A running number, from 1 at the server's start. A caller that asks for those after the
+    /// largest number it knows, before [`KEPT`] more have ended, gets each once. For a number that
+    /// was not assigned yet it gets all: the server has restarted.
     pub n: u64,
-    /// The request's id, as its answer has it in `x-request-id`.
+    /// The request's id, the same as in the `x-request-id` of its answer.
     pub id: String,
     /// When it ended.
     pub at: Timestamp,
@@ -31,19 +31,19 @@ pub struct RequestJson {
     pub scope: Option<String>,
     /// The model, by the name that the client used.
     pub model: String,
-    /// The model that it was last asked of, where that is another one.
+    /// The model that served it, where that is another one.
     pub served_model: Option<String>,
     /// The endpoint, by its path.
     pub endpoint: String,
     /// The name of the last provider that had it.
     pub provider: Option<String>,
-    /// How it ended, in the words of the metrics, such as `answered` or `client_gone`.
+    /// Its outcome, as metrics name it, such as `answered` or `client_gone`.
     pub outcome: String,
     /// The answer's HTTP status, where there was an answer.
     pub status: Option<u16>,
-    /// Tokens read, as far as known.
+    /// The tokens read, if known.
     pub prompt_tokens: Option<u64>,
-    /// Tokens written, as far as known.
+    /// The tokens written, if known.
     pub completion_tokens: Option<u64>,
     /// Whether any of the tokens are an estimate.
     pub estimated: bool,

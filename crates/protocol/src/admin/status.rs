@@ -15,7 +15,7 @@ pub struct Health {
     pub version: String,
     /// Peers that it is connected with.
     pub peers: u32,
-    /// The rest, which strangers are not told.
+    /// The details, which strangers do not see.
     #[serde(flatten)]
     pub details: Option<HealthDetails>,
 }
@@ -48,7 +48,7 @@ pub struct HealthDetails {
 pub struct WorkspaceHealth {
     /// Clients that are connected.
     pub clients: u64,
-    /// Sessions, those that have ended among them.
+    /// All sessions, including ended ones.
     pub sessions: u64,
     /// Sessions that have not ended.
     pub live_sessions: u64,
@@ -80,14 +80,14 @@ pub struct WorkerJson {
     /// relay).
     #[serde(default)]
     pub distance: String,
-    /// Tokens a second, as its answers were, or else as it says; `null` while neither is known.
+    /// Tokens a second: measured, or else as it reports; `null` while neither is known.
     pub speed: Option<f64>,
     /// How much of its speed it gives, in per cent; 0 while it is paused.
     #[serde(default = "unthrottled")]
     pub throttle: u8,
     /// How many jobs it takes at once.
     pub max_concurrent: u32,
-    /// Its load as it counts it itself, work from elsewhere included.
+    /// The load that it reports, including work from other servers.
     pub reported_load: u32,
     /// Jobs that it has from here.
     pub in_flight_count: u32,
@@ -95,7 +95,7 @@ pub struct WorkerJson {
     pub in_flight: u32,
     /// Whether it is given nothing more.
     pub is_draining: bool,
-    /// Seconds that it rests yet, after faults of its own.
+    /// The remaining seconds of its rest after faults.
     pub resting_secs: Option<f64>,
 }
 

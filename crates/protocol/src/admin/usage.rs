@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 /// Usage, summed up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageReport {
-    /// One for each combination of what it is told apart by, the most used first.
+    /// One row for each combination of the grouping fields, the most used first.
     pub rows: Vec<UsageRow>,
     /// All that was asked about, rows that are left out included.
     pub totals: UsageCounts,
-    /// Whether there are more rows than are told.
+    /// Whether there are more rows than listed.
     #[serde(default)]
     pub truncated: bool,
 }
 
-/// One combination. It holds what the report is told apart by, and not the rest.
+/// One combination. It holds the grouping fields of the report and no others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageRow {
     /// The key that it counts for.
@@ -51,12 +51,12 @@ pub struct UsageCounts {
     pub total_tokens: u64,
     /// Those requests whose tokens are estimated, or partly so.
     pub estimated: u64,
-    /// Those requests that failed. One whose client left did not.
+    /// The failed requests. A request whose client left does not count.
     pub errors: u64,
 }
 
 impl UsageRow {
-    /// What it is told apart by in this way, if it is.
+    /// The value of this grouping field, if the report has it.
     pub fn get(&self, by: UsageBy) -> Option<&str> {
         match by {
             UsageBy::Key => self.key.as_deref(),
@@ -67,7 +67,7 @@ impl UsageRow {
         }
     }
 
-    /// Notes what it is told apart by.
+    /// Sets the value of a grouping field.
     pub fn set(&mut self, by: UsageBy, value: String) {
         let place = match by {
             UsageBy::Key => &mut self.key,
@@ -99,8 +99,8 @@ impl UsageCounts {
 }
 
 impl UsageReport {
-    /// The rows as CSV (RFC 4180) with a header line, told apart as they are in `by`. Without any
-    /// `by`, one line with the totals.
+    /// The rows as CSV (RFC 4180) with a header line, grouped by `by`. Without any `by`, one line
+    /// with the totals.
     pub fn to_csv(&self, by: &[UsageBy]) -> String {
         let names = by.iter().map(|by| by.as_str()).chain(UsageCounts::NAMES);
         let mut csv = line(names.map(str::to_owned));

@@ -41,7 +41,7 @@ pub fn error_status(kind: &str) -> u16 {
     }
 }
 
-/// The body of an error answer. `kind` is one of the API's words, as `overloaded_error`.
+/// The body of an error answer. `kind` is one of the API's error types, such as `overloaded_error`.
 pub fn error_body(kind: &str, message: &str, request_id: &str) -> String {
     let error = ErrorDetail { kind, message };
     crate::json::write(&ErrorBody { kind: "error", error, request_id })

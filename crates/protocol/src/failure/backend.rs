@@ -12,7 +12,7 @@ pub const MAX_MESSAGE: usize = 4096;
 pub struct Failure {
     /// Its text.
     pub message: String,
-    /// Its `type`, in the words of its API.
+    /// Its `type`, as its API names it.
     pub kind: Option<String>,
     /// Its `code`, where it is a word.
     pub code: Option<String>,
@@ -23,7 +23,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// One that only says something.
+    /// A failure with only a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), kind: None, code: None, named_status: None, param: None }
     }
@@ -37,7 +37,7 @@ impl Failure {
         Self::of_value(error)
     }
 
-    /// The HTTP status that fits it: the one it names, or else its type's.
+    /// The HTTP status for it: the one it names, or else its type's.
     pub fn status(&self) -> u16 {
         let of_kind = || match self.kind.as_deref() {
             Some("invalid_request_error" | "exceed_context_size_error" | "BadRequestError") => 400,

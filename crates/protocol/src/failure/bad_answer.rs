@@ -2,10 +2,10 @@
 
 use crate::sse::EventTooLong;
 
-/// The most that is kept of one answer until it is complete, in bytes.
+/// The most bytes of an incomplete answer that are held.
 pub const MAX_KEPT: usize = 64 * 1024 * 1024;
 
-/// An answer that makes no sense in the shape that it should have.
+/// An answer that does not have the expected shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadAnswer(pub String);

@@ -1,8 +1,8 @@
-//! Failures: of providers, in the words of the APIs; of backends, in any words that they use.
+//! Failures: of providers, in the form of each API; of backends, in any form that they use.
 //!
 //! - `report`: a provider's failure, in the form of the requested path's API
 //! - `backend`: a backend's error, read from a body or an event
-//! - `bad_answer`: an answer that cannot be read as what it should be
+//! - `bad_answer`: an answer that does not have the expected shape
 
 mod backend;
 pub(crate) mod bad_answer;

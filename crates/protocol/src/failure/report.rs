@@ -58,7 +58,7 @@ impl Api {
     }
 }
 
-/// The error's type in OpenAI's and in Anthropic's words.
+/// The error's type in OpenAI's and in Anthropic's API.
 fn kinds(failure: &JobFailure) -> (&'static str, &'static str) {
     match failure.code {
         FailureCode::BadRequest => ("invalid_request_error", "invalid_request_error"),

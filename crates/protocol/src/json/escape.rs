@@ -21,8 +21,8 @@ pub fn push_escaped(out: &mut String, text: &str) {
     out.push_str(rest);
 }
 
-/// Bytes looked at together. Their sum of extra bytes, 160 at most, fits one byte, which lets the
-/// compiler use vectors.
+/// The bytes examined together. Their sum of extra bytes, 160 at most, fits one byte, which lets
+/// the compiler use vectors.
 const BLOCK: usize = 32;
 
 fn block_extra(block: &[u8]) -> usize {

@@ -1,4 +1,4 @@
-//! Reading the parts of a request, with the path of the one that is wrong.
+//! Reads the fields of a request and reports the path of an invalid one.
 
 use std::{borrow::Cow, fmt::Display};
 
@@ -16,13 +16,13 @@ pub struct Text<'a>(
     pub Cow<'a, str>,
 );
 
-/// A request with a field that cannot be read or served, told to the client with status 400.
+/// A request with a field that cannot be read or served; the client gets status 400.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct BadRequest {
     /// The parameter that is at fault, as a path such as `messages[2].content`.
     pub param: Option<String>,
-    /// Its fault, and what to do.
+    /// The fault, and how to fix it.
     pub message: String,
 }
 
@@ -46,8 +46,8 @@ pub fn value<'a, T: Deserialize<'a>>(
     serde_json::from_str(raw.get()).map_err(|_| wrong::<T>(raw.get().as_bytes(), &path.to_string()))
 }
 
-/// Says what is wrong with a value that stands at `path`, and where in it. Reading it again, with
-/// an eye on the way, costs nothing where nothing is wrong.
+/// Describes the error in the value at `path`, and where in the value it is. The value is read a
+/// second time to track the path, so that the first reading needs no tracking.
 fn wrong<'a, T: Deserialize<'a>>(value: &'a [u8], path: &str) -> BadRequest {
     let mut json = serde_json::Deserializer::from_slice(value);
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut json) else {
@@ -71,8 +71,8 @@ fn wrong<'a, T: Deserialize<'a>>(value: &'a [u8], path: &str) -> BadRequest {
     BadRequest::new(path, format!("`{path}`: {why}"))
 }
 
-/// What is wrong, of which the value itself may be a long part. The names are JSON's; where it is
-/// the path tells, and no line or column.
+/// The error text without the value, which may be long. It uses JSON's type names and leaves out
+/// line and column, since the path gives the position.
 fn told(error: &serde_json::Error) -> String {
     let whole = error.to_string();
     let words = whole.rsplit_once(" at line ").map_or(whole.as_str(), |(words, _)| words);
@@ -97,7 +97,7 @@ pub fn text<'a>(raw: Option<&'a RawValue>, path: impl Display) -> Result<Cow<'a,
     value(raw.ok_or_else(missing)?, &path).map(|Text(text)| text)
 }
 
-/// An object that must be there, as it stands: a JSON schema.
+/// A required object as raw JSON: a JSON schema.
 pub fn object(raw: Option<&RawValue>, path: impl Display) -> Result<&RawValue, BadRequest> {
     let wrong = |why| BadRequest::new(path.to_string(), format!("`{path}` {why}"));
     match raw {
@@ -112,7 +112,7 @@ pub fn object(raw: Option<&RawValue>, path: impl Display) -> Result<&RawValue, B
 pub enum TextOrList<'a> {
     /// A string.
     Text(Cow<'a, str>),
-    /// The values of a list, each as it stands.
+    /// The values of a list as raw JSON.
     List(Vec<&'a RawValue>),
 }
 
@@ -130,8 +130,8 @@ impl<'a> TextOrList<'a> {
     }
 }
 
-/// Says of the first of these parameters that is there, and neither `null`, `false` nor empty,
-/// that it cannot be carried over.
+/// Refuses the first of these parameters that is present and neither `null`, `false` nor empty,
+/// because it cannot be carried over.
 pub fn refuse(parameters: &[(&str, Option<&RawValue>)], reason: &str) -> Result<(), BadRequest> {
     let asks = |raw: &RawValue| !matches!(raw.get(), "null" | "false" | "[]" | "{}" | "\"\"");
     let found = parameters.iter().find(|(_, raw)| raw.is_some_and(asks));

@@ -1,5 +1,5 @@
-//! Texts and counts, read forgivingly: backends differ in what they send for them, and nothing is
-//! lost by reading all of it.
+//! Texts and counts, read leniently: backends differ in what they send for them, and all forms can
+//! be understood.
 
 use std::{borrow::Cow, fmt};
 
@@ -8,10 +8,11 @@ use serde::{
     de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-/// A text that may be missing, `null`, or a list of parts with `text`; anything else is no text.
+/// A text that may be missing, `null`, or a list of parts with `text`; anything else counts as
+/// missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Text<'a>(
-    /// The text; empty where there is none.
+    /// The text; empty when it is missing.
     pub Cow<'a, str>,
 );
 
@@ -91,10 +92,10 @@ impl<'de> Deserialize<'de> for TextPart {
     }
 }
 
-/// A count that may be missing, `null` or have a fraction; anything else is no count.
+/// A count that may be missing, `null` or have a fraction; anything else counts as missing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count(
-    /// The count, where there is one.
+    /// The count, if any.
     pub Option<u64>,
 );
 

@@ -1,7 +1,7 @@
 //! JSON, read and written.
 //!
-//! - [`fields`]: the parts of a request, with the path of the one that is wrong
-//! - [`lenient`]: texts and counts, read forgivingly
+//! - [`fields`]: the fields of a request, with the path of an invalid one
+//! - [`lenient`]: texts and counts, read leniently
 //! - `escape`: text as the content of a JSON string, without building values
 
 mod escape;
@@ -13,8 +13,8 @@ use serde::Serialize;
 pub use escape::{escaped_len, push_escaped};
 pub use fields::BadRequest;
 
-/// `text`, or its beginning when it is longer than `max` bytes. Errors repeat what a stranger
-/// sent; this keeps them short.
+/// `text`, or its first `max` bytes at most. Errors repeat a stranger's input; this keeps them
+/// short.
 pub fn clip(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }

@@ -7,8 +7,8 @@ use super::lenient;
 /// Seconds between 1970 and 2001.
 const EPOCH: f64 = 978_307_200.0;
 
-/// A moment: seconds since the beginning of 2001 in UTC, as a floating point number.
-/// What is no number is read as 0.
+/// A moment: seconds since the beginning of 2001 in UTC, as a floating point number. A value that
+/// is not a number counts as 0.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize)]
 #[serde(transparent)]
 pub struct AppleTime(pub f64);

@@ -9,8 +9,8 @@ use super::{
     wire_id::{MAX_ID, WireId},
 };
 
-/// What a machine is made of. Names of chips and the like are kept as they are told: unknown ones
-/// lose nothing.
+/// The hardware of a machine. Names of chips and the like are kept unchanged, including unknown
+/// ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hardware {
@@ -60,7 +60,7 @@ impl Default for Hardware {
     }
 }
 
-/// The tier of who does not tell.
+/// The tier of a node that does not report one.
 fn least_tier() -> u8 {
     4
 }
@@ -105,7 +105,7 @@ pub(super) fn device_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Wi
     Ok(if text.len() <= MAX_ID { WireId::from(text.as_str()) } else { no_id() })
 }
 
-/// What a node offers, as it registers it with a relay. Relays pass it on word for word.
+/// A node's capabilities, as it registers them with a relay. Relays pass them on verbatim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capabilities {
@@ -149,7 +149,7 @@ pub struct WarrenNode {
     pub mesh: u32,
     /// Of the program.
     pub version: String,
-    /// Whether it wants the passcode proved.
+    /// Whether it requires a proof of the passcode.
     #[serde(default)]
     pub psk: bool,
 }

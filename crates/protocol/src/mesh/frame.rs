@@ -1,4 +1,4 @@
-//! Frames of a LAN link: a length of 4 bytes, most significant first, and so many bytes.
+//! Frames of a LAN link: a length of 4 bytes, most significant first, and that number of bytes.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
@@ -18,8 +18,8 @@ pub struct TooLong {
     pub max: usize,
 }
 
-/// Takes the first frame out of what was read; `None` while it is not complete. The buffer grows by no
-/// more than one frame of `max` bytes.
+/// Takes the first frame out of the buffer; `None` while it is incomplete. The buffer grows by at
+/// most one frame of `max` bytes.
 ///
 /// # Errors
 /// [`TooLong`].
@@ -29,7 +29,8 @@ pub fn take(read: &mut BytesMut, max: usize) -> Result<Option<Bytes>, TooLong> {
     let size = usize::try_from(length).ok().filter(|size| *size <= max);
     let Some(size) = size else { return Err(TooLong { length, max }) };
     if read.len() < HEAD + size {
-        // For one that is large, room is made as it comes: a length that is only announced reserves no memory.
+        // The buffer for a large frame grows as its bytes arrive: an announced length alone
+        // reserves no memory.
         return Ok(None);
     }
     read.advance(HEAD);

@@ -1,6 +1,5 @@
-//! Fields of stock peers, read as far as they can be understood: what is of another type than it
-//! should be is taken as missing, so that it costs no message. Nothing is built of what is passed
-//! over, however large it is.
+//! Fields of stock peers, read leniently: a field of the wrong type counts as missing, so that it
+//! does not cost the message. No values are built for ignored input, even if it is large.
 
 use std::{fmt, net::SocketAddr};
 
@@ -10,13 +9,13 @@ use serde::{
 };
 use serde_json::Value;
 
-/// The most texts of a list that are kept: more models than any peer serves.
+/// The most texts of a list: more models than any peer serves.
 pub(super) const MAX_TEXTS: usize = 4_096;
 
-/// The longest text of a list that is kept, in bytes.
+/// The longest text of a list, in bytes.
 pub(super) const MAX_LISTED: usize = 512;
 
-/// The most addresses that are kept.
+/// The most addresses.
 const MAX_ADDRESSES: usize = 64;
 
 /// Up to here, every whole number is exact as a floating point number.
@@ -149,7 +148,7 @@ impl<'de> Visitor<'de> for AnyScalar {
     }
 }
 
-/// Texts of a list, as many and as long as are kept; of anything else none.
+/// The texts of a list, up to the limits; empty for anything else.
 struct Texts {
     most: usize,
     longest: usize,
@@ -224,7 +223,7 @@ pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
     deserializer.deserialize_any(Texts { most: MAX_TEXTS, longest: MAX_LISTED })
 }
 
-/// The addresses of a list, as many as are kept: what is none is passed over.
+/// The addresses of a list, up to the limit; invalid ones are skipped.
 pub(super) fn addresses<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<SocketAddr>, D::Error> {
@@ -248,14 +247,15 @@ pub(super) fn percent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, 
     Ok(percent.round().clamp(0.0, 100.0) as u8)
 }
 
-/// Whatever can be read as it should be. It is built whole: for short messages only.
+/// Any readable value; an unreadable one counts as missing. It is built whole: for short messages
+/// only.
 pub(super) fn any<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
 }
 
-/// The same, with what stands for nothing where it cannot be read.
+/// The same, with the default for an unreadable value.
 pub(super) fn or_default<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {

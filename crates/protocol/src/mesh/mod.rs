@@ -1,9 +1,9 @@
-//! The mesh: what peers tell each other, and what they tell relays.
+//! The mesh: messages between peers, and between nodes and relays.
 //!
 //! - [`cluster`]: messages between peers (spec, "Cluster Messages")
 //! - [`frame`]: frames of a LAN link
-//! - [`device`]: what a device is, and what it offers
-//! - [`relay`]: what nodes and relays tell each other
+//! - [`device`]: a device and its capabilities
+//! - [`relay`]: messages between nodes and relays
 //! - [`date`], [`wire_id`]: dates and ids as stock peers write them
 
 pub mod cluster;

@@ -10,8 +10,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// The longest id that is taken, in bytes.
 pub const MAX_ID: usize = 128;
 
-/// An id, kept as its sender wrote it. Stock peers write UUIDs in upper or in lower case, and may
-/// answer in the other one: two ids are the same whatever their case. One that is read has at most
+/// An id, spelled as its sender wrote it. Stock peers write UUIDs in upper or in lower case, and
+/// may answer in the other one: ids are compared without case. An id from the wire has at most
 /// [`MAX_ID`] bytes.
 #[derive(Clone, Serialize)]
 #[serde(transparent)]
@@ -23,7 +23,7 @@ impl WireId {
         Self(uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid().to_string())
     }
 
-    /// As its sender wrote it.
+    /// The id in its sender's spelling.
     pub fn as_str(&self) -> &str {
         &self.0
     }

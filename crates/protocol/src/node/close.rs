@@ -1,4 +1,4 @@
-//! Close codes, each with its words: those of stock servers, and a few of WebSocket's own.
+//! Close codes and their reasons: those of stock servers, and a few of WebSocket's own.
 
 /// Closed in order: the node's work here is done.
 pub const NORMAL: (u16, &str) = (1000, "goodbye");

@@ -83,8 +83,8 @@ fn concurrency(text: &str) -> Option<u32> {
     (1..=MAX_CONCURRENCY).contains(&number).then_some(number)
 }
 
-/// Which parameters a query has, empty ones included: what tells a node from others on a path that
-/// several protocols share.
+/// The parameters of a query, including empty ones: they identify a node on a path that several
+/// protocols share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Parameters {
     /// `token`.

@@ -1,5 +1,5 @@
-//! What a node sends: binary frames of four bytes that name the task, most significant first, then
-//! text. A frame without text says that the task is finished.
+//! Messages of a node: binary frames of four bytes that name the task, most significant first, then
+//! text. A frame without text ends the task.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,7 @@ impl ResultFrame {
         Ok(Self { id: i32::from_be_bytes(head), text })
     }
 
-    /// Whether it says that the task is finished.
+    /// Whether it ends the task.
     pub fn is_end(&self) -> bool {
         self.text.is_empty()
     }
@@ -68,10 +68,10 @@ pub struct ResultReader {
 }
 
 impl ResultReader {
-    /// The text of the next piece, as far as its characters are complete.
+    /// The text of the next piece, up to its last complete character.
     ///
     /// # Errors
-    /// [`NotText`] when no further piece can make text of it.
+    /// [`NotText`] when no further piece can turn it into text.
     pub fn feed<'a>(&mut self, piece: &'a [u8]) -> Result<Cow<'a, str>, NotText> {
         if self.begun.is_empty() {
             let (text, begun) = complete(piece)?;

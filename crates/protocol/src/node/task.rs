@@ -1,4 +1,4 @@
-//! What a server sends: a task, or the word to stop one. JSON text, one object a frame.
+//! Messages of a server: a task, or a stop. JSON text, one object a frame.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ pub struct Message {
 pub enum Role {
     /// Instructions in the middle of a conversation.
     System,
-    /// The one who asks.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -60,7 +60,7 @@ pub enum ServerMessage {
     Stop(Stop),
 }
 
-/// A message of a server that makes no sense.
+/// An invalid message of a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a bad message of the server: {problem}")]
 pub struct BadMessage {
@@ -70,7 +70,7 @@ pub struct BadMessage {
     pub problem: String,
 }
 
-/// Repeats at most so many bytes of a message in an error.
+/// The most bytes of a message that an error repeats.
 const MAX_WORDS: usize = 200;
 
 impl Task {
@@ -123,7 +123,7 @@ fn bad(id: i32, problem: &str) -> BadMessage {
     BadMessage { id: Some(id), problem: problem.to_owned() }
 }
 
-/// Strings take turns with whatever came before them.
+/// Plain strings alternate roles with the messages before them.
 fn conversation(messages: Vec<WireMessage>) -> Vec<Message> {
     let mut turn = Role::User;
     let spoken = |message| {
@@ -137,7 +137,7 @@ fn conversation(messages: Vec<WireMessage>) -> Vec<Message> {
     messages.into_iter().map(spoken).collect()
 }
 
-/// A number of JSON as a count: stock servers pass on whatever number they were given.
+/// A JSON number as a count: stock servers pass on any number that they get.
 fn whole(number: Option<f64>, default: u32) -> u32 {
     number.map_or(default, |number| number as u32)
 }

@@ -16,7 +16,7 @@ use super::{
 pub enum AskUsage {
     /// Nothing: the client asks for it itself.
     Asked,
-    /// This edit. What the client has not asked for is to be taken out of the answer again: see
+    /// This edit. Parts that the client did not ask for must be removed from the answer again: see
     /// [`UsageFilter`](super::UsageFilter).
     Edit(Edit),
     /// Nothing can be done: the options are no object, which is for the backend to refuse.
@@ -24,7 +24,7 @@ pub enum AskUsage {
 }
 
 /// How to ask for usage in this body, whose `stream_options` are at `options`, as
-/// [`peek`](super::peek) found them. Options that are there stay; `include_usage` alone is set.
+/// [`peek`](super::peek) found them. Existing options stay; only `include_usage` is set.
 pub fn ask_usage(body: &[u8], options: Option<Range<usize>>) -> AskUsage {
     let Some(options) = options else {
         let Some(end) = object_end(body) else { return AskUsage::Unaskable };

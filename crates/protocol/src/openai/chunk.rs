@@ -1,5 +1,5 @@
-//! Single chunks of Chat Completions, passed on as they are: what must be known of one, and whole
-//! answers put into the form of one.
+//! Single chunks of Chat Completions: facts about a chunk that is passed on, and whole answers in
+//! the form of a chunk.
 
 use std::ops::Range;
 
@@ -15,11 +15,11 @@ use crate::{
 /// The fields of a chunk that matter for passing it on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
-    /// Whether it has choices: one without only tells usage, or nothing.
+    /// Whether it has choices: a chunk without choices carries usage, or nothing.
     pub has_choices: bool,
     /// Whether the model came to its end with it.
     pub finishes: bool,
-    /// Whether it tells usage.
+    /// Whether it carries usage.
     pub tells_usage: bool,
     /// Where the value of `model` is.
     pub model_span: Option<Range<usize>>,
@@ -28,18 +28,18 @@ pub struct Look {
 /// Why something is no chunk that can be passed on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadChunk {
-    /// It is something else.
+    /// It is not a chunk.
     #[error("what came is no chunk of an answer: {0}")]
     NoChunk(String),
-    /// It tells an error.
+    /// It is an error.
     #[error("{}", .0.message)]
     Failed(Failure),
 }
 
-/// Looks into a chunk.
+/// Reads the facts of a chunk.
 ///
 /// # Errors
-/// [`BadChunk`] when it is none, or an error.
+/// [`BadChunk`] when it is not a chunk, or an error.
 pub fn look(chunk: &str) -> Result<Look, BadChunk> {
     if !chunk.trim_ascii_start().starts_with('{') {
         return Err(BadChunk::NoChunk("it is no JSON object".to_owned()));
@@ -58,10 +58,10 @@ pub fn look(chunk: &str) -> Result<Look, BadChunk> {
     })
 }
 
-/// A whole answer of Chat Completions as one chunk of a stream, for those who read nothing else.
+/// A whole answer of Chat Completions as one chunk of a stream, for readers that only read chunks.
 ///
 /// # Errors
-/// [`BadChunk`] when it is none, or an error.
+/// [`BadChunk`] when it is not an answer, or an error.
 pub fn of_whole(whole: &str) -> Result<String, BadChunk> {
     look(whole)?;
     let mut answer: Map<String, Value> =

@@ -1,4 +1,4 @@
-//! Parameters that a body gets where it has none of that name.
+//! Default parameters for a body that does not set them.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -13,7 +13,7 @@ use crate::json;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Defaults(BTreeMap<String, String>);
 
-/// The parameters that make the request what it is: nobody else may give them.
+/// Parameters that define the request: they cannot be defaults.
 const RESERVED: [&str; 6] = ["model", "stream", "stream_options", "messages", "prompt", "input"];
 
 /// A parameter that can have no default.
@@ -22,10 +22,10 @@ const RESERVED: [&str; 6] = ["model", "stream", "stream_options", "messages", "p
 pub struct Reserved(pub String);
 
 impl Defaults {
-    /// These parameters.
+    /// Creates defaults from these parameters.
     ///
     /// # Errors
-    /// [`Reserved`] for one that only the request itself may give.
+    /// [`Reserved`] for a parameter that only the request itself may set.
     pub fn new(parameters: impl IntoIterator<Item = (String, Value)>) -> Result<Self, Reserved> {
         let text = |(name, value): (String, Value)| {
             if RESERVED.contains(&&*name) {
@@ -37,14 +37,14 @@ impl Defaults {
         parameters.into_iter().map(text).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether there are none.
+    /// Whether it has no parameters.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The body with those parameters that it lacks added at its end. Offsets into the body stay
-    /// what they were. A body that is no object with a member, as [`peek`](super::peek) makes sure
-    /// of, is left as it is.
+    /// The body with the missing parameters added at its end. Offsets into the body stay valid. A
+    /// body that is not an object with at least one member stays unchanged; [`peek`](super::peek)
+    /// checks for that.
     pub fn complete(&self, body: &Bytes) -> Bytes {
         let (Some(lacking), Some(end)) = (self.lacking(body), object_end(body)) else {
             return body.clone();

@@ -1,5 +1,5 @@
-//! The chunks of a stream of Chat Completions made into the whole answer that the same model would
-//! have given, with all that they carry: every choice, log probabilities, fields that nobody knows.
+//! Combines the chunks of a stream of Chat Completions into the whole answer that the same model
+//! would have given, with everything in them: every choice, log probabilities, unknown fields.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ impl Gather {
     /// The whole answer, as JSON.
     ///
     /// # Errors
-    /// [`BadAnswer`] when nothing was said.
+    /// [`BadAnswer`] when there was no content.
     pub fn finish(mut self) -> Result<String, BadAnswer> {
         if self.choices.is_empty() {
             return Err(BadAnswer("the answer is empty".to_owned()));
@@ -132,7 +132,7 @@ impl Choice {
     }
 }
 
-/// What was said first stays, unless it was nothing.
+/// Keeps the first value, unless it is empty.
 fn keep_first(object: &mut Object, name: String, value: Value) {
     match object.entry(name) {
         Entry::Occupied(mut there) if is_nothing(there.get()) => drop(there.insert(value)),
@@ -141,7 +141,7 @@ fn keep_first(object: &mut Object, name: String, value: Value) {
     }
 }
 
-/// What is said last counts, unless it is nothing.
+/// Keeps the last value, unless it is empty.
 fn replace(object: &mut Object, name: String, value: Value) {
     if value.is_null() {
         object.entry(name).or_insert(value);
@@ -150,7 +150,8 @@ fn replace(object: &mut Object, name: String, value: Value) {
     }
 }
 
-/// Text is added to text, objects field by field, lists to lists; a tool's name is said once.
+/// Appends text to text, merges objects field by field and extends lists; the name of a tool is set
+/// once.
 fn append(object: &mut Object, name: String, value: Value) {
     let once = matches!(name.as_str(), "name" | "type" | "id" | "format");
     match (object.get_mut(&name), value) {

@@ -1,5 +1,5 @@
-//! The OpenAI-style APIs: what a server must know of a body it forwards, what it changes in one,
-//! and what it answers itself.
+//! The OpenAI-style APIs: the parts of a forwarded body that a server reads or changes, and the
+//! answers that it gives itself.
 
 mod ask_usage;
 pub mod chunk;

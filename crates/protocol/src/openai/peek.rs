@@ -16,22 +16,22 @@ pub const MAX_MODEL_NAME: usize = 256;
 pub struct Peek {
     /// The model's name, unescaped.
     pub model: String,
-    /// Whether a stream is asked for; false when the body does not say.
+    /// Whether the body asks for a stream; false when it does not specify.
     pub stream: bool,
     /// Where the model's value is, quotes included. See [`replace_model`](super::replace_model).
     pub model_span: Range<usize>,
-    /// Where the value of the first of `messages`, `prompt` and `input` is, as it stands there.
+    /// The position of the raw value of the first of `messages`, `prompt` and `input`.
     pub prompt_span: Option<Range<usize>>,
     /// Where the value of `stream_options` is. See [`ask_usage`](super::ask_usage).
     pub stream_options_span: Option<Range<usize>>,
     /// Where the value of `stream` is.
     pub stream_span: Option<Range<usize>>,
-    /// The most tokens that the answer may have, by whatever name an API gives that; 0 when the body
-    /// does not say so with a number.
+    /// The most tokens that the answer may have, under any of the APIs' names; 0 when the body has
+    /// no such number.
     pub most_tokens: u64,
 }
 
-/// Why a body cannot be routed; the text is meant for the one who sent it.
+/// Why a body cannot be routed; the text is for the client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadBody {
     /// Bytes that are no text.
@@ -128,7 +128,7 @@ pub(crate) fn span(text: &str, raw: &RawValue) -> Range<usize> {
     start..start + raw.get().len()
 }
 
-/// The values of interest, as they stand in the body.
+/// The fields of interest as raw JSON.
 #[derive(Default)]
 struct Fields<'a> {
     model: Option<&'a RawValue>,

@@ -22,7 +22,7 @@ pub struct ResponseIdReader {
 }
 
 impl ResponseIdReader {
-    /// Takes the next bytes. The id as soon as it is there, once.
+    /// Reads the next bytes. Returns the id once, as soon as it is complete.
     pub fn feed(&mut self, chunk: &[u8]) -> Option<String> {
         if self.done {
             return None;
@@ -37,7 +37,7 @@ impl ResponseIdReader {
         found
     }
 
-    /// The answer is complete. The id, if it was not told yet.
+    /// Ends the answer. Returns the id, if it was not returned yet.
     pub fn end(&mut self) -> Option<String> {
         let found = if self.done { None } else { self.look() };
         self.stop_if(true);

@@ -1,4 +1,4 @@
-//! Edits of a body at places that a side parse found. Every byte outside of them stays as it is.
+//! Edits of a body at positions that a side parse found. All other bytes stay unchanged.
 
 use std::ops::Range;
 
@@ -15,9 +15,9 @@ pub struct Edit {
     pub text: String,
 }
 
-/// The body with these edits made, copied once. Their order does not matter.
+/// The body with these edits, copied once. Their order does not matter.
 ///
-/// Spans that are not the body's, or that overlap, leave the body as it is.
+/// Spans outside the body, or overlapping ones, leave the body unchanged.
 pub fn splice(body: &Bytes, mut edits: Vec<Edit>) -> Bytes {
     edits.sort_by_key(|edit| edit.span.start);
     let added: usize = edits.iter().map(|edit| edit.text.len()).sum();
@@ -43,8 +43,8 @@ pub fn model_edit(span: Range<usize>, new: &str) -> Edit {
     Edit { span, text }
 }
 
-/// The body with another model in the place where [`peek`](super::peek) found one, and nothing else
-/// changed. A span that is not the body's leaves the body as it is.
+/// The body with another model at the position that [`peek`](super::peek) found; nothing else
+/// changes. A span outside the body leaves the body unchanged.
 pub fn replace_model(body: &Bytes, span: Range<usize>, new: &str) -> Bytes {
     splice(body, vec![model_edit(span, new)])
 }

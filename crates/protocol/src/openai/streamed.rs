@@ -1,4 +1,4 @@
-//! Asking for a stream, and for its usage, whatever the client asked for.
+//! Adds a request for a stream and for its usage to a body.
 
 use bytes::Bytes;
 
@@ -11,11 +11,11 @@ use super::{
 /// A request of Chat Completions that asks for a stream and for its usage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Streamed {
-    /// The body, changed in nothing else.
+    /// The body, with no other change.
     pub body: Bytes,
     /// The peeked fields of the body.
     pub peek: Peek,
-    /// Whether usage was asked for before. If not, a chunk that only tells usage is nobody's.
+    /// Whether the client asked for usage. If not, a chunk with only usage is not for the client.
     pub asked_usage: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Takes the chunk that tells only usage out of a stream of Chat Completions or Completions, for a
-//! client that did not ask for it. Every other byte passes unchanged.
+//! Removes the chunk that carries only usage from a stream of Chat Completions or Completions, for
+//! a client that did not ask for it. Every other byte passes unchanged.
 
 use std::sync::LazyLock;
 
@@ -18,14 +18,14 @@ static FINISH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"fini
 /// The most of a cut finish reason that is looked at again, in bytes.
 const OVERLAP: usize = 32;
 
-/// Filters one stream, however it is split into pieces.
+/// Filters one stream, split into pieces in any way.
 ///
-/// A piece of whole events without the chunk passes as it is, without a copy. Half an event passes,
-/// too, until some choice has finished: only from then on, when the usage is due, is it held back
-/// until the rest of it is there.
+/// A piece of whole events without the chunk passes without a copy. Half an event passes too, until
+/// some choice has finished: from then on the usage is due, and half an event is held back until
+/// its rest arrives.
 #[derive(Debug, Default)]
 pub struct UsageFilter {
-    /// Where the stream so far ends, what is held back included.
+    /// The position of the stream's end so far, including the held part.
     boundary: Boundary,
     finished: bool,
     /// The last bytes of a piece that ended within an event, while nothing has finished.
@@ -100,7 +100,7 @@ fn has_no_choices(piece: &[u8]) -> bool {
 }
 
 struct Filtered {
-    /// The whole events that do not only tell usage.
+    /// The whole events that carry more than usage.
     pass: Bytes,
     /// The event that is not complete.
     rest: Bytes,

@@ -66,7 +66,7 @@ pub enum WorkerFrame {
         /// Status and headers.
         head: ResponseHead,
     },
-    /// `0x12`: bytes of the answer, as they came.
+    /// `0x12`: bytes of the answer, unchanged.
     Chunk {
         /// The job's number.
         job: u32,
@@ -102,7 +102,7 @@ pub struct FrameError {
 /// The fault of a frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameProblem {
-    /// Too short for what its kind must hold.
+    /// It is shorter than its kind requires.
     #[error("frame cut short")]
     Short,
     /// A kind that this end does not take.
@@ -111,7 +111,7 @@ pub enum FrameProblem {
     /// The JSON part is longer than [`MAX_META`].
     #[error("frame head of {0} bytes is over the limit")]
     MetaTooLong(usize),
-    /// The JSON part is not what its kind must hold.
+    /// The JSON part is invalid for its kind.
     #[error("bad frame head: {0}")]
     BadMeta(String),
     /// Bytes after the end of a frame of fixed length.

@@ -1,4 +1,4 @@
-//! Reading a tagged JSON message without buffering it, and saying what a bad one still told.
+//! Reads a tagged JSON message without buffering it, and reports the readable fields of a bad one.
 
 use std::{borrow::Cow, fmt};
 
@@ -54,7 +54,7 @@ impl MessageError {
     }
 }
 
-/// The `type` of a message. The first counts when there are several.
+/// The `type` of a message; the first of several.
 pub(crate) fn kind_of(text: &str) -> Result<Cow<'_, str>, MessageError> {
     if let Some(kind) = leading_kind(text) {
         return Ok(Cow::Borrowed(kind));
@@ -98,7 +98,7 @@ fn words(error: &serde_json::Error) -> String {
     clip(&error.to_string(), MAX_WORDS).to_owned()
 }
 
-/// The fields that every message has, as far as they could be read.
+/// The fields common to all messages, if readable.
 #[derive(Default)]
 struct Envelope {
     kind: Option<String>,

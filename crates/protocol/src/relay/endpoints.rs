@@ -1,8 +1,8 @@
-//! The extra field by which a worker tells what its backend serves.
+//! The extra field in which a worker lists the endpoints of its backend.
 //!
-//! A list of paths. Stock peers neither send nor read it. What this end does not know in it is
-//! passed over, so that the list may grow; so is a field that is no list at all, which then counts
-//! as absent. What is kept is a set, bounded whatever was sent.
+//! It is a list of paths. Stock peers neither send nor read it. Unknown entries are ignored, so
+//! that the list may grow; a field that is not a list counts as absent. The result is a set, so it
+//! is bounded for any input.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(
     deserializer.deserialize_any(ListVisitor)
 }
 
-/// Whether a provider may serve it as it is.
+/// Whether a provider may serve it untranslated.
 fn is_told(endpoint: Endpoint) -> bool {
     Endpoints::ASSUMED.contains(endpoint)
 }
@@ -39,7 +39,7 @@ impl<'de> Deserialize<'de> for Entry {
     }
 }
 
-/// Passes over every kind of JSON value but those that a visitor takes itself.
+/// Ignores every kind of JSON value except those that a visitor handles itself.
 macro_rules! nothing_else {
     ($nothing:expr) => {
         fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {

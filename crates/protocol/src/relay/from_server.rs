@@ -1,4 +1,4 @@
-//! The bodies of what a server says to a worker (relay specification, "Message Type Summary").
+//! The bodies of a server's messages to a worker (relay specification, "Message Type Summary").
 
 use std::fmt;
 
@@ -41,7 +41,7 @@ pub struct Request {
     pub endpoint_path: String,
     /// Whether the client asked for a stream.
     pub is_streaming: bool,
-    /// The client's body as it was sent.
+    /// The client's body, unchanged.
     pub body: String,
     /// The headers to pass on.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "Headers::is_empty")]
@@ -59,7 +59,7 @@ pub struct Cancel {
 
 /// Why a request is canceled (walkthrough 4).
 ///
-/// On the wire a bare word, or `{"other":"text"}`. A bare word that is none of the six is read as
+/// On the wire it is a bare word, or `{"other":"text"}`. An unknown bare word is read as
 /// [`CancelReason::Other`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -76,7 +76,7 @@ pub enum CancelReason {
     RequeueExhausted,
     /// The server ends now.
     ServerShutdown,
-    /// Anything else, in words.
+    /// Any other reason, as text.
     Other(String),
 }
 
@@ -136,13 +136,13 @@ pub struct Ping {
     pub timestamp_unix_ms: Option<u64>,
 }
 
-/// `graceful_shutdown`: finish what is in flight.
+/// `graceful_shutdown`: finish the jobs in flight.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GracefulShutdown {
     /// Why, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Seconds until the server closes whatever is left.
+    /// Seconds until the server closes the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain_timeout_secs: Option<u64>,
 }

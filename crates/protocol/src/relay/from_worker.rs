@@ -1,4 +1,4 @@
-//! The bodies of what a worker says to a server (relay specification, "Message Type Summary").
+//! The bodies of a worker's messages to a server (relay specification, "Message Type Summary").
 
 use base::Endpoints;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::{
 pub struct Register {
     /// The worker's name, for people; need not be unique.
     pub worker_name: String,
-    /// The models it offers; `*` stands for every model.
+    /// Its models; `*` means every model.
     pub models: Vec<String>,
     /// How many requests it serves at once, as sent; 0 counts as 1.
     pub max_concurrent: u32,
@@ -42,11 +42,11 @@ pub struct WorkerParticipant {
     /// Its machine.
     #[serde(default)]
     pub specs: MachineSpecs,
-    /// How its models generate by default.
+    /// The default generation parameters of its models.
     #[serde(default)]
     pub config: RuntimeConfig,
-    /// What a server gave it with the `register_ack` of an earlier link; a second link of the same
-    /// id must show it.
+    /// The token from the `register_ack` of an earlier link; a second link of the same id must send
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_token: Option<String>,
 }
@@ -63,7 +63,7 @@ pub struct ModelsUpdate {
     pub endpoints: Option<Endpoints>,
 }
 
-/// `response_chunk`: bytes of a streamed answer, to be forwarded as they are.
+/// `response_chunk`: bytes of a streamed answer, to be forwarded unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResponseChunk {
     /// The job.
@@ -136,7 +136,7 @@ pub struct Pong {
     pub timestamp_unix_ms: Option<u64>,
 }
 
-/// `error`: a request has failed at the worker; without a `request_id`, something else has.
+/// `error`: a request failed at the worker; without a `request_id`, something else did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerError {
     /// The job that failed.

@@ -9,7 +9,7 @@ use super::from_worker::TokenCounts;
 /// Headers of a JSON message: lower-cased names, one value each.
 pub type Headers = BTreeMap<String, String>;
 
-/// Headers as pairs: order and repetition are kept. Values are text as [`header_text`] makes it.
+/// Headers as pairs, with their order and repetitions. Values are text from [`header_text`].
 pub type HeaderPairs = Vec<(String, String)>;
 
 /// A request without its body.
@@ -53,11 +53,11 @@ pub struct ResponseEnd {
 pub struct JobFailure {
     /// The failure's code.
     pub code: FailureCode,
-    /// The failure in words, for people.
+    /// A description of the failure, for people.
     pub message: String,
 }
 
-/// The kind of a job's failure. A code that is unknown here is kept as text.
+/// The kind of a job's failure. An unknown code is kept as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FailureCode {
     /// No connection to the backend.

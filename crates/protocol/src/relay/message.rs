@@ -30,14 +30,14 @@ pub enum ServerMessage {
     Cancel(Cancel),
     /// Heartbeat (walkthrough 1).
     Ping(Ping),
-    /// Finish what is in flight; nothing new will come (walkthrough 8).
+    /// Finish the jobs in flight; no new ones will come (walkthrough 8).
     GracefulShutdown(GracefulShutdown),
     /// Report the models again (walkthrough 9).
     ModelsRefresh(ModelsRefresh),
 }
 
 impl ServerMessage {
-    /// Reads a text message. An error says as much of the message as could be read.
+    /// Reads a text message. An error holds the readable parts of the message.
     pub fn decode(text: &str) -> Result<Self, MessageError> {
         match &*decode::kind_of(text)? {
             "register_ack" => decode::body(text).map(Self::RegisterAck),
@@ -85,7 +85,7 @@ pub enum WorkerMessage {
 }
 
 impl WorkerMessage {
-    /// Reads a text message. An error says as much of the message as could be read.
+    /// Reads a text message. An error holds the readable parts of the message.
     pub fn decode(text: &str) -> Result<Self, MessageError> {
         match &*decode::kind_of(text)? {
             "register" => decode::body(text).map(Self::Register),

@@ -1,9 +1,9 @@
 //! The relay worker protocol: workers dial out to a server, which sends them requests.
 //!
-//! Control messages are JSON text ([`message`]). Requests and answers are JSON too toward stock
-//! peers, and raw bytes in binary frames ([`binary`]) once both ends have agreed on
-//! [`SUBPROTOCOL`]. What a worker registers with is cleaned by [`registration`]; a request for a
-//! stock worker is written by [`request`].
+//! Control messages are JSON text ([`message`]). Requests and answers are JSON too for stock peers,
+//! and raw bytes in binary frames ([`binary`]) once both ends have agreed on [`SUBPROTOCOL`].
+//! [`registration`] cleans a worker's registration; [`request`] writes a request for a stock
+//! worker.
 
 pub mod binary;
 pub(crate) mod decode;

@@ -43,14 +43,14 @@ impl Register {
 }
 
 impl ModelsUpdate {
-    /// The models as the server takes them, and what was dropped.
+    /// The accepted models, and warnings about dropped ones.
     pub fn normalised(&self) -> (Vec<String>, Vec<String>) {
         normalise_models(&self.models)
     }
 }
 
-/// Trims model names and drops empty, repeated and overlong ones and those beyond
-/// [`MAX_MODELS`], keeping the order. Returns the models and warnings about what was dropped.
+/// Trims model names and drops empty, repeated and overlong ones and those beyond [`MAX_MODELS`],
+/// in order. Returns the models and warnings about the dropped ones.
 pub fn normalise_models(models: &[String]) -> (Vec<String>, Vec<String>) {
     let mut seen = HashSet::new();
     let named = models.iter().map(|name| name.trim()).filter(|name| !name.is_empty());

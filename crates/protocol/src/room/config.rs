@@ -1,4 +1,4 @@
-//! How to generate: what a request may ask for, and the defaults of rooms and participants.
+//! Generation parameters: those of a request, and the defaults of rooms and participants.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub struct GenerationConfig {
     pub seed: Option<i64>,
 }
 
-/// Parameters of generation, and what the model is told first: the defaults of a room or of a
+/// Parameters of generation, and instructions for the model: the defaults of a room or of a
 /// participant. Never shown whole: others see a [`PublicConfig`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "RawConfig")]
@@ -46,7 +46,7 @@ pub struct RuntimeConfig {
     pub instructions: Option<String>,
 }
 
-/// A [`RuntimeConfig`] as it is written. Flat, so that an error names the field.
+/// A [`RuntimeConfig`] on the wire. Flat, so that an error names the field.
 #[derive(Deserialize)]
 struct RawConfig {
     temperature: Option<f64>,
@@ -80,13 +80,13 @@ impl From<RawConfig> for RuntimeConfig {
     }
 }
 
-/// A [`RuntimeConfig`] as others see it: whether there are instructions, not which.
+/// The public view of a [`RuntimeConfig`]: whether there are instructions, but not their text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PublicConfig {
     /// The parameters.
     #[serde(flatten)]
     pub generation: GenerationConfig,
-    /// Whether the model is told something first.
+    /// Whether the model gets instructions first.
     #[serde(rename = "hasInstructions", default)]
     pub has_instructions: bool,
 }
@@ -156,12 +156,12 @@ impl RuntimeConfig {
         PublicConfig { generation: self.generation.clone(), has_instructions }
     }
 
-    /// Whether it says nothing.
+    /// Whether it sets nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// This, and where it says nothing, the other.
+    /// This, completed with the other's values.
     #[must_use]
     pub fn or(self, other: &Self) -> Self {
         let (own, other_generation) = (self.generation, &other.generation);

@@ -1,4 +1,4 @@
-//! Reading what clients post, and what a server answers.
+//! Reads clients' posted messages and servers' answers.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -20,9 +20,9 @@ use crate::json::{clip, fields::Text};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{invalid}")]
 pub struct BadMessage {
-    /// The message's `type`, if it is one that clients send.
+    /// The message's `type`, if it is a type of client messages.
     pub kind: Option<&'static str>,
-    /// The message's `requestId`, if it is one: an `llm:error` can then be told of it.
+    /// The message's `requestId`, if it is valid: an `llm:error` can then refer to it.
     pub request_id: Option<String>,
     /// The fault.
     pub invalid: Box<Invalid>,
@@ -57,7 +57,7 @@ impl ClientMessage {
     }
 }
 
-/// A message as it stands: the fields of all types together.
+/// A raw message: the fields of all types together.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
 struct Raw<'a> {
@@ -149,7 +149,7 @@ impl Raw<'_> {
         invalid.text_if("roomCode", self.room_code, |text| line(text, MAX_CODE))
     }
 
-    /// The request's id, if an error can be told of it.
+    /// The request's id, if an error can refer to it.
     fn readable_id(&self) -> Option<String> {
         let id: String = serde_json::from_str(self.request_id?.get()).ok()?;
         request_id(&id).is_ok().then_some(id)
@@ -172,7 +172,7 @@ struct RawJoining<'a> {
     max_concurrent: Option<&'a RawValue>,
 }
 
-/// Who joins. Where there is nobody, that has been said already.
+/// The joining participant. A missing one was already reported.
 fn joining(raw: Option<RawJoining<'_>>, invalid: &mut Invalid) -> JoiningParticipant {
     let Some(raw) = raw else { return JoiningParticipant::default() };
     let path = "participant.maxConcurrent";
@@ -191,7 +191,7 @@ impl ServerMessage {
     /// Reads a message of a server, from an answer or from the `data` of an unnamed event.
     ///
     /// # Errors
-    /// [`Invalid`] for what is none; so is a type that this version does not know.
+    /// [`Invalid`] when it is not a message, or has an unknown type.
     pub fn decode(body: &[u8]) -> Result<Self, Invalid> {
         object(body)
     }
@@ -201,7 +201,7 @@ impl EventEnvelope {
     /// Reads the `data` line of a named event.
     ///
     /// # Errors
-    /// [`Invalid`] for what is none; so is a type that this version does not know.
+    /// [`Invalid`] when it is not an event, or has an unknown type.
     pub fn decode(data: &[u8]) -> Result<Self, Invalid> {
         object(data)
     }

@@ -12,11 +12,11 @@ use super::{
 };
 
 impl CreateRoom {
-    /// Reads the body of `POST /v1/rooms`. An empty password is none; white space around the name
-    /// goes.
+    /// Reads the body of `POST /v1/rooms`. An empty password counts as none; white space around the
+    /// name is removed.
     ///
     /// # Errors
-    /// [`Invalid`], with everything that is wrong.
+    /// [`Invalid`], with all faults.
     pub fn decode(body: &[u8]) -> Result<Self, Invalid> {
         let raw: RawRoom<'_> = object(body)?;
         let mut invalid = Invalid::default();

@@ -1,8 +1,8 @@
-//! The defaults of a room and of a participant in the body of a request that a participant gets,
-//! and the request that an `llm:request` becomes.
+//! Adds the defaults of a room and of a participant to the body of a request for the participant,
+//! and turns an `llm:request` into a request.
 //!
-//! What the request says wins, `null` included. Everything is added by splicing: the bytes that are
-//! there stay as they are. The names are those of the endpoint:
+//! The request's own values win, `null` included. Everything is added by splicing: the present
+//! bytes stay unchanged. The names are those of the endpoint:
 //!
 //! | Default | Chat, Completions | Responses | Messages | `/api/chat` |
 //! | --- | --- | --- | --- | --- |
@@ -13,7 +13,7 @@
 //! | penalties, `seed` | themselves | themselves | – | – |
 //! | `instructions` | a leading system message (Chat alone) | itself | `system` | `system` |
 //!
-//! Embeddings and counts of tokens have none.
+//! Embeddings and token counts have no defaults.
 
 use std::{borrow::Cow, fmt};
 
@@ -34,8 +34,8 @@ use crate::{
     openai::{Edit, added, object_end, span, splice},
 };
 
-/// The body with those defaults that it lacks, for a provider that serves this endpoint. `None`
-/// where there is nothing to add, or where the body is no object with a member.
+/// The body with the missing defaults added, for a provider that serves this endpoint. `None` when
+/// there is nothing to add, or when the body is not an object with a member.
 pub fn complete(body: &[u8], endpoint: Endpoint, defaults: &RuntimeConfig) -> Option<Bytes> {
     let parameters = parameters(endpoint, defaults);
     let instructions = defaults.instructions.as_deref().filter(|_| {
@@ -165,7 +165,7 @@ struct GivenBody<'a> {
     text: &'a str,
     /// For each parameter, whether it is there.
     there: Vec<bool>,
-    /// Whether there is any member at all.
+    /// Whether there is at least one member.
     any: bool,
     /// The value of `messages`, unless there are several.
     messages: Option<&'a RawValue>,
@@ -182,7 +182,7 @@ impl<'a> GivenBody<'a> {
         given.any.then_some(given)
     }
 
-    /// The edit that adds what is lacking.
+    /// The edit that adds the missing parameters.
     fn lacking(&self, parameters: &[Parameter], body: &[u8]) -> Option<Edit> {
         let lacking = parameters.iter().zip(&self.there).filter(|(_, there)| !**there);
         let mut lacking = lacking.map(|(it, _)| (it.name, it.value.as_str())).peekable();
@@ -190,8 +190,8 @@ impl<'a> GivenBody<'a> {
         Some(added(object_end(body)?, lacking))
     }
 
-    /// The edit that puts a system message first, unless there is one anywhere or the messages are
-    /// no list, which is for the backend to refuse.
+    /// The edit that puts a system message first, unless there is one already or the messages are
+    /// not a list, which the backend will refuse.
     fn system_message(&self, instructions: &str) -> Option<Edit> {
         let messages = self.messages.filter(|_| !self.messages_twice)?;
         let list: List = serde_json::from_str(messages.get()).ok()?;
@@ -274,7 +274,7 @@ impl<'de> Visitor<'de> for ListVisitor {
     }
 }
 
-/// Whether a message is one that tells the model how to be. What is no message is none.
+/// Whether a message gives the model instructions. An invalid message does not count.
 fn is_system(message: &RawValue) -> bool {
     #[derive(Deserialize)]
     struct RoleOnly<'a> {

@@ -20,7 +20,7 @@ pub enum RoomEvent {
     /// The room was closed; the last event of its streams. Ours.
     #[serde(rename = "room.closed")]
     RoomClosed(RoomClosed),
-    /// Somebody joined.
+    /// A participant joined.
     #[serde(rename = "participant.joined")]
     ParticipantJoined(ParticipantInfo),
     /// A participant changed, connected or disconnected.
@@ -29,7 +29,7 @@ pub enum RoomEvent {
     /// A participant left.
     #[serde(rename = "participant.left")]
     ParticipantLeft(ParticipantRef),
-    /// A participant was not heard of for too long.
+    /// A participant was silent for too long.
     #[serde(rename = "participant.offline")]
     ParticipantOffline(ParticipantRef),
     /// A request was given to a participant.
@@ -38,10 +38,10 @@ pub enum RoomEvent {
     /// A piece of an answer to an `llm:request` of the spec. Ours: only for who asks for it.
     #[serde(rename = "llm.token")]
     LlmToken(super::message::LlmToken),
-    /// An answer is whole, whatever its status.
+    /// An answer is complete, with any status.
     #[serde(rename = "llm.complete")]
     LlmComplete(LlmDone),
-    /// There is no answer, or not a whole one.
+    /// An answer failed, before or after it began.
     #[serde(rename = "llm.error")]
     LlmError(LlmFailed),
 }
@@ -57,7 +57,7 @@ pub struct Connected {
 /// Why a room was closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoomClosed {
-    /// In words.
+    /// The reason, as text.
     pub reason: String,
 }
 
@@ -95,11 +95,11 @@ pub struct LlmDone {
     pub model: String,
     /// Its API.
     pub protocol: Protocol,
-    /// How it went.
+    /// The metrics of the answer.
     pub metrics: AnswerMetrics,
 }
 
-/// There is no answer, or not a whole one.
+/// An answer that failed, before or after it began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LlmFailed {
@@ -109,7 +109,7 @@ pub struct LlmFailed {
     pub participant_id: String,
     /// Its name, for people.
     pub nickname: String,
-    /// Where its backend is, as it told.
+    /// The URL of its backend, as it reports it.
     pub endpoint: String,
     /// Its model.
     pub model: String,
@@ -131,7 +131,7 @@ pub enum Stage {
     Stream,
 }
 
-/// An event as its `data` line has it.
+/// An event, as in its `data` line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventEnvelope {
     /// The event: `type` and `data` of the JSON.

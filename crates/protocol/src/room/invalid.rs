@@ -14,8 +14,8 @@ use crate::json::{
     fields::{self, Text},
 };
 
-/// What is wrong with a body. As JSON it is the `details` of an error in the form that stock servers
-/// give them; as text it is meant for the one who sent the body.
+/// The faults of a body. As JSON they are the `details` of an error in the form of stock servers;
+/// as text they are for the sender of the body.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "camelCase")]
 pub struct Invalid {
@@ -33,15 +33,15 @@ pub struct Invalid {
     pub cause: Option<String>,
 }
 
-/// How much is said in one sentence about a field.
+/// The most bytes of text about one field.
 const MAX_WORDS: usize = 256;
-/// How much is said about a whole body.
+/// The most bytes of text about a whole body.
 const MAX_TEXT: usize = 1024;
 
 impl Invalid {
     /// It, as the `details` of an error.
     pub fn details(&self) -> serde_json::Value {
-        // Plain strings: there is nothing that could fail.
+        // Plain strings always serialise.
         serde_json::to_value(self).unwrap_or_default()
     }
 
@@ -98,7 +98,7 @@ impl Invalid {
         self.optional(path, raw)
     }
 
-    /// A value that must be there; some other in its place, where it is not.
+    /// A required value; a substitute where it is missing.
     pub(super) fn required<'a, T: Deserialize<'a>>(
         &mut self,
         path: &str,
@@ -181,7 +181,7 @@ pub(super) fn object<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Invali
     })
 }
 
-/// Whether a field is there, whatever it holds.
+/// Whether a field is present, with any value.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Present(pub(super) bool);
 

@@ -1,5 +1,5 @@
-//! What the texts and numbers of rooms may be. Strangers send them, and everybody in a room, on a
-//! terminal among others, is shown them.
+//! Limits for the texts and numbers of rooms. Strangers send them, and everyone in a room sees
+//! them, some on a terminal.
 
 use url::Url;
 
@@ -40,7 +40,7 @@ pub const MAX_CONCURRENT: u32 = 1024;
 /// The longest time without use, in seconds, after which a room may end: ten years.
 pub const MAX_EXPIRY_SECS: u64 = 315_360_000;
 
-/// Why a text or a number cannot be what it is sent as.
+/// Why a text or a number is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Unfit {
     /// Nothing in it.
@@ -58,13 +58,13 @@ pub enum Unfit {
     /// Characters that do something to a terminal instead of being shown.
     #[error("must not hold control characters")]
     Control,
-    /// The name of a model that is kept for the server's own use.
+    /// The name of a model that is reserved for the server.
     #[error("must not begin with `{RESERVED}`")]
     Reserved,
     /// Not a URL that a backend can have.
     #[error("must be a URL that begins with http:// or https://")]
     NotAUrl,
-    /// A URL that everybody would be shown a password in.
+    /// A URL that would show its password to everyone.
     #[error("must not hold a user or a password: everybody in the room is shown it")]
     Credentials,
     /// A number that is too small or too large.
@@ -126,7 +126,7 @@ pub fn room_name(text: &str) -> Result<(), Unfit> {
     line(text, MAX_ROOM_NAME * MOST_BYTES_A_CHARACTER)
 }
 
-/// A password: at most 256 bytes that can be sent in a header. An empty one is none.
+/// A password: at most 256 bytes that can be sent in a header. An empty one counts as none.
 ///
 /// # Errors
 /// [`Unfit`].
@@ -159,7 +159,7 @@ pub(super) fn range(number: f64, least: f64, most: f64) -> Result<(), Unfit> {
     if (least..=most).contains(&number) { Ok(()) } else { Err(Unfit::Range(least, most)) }
 }
 
-/// Control characters, and those that end a line or turn the direction of the text around them.
+/// Control characters, and those that end a line or change the direction of the text.
 fn is_control(character: char) -> bool {
     let turns = matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     character.is_control() || turns

@@ -22,13 +22,13 @@ pub enum ClientMessage {
     /// Ask a model.
     #[serde(rename = "llm:request")]
     LlmRequest(LlmRequest),
-    /// Tell what there is, for a terminal interface.
+    /// Request the state of all rooms, for a terminal interface.
     #[serde(rename = "tui:register")]
     TuiRegister(TuiRegister),
-    /// Tell what there is in one room.
+    /// Request the state of one room.
     #[serde(rename = "host:register")]
     HostRegister(HostRegister),
-    /// Tell which rooms there are.
+    /// Request the list of rooms.
     #[serde(rename = "list:rooms")]
     ListRooms(ListRooms),
 }
@@ -42,10 +42,10 @@ pub struct RoomCreate {
     /// Its password. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
-    /// How its participants generate by default. Ours.
+    /// The default generation parameters of its participants. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<RuntimeConfig>,
-    /// Whether it is listed for everybody. Ours.
+    /// Whether it is listed publicly. Ours.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub public: bool,
     /// After how many seconds without use it ends. Ours.
@@ -80,7 +80,7 @@ pub struct JoiningParticipant {
     /// Its machine.
     #[serde(default)]
     pub specs: MachineSpecs,
-    /// How its model generates by default.
+    /// The default generation parameters of its model.
     #[serde(default)]
     pub config: RuntimeConfig,
     /// How many requests it takes at once. Ours.
@@ -92,7 +92,7 @@ pub struct JoiningParticipant {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LlmRequest {
-    /// The id by which its answer is told from others.
+    /// The id that identifies its answer.
     pub request_id: String,
     /// A participant's id, or a pattern such as `model:llama3` or `*`.
     pub target_id: String,
@@ -101,21 +101,21 @@ pub struct LlmRequest {
     /// In place of the participant's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<GenerationConfig>,
-    /// The room, where the path does not say it. Ours.
+    /// The room, if the path does not name it. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room_code: Option<String>,
 }
 
-/// Tell what there is, for a terminal interface (spec, "TuiRegisterMessage").
+/// A request for the state of all rooms, for a terminal interface (spec, "TuiRegisterMessage").
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TuiRegister {
-    /// The only room to tell of.
+    /// The only room to report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room_code: Option<String>,
 }
 
-/// Tell what there is in one room (spec, "HostRegisterMessage").
+/// A request for the state of one room (spec, "HostRegisterMessage").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HostRegister {
@@ -123,7 +123,7 @@ pub struct HostRegister {
     pub room_id: String,
 }
 
-/// Tell which rooms there are (spec, "ListRoomsMessage").
+/// A request for the list of rooms (spec, "ListRoomsMessage").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListRooms {}
 
@@ -137,10 +137,10 @@ pub enum ServerMessage {
     /// You are in the room.
     #[serde(rename = "room:joined")]
     RoomJoined(RoomJoined),
-    /// Somebody joined.
+    /// A participant joined.
     #[serde(rename = "room:participant-joined")]
     ParticipantJoined(ParticipantJoined),
-    /// Somebody left.
+    /// A participant left.
     #[serde(rename = "room:participant-left")]
     ParticipantLeft(ParticipantLeft),
     /// It was not done.
@@ -152,7 +152,7 @@ pub enum ServerMessage {
     /// An answer is whole.
     #[serde(rename = "llm:complete")]
     LlmComplete(LlmComplete),
-    /// There is no answer, or not a whole one.
+    /// An answer failed, before or after it began.
     #[serde(rename = "llm:error")]
     LlmError(LlmError),
     /// The rooms and participants, for a terminal interface.
@@ -161,7 +161,7 @@ pub enum ServerMessage {
     /// One room and its participants.
     #[serde(rename = "host:registered")]
     HostRegistered(HostRegistered),
-    /// Which rooms there are.
+    /// The list of rooms.
     #[serde(rename = "list:rooms-response")]
     ListRooms(ListRoomsResponse),
 }
@@ -170,7 +170,7 @@ pub enum ServerMessage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RoomCreated {
-    /// The code to say aloud.
+    /// The spoken code.
     pub code: String,
     /// The room's id.
     pub room_id: String,
@@ -195,14 +195,14 @@ pub struct RoomJoined {
     pub session_token: Option<String>,
 }
 
-/// Somebody joined (spec, "RoomParticipantJoinedMessage").
+/// A participant joined (spec, "RoomParticipantJoinedMessage").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParticipantJoined {
     /// Its participant.
     pub participant: ParticipantInfo,
 }
 
-/// Somebody left (spec, "RoomParticipantLeftMessage").
+/// A participant left (spec, "RoomParticipantLeftMessage").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ParticipantLeft {
@@ -239,11 +239,11 @@ pub struct LlmComplete {
     pub request_id: String,
     /// The participant that answered.
     pub participant_id: String,
-    /// How it went.
+    /// The metrics of the answer.
     pub metrics: LlmMetrics,
 }
 
-/// There is no answer, or not a whole one (spec, "LlmErrorMessage").
+/// An answer failed, before or after it began (spec, "LlmErrorMessage").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LlmError {
@@ -273,7 +273,7 @@ pub struct HostRegistered {
     pub participants: Vec<ParticipantInfo>,
 }
 
-/// Which rooms there are (spec, "ListRoomsResponseMessage").
+/// The list of rooms (spec, "ListRoomsResponseMessage").
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListRoomsResponse {
     /// The rooms, with how many participants each has.

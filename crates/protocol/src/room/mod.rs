@@ -1,18 +1,18 @@
-//! Rooms: the spec's messages, and the generation that stock clients speak today.
+//! Rooms: the spec's messages, and the API of today's stock clients.
 //!
 //! The spec's 17 messages are posted as JSON and come back as unnamed events ([`message`]). Stock
 //! clients use an HTTP API with envelopes ([`plane`]), named events ([`event`]) and a WebSocket
 //! tunnel for participants ([`tunnel`]). Both have the same supporting types.
 //!
-//! - [`message`]: what clients and servers tell each other (spec, "Room Messages" to "List Messages")
+//! - [`message`]: messages between clients and servers (spec, "Room Messages" to "List Messages")
 //! - [`types`]: participants, rooms, metrics (spec, "Supporting Types")
-//! - [`config`]: how to generate: defaults of rooms and participants
+//! - [`config`]: generation parameters: defaults of rooms and participants
 //! - [`plane`]: the bodies of the HTTP API, in their envelopes
-//! - [`event`]: what happens in a room, as named events
+//! - [`event`]: the events of a room, as named events
 //! - [`tunnel`]: a participant's WebSocket
-//! - [`defaults`]: the defaults in a request's body, and the request that an `llm:request` becomes
-//! - [`limits`]: what texts and numbers may be; [`invalid`]: what is said of those that may not
-//! - [`selector`]: whom a request is for
+//! - [`defaults`]: adds defaults to a request's body, and turns an `llm:request` into a request
+//! - [`limits`]: limits for texts and numbers; [`invalid`]: the errors for values beyond them
+//! - [`selector`]: the participants that a request is for
 
 mod chunk;
 pub mod config;

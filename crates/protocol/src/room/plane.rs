@@ -44,7 +44,7 @@ pub struct PlaneError {
     /// A hint for the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// Which fields, and what was wrong with them.
+    /// The invalid fields and their faults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<serde_json::Value>,
 }
@@ -53,7 +53,7 @@ pub struct PlaneError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorCode {
-    /// 400: the request is at fault. Also 404 for a path that is none, and 401 for a bad tunnel token.
+    /// 400: the request is invalid. Also 404 for an unknown path, and 401 for a bad tunnel token.
     InvalidRequest,
     /// 401: the password is missing or wrong.
     InvalidPassword,
@@ -61,7 +61,7 @@ pub enum ErrorCode {
     RoomNotFound,
     /// 404.
     ParticipantNotFound,
-    /// 409: somebody else is connected under this id.
+    /// 409: another participant is connected under this id.
     ParticipantConflict,
     /// 409.
     ParticipantBusy,
@@ -91,10 +91,10 @@ pub struct CreateRoom {
     /// Its password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
-    /// How its participants generate by default.
+    /// The default generation parameters of its participants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<RuntimeConfig>,
-    /// Whether it is listed for everybody. Ours.
+    /// Whether it is listed publicly. Ours.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub public: bool,
     /// After how many seconds without use it ends. Ours.
@@ -115,7 +115,8 @@ pub struct CreatedRoom {
     pub host_token: Option<String>,
 }
 
-/// Body of `PATCH /v1/rooms/{code}`. Ours. What is absent stays; an empty password takes it away.
+/// Body of `PATCH /v1/rooms/{code}`. Ours. Absent fields stay; an empty password removes the
+/// password.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChangeRoom {
@@ -125,7 +126,7 @@ pub struct ChangeRoom {
     /// Its password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
-    /// How its participants generate by default; replaces all earlier ones.
+    /// The default generation parameters of its participants; replaces all earlier ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<RuntimeConfig>,
 }
@@ -138,7 +139,7 @@ pub struct PutParticipant {
     pub nickname: String,
     /// Its model.
     pub model: String,
-    /// Where its backend is, as it sees it; a URL. Nobody calls it.
+    /// The URL of its backend, as the participant sees it. It is never called.
     pub endpoint: String,
     /// The room's password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -146,7 +147,7 @@ pub struct PutParticipant {
     /// Its machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub specs: Option<MachineSpecs>,
-    /// How its model generates by default.
+    /// The default generation parameters of its model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<RuntimeConfig>,
     /// The endpoints of its backend.
@@ -192,7 +193,7 @@ pub struct HeartbeatAnswer {
     pub success: bool,
     /// Whether the participant can be given requests.
     pub status: Status,
-    /// When it was last heard of: now.
+    /// The time of its last sign of life: now.
     pub last_seen: u64,
 }
 

@@ -5,23 +5,23 @@ use std::fmt;
 /// The target of a request (spec, "LlmRequestMessage", `targetId`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selector {
-    /// Anybody: `*` or `any`.
+    /// Any participant: `*` or `any`.
     Any,
-    /// Anybody who has this model: `model:NAME`.
+    /// Any participant with this model: `model:NAME`.
     Model(String),
-    /// The participant of this id; if there is none, anybody who has a model of this name.
+    /// The participant of this id; if there is none, any participant with a model of this name.
     Named(String),
 }
 
-/// What the names begin with under which participants offer themselves beside their models. No
-/// model of a room may begin so.
+/// The prefix of the names under which participants offer themselves beside their models. No model
+/// of a room may have it.
 pub const RESERVED: &str = "room:";
 
 /// The name under which every participant of a room offers itself.
 pub const ANY: &str = "room:any";
 
 impl Selector {
-    /// The selector that a text stands for.
+    /// Parses a selector.
     pub fn parse(text: &str) -> Self {
         match text.trim() {
             "*" | "any" => Self::Any,
@@ -43,7 +43,7 @@ impl fmt::Display for Selector {
     }
 }
 
-/// The name under which one participant alone offers itself.
+/// The name under which only this participant offers itself.
 pub fn participant_name(id: &str) -> String {
     format!("{RESERVED}participant/{id}")
 }
@@ -54,8 +54,8 @@ pub fn offered_names(id: &str, models: &[String]) -> Vec<String> {
     own.into_iter().chain(models.iter().cloned()).collect()
 }
 
-/// The model that a participant is asked for when it was found under this name: the name itself if
-/// it is one of its models, or else its first.
+/// The model to request from a participant that was found under this name: the name itself if it is
+/// one of its models, or else its first model.
 pub fn real_model<'a>(name: &'a str, models: &'a [String]) -> Option<&'a str> {
     let own = models.iter().find(|model| *model == name);
     own.or(models.first()).map(String::as_str)

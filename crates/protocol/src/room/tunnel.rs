@@ -1,8 +1,8 @@
 //! A participant's WebSocket: JSON text frames, answers in base64.
 //!
-//! Stock participants have no message for cancelling: the rest of an answer that nobody waits for is
-//! ignored. A participant that announces support for the message when its tunnel opens is told to stop.
-//! A frame that cannot be read names its request where it can, so that it costs that request only.
+//! Stock participants have no message for cancelling: the rest of an abandoned answer is ignored. A
+//! participant that announces support for the message when its tunnel opens gets it. An unreadable
+//! frame names its request if possible, so that it costs only that request.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -29,8 +29,8 @@ pub enum ToParticipant<'a> {
     /// The reply to a ping.
     #[serde(rename = "tunnel.pong")]
     Pong(Tick),
-    /// Nobody waits for the answer any more: stop, and confirm with an end or an error. Ours, and only
-    /// for participants that have said [`CANCELS`].
+    /// The answer is no longer needed: stop, and confirm with an end or an error. Ours, and only
+    /// for participants that have announced [`CANCELS`].
     #[serde(rename = "tunnel.cancel")]
     Cancel(TunnelCancel),
 }
@@ -39,7 +39,7 @@ pub enum ToParticipant<'a> {
 /// Warren. It knows this by its session token, which no stock server gives.
 pub const CANCELS: &str = "cancels";
 
-/// Nobody waits for an answer any more.
+/// An answer is no longer needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TunnelCancel {
@@ -54,7 +54,7 @@ pub struct TunnelRequest<'a> {
     /// The request's id on this tunnel.
     #[serde(borrow)]
     pub request_id: Cow<'a, str>,
-    /// Its name (see [`operation`]); participants look at the path alone.
+    /// Its name (see [`operation`]); participants only read the path.
     #[serde(borrow)]
     pub operation: Cow<'a, str>,
     /// `GET`, `POST` or `DELETE`.
@@ -66,7 +66,7 @@ pub struct TunnelRequest<'a> {
     /// Its headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Its body: JSON, as it is.
+    /// Its body, as raw JSON.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub body: Option<&'a RawValue>,
     /// Whether a stream is asked for.
@@ -94,7 +94,7 @@ pub enum FromParticipant {
     /// An answer is whole.
     #[serde(rename = "tunnel.response.end")]
     End(ResponseEnd),
-    /// There is no answer, or not a whole one.
+    /// The answer failed, before or after it began.
     #[serde(rename = "tunnel.response.error")]
     Error(ResponseError),
     /// A sign of life.
@@ -134,13 +134,13 @@ pub struct ResponseEnd {
     pub request_id: String,
 }
 
-/// There is no answer, or not a whole one.
+/// An answer that failed, before or after it began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResponseError {
     /// Of this request.
     pub request_id: String,
-    /// Where it failed; stock participants say `proxy`.
+    /// The stage at which it failed; stock participants send `proxy`.
     #[serde(default)]
     pub stage: String,
     /// Why.
@@ -162,8 +162,8 @@ pub mod close {
     pub const REMOVED: (u16, &str) = (1008, "the participant was removed");
 }
 
-/// The name of what is asked for with this method at this path. Stock participants know those of
-/// Responses and Chat Completions, and look at none; the others are named alike.
+/// The operation's name for this method and path. Stock participants define those of Responses and
+/// Chat Completions, and read none of them; the other names follow the same pattern.
 pub fn operation(method: &str, path: &str) -> &'static str {
     let path = path.split_once('?').map_or(path, |(path, _)| path);
     match (method, path) {
@@ -189,7 +189,7 @@ fn of_response(method: &str, path: &str) -> &'static str {
 }
 
 impl<'a> ToParticipant<'a> {
-    /// The frame's text. A request's body is copied into it as it is, once.
+    /// The frame's text. A request's body is copied into it once, unchanged.
     pub fn encode(&self) -> String {
         const BESIDE_THE_BODY: usize = 512;
         let body = match self {
@@ -199,10 +199,10 @@ impl<'a> ToParticipant<'a> {
         crate::json::write_into(String::with_capacity(body + BESIDE_THE_BODY), self)
     }
 
-    /// What a frame says. Fields that are not known are passed over.
+    /// Reads a frame. Unknown fields are ignored.
     ///
     /// # Errors
-    /// [`BadFrame`] for what is no message to a participant.
+    /// [`BadFrame`] when it is not a message to a participant.
     pub fn decode(text: &'a str) -> Result<Self, BadFrame> {
         match &*kind_of(text)? {
             "tunnel.request" => body(text).map(Self::Request),
@@ -219,10 +219,10 @@ impl FromParticipant {
         crate::json::write(self)
     }
 
-    /// What a frame says. Fields that are not known are passed over.
+    /// Reads a frame. Unknown fields are ignored.
     ///
     /// # Errors
-    /// [`BadFrame`] for what is no message of a participant, or a chunk that is not base64.
+    /// [`BadFrame`] when it is not a message of a participant, or a chunk is not base64.
     pub fn decode(text: &str) -> Result<Self, BadFrame> {
         match &*kind_of(text)? {
             "tunnel.response.chunk" => body(text).map(Self::Chunk),

@@ -11,7 +11,7 @@ use super::{
     limits::{MAX_SPEC, line, range},
 };
 
-/// The machine that a participant runs on, as far as it tells.
+/// The machine that a participant runs on, as the participant reports it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MachineSpecs {
     /// The name of its GPU.
@@ -34,7 +34,7 @@ pub struct MachineSpecs {
 pub enum Status {
     /// It can.
     Online,
-    /// It has as many as it takes at once.
+    /// It has the most requests that it takes at once.
     Busy,
     /// It is not connected.
     Offline,
@@ -48,7 +48,7 @@ pub enum Capability {
     Supported,
     /// It does not.
     Unsupported,
-    /// Nobody knows yet.
+    /// Not known yet.
     #[default]
     Unknown,
 }
@@ -63,8 +63,8 @@ pub struct Capabilities {
     pub chat_completions: Capability,
 }
 
-/// How a participant is connected. Stock clients know only `tunnel`, and that is what they are
-/// shown for every kind.
+/// The connection of a participant. Stock clients know only `tunnel`, so they see that for every
+/// kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ConnectionKind {
@@ -84,7 +84,7 @@ pub struct Connection {
     pub last_tunnel_seen_at: Option<u64>,
 }
 
-/// A participant, as everybody in its room sees it.
+/// A participant's public description in its room.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ParticipantInfo {
@@ -94,9 +94,9 @@ pub struct ParticipantInfo {
     pub nickname: String,
     /// Its model; of several, the first.
     pub model: String,
-    /// Where its backend is, as it told; a URL.
+    /// The URL of its backend, as it reports it.
     pub endpoint: String,
-    /// How its model generates by default.
+    /// The default generation parameters of its model.
     pub config: PublicConfig,
     /// Its machine.
     pub specs: MachineSpecs,
@@ -109,7 +109,7 @@ pub struct ParticipantInfo {
     pub status: Status,
     /// When it came.
     pub joined_at: u64,
-    /// When it was last heard of.
+    /// The time of its last sign of life.
     pub last_seen: u64,
     /// When anything of this changed.
     pub updated_at: u64,
@@ -119,12 +119,12 @@ pub struct ParticipantInfo {
     /// How many requests it takes at once. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrent: Option<u32>,
-    /// How its last answer went. Ours.
+    /// The metrics of its last answer. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<AnswerMetrics>,
 }
 
-/// A room, as everybody sees it (the spec's `RoomInfoPublic`).
+/// A room's public description (the spec's `RoomInfoPublic`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RoomInfo {
@@ -138,22 +138,22 @@ pub struct RoomInfo {
     pub host_id: String,
     /// When it was made.
     pub created_at: u64,
-    /// How its participants generate by default.
+    /// The default generation parameters of its participants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<PublicConfig>,
     /// Whether joining and using it need a password.
     #[serde(default)]
     pub password_protected: bool,
-    /// The code to say aloud, where `code` is the short one. Ours.
+    /// The spoken code, where `code` is the short one. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spoken_code: Option<String>,
     /// The six characters, where `code` is the spoken one. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_code: Option<String>,
-    /// Whether it is listed for everybody. Ours.
+    /// Whether it is listed publicly. Ours.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub public: bool,
-    /// When it ends if nobody uses it. Ours.
+    /// The time at which it ends if it is not used. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<u64>,
 }

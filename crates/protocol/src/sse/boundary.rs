@@ -6,8 +6,8 @@ pub const KEEPALIVE: &[u8] = b": keep-alive\n\n";
 
 /// Follows a stream chunk by chunk and knows whether its end so far lies between two events.
 ///
-/// Lines may end with `\n`, `\r\n` or `\r`, mixed and split over chunks in any way. A chunk costs
-/// the same whatever its length: only its last bytes are looked at.
+/// Lines may end with `\n`, `\r\n` or `\r`, mixed and split over chunks in any way. The cost of a
+/// chunk does not depend on its length: only its last bytes are examined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Boundary {
     position: Position,
@@ -86,7 +86,7 @@ pub fn looks_like_sse(start: &[u8]) -> bool {
     begins_like_sse(start) == Some(true)
 }
 
-/// The same of an answer that may have only begun; `None` while that cannot be told yet.
+/// The same for an answer that may have only begun; `None` while that is undecided.
 pub fn begins_like_sse(start: &[u8]) -> Option<bool> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     const FIELDS: [&[u8]; 5] = [b":", b"data:", b"event:", b"id:", b"retry:"];

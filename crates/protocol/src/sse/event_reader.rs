@@ -6,7 +6,7 @@ use crate::json::clip;
 /// The longest event that is read, in bytes.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 
-/// The longest id that is kept, in bytes.
+/// The longest stored id, in bytes.
 const MAX_ID: usize = 128;
 
 /// An event longer than [`MAX_EVENT`].
@@ -23,7 +23,7 @@ pub struct EventReader {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    /// The last `id:`, which stands for all that came up to the event that it was in.
+    /// The last `id:`, which covers everything up to its event.
     id: String,
     /// The last byte was `\r`, so that a `\n` now would belong to it.
     after_cr: bool,

@@ -4,7 +4,7 @@ use base::Endpoint;
 
 use super::{GeneratedCounter, Usage, UsageScanner};
 
-/// Reads usage from a side copy of an answer, and counts itself for answers that do not tell.
+/// Reads usage from a side copy of an answer, and estimates it for answers that do not report it.
 #[derive(Debug, Clone)]
 pub struct AnswerCounter {
     told: UsageScanner,
@@ -15,7 +15,8 @@ pub struct AnswerCounter {
 }
 
 impl AnswerCounter {
-    /// For the answer to a request of this shape and of about so many tokens.
+    /// A counter for the answer to a request of this shape with this estimated number of prompt
+    /// tokens.
     pub fn new(endpoint: Endpoint, prompt_tokens: u64) -> Self {
         let generates = !matches!(endpoint, Endpoint::Embeddings | Endpoint::CountTokens);
         Self {

@@ -1,6 +1,6 @@
 //! How many tokens a text has, estimated without any model's vocabulary.
 
-/// The tokens that a picture is counted as, whatever its size.
+/// The token count of a picture of any size.
 pub const IMAGE_TOKENS: u64 = 1600;
 
 /// How many tokens a text may have: a token for four ASCII characters, and one for each other
@@ -26,7 +26,7 @@ impl Tally {
         self.wide += text.chars().filter(|character| !character.is_ascii()).count() as u64;
     }
 
-    /// Counts the next piece, of which only the number of ASCII characters is known.
+    /// Counts the next piece, given only its number of ASCII characters.
     pub fn add_ascii(&mut self, characters: u64) {
         self.ascii += characters;
     }

@@ -3,13 +3,13 @@
 /// The longest key of interest, in bytes.
 const LONGEST_KEY: usize = 17;
 
-/// Counts what a model has written in an answer of any of the shapes, JSON or events, however it is
-/// split into chunks.
+/// Counts the generated text in an answer of any of the shapes, JSON or events, split into chunks
+/// in any way.
 ///
-/// Of a stream each event counts one that carries text, reasoning or arguments of tools: backends
-/// send a token at a time. Of an answer in one piece, four bytes of such text count one. The
-/// answer's first byte says which of both it is. Events that repeat what was sent before (those
-/// that end an item in Responses) do not count.
+/// In a stream, each event with text, reasoning or tool arguments counts as one token: backends
+/// send a token at a time. In an answer in one piece, four bytes of such text count as one. The
+/// answer's first byte shows which of the two it is. Events that repeat earlier content (those that
+/// end an item in Responses) do not count.
 #[derive(Debug, Clone, Default)]
 pub struct GeneratedCounter {
     kind: Kind,
@@ -35,11 +35,11 @@ enum Kind {
 enum Position {
     #[default]
     Outside,
-    /// In a string, which is text of the model or is not, and so long yet.
+    /// In a string, generated text or not, with its length so far.
     Inside { is_text: bool, len: u64 },
     /// As `Inside`, behind a backslash.
     Escaped { is_text: bool, len: u64 },
-    /// In a line of which no more need be known.
+    /// In a line whose rest does not matter.
     Skipping,
 }
 
@@ -142,7 +142,7 @@ impl GeneratedCounter {
                 self.position = Position::Escaped { is_text, len };
             }
             b'"' => self.close(is_text, len),
-            // No JSON: a line of something else.
+            // Not JSON: a line of another kind.
             _ => self.end_line(),
         }
         at + 1
@@ -177,7 +177,7 @@ impl GeneratedCounter {
         }
     }
 
-    /// Whether the value of the last key is what a model wrote.
+    /// Whether the value of the last key is generated text.
     fn holds_text(&self) -> bool {
         let of_stream = self.kind == Kind::Stream;
         let Line { has_delta, has_choices } = self.line;

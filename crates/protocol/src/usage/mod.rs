@@ -1,9 +1,9 @@
 //! Token counts, read from a side copy of an answer while it is forwarded unchanged.
 //!
-//! - `reported`: what the answer tells of itself
-//! - `generated`: what it is seen to carry, for answers that tell nothing or break off
-//! - `prompt`: what a request asks a model to read, estimated
-//! - `estimate`: how many tokens a text has
+//! - `reported`: the counts that an answer reports
+//! - `generated`: counts of the generated text, for answers that report nothing or break off
+//! - `prompt`: an estimate of a request's prompt tokens
+//! - `estimate`: an estimate of the tokens of a text
 //! - `counter`: all of these together, for one answer
 
 mod counter;
@@ -18,7 +18,7 @@ pub use generated::GeneratedCounter;
 pub use prompt::prompt_tokens;
 pub use reported::{MAX_OBJECT, UsageScanner};
 
-/// Token counts of an answer, as far as its bytes told. An explicit zero is a count.
+/// Token counts of an answer, as far as it reported them. An explicit zero is a count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Tokens of the prompt (`prompt_tokens` or `input_tokens`).

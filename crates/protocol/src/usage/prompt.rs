@@ -16,8 +16,8 @@ static FILES: LazyLock<[Finder<'static>; 2]> =
 /// Strings shorter than this are text, in bytes.
 const SHORTEST_FILE: usize = 256;
 
-/// An estimate of the tokens of a prompt, given as it stands in the body: a token for each four
-/// bytes. Each encoded file in it, which is a picture mostly, counts [`IMAGE_TOKENS`].
+/// An estimate of the tokens of a prompt, given as raw bytes of the body: one token for each four
+/// bytes. Each encoded file in it, usually a picture, counts as [`IMAGE_TOKENS`].
 pub fn prompt_tokens(prompt: &[u8]) -> u64 {
     let files = FILES.iter().flat_map(|finder| {
         finder.find_iter(prompt).map(|at| rest_of_string(&prompt[at + finder.needle().len()..]))
@@ -29,7 +29,7 @@ pub fn prompt_tokens(prompt: &[u8]) -> u64 {
     text as u64 + count * IMAGE_TOKENS
 }
 
-/// The length of what is left of a string, or of the string that comes after `: "`.
+/// The length of the rest of a string, or of the string that follows `: "`.
 fn rest_of_string(rest: &[u8]) -> usize {
     let value = rest.trim_ascii_start();
     let value = value.strip_prefix(b":").map_or(value, <[u8]>::trim_ascii_start);

@@ -1,4 +1,4 @@
-//! Token counts that an answer tells of itself.
+//! The token counts that an answer reports.
 
 use std::sync::LazyLock;
 
@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use super::Usage;
 
-/// Finds the `usage` objects in an answer, JSON or events alike, however it is split into chunks.
+/// Finds the `usage` objects in an answer, JSON or events alike, split into chunks in any way.
 ///
 /// It looks for the key `"usage"` followed by an object of at most [`MAX_OBJECT`] bytes and skips
-/// everything else with one substring search per chunk. Later counts replace earlier ones, each
-/// for itself.
+/// everything else with one substring search per chunk. Each later count replaces the earlier one
+/// of the same kind.
 #[derive(Debug, Clone, Default)]
 pub struct UsageScanner {
     usage: Usage,
@@ -30,7 +30,7 @@ static KEY_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KEY)
 
 #[derive(Debug, Clone)]
 enum Search {
-    /// Looking for the key, of which this many bytes are there.
+    /// Looking for the key, of which this many bytes were found.
     Key(usize),
     /// After the key, before the colon.
     Colon,
@@ -78,7 +78,7 @@ impl UsageScanner {
         self.usage
     }
 
-    /// Goes on behind the next whole key, or at the beginning of one that the chunk's end cuts.
+    /// Skips to the end of the next key, or to the beginning of one that the chunk's end cuts.
     fn skip_to_key(&mut self, chunk: &[u8], from: usize) -> usize {
         let rest = &chunk[from..];
         let found = KEY_FINDER.find(rest);

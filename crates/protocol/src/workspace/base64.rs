@@ -21,8 +21,8 @@ pub fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// The bytes that text stands for, if they are not more than `max`. Too many are found before
-/// memory is spent on them.
+/// The bytes that text encodes, at most `max`. Longer text is refused before memory is allocated
+/// for it.
 ///
 /// # Errors
 /// [`BadBytes`].

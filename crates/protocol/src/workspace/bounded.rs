@@ -9,7 +9,7 @@ use super::limits::{
     WAITED_MAX,
 };
 
-/// A field whose `null` means its default, as its absence does.
+/// A field for which `null` means the default, as absence does.
 pub(super) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -73,7 +73,7 @@ where
     checked(deserializer, a_name)
 }
 
-/// A name, or empty text, which takes away what is there; or none.
+/// A name; or empty text, which removes the present one; or none.
 pub(super) fn maybe_empty_name<'de, D>(deserializer: D) -> Result<Option<String>, D::Error>
 where
     D: Deserializer<'de>,
@@ -99,7 +99,7 @@ pub(super) fn tags<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Str
     Ok(tags)
 }
 
-/// Variables of an environment; `null` is none.
+/// Variables of an environment; `null` counts as none.
 pub(super) fn env<'de, D>(deserializer: D) -> Result<BTreeMap<String, String>, D::Error>
 where
     D: Deserializer<'de>,
@@ -133,7 +133,7 @@ where
     Ok(peers)
 }
 
-/// Those that are waited for, or none.
+/// The ids to wait for, or none.
 pub(super) fn maybe_waited<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
@@ -144,7 +144,7 @@ where
     Ok(waited)
 }
 
-/// Why a field cannot be what it is sent as.
+/// Why a field is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum Unfit {
     #[error("must not be empty")]

@@ -1,4 +1,4 @@
-//! The cluster, as a client is told of it.
+//! The cluster's description for clients.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub const ELECTION_TIMEOUT_MIN_MS: u64 = 3000;
 /// `election_timeout_max_ms`, likewise.
 pub const ELECTION_TIMEOUT_MAX_MS: u64 = 5000;
-/// The only `role` there is.
+/// The only `role`.
 pub const ROLE: &str = "leader";
 
 /// How the cluster looks from the daemon that is asked (specification, "cluster_status").
@@ -14,7 +14,7 @@ pub const ROLE: &str = "leader";
 pub struct ClusterStatus {
     /// The node that is asked.
     pub node_id: String,
-    /// Always [`ROLE`]: nobody leads.
+    /// Always [`ROLE`]: the cluster has no leader.
     pub role: String,
     /// Always 0.
     pub term: u64,

@@ -14,7 +14,7 @@ pub const HEADER: usize = 25;
 /// The first byte of a frame of output.
 const OUTPUT: u8 = 0x01;
 
-/// A frame of output, as it was read. Its payload is UTF-8.
+/// A frame of output from the wire. Its payload is UTF-8.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputFrame {
     /// The session of the output.
@@ -25,7 +25,7 @@ pub struct OutputFrame {
     pub data: Bytes,
 }
 
-/// Why a binary frame is none of output.
+/// Why a binary frame is not valid output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
     /// Not even a whole header.
@@ -47,7 +47,7 @@ pub fn header(session_id: SessionId, seq: u64) -> [u8; HEADER] {
     header
 }
 
-/// A whole frame. The payload must be UTF-8: clients refuse what is not.
+/// Encodes a whole frame. The payload must be UTF-8: clients refuse anything else.
 pub fn encode(session_id: SessionId, seq: u64, payload: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(HEADER + payload.len());
     frame.put_slice(&header(session_id, seq));
@@ -80,7 +80,7 @@ fn split(header: &[u8; HEADER]) -> ([u8; 16], u64) {
 }
 
 impl OutputFrame {
-    /// The message that the frame stands for.
+    /// The message of the frame.
     pub fn into_message(self) -> Output {
         let data = String::from_utf8_lossy(&self.data).into_owned();
         Output { session_id: self.session_id, seq: self.seq, data }

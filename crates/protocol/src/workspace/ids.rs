@@ -1,4 +1,4 @@
-//! Ids of the workspace's objects: UUIDs, each kind a type of its own.
+//! Ids of the workspace's objects: UUIDs, with a type for each kind.
 
 use std::{fmt, str::FromStr};
 

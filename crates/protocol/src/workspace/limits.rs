@@ -1,5 +1,5 @@
-//! What the fields of requests may hold, and how long things may take. Clients are strangers until
-//! they prove otherwise, and what they name is shown on terminals.
+//! Limits for the fields of requests, and time limits. Clients are strangers until they
+//! authenticate, and the names that they send are shown on terminals.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub const TOKEN_MAX: usize = 1024;
 pub const REQUEST_ID_MAX: usize = 256;
 /// The longest prompt, in bytes.
 pub const PROMPT_MAX: usize = 1024 * 1024;
-/// The longest `data` of a `terminal_input`, in bytes as they are sent.
+/// The longest `data` of a `terminal_input`, in bytes on the wire.
 pub const INPUT_MAX: usize = 1024 * 1024;
 /// The longest message or result of a team's member, in bytes.
 pub const PAYLOAD_MAX: usize = 1024 * 1024;

@@ -1,16 +1,16 @@
-//! The workspace: sessions, files, git and teams of a machine, as clients ask for them.
+//! The workspace: sessions, files, git and teams of a machine, for clients.
 //!
-//! What the specification names keeps its names and fields; what it uses and does not define is
-//! defined here in the same style, and marked as ours. A reader of the specification's own passes
-//! over what is ours.
+//! Everything that the specification names keeps its names and fields. Things that it uses and does
+//! not define are defined here in the same style, and marked as ours. Readers that only know the
+//! specification ignore them.
 //!
-//! - [`client`]: what clients and a daemon tell each other, one type for each message
+//! - [`client`]: messages between clients and a daemon, one type for each
 //! - [`session`], [`project`], [`team`], [`cluster`]: the objects that messages carry
 //! - [`ids`]: ids of sessions, projects, teams, waits and permission requests
-//! - [`limits`]: what the fields of requests may hold, and how long things may take
-//! - [`frame`]: the binary frame that output goes in
-//! - [`role`]: the roles that a client can have
-//! - [`base64`]: bytes inside of messages
+//! - [`limits`]: limits for the fields of requests, and time limits
+//! - [`frame`]: the binary frame of output
+//! - [`role`]: the roles of clients
+//! - [`base64`]: bytes inside messages
 
 pub mod base64;
 mod bounded;

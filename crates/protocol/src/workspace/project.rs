@@ -1,5 +1,5 @@
-//! A project, as everybody is told of it. The specification speaks of projects and leaves the
-//! object open.
+//! A project's description for clients. The specification mentions projects and leaves the object
+//! open.
 
 use std::collections::BTreeMap;
 

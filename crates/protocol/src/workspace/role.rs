@@ -24,7 +24,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// All there are, the least first.
+    /// All roles, the least powerful first.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
 
     /// Its name, as scopes of keys end with it: `workspace:read`.

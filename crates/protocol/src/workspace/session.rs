@@ -1,4 +1,4 @@
-//! A session, as everybody is told of it (specification, "SessionInfo Object").
+//! A session's description for clients (specification, "SessionInfo Object").
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct SessionInfo {
     pub id: SessionId,
     /// Its name, for people.
     pub name: Option<String>,
-    /// How it is driven.
+    /// Its mode.
     pub mode: SessionMode,
     /// The state of its process.
     pub status: SessionStatus,
@@ -48,7 +48,7 @@ pub struct SessionInfo {
     /// Which agent's command line backs it. Without meaning for a shell.
     #[serde(default = "default_provider", deserialize_with = "provider")]
     pub provider: String,
-    /// Whether it is kept out of listings.
+    /// Whether listings leave it out.
     #[serde(default, deserialize_with = "or_default")]
     pub hidden: bool,
     /// The team it belongs to.
@@ -61,8 +61,8 @@ pub struct SessionInfo {
     pub reachable: bool,
     /// The TCP port that a development server listens on, once it is known. Ours.
     pub dev_server_port: Option<u16>,
-    /// How its process ended, if known: its exit code, or 128 plus the number of the signal that ended
-    /// it. Ours.
+    /// The end of its process, if known: its exit code, or 128 plus the number of the signal that
+    /// ended it. Ours.
     pub exit_code: Option<i32>,
     /// The number of its newest output, if known. Ours.
     pub last_seq: Option<u64>,
@@ -78,9 +78,9 @@ pub enum SessionMode {
     /// An agent, turn by turn. Its output is lines of JSON.
     #[default]
     Sdk,
-    /// A terminal. Its output is what the terminal shows.
+    /// A terminal. Its output is the terminal's.
     Pty,
-    /// A process that somebody else started.
+    /// A process that was started elsewhere.
     Adopted,
 }
 
@@ -88,11 +88,11 @@ pub enum SessionMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
-    /// A terminal's process runs, or one that was adopted, or an agent is in a turn.
+    /// A terminal's or an adopted process runs, or an agent is in a turn.
     Running,
     /// An agent waits for a prompt.
     Idle,
-    /// A terminal's process runs, and nobody looks at it any more.
+    /// A terminal's process runs, and no client shows it any more.
     Detached,
     /// It has ended.
     Exited,

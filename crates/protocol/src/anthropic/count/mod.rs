@@ -1,8 +1,8 @@
-//! Estimates how many tokens a Messages request has while it is read. Nothing of the request is kept:
+//! Estimates the tokens of a Messages request while reading it. It keeps nothing of the request:
 //! the parsed tree of a body of small messages would take many times the body's memory.
 //!
-//! - `estimator`: how a value is read where a certain type is expected
-//! - `text`: how the text of a value is counted
+//! - `estimator`: reads a value where a certain type is expected
+//! - `text`: counts the text of a value
 
 mod estimator;
 #[cfg(test)]

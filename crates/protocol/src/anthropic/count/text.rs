@@ -26,7 +26,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// Adds a value's JSON to a tally; or says what it counts as instead.
+/// Adds a value's JSON to a tally, or reports the count to use instead.
 struct Json<'a> {
     tally: &'a mut Tally,
     /// Whether it is not part of another value.

@@ -40,7 +40,7 @@ pub struct Decoded {
 pub enum FailedRequest {
     /// An answer to this request.
     Inference(WireId),
-    /// Whether a model is to be had.
+    /// A query whether a model is available.
     Model(String),
     /// This transfer.
     Transfer(WireId),
@@ -54,7 +54,7 @@ pub enum FailedRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} was not understood: {why}")]
 pub struct BadMessage {
-    /// Its kind as it names it, cut to a bounded length; empty without one.
+    /// Its kind, cut to a bounded length; empty when it has none.
     pub kind: String,
     /// Its fault.
     pub why: String,
@@ -64,27 +64,27 @@ pub struct BadMessage {
     pub dialect: Dialect,
 }
 
-/// The longest kind that is told, in bytes.
+/// The longest kind that is reported, in bytes.
 const MAX_KIND: usize = 64;
 
-/// The longest text of what is wrong, in bytes: it may repeat what a stranger wrote.
+/// The longest error text, in bytes: it may repeat a stranger's input.
 const MAX_WHY: usize = 256;
 
 /// The longest name of a model that is answered, in bytes.
 const MAX_ASKED: usize = 512;
 
-/// The longest message of a kind that carries nothing large, in bytes. What is unknown in it is
-/// kept, which takes many times its length.
+/// The longest message of a kind without large content, in bytes. Its unknown fields are stored,
+/// which takes many times its length.
 const MAX_SMALL: usize = 256 * 1024;
 
 /// The longest list of a model's files, in bytes.
 const MAX_MANIFEST: usize = 8 * 1024 * 1024;
 
-/// Reads a message. Bodies of requests and chunks of answers stay as they stand there, unread.
+/// Reads a message. Bodies of requests and chunks of answers stay raw JSON.
 ///
 /// # Errors
-/// [`BadMessage`] when it is none, lacks what it cannot be understood without, or is longer than one
-/// of its kind may be.
+/// [`BadMessage`] when it is not a message, lacks a required field, or is longer than its kind
+/// allows.
 pub fn decode(bytes: &[u8]) -> Result<Decoded, BadMessage> {
     let (kind, value) = outer(bytes).map_err(|error| not_json(&error))?;
     let (dialect, inner) = unwrap(value);
@@ -177,7 +177,7 @@ fn outer(bytes: &[u8]) -> Result<(Cow<'_, str>, &RawValue), serde_json::Error> {
     member.ok_or_else(|| serde::de::Error::custom("the object is empty"))
 }
 
-/// What stands in the inner object, if there is one. Members beside it are passed over.
+/// The content of the inner object, if there is one. Fields beside it are ignored.
 fn unwrap(value: &RawValue) -> (Dialect, &str) {
     let text = value.get();
     // Only the text that has such a key somewhere is read a second time.

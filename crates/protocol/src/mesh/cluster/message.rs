@@ -1,7 +1,7 @@
-//! Every message between peers, and what is in it.
+//! Every message between peers, with its fields.
 //!
-//! Fields that a sender leaves out have a default wherever the message can be understood without
-//! them; what stock peers add to the spec is here, too (`code`, `tokensOut`, …).
+//! Missing fields get a default wherever the message can be understood without them. The additions
+//! of stock peers to the spec are included (`code`, `tokensOut`, …).
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, value::RawValue};
@@ -24,7 +24,7 @@ pub enum ClusterMessage {
     Hello(Box<Hello>),
     /// The answer to a greeting, with the same fields.
     HelloAck(Box<Hello>),
-    /// How it is doing.
+    /// The condition of a peer.
     Heartbeat(Box<Heartbeat>),
     /// The same facts of the node that received the heartbeat.
     HeartbeatAck(Box<Heartbeat>),
@@ -34,9 +34,9 @@ pub enum ClusterMessage {
     InferenceChunk(InferenceChunk),
     /// The answer is complete.
     InferenceComplete(InferenceComplete),
-    /// There is no (more of the) answer.
+    /// The answer failed, before or after it began.
     InferenceError(InferenceError),
-    /// Is this model to be had?
+    /// A query whether a model is available.
     ModelQuery(ModelQuery),
     /// Whether it is.
     ModelQueryResponse(ModelQueryResponse),
@@ -54,7 +54,7 @@ pub enum ClusterMessage {
     ModelLoadError(ModelLoadError),
     /// Between Warrens: stop answering.
     InferenceCancel(InferenceCancel),
-    /// Between Warrens: what is this model made of?
+    /// Between Warrens: a request for a model's manifest.
     ModelManifestRequest(ModelManifestRequest),
     /// Between Warrens: of these files.
     ModelManifest(ModelManifest),
@@ -62,7 +62,7 @@ pub enum ClusterMessage {
     ModelTreeRequest(ModelTreeRequest),
     /// Between Warrens: these pieces of one file, please.
     ModelPieceRequest(ModelPieceRequest),
-    /// Between Warrens: something of a model cannot be had.
+    /// Between Warrens: a part of a model is not available.
     ModelTransferError(ModelTransferError),
     /// Between Warrens: which models do you pass on?
     ModelListRequest(ModelListRequest),
@@ -109,7 +109,7 @@ fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Thermal {
-    /// As it should be. A level that is not known here is taken as this one.
+    /// Normal. An unknown level counts as this one.
     #[default]
     Nominal,
     /// Warm.
@@ -164,10 +164,11 @@ pub struct Heartbeat {
     #[serde(rename = "ownerUserID")]
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub owner_user_id: Option<String>,
-    /// Tokens a second, as it has measured them.
+    /// Its measured tokens a second.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub ewma_tokens_per_second: Option<f64>,
-    /// How many requests it takes at once. Warrens tell it; stock peers do in their capabilities.
+    /// The number of requests that it takes at once. Warrens send it here, stock peers in their
+    /// capabilities.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub max_concurrent_requests: Option<u32>,
     /// All other fields.
@@ -191,7 +192,8 @@ pub struct InferenceRequest {
     /// Whether chunks are wanted. Stock peers send them anyway, and so do we.
     #[serde(default, deserialize_with = "lenient::value")]
     pub streaming: bool,
-    /// Over how many links it has come, this one included; Warrens tell. More than one is refused.
+    /// The number of links that it has passed, including this one; only Warrens send it. More than
+    /// one is refused.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub hops: Option<u32>,
     /// Which servers and rooms it has passed ([`crate::via`]). Only Warrens send this.
@@ -199,7 +201,7 @@ pub struct InferenceRequest {
     pub via: Option<String>,
 }
 
-/// An object, as it stands there.
+/// An object as raw JSON.
 fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<RawValue>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
     let is_object = raw.get().trim_ascii_start().starts_with('{');
@@ -209,7 +211,7 @@ fn object<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<RawValue>, D
 /// A piece of an answer (spec, "inferenceChunk").
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct InferenceChunk {
-    /// Of which request.
+    /// The request.
     #[serde(rename = "requestID")]
     pub request_id: WireId,
     /// A chunk of Chat Completions, word for word: an object.
@@ -220,7 +222,7 @@ pub struct InferenceChunk {
 /// An answer is complete (spec, "inferenceComplete").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InferenceComplete {
-    /// Of which request.
+    /// The request.
     #[serde(rename = "requestID")]
     pub request_id: WireId,
     /// Tokens read.
@@ -233,7 +235,7 @@ pub struct InferenceComplete {
     pub tokens_out: Option<u32>,
 }
 
-/// Why there is no answer, in one word that stock peers know.
+/// Why an answer failed, as one of the words that stock peers know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
     /// This model is not served here.
@@ -246,7 +248,7 @@ pub enum ErrorCode {
     InternalError,
     /// It took too long.
     Timeout,
-    /// Somebody stopped it.
+    /// It was cancelled.
     Cancelled,
 }
 
@@ -273,7 +275,7 @@ impl ErrorCode {
         }
     }
 
-    /// The code of a word; of one that is not known, that something broke.
+    /// The code for a word; an unknown word counts as a general failure.
     pub fn of_word(word: &str) -> Self {
         Self::ALL.into_iter().find(|code| code.as_str() == word).unwrap_or(Self::InternalError)
     }
@@ -307,15 +309,15 @@ pub struct InferenceError {
     /// For programs. Stock nodes would drop a message with any other word.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "code")]
     pub code: Option<ErrorCode>,
-    /// The status of the backend's answer, where it answered with an error; Warrens tell.
+    /// The status of the backend's answer, if it answered with an error; only Warrens send it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub status: Option<u32>,
-    /// The body of that answer; Warrens tell.
+    /// The body of that answer; only Warrens send it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub body: Option<String>,
 }
 
-/// Is this model to be had (spec, "modelQuery")?
+/// A query whether a model is available (spec, "modelQuery").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelQuery {
     /// The model.
@@ -353,17 +355,17 @@ pub struct ModelTransferRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelTransferChunk {
-    /// Of which transfer.
+    /// The transfer.
     #[serde(rename = "transferID")]
     pub transfer_id: WireId,
-    /// The file, as its sender names it: not to be trusted.
+    /// The file's name from its sender: not to be trusted.
     pub file_name: String,
     /// Where in the file, in bytes.
     #[serde(deserialize_with = "lenient::size")]
     pub offset: u64,
     /// Up to 1 MiB, in base64.
     pub data: String,
-    /// Whether the file is complete with it. Stock peers say so of the last file only.
+    /// Whether this chunk completes the file. Stock peers set it for the last file only.
     #[serde(default, deserialize_with = "lenient::value")]
     pub is_last_chunk: bool,
 }
@@ -371,7 +373,7 @@ pub struct ModelTransferChunk {
 /// All files were sent (spec, "modelTransferComplete").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelTransferComplete {
-    /// Of which transfer.
+    /// The transfer.
     #[serde(rename = "transferID")]
     pub transfer_id: WireId,
     /// The model.
@@ -393,7 +395,7 @@ pub struct LoadModel {
 /// A model was loaded (stock peers).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelLoaded {
-    /// Of which request.
+    /// The request.
     #[serde(rename = "requestID")]
     pub request_id: WireId,
     /// The model.
@@ -407,7 +409,7 @@ pub struct ModelLoaded {
 /// A model was not loaded (stock peers).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelLoadError {
-    /// Of which request.
+    /// The request.
     #[serde(rename = "requestID")]
     pub request_id: WireId,
     /// The model.

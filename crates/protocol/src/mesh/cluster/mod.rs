@@ -1,8 +1,8 @@
 //! Messages between peers (spec, "Cluster Messages"): over TCP, or within a relay session.
 //!
-//! - [`message`]: every message, and what is in it
-//! - [`envelope`]: the two forms that they are written in
-//! - [`warren`]: what two Warrens tell each other beyond the spec
+//! - [`message`]: every message, with its fields
+//! - [`envelope`]: the two forms of a message
+//! - [`warren`]: messages between two Warrens beyond the spec
 
 pub mod envelope;
 pub mod message;

@@ -1,8 +1,8 @@
 //! Messages between two Warrens beyond the spec, over sealed links only.
 //!
-//! The node that wants a model fetches it: it asks for the [`ModelManifest`], for the hash tree of each
-//! file, and then for pieces, from as many peers as have the same files. Trees and pieces come as
-//! binary payloads ([`Piece`]), cut so that an answer never waits long behind one.
+//! The node that wants a model fetches it: it requests the [`ModelManifest`], the hash tree of each
+//! file, and then pieces, from all peers that have the same files. Trees and pieces come as binary
+//! payloads ([`Piece`]), cut so that an answer never waits long behind one.
 
 use std::net::SocketAddr;
 
@@ -22,17 +22,18 @@ pub struct WarrenHello {
     /// Of the program.
     #[serde(default, deserialize_with = "lenient::value")]
     pub version: String,
-    /// Whether it wants the passcode proved.
+    /// Whether it requires a proof of the passcode.
     #[serde(default, deserialize_with = "lenient::value")]
     pub psk: bool,
-    /// Where its LAN listener can be reached; told over sealed links only.
+    /// The address of its LAN listener; sent over sealed links only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[serde(default, deserialize_with = "lenient::addresses")]
     pub addresses: Vec<SocketAddr>,
     /// How many requests it takes at once.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub max_concurrent_requests: Option<u32>,
-    /// Drawn at random at each start of the program: who reads its own has linked to itself.
+    /// A random number, new at each start of the program: a node that receives its own has linked
+    /// to itself.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::any")]
     pub instance: Option<u64>,
     /// Counts the links that it has dialled since its start, so that both ends take the same of two for
@@ -63,7 +64,7 @@ pub struct ModelManifestRequest {
 /// The manifest of a model: its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelManifest {
-    /// Of which transfer.
+    /// The transfer.
     #[serde(rename = "transferID")]
     pub transfer_id: WireId,
     /// The model.
@@ -76,7 +77,7 @@ pub struct ModelManifest {
 /// A file of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ManifestFile {
-    /// As its sender names it: not to be trusted.
+    /// The name from its sender: not to be trusted.
     pub name: String,
     /// In bytes.
     pub size: u64,
@@ -87,7 +88,7 @@ pub struct ManifestFile {
 /// The hash tree of one file, please; it comes as a payload of kind [`PieceKind::Tree`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelTreeRequest {
-    /// Of which transfer.
+    /// The transfer.
     #[serde(rename = "transferID")]
     pub transfer_id: WireId,
     /// The model.
@@ -100,7 +101,7 @@ pub struct ModelTreeRequest {
 /// Pieces of one file, please; each comes as payloads of kind [`PieceKind::Data`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelPieceRequest {
-    /// Of which transfer.
+    /// The transfer.
     #[serde(rename = "transferID")]
     pub transfer_id: WireId,
     /// The model.
@@ -114,10 +115,10 @@ pub struct ModelPieceRequest {
     pub count: u32,
 }
 
-/// Something of a model cannot be had.
+/// A part of a model is not available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelTransferError {
-    /// Of which transfer.
+    /// The transfer.
     #[serde(rename = "transferID")]
     pub transfer_id: WireId,
     /// Why, for people.
@@ -136,7 +137,7 @@ pub struct ModelListRequest {
 /// The models that its sender passes on to who has asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelList {
-    /// Of which question.
+    /// The query.
     #[serde(rename = "requestID")]
     pub request_id: WireId,
     /// In the order of their names.
@@ -172,7 +173,7 @@ pub enum PieceKind {
 pub struct Piece {
     /// Its kind of bytes.
     pub kind: PieceKind,
-    /// Of which transfer.
+    /// The transfer.
     pub transfer: [u8; 16],
     /// The file, by its place in the manifest.
     pub file: u32,
@@ -205,7 +206,7 @@ impl Piece {
         head
     }
 
-    /// Reads a payload; `None` when it is none of these, or its slice lies outside of its piece.
+    /// Reads a payload; `None` when it is invalid, or its slice lies outside its piece.
     #[expect(clippy::needless_pass_by_value, reason = "the slice keeps the payload")]
     pub fn decode(payload: Bytes) -> Option<Self> {
         let head: &[u8; Self::HEAD] = payload.first_chunk()?;

@@ -1,4 +1,4 @@
-//! Addresses for a direct connection, as stock Macs tell each other. A relay does not look at them.
+//! Addresses for a direct connection, as stock Macs exchange them. A relay does not read them.
 
 use serde::{Deserialize, Serialize};
 

@@ -13,33 +13,33 @@ pub struct Discover {
     /// The asking node.
     #[serde(rename = "requestingNodeID", serialize_with = "as_text")]
     pub node: RelayNodeId,
-    /// Which nodes are wanted; all when there is none.
+    /// The filter for nodes; all match when it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<Filter>,
 }
 
-/// Which nodes are wanted. A field that is missing, or cannot be read, leaves nobody out.
+/// A filter for nodes. A missing or unreadable field excludes no node.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Filter {
-    /// Those that have this model loaded, or could load it; whatever its case.
+    /// Nodes that have this model loaded, or could load it; case does not matter.
     #[serde(rename = "modelID")]
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub model_id: Option<String>,
-    /// Those that have at least so much memory, in GiB.
+    /// Nodes with at least this much memory, in GiB.
     #[serde(rename = "minRAMGB")]
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub min_ram_gb: Option<f64>,
     /// Those of this tier or a better one; 1 is best.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub min_tier: Option<u32>,
-    /// At most so many.
+    /// The most nodes to return.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub max_peers: Option<u32>,
 }
 
 impl Discover {
-    /// Reads a payload. Who asks without saying who it is, is who sends it.
+    /// Reads a payload. When it does not name the asking node, that is its sender.
     pub(super) fn read(payload: &RawValue) -> Result<(Option<RelayNodeId>, Filter), Fault> {
         let (object, _) = Object::unwrap("discover", payload)?;
         let node = object.opt_text("requestingNodeID")?;
@@ -116,7 +116,7 @@ pub struct PeerInfo {
     /// Its registered offer, word for word.
     #[serde(default = "nothing")]
     pub capabilities: Box<RawValue>,
-    /// When the relay last heard of it.
+    /// The last time that the relay received something from it.
     #[serde(default)]
     pub last_seen: AppleTime,
 }
@@ -133,14 +133,14 @@ pub(super) fn node_id<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Relay
 /// Nodes that are there: `{"discoverResponse":{"peers":[…]}}`.
 #[derive(Debug, Clone)]
 pub struct DiscoverResponse {
-    /// Those that could be read.
+    /// The readable entries.
     pub peers: Vec<PeerInfo>,
     /// How many could not.
     pub unreadable: usize,
 }
 
 impl DiscoverResponse {
-    /// The message's text, of nodes and when each was last heard of.
+    /// The text of the message, from nodes and the time when each was last seen.
     pub fn encode<'a>(peers: impl Iterator<Item = (&'a PeerRecord, AppleTime)>) -> String {
         let mut out = String::from("{\"discoverResponse\":{\"peers\":[");
         for (index, (record, last_seen)) in peers.enumerate() {

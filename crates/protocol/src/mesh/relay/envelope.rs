@@ -17,7 +17,7 @@ pub(super) struct Envelope<'a> {
     pub(super) kind: Cow<'a, str>,
     /// Its value.
     pub(super) payload: &'a RawValue,
-    /// Whether nothing else stands beside it.
+    /// Whether it is the only field.
     pub(super) alone: bool,
 }
 
@@ -32,7 +32,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Its name is none that is known.
+    /// The fault for an unknown name.
     pub(super) fn unsupported(&self) -> Fault {
         Fault::Unsupported(json::clip(&self.kind, 64).to_owned())
     }

@@ -31,16 +31,16 @@ pub enum Code {
     NotRegistered,
     /// Ours: a message in another's name.
     WrongSender,
-    /// Ours: there is no such relay session between these two.
+    /// Ours: these two nodes have no such relay session.
     SessionNotFound,
-    /// Ours: a node has as many relay sessions as it may.
+    /// Ours: a node has the most relay sessions that it may have.
     TooManySessions,
     /// Ours: the other end of a relay session did not read for too long.
     PeerTooSlow,
 }
 
 impl Code {
-    /// All there are.
+    /// All codes.
     pub const ALL: [Self; 14] = [
         Self::InvalidJson,
         Self::InvalidMessage,
@@ -58,7 +58,7 @@ impl Code {
         Self::PeerTooSlow,
     ];
 
-    /// As it is written.
+    /// Its name on the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidJson => "invalid_json",
@@ -85,7 +85,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// An error, as it is sent: `{"error":{…}}`.
+/// An error on the wire: `{"error":{…}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RelayError {
@@ -95,7 +95,7 @@ pub struct RelayError {
     /// For people, and for stock gateways, which parse one of them.
     #[serde(default, deserialize_with = "lenient::value")]
     pub message: String,
-    /// The relay session that it is about, where there is one. Stock relays never tell.
+    /// The relay session that it concerns, if any. Stock relays never send it.
     #[serde(rename = "sessionID")]
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub session_id: Option<String>,
@@ -144,7 +144,7 @@ impl RelayError {
         self.code == code.as_str()
     }
 
-    /// The node that is not here, when that is what this tells.
+    /// The absent node, if this error reports one.
     pub fn absent_peer(&self) -> Option<&str> {
         let message = self.message.as_str();
         let peer = message.strip_prefix(ABSENT.0)?.strip_suffix(ABSENT.1)?;

@@ -5,33 +5,33 @@ use serde_json::value::RawValue;
 use super::discover::Filter;
 use crate::mesh::device::{Capabilities, WarrenNode};
 
-/// What a relay needs of a node's capabilities, read on the side: they are passed on word for word.
+/// The capabilities of a node that a relay reads; it passes all of them on verbatim.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
     /// The models that it serves now.
     pub loaded_models: Vec<String>,
     /// Models that it could load.
     pub swappable: Vec<String>,
-    /// Its memory, in GiB; 0 where it does not tell.
+    /// Its memory, in GiB; 0 if it does not report it.
     pub total_ram_gb: f64,
-    /// 1 is best, 4 is least, and of who does not tell.
+    /// Its tier: 1 is the best; 4 is the lowest, and the tier of a node that does not report one.
     pub tier: u8,
     /// Whether it takes requests.
     pub is_available: bool,
-    /// How many requests it takes at once, where it tells.
+    /// The number of requests that it takes at once, if it reports it.
     pub max_concurrent: Option<u32>,
     /// A Warren's own fields.
     pub warren: Option<WarrenNode>,
 }
 
 impl Facts {
-    /// Of capabilities as they were registered. Of what cannot be read, nothing is known.
+    /// Reads registered capabilities. Unreadable ones count as unknown.
     pub fn read(capabilities: &RawValue) -> Self {
         let read = serde_json::from_str::<Capabilities>(capabilities.get());
         read.map_or_else(|_| Self { tier: 4, ..Self::default() }, Self::from)
     }
 
-    /// Whether a filter lets it through. [`Filter::max_peers`] is not for a single node to judge.
+    /// Whether it passes a filter. [`Filter::max_peers`] does not apply to a single node.
     pub fn pass(&self, filter: &Filter) -> bool {
         let has = |model: &String| self.models().any(|name| name.eq_ignore_ascii_case(model));
         filter.model_id.as_ref().is_none_or(has)

@@ -11,16 +11,16 @@ pub enum Fault {
     /// JSON, but not an object that has a key.
     #[error("Empty relay message")]
     Empty,
-    /// A message that there is not, cut to 64 bytes.
+    /// An unknown message; its name is cut to 64 bytes.
     #[error("Unsupported relay message: {0}")]
     Unsupported(String),
-    /// A registration of nobody.
+    /// A registration without a node id.
     #[error("Missing nodeID in register payload")]
     NoNodeId,
-    /// A registration that cannot be accepted as it stands.
+    /// An unacceptable registration.
     #[error("{0} in register payload is not what it must be")]
     Register(&'static str),
-    /// A field that is missing, or not what it must be.
+    /// A missing or invalid field.
     #[error("{kind}: {field} is missing, or not what it must be")]
     Field {
         /// The message.
@@ -54,7 +54,7 @@ impl Fault {
         }
     }
 
-    /// The error that tells it to who sent the message.
+    /// The error to send to the message's sender.
     pub fn reply(&self) -> RelayError {
         RelayError::new(self.code(), self.to_string())
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::{MAX_SESSION_ID, envelope::Envelope, fault::Fault, id::RelayNodeId, object::Object};
 use crate::json::push_escaped;
 
-/// Padded, as stock peers write it; what is not padded is read, too.
+/// Writes padding, as stock peers do; reads text with or without it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
@@ -72,8 +72,8 @@ impl ForwardKind {
     }
 }
 
-/// A message that passes from one node to another. A relay looks at who, to whom and in which
-/// session; the rest goes on as it came, fields that are not known included.
+/// A message from one node to another. A relay reads its sender, its recipient and its session; the
+/// rest passes unchanged, including unknown fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forward<'a> {
     /// Which message it is.
@@ -82,7 +82,7 @@ pub struct Forward<'a> {
     pub from: Cow<'a, str>,
     /// The recipient.
     pub to: Cow<'a, str>,
-    /// Of which session; empty where an offer, an answer or a candidate does not tell.
+    /// The session; empty where an offer, an answer or a candidate does not name one.
     pub session: Cow<'a, str>,
     pub(super) payload: &'a str,
     pub(super) data: Option<&'a str>,
@@ -111,8 +111,8 @@ impl<'a> Forward<'a> {
         })
     }
 
-    /// Whether it may go on as the very text that it was read from. Otherwise that text holds more,
-    /// or is wrapped, and [`Forward::encode`] is what goes on.
+    /// Whether the text that it was read from may pass unchanged. Otherwise that text holds more,
+    /// or is wrapped, and [`Forward::encode`] gives the text to pass on.
     pub fn is_verbatim(&self) -> bool {
         self.verbatim
     }
@@ -132,11 +132,11 @@ impl<'a> Forward<'a> {
         out
     }
 
-    /// The bytes that a `relayData` carries: base64, and, since stock nodes take these as well, JSON
+    /// The bytes that a `relayData` carries: base64, and, since stock nodes also accept these, JSON
     /// as text or an array of numbers.
     ///
     /// # Errors
-    /// [`Fault::Field`] when there are none.
+    /// [`Fault::Field`] when there are no such bytes.
     pub fn data(&self) -> Result<Vec<u8>, Fault> {
         let bad = Fault::Field { kind: self.kind.name(), field: "data" };
         self.data.and_then(bytes).ok_or(bad)
@@ -165,7 +165,7 @@ enum Data<'a> {
 }
 
 fn bytes(raw: &str) -> Option<Vec<u8>> {
-    // What has no escapes need not be unescaped, nor copied: it is up to 16 MiB.
+    // Text without escapes need not be unescaped or copied: it is up to 16 MiB.
     let plain = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     if let Some(bytes) = plain.and_then(|text| BASE64.decode(text).ok()) {
         return Some(bytes);

@@ -27,7 +27,7 @@ pub enum FromRelay<'a> {
     DiscoverResponse(DiscoverResponse),
     /// A node has come.
     PeerJoined(Presence),
-    /// A node has gone, and with it the relay sessions with it.
+    /// A node has left, and its relay sessions have ended.
     PeerLeft(Presence),
     /// Something went wrong.
     Error(RelayError),
@@ -54,16 +54,16 @@ fn ttl() -> f64 {
     super::TTL_SECONDS as f64
 }
 
-/// What is to be signed, with the relay's and the node's name, to register:
-/// `{"registerChallenge":{"nonce":…}}`. It comes first on a connection with [`super::SUBPROTOCOL`],
-/// and counts for all of it.
+/// The nonce to sign, together with the relay's and the node's name, in order to register:
+/// `{"registerChallenge":{"nonce":…}}`. It is the first message on a connection with
+/// [`super::SUBPROTOCOL`], and is valid for the whole connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RegisterChallenge {
     /// Hex digits.
     pub nonce: String,
 }
 
-/// A node that has come or gone: `{"peerJoined":{…}}`, `{"peerLeft":{…}}`.
+/// A node that has joined or left: `{"peerJoined":{…}}`, `{"peerLeft":{…}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Presence {

@@ -7,8 +7,8 @@ use base::NodeId;
 /// The longest id, in bytes.
 const MAX_ID: usize = 128;
 
-/// The id of a node on a relay: any text of 1 to 128 bytes, since stock relays take any. One that is
-/// 64 hex digits is a public key; it is kept in lower case, so that there is one way to write it.
+/// The id of a node on a relay: any text of 1 to 128 bytes, since stock relays accept any. An id of
+/// 64 hex digits is a public key; it is stored in lower case, so that it has only one spelling.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RelayNodeId(Arc<str>);
 

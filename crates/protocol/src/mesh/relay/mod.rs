@@ -4,14 +4,14 @@
 //! `{"discover":{"_0":{…}}}` as stock peers sometimes write it. Both are read; the flat form is
 //! written.
 //!
-//! - [`to_relay`]: what a relay reads: [`ToRelay`]
-//! - [`from_relay`]: what a node reads: [`FromRelay`]
-//! - [`forward`]: what passes from one node to another: [`Forward`]
+//! - [`to_relay`]: messages that a relay reads: [`ToRelay`]
+//! - [`from_relay`]: messages that a node reads: [`FromRelay`]
+//! - [`forward`]: messages from one node to another: [`Forward`]
 //! - [`register`], [`discover`], [`connect`]: the bodies of messages
-//! - [`error`]: errors as they are sent: [`RelayError`]
-//! - [`fault`]: what is wrong with a message: [`Fault`]
-//! - [`facts`]: what a relay needs of a node's capabilities: [`Facts`]
-//! - [`id`]: ids of nodes as relays take them: [`RelayNodeId`]
+//! - [`error`]: errors on the wire: [`RelayError`]
+//! - [`fault`]: the faults of a message: [`Fault`]
+//! - [`facts`]: the capabilities of a node that a relay reads: [`Facts`]
+//! - [`id`]: ids of nodes on a relay: [`RelayNodeId`]
 
 pub mod connect;
 pub mod discover;

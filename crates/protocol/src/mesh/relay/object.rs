@@ -1,4 +1,4 @@
-//! The fields of an object, as they stand in its text.
+//! The fields of an object as raw JSON.
 
 use std::{borrow::Cow, fmt};
 
@@ -51,7 +51,7 @@ impl<'a> Object<'a> {
         names.windows(2).any(|pair| pair[0] == pair[1])
     }
 
-    /// A field as it stands there.
+    /// A field as raw JSON.
     pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.fields.iter().find(|(key, _)| key == name).map(|(_, value)| *value)
     }
@@ -68,7 +68,7 @@ impl<'a> Object<'a> {
         self.opt_text(name)?.ok_or_else(|| self.bad(name))
     }
 
-    /// This field is missing, or not what it must be.
+    /// The fault for a missing or invalid field.
     pub(super) fn bad(&self, field: &'static str) -> Fault {
         Fault::Field { kind: self.kind, field }
     }

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use super::{envelope, fault::Fault, id::RelayNodeId, object::Object};
 use crate::json::clip;
 
-/// The longest display name that is kept, in bytes.
+/// The longest display name, in bytes.
 const MAX_NAME: usize = 128;
 
 /// The longest key or signature, in bytes.
@@ -31,7 +31,7 @@ pub struct Register {
     pub display_name: String,
     /// Its offer, word for word.
     pub capabilities: Box<RawValue>,
-    /// Of its id, or of what answers a challenge, in hex; empty where there is none.
+    /// The signature of its id, or of the reply to a challenge, in hex; empty if there is none.
     pub signature: String,
 }
 

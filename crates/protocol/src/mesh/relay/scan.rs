@@ -1,8 +1,9 @@
-//! The usual `relayData`, found without a parser: most of what a relay reads is that, and most of it
-//! is one long text in which nothing need be looked at.
+//! Finds the usual `relayData` without a parser: a relay reads mostly this message, and most of it
+//! is one long text that need not be examined.
 //!
-//! Only the form that every usual peer writes is taken: no white space, nothing escaped, the four
-//! fields in any order and nothing else. The rest is left to the parser, which reads the same in it.
+//! Only the form of the usual peers matches: no white space, no escapes, the four fields in any
+//! order and nothing else. The parser handles all other input, and gives the same result for this
+//! form.
 
 use std::borrow::Cow;
 
@@ -44,7 +45,7 @@ struct RelayFields<'a> {
 }
 
 impl<'a> RelayFields<'a> {
-    /// `None` for a field that there is already, or that is none of the four.
+    /// `None` for a repeated or unknown field.
     fn put(&mut self, name: &str, value: &'a str, quoted: &'a str) -> Option<()> {
         let (slot, value) = match name {
             "fromNodeID" => (&mut self.from, value),

@@ -1,4 +1,4 @@
-//! Agents: what happens in their turns, what they ask leave for, and what they used. All of it is
+//! Agents: the events of their turns, their permission requests, and their usage. All of it is
 //! ours.
 
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,9 @@ pub struct PermissionRequest {
     pub session_id: SessionId,
     /// The question, by which it is answered.
     pub request_id: PermissionId,
-    /// The tool's name, as the agent says it.
+    /// The tool's name, as the agent reports it.
     pub tool: String,
-    /// The tool's target, in the agent's words.
+    /// The tool's input, as the agent reports it.
     pub input: Value,
 }
 
@@ -45,7 +45,7 @@ pub struct PermissionResolved {
     pub session_id: SessionId,
     /// The question.
     pub request_id: PermissionId,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: PermissionOutcome,
     /// The answer that the agent got.
     pub message: Option<String>,
@@ -59,11 +59,11 @@ pub enum PermissionOutcome {
     Allow,
     /// It may not.
     Deny,
-    /// Nobody answered in time, or the agent no longer asks.
+    /// No answer came in time, or the agent no longer asks.
     Expired,
 }
 
-/// `usage`: what a turn used.
+/// `usage`: the usage of a turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// The agent's session.
@@ -78,7 +78,7 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
-/// `agent_event`: what an agent's line of output means, whatever its dialect.
+/// `agent_event`: the meaning of an agent's line of output, in any dialect.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentEventMessage {
     /// The agent's session.
@@ -98,11 +98,11 @@ pub enum AgentEvent {
         /// Which, from 1.
         turn: u64,
     },
-    /// The agent says something.
+    /// The agent's text.
     Text {
         /// Its text.
         text: String,
-        /// Whether it goes on from the text before it.
+        /// Whether it continues the text before it.
         delta: bool,
     },
     /// The agent thinks.
@@ -112,7 +112,7 @@ pub enum AgentEvent {
     },
     /// The agent begins to use a tool.
     ToolStarted {
-        /// The use, by which its end is told.
+        /// The id of the use; its end has the same id.
         id: String,
         /// The tool's name.
         name: String,
@@ -142,7 +142,7 @@ pub enum AgentEvent {
         /// Why it failed.
         #[serde(default)]
         error: Option<String>,
-        /// The whole answer, where the agent says it.
+        /// The whole answer, if the agent reports it.
         #[serde(default)]
         text: Option<String>,
     },
@@ -152,10 +152,10 @@ pub enum AgentEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TurnOutcome {
-    /// By itself.
+    /// It ended on its own.
     Completed,
-    /// Somebody ended it.
+    /// It was interrupted.
     Interrupted,
-    /// It could not go on.
+    /// It failed.
     Failed,
 }

@@ -18,7 +18,7 @@ pub struct RenameNode {
     pub name: String,
 }
 
-/// `promote_node`, which does nothing: nobody leads.
+/// `promote_node`, which has no effect: the cluster has no leader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromoteNode {
     /// Its node id.
@@ -26,13 +26,13 @@ pub struct PromoteNode {
     pub node_id: String,
 }
 
-/// `update_cluster_config`. What is absent stays as it is.
+/// `update_cluster_config`. Absent fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateClusterConfig {
     /// The addresses of the other members.
     #[serde(default, deserialize_with = "maybe_peers")]
     pub peers: Option<Vec<String>>,
-    /// How often members tell each other what they know, in milliseconds.
+    /// The interval of heartbeats between members, in milliseconds.
     pub heartbeat_interval_ms: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ pub struct ClusterConfig {
     pub peer_port: u16,
     /// The addresses of the other members.
     pub peers: Vec<String>,
-    /// How often members tell each other what they know, in milliseconds.
+    /// The interval of heartbeats between members, in milliseconds.
     pub heartbeat_interval_ms: u64,
     /// [`crate::workspace::cluster::ELECTION_TIMEOUT_MIN_MS`].
     pub election_timeout_min_ms: u64,
@@ -60,7 +60,7 @@ pub struct ClusterConfig {
     pub election_timeout_max_ms: u64,
     /// Nothing: no quorum is needed.
     pub min_quorum: Option<u32>,
-    /// Where it says that clients reach it.
+    /// The addresses that it advertises to clients.
     pub advertise_addresses: Vec<String>,
 }
 

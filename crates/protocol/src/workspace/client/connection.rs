@@ -1,4 +1,4 @@
-//! The connection itself: who its client is, and what it is told in passing.
+//! The connection itself: authentication and general errors.
 
 use base::Secret;
 use serde::{Deserialize, Serialize, Serializer};
@@ -20,13 +20,13 @@ pub struct Auth {
 /// `auth_result`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthResult {
-    /// Whether the connection may go on.
+    /// Whether the connection may continue.
     pub success: bool,
     /// Why, for people.
     pub message: String,
 }
 
-/// `error`: a request was not served, and no other reply says so.
+/// `error`: a request failed, and no other reply reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorMessage {
     /// Why, for people.

@@ -1,4 +1,4 @@
-//! Reading messages, and saying what is wrong with those that cannot be read.
+//! Reads messages and describes the faults of unreadable ones.
 
 use serde::{
     Deserialize, Deserializer,
@@ -12,7 +12,7 @@ use crate::{
     relay::decode::{MessageError, Problem as Envelope, kind_of},
 };
 
-/// The longest of what a stranger sent that an error repeats, in bytes.
+/// The most bytes of a stranger's input that an error repeats.
 const MAX_REPEATED: usize = 64;
 /// The longest path of a field in an error, in bytes.
 const MAX_FIELD: usize = 128;
@@ -50,17 +50,18 @@ pub enum Problem {
     /// A field is missing, doubled, of the wrong type, or too long.
     #[error("{}{why}", Field(field))]
     WrongField {
-        /// Its path, such as `working_dir` or `tags[2]`; empty where it cannot be told.
+        /// Its path, such as `working_dir` or `tags[2]`; empty when it is unknown.
         field: String,
         /// Its fault.
         why: String,
     },
 }
 
-/// Reads a client's message. Unknown fields are passed over; what is absent or null has its default.
+/// Reads a client's message. Unknown fields are ignored; an absent field or `null` means the
+/// default.
 ///
 /// # Errors
-/// [`BadMessage`], in words for who sent it.
+/// [`BadMessage`], with a text for the sender.
 pub fn decode_request(text: &str) -> Result<ClientMessage, BadMessage> {
     decode(text)
 }
@@ -141,8 +142,8 @@ impl From<MessageError> for BadMessage {
 }
 
 impl Wrong {
-    /// `text` is the whole message. Some wrong values, such as `true` for a name, and what is nested
-    /// too deeply, look like bad JSON to who reads them.
+    /// `text` is the whole message. Some wrong values, such as `true` for a name, and deeply nested
+    /// ones look like bad JSON to the parser.
     fn problem(&self, text: &str) -> Problem {
         let whole = self.error.to_string();
         let words = whole.rsplit_once(" at line ").map_or(whole.as_str(), |(words, _)| words);
@@ -164,7 +165,7 @@ fn wrong_field(path: &str, words: &str) -> Problem {
     Problem::WrongField { field: shown(&field, MAX_FIELD), why }
 }
 
-/// The field that is missing, or there twice: those are named in the words and not in the path.
+/// The missing or duplicate field: the error's text names it, not its path.
 fn missing(words: &str) -> Option<(&str, &'static str)> {
     let named = |prefix| words.strip_prefix(prefix)?.strip_suffix('`');
     named("missing field `")
@@ -180,7 +181,7 @@ fn joined(path: &str, field: &str) -> String {
     }
 }
 
-/// What is wrong with a value, of which the value itself may be a long part. The names are JSON's.
+/// The error text without the value, which may be long. It uses JSON's type names.
 fn in_words(words: &str) -> String {
     let Some((found, expected)) = words.rsplit_once(", expected ") else {
         return shown(words, MAX_WHY);
@@ -214,7 +215,7 @@ fn as_json(expected: &str) -> &str {
     }
 }
 
-/// What an error says about, before what is wrong.
+/// The subject of an error, before its fault.
 struct About<'a>(Option<&'a str>, &'a Problem);
 
 impl std::fmt::Display for About<'_> {

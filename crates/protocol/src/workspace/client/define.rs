@@ -1,6 +1,6 @@
 //! How the two lists of messages are written down: each with its name on the wire.
 
-/// Defines an enum of messages that are told apart by their `type`, with its names and its reader.
+/// Defines an enum of messages, distinguished by their `type`, with its names and its reader.
 macro_rules! messages {
     (
         $(#[$meta:meta])*

@@ -30,7 +30,7 @@ pub struct DirectoryListing {
 /// `list_project_files`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListProjectFiles {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// Which directory; none or empty: the project's own.
     #[serde(default, deserialize_with = "maybe_text::<_, PATH_MAX>")]
@@ -40,11 +40,11 @@ pub struct ListProjectFiles {
 /// `project_file_list`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectFileList {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// Which directory.
     pub path: String,
-    /// What is in it, directories first, each kind in alphabetical order.
+    /// Its entries, directories first, each kind in alphabetical order.
     pub entries: Vec<FileEntry>,
 }
 
@@ -76,7 +76,7 @@ pub enum FileKind {
 /// `read_project_file`: a file as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadProjectFile {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// Its path.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
@@ -86,7 +86,7 @@ pub struct ReadProjectFile {
 /// `project_file_content`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectFileContent {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// Which file.
     pub path: String,
@@ -99,9 +99,9 @@ pub struct ProjectFileContent {
 /// `project_file_error`: a file was not listed, read or written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectFileError {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
-    /// Which, as it was asked for.
+    /// The requested path.
     pub path: String,
     /// Why, for people.
     pub message: String,
@@ -110,10 +110,10 @@ pub struct ProjectFileError {
 /// `read_project_file_chunk`: one window of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadProjectFileChunk {
-    /// The id by which the answer is told.
+    /// The id that its answer will have.
     #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
     pub request_id: String,
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// Which file.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
@@ -151,14 +151,14 @@ pub struct ProjectFileChunkError {
 /// `write_project_file`: a file as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteProjectFile {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// Its path.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
     /// The new content.
     pub content: String,
-    /// The SHA-256 of what the client saw in it; none: whatever is in it.
+    /// The SHA-256 of the content that the client saw; none for any content.
     #[serde(default, deserialize_with = "maybe_text::<_, 128>")]
     pub base_sha256: Option<String>,
 }
@@ -166,34 +166,34 @@ pub struct WriteProjectFile {
 /// `project_file_saved`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectFileSaved {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// Which file.
     pub path: String,
-    /// The SHA-256 of what is in it now.
+    /// The SHA-256 of the new content.
     pub sha256: String,
 }
 
-/// `project_file_write_conflict`: something else is in it than the client saw.
+/// `project_file_write_conflict`: the content is not the one that the client saw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectFileWriteConflict {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// Which file.
     pub path: String,
-    /// The SHA-256 of what is in it; none when it is gone.
+    /// The SHA-256 of its content; none when the file is gone.
     pub current_sha256: Option<String>,
 }
 
 /// `create_project_file` and `create_project_directory`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateProjectEntry {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// The path, which must not exist yet.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
-    /// The id by which the answer is told.
+    /// The id that its answer will have.
     #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
     pub request_id: String,
 }
@@ -201,7 +201,7 @@ pub struct CreateProjectEntry {
 /// `move_project_entry` and `copy_project_entry`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferProjectEntry {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// The source.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
@@ -209,7 +209,7 @@ pub struct TransferProjectEntry {
     /// Where to; it must not be there.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub to: String,
-    /// The id by which the answer is told.
+    /// The id that its answer will have.
     #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
     pub request_id: String,
 }
@@ -217,12 +217,12 @@ pub struct TransferProjectEntry {
 /// `delete_project_entry`: a file, or a directory with all that is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteProjectEntry {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// The path.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
-    /// The id by which the answer is told.
+    /// The id that its answer will have.
     #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
     pub request_id: String,
 }
@@ -230,14 +230,14 @@ pub struct DeleteProjectEntry {
 /// `upload_project_file`: a new file of any bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UploadProjectFile {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// The path, which must not exist yet.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
-    /// What is to be in it, as base64; [`crate::workspace::base64::decode`] reads it.
+    /// The new content, as base64; [`crate::workspace::base64::decode`] reads it.
     pub data: String,
-    /// The id by which the answer is told.
+    /// The id that its answer will have.
     #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
     pub request_id: String,
 }
@@ -245,7 +245,7 @@ pub struct UploadProjectFile {
 /// `project_fs_action_result`: it was made, moved, copied or deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectFsActionResult {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// The request's.
     pub request_id: String,
@@ -256,7 +256,7 @@ pub struct ProjectFsActionResult {
 /// `project_fs_action_error`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectFsActionError {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// The request's.
     pub request_id: String,

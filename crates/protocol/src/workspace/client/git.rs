@@ -11,12 +11,12 @@ use crate::workspace::{
 /// `git_diff`: what changed in one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitDiff {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// Which file.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
-    /// Whether to tell what is staged, instead of what is not.
+    /// Whether to report staged changes instead of unstaged ones.
     #[serde(default, deserialize_with = "or_default")]
     pub staged: bool,
 }
@@ -24,11 +24,11 @@ pub struct GitDiff {
 /// `git_diff_result`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitDiffResult {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// Which file.
     pub path: String,
-    /// Whether it is what is staged.
+    /// Whether it holds staged changes.
     pub staged: bool,
     /// A unified diff.
     pub patch: String,
@@ -37,7 +37,7 @@ pub struct GitDiffResult {
 /// `git_error`: git could not be asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitError {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
     /// Why, for people.
     pub message: String,
@@ -46,9 +46,9 @@ pub struct GitError {
 /// `git_status_result`: a project's working tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GitStatus {
-    /// Of which project.
+    /// The project.
     pub project_id: ProjectId,
-    /// Whether it is in a repository at all. If not, there is nothing in the rest.
+    /// Whether it is in a repository. If not, the other fields are empty.
     pub is_repo: bool,
     /// The branch; none when the head is detached.
     pub branch: Option<String>,
@@ -104,7 +104,7 @@ pub enum ChangeStatus {
     /// It is new.
     #[serde(rename = "A")]
     Added,
-    /// It is gone.
+    /// It was deleted.
     #[serde(rename = "D")]
     Deleted,
     /// It has another name.
@@ -113,7 +113,7 @@ pub enum ChangeStatus {
     /// It is a copy.
     #[serde(rename = "C")]
     Copied,
-    /// It is of another type: a file that was a link, say.
+    /// Its type changed: it was a link and is a file, for example.
     #[serde(rename = "T")]
     TypeChanged,
     /// Two changes of it have to be merged.

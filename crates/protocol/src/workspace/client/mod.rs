@@ -2,9 +2,9 @@
 //!
 //! - [`request`]: [`ClientMessage`], every message of a client; [`reply`]: [`ServerMessage`], every
 //!   message of a daemon
-//! - the fields of both, by what they are about: [`connection`], [`sessions`], [`terminals`],
-//!   [`agents`], [`projects`], [`files`], [`git`], [`teams`], [`cluster`]
-//! - [`decode`]: reading either, and saying what is wrong
+//! - the fields of both, by subject: [`connection`], [`sessions`], [`terminals`], [`agents`],
+//!   [`projects`], [`files`], [`git`], [`teams`], [`cluster`]
+//! - [`decode`]: reads either, and describes faults
 
 pub mod agents;
 pub mod cluster;

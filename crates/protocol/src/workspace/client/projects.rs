@@ -27,7 +27,7 @@ pub struct CreateProject {
     pub env: BTreeMap<String, String>,
 }
 
-/// `update_project`. What is absent stays as it is.
+/// `update_project`. Absent fields stay unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UpdateProject {
     /// Its project id.
@@ -42,12 +42,12 @@ pub struct UpdateProject {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "maybe_empty_name")]
     pub run_as_user: Option<String>,
-    /// All variables of its sessions' environment, in place of those that it has.
+    /// All variables of its sessions' environment; replaces the present ones.
     #[serde(default, deserialize_with = "maybe_env", skip_serializing_if = "Option::is_none")]
     pub env: Option<BTreeMap<String, String>>,
 }
 
-/// A message about one project that says no more than which: `delete_project`, `git_status`,
+/// A message about one project with no other field: `delete_project`, `git_status`,
 /// `watch_project_files`, `unwatch_project_files`; `project_removed`, `project_files_changed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfProject {
@@ -58,7 +58,7 @@ pub struct OfProject {
 /// `project_saved`: a project was made or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProjectSaved {
-    /// As it is now.
+    /// The project's present state.
     pub project: Project,
 }
 

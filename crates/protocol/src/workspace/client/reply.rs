@@ -23,7 +23,7 @@ use super::{
 messages! {
     /// A message from a daemon to a client.
     pub enum ServerMessage: ReplyKind {
-        /// Whether the client may go on.
+        /// Whether the client may continue.
         "auth_result" => AuthResult(AuthResult),
         /// A sign of life.
         "keepalive_ack" => KeepaliveAck,
@@ -38,21 +38,21 @@ messages! {
         "session_list" => SessionList(SessionList),
         /// Output of this session follows.
         "attached" => Attached(OfSession),
-        /// No output of this session follows any more.
+        /// No more output of this session follows.
         "detached" => Detached(OfSession),
         /// Output. On the wire a binary frame, see [`crate::workspace::frame`].
         "output" => Output(Output),
-        /// Where output goes on. Ours.
+        /// Where output continues. Ours.
         "session_history" => SessionHistory(SessionHistory),
         /// The screen, after output was left out. Ours.
         "session_snapshot" => SessionSnapshot(SessionSnapshot),
         /// Earlier output. Ours.
         "history" => History(History),
-        /// A session is not as it was.
+        /// A session's status has changed.
         "session_status_changed" => SessionStatusChanged(WithSession),
         /// A session has ended.
         "session_killed" => SessionKilled(OfSession),
-        /// There is no such session.
+        /// The session does not exist.
         "session_unknown" => SessionUnknown(OfSession),
         /// A terminal is open.
         "terminal_opened" => TerminalOpened(WithSession),
@@ -112,11 +112,11 @@ messages! {
         "worker_spawned" => WorkerSpawned(WorkerSpawned),
         /// A message to a member.
         "team_message" => TeamMessage(TeamMessage),
-        /// A message is kept for whom it is for. Ours.
+        /// A message was stored for its recipient. Ours.
         "team_message_sent" => TeamMessageSent(TeamMessageSent),
-        /// The teams, or the one that was asked for.
+        /// The teams, or the requested one.
         "team_list" => TeamList(TeamList),
-        /// A team is not as it was.
+        /// A team has changed.
         "team_updated" => TeamUpdated(TeamUpdated),
         /// A team is deleted.
         "team_deleted" => TeamDeleted(OfTeam),
@@ -130,7 +130,7 @@ messages! {
         "team_inbox" => TeamInbox(TeamInbox),
         /// The result of a team worker. Ours.
         "worker_result_received" => WorkerResultReceived(WorkerResult),
-        /// Nobody in the team has work any more. Ours.
+        /// The team has no more work. Ours.
         "team_completed" => TeamCompleted(OfTeam),
 
         /// How the cluster is.
@@ -143,7 +143,7 @@ messages! {
 }
 
 impl ServerMessage {
-    /// `error` with these words.
+    /// An `error` with this text.
     pub fn error(message: impl Into<String>) -> Self {
         Self::Error(ErrorMessage { message: message.into() })
     }

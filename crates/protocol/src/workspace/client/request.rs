@@ -24,7 +24,7 @@ use super::{
 messages! {
     /// A message from a client to a daemon.
     pub enum ClientMessage: RequestKind {
-        /// Say who you are; the first message of all.
+        /// Authenticate; the first message of all.
         "auth" => Auth(Auth),
         /// Ask for a sign of life.
         "keepalive" => Keepalive,
@@ -41,9 +41,9 @@ messages! {
         "list_sessions" => ListSessions(ListSessions),
         /// End a session.
         "kill_session" => KillSession(OfSession),
-        /// Take in a process that somebody else started.
+        /// Adopt a process that was started elsewhere.
         "adopt_session" => AdoptSession(AdoptSession),
-        /// Call a session something else.
+        /// Rename a session.
         "rename_session" => RenameSession(RenameSession),
         /// End an agent's turn. Ours.
         "interrupt" => Interrupt(OfSession),
@@ -54,9 +54,9 @@ messages! {
         "open_terminal" => OpenTerminal(Box<OpenTerminal>),
         /// Type. Ours.
         "terminal_input" => TerminalInput(TerminalInput),
-        /// Say how large the client's terminal is. Ours.
+        /// Report the size of the client's terminal. Ours.
         "resize" => Resize(Resize),
-        /// Let this client's size be the session's. Ours.
+        /// Make this client's size the session's. Ours.
         "take_control" => TakeControl(OfSession),
         /// Ask for earlier output. Ours.
         "get_history" => GetHistory(GetHistory),
@@ -92,9 +92,9 @@ messages! {
         "delete_project_entry" => DeleteProjectEntry(DeleteProjectEntry),
         /// Make a file of any bytes.
         "upload_project_file" => UploadProjectFile(UploadProjectFile),
-        /// Ask to be told when files change; takes the place of what was watched before.
+        /// Subscribe to changes of files; replaces what was watched before.
         "watch_project_files" => WatchProjectFiles(OfProject),
-        /// Ask to be told no more.
+        /// Unsubscribe from changes of files.
         "unwatch_project_files" => UnwatchProjectFiles(OfProject),
         /// Ask what changed since the last commit.
         "git_status" => GitStatus(OfProject),
@@ -105,7 +105,7 @@ messages! {
         "create_team" => CreateTeam(Box<CreateTeam>),
         /// Make a team worker without work.
         "spawn_worker" => SpawnWorker(Box<SpawnWorker>),
-        /// Tell a member something.
+        /// Send a message to a member.
         "relay_team_message" => RelayTeamMessage(RelayTeamMessage),
         /// List the teams.
         "list_teams" => ListTeams,
@@ -119,9 +119,9 @@ messages! {
         "assign" => Assign(Assign),
         /// Wait for team workers.
         "team_wait" => TeamWait(TeamWait),
-        /// Read what a member was sent.
+        /// Read a member's messages.
         "get_team_inbox" => GetTeamInbox(GetTeamInbox),
-        /// Say what came of a team worker's work. Ours.
+        /// Report the result of a team worker. Ours.
         "report_result" => ReportResult(WorkerResult),
 
         /// Ask how the cluster is.
@@ -130,13 +130,13 @@ messages! {
         "get_cluster_config" => GetClusterConfig,
         /// Set up the cluster differently.
         "update_cluster_config" => UpdateClusterConfig(UpdateClusterConfig),
-        /// Call a node something else.
+        /// Rename a node.
         "rename_node" => RenameNode(RenameNode),
-        /// Does nothing any more.
+        /// No longer has an effect.
         "force_election" => ForceElection,
-        /// Does nothing any more.
+        /// No longer has an effect.
         "promote_node" => PromoteNode(PromoteNode),
-        /// Does nothing any more.
+        /// No longer has an effect.
         "trigger_sync" => TriggerSync,
     }
 }

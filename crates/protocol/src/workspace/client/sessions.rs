@@ -15,7 +15,7 @@ pub struct NewSession {
     /// Where to start; absent: the project's directory.
     #[serde(default, deserialize_with = "maybe_path", skip_serializing_if = "Option::is_none")]
     pub working_dir: Option<String>,
-    /// How it is driven; absent: as an agent.
+    /// Its mode; absent: as an agent.
     #[serde(default, deserialize_with = "or_default")]
     pub mode: SessionMode,
     /// The agent's model.
@@ -85,7 +85,7 @@ pub struct ListSessions {
     pub include_hidden: bool,
 }
 
-/// `adopt_session`: take in a process that somebody else started.
+/// `adopt_session`: adopt a process that was started elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdoptSession {
     /// Its pid.
@@ -93,7 +93,7 @@ pub struct AdoptSession {
     /// Its name.
     #[serde(default, deserialize_with = "maybe_name")]
     pub name: Option<String>,
-    /// Where it runs; absent: where the process says.
+    /// Its working directory; absent: that of the process.
     #[serde(default, deserialize_with = "maybe_path")]
     pub working_dir: Option<String>,
 }
@@ -108,15 +108,15 @@ pub struct RenameSession {
     pub name: String,
 }
 
-/// A message about one session that says no more than which: `kill_session`, `interrupt`,
-/// `take_control`; `attached`, `detached`, `session_killed`, `session_unknown`.
+/// A message about one session with no other field: `kill_session`, `interrupt`, `take_control`;
+/// `attached`, `detached`, `session_killed`, `session_unknown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfSession {
     /// Its session id.
     pub session_id: SessionId,
 }
 
-/// A session as it is now: `session_created`, `session_status_changed`, `terminal_opened`.
+/// A session's present state: `session_created`, `session_status_changed`, `terminal_opened`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WithSession {
     /// The session.

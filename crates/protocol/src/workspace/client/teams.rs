@@ -31,7 +31,7 @@ pub struct CreateTeam {
     /// Which agent leads; absent: `claude`. Ours.
     #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// How it is driven; absent: turn by turn. Ours.
+    /// Its mode; absent: turn by turn. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<SessionMode>,
 }
@@ -56,7 +56,7 @@ pub struct SpawnWorker {
     /// Which agent; absent: as the leader. Ours.
     #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// How it is driven; absent: turn by turn. Ours.
+    /// Its mode; absent: turn by turn. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<SessionMode>,
 }
@@ -68,7 +68,7 @@ pub struct RelayTeamMessage {
     pub team_id: TeamId,
     /// The sender.
     pub from_session_id: SessionId,
-    /// To whom; absent: to the leader or, from the leader, to every team worker.
+    /// The recipient; absent: the leader or, from the leader, every team worker.
     pub to_session_id: Option<SessionId>,
     /// Its payload.
     #[serde(deserialize_with = "text::<_, PAYLOAD_MAX>")]
@@ -91,7 +91,7 @@ pub struct Handoff {
     /// Which agent; absent: as the leader. Ours.
     #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// How it is driven; absent: turn by turn. Ours.
+    /// Its mode; absent: turn by turn. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<SessionMode>,
 }
@@ -110,7 +110,7 @@ pub struct Assign {
     /// Which agent; absent: as the leader.
     #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// How it is driven; absent: turn by turn.
+    /// Its mode; absent: turn by turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<SessionMode>,
 }
@@ -120,12 +120,12 @@ pub struct Assign {
 pub struct TeamWait {
     /// In which team.
     pub team_id: TeamId,
-    /// For whom; none: for all that have work.
+    /// The sessions to wait for; none: all that have work.
     #[serde(default, deserialize_with = "maybe_waited")]
     pub for_session_ids: Option<Vec<SessionId>>,
     /// How long to wait, in milliseconds; absent: as the daemon likes.
     pub timeout_ms: Option<u64>,
-    /// An earlier wait to go on with.
+    /// An earlier wait to continue.
     pub wait_id: Option<WaitId>,
 }
 
@@ -155,8 +155,8 @@ pub struct WorkerResult {
     pub result: String,
 }
 
-/// A message about one team that says no more than which: `get_team`, `delete_team`;
-/// `team_deleted`, and `team_completed`, when nobody has work any more.
+/// A message about one team with no other field: `get_team`, `delete_team`; `team_deleted`, and
+/// `team_completed`, when the team has no more work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfTeam {
     /// Its team id.
@@ -181,18 +181,18 @@ pub struct WorkerSpawned {
     pub worker_session: Box<SessionInfo>,
 }
 
-/// `team_message`: what a member was told by another.
+/// `team_message`: a message from another member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamMessage {
     /// In which team.
     pub team_id: TeamId,
-    /// By whom.
+    /// The sender.
     pub from_session_id: SessionId,
     /// Its payload.
     pub payload: String,
 }
 
-/// `team_message_sent`: a message is kept for whom it is for. Ours.
+/// `team_message_sent`: a message was stored for its recipient. Ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamMessageSent {
     /// In which team.
@@ -211,7 +211,7 @@ pub struct TeamList {
 /// `team_updated`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TeamUpdated {
-    /// As it is now.
+    /// The team's present state.
     pub team: Team,
 }
 
@@ -277,7 +277,7 @@ pub struct TeamInbox {
 pub struct InboxMessage {
     /// Its number.
     pub seq: u64,
-    /// By whom.
+    /// The sender.
     pub from_session_id: SessionId,
     /// Its payload.
     pub payload: String,

@@ -1,4 +1,4 @@
-//! Terminals: opening them, typing, their size, and what they show.
+//! Terminals: opening, input, size and output.
 
 use serde::{Deserialize, Serialize};
 
@@ -58,12 +58,12 @@ pub struct Resize {
     pub cols: u16,
     /// How high.
     pub rows: u16,
-    /// Whether anybody looks at it; the size of hidden clients does not count.
+    /// Whether the client shows it; the size of hidden clients does not count.
     #[serde(default = "visible", deserialize_with = "or_true")]
     pub visible: bool,
 }
 
-/// `terminal_input`: keys, as they are typed. Ours.
+/// `terminal_input`: keys, as typed. Ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalInput {
     /// To which session.
@@ -71,7 +71,7 @@ pub struct TerminalInput {
     /// The typed bytes, in the encoding. [`TerminalInput::bytes`] reads them.
     #[serde(deserialize_with = "text::<_, INPUT_MAX>")]
     pub data: String,
-    /// How `data` is to be read.
+    /// The encoding of `data`.
     #[serde(default, deserialize_with = "or_default")]
     pub encoding: Encoding,
     /// By which it is acknowledged, and applied once however often it is sent.
@@ -80,11 +80,11 @@ pub struct TerminalInput {
     pub input_id: Option<String>,
 }
 
-/// How the `data` of input is to be read. Ours.
+/// The encoding of the `data` of input. Ours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Encoding {
-    /// As it stands.
+    /// Plain text.
     #[default]
     Text,
     /// As base64: bytes that are no text.
@@ -104,7 +104,7 @@ impl TerminalInput {
     }
 }
 
-/// `output`, as it is after its binary frame was read. It is never sent as JSON.
+/// `output`, read from its binary frame. It is never sent as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
     /// The session of the output.
@@ -115,18 +115,18 @@ pub struct Output {
     pub data: String,
 }
 
-/// `session_history`: where output goes on after an `attach`. Ours.
+/// `session_history`: where output continues after an `attach`. Ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionHistory {
     /// Which session.
     pub session_id: SessionId,
-    /// The number of the last output that the client has now: frames up to it are to be dropped.
+    /// The number of the last output that the client has now: it must drop frames up to this one.
     pub last_seq: u64,
     /// The screen to begin with; none when the client resumes.
     pub snapshot: Option<SessionSnapshot>,
 }
 
-/// A session's screen, alone as `session_snapshot` after output was left out. Ours.
+/// A session's screen; on its own it is a `session_snapshot` after output was left out. Ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionSnapshot {
     /// Which session.
@@ -141,7 +141,7 @@ pub struct SessionSnapshot {
     pub data: String,
 }
 
-/// `get_history`: output of before, as it was written. Ours.
+/// `get_history`: earlier output, as written. Ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GetHistory {
     /// Which session.
@@ -165,7 +165,7 @@ pub struct History {
     pub to_seq: u64,
     /// The output.
     pub data: String,
-    /// Whether there is more before it.
+    /// Whether there is more output before it.
     pub more: bool,
 }
 
