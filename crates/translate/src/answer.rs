@@ -2,18 +2,18 @@
 
 use protocol::failure::BadAnswer;
 
-/// Makes the client's answer of a provider's, piece by piece. One for each attempt.
+/// Turns a provider's answer into the client's, piece by piece. One for each attempt.
 ///
-/// `head` comes first and once. Bytes of an answer that is no stream are kept until the end, up to
-/// [`MAX_KEPT`](crate::MAX_KEPT).
+/// `head` comes first and once. Bytes of an answer that is not a stream are held until the end, up
+/// to [`MAX_KEPT`](crate::MAX_KEPT).
 pub trait Answer: Send {
     /// The status and the kind of body that come: the status and kind that the client gets.
     fn head(&mut self, status: u16, body: Body) -> (u16, Body);
 
-    /// The next bytes of the provider's answer; appends what the client gets for them.
+    /// Reads the next bytes of the provider's answer; appends the client's bytes to `out`.
     ///
     /// # Errors
-    /// [`BadAnswer`] when they make no sense.
+    /// [`BadAnswer`] when they are invalid.
     fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer>;
 
     /// The provider's answer is complete; appends the rest of the client's.

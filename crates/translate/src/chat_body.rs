@@ -1,4 +1,4 @@
-//! The body of a Chat Completions request, as it is read for every other provider.
+//! The body of a Chat Completions request, for the translation to every other provider.
 
 use protocol::json::{
     BadRequest,
@@ -7,8 +7,8 @@ use protocol::json::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The fields of `POST /v1/chat/completions`, each as it stands: a pair that does not carry a field
-/// does not judge it either.
+/// The fields of `POST /v1/chat/completions` as raw JSON: a pair that does not carry a field does
+/// not validate it either.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct ChatBody<'a> {
@@ -42,8 +42,8 @@ pub(super) struct ChatBody<'a> {
 }
 
 impl<'a> ChatBody<'a> {
-    /// Refuses what neither Messages nor Responses can express. `one_answer` holds the values of `n`
-    /// that ask for one answer.
+    /// Refuses fields that neither Messages nor Responses can express. `one_answer` holds the
+    /// values of `n` that ask for one answer.
     pub(super) fn refuse(&self, one_answer: &[&str], reason: &str) -> Result<(), BadRequest> {
         let parameters = [
             ("n", self.n.filter(|n| !one_answer.contains(&n.get()))),
@@ -73,7 +73,7 @@ impl<'a> ChatBody<'a> {
         self.optional(self.tools, "tools").map(Option::unwrap_or_default)
     }
 
-    /// `tools` as they stand.
+    /// `tools` as raw JSON.
     pub(super) fn raw_tools(&self) -> Option<&'a RawValue> {
         self.tools
     }

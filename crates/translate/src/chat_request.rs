@@ -1,5 +1,5 @@
-//! A Chat Completions request as it is written for a provider, of the fields that every server of
-//! the API knows. What is absent is left out, so that the server's own default holds.
+//! A Chat Completions request for a provider, with the fields that every server of the API knows.
+//! Absent fields are left out, so that the server's own defaults apply.
 
 use std::{borrow::Cow, sync::LazyLock};
 
@@ -27,7 +27,7 @@ pub(crate) struct ChatRequest<'a> {
     pub(crate) temperature: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) top_p: Option<&'a RawValue>,
-    /// No field of OpenAI's own, but one that local servers know.
+    /// Not a field of OpenAI, but one that local servers know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) top_k: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ pub(crate) struct ChatRequest<'a> {
     pub(crate) stream_options: Option<StreamOptions>,
 }
 
-/// What a stream tells beside the text.
+/// The extras of a stream beside the text.
 #[derive(Debug, Serialize)]
 pub(crate) struct StreamOptions {
     pub(crate) include_usage: bool,
@@ -65,8 +65,8 @@ impl StreamOptions {
 pub(crate) struct Message<'a> {
     pub(crate) role: Role,
     pub(crate) content: Option<Content<'a>>,
-    /// What an assistant thought before it spoke; no field of OpenAI's own, but one that local
-    /// servers put into their templates.
+    /// An assistant's thoughts before its text; not a field of OpenAI, but one that local servers
+    /// put into their templates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning_content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -194,7 +194,7 @@ impl<'a> Tool<'a> {
     }
 }
 
-/// What a function is called, does and takes.
+/// The name, description and parameters of a function.
 #[derive(Debug, Serialize)]
 pub(crate) struct FunctionTool<'a> {
     pub(crate) name: Cow<'a, str>,

@@ -1,6 +1,6 @@
-//! What a translation knows beside the bytes.
+//! The context of a translation.
 
-/// What a translation knows beside the bytes.
+/// The context of a translation, beside the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
     /// 32 hex digits, unique to the job: ids of answers and of their parts are made of it.

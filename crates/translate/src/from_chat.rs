@@ -1,4 +1,4 @@
-//! A Chat Completions request, as it is read for a provider of another API.
+//! Parses a Chat Completions request for a provider of another API.
 
 use std::borrow::Cow;
 
@@ -43,7 +43,7 @@ impl<'a> Message<'a> {
 }
 
 pub(super) enum Part<'a> {
-    /// Text, or what an assistant said when it refused.
+    /// Text, including the text of an assistant's refusal.
     Text(Cow<'a, str>),
     /// A picture, by its address or as a `data:` URL.
     Image { url: Cow<'a, str>, detail: Option<Cow<'a, str>> },
@@ -221,7 +221,7 @@ pub(super) struct ResponseFormat<'a> {
     pub(super) json_schema: Option<JsonSchema<'a>>,
 }
 
-/// A schema, and what it is called.
+/// A schema and its name.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct JsonSchema<'a> {

@@ -3,9 +3,10 @@
 use crate::chat_request::{Content, Message, Part, Role, join};
 
 /// Adds instructions to a conversation. At its beginning they are one system message: many
-/// templates take no other. Later ones go with what the user says, in their place and marked as no
-/// words of the user's: the templates of whole families of models fail with a system message that is
-/// not the first, and one that grew with the conversation would cost the provider's prompt cache.
+/// templates accept no other. Later ones are added to the user's text at their position, marked as
+/// not the user's own: the templates of whole families of models fail on a system message that is
+/// not the first, and a first one that grows with the conversation would cost the provider's prompt
+/// cache.
 pub(crate) fn instruct<'a>(messages: &mut Vec<Message<'a>>, instructions: Content<'a>) {
     match (messages.as_mut_slice(), instructions) {
         ([], instructions) => messages.push(Message::new(Role::System, instructions)),
@@ -21,7 +22,7 @@ pub(crate) fn instruct<'a>(messages: &mut Vec<Message<'a>>, instructions: Conten
 }
 
 impl<'a> Content<'a> {
-    /// As instructions among what a user says, in the form that agents use for them.
+    /// Marks them as instructions within a user's text, in the form that agents use for them.
     fn marked(self) -> Self {
         match self {
             Self::Text(text) => {

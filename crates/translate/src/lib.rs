@@ -1,27 +1,27 @@
-//! One API's requests for another API's servers, and their answers back: a folder for each pair,
-//! named by the client's shape and then the provider's.
+//! Translates one API's requests for another API's servers, and their answers back. There is a
+//! folder for each pair, named by the client's shape and then the provider's.
 //!
-//! Everything here is pure: a request is mapped whole, an answer piece by piece as it comes. Chat
-//! Completions is the shape that every other one can be put into; two pairs make the rest.
+//! Everything here is pure: a request is translated whole, an answer piece by piece as it comes.
+//! Every other shape can be translated into Chat Completions; two pairs make up the rest.
 //!
 //! Each pair is two functions:
 //!
 //! - `pub fn request(body: &[u8], context: &Context) -> Result<Vec<u8>, BadRequest>`
 //! - `pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<>`, where `request` is
-//!   the client's own body, of which an answer repeats parts
+//!   the client's own body, because an answer repeats parts of it
 //!
-//! Callers take [`route`], [`request`] and [`answer`], which know every pair and how two of them
-//! make a way: a Messages client of a provider that has only Responses is read as Chat Completions
-//! in between.
+//! Callers use [`route`], [`request`] and [`answer`], which know every pair and how to chain two of
+//! them: the request of a Messages client for a provider with only Responses becomes Chat
+//! Completions in between.
 //!
-//! - [`registry`]: which endpoint serves which shape, and what maps the bytes
+//! - [`registry`]: the endpoint that serves a shape, and the translation for it
 //! - [`chat`]: the Chat Completions answer of any backend, as every pair reads it
 //! - [`messages_chat`], [`chat_messages`]: Messages and Chat Completions
 //! - [`responses_chat`], [`chat_responses`]: Responses and Chat Completions
 //! - [`completions_chat`]: legacy Completions for Chat Completions
 //! - [`chat_node`]: Chat Completions for a model node, which has no endpoint
 //! - [`node_chat`]: the node protocol's consumers for Chat Completions
-//! - `chat_request`, `message_request`: requests as they are written for a provider
+//! - `chat_request`, `message_request`: requests for a provider
 //! - `instruct`: instructions among the messages of a Chat Completions request
 //! - `chat_body`, `from_chat`: a Chat Completions request, as every pair reads it, and its parts
 //! - `errors`: a backend's error for a client of OpenAI's APIs

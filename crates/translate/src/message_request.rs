@@ -1,4 +1,4 @@
-//! A Messages request as it is written for a provider. What is absent is left out.
+//! A Messages request for a provider. Absent fields are left out.
 
 use std::borrow::Cow;
 

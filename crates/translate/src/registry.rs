@@ -1,6 +1,6 @@
-//! Which endpoint of a provider serves a request of which shape, and what maps the bytes.
+//! The endpoint of a provider that serves a request of a shape, and the translation for it.
 //!
-//! The one table of pairs is `PAIRS`; a way of two steps goes through Chat Completions.
+//! `PAIRS` is the only table of pairs; a route of two steps goes through Chat Completions.
 
 use base::{Endpoint, Endpoints};
 use protocol::{failure::BadAnswer, json::BadRequest};
@@ -21,8 +21,8 @@ pub fn served_as(from: Endpoint) -> Endpoints {
         .collect()
 }
 
-/// The endpoint to ask of a provider that serves these, for a request of shape `from`: its own if
-/// it is there, else Chat Completions, else what Chat Completions can be put into.
+/// The endpoint to use at a provider that serves these, for a request of shape `from`: the same one
+/// if it is served, else Chat Completions, else one that Chat Completions translates into.
 pub fn route(from: Endpoint, serves: Endpoints) -> Option<Endpoint> {
     let able = |to: &Endpoint| serves.contains(*to) && served_as(from).contains(*to);
     [from, Endpoint::ChatCompletions, Endpoint::Messages, Endpoint::Responses]
@@ -31,10 +31,10 @@ pub fn route(from: Endpoint, serves: Endpoints) -> Option<Endpoint> {
 }
 
 /// The body to send to endpoint `to` for a client's body of shape `from`. The model stays the one
-/// that the client wrote. Where both are one endpoint it is the same body.
+/// that the client wrote. If both are the same endpoint, the body is unchanged.
 ///
 /// # Errors
-/// [`BadRequest`] when the body cannot be carried over, or no way leads from `from` to `to`.
+/// [`BadRequest`] when the body cannot be carried over, or there is no route from `from` to `to`.
 pub fn request(
     from: Endpoint,
     to: Endpoint,
@@ -46,8 +46,8 @@ pub fn request(
     steps.iter().try_fold(body.to_vec(), |body, pair| (pair.request)(&body, context))
 }
 
-/// What makes the client's answer of one that endpoint `to` gives, one for each attempt; `body` is
-/// the client's own. `None` where the answer passes unchanged, or no way leads from `from` to `to`.
+/// Translates an answer of endpoint `to` into the client's, one for each attempt; `body` is the
+/// client's own. `None` when the answer passes unchanged, or there is no route from `from` to `to`.
 pub fn answer(
     from: Endpoint,
     to: Endpoint,
@@ -58,8 +58,8 @@ pub fn answer(
         [] => None,
         [only] => Some((only.answer)(context, body)),
         [outer, inner] => {
-            // What the inner pair was asked is the outer one's request, made again. It was made
-            // before, or there would be no answer.
+            // The inner pair's request is the outer pair's output, built again here. Building it
+            // succeeded before, or there would be no answer.
             let between = (outer.request)(body, context).unwrap_or_default();
             let (outer, inner) = ((outer.answer)(context, body), (inner.answer)(context, &between));
             Some(Box::new(Composed { inner, outer, between: Vec::new() }))
@@ -128,11 +128,11 @@ fn steps(from: Endpoint, to: Endpoint) -> Option<Vec<&'static Pair>> {
 
 /// Two maps, one behind the other.
 struct Composed {
-    /// Reads what the provider gives.
+    /// Reads the provider's answer.
     inner: Box<dyn Answer>,
-    /// Writes what the client gets.
+    /// Writes the client's answer.
     outer: Box<dyn Answer>,
-    /// What goes from one to the other, kept for its room.
+    /// The bytes between the two, kept to reuse the buffer.
     between: Vec<u8>,
 }
 
@@ -157,7 +157,7 @@ impl Answer for Composed {
 }
 
 impl Composed {
-    /// What was read before an error is written, too.
+    /// Writes everything that was read before an error, too.
     fn pass_on(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         let written = match self.between.as_slice() {
             [] => Ok(()),

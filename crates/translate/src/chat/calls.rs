@@ -1,4 +1,4 @@
-//! Which call of a tool a piece belongs to, and when a call is complete.
+//! Assigns pieces of tool calls to their calls, and detects when a call is complete.
 //!
 //! A piece names its call by `index`. Backends differ: some leave the index out, some give every
 //! call index 0 and tell calls apart by their ids (Ollama), some repeat the name in every piece,
@@ -35,7 +35,7 @@ impl Calls {
         self.0.push(Call { index, id, end: ObjectEnd::default() });
     }
 
-    /// Takes more of a call's arguments; returns what of them belongs to it. Nothing does once
+    /// Takes more of a call's arguments. Returns the part that belongs to the call: nothing once
     /// the object is closed.
     pub(super) fn take<'a>(&mut self, number: usize, arguments: &'a str) -> &'a str {
         &arguments[..self.0[number].end.feed(arguments)]
@@ -63,7 +63,7 @@ impl Call {
     }
 }
 
-/// Finds where a JSON object ends, without reading what is in it.
+/// Finds the end of a JSON object without parsing its content.
 #[derive(Debug, Default)]
 struct ObjectEnd {
     depth: u32,

@@ -17,9 +17,9 @@ use crate::{answer::Body, context::Context, errors};
 pub struct ChatStream {
     /// The start of every chunk, up to its choices.
     prefix: String,
-    /// Whether the client asked for the usage, which a chunk of its own tells.
+    /// Whether the client asked for the usage, which is sent in its own chunk.
     include_usage: bool,
-    /// What a delta of the open part begins and ends with, around its text.
+    /// The beginning and the end of a delta of the open part, around its text.
     around: (String, &'static str),
     context_id: String,
     /// Room for a text with its escapes.
@@ -126,7 +126,7 @@ impl ChatWhole {
         Self { context: context.clone(), parts: Vec::new() }
     }
 
-    /// The text of all parts of a kind, if there are any.
+    /// The text of all parts of a kind, if any.
     fn text(&self, kind: &Part) -> Option<String> {
         let mut texts = self.parts.iter().filter(|(part, _)| part == kind).map(|(_, text)| &**text);
         let first = texts.next()?.to_owned();

@@ -13,20 +13,20 @@ use serde_json::value::RawValue;
 /// A chunk of a stream (`chat.completion.chunk`), or a whole answer (`chat.completion`).
 #[derive(Debug, Default, Deserialize)]
 pub struct Completion<'a> {
-    /// What the model says; a whole answer's is the same with `message` for `delta`. Empty in the
-    /// chunk that only tells the usage.
+    /// The model's output; a whole answer has the same with `message` for `delta`. Empty in the
+    /// chunk that only has the usage.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub choices: Vec<Choice<'a>>,
-    /// What it cost, in the last chunk or the one after it, if at all.
+    /// The usage, in the last chunk or the one after it, if at all.
     #[serde(default, deserialize_with = "usage_or_none")]
     pub usage: Option<Usage>,
     /// An error within the stream.
     #[serde(borrow, default)]
     pub error: Option<&'a RawValue>,
-    /// What this is; some backends say `error` here and have no field of that name.
+    /// The type of the object; some backends send `error` here and have no such field.
     #[serde(borrow, default)]
     pub object: Text<'a>,
-    /// What went wrong, where an error has no field of its own and stands at the top.
+    /// The error's message, if it has no field of its own and is at the top level.
     #[serde(borrow, default)]
     pub message: Text<'a>,
 }
@@ -154,7 +154,7 @@ impl Usage {
 /// More about a prompt's tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct PromptDetails {
-    /// Those that came from a cache.
+    /// Tokens that came from a cache.
     #[serde(default)]
     pub cached_tokens: Count,
 }
@@ -167,7 +167,7 @@ pub struct CompletionDetails {
     pub reasoning_tokens: Count,
 }
 
-/// What is no usage tells nothing, and is no reason to lose an answer.
+/// An invalid usage counts as none: it is no reason to lose an answer.
 fn usage_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Usage>, D::Error> {
     let raw = Option::<&RawValue>::deserialize(deserializer)?;
     Ok(raw.and_then(|raw| serde_json::from_str(raw.get()).ok()))

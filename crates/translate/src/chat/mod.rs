@@ -1,7 +1,7 @@
 //! Answers on their way from any provider's shape to any client's.
 //!
-//! [`FromProvider`] is the whole way: a [`ProviderReader`] reads one provider's shape, whole or as a stream,
-//! and tells a [`Writer`], which knows one client's shape, what the answer is made of:
+//! [`FromProvider`] does the whole conversion: a [`ProviderReader`] reads one provider's shape,
+//! whole or as a stream, and passes the parts of the answer to a [`Writer`] for one client's shape:
 //!
 //! ```text
 //! begin, (open, delta…, close)…, then finish or fail
@@ -10,11 +10,11 @@
 //! Parts come one after the other and never interleave, though a backend may stream several tool
 //! calls at once: the later ones wait until the one before them is complete.
 //!
-//! - `provider`: the way from bytes to bytes
+//! - `provider`: the conversion from bytes to bytes
 //! - `reader`: [`FromChat`], reading Chat Completions with the quirks of its many backends
 //! - `writer`: [`Writer`] and the parts of an answer
 //! - `chat_writer`: [`ChatStream`] and [`ChatWhole`], writing Chat Completions
-//! - [`chunk`]: the chunks and answers as they are on the wire
+//! - [`chunk`]: the chunks and answers on the wire
 //! - [`parts`]: the order of parts
 
 mod calls;

@@ -1,7 +1,7 @@
-//! The parts of an answer in their order: one after the other, whatever order their pieces come in.
+//! The parts of an answer in order: one after the other, even if their pieces come interleaved.
 //!
-//! The part in front is written as it comes. What comes for a later one is kept until the one in
-//! front is complete: text is as soon as something else follows, a call when its arguments are a
+//! The front part is written as it comes. Pieces of later parts wait until the front part is
+//! complete: text is complete as soon as something else follows, a call when its arguments are a
 //! whole object, everything at the end of the answer. The order is that in which parts begin.
 
 use std::collections::VecDeque;
@@ -20,14 +20,14 @@ pub const MAX_CALLS: usize = 1024;
 /// The longest id or name of a call, in bytes.
 pub const MAX_CALL_WORD: usize = 1024;
 
-/// What a part that has to wait costs beside its text, in bytes.
+/// The memory of a waiting part beside its text, in bytes.
 const OVERHEAD: usize = 128;
 
 /// The parts that are not complete, and the calls so far.
 #[derive(Debug, Default)]
 pub struct Parts {
     waiting: VecDeque<Waiting>,
-    /// Whether the first one that waits has been opened.
+    /// Whether the first waiting part has been opened.
     open: bool,
     calls: Calls,
     /// Calls that have been opened.
@@ -53,8 +53,9 @@ impl Parts {
         self.written
     }
 
-    /// Takes more thoughts, text or refusal. White space alone is no text: some models put an empty
-    /// line between their thoughts and a call. It counts when text follows, or nothing else comes.
+    /// Takes more thoughts, text or refusal. White space alone is not written yet: some models put
+    /// an empty line between their thoughts and a call. It counts when text follows, or when
+    /// nothing else comes.
     ///
     /// # Errors
     /// [`BadAnswer`] when too much has to wait.
@@ -110,7 +111,7 @@ impl Parts {
         self.push(place, text, writer, out)
     }
 
-    /// Nothing more comes: writes what waits. A call that never got a name is none.
+    /// Ends the answer and writes the waiting parts. A call without a name is dropped.
     pub fn end(&mut self, writer: &mut impl Writer, out: &mut Vec<u8>) {
         let blank = self.take_blank();
         if !self.any && !blank.is_empty() {
@@ -214,7 +215,7 @@ impl Parts {
         std::mem::take(&mut self.blank)
     }
 
-    /// Opens the part in front, and closes it and goes on while others wait behind it.
+    /// Opens the front part; while others wait behind it, closes it and moves to the next.
     fn advance(&mut self, writer: &mut impl Writer, out: &mut Vec<u8>) {
         while let Some(front) = self.waiting.front() {
             let nameless = matches!(&front.part, Part::Call { name, .. } if name.is_empty());

@@ -1,4 +1,4 @@
-//! The way from a provider's bytes to a client's, whatever their shapes.
+//! The conversion from a provider's bytes to a client's, for any shapes.
 
 use protocol::{
     failure::{BadAnswer, Failure, MAX_KEPT},
@@ -8,12 +8,12 @@ use protocol::{
 use super::writer::Writer;
 use crate::answer::{Answer, Body};
 
-/// Reads an answer in one provider's shape, and tells a [`Writer`] what it is made of.
+/// Reads an answer in one provider's shape and passes its parts to a [`Writer`].
 pub trait ProviderReader: Default + Send {
-    /// Reads the data of an event of a stream. What follows the end of the answer is passed over.
+    /// Reads the data of an event of a stream. Data after the end of the answer is ignored.
     ///
     /// # Errors
-    /// [`BadAnswer`] when it makes no sense.
+    /// [`BadAnswer`] when it is invalid.
     fn event<W: Writer>(
         &mut self,
         data: &[u8],
@@ -39,11 +39,11 @@ pub trait ProviderReader: Default + Send {
     fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer>;
 }
 
-/// How much of an answer its client has been told.
+/// The progress of an answer at its client.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     begun: bool,
-    /// It has the whole answer, or an error; whatever comes now is passed over.
+    /// The client has the whole answer, or an error; everything after that is ignored.
     pub(crate) over: bool,
 }
 
@@ -55,10 +55,11 @@ impl Progress {
         }
     }
 
-    /// An error within the answer: the client of a stream is told in it, another one's job fails.
+    /// Handles an error within the answer: a stream reports it to its client; without a stream the
+    /// job fails.
     ///
     /// # Errors
-    /// [`BadAnswer`] where the client gets no stream.
+    /// [`BadAnswer`] when the client does not get a stream.
     pub(crate) fn fail<W: Writer>(
         &mut self,
         failure: &Failure,
@@ -83,7 +84,7 @@ pub struct FromProvider<R, W> {
     writer: W,
     kind: Kind,
     events: EventReader,
-    /// An answer that is no stream, as far as it has come.
+    /// The bytes so far of an answer that is not a stream.
     kept: Vec<u8>,
     taken: usize,
     reading: R,
@@ -121,7 +122,7 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
         Ok(())
     }
 
-    /// A client that gets it whole has it kept by its writer.
+    /// Checks the size. For a client that gets the whole answer at once, the writer holds the text.
     fn measure(&mut self, chunk: &[u8]) -> Result<(), BadAnswer> {
         self.taken += chunk.len();
         if self.writer.body() == Body::Json && self.taken > MAX_KEPT {

@@ -1,4 +1,4 @@
-//! The answer of a Chat Completions provider, as it is read.
+//! Reads the answer of a Chat Completions provider.
 
 use protocol::failure::{BadAnswer, Failure};
 

@@ -1,11 +1,12 @@
-//! What an answer is made of, and what writes one in a client's shape.
+//! The parts of an answer, and the trait of writers of a client's shape.
 
 use protocol::failure::{BadAnswer, Failure};
 
 use super::chunk::Usage;
 use crate::answer::Body;
 
-/// Writes an answer in one client's shape. Calls come in the order that the module tells.
+/// Writes an answer in one client's shape. The calls come in the order given in the module's
+/// documentation.
 pub trait Writer: Send {
     /// The kind of body that the client gets, unless it is an error.
     fn body(&self) -> Body;
@@ -22,10 +23,10 @@ pub trait Writer: Send {
     /// The open part is complete.
     fn close(&mut self, out: &mut Vec<u8>);
 
-    /// The answer is complete.
+    /// Ends a complete answer.
     ///
     /// # Errors
-    /// [`BadAnswer`] when what has come makes no answer.
+    /// [`BadAnswer`] when the parts do not make up an answer.
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer>;
 
     /// A stream breaks off; a part may be open. Only called where [`Writer::body`] is a stream.
@@ -35,14 +36,14 @@ pub trait Writer: Send {
     fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>);
 }
 
-/// What an answer is made of.
+/// The kind of a part of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// What the model thought before it spoke.
+    /// The model's thoughts before its text.
     Reasoning,
     /// The decoded message.
     Text,
-    /// Why it does not say more.
+    /// The reason why the model refuses.
     Refusal,
     /// A call of a tool; its deltas are its arguments, which should be a JSON object together.
     Call {
@@ -58,7 +59,7 @@ pub enum Part {
 /// Why an answer is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// The model has said what it wanted to, or came to a stop sequence.
+    /// The model ended its text, or reached a stop sequence.
     Stop,
     /// The limit of tokens, or the end of the context.
     Length,
@@ -73,8 +74,8 @@ pub enum Finish {
 pub struct Outcome {
     /// Why it ended.
     pub finish: Finish,
-    /// The stop sequence that the model came to, where the backend tells.
+    /// The stop sequence that the model reached, if the backend reports it.
     pub stop_sequence: Option<String>,
-    /// What it cost, as far as the backend tells.
+    /// The usage, as far as the backend reports it.
     pub usage: Usage,
 }

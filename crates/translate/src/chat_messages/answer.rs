@@ -1,4 +1,4 @@
-//! The answer of a Messages provider, as it is read.
+//! Reads the answer of a Messages provider.
 
 use protocol::{
     failure::{BadAnswer, Failure},
@@ -25,7 +25,7 @@ pub(super) struct Reading {
 #[derive(Debug)]
 struct Open {
     part: Part,
-    /// A call's arguments as its start told them, which count if no delta comes.
+    /// A call's arguments from its start, used if no delta comes.
     input: String,
     /// Whether any delta has come.
     any: bool,
@@ -114,7 +114,7 @@ impl Reading {
         self.count(event.message.as_ref().and_then(|message| message.usage).unwrap_or_default());
     }
 
-    /// Opens a block, with what its start holds of it.
+    /// Opens a block with the content of its start.
     fn block<W: Writer>(&mut self, block: &Block<'_>, writer: &mut W, out: &mut Vec<u8>) {
         self.progress.begin(writer, out);
         self.close(writer, out);

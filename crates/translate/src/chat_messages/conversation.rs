@@ -14,10 +14,10 @@ use crate::{
     message_request::{Block, Message as Turn, Role, Source},
 };
 
-/// What is between two system messages that become one.
+/// The separator of two system messages that become one.
 const BETWEEN: &str = "\n\n";
 
-/// The system prompt, if there is one, and the turns.
+/// The system prompt, if any, and the turns.
 type Conversation<'a> = (Option<Cow<'a, str>>, Vec<Turn<'a>>);
 
 /// Reads `messages`.
@@ -35,7 +35,7 @@ pub(super) fn messages(asked: Option<&RawValue>) -> Result<Conversation<'_>, Bad
     Ok((read.system, read.turns))
 }
 
-/// What has been read so far.
+/// The part read so far.
 #[derive(Default)]
 struct Reading<'a> {
     system: Option<Cow<'a, str>>,
@@ -91,7 +91,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Adds to the last turn if it is of the same role. A turn of nothing is none.
+    /// Adds to the last turn if it has the same role. An empty turn is dropped.
     fn turn(&mut self, role: Role, mut blocks: Vec<Block<'a>>) {
         match self.turns.last_mut().filter(|last| last.role == role) {
             Some(last) => last.content.append(&mut blocks),
@@ -118,7 +118,7 @@ fn input(arguments: &str, path: &str) -> Result<Box<RawValue>, BadRequest> {
     RawValue::from_string(object).map_err(wrong)
 }
 
-/// What a message says; Messages knows no empty text.
+/// The content of a message; Messages has no empty text.
 fn blocks<'a>(asked: &Message<'a>, path: &str) -> Result<Vec<Block<'a>>, BadRequest> {
     let path = format!("{path}.content");
     let parts = match asked.content.map(|raw| TextOrList::read(raw, &path)).transpose()? {
@@ -155,7 +155,7 @@ fn document<'a>(data: Cow<'a, str>, path: &str) -> Result<Block<'a>, BadRequest>
     }
 }
 
-/// An address, or what is in a `data:` URL.
+/// An address, or the content of a `data:` URL.
 fn source<'a>(url: Cow<'a, str>, path: &str) -> Result<Source<'a>, BadRequest> {
     let Some(inline) = url.strip_prefix("data:") else { return Ok(Source::Url { url }) };
     let Some((media_type, data)) = inline.split_once(";base64,") else {

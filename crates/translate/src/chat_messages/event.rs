@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 pub(super) struct Event<'a> {
     #[serde(rename = "type", borrow, default)]
     pub(super) kind: Text<'a>,
-    /// `message_start`: the message, of which only the usage is told yet.
+    /// `message_start`: the message; only its usage is known yet.
     #[serde(borrow, default)]
     pub(super) message: Option<Message<'a>>,
     /// `content_block_start`.
@@ -69,7 +69,7 @@ pub(super) struct Delta<'a> {
     pub(super) stop_sequence: Text<'a>,
 }
 
-/// What a message cost. The three kinds of input tokens add up to the prompt.
+/// The usage of a message. The three kinds of input tokens add up to the prompt.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 pub(super) struct MessageUsage {
     #[serde(default)]

@@ -12,11 +12,11 @@
 //! | `n` over 1, `logprobs`, `top_logprobs`, `logit_bias`, `functions`, `function_call`, `audio`, `modalities` other than text, `web_search_options` | refused by name |
 //! | `seed`, `frequency_penalty`, `presence_penalty`, `reasoning_effort`, `verbosity`, `prediction`, `metadata`, `store`, `service_tier`, names of participants, thoughts of earlier turns, and fields not known | dropped |
 //!
-//! Arguments of an earlier call that are no JSON object are carried as the text `arguments` of one:
-//! a model may have broken them, and the conversation has to go on.
+//! Arguments of an earlier call that are not a JSON object become an object with the text as
+//! `arguments`: a model may have broken them, and the conversation must continue.
 //!
 //! In the answer, thoughts are `reasoning_content`. Blocks of tools that the provider runs itself
-//! are passed over; the words around them say what came of it.
+//! are ignored; the text around them gives their results.
 
 mod answer;
 mod conversation;

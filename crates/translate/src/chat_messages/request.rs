@@ -16,7 +16,7 @@ use crate::{
     message_request::{Format, MessageRequest, Metadata, OutputConfig},
 };
 
-/// How many tokens an answer may have when the client does not say.
+/// The token limit of an answer when the client sets none.
 pub const DEFAULT_TOKENS: u64 = 4096;
 
 const NOT_IN_MESSAGES: &str = "cannot be carried over to the Messages API of the model server";

@@ -1,4 +1,4 @@
-//! Tools, and whether they are to be called.
+//! Tools, and the choice of tools.
 
 use protocol::json::BadRequest;
 use serde_json::value::RawValue;
@@ -17,7 +17,7 @@ pub(super) fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequ
     })
 }
 
-/// Reads `tool_choice` and `parallel_tool_calls`, which mean nothing where there are no tools.
+/// Reads `tool_choice` and `parallel_tool_calls`, which have no meaning without tools.
 pub(super) fn choice<'a>(
     asked: Option<&'a RawValue>,
     parallel: Option<bool>,

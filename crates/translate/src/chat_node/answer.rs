@@ -10,10 +10,10 @@ use protocol::{
 use super::{Order, stop::StopScan};
 use crate::{answer::Body, context::Context};
 
-/// What makes the client's answer of a node's text.
+/// Turns a node's text into the client's answer.
 ///
-/// Bytes are appended for the client as the text comes; a client that wants no stream gets all of
-/// them at the end.
+/// Bytes for the client are appended as the text comes; a client without a stream gets all of them
+/// at the end.
 #[derive(Debug, Clone)]
 pub struct NodeAnswer {
     /// The beginning of every chunk, up to its choices.
@@ -25,12 +25,12 @@ pub struct NodeAnswer {
     stop: StopScan,
     prompt_tokens: u64,
     tally: Tally,
-    /// The text, for a client that wants no stream.
+    /// The text, for a client without a stream.
     kept: String,
     begun: bool,
 }
 
-/// How it goes on after a piece of text.
+/// What follows after a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
     /// More text, or the end, is awaited.
@@ -61,7 +61,7 @@ impl NodeAnswer {
         if self.streaming { Body::Events } else { Body::Json }
     }
 
-    /// The next piece of the node's text, cut anywhere.
+    /// Reads the next piece of the node's text, cut anywhere.
     ///
     /// # Errors
     /// [`BadAnswer`] when it is not UTF-8, or the text is over [`MAX_KEPT`] and must be kept.
@@ -119,7 +119,7 @@ impl NodeAnswer {
         if fits { Ok(()) } else { Err(BadAnswer(format!("the text is over {MAX_KEPT} bytes"))) }
     }
 
-    /// The first chunk tells the role.
+    /// Writes the first chunk, which has the role.
     fn begin(&mut self, out: &mut String) {
         if !std::mem::replace(&mut self.begun, true) {
             let delta =

@@ -1,7 +1,7 @@
 //! A Chat Completions client, a model node: a conversation becomes a task of the node protocol, and
 //! the node's text an answer.
 //!
-//! A task is poor: a system message, text that alternates, a bound of tokens and a temperature.
+//! A task can hold a system message, alternating text, a token limit and a temperature.
 //!
 //! | Of the request | What becomes of it |
 //! | --- | --- |
@@ -14,12 +14,12 @@
 //! | pictures, sound, files, tool calls and results, `tools`, `functions`, `response_format` other than text, `n` over 1, `logprobs`, `audio`, `modalities` other than text, `web_search_options` | refused by name |
 //! | everything else (`top_p`, `seed`, penalties, `user`, …) | dropped |
 //!
-//! An answer always ends with the reason `stop`: a node does not tell whether it was cut short.
-//! Tokens are counted by estimate.
+//! An answer always ends with the reason `stop`: a node does not report whether it was cut short.
+//! Tokens are estimated.
 //!
 //! - `request`: from a body to an [`Order`]
 //! - `answer`: from text to chunks, or to one completion
-//! - `stop`: where a text ends
+//! - `stop`: finds the end of a text
 
 mod answer;
 mod request;

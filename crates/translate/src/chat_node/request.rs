@@ -9,14 +9,14 @@ use serde_json::{Value, value::RawValue};
 
 use crate::chat_body::ChatBody;
 
-/// How many tokens an answer may have when the client does not say.
+/// The token limit of an answer when the client sets none.
 pub const DEFAULT_TOKENS: u32 = 1024;
 
-/// The most sequences that an answer may be told to stop at, and the longest of them in bytes.
+/// The most stop sequences of a request, and the longest of them in bytes.
 const MAX_STOPS: usize = 16;
 const MAX_STOP: usize = 1024;
 
-/// What a request asks of a node, and how it is answered.
+/// A request for a node, and the form of its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
     pub(super) system: String,

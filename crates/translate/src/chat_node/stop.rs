@@ -5,18 +5,18 @@
 #[derive(Debug, Clone, Default)]
 pub(super) struct StopScan {
     stops: Vec<String>,
-    /// What may be the beginning of a sequence: less than the longest of them.
+    /// A possible beginning of a stop sequence: shorter than the longest of them.
     held: String,
 }
 
 impl StopScan {
-    /// Stops at any of these, none of which is empty.
+    /// Stops at any of these sequences, none of which is empty.
     pub(super) fn new(stops: Vec<String>) -> Self {
         Self { stops, held: String::new() }
     }
 
-    /// Takes the next piece; appends to `out` what is certain. Whether the text ends here: then
-    /// nothing more may be fed.
+    /// Reads the next piece and appends the certain text to `out`. Returns whether the text ends
+    /// here: then nothing more may be fed.
     pub(super) fn feed(&mut self, piece: &str, out: &mut String) -> bool {
         if self.stops.is_empty() {
             out.push_str(piece);
@@ -32,7 +32,7 @@ impl StopScan {
         first.is_some()
     }
 
-    /// Nothing more comes: what was held back is text like any other.
+    /// Ends the text: the held part is ordinary text.
     pub(super) fn end(&mut self, out: &mut String) {
         out.push_str(&std::mem::take(&mut self.held));
     }

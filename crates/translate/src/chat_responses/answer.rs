@@ -1,4 +1,4 @@
-//! The answer of a Responses provider, as it is read.
+//! Reads the answer of a Responses provider.
 
 use std::collections::HashSet;
 
@@ -17,18 +17,18 @@ use crate::chat::{
 
 pub(super) const MAX_ITEMS: usize = 4096;
 
-/// What is between two summaries of thoughts.
+/// The separator of two summaries of thoughts.
 const BETWEEN: &str = "\n\n";
 
-/// How far an answer has been read.
+/// The progress of reading an answer.
 ///
-/// Deltas are carried as they come. An item of which none has come is carried when it is done. The
-/// whole response is read only where nothing came before: its places need not be those of events.
+/// Deltas are carried as they come. An item without deltas is carried when it is done. The whole
+/// response is read only if nothing came before it: its positions may differ from those of events.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     progress: Progress,
     parts: Parts,
-    /// The items of which something has been carried, by their places.
+    /// The positions of items that were carried at least in part.
     told: HashSet<u64>,
 }
 
@@ -173,7 +173,7 @@ impl Reading {
         })
     }
 
-    /// Thoughts, else their summaries.
+    /// The thoughts, or else their summaries.
     fn thoughts<W: Writer>(
         &mut self,
         item: &Item<'_>,

@@ -1,6 +1,6 @@
-//! The events and the object of a Responses provider, of the fields that are carried.
+//! The events and the object of a Responses provider, with the fields that are carried.
 //!
-//! As forgiving as the reading of Chat Completions: what is missing or `null` is empty.
+//! As lenient as the reading of Chat Completions: a missing or `null` field counts as empty.
 
 use protocol::json::lenient::{Count, Text};
 use serde::Deserialize;

@@ -34,7 +34,7 @@ pub(super) enum Item<'a> {
     },
 }
 
-/// What a message says: a string where it is all text.
+/// The content of a message: a string if it is only text.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Content<'a> {
@@ -57,7 +57,7 @@ pub(super) enum Part<'a> {
     },
 }
 
-/// Reads `messages`, of which there must be one at least.
+/// Reads `messages`, which must have at least one.
 pub(super) fn items(messages: Option<&RawValue>) -> Result<Vec<Item<'_>>, BadRequest> {
     let missing = || BadRequest::new("messages", "`messages` must hold at least one message");
     let messages: Vec<&RawValue> = fields::value(messages.ok_or_else(missing)?, "messages")?;
@@ -91,7 +91,7 @@ impl<'a> Message<'a> {
         Ok(Item::Message { role, content: content(self.content.ok_or_else(missing)?, &path)? })
     }
 
-    /// Words come before the calls. A message of the assistant holds text alone.
+    /// Adds text before the calls. A message of the assistant can only hold text.
     fn add_assistant(self, items: &mut Vec<Item<'a>>, path: &str) -> Result<(), BadRequest> {
         let said = match self.content {
             Some(raw) => Some(content(raw, &format!("{path}.content"))?),
@@ -130,7 +130,8 @@ fn content<'a>(raw: &'a RawValue, path: &str) -> Result<Content<'a>, BadRequest>
 }
 
 impl<'a> Content<'a> {
-    /// Texts alone are one string, one to a line: an assistant's message may hold no input.
+    /// Text parts become one string, one part to a line: an assistant's message must not hold input
+    /// parts.
     fn of(parts: Vec<Part<'a>>) -> Self {
         if parts.iter().any(|part| !matches!(part, Part::Text { .. })) {
             return Self::Parts(parts);

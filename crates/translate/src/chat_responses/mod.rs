@@ -11,9 +11,9 @@
 //! | `stop`, `n` over 1, `logprobs`, `top_logprobs`, `logit_bias`, `functions`, `function_call`, `audio`, `modalities` other than text, `web_search_options` | refused by name |
 //! | `seed`, `frequency_penalty`, `presence_penalty`, `top_k`, `prediction`, `service_tier`, names of participants, thoughts of earlier turns, and fields not known | dropped |
 //!
-//! `store` is always false: a client of Chat Completions has no use for what the provider would
-//! keep. In the answer, thoughts and their summaries are `reasoning_content`. Items of tools that
-//! the provider runs itself are passed over.
+//! `store` is always false: a client of Chat Completions cannot use stored responses. In the
+//! answer, thoughts and their summaries are `reasoning_content`. Items of tools that the provider
+//! runs itself are ignored.
 
 mod answer;
 mod event;

@@ -31,7 +31,7 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     let request = ResponsesRequest {
         model: fields::text(body.model, "model")?,
         input: items(body.messages)?,
-        // Without tools there is nothing to choose, and servers refuse the question.
+        // Without tools there is nothing to choose, and servers refuse the field.
         tool_choice: body.tool_choice.map(tool_choice).transpose()?.filter(|_| !tools.is_empty()),
         parallel_tool_calls: body.parallel_tool_calls()?.filter(|_| !tools.is_empty()),
         tools,

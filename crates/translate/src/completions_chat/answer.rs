@@ -13,7 +13,7 @@ use crate::{
     errors,
 };
 
-/// Writes a completion, as a stream or as one object. What is no text is left out.
+/// Writes a completion, as a stream or as one object. Parts other than text are left out.
 #[derive(Debug)]
 pub(super) struct TextCompletion {
     streaming: bool,

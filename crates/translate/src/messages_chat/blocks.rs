@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 
 use crate::chat_request::{Content, ImageUrl, Message, Part, join};
 
-/// What a tool's message says when its result is pictures alone.
+/// The text of a tool's message whose result has only pictures.
 const PICTURES_FOLLOW: &str = "The result is in the next message.";
 
 /// How a tool's message begins when the tool has failed.
 const FAILED: &str = "Error: ";
 
-/// A block as it stands in the request: the fields of all types together.
+/// A raw block of the request: the fields of all types together.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Block<'a> {
@@ -44,12 +44,12 @@ impl<'a> Block<'a> {
         self.kind.0 == kind
     }
 
-    /// Text and pictures, as they go into a message. Most blocks are one part.
+    /// Text and pictures as parts of a message. Most blocks are one part.
     pub(super) fn into_parts(self, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
         match &*self.kind.0 {
             "document" => self.document(path),
             "search_result" => self.search_result(path),
-            // What a search for tools found is one of the tools that the model is shown anyway.
+            // A search for tools finds one of the tools that the model is shown anyway.
             "tool_reference" => {
                 Ok(vec![text(fields::text(self.tool_name, format!("{path}.tool_name"))?)])
             }
@@ -117,7 +117,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Content within a block: a string, or blocks, each of which `read` reads.
+/// Content within a block: a string, or blocks, each read by `read`.
 fn parts<'a>(
     raw: &'a RawValue,
     path: &str,

@@ -15,8 +15,8 @@ use crate::{
     instruct::instruct,
 };
 
-/// How Claude Code begins a system block that is meant for Anthropic's billing alone. It changes
-/// from request to request, and would cost every one of them the provider's prompt cache.
+/// The prefix of a system block of Claude Code that is only for Anthropic's billing. It changes
+/// from request to request, and would cost each of them the provider's prompt cache.
 const BILLING: &str = "x-anthropic-billing-header:";
 
 /// The messages of a whole request.
@@ -69,7 +69,8 @@ fn add<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result<
     }
 }
 
-/// The results of tools, each a message, then what the user says. Pictures of results come with it.
+/// The results of tools, each as a message, then the user's text. Pictures of results go with the
+/// text.
 fn user<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result<(), BadRequest> {
     let mut results = Vec::new();
     let mut said = content(raw, path, |block, path| {
@@ -89,7 +90,7 @@ fn user<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result
     Ok(())
 }
 
-/// What the assistant said and called. A turn with only thoughts is left out.
+/// The assistant's text and calls. A turn with only thoughts is left out.
 fn assistant<'a>(
     raw: &'a RawValue,
     path: &str,

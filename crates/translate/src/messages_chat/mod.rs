@@ -15,12 +15,12 @@
 //! | tools that Anthropic runs or defines itself, as `web_search_…` | refused by name: without it the model would make the results up; a search for tools is dropped, as every tool is shown anyway |
 //! | `mcp_servers` | refused unless empty |
 //!
-//! A tool's result with pictures becomes a `tool` message with the text, and the pictures follow in
-//! a `user` message, which is where Chat Completions has them. A failed tool's result begins with
-//! `Error: `, as there is no field for it.
+//! A tool's result with pictures becomes a `tool` message with the text, followed by a `user`
+//! message with the pictures, which is where Chat Completions allows them. A failed tool's result
+//! begins with `Error: `, because there is no field for it.
 //!
 //! In the answer, thoughts are a `thinking` block without a signature. A call whose arguments are
-//! no JSON object has an empty object as its `input`; in a stream the text is passed as it is.
+//! not a JSON object gets an empty object as its `input`; in a stream the text is passed unchanged.
 
 mod blocks;
 mod conversation;
@@ -62,8 +62,8 @@ impl Stops {
         serde_json::from_slice(request).unwrap_or_default()
     }
 
-    /// `stop_reason` and `stop_sequence`. What a backend says to have stopped at may also be a
-    /// token of its model, which the client knows nothing of.
+    /// `stop_reason` and `stop_sequence`. The stop sequence that a backend reports may also be a
+    /// token of its model, which the client does not know.
     fn reason<'a>(&self, outcome: &'a Outcome) -> (&'static str, Option<&'a str>) {
         let asked = self.stop_sequences.as_deref().unwrap_or_default();
         let stop = outcome.stop_sequence.as_ref().filter(|stop| asked.contains(stop));
@@ -77,7 +77,7 @@ impl Stops {
     }
 }
 
-/// `usage`: Messages counts a prompt without what came from a cache. What is not told is 0.
+/// `usage`: Messages counts a prompt without its cached tokens. Missing counts are 0.
 #[derive(Debug, Serialize)]
 struct MessageUsage {
     input_tokens: u64,

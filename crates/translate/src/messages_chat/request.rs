@@ -45,7 +45,7 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     Ok(json::write(&request).into_bytes())
 }
 
-/// The body of `POST /v1/messages`, as far as it is carried.
+/// The carried fields of the body of `POST /v1/messages`.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Request<'a> {

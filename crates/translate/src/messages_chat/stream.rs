@@ -20,7 +20,7 @@ pub(super) struct Stream {
     stops: Stops,
     /// The number of the block that is open, or comes next.
     index: usize,
-    /// What a delta of the open block begins with, up to its text.
+    /// The beginning of a delta of the open block, up to its text.
     prefix: String,
     /// The open block is one of thoughts.
     thinking: bool,

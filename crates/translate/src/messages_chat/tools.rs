@@ -1,4 +1,4 @@
-//! Tools, and whether they are to be called.
+//! Tools, and the choice of tools.
 
 use std::borrow::Cow;
 
@@ -23,8 +23,8 @@ pub(super) struct Choice<'a> {
     pub(super) one_at_a_time: bool,
 }
 
-/// Reads `tool_choice`. Where there are no tools there is nothing to choose, and servers refuse to
-/// be told that nothing should be chosen.
+/// Reads `tool_choice`. Without tools there is nothing to choose, and servers refuse even a choice
+/// of nothing.
 pub(super) fn choice<'a>(
     asked: Option<&'a RawValue>,
     tools: &[Tool<'a>],

@@ -106,7 +106,7 @@ enum Block<'a> {
     ToolUse { id: String, name: &'a str, input: Input<'a> },
 }
 
-/// A call's arguments as they stand, where they are an object; else an empty one.
+/// A call's arguments as raw JSON, if they are an object; otherwise an empty object.
 struct Input<'a>(Option<&'a RawValue>);
 
 impl<'a> Input<'a> {

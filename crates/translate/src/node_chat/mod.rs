@@ -9,7 +9,7 @@
 //! | `conversation_id`, `user_id` and fields not known | dropped |
 //!
 //! The answer is one JSON object a line: `{"o":"text"}` as it comes, at last `{"done":true}` or
-//! `{"err":"…"}`. It is a stream whatever the provider gives. Thoughts are left out.
+//! `{"err":"…"}`. It is always a stream, even if the provider's is not. Thoughts are left out.
 
 mod request;
 
@@ -26,13 +26,13 @@ use crate::{
     context::Context,
 };
 
-/// What stock clients know a request by that cannot be served as it is.
+/// The error of stock servers for a request that cannot be served.
 pub const INVALID: &str = "invalid request";
 
-/// What stock clients know a model by that nobody has.
+/// The error of stock servers for a model without a provider.
 pub const UNKNOWN_MODEL: &str = "unknown model";
 
-/// Reads the provider's answer. `request` is the client's own body, of which nothing is repeated.
+/// Reads the provider's answer. `request` is the client's own body; nothing of it is repeated.
 pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
     Lines { inner: FromChat::new(LineWriter::default()) }
 }
@@ -114,7 +114,7 @@ impl Writer for LineWriter {
     }
 }
 
-/// What stock servers say of a refusal, where they have a word.
+/// The error text of stock servers for a refusal, if they have one.
 fn stock_word(status: u16) -> Option<&'static str> {
     match status {
         400 | 413 | 422 => Some(INVALID),

@@ -14,10 +14,10 @@ use crate::{
     context::Context,
 };
 
-/// What a model is told that is told nothing.
+/// The system message when the request has none.
 const DEFAULT_SYSTEM: &str = "You are a helpful assistant.";
 
-/// How many tokens are made when the request does not say.
+/// The token limit when the request sets none.
 const DEFAULT_TOKENS: u64 = 50;
 
 /// Makes a Chat Completions request of a request to `/api/chat`. See the [module](super) for what
@@ -81,7 +81,7 @@ impl<'a> Request<'a> {
         Ok(text.map(|text| Message::new(Role::System, Content::Text(text))))
     }
 
-    /// What is outside of the range is taken as 0, as stock servers do.
+    /// A value out of range counts as 0, as in stock servers.
     fn temperature(&self) -> Result<Option<&'a RawValue>, BadRequest> {
         let asked = self.temperature.map(|raw| fields::value::<f64>(raw, "temperature"));
         let in_range = asked.transpose()?.is_some_and(|it| (0.01..=0.99).contains(&it));

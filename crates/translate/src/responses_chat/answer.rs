@@ -21,8 +21,8 @@ use crate::{
 
 /// Writes a response, as a stream of events or as one object.
 ///
-/// Its texts are kept until the end, since the last event repeats them: at most [`MAX_KEPT`] bytes,
-/// with which the response fails.
+/// It holds its texts until the end, since the last event repeats them: at most [`MAX_KEPT`] bytes,
+/// above which the response fails.
 #[derive(Debug)]
 pub(super) struct Response {
     echo: Echo,
@@ -32,7 +32,7 @@ pub(super) struct Response {
     output: String,
     items: usize,
     open: Option<Item>,
-    /// What a delta of the open item begins with, up to its sequence number.
+    /// The beginning of a delta of the open item, up to its sequence number.
     prefix: String,
     sequence: u64,
     kept: usize,
@@ -124,7 +124,7 @@ impl Response {
         self.gather(&item, status);
     }
 
-    /// The text that could not be told before.
+    /// Writes the text that could not be sent before.
     fn complete_text(&mut self, item: &mut Item, out: &mut Vec<u8>) {
         if item.is_custom() {
             item.decode_input();
@@ -163,7 +163,7 @@ impl Response {
         }
     }
 
-    /// The end of a response that has failed. The open item stays as it is.
+    /// Ends a failed response. The open item stays open.
     fn failed(&mut self, code: &str, message: &str, out: &mut Vec<u8>) {
         self.over = true;
         let error = json::write(&Error { code, message });
@@ -220,7 +220,7 @@ impl Writer for Response {
 
     fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         if self.over {
-            // In a stream the client has been told so.
+            // In a stream the client already has this error.
             let too_long = BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes"));
             return if self.streaming { Ok(()) } else { Err(too_long) };
         }
@@ -271,7 +271,7 @@ struct Error<'a> {
     message: &'a str,
 }
 
-/// `usage`. What is not told is 0, since clients need the fields.
+/// `usage`. Missing counts are 0, since clients need the fields.
 #[derive(Serialize)]
 struct ResponseUsage {
     input_tokens: u64,

@@ -1,4 +1,4 @@
-//! What a response repeats of its request.
+//! The fields of its request that a response repeats.
 
 use protocol::json::{self, fields::Text};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ pub(super) struct Echo {
     pub(super) names: Names,
 }
 
-/// Every field with what stands there when the request does not say.
+/// Every repeated field, with its value when the request does not set it.
 const REPEATED: [(&str, &str); 15] = [
     ("instructions", "null"),
     ("max_output_tokens", "null"),

@@ -27,7 +27,7 @@ use crate::{
     instruct::instruct,
 };
 
-/// What hosted tools leave behind in a conversation. The assistant's words say what came of it.
+/// The traces of hosted tools in a conversation. The assistant's text gives their results.
 const TRACES: [&str; 8] = [
     "web_search_call",
     "file_search_call",
@@ -39,8 +39,7 @@ const TRACES: [&str; 8] = [
     "tool_search_output",
 ];
 
-/// The messages of a whole request, of which there is at least one. Tools that stand among the
-/// items are added to `tools`.
+/// The messages of a whole request, at least one. Tools among the items are added to `tools`.
 pub(super) fn messages<'a>(
     instructions: Option<Cow<'a, str>>,
     input: Option<&'a RawValue>,
@@ -62,7 +61,7 @@ pub(super) fn messages<'a>(
     Ok(read.messages)
 }
 
-/// The messages so far, and what belongs to one that is not complete.
+/// The messages so far, and the parts of an incomplete one.
 #[derive(Default)]
 struct Conversation<'a> {
     messages: Vec<Message<'a>>,
@@ -128,8 +127,8 @@ impl<'a> Conversation<'a> {
         instruct(&mut self.messages, content);
     }
 
-    /// What the assistant said. Words after words begin another message, words after calls do not:
-    /// the results of the calls must follow their message.
+    /// Adds the assistant's text. Text after text begins another message, text after calls does
+    /// not: the results of the calls must follow their message.
     fn said(&mut self, content: Content<'a>) {
         if self
             .assistant
@@ -191,7 +190,7 @@ impl<'a> Conversation<'a> {
         self.assistant.get_or_insert_with(|| Message::empty(Role::Assistant))
     }
 
-    /// Another message begins: what was gathered is complete.
+    /// Completes the gathered message, because another one begins.
     fn flush(&mut self) {
         self.flush_assistant();
         if !self.images.is_empty() {

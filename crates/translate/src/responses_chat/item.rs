@@ -13,12 +13,12 @@ pub(super) struct Item {
     pub(super) id: String,
     /// Its place in `output`.
     pub(super) index: usize,
-    /// What has come: its text, or a call's arguments.
+    /// The content so far: its text, or a call's arguments.
     pub(super) text: String,
     shape: Shape,
 }
 
-/// The type of an item, with what is known from its beginning.
+/// The type of an item, with the data from its beginning.
 #[derive(Debug)]
 enum Shape {
     Reasoning,
@@ -84,7 +84,7 @@ impl Item {
         self.piece_of(text).map(|piece| json::write(&piece))
     }
 
-    /// What its own events are called.
+    /// The names of its events.
     pub(super) fn events(&self) -> Events {
         match &self.shape {
             Shape::Reasoning => REASONING,
@@ -107,13 +107,13 @@ impl Item {
         matches!(self.shape, Shape::Text)
     }
 
-    /// Whether it calls a custom tool, whose text can be told only as a whole.
+    /// Whether it calls a custom tool, whose text can only be sent as a whole.
     pub(super) fn is_custom(&self) -> bool {
         matches!(&self.shape, Shape::Call { called, .. } if called.kind == Kind::Custom)
     }
 
-    /// Turns the arguments of a custom tool's call into its input. A model that did not keep to
-    /// the schema has its words taken as they are.
+    /// Turns the arguments of a custom tool's call into its input. If a model did not follow the
+    /// schema, its text is used unchanged.
     pub(super) fn decode_input(&mut self) {
         #[derive(serde::Deserialize)]
         struct Arguments {

@@ -16,8 +16,8 @@
 //! | `store`, `include`, `metadata`, `truncation`, `service_tier`, `text.verbosity`, `reasoning.summary`, `top_logprobs`, `max_tool_calls`, `prompt_cache_key`, `stream_options` and fields not known | dropped: they change no answer here. What the answer repeats of the request, it repeats; `store` is always false |
 //!
 //! In the answer, thoughts are a `reasoning` item with `reasoning_text`, never a summary: they are
-//! the model's own words. Items come one after the other. The input of a custom tool is decoded
-//! when its call is complete and comes as one delta. An answer that breaks off ends with
+//! the model's own text. Items come one after the other. The input of a custom tool is decoded when
+//! its call is complete and comes as one delta. An answer that breaks off ends with
 //! `response.failed`.
 
 mod answer;

@@ -75,7 +75,7 @@ struct Reasoning<'a> {
     effort: Option<Text<'a>>,
 }
 
-/// The tool that must be called, or a list of those that may be.
+/// The tool that must be called, or the tools that may be.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Choice<'a> {
@@ -88,7 +88,7 @@ struct Choice<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Nothing is stored here, so that a request must say everything itself.
+    /// Refuses references to stored state: nothing is stored here, so a request must be complete.
     fn refuse_state(&self) -> Result<(), BadRequest> {
         let stored = [
             ("previous_response_id", self.previous_response_id),
@@ -131,7 +131,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The words that every server with this parameter knows.
+/// The values that every server with this parameter knows.
 fn effort(reasoning: Reasoning<'_>) -> Option<Cow<'_, str>> {
     let Text(effort) = reasoning.effort?;
     Some(match effort.as_ref() {

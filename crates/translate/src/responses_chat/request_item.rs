@@ -1,4 +1,4 @@
-//! An item of `input` as it stands in the request, and the content in it.
+//! A raw item of `input`, and its content.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::chat_request::{Content, ImageUrl, Part};
 
-/// An item as it stands in the request: the fields of all types together.
+/// A raw item of the request: the fields of all types together.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 pub(super) struct Item<'a> {
@@ -29,7 +29,7 @@ pub(super) struct Item<'a> {
     pub(super) tools: Option<Vec<&'a RawValue>>,
 }
 
-/// A piece of content as it stands in the request.
+/// A raw piece of content of the request.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Piece<'a> {
@@ -54,7 +54,7 @@ impl<'a> Item<'a> {
         Ok(if arguments.trim().is_empty() { Cow::Borrowed("{}") } else { arguments })
     }
 
-    /// A custom tool's input, as the arguments of the function that stands for it.
+    /// A custom tool's input, as the arguments of the function that represents it.
     pub(super) fn input(&self, path: &str) -> Result<Cow<'a, str>, BadRequest> {
         let input = fields::text(self.input, format!("{path}.input"))?;
         let mut arguments = String::with_capacity(input.len() + 16);
@@ -79,7 +79,7 @@ impl<'a> Item<'a> {
         Ok((text, images))
     }
 
-    /// What a reasoning item holds in plain words, if anything.
+    /// The plain text of a reasoning item, if any.
     pub(super) fn thought(&self, path: &str) -> Result<Option<Cow<'a, str>>, BadRequest> {
         for (raw, name) in [(self.content, "content"), (self.summary, "summary")] {
             let Some(raw) = raw else { continue };
@@ -95,7 +95,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// What a tool's message says when its result is images alone.
+/// The text of a tool's message whose result has only images.
 pub(super) const IMAGES_FOLLOW: &str = "The result is in the next message.";
 
 fn parts<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {

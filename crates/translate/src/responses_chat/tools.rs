@@ -23,8 +23,8 @@ const HOSTED: [&str; 5] = [
     "programmatic_tool_calling",
 ];
 
-/// Tools of the same sort that provide the user's own data. They are refused: a model without that data
-/// would invent it.
+/// Hosted tools that provide the user's own data. They are refused: a model without that data would
+/// invent it.
 const OF_THE_USER: [(&str, &str); 2] = [
     ("file_search", "it looks into files that are kept at OpenAI"),
     ("mcp", "OpenAI's own servers ask the MCP server that it names"),
@@ -39,7 +39,7 @@ pub(super) struct Tools<'a> {
 }
 
 impl<'a> Tools<'a> {
-    /// Adds a list of tools. One whose name is taken already is passed over: Codex repeats tools.
+    /// Adds a list of tools. A tool whose name is already taken is skipped: Codex repeats tools.
     pub(super) fn add(
         &mut self,
         tools: &[&'a RawValue],
@@ -93,7 +93,7 @@ pub(super) fn chat_name<'n>(namespace: Option<&str>, name: &'n str) -> Cow<'n, s
     }
 }
 
-/// What a tool is to the client, by the name that it goes by in Chat Completions.
+/// The client's tools, by their names in Chat Completions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names(HashMap<String, Called>);
 
@@ -119,13 +119,13 @@ impl Names {
         let mut read = Tools::default();
         for list in lists {
             let tools: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap_or_default();
-            // What is refused was refused when the request was translated.
+            // Faults were reported when the request was translated.
             let _ = read.add(&tools, "tools");
         }
         read.names
     }
 
-    /// What the client knows this function as. A name that nobody offered is a function's.
+    /// The client's tool for this function. An unknown name counts as a function.
     pub(super) fn called(&self, chat_name: &str) -> Called {
         let unknown =
             || Called { kind: Kind::Function, name: chat_name.to_owned(), namespace: None };
@@ -146,7 +146,7 @@ impl Names {
     }
 }
 
-/// A tool as it stands in the request.
+/// A raw tool of the request.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Described<'a> {
@@ -160,7 +160,7 @@ struct Described<'a> {
     tools: Option<Vec<&'a RawValue>>,
 }
 
-/// What a custom tool's input looks like.
+/// The format of a custom tool's input.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Format<'a> {
@@ -169,7 +169,7 @@ struct Format<'a> {
 }
 
 impl<'a> Described<'a> {
-    /// How it is called; nothing where it is left out.
+    /// How it is called; `None` for a tool that is left out.
     fn called_as(&self, path: &str) -> Result<Option<Kind>, BadRequest> {
         match self.kind.0.as_ref() {
             "function" => Ok(Some(Kind::Function)),
@@ -215,7 +215,7 @@ impl<'a> Described<'a> {
         self.description.as_ref().map(|Text(text)| text.clone())
     }
 
-    /// The description, and in words the grammar that no model server would enforce.
+    /// The description, with the grammar as text, since no model server would enforce it.
     fn told_with_format(&self) -> Option<Cow<'a, str>> {
         let format = self.format.as_ref();
         let Some(Text(grammar)) = format.and_then(|format| format.definition.as_ref()) else {
