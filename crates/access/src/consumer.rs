@@ -19,9 +19,9 @@ pub struct ConsumerRules {
     pub keys: Keys,
     /// Whether local requests need a key, too.
     pub require_key: bool,
-    /// Whether everybody may, from anywhere, without a key.
+    /// Whether every client may, from anywhere, without a key.
     pub open: bool,
-    /// What is local.
+    /// The rules for local requests.
     pub local: LocalRules,
 }
 
@@ -49,7 +49,7 @@ pub enum Denied {
     /// Its key has expired.
     #[error("the API key has expired")]
     KeyExpired,
-    /// Its key is for something else.
+    /// Its key has another scope.
     #[error("the API key may not be used for this: it has no scope `{0}`")]
     Scope(KeyScope),
 }

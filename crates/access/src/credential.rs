@@ -1,4 +1,4 @@
-//! Tokens kept as hashes, and where requests carry them.
+//! Tokens stored as hashes, and the places of credentials in requests.
 
 use base::Secret;
 use http::{HeaderMap, HeaderValue, header};
@@ -13,7 +13,7 @@ pub(crate) const PREFIX: &str = "wk_";
 /// The header that Anthropic's clients use.
 const API_KEY: &str = "x-api-key";
 
-/// A token, kept as its SHA-256 and compared in constant time.
+/// A token, stored as its SHA-256 and compared in constant time.
 #[derive(Clone)]
 pub struct Token([u8; 32]);
 
@@ -47,8 +47,8 @@ pub fn new_token(prefix: &str) -> Secret {
     Secret::from(format!("{prefix}{}", hex::encode(bits)))
 }
 
-/// Whether a text has the form of a key: it begins as all keys do. Nobody
-/// invents a dummy that looks like this.
+/// Whether a text has the form of a key: the prefix of all keys. A made-up dummy value does not
+/// look like this.
 pub fn has_key_form(text: &str) -> bool {
     text.starts_with(PREFIX)
 }

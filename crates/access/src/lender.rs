@@ -1,4 +1,4 @@
-//! Whether somebody may lend models: relay workers and model nodes.
+//! Permission to lend models: relay workers and model nodes.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
 /// The secret or a key of scope `worker` allows to lend models.
 #[derive(Debug, Clone)]
 pub struct LenderRules {
-    /// The secret, if there is one: the worker secret, or the node token.
+    /// The worker secret or the node token, if there is one.
     pub secret: Option<Token>,
     /// The keys of the server.
     pub keys: Keys,
@@ -49,7 +49,7 @@ impl Lender {
         self.0.as_ref()
     }
 
-    /// Waits until its key is revoked, rotated or expired. Without a key it waits for ever.
+    /// Waits until its key is revoked, rotated or expired. Without a key it never returns.
     pub async fn ended(&self) {
         match &self.0 {
             Some(key) => key.ended().await,

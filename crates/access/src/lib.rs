@@ -1,12 +1,12 @@
-//! Who may do what, and how much.
+//! Permissions and limits.
 //!
-//! - [`credential`]: tokens kept as hashes, and where requests carry them
+//! - [`credential`]: tokens stored as hashes, and the places of credentials in requests
 //! - [`keys`]: keys, found by their text, created, rotated and revoked
 //! - [`limits`]: the limits of a key
-//! - [`local`]: which requests come from this machine's own user
-//! - [`consumer`]: whether a request may use models, and the key that it is counted for
-//! - [`lender`]: whether somebody may lend models
-//! - [`workspace`]: whether somebody may use the workspace
+//! - [`local`]: recognises requests from this machine's own user
+//! - [`consumer`]: permission to use models, and the key that a request counts for
+//! - [`lender`]: permission to lend models
+//! - [`workspace`]: permission to use the workspace
 //! - [`lockout`]: addresses with too many wrong credentials
 //! - [`moment`]: wall-clock and monotonic time together
 

@@ -41,10 +41,10 @@ impl LocalRules {
         self.names_local_host(uri, headers) || authority(uri, headers).is_some_and(is_address)
     }
 
-    /// Whether a request for a WebSocket comes from no page, or from an allowed one. A browser opens
-    /// sockets without asking the server first. If a page's own host name was pointed at this server,
-    /// the page is a stranger's, whatever its origin says. A request that comes through a proxy has the
-    /// proxy's own name.
+    /// Whether a request for a WebSocket comes from no page, or from an allowed one. A browser
+    /// opens sockets without asking the server first. If a page's own host name resolves to this
+    /// server, the page is a stranger's even if its origin looks local. A request through a proxy
+    /// has the proxy's host name.
     pub fn takes_socket(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(origin) = headers.get(header::ORIGIN) else { return true };
         if origin.to_str().is_ok_and(|origin| self.allows_origin(origin)) {
@@ -68,8 +68,8 @@ impl LocalRules {
             || self.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(host))
     }
 
-    /// Whether a request comes from no page, from one of the server's own, or from one that may
-    /// use the server. Whose page it is, a browser tells in `Origin`.
+    /// Whether a request comes from no page, from one of the server's own pages, or from a page
+    /// that may use the server. A browser names the page's site in `Origin`.
     pub fn takes_page(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(origin) = headers.get(header::ORIGIN) else { return true };
         let Ok(origin) = origin.to_str() else { return false };
@@ -90,8 +90,8 @@ pub fn is_forwarded(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The host that the client asked for: the target's, if the target names one, as in HTTP/2 and in
-/// absolute form (RFC 9112 section 3.2.2); otherwise the `Host` header's, if there is exactly one.
+/// The host of a request: the target's, if the target names one, as in HTTP/2 and in absolute form
+/// (RFC 9112 section 3.2.2); otherwise the `Host` header's, if there is exactly one.
 fn authority(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
     if let Some(authority) = uri.authority() {
         return Some(authority.clone());

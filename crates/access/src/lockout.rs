@@ -18,7 +18,8 @@ pub struct LockOutSettings {
     pub within: Duration,
     /// The duration of the lock-out.
     pub lasts: Duration,
-    /// The most addresses that are remembered; beyond, those that failed longest ago are forgotten.
+    /// The most addresses that are remembered; above that, those that failed longest ago are
+    /// forgotten.
     pub addresses: usize,
 }
 
@@ -29,12 +30,12 @@ impl Default for LockOutSettings {
     }
 }
 
-/// The failures of each address. A whole /64 of IPv6 counts as one, since its owner has all of
-/// them.
+/// The failures of each address. A whole /64 of IPv6 counts as one, since one owner has all of its
+/// addresses.
 ///
-/// Loopback stands for all users of this machine, and for all clients of a proxy on it. It waits a
-/// second after as many failures, then twice as long after each, and a minute at most. So a slip of one
-/// user does not lock the others out, and guessing is hopeless all the same.
+/// Loopback is shared by all users of this machine, and by all clients of a proxy on it. After the
+/// same number of failures it waits a second, then twice as long after each, and a minute at most.
+/// So one user's mistake does not lock the others out, and guessing is still hopeless.
 #[derive(Debug)]
 pub struct LockOut {
     settings: LockOutSettings,

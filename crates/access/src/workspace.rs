@@ -1,4 +1,4 @@
-//! Whether somebody may use the workspace, and how much of it.
+//! Permission to use the workspace, and the role it grants.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::{
 const SCOPES: [KeyScope; 3] =
     [KeyScope::WorkspaceAdmin, KeyScope::WorkspaceWrite, KeyScope::WorkspaceRead];
 
-/// Who may use the workspace: holders of one of two tokens, or of a key with a scope of the workspace.
-/// Loopback is no exception: a machine has other users.
+/// The rules for the workspace: it is open to holders of one of two tokens, or of a key with a
+/// scope of the workspace. Loopback is no exception: a machine has other users.
 #[derive(Debug, Clone)]
 pub struct WorkspaceRules {
     /// The token of the workspace's administrators, if there is one.
@@ -107,7 +107,7 @@ impl WorkspaceClient {
         }
     }
 
-    /// Waits until its key is revoked, rotated or expired. With a token it waits for ever.
+    /// Waits until its key is revoked, rotated or expired. With a token it never returns.
     pub async fn ended(&self) {
         match &self.by {
             Credential::Key(key) => key.ended().await,

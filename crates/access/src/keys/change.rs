@@ -13,7 +13,7 @@ use crate::{
     moment::Moment,
 };
 
-/// The characters of a key's text that are kept, for people to recognise it.
+/// The number of characters of a key's text that are stored, for people to recognise it.
 const SHOWN: usize = PREFIX.len() + 8;
 
 /// The longest name of a key, in bytes.
@@ -46,13 +46,13 @@ pub enum KeyError {
     /// It is not valid.
     #[error("{0}")]
     Invalid(String),
-    /// There is no such key.
+    /// No key has this id.
     #[error("there is no key {0}")]
     NotFound(KeyId),
     /// It is revoked.
     #[error("the key {0} is revoked: make a new one")]
     Revoked(KeyId),
-    /// There are too many.
+    /// There are too many keys.
     #[error("there are {MAX_KEYS} keys already: revoke some that are not used")]
     TooMany,
     /// It could not be written.
@@ -64,11 +64,10 @@ pub enum KeyError {
 }
 
 impl Keys {
-    /// Creates a key. Its text is returned here only, and kept nowhere. Blocks on the disk.
+    /// Creates a key. Its text is returned only here, and not stored. Blocks on the disk.
     ///
     /// # Errors
-    /// [`KeyError`] when it is not valid, there are too many, or it cannot be
-    /// written.
+    /// [`KeyError`] when it is not valid, there are too many keys, or it cannot be written.
     pub fn create(&self, new: NewKey, now: Moment) -> Result<(KeyRecord, Secret), KeyError> {
         new.check(now)?;
         let _changing = self.changing();
@@ -93,8 +92,8 @@ impl Keys {
         Ok((record, text))
     }
 
-    /// Gives a key another text. The old one no longer works, and its connections end.
-    /// What was used of its limits stays used. Blocks on the disk.
+    /// Gives a key a new text. The old text no longer works, and its connections end. Usage so far
+    /// still counts towards its limits. Blocks on the disk.
     ///
     /// # Errors
     /// [`KeyError`] when the key does not exist, is revoked, or cannot be written.
@@ -113,11 +112,12 @@ impl Keys {
         Ok((record, text))
     }
 
-    /// Revokes a key for good, and ends its connections. A revoked key stays as
-    /// it is. Blocks on the disk.
+    /// Revokes a key for good, and ends its connections. A key that is already revoked stays
+    /// unchanged. Blocks on the disk.
     ///
     /// # Errors
-    /// [`KeyError`] when there is none, or it cannot be written; then it no longer works all the same.
+    /// [`KeyError`] when there is no such key, or the change cannot be written; the key stops
+    /// working even then.
     pub fn revoke(&self, id: &KeyId, now: Moment) -> Result<KeyRecord, KeyError> {
         let _changing = self.changing();
         let old = self.kept(id)?;
@@ -129,7 +129,7 @@ impl Keys {
         Ok(record)
     }
 
-    /// Makes room for one more key: at the bound, the key revoked first is forgotten.
+    /// Makes room for one more key: at the limit, the key that was revoked first is forgotten.
     fn make_room(&self) -> Result<(), KeyError> {
         let kept = self.live().by_id.values().filter(|key| !key.is_ready_made()).count();
         if kept < MAX_KEYS {

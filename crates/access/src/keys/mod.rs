@@ -43,7 +43,7 @@ struct Live {
 }
 
 impl Keys {
-    /// The keys that are kept in `store`.
+    /// Loads the keys in `store`.
     ///
     /// # Errors
     /// When they cannot be read.
@@ -97,7 +97,7 @@ impl Keys {
     }
 
     /// The key of this text that may be used for `scope` now and is bound to this room; `None` if
-    /// there is none. In a room no other key counts.
+    /// there is no such key. Other keys do not count in a room.
     ///
     /// # Errors
     /// [`Denied`] when the key may not be used.
@@ -116,13 +116,12 @@ impl Keys {
         }
     }
 
-    /// Whether this is the text of a key that works now, for the server and not for
-    /// one room only.
+    /// Whether this is the text of a valid key of the server. Keys of a single room do not count.
     pub fn is_valid(&self, text: &str, now: Moment) -> bool {
         self.find(text).is_some_and(|key| key.is_valid(now) && key.room().is_none())
     }
 
-    /// Checks that this is the text of a key, of the server or of a room, that works now.
+    /// Checks that this is the text of a valid key, of the server or of a room.
     ///
     /// # Errors
     /// [`Denied`] when there is no such key, or it is revoked or expired.
@@ -153,7 +152,7 @@ impl Keys {
         }
     }
 
-    /// Restores budgets after a start: the ledger tells what was used in the current day and month.
+    /// Restores budgets after a start from the usage of the current day and month in the ledger.
     ///
     /// # Errors
     /// When the ledger cannot be read.

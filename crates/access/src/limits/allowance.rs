@@ -34,7 +34,7 @@ impl Bucket {
         u64::try_from(self.level.max(0) / PARTS).unwrap_or(u64::MAX)
     }
 
-    /// The time until there is a token again; `None` if there is one.
+    /// The time until the next token; `None` if there is one now.
     pub(crate) fn wait(&mut self, now: Instant) -> Option<Duration> {
         self.refill(now);
         let missing = PARTS - self.level;
@@ -133,7 +133,7 @@ fn next(per: Period, now_ms: u64) -> u64 {
 
 /// The start of the period of a time, and of the next one.
 fn bounds(per: Period, now_ms: u64) -> (u64, u64) {
-    // For a clock beyond the calendar's end, one period lasts for ever.
+    // For a clock beyond the calendar's end, there is one period without an end.
     found(per, now_ms).unwrap_or((0, u64::MAX))
 }
 

@@ -33,7 +33,7 @@ const NEXT_FREE: Duration = Duration::from_secs(1);
 pub struct Gauge {
     /// The limit.
     pub limit: u64,
-    /// What is left of it.
+    /// The remaining amount.
     pub remaining: u64,
     /// The time until all of it is available again.
     pub reset: Duration,
@@ -44,7 +44,7 @@ pub struct Gauge {
 pub struct Standing {
     /// Requests a minute, if they are limited.
     pub requests: Option<Gauge>,
-    /// Tokens a minute, or else of the budget, if they are limited.
+    /// Tokens a minute, or else the budget's tokens, if limited.
     pub tokens: Option<Gauge>,
 }
 
@@ -148,7 +148,7 @@ impl Limits {
         }
     }
 
-    /// Counts what was used of the budget before the server started.
+    /// Adds the budget's usage from before the server started.
     pub(crate) fn restore(&self, used: u64, now: Moment) {
         if let Some(budget) = &mut self.lock().budget {
             budget.settle(0, used, now.wall_ms);
@@ -159,8 +159,8 @@ impl Limits {
         &self.limits
     }
 
-    /// An estimate is at most the whole limit: a client that asks for a million tokens is
-    /// admitted, but alone.
+    /// Caps an estimate at the whole limit: a client that asks for a million tokens is admitted,
+    /// but only when nothing else is.
     fn capped(&self, estimate: u64) -> u64 {
         let tpm = self.limits.tpm.unwrap_or(u64::MAX);
         let budget = self.limits.budget.map_or(u64::MAX, |budget| budget.tokens);
