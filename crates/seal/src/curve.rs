@@ -11,13 +11,13 @@ use crate::SealError;
 
 /// The X25519 public key of a node: its Ed25519 public key converted.
 ///
-/// An id and its mirror image, which differs in the highest bit, have the same. Who owns one owns
-/// the other, and nobody else does; an honest node answers to its own alone, for the prologue of a
-/// handshake names the ids.
+/// An id and its mirror image, which differs in the highest bit, have the same X25519 key. The
+/// owner of one also owns the other, and no other node does. An honest node answers only to its own
+/// id, because the prologue of a handshake names the ids.
 ///
 /// # Errors
-/// [`SealError::NotAKey`] for what no honest key is: not on the curve, of small or mixed order, or
-/// written in another way than its only canonical one.
+/// [`SealError::NotAKey`] for an id that no honest node has: not on the curve, of small or mixed
+/// order, or not in its only canonical encoding.
 pub(crate) fn static_public(id: &NodeId) -> Result<[u8; 32], SealError> {
     let written = CompressedEdwardsY(*id.as_bytes());
     let point = written.decompress().filter(is_honest).ok_or(SealError::NotAKey(*id))?;
@@ -31,8 +31,8 @@ fn is_honest(point: &EdwardsPoint) -> bool {
     !point.is_identity() && point.is_torsion_free()
 }
 
-/// Whether the first 32 bytes of a handshake message, the sender's key for this once, are such that
-/// everybody knows the secret made with them.
+/// Whether the first 32 bytes of a handshake message, the sender's ephemeral key, give a shared
+/// secret that everyone knows.
 pub(crate) fn begins_with_a_known_secret(message: &[u8]) -> bool {
     let Some(key) = message.first_chunk::<32>() else { return true };
     // A clamped scalar is a multiple of the cofactor: it sends points of small order, and no other,

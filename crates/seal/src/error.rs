@@ -3,11 +3,11 @@
 use base::NodeId;
 use thiserror::Error;
 
-/// Why a handshake or a record was refused. None of them carries anything that was read.
+/// Why a handshake or a record was refused. No variant holds data that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SealError {
-    /// The id is 64 hex digits, but no key that anybody could own: not a point of the curve, or
-    /// one of the points for which every signature and every secret is known.
+    /// The id is 64 hex digits, but not a usable key: not a point of the curve, or one of the
+    /// points for which every signature and every secret is known.
     #[error("{0} cannot be the id of a node: it is no usable public key")]
     NotAKey(NodeId),
     /// The other end proved a key, but not the one of the node that it should be.
@@ -17,17 +17,17 @@ pub enum SealError {
     /// node that was dialled, or the answer was changed on the way.
     #[error("the answer does not open: the other node has another passcode, or is not {0}")]
     WrongPasscode(NodeId),
-    /// Does not open: sealed with another key, for somebody else, for another link, or changed on
-    /// the way. For a handshake also: made with a passcode by one end only.
+    /// It does not open: it was sealed with another key, for another node or another link, or
+    /// changed on the way. For a handshake also: only one end used a passcode.
     #[error("what arrived does not open: it was changed on the way, or meant for another link")]
     Unauthentic,
-    /// Not what its place asks for, whatever its key.
+    /// The content is invalid at its position; the key was right.
     #[error("what arrived is malformed: {0}")]
     Malformed(&'static str),
     /// More than is sent or taken in one piece. In bytes.
     #[error("{what} is over its limit of {limit} bytes")]
     TooLarge {
-        /// What it is, for people.
+        /// Its name, for people.
         what: &'static str,
         /// How much it may be, in bytes.
         limit: usize,
@@ -40,7 +40,8 @@ pub enum SealError {
         /// The lowest counter that would be taken.
         expected: u64,
     },
-    /// A piece of a payload whose earlier pieces were lost. The payload is gone, the link is not.
+    /// A piece of a payload whose earlier pieces were lost. The payload is lost; the link
+    /// continues.
     #[error("a payload arrived without its beginning: pieces of it were lost on the way")]
     Incomplete,
     /// The keys of one handshake are used up. The link has to be opened again.
@@ -49,7 +50,7 @@ pub enum SealError {
     /// An earlier record was refused, so that nothing after it can be trusted.
     #[error("an earlier record of this link was refused; make the link anew")]
     Broken,
-    /// A handshake's calls in another order than their documentation says.
+    /// The calls of a handshake came in the wrong order.
     #[error("the handshake is not at this step")]
     OutOfTurn,
     /// The system has no random numbers.

@@ -1,7 +1,7 @@
 //! Two messages of Noise: `Noise_IK_25519_ChaChaPoly_BLAKE2s`, or with a passcode
 //! `Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s`.
 //!
-//! Both ends choose the same form: the first message does not say which one it is.
+//! Both ends must choose the same form: the first message does not show which one it has.
 
 use std::fmt;
 
@@ -40,8 +40,8 @@ impl Initiator {
         Ok(Self { noise: noise.build_initiator()?, peer: *peer, with_passcode: psk.is_some() })
     }
 
-    /// The first message. Only the peer can read its payload; but a thief of the peer's key can read it
-    /// later, and anybody who records the message can send it again.
+    /// Writes the first message. Only the peer can read its payload; but a thief of the peer's key
+    /// can read it later, and anyone who records the message can send it again.
     ///
     /// # Errors
     /// [`SealError::TooLarge`] over [`MAX_HANDSHAKE_PAYLOAD`], [`SealError::OutOfTurn`] the second
@@ -87,14 +87,14 @@ impl Responder {
         Ok(Self { noise, is_them: false })
     }
 
-    /// Reads the first message, which has to be `expects`'s. Gives its payload. That node wrote it,
-    /// for this node and this prologue, though maybe earlier: see [`Sealed`].
+    /// Reads the first message, which must come from `expects`. Returns its payload. That node
+    /// wrote it for this node and this prologue, but possibly earlier: see [`Sealed`].
     ///
     /// # Errors
-    /// [`SealError::Unauthentic`] when it does not open: another prologue, meant for another node,
-    /// made in the form with (or without) a passcode, or changed. [`SealError::NotThem`] when somebody
-    /// else wrote it, [`SealError::NotAKey`] when the expected id cannot be one. [`SealError::Malformed`],
-    /// [`SealError::OutOfTurn`].
+    /// [`SealError::Unauthentic`] when it does not open: it has another prologue, was meant for
+    /// another node, was made in the form with (or without) a passcode, or was changed.
+    /// [`SealError::NotThem`] when another node wrote it, [`SealError::NotAKey`] when the expected
+    /// id cannot be a key. [`SealError::Malformed`], [`SealError::OutOfTurn`].
     pub fn read(&mut self, message: &[u8], expects: &NodeId) -> Result<Vec<u8>, SealError> {
         let expected = curve::static_public(expects)?;
         let payload = read(&mut self.noise, message)?;
@@ -179,8 +179,8 @@ const WITHOUT: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
 const WITH_PASSCODE: &str = "Noise_IKpsk2_25519_ChaChaPoly_BLAKE2s";
 /// The longest message of Noise, in bytes.
 const MAX_MESSAGE: usize = 65_535;
-/// What the first message adds to its payload, in bytes: a key, a sealed key and a tag. The answer
-/// adds less.
+/// The bytes that the first message adds to its payload: a key, a sealed key and a tag. The answer
+/// adds fewer.
 const FIRST_OVERHEAD: usize = 32 + 48 + 16;
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 #[derive(Clone)]
 pub struct Identity(SigningKey);
 
-/// Why there is no identity.
+/// Why the identity could not be loaded or created.
 #[derive(Debug, Error)]
 pub enum IdentityError {
     /// The file cannot be read or made.
@@ -27,12 +27,12 @@ pub enum IdentityError {
     Io {
         /// The key's file.
         path: PathBuf,
-        /// What was tried: "read" or "made".
+        /// The failed operation: "read" or "made".
         doing: &'static str,
         /// Why it failed.
         source: io::Error,
     },
-    /// Something else than a key.
+    /// The file does not hold a key.
     #[error(
         "{} is not a node's key: it has {found}, not 32 bytes. Restore it from a backup, or move it \
          away to become a new node with a new id",
@@ -41,7 +41,7 @@ pub enum IdentityError {
     NotAKey {
         /// The key's file.
         path: PathBuf,
-        /// What is there instead.
+        /// A description of its content.
         found: String,
     },
     /// Others can read the key, and be this node.
@@ -59,11 +59,11 @@ pub enum IdentityError {
 }
 
 impl Identity {
-    /// The identity in a file, 32 raw bytes that nobody but the owner can read. When there is no
-    /// file, a new identity is made and written to it.
+    /// Loads the identity from a file, 32 raw bytes that only the owner can read. If there is no
+    /// file, creates a new identity and writes it there.
     ///
     /// # Errors
-    /// When the file cannot be read or made, is of another length, or can be read by others.
+    /// When the file cannot be read or created, has another length, or is readable by others.
     pub fn load_or_create(path: &Path) -> Result<Self, IdentityError> {
         match File::open(path) {
             Ok(file) => load(path, file),
@@ -124,8 +124,8 @@ fn load(path: &Path, mut file: File) -> Result<Identity, IdentityError> {
     Ok(Identity::from_seed(*seed))
 }
 
-/// A new identity, in the file before anybody sees it. The file appears with its content or not at
-/// all: a node that lost power in between would otherwise refuse to start.
+/// Creates a new identity and writes it to the file before it is used. The file appears with its
+/// content or not at all: otherwise a node that lost power in between would refuse to start.
 fn create(path: &Path) -> Result<Identity, IdentityError> {
     let seed = Zeroizing::new(rand::rng().random::<[u8; 32]>());
     let draft = draft(path);
@@ -135,7 +135,7 @@ fn create(path: &Path) -> Result<Identity, IdentityError> {
         // Not every file system has hard links.
         _ => write(path, &*seed),
     });
-    // The draft may not exist; what failed before says more.
+    // The draft may not exist; the earlier error is more useful.
     let _ = fs::remove_file(&draft);
     match made {
         Ok(()) => Ok(Identity::from_seed(*seed)),

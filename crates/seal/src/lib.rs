@@ -1,15 +1,15 @@
 //! The identity of a node of the mesh, and messages that only two nodes can read.
 //!
-//! Cryptography only: no socket, no task, no clock. A connection's bytes go in and come out.
+//! Only cryptography: no socket, task or clock. A connection's bytes go in and come out.
 //!
-//! - [`identity`]: the key that a node keeps, and the id that follows from it
-//! - [`signature`]: what a node signs for relays, and whether a signature is good
-//! - [`passcode`]: what the nodes of a mesh know and strangers do not
-//! - [`prologue`]: what a handshake is bound to
+//! - [`identity`]: a node's secret key, and its id
+//! - [`signature`]: a node's signatures for relays, and their verification
+//! - [`passcode`]: the shared secret of a mesh's nodes
+//! - [`prologue`]: the data that a handshake is bound to
 //! - [`handshake`]: two messages of Noise (IK, or IKpsk2 with a passcode)
 //! - [`sealed`]: the link after the handshake, as its two directions
-//! - [`sealer`]: payloads made into records that only the other end can open
-//! - [`opener`]: records made into payloads again
+//! - [`sealer`]: seals payloads into records that only the other end can open
+//! - [`opener`]: opens records into payloads
 //! - [`error`]: why something was refused
 //!
 //! The Noise static key of a node is its Ed25519 key converted to X25519, so that it follows from

@@ -15,11 +15,11 @@ use crate::{
 /// It keeps at most one unfinished payload, of at most [`MAX_PAYLOAD`] bytes.
 pub struct Opener {
     key: LessSafeKey,
-    /// The number of the next record, or the lowest one that it may have.
+    /// The number of the next record, or the lowest that it may have.
     next: u64,
-    /// One byte that means nothing, then what of a payload has arrived. Empty between payloads.
+    /// One unused byte, then the received part of a payload. Empty between payloads.
     gathered: Vec<u8>,
-    /// How long the last payload of several records was: the next one is likely as long.
+    /// The length of the last payload of several records: the next one is likely as long.
     likely: usize,
     broken: bool,
     refused: u64,
@@ -32,12 +32,13 @@ impl Opener {
         Self { key, next, gathered, likely, broken: false, refused: 0, lost: 0 }
     }
 
-    /// Opens the ciphertext of one ordered record (without its length). Gives the payload once its
-    /// last record is there.
+    /// Opens the ciphertext of one ordered record (without its length). Returns the payload with
+    /// its last record.
     ///
     /// # Errors
     /// [`SealError::Unauthentic`], [`SealError::Malformed`], [`SealError::TooLarge`],
-    /// [`SealError::Exhausted`]; after any of them [`SealError::Broken`] for ever: the link has to end.
+    /// [`SealError::Exhausted`]; after any of them always [`SealError::Broken`]: the link has to
+    /// end.
     pub fn record(&mut self, ciphertext: &[u8]) -> Result<Option<Bytes>, SealError> {
         if self.broken {
             return Err(SealError::Broken);
@@ -49,13 +50,13 @@ impl Opener {
         })
     }
 
-    /// Opens one counted record (its number, then its ciphertext). Gives the payload once its last
-    /// record is there. A record that is refused changes nothing: who passes records on may add what
-    /// they like, and the link goes on. Who sees many of them better ends it.
+    /// Opens one counted record (its number, then its ciphertext). Returns the payload with its
+    /// last record. A refused record changes nothing: a relay may insert anything, and the link
+    /// continues. A caller that sees many refusals should end the link.
     ///
     /// # Errors
     /// [`SealError::Replayed`], [`SealError::Unauthentic`], [`SealError::Malformed`];
-    /// [`SealError::Incomplete`] and [`SealError::TooLarge`] for a payload that is gone.
+    /// [`SealError::Incomplete`] and [`SealError::TooLarge`] for a lost payload.
     /// [`SealError::Exhausted`] when the link has to be opened again.
     pub fn counted(&mut self, record: &[u8]) -> Result<Option<Bytes>, SealError> {
         if self.refused >= MAX_REFUSED {
@@ -75,7 +76,7 @@ impl Opener {
         self.refused
     }
 
-    /// How many counted records never arrived, as far as later ones tell.
+    /// The number of counted records that never arrived, as far as later ones show.
     pub fn lost(&self) -> u64 {
         self.lost
     }
@@ -114,8 +115,8 @@ impl Opener {
             .inspect_err(|_| self.forget())
     }
 
-    /// Sees to it that a payload consists of all of its own pieces. `before` is what was gathered
-    /// before this piece, `next` whether it is the one after the last.
+    /// Checks that a payload consists of all of its own pieces and no others. `before` is the
+    /// length gathered before this piece; `next` is whether it directly follows the last one.
     fn join(&mut self, kind: u8, before: usize, next: bool) -> Result<(), SealError> {
         let begins = kind & part::CONTINUES == 0;
         if begins && before > 0 {
@@ -128,11 +129,11 @@ impl Opener {
         Ok(())
     }
 
-    /// Opens a record behind what is gathered, in place; gives its first byte. What is refused
-    /// leaves everything as it was.
+    /// Opens a record behind the gathered part, in place, and returns its first byte. A refused
+    /// record leaves everything unchanged.
     ///
-    /// The first byte of the plaintext would stand between two pieces. So the piece is opened one
-    /// byte earlier, over the last gathered byte, which is then put back.
+    /// The first byte of the plaintext would lie between two pieces. So the piece is opened one
+    /// byte earlier, over the last gathered byte, which is then restored.
     fn open(&mut self, counter: u64, ciphertext: &[u8]) -> Result<u8, SealError> {
         if ciphertext.len() <= TAG || ciphertext.len() > MAX_RECORD {
             return Err(SealError::Malformed("a record of a length that none has"));
@@ -181,7 +182,7 @@ impl fmt::Debug for Opener {
     }
 }
 
-/// Refuses what no sealer makes. `ciphertext` is what the record was opened from.
+/// Refuses records that no sealer creates. `ciphertext` is the source of the record.
 fn check_kind(kind: u8, ciphertext: &[u8]) -> Result<(), SealError> {
     if kind & !(part::MORE | part::CONTINUES) != 0 {
         return Err(SealError::Malformed("a record of an unknown kind"));
@@ -194,7 +195,7 @@ fn check_kind(kind: u8, ciphertext: &[u8]) -> Result<(), SealError> {
 
 /// Memory taken ahead of what arrives, at most, in bytes.
 const MOST_LIKELY: usize = 2 * 1024 * 1024;
-/// As many forgeries as may be tried on one key (RFC 9001 has 2^36 for this cipher).
+/// The most forgeries that may be tried on one key (RFC 9001 has 2^36 for this cipher).
 const MAX_REFUSED: u64 = 1 << 32;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What the nodes of a mesh know and strangers do not.
+//! The shared secret of a mesh's nodes.
 
 use std::fmt;
 
@@ -8,11 +8,12 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// The key that follows from a mesh's passcode. A handshake with it proves the passcode without
-/// sending it, nor a hash of it.
+/// A key derived from a mesh's passcode. A handshake with it proves the passcode without sending it
+/// or a hash of it.
 ///
-/// A dialled node sends an answer that opens with the right passcode only. So anybody who can dial
-/// may try passcodes on that answer afterwards, each at the price of
+/// A dialled node sends an answer that opens only with the right passcode. So anyone who can dial
+/// may afterwards try passcodes on that answer, each at the cost of [`PasscodeKey::derive`]. A
+/// short passcode does not withstand that.
 /// [`PasscodeKey::derive`]. A short passcode does not withstand that.
 #[derive(Clone)]
 pub struct PasscodeKey(Zeroizing<[u8; 32]>);
@@ -40,14 +41,14 @@ impl fmt::Debug for PasscodeKey {
     }
 }
 
-/// The hash of a passcode as stock peers put it into `hello`: SHA-256 of its text, in lower-case
-/// hex. `None` without a passcode. Anybody who sees the hash can try passcodes at will.
+/// The hash of a passcode as stock peers send it in `hello`: SHA-256 of its text, in lower-case
+/// hex. `None` without a passcode. Anyone who sees the hash can try passcodes at will.
 pub fn stock_hash(passcode: &str) -> Option<String> {
     (!passcode.is_empty()).then(|| hex::encode(Sha256::digest(passcode)))
 }
 
-/// Whether two hashes as of [`stock_hash`] are the same, in a time that does not tell where they
-/// differ. Letters count the same in either case.
+/// Whether two hashes of [`stock_hash`] are equal, in a time that does not show where they differ.
+/// Case does not matter.
 pub fn hashes_equal(one: &str, other: &str) -> bool {
     let [one, other] = [one, other].map(str::to_ascii_lowercase);
     one.as_bytes().ct_eq(other.as_bytes()).into()

@@ -1,5 +1,5 @@
-//! What a handshake is bound to: both ends have to give the same bytes, or nothing opens. A message
-//! recorded on one link is worth nothing on another.
+//! The data that a handshake is bound to: both ends must provide the same bytes, or nothing opens.
+//! So a message recorded on one link is useless on another.
 
 use base::NodeId;
 

@@ -1,14 +1,14 @@
 //! The link after the handshake, as its two directions.
 //!
 //! A payload is cut into records of at most 65,535 bytes, each sealed separately. A record's
-//! plaintext begins with a byte that says what it is of its payload. There are two ways to send
-//! them, and a link uses one of them only:
+//! plaintext begins with a byte that marks its part of the payload. There are two ways to send
+//! records, and a link uses only one of them:
 //!
 //! - *ordered*, where nothing can get lost (TCP): a record is its length and its ciphertext, and
-//!   its number is its place in the stream. [`Sealer::payload`], [`Opener::record`].
-//! - *counted*, where somebody in between passes them on (a relay): a record is its number and its
-//!   ciphertext. What was sent before is refused, what got lost is noticed, and a payload never
-//!   consists of parts of two. [`Sealer::counted_pieces`], [`Opener::counted`].
+//!   its number is its position in the stream. [`Sealer::payload`], [`Opener::record`].
+//! - *counted*, through an intermediary (a relay): a record is its number and its ciphertext.
+//!   Replayed records are refused, lost ones are noticed, and a payload never mixes parts of two.
+//!   [`Sealer::counted_pieces`], [`Opener::counted`].
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// The two directions, independent of each other: what is sent, what arrives.
+    /// The two independent directions: sending and receiving.
     pub fn split(self) -> (Sealer, Opener) {
         (self.sealer, self.opener)
     }
@@ -69,18 +69,18 @@ pub(crate) fn nonce(counter: u64) -> Nonce {
     Nonce::assume_unique_for_key(nonce)
 }
 
-/// What a record's first plaintext byte says.
+/// The values of a record's first plaintext byte.
 pub(crate) mod part {
     /// More of the payload follows.
     pub(crate) const MORE: u8 = 1;
-    /// The payload began in an earlier record. Said of counted records only: of ordered ones it is
-    /// known.
+    /// The payload began in an earlier record. Used only for counted records: the order of the
+    /// others shows it.
     pub(crate) const CONTINUES: u8 = 2;
 }
 
 /// What sealing adds to a record's plaintext: the tag, after the ciphertext.
 pub(crate) const TAG: usize = 16;
-/// As many records as keys are good for. Nobody gets there; a counter that claims it lies.
+/// The most records of one key. No link gets there; a greater counter is false.
 pub(crate) const LAST_COUNTER: u64 = 1 << 48;
 
 #[cfg(test)]

@@ -20,11 +20,12 @@ impl Sealer {
         Self { key, next: 0 }
     }
 
-    /// Appends a payload to `out` as ordered records, ready for the stream: each its length (u32,
-    /// big-endian), then its ciphertext.
+    /// Appends a payload to `out` as ordered records, ready for the stream: each is its length
+    /// (u32, big-endian), then its ciphertext.
     ///
     /// # Errors
-    /// [`SealError::TooLarge`] over [`MAX_PAYLOAD`], [`SealError::Exhausted`]. `out` is then as it was,
+    /// [`SealError::TooLarge`] over [`MAX_PAYLOAD`], [`SealError::Exhausted`]. Then `out` is
+    /// unchanged, or the link is unusable.
     /// or the link useless.
     pub fn payload(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), SealError> {
         check_payload(payload)?;
@@ -40,8 +41,8 @@ impl Sealer {
         self.record(false, rest, out)
     }
 
-    /// Appends one ordered record to `out`, its length included, for who cuts payloads itself:
-    /// `more` says that the payload goes on in the next record.
+    /// Appends one ordered record to `out`, including its length, for callers that cut payloads
+    /// themselves: `more` means that the payload continues in the next record.
     ///
     /// # Errors
     /// [`SealError::TooLarge`] when it does not fit into a record, [`SealError::Exhausted`].
@@ -72,7 +73,7 @@ impl Sealer {
         self.counted_piece(0, payload)
     }
 
-    /// A payload as counted records, in the order in which they have to be sent, with nothing else
+    /// Seals a payload as counted records. They must be sent in this order, without other records
     /// of this link in between.
     ///
     /// # Errors

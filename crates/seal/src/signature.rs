@@ -1,4 +1,4 @@
-//! What a node signs for relays, and whether a signature is good.
+//! A node's signatures for relays, and their verification.
 
 use base::NodeId;
 use ed25519_dalek::{Signature, VerifyingKey};
@@ -21,19 +21,19 @@ pub fn verify_hex(id: &NodeId, text: &str, signature: &str) -> bool {
     key.verify_strict(text.as_bytes(), &Signature::from_bytes(&bytes)).is_ok()
 }
 
-/// The text that stock peers sign to register at a relay: their own id. It never changes, so anybody
-/// who saw the signature once can register as them.
+/// The text that stock peers sign to register at a relay: their own id. It never changes, so anyone
+/// who has seen the signature once can register as them.
 pub fn register_text(id: &NodeId) -> String {
     id.to_string()
 }
 
-/// What a Warren signs to register at a relay: the relay's nonce, and the host that it dialled, so
-/// that another relay cannot use it.
+/// The text that a Warren signs to register at a relay: the relay's nonce, and the host that it
+/// dialled, so that another relay cannot use the signature.
 pub fn challenge_text(nonce: &str, relay_host: &str, id: &NodeId) -> String {
     format!("warren-register:{nonce}:{relay_host}:{id}")
 }
 
-/// What is signed in an `offer` or `answer`.
+/// The signed text of an `offer` or `answer`.
 pub fn offer_text(from: &str, to: &str, session: &str) -> String {
     format!("{from}:{to}:{session}")
 }
