@@ -16,7 +16,7 @@ use crate::{
 /// Why a request cannot become a WebSocket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UpgradeError {
-    /// It does not ask for one.
+    /// The request does not ask for a WebSocket.
     #[error("this path speaks WebSocket: connect with a WebSocket client")]
     NotWebSocket,
     /// It asks for a version other than 13, or without a key.
@@ -25,7 +25,7 @@ pub enum UpgradeError {
 }
 
 impl UpgradeError {
-    /// The status that tells it.
+    /// The HTTP status for it.
     pub fn status(self) -> StatusCode {
         match self {
             Self::NotWebSocket => StatusCode::UPGRADE_REQUIRED,
@@ -126,7 +126,7 @@ impl Upgrade {
     }
 }
 
-/// Whether a header that is a comma-separated list has an entry, whatever its case.
+/// Whether a comma-separated list header has an entry, in any case.
 fn lists(headers: &HeaderMap, name: header::HeaderName, entry: &str) -> bool {
     headers
         .get_all(name)

@@ -20,8 +20,8 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Whether a connection acknowledges at once what it reads. An extension of every request that came
-/// over an [`Acknowledging`] stream.
+/// Makes a connection acknowledge data as soon as it reads it. An extension of every request that
+/// came over an [`Acknowledging`] stream.
 #[derive(Debug, Clone, Default)]
 pub struct PromptAcks(Arc<AtomicBool>);
 
@@ -36,7 +36,8 @@ impl PromptAcks {
     }
 }
 
-/// A TCP connection that acknowledges at once what it reads, as soon as its [`PromptAcks`] are asked for.
+/// A TCP connection that acknowledges data as soon as it reads it, once its [`PromptAcks`] are
+/// requested.
 #[derive(Debug)]
 pub struct Acknowledging {
     stream: TcpStream,
@@ -59,8 +60,8 @@ impl AsyncRead for Acknowledging {
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if read.is_ready() && self.acks.are_asked() {
-            // The kernel forgets this with the next write, so it is set with each read. If the
-            // connection takes no options any more, the next read reports the error.
+            // The kernel resets this with the next write, so it is set with each read. If the
+            // connection no longer accepts options, the next read reports the error.
             let _ = self.stream.set_quickack(true);
         }
         read

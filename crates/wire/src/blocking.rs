@@ -9,7 +9,7 @@ use tokio::{io::ReadBuf, time::Instant};
 
 use crate::io::Io;
 
-/// An asynchronous stream as the blocking one that the WebSocket library reads and writes:
+/// Presents an asynchronous stream as the blocking one that the WebSocket library reads and writes:
 /// "would block" means that the task of the last [`Blocking::wake`] will be woken.
 pub(crate) struct Blocking {
     io: Io,
@@ -19,7 +19,7 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    /// A stream that has nobody to wake yet.
+    /// A stream without a task to wake.
     pub(crate) fn new(io: Io) -> Self {
         Self { io, waker: Waker::noop().clone(), heard: Instant::now() }
     }

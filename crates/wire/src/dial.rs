@@ -55,7 +55,7 @@ pub enum DialError {
     /// The URL cannot be dialled.
     #[error("{0} is no address of a server: it must begin with http://, https://, ws:// or wss://")]
     Url(String),
-    /// Nobody answers at that address.
+    /// The connection to that address failed.
     #[error("could not connect to {address}")]
     Connect {
         /// Host and port.
@@ -76,10 +76,10 @@ pub enum DialError {
     Refused {
         /// Its status.
         status: StatusCode,
-        /// The beginning of what it said.
+        /// The beginning of its body.
         body: String,
     },
-    /// What the server answered is not WebSocket.
+    /// The server's answer is not WebSocket.
     #[error("the server's answer is no WebSocket handshake: {0}")]
     Handshake(String),
     /// It took too long.
@@ -90,7 +90,7 @@ pub enum DialError {
 /// Dials a server and upgrades to WebSocket.
 ///
 /// # Errors
-/// [`DialError`], which says which step failed.
+/// [`DialError`], which names the failed step.
 pub async fn dial(dial: Dial<'_>) -> Result<DialedLink, DialError> {
     let deadline = dial.deadline;
     timeout(deadline, dial_now(dial)).await.map_err(|_| DialError::Timeout(deadline))?
@@ -125,7 +125,7 @@ async fn connect(url: &Url, secure: bool) -> Result<Io, DialError> {
     let shown = || DialError::Url(base::redact_url(url.as_str()));
     let host = url.host_str().ok_or_else(shown)?;
     let port = url.port().unwrap_or(if secure { 443 } else { 80 });
-    // The resolver wants an IPv6 address without its brackets.
+    // The resolver needs an IPv6 address without its brackets.
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let unreachable = |source| DialError::Connect { address: format!("{host}:{port}"), source };
     let stream = TcpStream::connect((bare, port)).await.map_err(unreachable)?;
@@ -141,7 +141,7 @@ async fn connect(url: &Url, secure: bool) -> Result<Io, DialError> {
     Ok(Box::pin(stream))
 }
 
-/// What went wrong, and what to do about it.
+/// Adds advice to the error.
 fn advised(error: io::Error) -> io::Error {
     match tls::advice(&error) {
         Some(advice) => io::Error::other(format!("{error}: {advice}")),

@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// What a link can run over.
+/// A stream that a link can run over.
 pub trait IoStream: AsyncRead + AsyncWrite + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Send> IoStream for T {}

@@ -1,17 +1,17 @@
-//! Sockets: how a WebSocket link is accepted, dialled and driven, and TLS.
+//! Sockets: accepting, dialling and driving WebSocket links, and TLS.
 //!
-//! A [`Link`] is owned by one task, which asks it for the next frame; while it waits, the link
-//! writes what others have put into its [`Outbox`]. Frames that gather while the socket is busy
-//! leave in one write, and none waits while it is free. What a frame means is for others to know.
+//! One task owns a [`Link`] and asks it for the next frame. While it waits, the link writes the
+//! contents of its [`Outbox`]. Frames that gather while the socket is busy leave in one write, and
+//! no frame waits while the socket is free. The frames' meaning is up to other crates.
 //!
 //! - [`link`]: one WebSocket, read and written by one task
 //! - [`outbox`]: the bounded queue into a link
-//! - [`accept`]: a link out of an HTTP upgrade
+//! - [`accept`]: turns an HTTP upgrade into a link
 //! - [`mod@dial`]: a link to a server
 //! - [`acks`]: acknowledgements without delay, for far ends that wait for them
-//! - [`tls`]: certificates, ours and theirs
+//! - [`tls`]: TLS for servers and clients
 //! - [`io`]: any byte stream, as one type
-//! - [`limits`]: how much memory a link may take
+//! - [`limits`]: the memory limits of a link
 
 pub mod accept;
 pub mod acks;

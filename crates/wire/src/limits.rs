@@ -1,12 +1,12 @@
 //! How much memory a link may take.
 
-/// How much a link reads and writes at once, in bytes. A link keeps its buffers for as long as it
-/// stands, so a server with thousands of idle links wants them small.
+/// The most bytes that a link reads and writes at once. A link keeps its buffers for its whole
+/// life, so a server with thousands of idle links needs small ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The largest message that is taken.
     pub max_message: usize,
-    /// Asked of the socket at once.
+    /// The size of one read from the socket.
     pub read_buffer: usize,
     /// How many bytes are gathered before the socket is tried.
     pub write_buffer: usize,

@@ -30,15 +30,16 @@ use crate::{
     outbox::{Frame, Outbox},
 };
 
-/// Frames handed out before what is queued is written, even when more could be read at once.
+/// The number of frames returned before queued ones are written, even if more could be read at
+/// once.
 const READS_BETWEEN_WRITES: u32 = 32;
 
 /// Binary messages up to this size, in bytes, are handed out as copies. A slice would keep the
 /// whole buffer that it was read into, and force a new one for the next read.
 const COPIED: usize = 8 * 1024;
 
-/// How long the link is still read once nothing can be written any more. The end of the readable data
-/// comes with the same reset, or before it.
+/// How long the link is still read after writing has failed. The end of the readable data comes
+/// with the same reset, or before it.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long a close waits for the far end.
@@ -58,8 +59,8 @@ pub enum LinkError {
     GivenUp,
 }
 
-/// One WebSocket. It is written to through its [`Outbox`], and only while somebody waits in
-/// [`Link::next`] or [`Link::close`].
+/// One WebSocket. Its [`Outbox`] is written to the socket only while a task waits in [`Link::next`]
+/// or [`Link::close`].
 pub struct Link {
     socket: WebSocket<Blocking>,
     outbox: Outbox,
@@ -69,9 +70,9 @@ pub struct Link {
     blocked: bool,
     unflushed: bool,
     reads: u32,
-    /// Found by [`Link::ready`], to be told by [`Link::next`].
+    /// Found by [`Link::ready`], to be returned by [`Link::next`].
     broken: Option<WsError>,
-    /// Why nothing can be written any more, and for how long it is still read.
+    /// Why writing has failed, and how long the link is still read.
     last_words: Option<(LinkError, Pin<Box<Sleep>>)>,
     close_reason: Option<(u16, String)>,
     /// Whether a text that is not UTF-8 has been logged.
@@ -119,9 +120,9 @@ impl Link {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// A frame that is here already, without waiting and without writing: between two calls of
-    /// [`Link::next`], for those who wait for other things as well and would rather take several
-    /// frames in one go. `None` says nothing about the link.
+    /// Returns a frame that has already arrived, without waiting and without writing. For callers
+    /// that wait for other things as well and want to take several frames at once between two calls
+    /// of [`Link::next`]. `None` says nothing about the link.
     pub fn ready(&mut self) -> Option<Frame> {
         match self.read() {
             Ok(frame) => frame,
@@ -152,8 +153,8 @@ impl Link {
         .await
     }
 
-    /// Asks the far end for a sign of life, which shows in [`Link::heard`]. It leaves with what is
-    /// written next.
+    /// Asks the far end for a sign of life, which shows in [`Link::heard`]. The ping leaves with
+    /// the next write.
     ///
     /// # Errors
     /// [`LinkError`] when the link is broken.
@@ -175,7 +176,7 @@ impl Link {
         self.close_reason.clone()
     }
 
-    /// Writes what is queued, says goodbye, and waits a bounded time for the answer.
+    /// Writes the queued frames, sends a close frame, and waits a bounded time for the answer.
     pub async fn close(mut self, code: u16, reason: &str) {
         let goodbye =
             CloseFrame { code: CloseCode::from(code), reason: Utf8Bytes::from(cut(reason)) };
@@ -213,7 +214,7 @@ impl Link {
         }
     }
 
-    /// Writes while there is nothing to read. Ready when the link is over.
+    /// Writes while there is nothing to read. Ready when the link has ended.
     fn poll_write_between_reads(&mut self, cx: &mut Context<'_>) -> Poll<LinkError> {
         if self.outbox.is_closed() {
             return Poll::Ready(LinkError::GivenUp);
@@ -278,7 +279,7 @@ impl Link {
         self.socket.get_mut().wake(cx);
         loop {
             if self.blocked && !self.flush()? {
-                // Nothing is popped meanwhile, so nothing else would tell this task.
+                // Nothing is popped meanwhile, so nothing else would wake this task.
                 if self.outbox.wait_for_close(cx) {
                     return Poll::Ready(Err(LinkError::GivenUp));
                 }
@@ -326,7 +327,7 @@ impl Link {
                 self.blocked = true;
                 Ok(())
             }
-            // The far end has closed: what it does not want is dropped, and `next` tells.
+            // The far end has closed: the unsent rest is dropped, and `next` reports the close.
             Err(WsError::ConnectionClosed | WsError::AlreadyClosed) => Ok(()),
             Err(WsError::Protocol(ProtocolError::SendAfterClosing)) => Ok(()),
             Err(WsError::Io(error)) => Err(error.into()),

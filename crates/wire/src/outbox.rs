@@ -14,11 +14,11 @@ use tungstenite::Utf8Bytes;
 const SOFT_BOUND: usize = 256 * 1024;
 
 /// [`Outbox::push`] gives the link up when more than this many bytes are queued: the far end has
-/// stopped reading and is as good as gone.
+/// stopped reading and counts as gone.
 const HARD_BOUND: usize = 128 * 1024 * 1024;
 
-/// What a waiting source counts for in those bounds, in bytes: about what it takes itself. The
-/// message it is cut from is not counted; who queues it keeps that bounded.
+/// The size of a waiting source in those limits, in bytes: about its own memory. The message that
+/// it is cut from does not count; the caller that queues it must bound it.
 const SOURCE: usize = 256;
 
 /// One message of a link.
@@ -57,11 +57,11 @@ impl From<Bytes> for Frame {
     }
 }
 
-/// A long message that is cut into frames only as the socket takes them. Sources take turns, so
-/// that a large one does not hold up what is queued behind it. One that is no longer wanted stays
-/// in the queue until its turn comes: it should let go of its message at once.
+/// A long message that is cut into frames only when the socket takes them. Sources take turns, so
+/// that a large one does not delay the frames behind it. A source that is no longer needed stays in
+/// the queue until its turn comes: it should free its message at once.
 pub trait FrameSource: Send {
-    /// The next frame, and whether more follow it. `None`: there is nothing (any more).
+    /// The next frame, and whether more follow it. `None` when there are no more.
     fn next_frame(&mut self) -> Option<(Frame, bool)>;
 }
 
@@ -129,7 +129,8 @@ impl Outbox {
     /// Queues a message that is cut into frames as it is written.
     ///
     /// # Errors
-    /// [`OutboxClosed`] when the link is closed, or is given up now because its queue is over its bound.
+    /// [`OutboxClosed`] when the link is closed, or is given up now because its queue is over its
+    /// limit.
     pub fn push_source(&self, source: Box<dyn FrameSource>) -> Result<(), OutboxClosed> {
         self.put(Item::Source(source), SOURCE)
     }
@@ -159,8 +160,8 @@ impl Outbox {
         self.lock().closed
     }
 
-    /// Closes the link from outside: what is queued is dropped and the link's task is woken to
-    /// find it so.
+    /// Closes the link from outside: queued frames are dropped, and the link's task is woken to
+    /// notice.
     pub fn close(&self) {
         let tasks = self.lock().close();
         self.0.space.notify_waiters();
@@ -216,8 +217,8 @@ impl Outbox {
         state.closed
     }
 
-    /// The next frame to write; `None` when there is none now, and then the link's task is woken
-    /// when there is.
+    /// The next frame to write. When there is none, returns `None` and wakes the link's task when
+    /// there is one.
     pub(crate) fn pop(&self, cx: &Context<'_>) -> Option<Frame> {
         let mut state = self.lock();
         loop {
@@ -254,7 +255,7 @@ impl Outbox {
         }
     }
 
-    /// So many bytes are no longer queued.
+    /// Records that this many bytes have left the queue.
     fn leaves(&self, mut state: MutexGuard<'_, WriteQueue>, len: usize) {
         let was_full = state.bytes > SOFT_BOUND;
         // A close in between has set this to nothing.

@@ -25,7 +25,7 @@ pub enum TlsError {
     File {
         /// The file.
         path: String,
-        /// What it should hold.
+        /// The expected content.
         what: &'static str,
         /// Why not.
         reason: String,
@@ -35,10 +35,10 @@ pub enum TlsError {
     Pair(#[from] rustls::Error),
 }
 
-/// What a server needs to speak TLS: HTTP/2 and HTTP/1.1 over TLS 1.2 and 1.3.
+/// The TLS configuration of a server: HTTP/2 and HTTP/1.1 over TLS 1.2 and 1.3.
 ///
 /// # Errors
-/// [`TlsError`] when a file is missing, is no PEM, or the two do not match.
+/// [`TlsError`] when a file is missing or not PEM, or the two do not match.
 pub fn server_config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
     let chain = read(certificate, "certificate", |path| {
         CertificateDer::pem_file_iter(path)?.collect::<Result<Vec<_>, _>>()
@@ -64,7 +64,8 @@ fn read<T>(
     })
 }
 
-/// What a client needs to trust servers: the certificates that this machine trusts, read once.
+/// The TLS configuration of a client: it trusts the certificates that this machine trusts, read
+/// once.
 ///
 /// # Errors
 /// When the machine has no trusted certificates at all.
@@ -77,8 +78,8 @@ pub fn client_config() -> io::Result<Arc<ClientConfig>> {
     Ok(Arc::clone(CONFIG.get_or_init(|| config)))
 }
 
-/// The same for an HTTP client of one server, of its own to be changed. A server that speaks no TLS
-/// (`secure` is not set) is never asked for a certificate, so that none need be trusted here.
+/// The same for an HTTP client of one server, as a copy that the caller can change. A server
+/// without TLS (`secure` is not set) never shows a certificate, so none need be trusted here.
 ///
 /// # Errors
 /// When the server speaks TLS, and the machine has no trusted certificates at all.
@@ -89,7 +90,7 @@ pub fn http_client_config(secure: bool) -> io::Result<ClientConfig> {
     Ok(builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
-/// What to do about a server's certificate that was refused, if that is what went wrong.
+/// Advice on a refused server certificate, if that is the error.
 pub fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
     let Some(rustls::Error::InvalidCertificate(why)) = error.downcast_ref() else {
         let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

@@ -1,9 +1,9 @@
-//! Which certificates are accepted: one that a trusted certificate has signed, and a trusted
-//! certificate itself.
+//! The accepted certificates: one that a trusted certificate has signed, and a trusted certificate
+//! itself.
 //!
-//! The library does not accept a certificate as a server's own if it may sign others, but that is what
-//! `openssl req -x509` makes. Anyone who trusts such a certificate already lets its key vouch for any
-//! server. Letting it vouch for its own server grants nothing more.
+//! The library does not accept a certificate as a server's own if it may sign others, but `openssl
+//! req -x509` makes such certificates. Anyone who trusts one already lets its key vouch for any
+//! server, so letting it vouch for its own server grants nothing more.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) struct Trust {
 }
 
 impl Trust {
-    /// Trusts those of these certificates that can be read.
+    /// Trusts the readable ones of these certificates.
     ///
     /// # Errors
     /// When none of them can be read.
