@@ -9,28 +9,28 @@ use crate::{input::JobSpec, provider::Provider};
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) spec: JobSpec,
-    /// Its place in the order of acceptance, which is its age; kept when it is requeued.
+    /// Its position in the order of acceptance, which is its age; requeueing does not change it.
     pub(crate) seq: u64,
     pub(crate) accepted_at: Instant,
-    /// How long it has waited in queues, the present wait not counted.
+    /// Its total time in queues, without the present wait.
     pub(crate) waited: Duration,
-    /// How often it was assigned.
+    /// The number of its assignments.
     pub(crate) assigned: u32,
-    /// How often it was requeued for its present model, tries that were not served not counted.
+    /// The number of its requeues for its present model, without retries in another shape.
     pub(crate) requeued: u32,
-    /// How often a provider turned out not to serve the endpoint that it was asked for.
+    /// The number of times that a provider turned out not to serve the requested endpoint.
     pub(crate) unserved: u32,
-    /// How many of its fallbacks it has gone on to, or passed over.
+    /// The number of its fallbacks that it has used or skipped.
     pub(crate) fallen_back: usize,
-    /// Who failed or declined it, asked for its present model. At most one more than the requeues
-    /// a job may have.
+    /// The providers that failed or declined it with its present model. At most one more than the
+    /// requeues that a job may have.
     pub(crate) avoided: Vec<ProviderId>,
     pub(crate) state: JobState,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum JobState {
-    /// In its queue, this time since then.
+    /// In its queue, since this time.
     Queued { since: Instant },
     /// At a provider.
     Held(Hold),
@@ -40,9 +40,9 @@ pub(crate) enum JobState {
 pub(crate) struct Hold {
     pub(crate) provider: ProviderId,
     pub(crate) since: Instant,
-    /// The endpoints that the provider was known to serve when it got the job.
+    /// The known endpoints of the provider when it got the job.
     pub(crate) endpoints: Endpoints,
-    /// How often the provider had gone to rest before it was given the job.
+    /// The number of the provider's rests before it got the job.
     pub(crate) rests: u32,
     pub(crate) phase: Phase,
 }
@@ -53,7 +53,7 @@ pub(crate) enum Phase {
     Unbegun,
     /// The answer has begun.
     Begun,
-    /// It has begun, and the driver was asked when it last moved.
+    /// It has begun, and the driver was asked when bytes last moved.
     Asked,
 }
 
@@ -73,7 +73,7 @@ impl Job {
         }
     }
 
-    /// Whether the provider, as far as it is up to this job, may have it.
+    /// Whether the job's own conditions allow this provider.
     pub(crate) fn fits(&self, id: ProviderId, provider: &Provider) -> bool {
         self.spec.size <= provider.max_size
             && self.spec.serve_as.meets(provider.endpoints)
@@ -82,7 +82,7 @@ impl Job {
             && !self.avoided.contains(&id)
     }
 
-    /// Goes on to the next of its models, for which nobody is avoided yet. Whether there is one.
+    /// Moves to its next model, which has no avoided providers yet. Returns whether there is one.
     pub(crate) fn next_model(&mut self) -> bool {
         let Some(model) = self.fallbacks_left().first() else { return false };
         self.spec.model = model.clone();
@@ -92,12 +92,12 @@ impl Job {
         true
     }
 
-    /// Goes on by this many models.
+    /// Moves this many models further.
     pub(crate) fn go_on(&mut self, models_on: usize) {
         (0..models_on).for_each(|_| _ = self.next_model());
     }
 
-    /// The models that it may yet go on to.
+    /// The fallbacks that it has left.
     pub(crate) fn fallbacks_left(&self) -> &[ModelName] {
         self.spec.fallbacks.get(self.fallen_back..).unwrap_or_default()
     }

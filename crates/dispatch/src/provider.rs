@@ -49,7 +49,7 @@ pub(crate) struct Provider {
 pub(crate) enum Drain {
     No,
     Draining,
-    /// All its jobs have ended, and the driver was told.
+    /// All its jobs have ended, and the driver was notified.
     Retired,
 }
 

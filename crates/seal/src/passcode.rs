@@ -14,7 +14,6 @@ use zeroize::Zeroizing;
 /// A dialled node sends an answer that opens only with the right passcode. So anyone who can dial
 /// may afterwards try passcodes on that answer, each at the cost of [`PasscodeKey::derive`]. A
 /// short passcode does not withstand that.
-/// [`PasscodeKey::derive`]. A short passcode does not withstand that.
 #[derive(Clone)]
 pub struct PasscodeKey(Zeroizing<[u8; 32]>);
 

@@ -26,7 +26,6 @@ impl Sealer {
     /// # Errors
     /// [`SealError::TooLarge`] over [`MAX_PAYLOAD`], [`SealError::Exhausted`]. Then `out` is
     /// unchanged, or the link is unusable.
-    /// or the link useless.
     pub fn payload(&mut self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), SealError> {
         check_payload(payload)?;
         let records = payload.len() / ORDERED_PIECE + 1;

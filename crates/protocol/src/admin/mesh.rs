@@ -90,7 +90,7 @@ pub struct MeshModels {
     pub models: Vec<MeshModel>,
 }
 
-/// A model, and who has it.
+/// A model, and the machines that have it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeshModel {
     /// Its name.

@@ -217,8 +217,8 @@ pub(super) fn opt<'de, D: Deserializer<'de>, T: FromScalar>(
     Scalar::deserialize(deserializer).map(T::from_scalar)
 }
 
-/// The texts of a list, [`MAX_TEXTS`] at most and each of [`MAX_LISTED`] bytes at most: others are
-/// passed over.
+/// The texts of a list, [`MAX_TEXTS`] at most and each of [`MAX_LISTED`] bytes at most; others are
+/// skipped.
 pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     deserializer.deserialize_any(Texts { most: MAX_TEXTS, longest: MAX_LISTED })
 }

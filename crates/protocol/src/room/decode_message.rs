@@ -33,7 +33,7 @@ const KINDS: [&str; 6] =
     ["room:create", "room:join", "llm:request", "tui:register", "host:register", "list:rooms"];
 
 impl ClientMessage {
-    /// Reads a message. Fields that are not known are passed over.
+    /// Reads a message. Unknown fields are ignored.
     ///
     /// # Errors
     /// [`BadMessage`], with everything that is wrong.

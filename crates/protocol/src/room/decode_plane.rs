@@ -51,11 +51,11 @@ impl ChangeRoom {
 }
 
 impl PutParticipant {
-    /// Reads the body of `PUT /v1/rooms/{code}/participants/{id}`. An `id` in it is passed over: the
+    /// Reads the body of `PUT /v1/rooms/{code}/participants/{id}`. An `id` in it is ignored: the
     /// path has it.
     ///
     /// # Errors
-    /// [`Invalid`], with everything that is wrong.
+    /// [`Invalid`], with all faults.
     pub fn decode(body: &[u8]) -> Result<Self, Invalid> {
         let raw: RawParticipant<'_> = object(body)?;
         let mut invalid = Invalid::default();

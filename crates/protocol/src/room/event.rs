@@ -35,7 +35,8 @@ pub enum RoomEvent {
     /// A request was given to a participant.
     #[serde(rename = "llm.request")]
     LlmRequest(LlmStarted),
-    /// A piece of an answer to an `llm:request` of the spec. Ours: only for who asks for it.
+    /// A piece of an answer to an `llm:request` of the spec. Ours: only for clients that ask for
+    /// it.
     #[serde(rename = "llm.token")]
     LlmToken(super::message::LlmToken),
     /// An answer is complete, with any status.

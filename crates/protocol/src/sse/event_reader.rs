@@ -14,8 +14,8 @@ const MAX_ID: usize = 128;
 #[error("an event is longer than {MAX_EVENT} bytes")]
 pub struct EventTooLong;
 
-/// Cuts a stream into the data of its events, however it is split into chunks. Names and
-/// comments are passed over: every API here says in the data what an event is.
+/// Cuts a stream into the data of its events, split into chunks in any way. Names and comments are
+/// ignored: every API here puts the event's type into the data.
 ///
 /// Lines may end with `\n`, `\r\n` or `\r`.
 #[derive(Debug, Clone, Default)]

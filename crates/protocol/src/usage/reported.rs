@@ -21,7 +21,7 @@ pub struct UsageScanner {
     previous: u8,
 }
 
-/// The longest usage object that is read, in bytes; a longer one is passed over.
+/// The longest usage object that is read, in bytes; a longer one is ignored.
 pub const MAX_OBJECT: usize = 4096;
 
 const KEY: &[u8] = b"\"usage\"";

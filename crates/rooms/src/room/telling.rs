@@ -29,7 +29,7 @@ impl Room {
         self.tell_all(told, now);
     }
 
-    /// Records that a job of the room has no provider for the moment: it goes on to another one.
+    /// Records that a job of the room has no provider for the moment: it will get another one.
     pub fn requeued(&self, job: JobId) {
         self.state().activity.requeued(job);
     }

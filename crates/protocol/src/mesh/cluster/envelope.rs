@@ -130,8 +130,8 @@ pub fn encode(message: &ClusterMessage, dialect: Dialect) -> Vec<u8> {
     }
 }
 
-/// Reads the first member of an object, or with a name the first of that name. Other members are
-/// passed over.
+/// Reads the first member of an object, or the first one with a given name. Other members are
+/// ignored.
 struct Member(Option<&'static str>);
 
 impl<'de> DeserializeSeed<'de> for Member {

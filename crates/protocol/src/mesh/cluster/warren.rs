@@ -134,7 +134,7 @@ pub struct ModelListRequest {
     pub request_id: WireId,
 }
 
-/// The models that its sender passes on to who has asked.
+/// The models that its sender passes on to the node that asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelList {
     /// The query.

@@ -27,7 +27,7 @@ pub enum Code {
     NotAdmitted,
     /// Ours: the relay is full.
     RelayFull,
-    /// Ours: a message of who has not registered.
+    /// Ours: a message from a node that has not registered.
     NotRegistered,
     /// Ours: a message in another's name.
     WrongSender,

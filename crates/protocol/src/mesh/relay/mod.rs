@@ -54,7 +54,7 @@ pub const SUBPROTOCOL_VERSION: &str = "2";
 /// The longest message, in bytes. A longer one breaks the connection.
 pub const MAX_MESSAGE: usize = 16 * 1024 * 1024;
 
-/// For so many seconds a registration counts: a node says something more often than that.
+/// A registration is valid for this many seconds: a node sends something more often than that.
 pub const TTL_SECONDS: u64 = 300;
 
 /// The longest `sessionID`, in bytes.

@@ -66,7 +66,7 @@ pub fn decode_request(text: &str) -> Result<ClientMessage, BadMessage> {
     decode(text)
 }
 
-/// Reads a daemon's message. Unknown fields are passed over.
+/// Reads a daemon's message. Unknown fields are ignored.
 ///
 /// # Errors
 /// [`BadMessage`]; a `type` that this version does not know is one.
