@@ -39,6 +39,8 @@ mod context;
 mod errors;
 mod from_chat;
 mod instruct;
+#[cfg(test)]
+mod kit;
 mod message_request;
 pub mod messages_chat;
 pub mod node_chat;

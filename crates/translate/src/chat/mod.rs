@@ -27,7 +27,7 @@ mod writer;
 
 pub use chat_writer::{ChatStream, ChatWhole};
 pub use chunk::Usage;
-pub(crate) use provider::Progress;
 pub use provider::{FromProvider, ProviderReader};
+pub(crate) use provider::{Progress, parse};
 pub use reader::FromChat;
 pub use writer::{Finish, Outcome, Part, Writer};

@@ -4,6 +4,7 @@ use protocol::{
     failure::{BadAnswer, Failure, MAX_KEPT},
     sse::{self, EventReader},
 };
+use serde::Deserialize;
 
 use super::writer::Writer;
 use crate::answer::{Answer, Body};
@@ -55,6 +56,19 @@ impl Progress {
         }
     }
 
+    /// [`Progress::fail`] with these words alone.
+    ///
+    /// # Errors
+    /// As [`Progress::fail`].
+    pub(crate) fn fail_with<W: Writer>(
+        &mut self,
+        words: &str,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        self.fail(&Failure::new(words), writer, out)
+    }
+
     /// Handles an error within the answer: a stream reports it to its client; without a stream the
     /// job fails.
     ///
@@ -73,6 +87,12 @@ impl Progress {
         writer.fail(failure, out);
         Ok(())
     }
+}
+
+/// Reads what a provider sent.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, BadAnswer> {
+    serde_json::from_slice(data)
+        .map_err(|error| BadAnswer(format!("the backend's answer is not understood: {error}")))
 }
 
 /// Makes the answer of a client's shape, which `W` writes, of one of a provider's, which `R` reads.

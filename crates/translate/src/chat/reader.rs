@@ -5,7 +5,7 @@ use protocol::failure::{BadAnswer, Failure};
 use super::{
     chunk::{Choice, Completion, Message, Usage},
     parts::Parts,
-    provider::{FromProvider, Progress, ProviderReader},
+    provider::{FromProvider, Progress, ProviderReader, parse},
     writer::{Finish, Outcome, Part, Writer},
 };
 
@@ -59,11 +59,7 @@ impl ProviderReader for Reading {
             return self.progress.fail(&Failure::read(data), writer, out);
         }
         if answer.choices.is_empty() {
-            return self.progress.fail(
-                &Failure::new("the backend's answer has no choices"),
-                writer,
-                out,
-            );
+            return self.progress.fail_with("the backend's answer has no choices", writer, out);
         }
         self.add(&answer, writer, out)?;
         self.finish.get_or_insert(Finish::Stop);
@@ -75,11 +71,7 @@ impl ProviderReader for Reading {
             return Ok(());
         }
         let Some(finish) = self.finish else {
-            return self.progress.fail(
-                &Failure::new("the backend's answer was cut off"),
-                writer,
-                out,
-            );
+            return self.progress.fail_with("the backend's answer was cut off", writer, out);
         };
         self.progress.begin(writer, out);
         self.progress.over = true;
@@ -141,11 +133,6 @@ impl Reading {
             _ => Some(Finish::Stop),
         };
     }
-}
-
-fn parse(data: &[u8]) -> Result<Completion<'_>, BadAnswer> {
-    serde_json::from_slice(data)
-        .map_err(|error| BadAnswer(format!("the backend's answer is not understood: {error}")))
 }
 
 fn is_error(chunk: &Completion<'_>) -> bool {

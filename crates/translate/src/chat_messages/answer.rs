@@ -7,7 +7,7 @@ use protocol::{
 
 use super::event::{Block, Delta, Event, Message, MessageUsage};
 use crate::chat::{
-    Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer, chunk::PromptDetails,
+    Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer, chunk::PromptDetails, parse,
 };
 
 /// How far an answer has been read.
@@ -41,7 +41,7 @@ impl ProviderReader for Reading {
         if self.progress.over || data.is_empty() {
             return Ok(());
         }
-        let event: Event<'_> = serde_json::from_slice(data).map_err(|error| not_read(&error))?;
+        let event: Event<'_> = parse(data)?;
         match &*event.kind {
             "message_start" => self.start(&event, writer, out),
             "content_block_start" => {
@@ -63,19 +63,14 @@ impl ProviderReader for Reading {
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
-        let message: Message<'_> =
-            serde_json::from_slice(data).map_err(|error| not_read(&error))?;
+        let message: Message<'_> = parse(data)?;
         let content = match message.content {
             Some(content) if &*message.kind != "error" => content,
             _ if &*message.kind == "error" => {
                 return self.progress.fail(&Failure::read(data), writer, out);
             }
             _ => {
-                return self.progress.fail(
-                    &Failure::new("the backend's answer has no content"),
-                    writer,
-                    out,
-                );
+                return self.progress.fail_with("the backend's answer has no content", writer, out);
             }
         };
         self.progress.begin(writer, out);
@@ -94,11 +89,7 @@ impl ProviderReader for Reading {
             return Ok(());
         }
         let Some(finish) = self.finish else {
-            return self.progress.fail(
-                &Failure::new("the backend's answer was cut off"),
-                writer,
-                out,
-            );
+            return self.progress.fail_with("the backend's answer was cut off", writer, out);
         };
         self.progress.over = true;
         self.progress.begin(writer, out);
@@ -203,8 +194,4 @@ fn usage(told: &MessageUsage) -> Usage {
         prompt_tokens_details: PromptDetails { cached_tokens: cached },
         ..Usage::default()
     }
-}
-
-fn not_read(error: &serde_json::Error) -> BadAnswer {
-    BadAnswer(format!("the backend's answer is not understood: {error}"))
 }

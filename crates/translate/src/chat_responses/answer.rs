@@ -12,6 +12,7 @@ use super::event::{Event, Item, Response};
 use crate::chat::{
     Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer,
     chunk::{Function, ToolCall},
+    parse,
     parts::Parts,
 };
 
@@ -66,11 +67,7 @@ impl ProviderReader for Reading {
             return self.progress.fail(&Failure::read(data), writer, out);
         }
         if response.output.is_none() {
-            return self.progress.fail(
-                &Failure::new("the backend's answer has no output"),
-                writer,
-                out,
-            );
+            return self.progress.fail_with("the backend's answer has no output", writer, out);
         }
         self.response(&response, writer, out)
     }
@@ -79,7 +76,7 @@ impl ProviderReader for Reading {
         if self.progress.over {
             return Ok(());
         }
-        self.progress.fail(&Failure::new("the backend's answer was cut off"), writer, out)
+        self.progress.fail_with("the backend's answer was cut off", writer, out)
     }
 }
 
@@ -251,9 +248,4 @@ fn reason(response: Option<&RawValue>) -> Failure {
         || Failure::new("the backend gave no reason"),
         |raw| Failure::read(raw.get().as_bytes()),
     )
-}
-
-fn parse<'a, T: serde::Deserialize<'a>>(data: &'a [u8]) -> Result<T, BadAnswer> {
-    serde_json::from_slice(data)
-        .map_err(|error| BadAnswer(format!("the backend's answer is not understood: {error}")))
 }

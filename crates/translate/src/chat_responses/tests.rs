@@ -7,6 +7,7 @@ use super::{answer, answer::MAX_ITEMS, request};
 use crate::{
     answer::{Answer, Body},
     context::Context,
+    kit::{self, with_fields},
     responses_chat,
 };
 use protocol::{failure::BadAnswer, json::BadRequest};
@@ -16,18 +17,14 @@ fn context(streaming: bool) -> Context {
 }
 
 fn with(fields: &Value) -> Result<Value, BadRequest> {
-    let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
-    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "hi"}]});
+    let body = with_fields(body, fields);
     Ok(serde_json::from_slice(&request(body.to_string().as_bytes(), &context(false))?).unwrap())
 }
 
 fn answered(streaming: bool, body: Body, pieces: &[&[u8]]) -> Result<String, BadAnswer> {
-    let mut map = answer(&context(streaming), br#"{"stream_options":{"include_usage":true}}"#);
-    map.head(200, body);
-    let mut out = Vec::new();
-    pieces.iter().try_for_each(|piece| map.feed(piece, &mut out))?;
-    map.end(&mut out)?;
-    Ok(String::from_utf8(out).unwrap())
+    let map = answer(&context(streaming), br#"{"stream_options":{"include_usage":true}}"#);
+    kit::answered(map, 200, body, pieces)
 }
 
 /// A stream of these events.

@@ -8,6 +8,7 @@ use super::{answer, request};
 use crate::{
     answer::{Answer, Body},
     context::Context,
+    kit::{self, with_fields},
 };
 
 fn context(streaming: bool) -> Context {
@@ -15,8 +16,7 @@ fn context(streaming: bool) -> Context {
 }
 
 fn with(fields: &Value) -> Result<Value, BadRequest> {
-    let mut body = json!({"model": "m", "prompt": "Once"});
-    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let body = with_fields(json!({"model": "m", "prompt": "Once"}), fields);
     let chat = request(body.to_string().as_bytes(), &context(false))?;
     Ok(serde_json::from_slice(&chat).unwrap())
 }
@@ -27,12 +27,8 @@ fn answered(
     body: Body,
     pieces: &[&[u8]],
 ) -> Result<String, BadAnswer> {
-    let mut map = answer(&context(streaming), request.to_string().as_bytes());
-    map.head(200, body);
-    let mut out = Vec::new();
-    pieces.iter().try_for_each(|piece| map.feed(piece, &mut out))?;
-    map.end(&mut out)?;
-    Ok(String::from_utf8(out).unwrap())
+    let map = answer(&context(streaming), request.to_string().as_bytes());
+    kit::answered(map, 200, body, pieces)
 }
 
 #[test]

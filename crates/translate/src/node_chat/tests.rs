@@ -8,6 +8,7 @@ use super::{INVALID, UNKNOWN_MODEL, answer, request};
 use crate::{
     answer::{Answer, Body},
     context::Context,
+    kit::with_fields,
 };
 
 fn context() -> Context {
@@ -15,8 +16,7 @@ fn context() -> Context {
 }
 
 fn with(fields: &Value) -> Result<Value, BadRequest> {
-    let mut body = json!({"model": "m", "messages": ["hi"]});
-    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let body = with_fields(json!({"model": "m", "messages": ["hi"]}), fields);
     Ok(serde_json::from_slice(&request(body.to_string().as_bytes(), &context())?).unwrap())
 }
 

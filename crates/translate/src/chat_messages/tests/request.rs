@@ -4,6 +4,7 @@ use protocol::json::BadRequest;
 use serde_json::{Value, json};
 
 use super::context;
+use crate::kit::with_fields;
 
 fn request(asked: &Value) -> Result<Value, BadRequest> {
     let body = super::super::request(asked.to_string().as_bytes(), &context(false))?;
@@ -12,9 +13,7 @@ fn request(asked: &Value) -> Result<Value, BadRequest> {
 
 /// A request with these fields beside a model and a message.
 fn with(fields: &Value) -> Value {
-    let mut asked = json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]});
-    asked.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    asked
+    with_fields(json!({"model": "m", "messages": [{"role": "user", "content": "Hi"}]}), fields)
 }
 
 fn messages(of: &Value) -> Value {

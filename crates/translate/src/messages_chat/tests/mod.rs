@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::answer;
 use crate::{
-    answer::{Answer, Body},
+    answer::Body,
     context::Context,
+    kit::{self, delta},
 };
 
 fn context(streaming: bool) -> Context {
@@ -27,23 +28,13 @@ fn answered(
     body: Body,
     pieces: &[&[u8]],
 ) -> Result<String, BadAnswer> {
-    let mut map = answer(&context(streaming), request.to_string().as_bytes());
-    map.head(status, body);
-    let mut out = Vec::new();
-    pieces.iter().try_for_each(|piece| map.feed(piece, &mut out))?;
-    map.end(&mut out)?;
-    Ok(String::from_utf8(out).unwrap())
+    let map = answer(&context(streaming), request.to_string().as_bytes());
+    kit::answered(map, status, body, pieces)
 }
 
 /// A stream of these chunks, without an end.
 fn events(chunks: &[Value]) -> String {
     chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect()
-}
-
-/// A chunk with this delta.
-fn delta(delta: &Value) -> Value {
-    json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
-        "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }
 
 /// A chunk that says why the answer is complete.

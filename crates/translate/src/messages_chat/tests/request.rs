@@ -5,6 +5,7 @@ use protocol::json::BadRequest;
 use serde_json::{Value, json};
 
 use super::context;
+use crate::kit::with_fields;
 
 fn request(asked: &Value) -> Result<Value, BadRequest> {
     let body = super::super::request(asked.to_string().as_bytes(), &context(false))?;
@@ -13,10 +14,9 @@ fn request(asked: &Value) -> Result<Value, BadRequest> {
 
 /// A request with these fields beside a model and a message.
 fn with(fields: &Value) -> Value {
-    let mut asked =
+    let least =
         json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]});
-    asked.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    asked
+    with_fields(least, fields)
 }
 
 fn messages(of: &Value) -> Value {

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use super::answer;
 use crate::{
-    answer::{Answer, Body},
+    answer::Body,
     context::Context,
+    kit::{self, delta},
 };
 
 fn context(streaming: bool) -> Context {
@@ -29,11 +30,6 @@ fn context(streaming: bool) -> Context {
 fn events(chunks: &[Value]) -> String {
     let lines: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     lines + "data: [DONE]\n\n"
-}
-
-/// A chunk with this delta.
-fn delta(delta: &Value) -> Value {
-    json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
 }
 
 /// A chunk that says why the answer is complete.
@@ -55,10 +51,6 @@ fn answered(
     body: Body,
     pieces: &[&[u8]],
 ) -> Result<String, BadAnswer> {
-    let mut map = answer(&context(streaming), request.to_string().as_bytes());
-    map.head(status, body);
-    let mut out = Vec::new();
-    pieces.iter().try_for_each(|piece| map.feed(piece, &mut out))?;
-    map.end(&mut out)?;
-    Ok(String::from_utf8(out).unwrap())
+    let map = answer(&context(streaming), request.to_string().as_bytes());
+    kit::answered(map, status, body, pieces)
 }

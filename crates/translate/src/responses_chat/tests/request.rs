@@ -4,6 +4,7 @@ use protocol::json::BadRequest;
 use serde_json::{Value, json};
 
 use super::context;
+use crate::kit::with_fields;
 
 fn chat(request: &Value) -> Result<Value, BadRequest> {
     let body = super::super::request(request.to_string().as_bytes(), &context(false))?;
@@ -12,8 +13,7 @@ fn chat(request: &Value) -> Result<Value, BadRequest> {
 
 /// A request with these fields beside the ones that it must have.
 fn with(fields: &Value) -> Result<Value, BadRequest> {
-    let mut request = json!({"model": "m", "input": "hi"});
-    request.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let request = with_fields(json!({"model": "m", "input": "hi"}), fields);
     chat(&request)
 }
 
