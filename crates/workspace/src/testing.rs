@@ -30,6 +30,19 @@ impl Site {
         Self { dir, store: Arc::new(VolatileStore::default()), settings }
     }
 
+    pub(crate) async fn started() -> (Self, Workspace) {
+        let site = Self::new();
+        let workspace = site.start().await;
+        (site, workspace)
+    }
+
+    /// Ends this workspace, and starts the next one on what it has stored.
+    pub(crate) async fn restart(&self, workspace: Workspace) -> Workspace {
+        workspace.shut_down().await;
+        drop(workspace);
+        self.start().await
+    }
+
     /// The workspace of this place; one at a time.
     pub(crate) async fn start(&self) -> Workspace {
         let now = Moment::now();

@@ -112,11 +112,9 @@ impl Workspace {
             );
             return Err(ClientError::Declined { words });
         }
-        let (request_id, path) = (self.request_id(), path.to_owned());
-        let data = base64::encode(bytes);
-        let id = request_id.clone();
-        let asked = UploadProjectFile { project_id, path, data, request_id };
-        self.change(ClientMessage::UploadProjectFile(asked), id).await
+        let (path, data) = (path.to_owned(), base64::encode(bytes));
+        let upload = |request_id| UploadProjectFile { project_id, path, data, request_id };
+        self.change(|id| ClientMessage::UploadProjectFile(upload(id))).await
     }
 
     /// Writes a file as text, 1 MiB at most, whatever is in it; what was made is complete or not
@@ -156,10 +154,9 @@ impl Workspace {
         project_id: ProjectId,
         path: &str,
     ) -> Result<(), ClientError> {
-        let (request_id, path) = (self.request_id(), path.to_owned());
-        let id = request_id.clone();
-        let asked = CreateProjectEntry { project_id, path, request_id };
-        self.change(ClientMessage::CreateProjectDirectory(asked), id).await
+        let path = path.to_owned();
+        let create = |request_id| CreateProjectEntry { project_id, path, request_id };
+        self.change(|id| ClientMessage::CreateProjectDirectory(create(id))).await
     }
 
     /// Moves a file or directory; where to must not be there.
@@ -172,11 +169,8 @@ impl Workspace {
         from: &str,
         to: &str,
     ) -> Result<(), ClientError> {
-        let request_id = self.request_id();
-        let id = request_id.clone();
-        let (from, to) = (from.to_owned(), to.to_owned());
-        let asked = TransferProjectEntry { project_id, from, to, request_id };
-        self.change(ClientMessage::MoveProjectEntry(asked), id).await
+        let transfer = transfer(project_id, from, to);
+        self.change(|id| ClientMessage::MoveProjectEntry(transfer(id))).await
     }
 
     /// Copies a file or directory; where to must not be there.
@@ -189,11 +183,8 @@ impl Workspace {
         from: &str,
         to: &str,
     ) -> Result<(), ClientError> {
-        let request_id = self.request_id();
-        let id = request_id.clone();
-        let (from, to) = (from.to_owned(), to.to_owned());
-        let asked = TransferProjectEntry { project_id, from, to, request_id };
-        self.change(ClientMessage::CopyProjectEntry(asked), id).await
+        let transfer = transfer(project_id, from, to);
+        self.change(|id| ClientMessage::CopyProjectEntry(transfer(id))).await
     }
 
     /// Deletes a file, or a directory with all that is in it.
@@ -205,13 +196,18 @@ impl Workspace {
         project_id: ProjectId,
         path: &str,
     ) -> Result<(), ClientError> {
-        let (request_id, path) = (self.request_id(), path.to_owned());
-        let id = request_id.clone();
-        let asked = DeleteProjectEntry { project_id, path, request_id };
-        self.change(ClientMessage::DeleteProjectEntry(asked), id).await
+        let path = path.to_owned();
+        let delete = |request_id| DeleteProjectEntry { project_id, path, request_id };
+        self.change(|id| ClientMessage::DeleteProjectEntry(delete(id))).await
     }
 
-    async fn change(&mut self, asked: ClientMessage, id: String) -> Result<(), ClientError> {
+    /// Sends the change that `asked` makes of a request's id, and waits for that request's answer.
+    async fn change(
+        &mut self,
+        asked: impl FnOnce(String) -> ClientMessage,
+    ) -> Result<(), ClientError> {
+        let id = self.request_id();
+        let asked = asked(id.clone());
         self.request(&asked, CHANGE, |reply| match reply {
             ServerMessage::ProjectFsActionResult(done) if done.request_id == id => Answer::Is(()),
             ServerMessage::ProjectFsActionError(error) if error.request_id == id => {
@@ -221,4 +217,13 @@ impl Workspace {
         })
         .await
     }
+}
+
+fn transfer(
+    project_id: ProjectId,
+    from: &str,
+    to: &str,
+) -> impl FnOnce(String) -> TransferProjectEntry {
+    let (from, to) = (from.to_owned(), to.to_owned());
+    move |request_id| TransferProjectEntry { project_id, from, to, request_id }
 }

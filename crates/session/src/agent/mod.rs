@@ -17,8 +17,8 @@ mod turns;
 mod usage;
 
 pub use dialect::{
-    AcpCommand, AgentOutput, BuiltIn, Decision, Dialect, Ended, Halt, KNOWN, ParsedLine, Start,
-    interactive, known, open,
+    AcpCommand, AgentOutput, BuiltIn, Decision, Dialect, Halt, KNOWN, ParsedLine, Start,
+    TurnResult, interactive, known, open,
 };
 pub use launch::{Exit, Launch, PrivateFile, Signal};
 pub use settings::{BadSettings, Gateway, McpServer, PermissionMode, Settings};

@@ -46,7 +46,7 @@ pub use self::{
     inbox::Page,
     limits::Limits,
     record::{Key, Kind, Message, Part, Record},
-    results::{Ended, Report},
+    results::{FinishedTurn, Report},
     wait::{Answer, Caller, Finished, WaitFor, Waiting},
 };
 

@@ -19,7 +19,7 @@ const CUT: &str = "\n[cut: the result was too long]";
 
 /// A turn that ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct FinishedTurn {
     /// Which of the session's turns: they ascend.
     pub turn: u64,
     /// Its outcome.
@@ -58,7 +58,7 @@ impl Teams {
 
     /// A turn of a session ended. A worker that has not reported in it has its last words as its
     /// result. Said again, it does nothing more.
-    pub fn turn_ended(&mut self, session: Uuid, ended: Ended, at: u64) -> Vec<Effect> {
+    pub fn turn_ended(&mut self, session: Uuid, ended: FinishedTurn, at: u64) -> Vec<Effect> {
         let mut out = Out::default();
         if let Some(place) = self.place_of_worker(session) {
             // A turn whose beginning was never said began now.
@@ -149,7 +149,7 @@ impl Teams {
             let text = "the turn was never said to have ended".to_owned();
             self.end(
                 place,
-                Ended { turn: open.number, outcome: TurnOutcome::Failed, text },
+                FinishedTurn { turn: open.number, outcome: TurnOutcome::Failed, text },
                 at,
                 out,
             );
@@ -160,7 +160,7 @@ impl Teams {
         }
     }
 
-    fn end(&mut self, place: Membership, ended: Ended, at: u64, out: &mut Out) {
+    fn end(&mut self, place: Membership, ended: FinishedTurn, at: u64, out: &mut Out) {
         let Some(seat) = self.seat_mut(place) else { return };
         let Some(turn) = seat.kept.turn.take_if(|turn| turn.number == ended.turn) else { return };
         out.change(Key::member(place.team, place.session));

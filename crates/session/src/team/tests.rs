@@ -120,7 +120,7 @@ impl Shell {
     }
 
     fn end(&mut self, session: Uuid, turn: u64, outcome: TurnOutcome, text: &str) {
-        let ended = Ended { turn, outcome, text: text.to_owned() };
+        let ended = FinishedTurn { turn, outcome, text: text.to_owned() };
         let effects = self.teams.turn_ended(session, ended, self.at);
         self.did(effects);
     }

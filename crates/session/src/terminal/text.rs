@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stays_nothing() {
+    fn an_empty_text_stays_empty() {
         let mut decoder = Decoder::new();
         assert_eq!(decoder.push(Bytes::new()), "");
         decoder.push(bytes(b"\xc3"));

@@ -77,8 +77,7 @@ async fn until_exited(workspace: &Workspace, id: SessionId) {
 
 #[tokio::test]
 async fn a_process_is_running_until_it_ends_and_is_not_spoken_to() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut foreign = Foreign::sleeping(&mut Command::new("cat"));
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
     let info = workspace.0.sessions.info(id).unwrap();
@@ -91,8 +90,7 @@ async fn a_process_is_running_until_it_ends_and_is_not_spoken_to() {
 
 #[tokio::test]
 async fn a_session_that_is_killed_ends_its_process_and_a_daemon_that_ends_does_not() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut foreign = Foreign::sleeping(&mut Command::new("cat"));
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
     workspace.shut_down().await;
@@ -107,8 +105,7 @@ async fn a_session_that_is_killed_ends_its_process_and_a_daemon_that_ends_does_n
 
 #[tokio::test]
 async fn one_that_has_ended_while_the_daemon_was_away_is_exited() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let foreign = Foreign::sleeping(&mut Command::new("cat"));
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
     workspace.shut_down().await;
@@ -120,8 +117,7 @@ async fn one_that_has_ended_while_the_daemon_was_away_is_exited() {
 
 #[tokio::test]
 async fn one_that_is_not_there_or_is_the_daemons_own_is_refused() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let own = [1, std::process::id(), workspace.0.host.supervisor.pid()];
     for pid in own {
         let refused = adopt(&workspace, &rig, pid).await.unwrap_err();
@@ -135,8 +131,7 @@ async fn one_that_is_not_there_or_is_the_daemons_own_is_refused() {
 
 #[tokio::test]
 async fn claudes_transcript_is_its_output_and_the_conversation_continues_in_a_copy() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut foreign = Foreign::claude(&rig);
     foreign.tell("say I am claude");
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
@@ -180,8 +175,7 @@ async fn until_kept(rig: &Rig, more_than: u64) -> serde_json::Value {
 
 #[tokio::test]
 async fn each_line_of_a_transcript_is_said_once_over_restarts() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut foreign = Foreign::claude(&rig);
     foreign.tell("say the first");
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
@@ -223,8 +217,7 @@ async fn each_line_of_a_transcript_is_said_once_over_restarts() {
 
 #[tokio::test]
 async fn the_copy_of_a_conversation_is_gone_on_with_after_a_restart() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut foreign = Foreign::claude(&rig);
     foreign.tell("say I am claude");
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
@@ -232,9 +225,7 @@ async fn the_copy_of_a_conversation_is_gone_on_with_after_a_restart() {
     seen.until_shown("I am claude").await;
     assert_eq!(seen.answer(&workspace, "say mine").await, "mine");
     drop(seen);
-    workspace.shut_down().await;
-    drop(workspace);
-    let workspace = rig.place.start().await;
+    let workspace = rig.place.restart(workspace).await;
     let mut seen = Watcher::attach(&workspace, id);
     let ended = seen.turn(&workspace, "recall").await;
     assert_eq!((ended.turn, ended.text.as_deref()), (2, Some("say I am claude | say mine")));
@@ -247,8 +238,7 @@ async fn the_copy_of_a_conversation_is_gone_on_with_after_a_restart() {
 
 #[tokio::test]
 async fn a_process_that_leads_its_group_is_killed_with_what_it_started() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mark = testkit::workspace::Mark::new();
     let script = format!("sleep {word} & sleep {word} & wait", word = mark.word());
     let mut foreign = Foreign::sleeping(Command::new("sh").args(["-c", &script]).process_group(0));

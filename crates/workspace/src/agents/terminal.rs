@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use protocol::workspace::SessionStatus;
 use tokio::{sync::broadcast, task, time::timeout};
+use tracing::Instrument as _;
 
 use super::{gateway::SessionKey, plan::Plan, private::Private};
 use crate::{
@@ -31,7 +32,7 @@ pub(crate) fn command(
     let env = plan.env(&launch);
     if key.is_some() || !launch.files.is_empty() {
         let cleanup = Cleanup { feed: feed.clone(), key, private: plan.private };
-        tokio::spawn(cleanup.run(events.subscribe()));
+        tokio::spawn(cleanup.run(events.subscribe()).instrument(feed.span()));
     }
     Ok(CommandLine { program: launch.program, args: launch.args, env })
 }

@@ -55,6 +55,7 @@ use protocol::workspace::{
 };
 use store::WorkspaceStore;
 use tokio::task::{self, JoinHandle};
+use tracing::Instrument as _;
 
 pub(crate) use self::{
     activity::Activity,
@@ -226,14 +227,15 @@ impl Sessions {
         self.remove(session.id);
         let sessions = self.clone();
         let id = session.id;
-        let session = Arc::clone(session);
-        tokio::spawn(async move {
+        let (session, span) = (Arc::clone(session), session.span.clone());
+        let forgetting = async move {
             if let Err(refusal) = session.forget().await {
                 tracing::error!(%refusal, "cannot forget a session");
             }
             let message = ServerMessage::SessionKilled(OfSession { session_id: id });
             sessions.0.commons.events.tell(message);
-        });
+        };
+        tokio::spawn(forgetting.instrument(span));
     }
 
     async fn keep_change(

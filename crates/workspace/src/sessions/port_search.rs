@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio::task;
+use tracing::Instrument as _;
 
 use super::{clock::now, session::Session};
 
@@ -10,7 +11,7 @@ impl Session {
     /// Looks for its port, beside all else.
     pub(super) fn search_port(self: &Arc<Self>) {
         let session = Arc::clone(self);
-        tokio::spawn(async move {
+        let searching = async move {
             let Ok(engine) = session.live() else { return };
             let pids = engine.processes().await;
             let listening = task::spawn_blocking(move || process::listening_ports(&pids)).await;
@@ -19,6 +20,7 @@ impl Session {
             if session.change(now, |state| state.port.take(&listening, now)) {
                 session.tell(now);
             }
-        });
+        };
+        tokio::spawn(searching.instrument(self.span.clone()));
     }
 }

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_keys_that_have_gone() {
+    fn keys_without_connections_are_forgotten() {
         let places = Places::default();
         (0..100).for_each(|key| drop(places.claim(&key.to_string(), false)));
         assert_eq!(places.keys.lock().unwrap().len(), 1);

@@ -2,6 +2,7 @@
 
 use protocol::workspace::SessionId;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 use wire::{Frame, Outbox};
 
 use crate::sessions::{Attachment, Streamed};
@@ -16,7 +17,8 @@ impl Stream {
     /// Sends what comes, as the client takes it.
     pub(super) fn start(attachment: Attachment, outbox: Outbox) -> Self {
         let session = attachment.session();
-        let task = AbortOnDropHandle::new(tokio::spawn(pass_on(attachment, outbox)));
+        let passing_on = pass_on(attachment, outbox).in_current_span();
+        let task = AbortOnDropHandle::new(tokio::spawn(passing_on));
         Self { session, task }
     }
 

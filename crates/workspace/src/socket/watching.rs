@@ -14,6 +14,7 @@ use process::User;
 use protocol::workspace::{ProjectId, ServerMessage, client::OfProject};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
 use wire::Outbox;
 
 use super::{
@@ -47,7 +48,7 @@ impl Watching {
         let (limits, all) = (Limits::default(), &budget.directories);
         let watch = Watch::start_on(&place.dir, limits, all, begin).await;
         let watch = watch.map_err(|error| Refusal::failed(&error))?;
-        let task = tokio::spawn(tell(watch, project, outbox));
+        let task = tokio::spawn(tell(watch, project, outbox).in_current_span());
         *self.lock() = Some(Watched { project, _task: AbortOnDropHandle::new(task) });
         Ok(())
     }

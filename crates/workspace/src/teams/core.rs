@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use ::session::team::{
-    self, Answer, Caller, Effect, Ended, Finished, Limits, TeamError, Teams as Machine, WaitFor,
-    Waiting,
+    self, Answer, Caller, Effect, Finished, FinishedTurn, Limits, TeamError, Teams as Machine,
+    WaitFor, Waiting,
 };
 use jiff::Timestamp;
 use protocol::workspace::{SessionId, TeamId};
@@ -94,7 +94,7 @@ impl Core {
                 self.machine.turn_started(session, turn, at)
             }
             SessionNotice::Ended { session, turn, outcome, ref text, at } => {
-                let ended = Ended { turn, outcome, text: text.clone() };
+                let ended = FinishedTurn { turn, outcome, text: text.clone() };
                 let mut effects = self.machine.turn_ended(session, ended, at);
                 for (worker, number) in self.news.heard(session) {
                     effects.extend(self.machine.heard(worker, number));

@@ -15,6 +15,7 @@ use protocol::workspace::{
 };
 use store::{StoreError, WorkspaceStore};
 use tokio::time::sleep;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use super::{
@@ -240,7 +241,7 @@ impl Driver {
             }
             Effect::KillSessions(sessions) => {
                 let sessions = sessions.into_iter().map(SessionId::from_uuid).collect();
-                tokio::spawn(self.world.kill(sessions));
+                tokio::spawn(self.world.kill(sessions).in_current_span());
             }
         }
     }

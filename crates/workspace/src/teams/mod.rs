@@ -35,6 +35,7 @@ use ::session::team::Limits;
 use protocol::workspace::SessionId;
 use store::{StoreError, WorkspaceStore};
 use tokio::{task::JoinHandle, time::timeout};
+use tracing::Instrument as _;
 
 use self::{
     core::now,
@@ -107,7 +108,9 @@ impl Teams {
     }
 
     fn drive(&self, driver: Driver) {
-        let driving = tokio::spawn(driver.run(Arc::clone(&self.queue)));
+        // One task serves all teams, so its span is no client's.
+        let span = tracing::info_span!(parent: None, "teams");
+        let driving = tokio::spawn(driver.run(Arc::clone(&self.queue)).instrument(span));
         *self.driving.lock().unwrap_or_else(PoisonError::into_inner) = Some(driving);
     }
 }

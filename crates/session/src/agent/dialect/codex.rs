@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use super::{
     json::{number, owned, part, readable, text},
-    words::{self, Answer},
+    run::Run,
+    words,
 };
 use crate::agent::{
-    dialect::contract::{AgentOutput, Dialect, Ended, Halt, ParsedLine, Start, settle_id},
+    dialect::contract::{AgentOutput, Dialect, Halt, ParsedLine, Start, TurnResult},
     launch::{Exit, Launch, Signal},
     settings::{BadSettings, McpServer, PermissionMode, Settings},
     usage::Usage,
@@ -23,16 +24,10 @@ use crate::agent::{
 #[derive(Debug)]
 pub(crate) struct Codex {
     settings: Settings,
-    thread: Option<String>,
-    was_resumed: bool,
-    /// Whether anything came of this process.
-    has_begun: bool,
+    run: Run,
     /// Of the thread so far.
     used: Usage,
-    /// The newest complaint.
-    complaint: String,
     started: Vec<String>,
-    answer: Answer,
 }
 
 const KEY: &str = "AGENT_GATEWAY_KEY";
@@ -59,23 +54,14 @@ impl Codex {
     pub(crate) fn new(settings: Settings) -> Result<Self, BadSettings> {
         settings.check(&RESERVED)?;
         check_variables(&settings.mcp_servers)?;
-        Ok(Self {
-            used: settings.used,
-            settings,
-            thread: None,
-            was_resumed: false,
-            has_begun: false,
-            complaint: String::new(),
-            started: Vec::new(),
-            answer: Answer::default(),
-        })
+        Ok(Self { used: settings.used, settings, run: Run::default(), started: Vec::new() })
     }
 
     fn args(&self) -> Vec<String> {
         let mut args: Vec<String> =
             ["exec", "--json", "--skip-git-repo-check"].map(str::to_owned).into();
         args.extend(self.choices("never"));
-        if let Some(thread) = &self.thread {
+        if let Some(thread) = &self.run.conversation {
             args.extend(["resume".to_owned(), thread.clone()]);
         }
         args.push("-".to_owned());
@@ -139,7 +125,7 @@ impl Codex {
         let said = text(&item, "/text");
         match (text(&item, "/type"), is_done) {
             ("agent_message", true) => {
-                self.answer.set(said);
+                self.run.answer.set(said);
                 vec![AgentOutput::text(said, false)]
             }
             ("reasoning", true) => vec![AgentOutput::thinking(said)],
@@ -171,7 +157,7 @@ impl Codex {
         said
     }
 
-    fn completed(&mut self, line: &Value) -> Ended {
+    fn completed(&mut self, line: &Value) -> TurnResult {
         let total = Usage {
             input_tokens: number(line, "/usage/input_tokens"),
             output_tokens: number(line, "/usage/output_tokens"),
@@ -179,7 +165,7 @@ impl Codex {
         };
         let usage = self.used.until(total);
         self.used = total;
-        Ended::completed(self.answer.take(), usage)
+        TurnResult::completed(self.run.answer.take(), usage)
     }
 }
 
@@ -196,12 +182,8 @@ impl Dialect for Codex {
         if start.conversation.is_none() {
             self.used = Usage::default();
         }
-        self.thread = start.conversation.map(str::to_owned);
-        self.was_resumed = start.conversation.is_some();
-        self.has_begun = false;
-        self.complaint.clear();
+        self.run = Run::new(start);
         self.started.clear();
-        self.answer.clear();
         Launch {
             program: self.program(),
             args: self.args(),
@@ -214,12 +196,9 @@ impl Dialect for Codex {
 
     fn heard(&mut self, line: &Value) -> ParsedLine {
         let kind = text(line, "/type");
-        self.has_begun |= matches!(kind, "thread.started" | "turn.started");
+        self.run.has_begun |= matches!(kind, "thread.started" | "turn.started");
         match kind {
-            "thread.started" => {
-                let named = settle_id(&mut self.thread, text(line, "/thread_id"));
-                ParsedLine::progress(named.into_iter().collect())
-            }
+            "thread.started" => ParsedLine::progress(self.run.named(text(line, "/thread_id"))),
             "turn.started" => ParsedLine::progress(Vec::new()),
             "item.started" | "item.updated" => ParsedLine::progress(self.item(line, false)),
             "item.completed" => ParsedLine::progress(self.item(line, true)),
@@ -227,13 +206,10 @@ impl Dialect for Codex {
                 ParsedLine::progress(vec![AgentOutput::Ended(self.completed(line))])
             }
             "turn.failed" => {
-                let ended = Ended::failed(text(line, "/error/message"), Usage::default());
+                let ended = TurnResult::failed(text(line, "/error/message"), Usage::default());
                 ParsedLine::progress(vec![AgentOutput::Ended(ended)])
             }
-            "error" => {
-                self.complaint = words::notice(text(line, "/message"));
-                ParsedLine::waiting(vec![AgentOutput::notice(&self.complaint)])
-            }
+            "error" => self.run.complains(words::notice(text(line, "/message"))),
             _ => ParsedLine::default(),
         }
     }
@@ -243,17 +219,7 @@ impl Dialect for Codex {
     }
 
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {
-        let said = format!("{}\n{tail}", self.complaint);
-        if self.was_resumed && !self.has_begun && words::says_unknown_conversation(&said) {
-            return vec![AgentOutput::ResumeRefused];
-        }
-        match self.complaint.is_empty() {
-            true => Vec::new(),
-            false => {
-                let error = format!("{} (it ended with {exit})", self.complaint);
-                vec![AgentOutput::Ended(Ended::failed(&error, Usage::default()))]
-            }
-        }
+        self.run.exited(exit, tail)
     }
 }
 

@@ -106,14 +106,14 @@ pub enum AgentOutput {
     /// The answer is complete; the process should end now.
     Leaving,
     /// The turn is over.
-    Ended(Ended),
+    Ended(TurnResult),
     /// It does not know the conversation that it was to go on with.
     ResumeRefused,
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ended {
+pub struct TurnResult {
     /// In a word.
     pub outcome: TurnOutcome,
     /// The final answer.
@@ -178,7 +178,7 @@ impl AgentOutput {
     }
 }
 
-impl Ended {
+impl TurnResult {
     pub(crate) fn completed(text: Option<String>, usage: Usage) -> Self {
         Self { outcome: TurnOutcome::Completed, text, error: None, usage }
     }

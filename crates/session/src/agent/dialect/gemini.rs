@@ -7,10 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     json::{number, part, readable, text},
-    words::{self, Answer},
+    run::Run,
+    words,
 };
 use crate::agent::{
-    dialect::contract::{AgentOutput, Dialect, Ended, Halt, ParsedLine, Start, settle_id},
+    dialect::contract::{AgentOutput, Dialect, Halt, ParsedLine, Start, TurnResult},
     launch::{Exit, Launch, PrivateFile, Signal},
     settings::{BadSettings, PermissionMode, Settings},
     usage::Usage,
@@ -20,11 +21,7 @@ use crate::agent::{
 #[derive(Debug)]
 pub(crate) struct Gemini {
     settings: Settings,
-    conversation: Option<String>,
-    was_resumed: bool,
-    has_begun: bool,
-    complaint: String,
-    answer: Answer,
+    run: Run,
 }
 
 pub(super) const SETTINGS_FILE: &str = "gemini-settings.json";
@@ -50,20 +47,13 @@ const RESERVED: [&str; 15] = [
 impl Gemini {
     pub(crate) fn new(settings: Settings) -> Result<Self, BadSettings> {
         settings.check(&RESERVED)?;
-        Ok(Self {
-            settings,
-            conversation: None,
-            was_resumed: false,
-            has_begun: false,
-            complaint: String::new(),
-            answer: Answer::default(),
-        })
+        Ok(Self { settings, run: Run::default() })
     }
 
     fn args(&self) -> Vec<String> {
         let mut args = vec!["--output-format=stream-json".to_owned()];
         args.extend(self.choices());
-        args.extend(self.conversation.iter().map(|id| format!("--resume={id}")));
+        args.extend(self.run.conversation.iter().map(|id| format!("--resume={id}")));
         args
     }
 
@@ -95,28 +85,28 @@ impl Gemini {
         }
         let delta = line.get("delta") == Some(&Value::Bool(true));
         match delta {
-            true => self.answer.push(content),
-            false => self.answer.set(content),
+            true => self.run.answer.push(content),
+            false => self.run.answer.set(content),
         }
         vec![AgentOutput::text(content, delta)]
     }
 
     /// What was said before a tool was used is not the answer.
     fn tool_use(&mut self, line: &Value) -> Vec<AgentOutput> {
-        self.answer.clear();
+        self.run.answer.clear();
         let input = part(line, "/parameters");
         vec![AgentOutput::tool_started(text(line, "/tool_id"), text(line, "/tool_name"), input)]
     }
 
-    fn result(&mut self, line: &Value) -> Ended {
+    fn result(&mut self, line: &Value) -> TurnResult {
         let usage = Usage {
             input_tokens: number(line, "/stats/input_tokens"),
             output_tokens: number(line, "/stats/output_tokens"),
             cost_usd: None,
         };
         match text(line, "/status") {
-            "success" => Ended::completed(self.answer.take(), usage),
-            status => Ended::failed(&failure(line, status), usage),
+            "success" => TurnResult::completed(self.run.answer.take(), usage),
+            status => TurnResult::failed(&failure(line, status), usage),
         }
     }
 }
@@ -127,11 +117,7 @@ impl Dialect for Gemini {
     }
 
     fn launch(&mut self, start: Start<'_>) -> Launch {
-        self.conversation = start.conversation.map(str::to_owned);
-        self.was_resumed = start.conversation.is_some();
-        self.has_begun = false;
-        self.complaint.clear();
-        self.answer.clear();
+        self.run = Run::new(start);
         Launch { stdin: Some(start.prompt.as_bytes().to_vec()), ..self.with(self.args()) }
     }
 
@@ -139,18 +125,14 @@ impl Dialect for Gemini {
         let kind = text(line, "/type");
         match kind {
             "init" => {
-                self.has_begun = true;
-                let named = settle_id(&mut self.conversation, text(line, "/session_id"));
-                ParsedLine::progress(named.into_iter().collect())
+                self.run.has_begun = true;
+                ParsedLine::progress(self.run.named(text(line, "/session_id")))
             }
             "message" => ParsedLine::progress(self.message(line)),
             "tool_use" => ParsedLine::progress(self.tool_use(line)),
             "tool_result" => ParsedLine::progress(vec![tool_result(line)]),
             "result" => ParsedLine::progress(vec![AgentOutput::Ended(self.result(line))]),
-            "error" => {
-                self.complaint = words::notice(text(line, "/message"));
-                ParsedLine::waiting(vec![AgentOutput::notice(&self.complaint)])
-            }
+            "error" => self.run.complains(words::notice(text(line, "/message"))),
             _ => ParsedLine::default(),
         }
     }
@@ -160,17 +142,7 @@ impl Dialect for Gemini {
     }
 
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {
-        let said = format!("{}\n{tail}", self.complaint);
-        if self.was_resumed && !self.has_begun && words::says_unknown_conversation(&said) {
-            return vec![AgentOutput::ResumeRefused];
-        }
-        match self.complaint.is_empty() {
-            true => Vec::new(),
-            false => {
-                let error = format!("{} (it ended with {exit})", self.complaint);
-                vec![AgentOutput::Ended(Ended::failed(&error, Usage::default()))]
-            }
-        }
+        self.run.exited(exit, tail)
     }
 }
 

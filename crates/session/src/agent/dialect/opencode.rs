@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     json::{number, owned, part, readable, text},
-    words::{self, Answer},
+    run::Run,
+    words,
 };
 use crate::agent::{
-    dialect::contract::{AgentOutput, Dialect, Ended, Halt, ParsedLine, Start, settle_id},
+    dialect::contract::{AgentOutput, Dialect, Halt, ParsedLine, Start, TurnResult},
     launch::{Exit, Launch, PrivateFile, Signal},
     settings::{BadSettings, PermissionMode, Settings},
     usage::Usage,
@@ -21,13 +22,9 @@ use crate::agent::{
 #[derive(Debug)]
 pub(crate) struct Opencode {
     settings: Settings,
-    conversation: Option<String>,
-    was_resumed: bool,
-    has_begun: bool,
+    run: Run,
     is_done: bool,
     used: Usage,
-    complaint: String,
-    answer: Answer,
 }
 
 const SETTINGS_FILE: &str = "opencode.json";
@@ -40,16 +37,7 @@ const RESERVED: [&str; 14] = [
 impl Opencode {
     pub(crate) fn new(settings: Settings) -> Result<Self, BadSettings> {
         settings.check(&RESERVED)?;
-        Ok(Self {
-            settings,
-            conversation: None,
-            was_resumed: false,
-            has_begun: false,
-            is_done: false,
-            used: Usage::default(),
-            complaint: String::new(),
-            answer: Answer::default(),
-        })
+        Ok(Self { settings, run: Run::default(), is_done: false, used: Usage::default() })
     }
 
     fn args(&self) -> Vec<String> {
@@ -58,7 +46,7 @@ impl Opencode {
             args.push("--auto".to_owned());
         }
         args.extend(self.choices());
-        args.extend(self.conversation.iter().map(|id| format!("--session={id}")));
+        args.extend(self.run.conversation.iter().map(|id| format!("--session={id}")));
         args
     }
 
@@ -83,14 +71,9 @@ impl Opencode {
         launch
     }
 
-    /// Every line names the conversation.
-    fn named(&mut self, line: &Value) -> Vec<AgentOutput> {
-        settle_id(&mut self.conversation, text(line, "/sessionID")).into_iter().collect()
-    }
-
     fn text(&mut self, line: &Value) -> Option<AgentOutput> {
         let said = text(line, "/part/text");
-        self.answer.set(said);
+        self.run.answer.set(said);
         (!said.is_empty()).then(|| AgentOutput::text(said, false))
     }
 
@@ -117,23 +100,19 @@ impl Dialect for Opencode {
     }
 
     fn launch(&mut self, start: Start<'_>) -> Launch {
-        self.conversation = start.conversation.map(str::to_owned);
-        self.was_resumed = start.conversation.is_some();
-        self.has_begun = false;
+        self.run = Run::new(start);
         self.is_done = false;
         self.used = Usage::default();
-        self.complaint.clear();
-        self.answer.clear();
         Launch { stdin: Some(start.prompt.as_bytes().to_vec()), ..self.with(self.args()) }
     }
 
     fn heard(&mut self, line: &Value) -> ParsedLine {
         if text(line, "/type") == "error" {
-            self.complaint = complaint(line);
-            return ParsedLine::waiting(vec![AgentOutput::notice(&self.complaint)]);
+            return self.run.complains(complaint(line));
         }
-        let mut said = self.named(line);
-        self.has_begun = true;
+        // Every line names the conversation.
+        let mut said = self.run.named(text(line, "/sessionID"));
+        self.run.has_begun = true;
         said.extend(match text(line, "/type") {
             "text" => self.text(line).into_iter().collect(),
             "reasoning" => vec![AgentOutput::thinking(text(line, "/part/text"))],
@@ -150,18 +129,17 @@ impl Dialect for Opencode {
     }
 
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {
-        let heard = format!("{}\n{tail}", self.complaint);
-        if self.was_resumed && !self.has_begun && words::says_unknown_conversation(&heard) {
+        if self.run.resume_was_refused(tail) {
             return vec![AgentOutput::ResumeRefused];
         }
-        let answer = self.answer.take();
-        let ended = match (self.complaint.as_str(), exit.is_success()) {
-            ("", true) if self.is_done || answer.is_some() => Ended::completed(answer, self.used),
-            ("", true) => Ended::failed(SILENT, self.used),
-            ("", false) => return Vec::new(),
-            (complaint, _) => {
-                Ended::failed(&format!("{complaint} (it ended with {exit})"), self.used)
+        let answer = self.run.answer.take();
+        let ended = match (self.run.complaint.as_str(), exit.is_success()) {
+            ("", true) if self.is_done || answer.is_some() => {
+                TurnResult::completed(answer, self.used)
             }
+            ("", true) => TurnResult::failed(SILENT, self.used),
+            ("", false) => return Vec::new(),
+            _ => self.run.failed(exit, self.used),
         };
         vec![AgentOutput::Ended(ended)]
     }

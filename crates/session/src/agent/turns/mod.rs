@@ -38,7 +38,7 @@ use protocol::workspace::{AgentEvent, TurnOutcome};
 use self::{permission::OpenPermission, process::Process, tail::Tail};
 use super::dialect::words;
 use crate::agent::{
-    dialect::contract::{Dialect, Ended},
+    dialect::contract::{Dialect, TurnResult},
     usage::Usage,
 };
 
@@ -236,7 +236,7 @@ impl Turns {
     }
 
     /// The turn is over. Whatever it asked nobody needs to decide any more.
-    fn end(&mut self, now: Instant, ended: Ended) {
+    fn end(&mut self, now: Instant, ended: TurnResult) {
         let Some(turn) = self.turn.take() else { return };
         self.cancel_all();
         let interrupted = turn.interrupted.is_some() && ended.outcome != TurnOutcome::Completed;
@@ -265,7 +265,7 @@ impl Turns {
     }
 
     fn fail(&mut self, now: Instant, why: &str) {
-        self.end(now, Ended::failed(why, Usage::default()));
+        self.end(now, TurnResult::failed(why, Usage::default()));
     }
 
     /// When a turn has been silent for too long. It may wait for a person as long as that takes; and

@@ -504,7 +504,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_is_lost_or_told_twice_and_every_wait_ends(steps in vec(step(), 0..120)) {
+    fn each_message_arrives_exactly_once_and_every_wait_ends(steps in vec(step(), 0..120)) {
         run(Limits { page_messages: 3, ..Limits::default() }, steps);
     }
 

@@ -11,7 +11,7 @@ mod plain;
 
 use std::collections::VecDeque;
 
-use plain::{Ended, Plain};
+use plain::{LineEnd, Plain};
 
 /// How many candidates are kept: of more, the oldest are dropped.
 pub const MAX_CANDIDATES: usize = 16;
@@ -48,9 +48,9 @@ impl Detector {
     }
 
     /// Reads the line as far as it has come, and makes room where it has ended or is full.
-    fn read(&mut self, ended: Ended) -> Option<u16> {
+    fn read(&mut self, ended: LineEnd) -> Option<u16> {
         let mut found = None;
-        for port in line::ports(self.plain.line(), ended == Ended::Line) {
+        for port in line::ports(self.plain.line(), ended == LineEnd::Line) {
             if self.add(port) {
                 found = found.or(Some(port));
             }

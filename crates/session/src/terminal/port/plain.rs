@@ -15,7 +15,7 @@ pub(super) struct Plain {
 
 /// How far the line has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum LineEnd {
     /// It is at its end.
     Line,
     /// It is not, but as much as is kept of one.
@@ -44,27 +44,27 @@ impl Plain {
     }
 
     /// Reads on, up to where the line is to be read, or to the end; and what is left.
-    pub(super) fn push<'a>(&mut self, mut text: &'a str) -> (Ended, &'a str) {
+    pub(super) fn push<'a>(&mut self, mut text: &'a str) -> (LineEnd, &'a str) {
         loop {
             text = self.run(text);
             if self.line.len() >= MOST {
-                return (Ended::Full, text);
+                return (LineEnd::Full, text);
             }
             let mut characters = text.chars();
-            let Some(character) = characters.next() else { return (Ended::Not, text) };
+            let Some(character) = characters.next() else { return (LineEnd::Not, text) };
             text = characters.as_str();
             if self.character(character) {
-                return (Ended::Line, text);
+                return (LineEnd::Line, text);
             }
         }
     }
 
-    /// Makes room for what comes next. [`Ended::Not`] needs none.
-    pub(super) fn make_room(&mut self, ended: Ended) {
+    /// Makes room for what comes next. [`LineEnd::Not`] needs none.
+    pub(super) fn make_room(&mut self, ended: LineEnd) {
         match ended {
-            Ended::Line => self.line.clear(),
-            Ended::Full => drop(self.line.drain(..MOST - TAIL)),
-            Ended::Not => {}
+            LineEnd::Line => self.line.clear(),
+            LineEnd::Full => drop(self.line.drain(..MOST - TAIL)),
+            LineEnd::Not => {}
         }
     }
 

@@ -268,7 +268,7 @@ proptest! {
     /// Whatever comes in whatever order: a client has a snapshot or what it had, and then every chunk
     /// in order; the world's steps check that none is missing and none comes twice.
     #[test]
-    fn nothing_is_missing_and_nothing_comes_twice(
+    fn each_byte_of_output_arrives_exactly_once(
         before in vec(1_usize..50_000, 0..10),
         start in prop_oneof![(0_u64..12).prop_map(Start::After), Just(Start::Snapshot)],
         bound in prop_oneof![Just(BOUND), 1_usize..400_000],

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use protocol::workspace::{AgentEvent, TurnOutcome};
 use session::agent::{Input, Launch, Output, TurnEnd};
 use tokio::{task, time::Instant};
+use tracing::Instrument as _;
 
 use super::{
     core::{Core, closing},
@@ -172,11 +173,12 @@ impl Driver {
         let Some(process) = &self.process else { return };
         let handle = process.handle();
         self.lost_at = Some(Instant::now() + UNKILLABLE);
-        tokio::spawn(async move {
+        let killing = async move {
             if let Err(error) = handle.stop(Duration::ZERO).await {
                 tracing::debug!(%error, "an agent cannot be killed");
             }
-        });
+        };
+        tokio::spawn(killing.in_current_span());
     }
 
     /// Tells what is to be kept before anything goes on.

@@ -9,6 +9,7 @@ use tokio::{
     sync::mpsc,
     time::{Instant, sleep_until},
 };
+use tracing::Instrument as _;
 
 use super::lines::Lines;
 
@@ -51,7 +52,7 @@ impl Process {
             return Err(io::Error::other("it was started without pipes"));
         };
         let (writes, written) = mpsc::channel(WAITING);
-        tokio::spawn(write(stdin, written));
+        tokio::spawn(write(stdin, written).in_current_span());
         Ok(Self {
             handle: child.handle(),
             child,

@@ -34,8 +34,7 @@ async fn outcome(seen: &mut Watcher, of: &PermissionRequest) -> PermissionOutcom
 
 #[tokio::test]
 async fn an_allowed_tool_runs_and_a_refused_one_does_not() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ASKING {
         let mut seen = open(&workspace, &rig, provider).await;
         prompt(&workspace, seen.id, "ask Bash").unwrap();
@@ -75,8 +74,7 @@ async fn a_question_that_nobody_answers_expires_and_the_turn_goes_on() {
 
 #[tokio::test]
 async fn a_question_is_there_for_who_comes_later() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut first = open(&workspace, &rig, "claude").await;
     let id = first.id;
     prompt(&workspace, id, "ask Bash").unwrap();
@@ -96,8 +94,7 @@ async fn a_question_is_there_for_who_comes_later() {
 
 #[tokio::test]
 async fn an_interrupt_answers_what_was_asked() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ASKING {
         let mut seen = open(&workspace, &rig, provider).await;
         prompt(&workspace, seen.id, "ask Bash").unwrap();
@@ -113,8 +110,7 @@ async fn an_interrupt_answers_what_was_asked() {
 
 #[tokio::test]
 async fn an_agent_with_all_permissions_does_not_ask() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ["claude", "own"] {
         let mut new = rig.new_session(provider);
         let crate::sessions::What::Agent { extra_args, .. } = &mut new.what else { panic!() };

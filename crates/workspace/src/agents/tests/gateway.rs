@@ -60,8 +60,7 @@ fn agent(rig: &Rig, provider: &str, model: Option<&str>) -> NewSession {
 
 #[tokio::test]
 async fn each_agent_finds_the_server_and_is_known_there_by_its_session() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     serve(&workspace).await;
     for (provider, request) in [
         ("claude", "POST /v1/messages?beta=true"),
@@ -79,8 +78,7 @@ async fn each_agent_finds_the_server_and_is_known_there_by_its_session() {
 
 #[tokio::test]
 async fn a_key_is_for_inference_only_and_gone_after_its_session() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     serve(&workspace).await;
     let new = agent(&rig, "claude", Some("warren:tiny"));
     let id = create(&workspace, new).await.unwrap();
@@ -98,8 +96,7 @@ async fn a_key_is_for_inference_only_and_gone_after_its_session() {
 
 #[tokio::test]
 async fn a_terminals_key_is_gone_after_its_session_too() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     serve(&workspace).await;
     let what = What::Interactive {
         provider: "claude".into(),
@@ -124,8 +121,7 @@ async fn a_terminals_key_is_gone_after_its_session_too() {
 
 #[tokio::test]
 async fn without_the_gateway_an_agent_is_told_of_no_server() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     serve(&workspace).await;
     let id = create(&workspace, agent(&rig, "claude", Some("opus"))).await.unwrap();
     let mut seen = Watcher::attach(&workspace, id);
@@ -157,8 +153,7 @@ async fn where_all_agents_use_the_gateway_a_model_must_be_named_once() {
 
 #[tokio::test]
 async fn an_agent_that_cannot_use_the_gateway_is_refused_in_words() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ["gemini", "gemini-acp", "own"] {
         let new = agent(&rig, provider, Some("warren:tiny"));
         let refused = create(&workspace, new).await.unwrap_err().to_string();

@@ -8,8 +8,7 @@ use super::rig::{Rig, create, gone, open, prompt};
 
 #[tokio::test]
 async fn an_interrupt_ends_a_turn_and_the_conversation_goes_on() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ["claude", "codex", "gemini", "opencode", "own"] {
         let mut seen = open(&workspace, &rig, provider).await;
         prompt(&workspace, seen.id, "say I work; wait").unwrap();
@@ -24,8 +23,7 @@ async fn an_interrupt_ends_a_turn_and_the_conversation_goes_on() {
 
 #[tokio::test]
 async fn a_second_interrupt_ends_at_once_what_does_not_listen() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut seen = open(&workspace, &rig, "claude").await;
     prompt(&workspace, seen.id, "pid; hang").unwrap();
     seen.until(|event| matches!(event, AgentEvent::Text { .. })).await;
@@ -55,8 +53,7 @@ async fn an_agent_that_falls_silent_has_failed_and_the_next_turn_has_a_new_proce
 
 #[tokio::test]
 async fn a_crash_fails_the_turn_with_what_was_complained_and_the_next_one_works() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ["claude", "codex", "gemini", "opencode", "own"] {
         let mut seen = open(&workspace, &rig, provider).await;
         seen.answer(&workspace, "say one").await;
@@ -71,8 +68,7 @@ async fn a_crash_fails_the_turn_with_what_was_complained_and_the_next_one_works(
 
 #[tokio::test]
 async fn garbage_and_lines_without_end_harm_nothing() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ["claude", "codex", "gemini", "opencode", "own"] {
         let mut seen = open(&workspace, &rig, provider).await;
         let text = seen.answer(&workspace, "garbage; flood; say fine").await;
@@ -86,8 +82,7 @@ async fn garbage_and_lines_without_end_harm_nothing() {
 
 #[tokio::test]
 async fn an_agent_that_does_not_end_after_its_turn_is_ended() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ["codex", "opencode"] {
         let mut seen = open(&workspace, &rig, provider).await;
         let pid = seen.answer(&workspace, "never exit; pid").await;
@@ -99,8 +94,7 @@ async fn an_agent_that_does_not_end_after_its_turn_is_ended() {
 
 #[tokio::test]
 async fn an_agent_that_will_not_end_is_killed_with_its_session() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut seen = open(&workspace, &rig, "claude").await;
     let pid = seen.answer(&workspace, "never exit; pid").await;
     workspace.0.sessions.kill(seen.id).await.unwrap();
@@ -110,8 +104,7 @@ async fn an_agent_that_will_not_end_is_killed_with_its_session() {
 
 #[tokio::test]
 async fn background_processes_end_with_their_agent() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ["codex", "claude"] {
         let mut seen = open(&workspace, &rig, provider).await;
         let pid = seen.answer(&workspace, "daemonise").await;
@@ -127,8 +120,7 @@ async fn background_processes_end_with_their_agent() {
 
 #[tokio::test]
 async fn a_session_that_was_not_prompted_is_killed_without_ado() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let id = create(&workspace, rig.new_session("codex")).await.unwrap();
     workspace.0.sessions.kill(id).await.unwrap();
     assert!(prompt(&workspace, id, "say x").is_err());

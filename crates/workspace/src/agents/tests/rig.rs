@@ -40,6 +40,12 @@ impl Rig {
         Self { place, agents }
     }
 
+    pub(crate) async fn start() -> (Self, Workspace) {
+        let rig = Self::new();
+        let workspace = rig.place.start().await;
+        (rig, workspace)
+    }
+
     pub(crate) fn new_session(&self, provider: &str) -> NewSession {
         let provider = provider.to_owned();
         let what = What::Agent { provider, model: None, extra_args: Vec::new() };
@@ -76,7 +82,7 @@ pub(crate) struct Watcher {
 
 /// How a turn ended.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Ended {
+pub(crate) struct TurnResult {
     pub(crate) turn: u64,
     pub(crate) outcome: TurnOutcome,
     pub(crate) error: Option<String>,
@@ -120,7 +126,7 @@ impl Watcher {
     }
 
     /// Prompts, and waits for the turn's end.
-    pub(crate) async fn turn(&mut self, workspace: &Workspace, text: &str) -> Ended {
+    pub(crate) async fn turn(&mut self, workspace: &Workspace, text: &str) -> TurnResult {
         self.ready().await;
         prompt(workspace, self.id, text).unwrap();
         self.end().await
@@ -134,7 +140,7 @@ impl Watcher {
     }
 
     /// The end of the next turn that ends.
-    pub(crate) async fn end(&mut self) -> Ended {
+    pub(crate) async fn end(&mut self) -> TurnResult {
         loop {
             let mut ends = self.events.iter().filter_map(ended);
             if let Some(ended) = ends.nth(self.ended) {
@@ -196,11 +202,14 @@ impl Watcher {
     }
 }
 
-fn ended(event: &AgentEvent) -> Option<Ended> {
+fn ended(event: &AgentEvent) -> Option<TurnResult> {
     match event {
-        AgentEvent::TurnEnded { turn, outcome, error, text } => {
-            Some(Ended { turn: *turn, outcome: *outcome, error: error.clone(), text: text.clone() })
-        }
+        AgentEvent::TurnEnded { turn, outcome, error, text } => Some(TurnResult {
+            turn: *turn,
+            outcome: *outcome,
+            error: error.clone(),
+            text: text.clone(),
+        }),
         _ => None,
     }
 }

@@ -34,8 +34,7 @@ async fn a_program_that_is_missing_is_refused_with_how_to_install_it() {
 
 #[tokio::test]
 async fn a_program_that_vanishes_fails_the_turn_and_not_the_session() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut seen = open(&workspace, &rig, "codex").await;
     let link = rig.agents.path("codex");
     let program = std::fs::read_link(&link).unwrap();
@@ -49,8 +48,7 @@ async fn a_program_that_vanishes_fails_the_turn_and_not_the_session() {
 
 #[tokio::test]
 async fn arguments_and_the_model_reach_the_program() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let new = with_args(&rig, "claude", &["--verbose", "--max-turns", "3"]);
     let mut seen = Watcher::attach(&workspace, create(&workspace, new).await.unwrap());
     let args = seen.answer(&workspace, "args").await;
@@ -64,9 +62,8 @@ async fn arguments_and_the_model_reach_the_program() {
 }
 
 #[tokio::test]
-async fn nothing_of_the_daemons_environment_passes_but_what_is_allowed() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+async fn only_allowed_variables_of_the_daemons_environment_pass() {
+    let (rig, workspace) = Rig::start().await;
     let mut seen = open(&workspace, &rig, "claude").await;
     assert_eq!(seen.answer(&workspace, "env CARGO_PKG_NAME").await, "unset");
     assert_ne!(seen.answer(&workspace, "env HOME").await, "unset");
@@ -78,8 +75,7 @@ async fn nothing_of_the_daemons_environment_passes_but_what_is_allowed() {
 
 #[tokio::test]
 async fn an_agents_own_interface_runs_in_a_terminal() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ["claude", "codex", "gemini", "opencode"] {
         let (provider_name, extra_args) = (provider.to_owned(), vec!["--effort=high".to_owned()]);
         let what = What::Interactive { provider: provider_name, model: None, extra_args };

@@ -12,8 +12,7 @@ const ALL: [&str; 7] =
 
 #[tokio::test]
 async fn an_agent_of_each_dialect_answers_and_goes_on_with_its_conversation() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ALL {
         let mut seen = open(&workspace, &rig, provider).await;
         assert_eq!(seen.answer(&workspace, "say hello there").await, "hello there", "{provider}");
@@ -39,9 +38,7 @@ async fn a_conversation_goes_on_after_a_restart_and_turns_are_counted_on() {
         seen.answer(&workspace, &format!("say I am {provider}")).await;
         ids.push((provider, seen.id));
     }
-    workspace.shut_down().await;
-    drop(workspace);
-    let workspace = rig.place.start().await;
+    let workspace = rig.place.restart(workspace).await;
     for (provider, id) in ids {
         let mut seen = Watcher::attach(&workspace, id);
         let info = workspace.0.sessions.info(id).unwrap();
@@ -55,8 +52,7 @@ async fn a_conversation_goes_on_after_a_restart_and_turns_are_counted_on() {
 
 #[tokio::test]
 async fn a_conversation_that_is_lost_is_begun_anew_and_that_is_said() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ["codex", "gemini", "opencode"] {
         let mut seen = open(&workspace, &rig, provider).await;
         seen.answer(&workspace, "say one").await;
@@ -83,8 +79,7 @@ async fn a_warm_agent_keeps_its_process_until_it_was_idle_for_long() {
 
 #[tokio::test]
 async fn the_first_event_of_a_warm_agent_comes_at_once() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut seen = open(&workspace, &rig, "claude").await;
     seen.answer(&workspace, "say warm").await;
     let mut best = Duration::MAX;
@@ -102,8 +97,7 @@ async fn the_first_event_of_a_warm_agent_comes_at_once() {
 
 #[tokio::test]
 async fn prompts_wait_in_order_and_only_so_many() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut seen = open(&workspace, &rig, "claude").await;
     prompt(&workspace, seen.id, "ask Bash; say 0").unwrap();
     let question = seen.question().await;
@@ -124,8 +118,7 @@ async fn prompts_wait_in_order_and_only_so_many() {
 
 #[tokio::test]
 async fn usage_is_reported_for_each_turn_alone() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for (provider, input, output, cost) in [
         ("claude", 60, 7, Some(0.25)),
         ("codex", 100, 10, None),
@@ -145,15 +138,12 @@ async fn usage_is_reported_for_each_turn_alone() {
 
 #[tokio::test]
 async fn a_threads_usage_before_a_restart_is_not_reported_again() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let mut seen = open(&workspace, &rig, "codex").await;
     let id = seen.id;
     seen.answer(&workspace, "say one").await;
     seen.usage(1).await;
-    workspace.shut_down().await;
-    drop(workspace);
-    let workspace = rig.place.start().await;
+    let workspace = rig.place.restart(workspace).await;
     let mut seen = Watcher::attach(&workspace, id);
     seen.answer(&workspace, "say two").await;
     let usage = seen.usage(2).await;
@@ -163,8 +153,7 @@ async fn a_threads_usage_before_a_restart_is_not_reported_again() {
 
 #[tokio::test]
 async fn uses_of_tools_are_told_beside_the_lines_that_say_them() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     for provider in ALL {
         let mut seen = open(&workspace, &rig, provider).await;
         assert_eq!(seen.answer(&workspace, "use Bash; say done").await, "done", "{provider}");
@@ -181,8 +170,7 @@ async fn uses_of_tools_are_told_beside_the_lines_that_say_them() {
 
 #[tokio::test]
 async fn prompts_that_are_none_and_keys_are_refused_in_words() {
-    let rig = Rig::new();
-    let workspace = rig.place.start().await;
+    let (rig, workspace) = Rig::start().await;
     let id = create(&workspace, rig.new_session("claude")).await.unwrap();
     assert!(prompt(&workspace, id, " \n ").unwrap_err().to_string().contains("empty"));
     let long = "x".repeat(session::agent::MAX_PROMPT + 1);

@@ -23,7 +23,7 @@ fn seqs(segments: &mut Segments) -> Vec<u64> {
 }
 
 #[test]
-fn nothing_is_there_before_the_first_output() {
+fn a_history_is_empty_before_the_first_output() {
     let dir = tempfile::tempdir().unwrap();
     let mut segments = segments(&dir);
     assert_eq!((segments.last_seq().unwrap(), segments.modified()), (None, None));

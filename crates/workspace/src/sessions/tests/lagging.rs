@@ -29,8 +29,7 @@ fn flood(bytes: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_viewer_that_lags_in_a_flood_is_told_and_then_sees_the_screen() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     std::fs::write(place.dir.path().join("flood"), flood(5_000_000)).unwrap();
     let script =
         "stty raw -echo; printf 'ready\\r\\n'; read go; cat flood; printf '\\r\\ndone'; cat";

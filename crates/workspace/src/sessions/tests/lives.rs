@@ -10,8 +10,7 @@ use crate::{
 
 #[tokio::test]
 async fn after_a_restart_sessions_are_listed_as_they_are_with_what_they_showed() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let new = place.shell("printf '\\033[31mred words'; exec cat");
     let info = workspace.0.sessions.create(new).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
@@ -20,10 +19,7 @@ async fn after_a_restart_sessions_are_listed_as_they_are_with_what_they_showed()
     seen.until("typed").await;
     let renamed = workspace.0.sessions.rename(info.id, "mine".to_owned()).await.unwrap();
     assert_eq!(renamed.name.as_deref(), Some("mine"));
-    workspace.shut_down().await;
-    drop(workspace);
-
-    let workspace = place.start().await;
+    let workspace = place.restart(workspace).await;
     let sessions = &workspace.0.sessions;
     let [again] = &sessions.list(false)[..] else { panic!("it is not listed") };
     assert_eq!((again.id, again.status), (info.id, SessionStatus::Exited));
@@ -79,8 +75,7 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
 
 #[tokio::test]
 async fn a_session_is_kept_before_it_is_told_of_and_not_made_where_it_cannot_be() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     place.store.fail_writes(true);
     let refused = workspace.0.sessions.create(place.shell("cat")).await;
     assert!(matches!(refused, Err(Refusal::Store(_))), "{refused:?}");
@@ -92,22 +87,17 @@ async fn a_session_is_kept_before_it_is_told_of_and_not_made_where_it_cannot_be(
     let renamed = workspace.0.sessions.rename(info.id, "new".to_owned()).await;
     assert!(matches!(renamed, Err(Refusal::Store(_))));
     place.store.fail_writes(false);
-    workspace.shut_down().await;
-    drop(workspace);
-    let workspace = place.start().await;
+    let workspace = place.restart(workspace).await;
     assert_eq!(workspace.0.sessions.list(true).len(), 1);
     workspace.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_killed_session_does_not_come_back() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let info = workspace.0.sessions.create(place.shell("exec cat")).await.unwrap();
     workspace.0.sessions.kill(info.id).await.unwrap();
-    workspace.shut_down().await;
-    drop(workspace);
-    let workspace = place.start().await;
+    let workspace = place.restart(workspace).await;
     assert!(workspace.0.sessions.list(true).is_empty());
     workspace.shut_down().await;
 }

@@ -12,8 +12,7 @@ use crate::{
 
 #[tokio::test]
 async fn a_shell_is_opened_typed_into_and_seen() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let sessions = &workspace.0.sessions;
     let info = sessions.create(place.command("sh", &[])).await.unwrap();
     assert_eq!((info.mode, info.status), (SessionMode::Pty, SessionStatus::Running));
@@ -29,8 +28,7 @@ async fn a_shell_is_opened_typed_into_and_seen() {
 
 #[tokio::test]
 async fn output_before_the_first_viewer_is_painted_for_it() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let script = "printf 'one\\033[31mred\\n'; read line; echo got $line; cat";
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
     let mut first = Watcher::attach(&workspace, info.id, 1);
@@ -49,8 +47,7 @@ async fn output_before_the_first_viewer_is_painted_for_it() {
 
 #[tokio::test]
 async fn an_end_is_seen_and_told_with_its_last_words() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let info = workspace.0.sessions.create(place.shell("echo last words; exit 3")).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("last words").await;
@@ -65,8 +62,7 @@ async fn an_end_is_seen_and_told_with_its_last_words() {
 
 #[tokio::test]
 async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let script = "setsid sleep 1000 & trap '' HUP; echo ready; sleep 1000";
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
@@ -94,8 +90,7 @@ async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
 
 #[tokio::test]
 async fn the_terminal_gets_the_size_of_who_uses_it_and_the_others_are_told() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let sessions = &workspace.0.sessions;
     let script = "trap 'stty size' WINCH; stty size; while :; do sleep 0.1; done";
     let size = Some((100, 30));
@@ -124,8 +119,7 @@ async fn the_terminal_gets_the_size_of_who_uses_it_and_the_others_are_told() {
 
 #[tokio::test]
 async fn input_with_an_id_is_applied_once_and_again_if_it_was_refused() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let info = workspace.0.sessions.create(place.shell("stty -echo; echo on; cat")).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("on").await;
@@ -143,8 +137,7 @@ async fn input_with_an_id_is_applied_once_and_again_if_it_was_refused() {
 
 #[tokio::test]
 async fn a_program_that_reads_nothing_has_what_is_typed_refused_at_the_bound() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let script = "stty raw -echo; echo raw; until [ -e go ]; do sleep 0.02; done; \
                   head -c 4194304 >/dev/null; echo read all";
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
@@ -161,8 +154,7 @@ async fn a_program_that_reads_nothing_has_what_is_typed_refused_at_the_bound() {
 
 #[tokio::test]
 async fn a_prompt_is_pasted_where_the_program_says_that_it_wants_to_know() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let script = "stty -echo; printf 'on\\033[?2004h'; cat -v";
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
@@ -177,8 +169,7 @@ async fn a_prompt_is_pasted_where_the_program_says_that_it_wants_to_know() {
 
 #[tokio::test]
 async fn a_command_that_cannot_start_is_refused_by_name_and_leaves_nothing() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let refused =
         async |new: NewSession| workspace.0.sessions.create(new).await.unwrap_err().to_string();
     let missing = refused(place.command("no-such-program", &[])).await;
@@ -201,8 +192,7 @@ async fn a_command_that_cannot_start_is_refused_by_name_and_leaves_nothing() {
 
 #[tokio::test]
 async fn home_is_where_the_tilde_leads_and_the_environment_is_clean() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     let script = "echo in $PWD with $TERM and ${WARREN_ADMIN_TOKEN-nothing}; cat";
     let new = NewSession { working_dir: "~".to_owned(), ..place.shell(script) };
     let info = workspace.0.sessions.create(new).await.unwrap();
@@ -232,8 +222,7 @@ async fn at_the_bound_the_oldest_that_has_ended_makes_room_and_else_there_is_non
 
 #[tokio::test]
 async fn a_development_server_is_hidden_and_its_port_is_found_again_when_that_is_another() {
-    let place = Site::new();
-    let workspace = place.start().await;
+    let (place, workspace) = Site::started().await;
     // It listens elsewhere each time that it is told something.
     let script = "import socket\nwhile True:\n s=socket.socket(); s.bind(('127.0.0.1',0)); s.listen()\n \
                   print('http://localhost:%d/' % s.getsockname()[1], flush=True); input()\n \

@@ -32,7 +32,7 @@ async fn all(queue: &Queue) -> Vec<SessionNotice> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_ask_at_once_and_no_more() {
+async fn callers_beyond_the_bound_are_refused() {
     // Nobody takes anything out of it.
     let queue = Arc::new(Queue::default());
     let asks: Vec<_> = (0..ASKS)
@@ -52,7 +52,7 @@ async fn so_many_ask_at_once_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_events_wait_for_the_store_and_no_more() {
+async fn events_waiting_for_the_store_are_bounded() {
     let queue = Queue::default();
     (0..TOLD as u64 + 10).for_each(|turn| queue.tell(ended(turn, 0)));
     let waiting = all(&queue).await;

@@ -17,49 +17,41 @@ async fn assign(rig: &Rig, team: &Team, prompt: &str) -> SessionId {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_leader_that_has_ended_its_turn_hears_of_the_workers_that_it_assigned() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
-    let leader = team.leader_session_id;
-    let ann = assign(&rig, &team, "work").await;
-    rig.sessions.lock().all.get_mut(&leader).unwrap().is_idle = false;
-    rig.begin(ann).await;
-    rig.end(ann, true, "done").await;
-    assert!(rig.given(leader).is_empty(), "it may still wait itself");
-    rig.sessions.lock().all.get_mut(&leader).unwrap().is_idle = true;
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!(rig.given(leader), [format!("[team: worker, session {ann}, is done]\n\ndone")]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_leader_hears_nothing_twice_and_nothing_of_work_that_others_gave() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
-    let leader = team.leader_session_id;
-    let ann = assign(&rig, &team, "work").await;
-    rig.sessions.lock().all.get_mut(&leader).unwrap().is_idle = false;
-    rig.begin(ann).await;
-    rig.end(ann, true, "done").await;
-    // The leader waits, and is told.
-    rig.wait(&format!(r#""team_id":"{}""#, team.id)).await;
-    rig.sessions.lock().all.get_mut(&leader).unwrap().is_idle = true;
-    let bob = rig.assign(team.id, "somebody else's").await;
-    rig.begin(bob).await;
-    rig.end(bob, true, "done").await;
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    assert!(rig.given(leader).is_empty());
-}
-
-/// A leader whose worker is done, and which nobody has told.
-async fn with_news(rig: &Rig) -> (SessionId, String) {
+/// A team whose worker is done, and the news of it that its leader has not been told yet.
+async fn with_news(rig: &Rig) -> (Team, String) {
     let team = rig.create().await;
     let ann = assign(rig, &team, "work").await;
     rig.sessions.lock().all.get_mut(&team.leader_session_id).unwrap().is_idle = false;
     rig.begin(ann).await;
     rig.end(ann, true, "done").await;
     let news = format!("[team: worker, session {ann}, is done]\n\ndone");
-    (team.leader_session_id, news)
+    (team, news)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_has_ended_its_turn_hears_of_the_workers_that_it_assigned() {
+    let rig = Rig::start().await;
+    let (team, news) = with_news(&rig).await;
+    let leader = team.leader_session_id;
+    assert!(rig.given(leader).is_empty(), "it may still wait itself");
+    is_idle(&rig, leader);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(rig.given(leader), [news]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_hears_nothing_twice_and_nothing_of_work_that_others_gave() {
+    let rig = Rig::start().await;
+    let (team, _) = with_news(&rig).await;
+    let leader = team.leader_session_id;
+    // The leader waits, and is told.
+    rig.wait(&format!(r#""team_id":"{}""#, team.id)).await;
+    is_idle(&rig, leader);
+    let bob = rig.assign(team.id, "somebody else's").await;
+    rig.begin(bob).await;
+    rig.end(bob, true, "done").await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(rig.given(leader).is_empty());
 }
 
 fn is_idle(rig: &Rig, leader: SessionId) {
@@ -69,7 +61,8 @@ fn is_idle(rig: &Rig, leader: SessionId) {
 #[tokio::test(start_paused = true)]
 async fn a_result_that_a_leader_was_not_told_is_told_after_a_restart() {
     let rig = Rig::start().await;
-    let (leader, news) = with_news(&rig).await;
+    let (team, news) = with_news(&rig).await;
+    let leader = team.leader_session_id;
     let rig = rig.restart().await;
     is_idle(&rig, leader);
     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -89,7 +82,8 @@ async fn a_result_that_a_leader_was_not_told_is_told_after_a_restart() {
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_has_no_room_for_its_news_is_told_later() {
     let rig = Rig::start().await;
-    let (leader, news) = with_news(&rig).await;
+    let (team, news) = with_news(&rig).await;
+    let leader = team.leader_session_id;
     rig.sessions.lock().all.get_mut(&leader).unwrap().is_full = true;
     is_idle(&rig, leader);
     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -100,8 +94,7 @@ async fn a_leader_that_has_no_room_for_its_news_is_told_later() {
 
 #[tokio::test(start_paused = true)]
 async fn news_of_a_turn_that_the_daemons_death_ended_are_delivered_again() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let leader = team.leader_session_id;
     let ann = assign(&rig, &team, "work").await;
     rig.relay(team.id, ann, None, "look at this").await.unwrap();
@@ -123,8 +116,7 @@ async fn news_of_a_turn_that_the_daemons_death_ended_are_delivered_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_gives_no_work_to_others() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.spawn(team.id).await;
     let ann = Member { team: team.id, session: ann };
     for asked in ["spawn_worker", "assign", "handoff"] {

@@ -22,8 +22,7 @@ async fn inbox(rig: &Rig, team: TeamId, session: SessionId, since: Option<u64>) 
 
 #[tokio::test(start_paused = true)]
 async fn a_message_is_kept_shown_to_the_addressees_viewers_and_is_its_next_prompt() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.spawn(team.id).await;
     rig.told();
     let seq = rig.relay(team.id, team.leader_session_id, Some(ann), "go").await.unwrap();
@@ -41,8 +40,7 @@ async fn a_message_is_kept_shown_to_the_addressees_viewers_and_is_its_next_promp
 
 #[tokio::test(start_paused = true)]
 async fn a_message_that_cannot_be_stored_is_neither_acknowledged_nor_delivered() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.spawn(team.id).await;
     rig.told();
     rig.store.fail_writes(true);
@@ -58,8 +56,7 @@ async fn a_message_that_cannot_be_stored_is_neither_acknowledged_nor_delivered()
 
 #[tokio::test(start_paused = true)]
 async fn the_next_message_is_delivered_when_the_turn_with_the_last_one_begins() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.spawn(team.id).await;
     for payload in ["one", "two", "three"] {
         rig.relay(team.id, team.leader_session_id, Some(ann), payload).await.unwrap();
@@ -73,8 +70,7 @@ async fn the_next_message_is_delivered_when_the_turn_with_the_last_one_begins() 
 
 #[tokio::test(start_paused = true)]
 async fn a_full_session_gets_the_message_when_its_turn_ends() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.assign(team.id, "work").await;
     rig.begin(ann).await;
     rig.sessions.lock().all.get_mut(&ann).unwrap().is_full = true;
@@ -88,8 +84,7 @@ async fn a_full_session_gets_the_message_when_its_turn_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_full_session_without_turns_gets_the_message_later() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.spawn(team.id).await;
     rig.sessions.lock().all.get_mut(&ann).unwrap().is_full = true;
     rig.relay(team.id, team.leader_session_id, Some(ann), "later").await.unwrap();
@@ -103,8 +98,7 @@ async fn a_full_session_without_turns_gets_the_message_later() {
 
 #[tokio::test(start_paused = true)]
 async fn a_prompt_whose_turn_never_comes_is_delivered_again() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.spawn(team.id).await;
     rig.relay(team.id, team.leader_session_id, Some(ann), "again").await.unwrap();
     let lost = rig.sessions.lock().all.get_mut(&ann).unwrap().prompts.pop_front();
@@ -118,8 +112,7 @@ async fn a_prompt_whose_turn_never_comes_is_delivered_again() {
 
 #[tokio::test(start_paused = true)]
 async fn an_inbox_is_read_again_from_any_place() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let (ann, bob) = (rig.spawn(team.id).await, rig.spawn(team.id).await);
     let leader = team.leader_session_id;
     rig.relay(team.id, leader, None, "to all").await.unwrap();
@@ -139,8 +132,7 @@ async fn an_inbox_is_read_again_from_any_place() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_to_or_from_nobody_is_refused_in_words() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let leader = team.leader_session_id;
     let nobody = rig.relay(team.id, leader, None, "hello?").await.unwrap_err().to_string();
     assert!(nobody.contains("no workers"), "{nobody}");

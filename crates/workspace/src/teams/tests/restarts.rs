@@ -6,8 +6,7 @@ use super::rig::Rig;
 
 #[tokio::test(start_paused = true)]
 async fn teams_messages_and_results_are_there_after_a_restart() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.assign(team.id, "work").await;
     rig.begin(ann).await;
     rig.end(ann, true, "done").await;
@@ -26,8 +25,7 @@ async fn teams_messages_and_results_are_there_after_a_restart() {
 
 #[tokio::test(start_paused = true)]
 async fn an_undelivered_message_is_delivered_after_a_restart() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.assign(team.id, "work").await;
     rig.relay(team.id, team.leader_session_id, Some(ann), "and this").await.unwrap();
     let rig = rig.restart().await;
@@ -37,8 +35,7 @@ async fn an_undelivered_message_is_delivered_after_a_restart() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_the_daemons_death_ended_has_failed() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.assign(team.id, "work").await;
     rig.begin(ann).await;
     let rig = rig.restart().await;
@@ -49,8 +46,7 @@ async fn a_turn_that_the_daemons_death_ended_has_failed() {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_that_died_with_the_daemon_are_gone() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let (ann, bob) = (rig.assign(team.id, "one").await, rig.assign(team.id, "two").await);
     rig.sessions.lock().all.get_mut(&ann).unwrap().facts.ended = Some("killed".to_owned());
     let lost = rig.sessions.lock().all.remove(&bob);
@@ -69,8 +65,7 @@ async fn sessions_that_died_with_the_daemon_are_gone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_is_resumed_after_a_restart() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.assign(team.id, "work").await;
     let waited = rig.wait(&format!(r#""team_id":"{}","timeout_ms":10"#, team.id)).await;
     let wait_id = waited.wait_id.unwrap();

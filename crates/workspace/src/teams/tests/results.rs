@@ -88,8 +88,7 @@ async fn a_handoff_that_times_out_is_resumed_and_its_result_is_not_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_is_for_all_who_have_work_and_tells_who_still_works_when_it_times_out() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let (ann, bob) = (rig.assign(team.id, "one").await, rig.assign(team.id, "two").await);
     rig.begin(ann).await;
     rig.end(ann, false, "it broke").await;
@@ -101,8 +100,7 @@ async fn a_wait_is_for_all_who_have_work_and_tells_who_still_works_when_it_times
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_has_one_result_however_often_it_is_reported() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.assign(team.id, "work").await;
     rig.begin(ann).await;
     rig.told();
@@ -184,8 +182,7 @@ async fn those_who_wait_are_told_when_the_store_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn a_message_in_work_is_not_delivered_twice_when_the_store_fails() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     let ann = rig.assign(team.id, "work").await;
     rig.store.fail_writes(true);
     assert!(rig.relay(team.id, team.leader_session_id, Some(ann), "lost").await.is_err());

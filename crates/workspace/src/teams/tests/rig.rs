@@ -83,6 +83,12 @@ impl Rig {
         Self::within(Limits::default()).await
     }
 
+    pub(super) async fn with_team() -> (Self, Team) {
+        let rig = Self::start().await;
+        let team = rig.create().await;
+        (rig, team)
+    }
+
     pub(super) async fn within(limits: Limits) -> Self {
         let (store, sessions) = (Arc::new(VolatileStore::default()), Arc::new(Sessions::default()));
         Self::go_on(store, sessions, limits).await

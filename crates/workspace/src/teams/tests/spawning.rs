@@ -68,8 +68,7 @@ async fn a_team_that_cannot_be_kept_leaves_no_session_behind() {
 
 #[tokio::test(start_paused = true)]
 async fn a_team_whose_leader_has_ended_takes_no_workers() {
-    let rig = Rig::start().await;
-    let team = rig.create().await;
+    let (rig, team) = Rig::with_team().await;
     rig.die(team.leader_session_id).await;
     let asked = format!(r#"{{"type":"assign","team_id":"{}","prompt":"go"}}"#, team.id);
     assert!(rig.say(&asked).await.unwrap_err().to_string().contains("inactive"));

@@ -24,7 +24,7 @@ use super::{
     words,
 };
 use crate::agent::{
-    dialect::contract::{AgentOutput, Decision, Dialect, Ended, Halt, ParsedLine, Start},
+    dialect::contract::{AgentOutput, Decision, Dialect, Halt, ParsedLine, Start, TurnResult},
     launch::{Exit, Launch, Signal},
     settings::{BadSettings, Settings},
     usage::Usage,
@@ -171,17 +171,17 @@ impl Acp {
     }
 
     /// The answer to a prompt is the end of its turn.
-    fn ended(&mut self, answer: Result<Value, String>) -> Ended {
+    fn ended(&mut self, answer: Result<Value, String>) -> TurnResult {
         let (text, mut usage) = self.updates.end();
         let result = match answer {
             Ok(result) => result,
-            Err(why) => return Ended { text, ..Ended::failed(&why, usage) },
+            Err(why) => return TurnResult { text, ..TurnResult::failed(&why, usage) },
         };
         (usage.input_tokens, usage.output_tokens) = tokens(&result);
         match words_of(self::text(&result, "/stopReason")) {
-            Ok(TurnOutcome::Completed) => Ended::completed(text, usage),
-            Ok(outcome) => Ended { outcome, text, error: None, usage },
-            Err(why) => Ended { text, ..Ended::failed(&why, usage) },
+            Ok(TurnOutcome::Completed) => TurnResult::completed(text, usage),
+            Ok(outcome) => TurnResult { outcome, text, error: None, usage },
+            Err(why) => TurnResult { text, ..TurnResult::failed(&why, usage) },
         }
     }
 
@@ -273,7 +273,9 @@ impl Dialect for Acp {
 
     fn exited(&mut self, _exit: Exit, _tail: &str) -> Vec<AgentOutput> {
         match &self.stage {
-            Stage::Closed(why) => vec![AgentOutput::Ended(Ended::failed(why, Usage::default()))],
+            Stage::Closed(why) => {
+                vec![AgentOutput::Ended(TurnResult::failed(why, Usage::default()))]
+            }
             Stage::Opening | Stage::Open(_) => Vec::new(),
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     super::{
-        contract::{AgentOutput, Ended},
+        contract::{AgentOutput, TurnResult},
         json::{list, number, owned, text},
         words,
     },
@@ -117,7 +117,7 @@ impl Acp {
     fn close(&mut self, why: &str) -> Vec<AgentOutput> {
         self.stage = Stage::Closed(why.to_owned());
         self.prompt = None;
-        vec![AgentOutput::Ended(Ended::failed(why, Usage::default()))]
+        vec![AgentOutput::Ended(TurnResult::failed(why, Usage::default()))]
     }
 
     /// A model that the command line could not name is chosen among those that the session offers.

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::agent::{
     dialect::contract::{
-        AgentOutput, Decision, Dialect, Ended, Halt, ParsedLine, Start, settle_id,
+        AgentOutput, Decision, Dialect, Halt, ParsedLine, Start, TurnResult, settle_id,
     },
     launch::{Exit, Launch},
     settings::{BadSettings, Settings},
@@ -135,10 +135,10 @@ impl Claude {
         let mut said = self.named(text(line, "/session_id"));
         said.push(AgentOutput::Ended(match (was_interrupted(line), failed) {
             (true, _) => {
-                Ended { outcome: TurnOutcome::Interrupted, text: answer, error: None, usage }
+                TurnResult { outcome: TurnOutcome::Interrupted, text: answer, error: None, usage }
             }
-            (false, true) => Ended::failed(&errors, usage),
-            (false, false) => Ended::completed(final_text(line).or(answer), usage),
+            (false, true) => TurnResult::failed(&errors, usage),
+            (false, false) => TurnResult::completed(final_text(line).or(answer), usage),
         }));
         said
     }
@@ -245,8 +245,10 @@ impl Dialect for Claude {
         }
         let answer = self.answer.take();
         vec![AgentOutput::Ended(match beginning.contains(r#""subtype":"success""#) {
-            true => Ended::completed(answer, Usage::default()),
-            false => Ended::failed("The agent's report was too long to read.", Usage::default()),
+            true => TurnResult::completed(answer, Usage::default()),
+            false => {
+                TurnResult::failed("The agent's report was too long to read.", Usage::default())
+            }
         })]
     }
 

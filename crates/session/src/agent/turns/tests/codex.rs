@@ -126,7 +126,7 @@ fn a_threads_usage_is_stored_before_its_turn_ends_and_cleared_with_it() {
 
 /// As recorded of 0.169 at a gateway.
 #[test]
-fn that_it_does_not_know_a_gateways_model_is_told_to_nobody() {
+fn its_complaint_about_a_gateways_unknown_model_is_dropped() {
     let line = r#"{"type":"item.completed","item":{"id":"item_0","type":"error","message":"Model metadata for `tiny` not found. Defaulting to fallback metadata; this can degrade performance and cause issues."}}"#;
     let mut rig = Rig::new("codex");
     rig.start("hello");

@@ -26,7 +26,7 @@ fn claude() -> Rig {
 }
 
 #[test]
-fn nothing_is_started_before_the_first_prompt() {
+fn no_process_starts_before_the_first_prompt() {
     let mut rig = Rig::new("claude");
     assert!(!rig.turns.has_process());
     assert_eq!(rig.pass(60 * MINUTE), []);

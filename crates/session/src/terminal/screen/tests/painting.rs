@@ -161,7 +161,7 @@ fn an_ordinary_screen_takes_less_than_ten_kilobytes() {
 }
 
 #[test]
-fn nothing_in_it_asks_the_terminal_or_touches_a_clipboard() {
+fn a_painting_asks_the_terminal_nothing_and_leaves_the_clipboard_alone() {
     let mut screen = fed(
         40,
         4,
