@@ -209,7 +209,6 @@ pub(crate) fn leads_here(url: &Url) -> bool {
     }
 }
 
-/// A name as one segment of a path.
 pub(crate) fn segment(name: &str) -> String {
     form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
 }

@@ -62,7 +62,6 @@ impl RelPath {
         self.0.is_empty()
     }
 
-    /// The path of an entry in this directory.
     pub(crate) fn entry(&self, name: &str) -> String {
         if self.is_root() { name.to_owned() } else { format!("{}/{name}", self.0) }
     }

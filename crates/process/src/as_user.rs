@@ -63,7 +63,6 @@ mod tests {
 
     use super::*;
 
-    /// `nobody`, if the tests run as root.
     fn nobody() -> Option<User> {
         if !User::current().unwrap().name.eq("root") {
             eprintln!("skipped: only root can become another user");

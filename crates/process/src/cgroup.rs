@@ -98,7 +98,6 @@ impl Group {
         self.limits
     }
 
-    /// Moves the calling process in.
     pub(crate) fn enter(&self) -> io::Result<()> {
         self.directories.iter().try_for_each(|group| move_in(group, "0"))
     }
@@ -124,7 +123,6 @@ impl Group {
     }
 }
 
-/// Kills everything in `directory` and below.
 pub(crate) fn kill_below(directory: &Path) {
     let _ = fs::write(directory.join("cgroup.kill"), "1");
     for pid in pids_below(directory, DEPTH) {
@@ -134,7 +132,6 @@ pub(crate) fn kill_below(directory: &Path) {
     }
 }
 
-/// The processes in `directory` and below.
 pub(crate) fn pids_below(directory: &Path, depth: usize) -> Vec<u32> {
     let own = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
     let own = own.lines().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid != 0);
@@ -192,7 +189,6 @@ fn own_group(parent: &Path, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Ends the leftovers of dead supervisors below `parent`.
 fn end_dead(parent: &Path) {
     for directory in below(parent, 1).filter(|directory| is_of_dead(directory)) {
         kill_below(&directory);

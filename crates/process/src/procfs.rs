@@ -50,7 +50,6 @@ pub(crate) fn stat(pid: u32) -> io::Result<Stat> {
     parse(&line).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// All visible processes, by id.
 pub(crate) fn all() -> HashMap<u32, Stat> {
     pids().filter_map(|pid| stat(pid).ok()).map(|stat| (stat.pid, stat)).collect()
 }

@@ -9,7 +9,6 @@ const BEHIND: usize = 1024;
 /// Something that happened, for every client that may read the workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
-    /// The message.
     pub(crate) message: ServerMessage,
     /// The session it is about, if that is hidden: only its viewers get the event.
     pub(crate) only_viewers_of: Option<SessionId>,

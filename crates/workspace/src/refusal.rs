@@ -23,7 +23,6 @@ pub(crate) enum Refusal {
     Role {
         /// The request.
         what: &'static str,
-        /// The role that it needs.
         needed: Role,
     },
     /// A bound is reached.

@@ -56,12 +56,10 @@ impl Site {
         Workspace::start(self.settings.clone(), parts).await.unwrap()
     }
 
-    /// A terminal that runs this in a shell.
     pub(crate) fn shell(&self, script: &str) -> NewSession {
         self.command("sh", &["-c", script])
     }
 
-    /// A terminal that runs this command.
     pub(crate) fn command(&self, command: &str, args: &[&str]) -> NewSession {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         NewSession {

@@ -82,7 +82,6 @@ fn not_started(error: io::Error) -> GitError {
     }
 }
 
-/// Reads its output, and waits for its end.
 async fn finish(child: &mut Child, limit: usize) -> Result<Output, GitError> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr) = tokio::try_join!(all(stdout, limit), first(stderr))?;

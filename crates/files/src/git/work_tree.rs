@@ -11,7 +11,6 @@ use super::{
     disarm::{Disarmed, ask_for_filters},
 };
 
-/// A project and its work tree.
 #[derive(Debug)]
 pub(super) struct WorkTree {
     /// The project's directory, without links.

@@ -50,7 +50,6 @@ impl NameInDir {
         stat(self.dir(), &self.name)
     }
 
-    /// The same, or `None` if there is none.
     pub(crate) fn stat_if_there(&self) -> Result<Option<Stat>, FileError> {
         match self.stat() {
             Err(FileError::NotFound) => Ok(None),

@@ -56,7 +56,6 @@ impl<'a> Temporary<'a> {
         Err(FileError::Busy)
     }
 
-    /// Writes and syncs the content.
     pub(crate) fn fill(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.write(bytes)?;
         self.sync()

@@ -214,7 +214,6 @@ mod tests {
         write,
     };
 
-    /// A project with a list of its writes.
     fn noting() -> (Project, PathBuf, Arc<Unfinished>) {
         let mut project = Project::new();
         let list = project.outside().with_file_name("list");

@@ -180,7 +180,6 @@ impl From<Limits> for Request {
     }
 }
 
-/// The request that an event answers, if any.
 fn answers(event: &Event) -> Option<u64> {
     match event {
         Event::Started { request, .. }

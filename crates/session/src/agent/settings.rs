@@ -137,7 +137,6 @@ impl Settings {
 }
 
 impl McpServer {
-    /// Its environment as a JSON object.
     pub(crate) fn env_object(&self) -> Value {
         let pairs = self.env.iter().map(|(name, value)| (name.clone(), json!(value.expose())));
         Value::Object(pairs.collect())

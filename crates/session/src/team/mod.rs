@@ -58,7 +58,6 @@ pub type Called<T> = Result<(T, Vec<Effect>), TeamError>;
 pub struct Teams {
     limits: Limits,
     teams: BTreeMap<Uuid, Team>,
-    /// In which team a session is.
     team_of: HashMap<Uuid, Uuid>,
     waits: Waits,
     /// Teams and workers with a result that the leader is to hear of, and has not.

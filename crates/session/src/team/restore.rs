@@ -53,7 +53,6 @@ impl Teams {
         all
     }
 
-    /// The current record of a key.
     pub(super) fn record(&self, key: Key) -> Option<Record> {
         let found = self.teams.get(&key.team)?;
         let team = key.team;

@@ -112,7 +112,6 @@ impl Waits {
         Some((caller, self.leave(caller)?))
     }
 
-    /// Lets all callers of a wait go.
     pub(super) fn dismiss(&mut self, id: Uuid) -> BTreeSet<Caller> {
         let callers = self.all.get(&id).map(|wait| wait.callers.clone()).unwrap_or_default();
         for caller in &callers {

@@ -35,7 +35,6 @@ pub(super) struct Follower {
     fed: HashMap<String, usize>,
 }
 
-/// The result of reading the transcript.
 struct TranscriptRead {
     transcript: Option<Transcript>,
     lines: Vec<String>,

@@ -132,7 +132,6 @@ impl Drop for Watched {
     }
 }
 
-/// Waits until the process ends.
 async fn watch(process: Arc<Adopted>, feed: Feed) {
     match process.wait().await {
         Ok(()) => feed.ended("it has ended; how, only its parent was told".to_owned(), None),

@@ -88,7 +88,6 @@ impl Commons {
         self.closing.store(true, Ordering::Relaxed);
     }
 
-    /// The directory of a session's history.
     pub(super) fn history_dir(&self, id: protocol::workspace::SessionId) -> PathBuf {
         self.dir.join("history").join(id.to_string())
     }

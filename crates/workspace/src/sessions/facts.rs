@@ -49,7 +49,6 @@ pub(crate) struct Facts {
 /// How far a transcript is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TranscriptPosition {
-    /// The conversation that it is of.
     pub(crate) conversation: String,
     /// Which file that was: its device, and its number there.
     pub(crate) file: (u64, u64),

@@ -190,7 +190,6 @@ impl Feed {
         }
     }
 
-    /// The session's team.
     pub(crate) fn team(&self) -> Option<TeamId> {
         self.session.upgrade()?.lock().facts.team_id
     }

@@ -195,7 +195,6 @@ impl Sessions {
         }
     }
 
-    /// Starts what serves all sessions.
     fn begin(&self) {
         self.0.commons.writer.start();
         self.0.commons.painting.start();

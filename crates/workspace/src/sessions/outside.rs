@@ -12,7 +12,6 @@ pub(crate) type Started = (Box<dyn Engine>, Option<u64>);
 
 /// The rest of the workspace as sessions need it: engines, projects, and teams that follow turns.
 pub(crate) trait Outside: Send + Sync {
-    /// Starts what runs in a session.
     fn start(
         &self,
         facts: Facts,

@@ -27,7 +27,6 @@ pub(super) struct Painter {
 }
 
 impl Painter {
-    /// Of a terminal that begins with this size.
     pub(super) fn new(size: Size) -> Self {
         Self::after(0, size)
     }

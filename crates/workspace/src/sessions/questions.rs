@@ -8,7 +8,6 @@ use serde_json::Value;
 /// The most open questions of a session. Beyond it, the oldest are no longer shown to new viewers.
 const MOST: usize = 64;
 
-/// The open questions of one session.
 #[derive(Default)]
 pub(super) struct Questions(VecDeque<Question>);
 

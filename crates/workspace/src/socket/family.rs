@@ -42,7 +42,6 @@ impl Family {
         }
     }
 
-    /// The answer to a message that was refused.
     pub(super) fn refused(self, refusal: &Refusal) -> ServerMessage {
         match (self, refusal) {
             (Self::Plain, Refusal::UnknownSession(id)) => {

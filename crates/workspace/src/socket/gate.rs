@@ -261,7 +261,6 @@ mod tests {
         all
     }
 
-    /// Whether its message is overdue within this time.
     async fn is_overdue_within(gate: &Gate, time: Duration) -> bool {
         timeout(time, gate.overdue()).await.is_ok()
     }

@@ -30,9 +30,7 @@ pub(super) enum Lane {
     Kill,
     /// Files, in the order in which they are written.
     Files,
-    /// Git.
     Git,
-    /// Teams.
     Teams,
     /// Waits for team workers.
     Waits,

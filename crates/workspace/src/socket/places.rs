@@ -83,7 +83,6 @@ impl Places {
 }
 
 impl Claim {
-    /// Waits for a place.
     pub(super) async fn take(self) -> io::Result<TakenPlace> {
         // First the connection's own share, then the key's: a client that has used up its share keeps
         // no others waiting.

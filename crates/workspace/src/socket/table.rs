@@ -33,7 +33,6 @@ const LIST: usize = 2 * 1024 * 1024;
 
 /// How a request is served.
 pub(super) enum Work {
-    /// It is done.
     Done(Answer),
     /// It may take a while, and waits in a lane.
     Later(Lane, BoxFuture<'static, Answer>),
@@ -235,7 +234,6 @@ mod tests {
         RequestKind::UpdateProject,
     ];
 
-    /// The protocol's examples of requests.
     fn examples() -> impl Iterator<Item = Value> {
         let spec = include_str!("../../../protocol/src/workspace/tests/data/requests.jsonl");
         let ours = include_str!("../../../protocol/src/workspace/tests/data/requests_ours.jsonl");

@@ -53,7 +53,6 @@ impl Watching {
         Ok(())
     }
 
-    /// Stops watching this project.
     pub(super) fn end(&self, project: ProjectId) {
         self.lock().take_if(|watched| watched.project == project);
     }

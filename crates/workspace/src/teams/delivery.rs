@@ -76,7 +76,6 @@ pub(super) struct Speaker {
     pub(super) leads: bool,
 }
 
-/// The prompt that a message is.
 pub(super) fn prompt(delivery: &Delivery, from: &Speaker) -> String {
     match delivery.kind {
         Kind::Assignment => delivery.payload.to_string(),

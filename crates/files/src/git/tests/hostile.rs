@@ -4,7 +4,6 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// A command that leaves a trace.
 fn trace(repository: &Repository) -> (String, PathBuf) {
     let trace = repository.base.path().join("trace");
     let program = repository.base.path().join("leaves-a-trace");

@@ -20,7 +20,6 @@ use crate::agent::{
     usage::Usage,
 };
 
-/// One session of Codex.
 #[derive(Debug)]
 pub(crate) struct Codex {
     settings: Settings,

@@ -150,7 +150,6 @@ impl ParsedLine {
         Self { said, is_progress: true }
     }
 
-    /// The agent waits for something.
     pub(crate) fn waiting(said: Vec<AgentOutput>) -> Self {
         Self { said, is_progress: false }
     }

@@ -17,7 +17,6 @@ use crate::agent::{
     usage::Usage,
 };
 
-/// One session of Gemini CLI.
 #[derive(Debug)]
 pub(crate) struct Gemini {
     settings: Settings,

@@ -18,7 +18,6 @@ use crate::agent::{
     usage::Usage,
 };
 
-/// One session of opencode.
 #[derive(Debug)]
 pub(crate) struct Opencode {
     settings: Settings,

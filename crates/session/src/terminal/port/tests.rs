@@ -4,7 +4,6 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// All that is found in whole text.
 fn found(text: &str) -> Vec<u16> {
     let mut detector = Detector::new();
     detector.push(text);

@@ -127,7 +127,6 @@ fn repetition(sequence: &str) -> Option<u16> {
     Some(times.max(1))
 }
 
-/// Whether a character takes a cell of its own.
 pub(super) fn takes_cell(character: char) -> bool {
     character.width().is_some_and(|width| width > 0)
 }

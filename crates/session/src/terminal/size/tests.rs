@@ -9,7 +9,6 @@ const PHONE: ViewerId = ViewerId(2);
 const DESK_SIZE: (u16, u16) = (200, 50);
 const PHONE_SIZE: (u16, u16) = (40, 30);
 
-/// The sizes of a session, and the time.
 struct World {
     sizes: Sizes,
     now: Instant,

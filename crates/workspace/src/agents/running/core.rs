@@ -110,7 +110,6 @@ impl Core {
         told.map_err(|error| refusal(&error))
     }
 
-    /// Tells the machine of what has happened.
     pub(super) fn happened(&self, input: Input) {
         if let Err(error) = self.tell(input) {
             tracing::debug!(%error, session = %self.feed.session(), "an agent's turn");
@@ -149,7 +148,6 @@ impl Core {
         self.machine().tickets.pop_front().flatten()
     }
 
-    /// Whether a turn runs.
     pub(super) fn is_working(&self) -> bool {
         self.machine().turns.as_ref().is_some_and(|turns| turns.running_turn().is_some())
     }

@@ -46,7 +46,6 @@ pub(super) enum Did {
 }
 
 impl Process {
-    /// Takes over a process that was started with pipes.
     pub(super) fn new(mut child: Child) -> io::Result<Self> {
         let ChildIo::Pipes { stdin, stdout, stderr } = child.take_io() else {
             return Err(io::Error::other("it was started without pipes"));
@@ -136,7 +135,6 @@ pub(super) async fn until(deadline: Option<Instant>) {
     }
 }
 
-/// Writes what comes, until the process reads no more.
 async fn write(mut stdin: pipe::Sender, mut written: mpsc::Receiver<Vec<u8>>) {
     while let Some(bytes) = written.recv().await {
         if let Err(error) = stdin.write_all(&bytes).await {

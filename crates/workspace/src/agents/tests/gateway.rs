@@ -58,10 +58,15 @@ fn agent(rig: &Rig, provider: &str, model: Option<&str>) -> NewSession {
     NewSession { what, ..rig.place.shell("") }
 }
 
-#[tokio::test]
-async fn each_agent_finds_the_server_and_is_known_there_by_its_session() {
+async fn serving() -> (Rig, Workspace) {
     let (rig, workspace) = Rig::start().await;
     serve(&workspace).await;
+    (rig, workspace)
+}
+
+#[tokio::test]
+async fn each_agent_finds_the_server_and_is_known_there_by_its_session() {
+    let (rig, workspace) = serving().await;
     for (provider, request) in [
         ("claude", "POST /v1/messages?beta=true"),
         ("codex", "POST /v1/responses"),
@@ -78,8 +83,7 @@ async fn each_agent_finds_the_server_and_is_known_there_by_its_session() {
 
 #[tokio::test]
 async fn a_key_is_for_inference_only_and_gone_after_its_session() {
-    let (rig, workspace) = Rig::start().await;
-    serve(&workspace).await;
+    let (rig, workspace) = serving().await;
     let new = agent(&rig, "claude", Some("warren:tiny"));
     let id = create(&workspace, new).await.unwrap();
     let mut seen = Watcher::attach(&workspace, id);
@@ -96,8 +100,7 @@ async fn a_key_is_for_inference_only_and_gone_after_its_session() {
 
 #[tokio::test]
 async fn a_terminals_key_is_gone_after_its_session_too() {
-    let (rig, workspace) = Rig::start().await;
-    serve(&workspace).await;
+    let (rig, workspace) = serving().await;
     let what = What::Interactive {
         provider: "claude".into(),
         model: Some("warren:tiny".into()),
@@ -121,8 +124,7 @@ async fn a_terminals_key_is_gone_after_its_session_too() {
 
 #[tokio::test]
 async fn without_the_gateway_an_agent_is_told_of_no_server() {
-    let (rig, workspace) = Rig::start().await;
-    serve(&workspace).await;
+    let (rig, workspace) = serving().await;
     let id = create(&workspace, agent(&rig, "claude", Some("opus"))).await.unwrap();
     let mut seen = Watcher::attach(&workspace, id);
     assert_eq!(seen.answer(&workspace, "gateway").await, "no gateway");

@@ -57,7 +57,6 @@ pub(crate) async fn create(workspace: &Workspace, new: NewSession) -> Result<Ses
     Ok(workspace.0.sessions.create(new).await?.id)
 }
 
-/// A session of a provider's agent, looked at.
 pub(crate) async fn open(workspace: &Workspace, rig: &Rig, provider: &str) -> Watcher {
     let id = create(workspace, rig.new_session(provider)).await.unwrap();
     Watcher::attach(workspace, id)
@@ -125,7 +124,6 @@ impl Watcher {
         }
     }
 
-    /// Prompts, and waits for the turn's end.
     pub(crate) async fn turn(&mut self, workspace: &Workspace, text: &str) -> TurnResult {
         self.ready().await;
         prompt(workspace, self.id, text).unwrap();
@@ -139,7 +137,6 @@ impl Watcher {
         ended.text.unwrap_or_default()
     }
 
-    /// The end of the next turn that ends.
     pub(crate) async fn end(&mut self) -> TurnResult {
         loop {
             let mut ends = self.events.iter().filter_map(ended);

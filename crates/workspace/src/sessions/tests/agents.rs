@@ -20,7 +20,6 @@ fn line(feed: &Feed, number: usize) {
     feed.line(format!("{{\"line\":{number}}}\n"), vec![text(&format!("{number}"))]);
 }
 
-/// The texts of the events that a client was told.
 fn told(seen: &Watcher) -> Vec<String> {
     let texts = seen.messages.iter().filter_map(|message| match message {
         ServerMessage::AgentEvent(told) => match &told.event {

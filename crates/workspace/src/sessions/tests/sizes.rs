@@ -16,7 +16,6 @@ async fn resize(bare: &Bare, session: &Arc<Session>, client: u64, size: (u16, u1
     session.alarm_rang(now());
 }
 
-/// The sizes that a client was told.
 fn told(seen: &Watcher) -> Vec<(u16, u16)> {
     let size = |message: &ServerMessage| match message {
         ServerMessage::TerminalSize(size) => Some((size.cols, size.rows)),

@@ -52,7 +52,6 @@ const UNREAD: usize = 2 * 1024 * 1024;
 enum End {
     /// We close it.
     Goodbye(u16, &'static str),
-    /// The client has closed it.
     Closed,
     /// It broke.
     Broken(LinkError),
@@ -130,7 +129,6 @@ impl Client {
         tracing::info_span!(parent: None, "workspace_client", client = client.0, who = me.who)
     }
 
-    /// Serves it until it ends.
     pub(super) async fn run(mut self) {
         let end = self.until_end().await;
         let Self { asker, admission, credential, link, gate, stream, lanes, gone, counted, .. } =

@@ -29,7 +29,6 @@ use crate::{
     },
 };
 
-/// Answers a message about teams.
 pub(super) async fn answer(desk: Desk, message: ClientMessage) -> Result<ServerMessage, Refusal> {
     let answer = match message {
         ClientMessage::CreateTeam(create) => desk.create(*create).await,

@@ -63,11 +63,17 @@ async fn relay(workspace: &Workspace, team: TeamId, from: SessionId, to: Session
     say(workspace, &relay).await.unwrap();
 }
 
-#[tokio::test]
-async fn an_agent_does_what_it_is_handed_and_its_last_words_are_the_result() {
+/// A workspace with a team.
+async fn crew() -> (Site, Workspace, TeamCreated) {
     let place = place();
     let workspace = place.start().await;
     let made = create(&workspace, &place).await;
+    (place, workspace, made)
+}
+
+#[tokio::test]
+async fn an_agent_does_what_it_is_handed_and_its_last_words_are_the_result() {
+    let (_place, workspace, made) = crew().await;
     let result = handoff(&workspace, made.team.id, "say all is well").await;
     assert_eq!((result.completed, result.success), (true, true), "{result:?}");
     assert_eq!(result.result.as_deref(), Some("all is well"));
@@ -78,9 +84,7 @@ async fn an_agent_does_what_it_is_handed_and_its_last_words_are_the_result() {
 
 #[tokio::test]
 async fn a_message_begins_a_turn_that_knows_who_it_is_from() {
-    let place = place();
-    let workspace = place.start().await;
-    let made = create(&workspace, &place).await;
+    let (_place, workspace, made) = crew().await;
     let (team, leader) = (made.team.id, made.leader_session.id);
     let worker = handoff(&workspace, team, "say first").await.worker_session_id;
     relay(&workspace, team, leader, worker, "say second").await;
@@ -98,9 +102,7 @@ async fn a_message_begins_a_turn_that_knows_who_it_is_from() {
 
 #[tokio::test]
 async fn the_result_is_that_of_the_turn_with_the_work_whatever_others_say_before() {
-    let place = place();
-    let workspace = place.start().await;
-    let made = create(&workspace, &place).await;
+    let (_place, workspace, made) = crew().await;
     let (team, leader) = (made.team.id, made.leader_session.id);
     let worker = handoff(&workspace, team, "say first").await.worker_session_id;
     for text in ["slow 100; say a client's", "say another's"] {
@@ -147,9 +149,7 @@ async fn the_sessions_own_environment_carries_no_token() {
 
 #[tokio::test]
 async fn a_team_is_there_after_a_restart_and_deleting_it_ends_its_sessions() {
-    let place = place();
-    let workspace = place.start().await;
-    let made = create(&workspace, &place).await;
+    let (place, workspace, made) = crew().await;
     let team = made.team.id;
     let worker = handoff(&workspace, team, "say done").await.worker_session_id;
     let member = Member { team, session: worker };

@@ -68,7 +68,6 @@ impl Acp {
         vec![notice, AgentOutput::Write(self.open_anew())]
     }
 
-    /// Asks for a new session.
     pub(super) fn open_anew(&mut self) -> Vec<u8> {
         self.stage = Stage::Opening;
         let params = json!({ "cwd": self.settings.working_dir, "mcpServers": self.servers() });
@@ -85,7 +84,6 @@ impl Acp {
         }
     }
 
-    /// A new session is open.
     pub(super) fn opened(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
         let result = match answer {
             Ok(result) => result,

@@ -27,7 +27,6 @@ use crate::agent::{
     usage::Usage,
 };
 
-/// One session of Claude Code.
 #[derive(Debug)]
 pub(crate) struct Claude {
     settings: Settings,
@@ -284,7 +283,6 @@ fn is_own(line: &Value) -> bool {
     line.get("parent_tool_use_id").is_none_or(Value::is_null)
 }
 
-/// The results of tools.
 fn results(line: &Value) -> Vec<AgentOutput> {
     let blocks = list(line, "/message/content").iter();
     let results = blocks.filter(|block| text(block, "/type") == "tool_result");

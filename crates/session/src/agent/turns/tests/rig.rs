@@ -74,7 +74,6 @@ impl Rig {
         self.handle(Input::Prompt { text: text.to_owned() }).unwrap()
     }
 
-    /// A prompt that starts a process.
     pub(super) fn start(&mut self, text: &str) -> Launch {
         launch_in(&self.prompt(text))
     }

@@ -106,7 +106,6 @@ impl Emulator {
         Size { cols: count(self.term.columns()), rows: count(self.term.screen_lines()) }
     }
 
-    /// The page that is shown.
     pub(super) fn grid(&self) -> &Grid<Cell> {
         self.term.grid()
     }

@@ -60,7 +60,6 @@ impl Pen {
         }
     }
 
-    /// What erases to `bg`.
     pub(super) fn erasing(bg: Color) -> Self {
         Self { bg, ..Self::default() }
     }
@@ -125,7 +124,6 @@ impl Painter {
         }
     }
 
-    /// Changes the pen.
     pub(super) fn take(&mut self, pen: Pen) {
         let start = self.out.len();
         self.pen.change(&pen, &mut Numbers::new(&mut self.out));

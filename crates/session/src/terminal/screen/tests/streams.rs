@@ -6,7 +6,6 @@ use proptest::sample::select;
 
 use super::{Screen, Size};
 
-/// One thing that happens to a screen.
 #[derive(Debug, Clone)]
 pub(super) enum Happening {
     Output(Vec<u8>),
