@@ -131,7 +131,7 @@ impl RoomClient {
         Ok(Watching::new(body, self.connection.shown()))
     }
 
-    /// Asks aloud: the answer is told to all who watch the room, and here.
+    /// Asks aloud: the answer goes to all viewers of the room, and here.
     ///
     /// # Errors
     /// When the server cannot be reached, or says no.

@@ -13,7 +13,7 @@ pub enum ProcessError {
         /// As it was asked for.
         program: PathBuf,
     },
-    /// The program may not be executed by who is to run it.
+    /// The program may not be executed by the user that is to run it.
     #[error("{program:?} may not be executed by the user that it is to run as")]
     Permission {
         /// As it was asked for.
@@ -27,7 +27,7 @@ pub enum ProcessError {
         /// The kernel's reason.
         source: io::Error,
     },
-    /// The working directory is missing, not a directory, or closed to who is to run in it.
+    /// The working directory is missing, not a directory, or closed to the user that is to run in it.
     #[error("the working directory {path:?} cannot be entered: {source}")]
     WorkingDir {
         /// As it was asked for.

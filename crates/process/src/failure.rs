@@ -44,7 +44,7 @@ impl Failure {
         Self { step, errno: 0 }
     }
 
-    /// The error for who asked for `order`, of a supervisor that takes `limit` children.
+    /// The error for the caller of `order`, of a supervisor that takes `limit` children.
     pub(crate) fn into_error(self, order: &Order, limit: u32) -> ProcessError {
         let source = io::Error::from_raw_os_error(self.errno);
         let program = || PathBuf::from(&order.program);

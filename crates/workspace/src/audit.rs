@@ -17,7 +17,7 @@ use crate::refusal::Refusal;
 
 /// How many notes may wait to be written; more are lost, and the log says so.
 const WAITING: usize = 4096;
-/// Typing is noted so often for each who types into a session, and no more often.
+/// The least time between two notes that the same client types into a session.
 const BETWEEN_TYPING: Duration = Duration::from_secs(60);
 /// The longest target or outcome that is noted, in bytes: there may be two paths in it. Both may be
 /// what a client made up.

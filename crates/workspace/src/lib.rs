@@ -3,7 +3,7 @@
 //!
 //! - [`Workspace`]: the whole, put together in `work`; [`Counts`]: its figures
 //! - [`Settings`]: where it keeps things, and its bounds
-//! - `socket`: connections of clients and their requests; `identity`: who asks
+//! - `socket`: connections of clients and their requests; `identity`: a client's name and role
 //! - `sessions`: sessions, their output and their viewers, kept over restarts
 //! - `engine`: the interface of what runs in a session; `engines`: the choice of it; `host`: what
 //!   engines are started with; `command`: a command line

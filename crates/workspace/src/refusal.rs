@@ -1,4 +1,4 @@
-//! Why a request is not met, in words for who asked.
+//! Why a request is not met, in words for the caller.
 
 use protocol::workspace::{ProjectId, Role, SessionId, TeamId};
 use store::StoreError;

@@ -17,7 +17,7 @@ pub struct Settings {
     pub dir: PathBuf,
     /// The token of administrators of the workspace, if there is one.
     pub token: Option<Secret>,
-    /// The token of the server's own administrator, who may do all here, too.
+    /// The token of the server's own administrator, which is one here, too.
     pub administrator: Option<Secret>,
     /// Output of a session that is kept in memory, in bytes.
     pub log_bytes: usize,
@@ -28,9 +28,9 @@ pub struct Settings {
     /// Processes and threads of one session at most, where the system lets us bound them; `None`: as
     /// many as there may be.
     pub max_processes: Option<u32>,
-    /// Connections of clients at most, and such that have not said who they are.
+    /// Connections of clients at most, unauthenticated ones included.
     pub max_clients: usize,
-    /// Connections at most that have not said who they are.
+    /// Unauthenticated connections at most.
     pub max_strangers: usize,
     /// Messages that one connection may send in a second.
     pub message_rate: u32,

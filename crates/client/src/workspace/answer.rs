@@ -1,10 +1,10 @@
-//! What a reply means for who asked.
+//! What a reply means for the caller.
 
 use protocol::workspace::ServerMessage;
 
 use crate::error::ClientError;
 
-/// What a message is to who waits for the answer to a request.
+/// What a message is to the caller that waits for the answer to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer<T> {
     /// The answer.

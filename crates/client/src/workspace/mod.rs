@@ -1,11 +1,11 @@
 //! The workspace of a server: its sessions, projects, files, git and teams.
 //!
-//! A [`Workspace`] is one connection, owned by who asks: one request at a time, and what the server
+//! A [`Workspace`] is one connection, owned by its caller: one request at a time, and what the server
 //! says meanwhile of its own accord. What is looked at for long is a [`Following`], which connects again
 //! by itself and goes on where it was.
 //!
 //! - [`address`]: where a workspace is, and what it is shown
-//! - [`connection`]: one connection; [`answer`]: what a reply means for who asked
+//! - [`connection`]: one connection; [`answer`]: what a reply means for the caller
 //! - `sessions`, `projects`, [`files`], `git`, `teams`: what can be asked, a method each
 //! - [`following`]: a session's output and all that belongs to it, over any number of connections
 //! - [`place`]: how far that has come, without a socket; [`inputs`]: keys on their way, the same

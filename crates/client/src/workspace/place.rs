@@ -61,7 +61,7 @@ pub enum Ending {
     Killed,
 }
 
-/// What a message means for who follows.
+/// What a message means for a follower of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// It is to be shown.

@@ -24,9 +24,9 @@ const WAITS: Duration = Duration::from_secs(15 * 60);
 /// What came of a wait for team workers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reported {
-    /// Who has reported, and who has not.
+    /// The workers that have reported, and those that have not.
     pub answer: TeamWaitResult,
-    /// What came of the work of those who have reported.
+    /// The results of the workers that have reported.
     pub results: Vec<WorkerResult>,
 }
 

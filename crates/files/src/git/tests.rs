@@ -91,7 +91,7 @@ impl Repository {
     fn fake(&self, text: &str) -> Runner {
         let program = self.base.path().join("fake-git");
         fs::write(&program, format!("{text}\n")).unwrap();
-        // Not executed itself: somebody who is just being started may still have it open for writing.
+        // Not executed itself: a process that is just starting may still have it open for writing.
         Runner { command: vec!["sh".into(), program.into()], ..self.runner.clone() }
     }
 }

@@ -1,6 +1,6 @@
 //! What git ignores, and where its own files are.
 //!
-//! Anybody who writes to a project can write its rules. So they are read as git reads them: without following
+//! A user that writes to a project can write its rules. So they are read as git reads them: without following
 //! links, and only up to the size that a person would write.
 
 use std::{

@@ -16,7 +16,7 @@
 //! - `inbox`: messages: sent, handed over one after the other, read again from any place
 //! - `results`: what comes of each turn, once; `leading`: what a leader's agent hears of them, and of
 //!   messages
-//! - [`wait`]: waiting for results, resumed after a time-out; `waits`: who waits for what
+//! - [`wait`]: waiting for results, resumed after a time-out; `waits`: the waits of callers
 //! - `restore`: the same state after a restart
 //! - `roster`: one team; `member`: one session in it
 

@@ -120,7 +120,7 @@ impl Waits {
         callers
     }
 
-    /// Ends all waits of a team: who waited for it.
+    /// Ends all waits of a team, and returns their callers.
     pub(super) fn of_team_end(&mut self, team: Uuid) -> BTreeSet<Caller> {
         let its = self.all.values().filter(|wait| wait.kept.team == team);
         let ids: Vec<_> = its.map(|wait| wait.kept.id).collect();

@@ -1,4 +1,4 @@
-//! Further arguments of agents: in one form, and only those that who asks may give.
+//! Further arguments of agents: in one form, and only those that the caller may give.
 //!
 //! An argument is code: a flag may name a program that is run, or a file that is read. So callers
 //! below administrators have a list, and no value ever stands alone, where it could be taken for a
@@ -10,7 +10,7 @@ use session::agent::PermissionMode;
 
 use crate::refusal::Refusal;
 
-/// What anybody who may start an agent may give to it, beside what the settings allow.
+/// The arguments that every starter of an agent may give, beside what the settings allow.
 const HARMLESS: [&str; 6] = [
     "--verbose",
     "--max-turns",

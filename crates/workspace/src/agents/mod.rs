@@ -3,7 +3,7 @@
 //! - [`start`], [`interactive`]: how they are started
 //! - `plan`: from what is known of a session to what its agent is started with
 //! - `programs`: where the command lines are, and how to install what is missing
-//! - `args`: which further arguments who may give, and in which form
+//! - `args`: which further arguments a caller may give, and in which form
 //! - `gateway`: how an agent thinks with this server's models, under a key of its own
 //! - `private`: files that only an agent's user may read
 //! - `running`: the engine: `session::agent`'s machine with a process, a clock and files

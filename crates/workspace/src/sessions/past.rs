@@ -26,7 +26,7 @@ impl Session {
         .await
     }
 
-    /// Reads the output of a terminal of before into memory, for somebody who looks at it.
+    /// Reads the output of a terminal that has ended into memory, for a viewer.
     pub(super) async fn load(self: &Arc<Self>) -> Result<(), Refusal> {
         let bound = self.commons.log_bytes;
         self.on_disk(move |session| {

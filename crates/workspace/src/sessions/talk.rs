@@ -169,7 +169,7 @@ impl Session {
         });
     }
 
-    /// Changes the windows of who looks at it. Who wished for a size in vain has to hear of it.
+    /// Changes the windows of its viewers. A viewer that wished for a size in vain has to hear of it.
     fn change_windows<T>(
         self: &Arc<Self>,
         now: Instant,
@@ -185,7 +185,7 @@ impl Session {
         changed
     }
 
-    /// One who looked at it does not any more.
+    /// A viewer has left.
     pub(super) fn leave(self: &Arc<Self>, viewer: ViewerId, now: Instant) {
         self.change_windows(now, |state| {
             if let Some(client) = state.viewers.remove(viewer)

@@ -16,7 +16,7 @@ use super::{client_id::ClientId, output::Output, windows::Windows};
 /// A client that asks for nothing this long has no room for more.
 const BUSY: Duration = Duration::from_millis(50);
 
-/// All who look at one session.
+/// The viewers of one session.
 #[derive(Default)]
 pub(super) struct Viewers {
     all: BTreeMap<ViewerId, Watching>,
@@ -25,7 +25,7 @@ pub(super) struct Viewers {
     has_wish: bool,
 }
 
-/// One who looks.
+/// One viewer.
 pub(super) struct Watching {
     start: Start,
     /// How long it may take nothing.
@@ -98,7 +98,7 @@ impl Viewers {
         self.all.remove(&id).map(|watching| watching.client)
     }
 
-    /// Output has come: who has no room, and too much of it before them, falls behind.
+    /// Output has come: a viewer without room, and with too much of it waiting, falls behind.
     pub(super) fn look_at_backlogs(&mut self, log: &Log, now: Instant) {
         for watching in self.all.values_mut() {
             if watching.asking.since().is_some_and(|since| since + BUSY <= now)

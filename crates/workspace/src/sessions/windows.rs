@@ -1,4 +1,4 @@
-//! The size of a session's terminal, and of the windows of those who look at it.
+//! The size of a session's terminal, and of its viewers' windows.
 
 use std::{collections::BTreeSet, time::Instant};
 

@@ -38,7 +38,7 @@ pub(crate) async fn close(admission: &Admission) {
     }
 }
 
-/// Answers a request for an upgrade, and serves who sent it.
+/// Answers a request for an upgrade, and serves the client that sent it.
 pub(crate) fn connect<B>(
     admission: &Arc<Admission>,
     request: &mut Request<B>,

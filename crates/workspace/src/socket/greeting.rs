@@ -16,7 +16,7 @@ use wire::{Frame, Link, Outbox};
 use super::admission::Admission;
 use crate::identity::{Identity, Member};
 
-/// What a connection is closed with that did not show who it is: it goes against the rules.
+/// The close code of a connection that did not authenticate: a violation of policy.
 const POLICY: u16 = 1008;
 
 /// A client that may go on.
@@ -43,7 +43,7 @@ pub(super) enum Refused {
     Goodbye(u16, &'static str),
 }
 
-/// Hears who a client is, and answers it.
+/// Reads a client's credentials, and answers them.
 pub(super) async fn greet(
     admission: &Arc<Admission>,
     link: &mut Link,

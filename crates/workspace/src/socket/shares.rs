@@ -53,7 +53,7 @@ impl Shares {
     ) -> Result<Option<Share>, OutboxClosed> {
         let Some(kib) = kib(memory) else { return Ok(None) };
         outbox.room().await?;
-        // First one's own: who has enough of them keeps no others waiting.
+        // Its own share first: a client that holds enough keeps no others waiting.
         let own = Arc::clone(&self.own).acquire_owned().await.map_err(|_| OutboxClosed)?;
         let all = Arc::clone(&self.all).acquire_many_owned(kib).await.map_err(|_| OutboxClosed)?;
         Ok(Some(Share { _own: own, all, unread: Arc::clone(&self.unread), is_made: false }))

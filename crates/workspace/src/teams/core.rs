@@ -1,4 +1,4 @@
-//! The machine, and who waits for it.
+//! The machine, and the callers that wait for it.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::refusal::Refusal;
 
-/// The machine, and who waits for it.
+/// The machine, and the callers that wait for it.
 pub(super) struct Core {
     pub(super) machine: Machine,
     pub(super) limits: Limits,
@@ -161,7 +161,7 @@ impl Core {
             .collect()
     }
 
-    /// Those who have gone away wait no more.
+    /// Callers that have left wait no more.
     fn let_go(&mut self) -> Vec<Effect> {
         let gone = self.waiting.iter().filter(|(_, waited)| waited.is_closed());
         let gone: Vec<_> = gone.map(|(caller, _)| *caller).collect();
@@ -179,7 +179,7 @@ pub(super) fn results(answer: &Answer) -> Vec<(Uuid, u64)> {
     answer.finished.iter().map(|one| (one.worker, one.number)).collect()
 }
 
-/// Why the machine does not do it, for who asked.
+/// The machine's error as the caller's refusal.
 pub(super) fn refusal(error: TeamError) -> Refusal {
     match error {
         TeamError::NoTeam(id) => Refusal::UnknownTeam(TeamId::from_uuid(id)),

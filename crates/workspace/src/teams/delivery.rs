@@ -83,7 +83,7 @@ pub(super) fn prompt(delivery: &Delivery, from: &Speaker) -> String {
     }
 }
 
-/// How a member is called, for who reads it.
+/// A member's name, for the reader of its message.
 pub(super) fn called(name: Option<&str>, leads: bool, session: Uuid) -> String {
     let role = if leads { "leader" } else { "worker" };
     let name = name.map(|name| format!(" {name:?}")).unwrap_or_default();

@@ -66,7 +66,7 @@ pub(crate) struct Desk {
     who: Identity,
 }
 
-/// Somebody who waits.
+/// A waiting caller.
 struct Pending {
     // This goes first, so that it can be seen that nobody is there.
     waited: oneshot::Receiver<Waited>,

@@ -1,4 +1,4 @@
-//! What is to be said to the machine, in order. Nobody who puts something in waits.
+//! The inputs of the machine, in order. Putting one in never waits.
 
 use std::{
     collections::VecDeque,
@@ -82,7 +82,7 @@ pub(super) enum SessionNotice {
     NewsNotTaken {
         leader: Uuid,
     },
-    /// Somebody who waited has been told of these results: worker and number.
+    /// A waiting caller has been told these results: worker and number.
     Heard(Vec<(Uuid, u64)>),
     Started {
         session: Uuid,
@@ -100,7 +100,7 @@ pub(super) enum SessionNotice {
         session: Uuid,
         at: u64,
     },
-    /// Somebody who waited does so no more.
+    /// A caller waits no more.
     Left,
 }
 
@@ -245,7 +245,7 @@ fn fitted(mut told: SessionNotice, room: usize) -> SessionNotice {
     told
 }
 
-/// Says, when it goes, that somebody who waited may have gone.
+/// Reports, when it is dropped, that a waiting caller may have left.
 pub(super) struct Leaving(pub(super) Arc<Queue>);
 
 impl Drop for Leaving {

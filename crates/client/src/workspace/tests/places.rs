@@ -13,7 +13,7 @@ use crate::workspace::{ServerFrame, SessionPosition, SessionView, place::Step};
 struct Log(Vec<usize>);
 
 impl Log {
-    /// All that it says to who attaches, in order. It keeps so many of its newest chunks.
+    /// All that it says to a new viewer, in order. It keeps so many of its newest chunks.
     fn stream(&self, attach: &ClientMessage, kept: usize) -> Vec<ServerFrame> {
         let ClientMessage::Attach(Attach { after_seq, .. }) = attach else { panic!() };
         let newest = self.0.len() as u64;

@@ -67,7 +67,7 @@ impl Codex {
         args
     }
 
-    /// What a person at its own terminal has too, who can be asked.
+    /// Flags for choices that a person at the program's own terminal has, too; that person can be asked.
     fn choices(&self, approval: &str) -> Vec<String> {
         let mut all = vec![("approval_policy".to_owned(), toml(approval))];
         all.extend(self.overrides());

@@ -10,7 +10,7 @@ use super::{Screen, skim};
 
 impl Screen {
     /// Reads what the terminal's program wrote: any bytes, cut anywhere. What is not UTF-8 counts
-    /// as U+FFFD, as it does for those who are sent the text.
+    /// as U+FFFD, as it does for clients that are sent the text.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut rest = self.end_character(bytes);
         while let Err(error) = std::str::from_utf8(rest) {

@@ -1,7 +1,7 @@
 //! What a terminal shows now, and the text that repaints it elsewhere.
 //!
 //! History is the log's business: here is only the screen, both of its pages, and the modes that
-//! programs set. Nothing is ever answered: who looks at the terminal has a terminal that answers.
+//! programs set. It never answers: a viewer's own terminal does.
 //!
 //! - [`Size`], [`Screen`]: what others see
 //! - `feed`: bytes in, cut into what the engine can read whole

@@ -2,7 +2,7 @@
 //!
 //! The size is that of the client that was used last among those visible: the one that typed last,
 //! or, where none of them has typed, the one that told its size last. Taking control is being used
-//! without typing: the next one who types takes it back. Who is hidden never counts; when nobody is
+//! without typing: the next one who types takes it back. A hidden client never counts; when nobody is
 //! visible, the size stays. Nothing changes before it has been wanted for a moment, since every
 //! change makes the program in the terminal redraw.
 

@@ -43,7 +43,7 @@ pub enum Step<'a> {
     /// A snapshot is to be sent: with the history to a new viewer, with the notice `output_lagged` to
     /// a viewer that lagged. [`Viewer::resynced`] says that it was; until then this step is repeated.
     Resync {
-        /// How many chunks it will have missed, up to the end of the log; 0 for who has just come.
+        /// How many chunks it will have missed, up to the end of the log; 0 for a new viewer.
         skipped_chunks: u64,
         /// Whether it has just come.
         first: bool,

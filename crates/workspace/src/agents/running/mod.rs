@@ -118,7 +118,7 @@ impl Engine for Running {
     }
 }
 
-/// Without anybody who could be told of it, nothing goes on.
+/// Without a listener to report to, nothing goes on.
 impl Drop for Running {
     fn drop(&mut self) {
         self.core.stop();

@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 
 use super::lines::Lines;
 
-/// What is to be written and was not read yet: so many messages. They are answers, each to something
+/// The most messages that wait to be written. They are answers, each to something
 /// that the agent asked, and one prompt.
 const WAITING: usize = 1024;
 /// How long the output of a process that has ended may still come.

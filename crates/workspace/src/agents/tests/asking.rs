@@ -10,7 +10,7 @@ use protocol::workspace::{
 use super::rig::{Rig, Watcher, open, prompt};
 use crate::engine::PermissionAnswer;
 
-/// Those who can ask.
+/// The providers that can ask.
 const ASKING: [&str; 3] = ["claude", "gemini-acp", "own"];
 
 pub(super) fn allow(question: &PermissionRequest) -> PermissionAnswer {

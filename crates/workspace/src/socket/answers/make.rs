@@ -64,7 +64,7 @@ pub(in crate::socket) async fn history(asker: &Asker, asked: GetHistory) -> Answ
 }
 
 /// All clients are told that a session was killed, the asker among them; of a hidden one only its
-/// viewers are, so that an asker who is none of them needs an answer.
+/// viewers are, so that an asker which is not a viewer needs an answer.
 pub(in crate::socket) async fn kill(asker: &Asker, asked: OfSession) -> Answer {
     let id = asked.session_id;
     let is_hidden = asker.services.sessions.info(id)?.hidden;

@@ -1,6 +1,6 @@
 //! The handlers of requests. `socket::table` says which message goes to which.
 //!
-//! - `asker`: who asks
+//! - `asker`: the client behind a request
 //! - `connection`: the connection itself; `talk`: input of sessions, which never waits
 //! - `make`: sessions made, listed and ended; `projects`; `files`, `git`: projects' files and their git;
 //!   `host`: the machine's directories

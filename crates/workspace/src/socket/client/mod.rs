@@ -1,4 +1,4 @@
-//! One connection, from when it is known who it is.
+//! One authenticated connection.
 //!
 //! - `news`: what all are told
 

@@ -48,7 +48,7 @@ impl Kit {
         Caller { link, outbox, serving: self.serve(near, from) }
     }
 
-    /// Serves who is at the other end of a pipe.
+    /// Serves the client at the other end of a pipe.
     pub(super) fn serve(&self, near: DuplexStream, from: &str) -> JoinHandle<()> {
         let (admission, from) =
             (Arc::clone(&self.workspace.0.admission), from.parse::<IpAddr>().unwrap());

@@ -1,7 +1,7 @@
 //! Clients over pipes, as they would be over sockets.
 //!
 //! - `kit`: a workspace, and clients of it
-//! - `strangers`: before it is known who somebody is
+//! - `strangers`: connections before they authenticate
 //! - `leaving`: what was sent before the end; `large`: messages that are begun and never finished
 //! - `rules`: roles, malformed messages, bounds
 //! - `users`: projects of another user

@@ -1,4 +1,4 @@
-//! Before it is known who somebody is.
+//! Connections before they authenticate.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What comes of work: one result a turn, and those who wait for it.
+//! Results of work: one a turn, and the callers that wait for it.
 
 use std::{sync::Arc, time::Duration};
 
