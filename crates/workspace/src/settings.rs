@@ -28,7 +28,7 @@ pub struct Settings {
     /// Processes and threads of one session at most, where the system lets us bound them; `None`: as
     /// many as there may be.
     pub max_processes: Option<u32>,
-    /// Connections of clients at most, unauthenticated ones included.
+    /// Authenticated connections at most.
     pub max_clients: usize,
     /// Unauthenticated connections at most.
     pub max_strangers: usize,
