@@ -4,7 +4,9 @@ use serde_json::json;
 use testkit::{Connect, FakeWorker, Form};
 use tokio::time::Instant;
 
-use crate::common::{CHAT, all_read, ask, both_forms, join, openai_error, post, serve};
+use crate::common::{
+    CHAT, all_read, ask, begin_stream, both_forms, join, openai_error, post, serve, with_worker,
+};
 
 both_forms!(
     bad_text_costs_only_itself,
@@ -28,8 +30,7 @@ async fn works(daemon: &testkit::Daemon, worker: &mut FakeWorker) {
 }
 
 async fn bad_text_costs_only_itself(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let bad = [
         "garbage",
         "",
@@ -57,8 +58,7 @@ async fn bad_text_costs_only_itself(form: Form) {
 }
 
 async fn bad_frames_without_end_leave_a_log_that_can_be_read(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let began = Instant::now();
     for _ in 0..5_000 {
         worker.send_text("garbage").await;
@@ -77,8 +77,7 @@ async fn bad_frames_without_end_leave_a_log_that_can_be_read(form: Form) {
 /// In the binary form a frame that cannot be read, but says which job it is about, costs that job.
 #[tokio::test]
 async fn a_bad_frame_costs_its_job() {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Binary, "w", 1).await;
+    let (daemon, mut worker) = with_worker(Form::Binary, 1).await;
     let answer = post(&daemon.client(), CHAT, ask(false));
     let job = worker.expect_job().await;
     let bad = [&b"\x11"[..], &job.number.to_be_bytes(), b"{}"].concat();
@@ -89,8 +88,7 @@ async fn a_bad_frame_costs_its_job() {
 }
 
 async fn frames_for_unknown_jobs_cost_nothing(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let answer = post(&daemon.client(), CHAT, ask(false));
     let mut job = worker.expect_job().await;
     worker.complete(&job, 200, &json!({})).await;
@@ -105,8 +103,7 @@ async fn frames_for_unknown_jobs_cost_nothing(form: Form) {
 }
 
 async fn a_chunk_after_the_end_costs_nothing(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;
     let job = worker.expect_job().await;
     worker.chunk(&job, "data: 1\n\n").await;
@@ -118,8 +115,7 @@ async fn a_chunk_after_the_end_costs_nothing(form: Form) {
 }
 
 async fn an_error_without_a_request_costs_nothing(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     worker.send(&json!({"type": "error", "code": "oops", "message": "about nothing"})).await;
     let unknown = json!({"type": "error", "request_id": "r-1", "code": "x", "message": "y"});
     worker.send(&unknown).await;
@@ -128,13 +124,8 @@ async fn an_error_without_a_request_costs_nothing(form: Form) {
 }
 
 async fn an_error_after_the_first_chunk_ends_that_stream(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
-    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
-    let job = worker.expect_job().await;
-    worker.chunk(&job, "data: 1\n\n").await;
-    let mut answer = asked.answer().await;
-    answer.expect("data: 1\n\n").await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
+    let (job, answer) = begin_stream(&daemon, &mut worker).await;
     worker.fail(&job, "backend_broke", "it broke").await;
     let rest = answer.finish().await.text();
     assert!(rest.starts_with("data: {\"error\":"), "{rest}");
@@ -142,8 +133,7 @@ async fn an_error_after_the_first_chunk_ends_that_stream(form: Form) {
 }
 
 async fn an_invalid_status_is_a_502(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     for status in [0, 99, 101, 1000] {
         let answer = post(&daemon.client(), CHAT, ask(false));
         let job = worker.expect_job().await;
@@ -155,8 +145,7 @@ async fn an_invalid_status_is_a_502(form: Form) {
 }
 
 async fn a_second_registration_costs_nothing(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let again = json!({
         "type": "register", "worker_name": "again", "models": ["m"], "max_concurrent": 9,
     });

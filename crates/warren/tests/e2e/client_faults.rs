@@ -4,13 +4,12 @@
 use serde_json::json;
 use testkit::{Connection, Daemon, Form, Gate, MockBackend, Reply, WorkerProcess};
 
-use crate::common::{CHAT, ask, both_forms, catch_up, join, lend, post, serve};
+use crate::common::{CHAT, ask, both_forms, catch_up, post, with_lender, with_worker};
 
 both_forms!(one_that_leaves_the_queue_never_reaches_a_worker, one_that_leaves_before_the_head);
 
 async fn one_that_leaves_the_queue_never_reaches_a_worker(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let first = post(&daemon.client(), CHAT, ask(false));
     let job = worker.expect_job().await;
     for stream in [false, true] {
@@ -27,8 +26,7 @@ async fn one_that_leaves_the_queue_never_reaches_a_worker(form: Form) {
 }
 
 async fn one_that_leaves_before_the_head(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     for stream in [false, true] {
         let asked = daemon.client().post(CHAT, &ask(stream)).open().await;
         let job = worker.expect_job().await;
@@ -49,9 +47,7 @@ struct BlockedServer {
 
 impl BlockedServer {
     async fn new() -> Self {
-        let daemon = serve().start().await;
-        let backend = MockBackend::start(&["m"]).await;
-        let worker = lend(&daemon, &backend, 1).await;
+        let (daemon, backend, worker) = with_lender(1).await;
         Self { daemon, backend, gate: Gate::closed(), _worker: worker }
     }
 

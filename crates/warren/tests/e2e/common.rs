@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use testkit::{
-    Client, Connect, DEADLINE, Daemon, FakeWorker, Form, MockBackend, Response, Serve,
-    WorkerProcess, eventually,
+    Client, Connect, DEADLINE, Daemon, FakeWorker, Form, Gate, Job, MockBackend, Reply, Response,
+    Serve, Streaming, WorkerProcess, eventually,
 };
 
 pub(crate) const CHAT: &str = "/v1/chat/completions";
@@ -46,6 +46,46 @@ pub(crate) async fn join(daemon: &Daemon, form: Form, name: &str, slots: u32) ->
     worker
 }
 
+/// A server with defaults, and a fake worker `w` at it.
+pub(crate) async fn with_worker(form: Form, slots: u32) -> (Daemon, FakeWorker) {
+    let daemon = serve().start().await;
+    let worker = join(&daemon, form, "w", slots).await;
+    (daemon, worker)
+}
+
+/// Asks for a stream, and has the worker begin it with `data: 1`.
+pub(crate) async fn begin_stream(daemon: &Daemon, worker: &mut FakeWorker) -> (Job, Streaming) {
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let job = worker.expect_job().await;
+    worker.chunk(&job, "data: 1\n\n").await;
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    (job, answer)
+}
+
+/// Asks for a stream of two events, and has the backend send the first one. The gate holds back
+/// the second.
+pub(crate) async fn begin_backend_stream(
+    daemon: &Daemon,
+    backend: &MockBackend,
+) -> (Gate, Streaming) {
+    let gate = Gate::closed();
+    backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
+    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    gate.open(1);
+    let mut answer = asked.answer().await;
+    answer.expect("data: 1\n\n").await;
+    (gate, answer)
+}
+
+/// A server with defaults, and a real worker that lends a backend to it.
+pub(crate) async fn with_lender(slots: u32) -> (Daemon, MockBackend, WorkerProcess) {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m"]).await;
+    let worker = lend(&daemon, &backend, slots).await;
+    (daemon, backend, worker)
+}
+
 /// A real worker that lends a backend, once it is connected; it asks for the binary form.
 pub(crate) async fn lend(daemon: &Daemon, backend: &MockBackend, slots: u32) -> WorkerProcess {
     let before = daemon.workers().await.len();
@@ -74,9 +114,9 @@ pub(crate) fn ask_for(model: &str, stream: bool) -> Value {
 }
 
 /// Posts in the background, so that the test can go on meanwhile.
-pub(crate) fn post(client: &Client, path: &'static str, body: Value) -> Posted {
-    let client = client.clone();
-    tokio::spawn(async move { client.post_json(path, &body).await })
+pub(crate) fn post(client: &Client, path: impl Into<String>, body: Value) -> Posted {
+    let (client, path) = (client.clone(), path.into());
+    tokio::spawn(async move { client.post_json(&path, &body).await })
 }
 
 pub(crate) type Posted = tokio::task::JoinHandle<Response>;
@@ -107,6 +147,14 @@ pub(crate) fn assert_anthropic_error(response: &Response, status: u16, kind: &st
     assert_eq!(body["type"], "error", "{body}");
     assert_eq!(body["error"]["type"], kind, "{body}");
     assert_eq!(body["error"]["message"], words, "{body}");
+}
+
+/// Checks some fields of an object, whatever else it has.
+#[track_caller]
+pub(crate) fn assert_fields(object: &Value, expected: &Value) {
+    for (name, value) in expected.as_object().expect("fields") {
+        assert_eq!(&object[name], value, "{name} of {object}");
+    }
 }
 
 /// Makes a worker hear everything that the server has sent it so far.

@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::{Form, MockBackend, Reply};
 
-use crate::common::{CHAT, MESSAGES, both_forms, join, lend, post, serve};
+use crate::common::{CHAT, MESSAGES, both_forms, join, lend, post, serve, with_worker};
 
 both_forms!(
     a_worker_never_sees_the_clients_credentials,
@@ -55,8 +55,7 @@ async fn a_worker_never_sees_the_clients_credentials(form: Form) {
 }
 
 async fn hop_by_hop_headers_stay_on_their_hop(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let answer = post(&daemon.client(), CHAT, json!({"model": "m"}));
     let job = worker.expect_job().await;
     // A stock worker sends these as its backend sent them: wrong here, and fatal if passed on.
@@ -92,8 +91,7 @@ async fn headers_that_speak_for_an_origin_stay_at_the_backend(form: Form) {
         ("refresh", "0; url=http://elsewhere.example/"),
         ("set-cookie", "a=b"),
     ];
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     for status in [200, 307] {
         let answer = post(&daemon.client(), CHAT, json!({"model": "m"}));
         let job = worker.expect_job().await;
@@ -112,8 +110,7 @@ async fn headers_that_speak_for_an_origin_stay_at_the_backend(form: Form) {
 /// answer for a whole one.
 #[tokio::test]
 async fn a_length_that_is_not_kept_to_is_cut() {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Binary, "w", 1).await;
+    let (daemon, mut worker) = with_worker(Form::Binary, 1).await;
     for length in ["5", "1000"] {
         let asked = daemon.client().post(CHAT, &json!({"model": "m"})).open().await;
         let job = worker.expect_job().await;
@@ -162,8 +159,7 @@ async fn a_backend_never_sees_the_clients_credentials() {
 /// On Anthropic's paths `request-id` is the id that the people who run the backend can look up. The
 /// job's own id is sent beside it, and replaces it if the backend has none.
 async fn a_backends_own_request_id_reaches_the_client(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     for given in [Some("req_011CSHoEeqs5C35K2UUqR7Fy"), None] {
         let answer = post(&daemon.client(), MESSAGES, json!({"model": "m"}));
         let job = worker.expect_job().await;
@@ -180,8 +176,7 @@ async fn a_backends_own_request_id_reaches_the_client(form: Form) {
 /// Each answer carries an id that also stands in the log, and that nobody can guess.
 #[tokio::test]
 async fn every_answer_has_a_request_id() {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    let (daemon, mut worker) = with_worker(Form::Stock, 1).await;
     let mut ids = Vec::new();
     for _ in 0..2 {
         let answer = post(&daemon.client(), CHAT, json!({"model": "m"}));

@@ -6,8 +6,8 @@ use testkit::{Form, Gate, MockBackend, Reply, Response};
 use crate::{
     cli::{make_key, with_key},
     common::{
-        CHAT, MESSAGES, RESPONSES, ask, assert_anthropic_error, join, lend, openai_error, post,
-        serve,
+        CHAT, MESSAGES, RESPONSES, ask, assert_anthropic_error, assert_fields, lend, openai_error,
+        post, serve, with_lender, with_worker,
     },
 };
 
@@ -26,9 +26,7 @@ fn used(prompt: u64, completion: u64) -> Reply {
 
 #[tokio::test]
 async fn requests_a_minute_are_limited_and_told() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 4).await;
+    let (daemon, _backend, _worker) = with_lender(4).await;
     let (_, key) = make_key(&daemon, json!({"limits": {"rpm": 2}})).await;
     let client = with_key(&daemon, &key);
     let first = client.post_json(CHAT, &ask(false)).await;
@@ -54,8 +52,7 @@ async fn requests_a_minute_are_limited_and_told() {
 
 #[tokio::test]
 async fn requests_at_the_same_time_are_limited() {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Binary, "w", 4).await;
+    let (daemon, mut worker) = with_worker(Form::Binary, 4).await;
     let (_, key) = make_key(&daemon, json!({"limits": {"concurrent": 1}})).await;
     let client = with_key(&daemon, &key);
     let running = post(&client, CHAT, ask(false));
@@ -87,10 +84,7 @@ async fn tokens_a_minute_are_limited_by_what_was_really_used() {
     daemon.is_idle().await;
     let refused = client.post_json(CHAT, &ask(false)).await;
     let error = openai_error(&refused, 429);
-    assert_eq!(
-        (&error["code"], &error["type"]),
-        (&json!("rate_limit_exceeded"), &json!("rate_limit_error"))
-    );
+    assert_fields(&error, &json!({"code": "rate_limit_exceeded", "type": "rate_limit_error"}));
     assert!((1..=7).contains(&number(&refused, "retry-after")), "100 tokens below empty");
     assert_eq!(number(&refused, "x-ratelimit-remaining-tokens"), 0);
 }
@@ -111,10 +105,7 @@ async fn a_budget_is_used_up_and_stays_so_over_a_restart() {
     for _ in 0..2 {
         let refused = ask_once(&daemon).await;
         let error = openai_error(&refused, 429);
-        assert_eq!(
-            (&error["code"], &error["type"]),
-            (&json!("insufficient_quota"), &json!("insufficient_quota"))
-        );
+        assert_fields(&error, &json!({"code": "insufficient_quota", "type": "insufficient_quota"}));
         assert_eq!(error["message"], "this API key is limited to 100 tokens a month");
         assert_eq!(refused.header("x-should-retry"), Some("false"));
         assert!(number(&refused, "retry-after") <= 31 * 86_400);
@@ -156,9 +147,7 @@ async fn parallel_requests_cannot_overspend_a_budget() {
 
 #[tokio::test]
 async fn a_request_that_names_an_absurd_number_of_tokens_is_let_in_alone() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 4).await;
+    let (daemon, _backend, _worker) = with_lender(4).await;
     let (_, key) = make_key(&daemon, json!({"limits": {"tpm": 1000}})).await;
     let mut absurd: Value = ask(false);
     absurd["max_tokens"] = json!(u64::MAX);

@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::{
     common::{CHAT, MESSAGES, RESPONSES, ask, ask_for, join, lend, post, serve, start_worker},
-    rooms_kit::{Room, completion, data, friend, message, open_room},
+    rooms_kit::{Room, completion, data, friend, message, open_room, with_room},
 };
 
 const VIA: &str = "x-warren-via";
@@ -70,8 +70,7 @@ fn assert_loop(answer: &Response) {
 /// Each participant's endpoint is the room itself, and its model the next participant.
 #[tokio::test]
 async fn participants_that_lead_to_each_other_end_in_a_508_and_take_no_descriptors() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let endpoint = format!("http://{}{}", proxy(daemon.address()).await, room.path(""));
     for number in 0..14 {
         let (id, next) = (format!("p{number}"), format!("p{}", (number + 1) % 14));
@@ -94,8 +93,7 @@ async fn participants_that_lead_to_each_other_end_in_a_508_and_take_no_descripto
 
 #[tokio::test]
 async fn the_server_itself_is_no_participants_endpoint() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let port = daemon.address().port();
     for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"] {
         let endpoint = format!("http://{host}:{port}{}", room.path(""));
@@ -153,8 +151,7 @@ async fn every_sort_of_provider_is_told_where_a_request_has_been() {
     }
     let room = open_room(&daemon).await;
     let mut participant = friend(&daemon, &room, "p1").await;
-    let (chat, asking) = (room.chat(), client.clone());
-    let asked = tokio::spawn(async move { asking.post_json(&chat, &ask_for("m", false)).await });
+    let asked = post(&client, room.chat(), ask_for("m", false));
     let told = participant.expect_request().await;
     let via = told.json["headers"][VIA].as_str().expect("a mark").to_owned();
     assert_loop(&client.post(&room.chat(), &ask_for("m", false)).header(VIA, &via).send().await);
@@ -179,8 +176,7 @@ async fn every_sort_of_provider_is_told_where_a_request_has_been() {
 
 #[tokio::test]
 async fn an_endpoint_is_told_where_a_request_has_been() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let backend = MockBackend::start(&["m"]).await;
     let joined = join_by_endpoint(&client, &room, "p1", "m", &backend.url()).await;
     message(&joined, 201, "room:joined");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use testkit::{DEADLINE, Form, Gate, MockBackend, Reply, eventually};
 
-use crate::common::{CHAT, ask, join, lend, post, serve};
+use crate::common::{CHAT, ask, join, lend, post, serve, with_lender, with_worker};
 
 const MIB: usize = 1024 * 1024;
 
@@ -21,9 +21,7 @@ fn flood() -> Reply {
 
 #[tokio::test]
 async fn a_slow_client_stops_its_own_backend_only() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let worker = lend(&daemon, &backend, 2).await;
+    let (daemon, backend, worker) = with_lender(2).await;
     // Grown to its usual size by a first request.
     assert_eq!(daemon.client().post_json(CHAT, &ask(true)).await.status, 200);
     let before = (daemon.resident_bytes(), worker.resident_bytes());
@@ -56,8 +54,7 @@ async fn a_slow_client_stops_its_own_backend_only() {
 /// In the binary form the server grants credit only as its client reads.
 #[tokio::test]
 async fn credit_follows_the_client() {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Binary, "w", 1).await;
+    let (daemon, mut worker) = with_worker(Form::Binary, 1).await;
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;
     let job = worker.expect_job().await;
     let reading = tokio::spawn(async move { asked.answer().await.finish().await.body.len() });
@@ -79,8 +76,7 @@ async fn credit_follows_the_client() {
 /// On one stock link, too, a stream that is not read holds up no other.
 #[tokio::test]
 async fn a_slow_client_does_not_hold_up_others_on_a_stock_link() {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Stock, "w", 2).await;
+    let (daemon, mut worker) = with_worker(Form::Stock, 2).await;
     let slow = daemon.client().post(CHAT, &ask(true)).open().await;
     let slow_job = worker.expect_job().await;
     worker.chunk(&slow_job, "data: 1\n\n").await;

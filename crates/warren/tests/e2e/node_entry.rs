@@ -21,6 +21,13 @@ pub(crate) async fn join_node(daemon: &Daemon, name: &str, slots: u32) -> FakeNo
     node
 }
 
+/// Such a server, and a node of one slot at it.
+pub(crate) async fn with_node() -> (Daemon, FakeNode) {
+    let daemon = with_nodes().await;
+    let node = join_node(&daemon, "gpu", 1).await;
+    (daemon, node)
+}
+
 pub(crate) fn knock(daemon: &Daemon) -> Knock {
     Knock::new(daemon.address()).token(NODE_TOKEN)
 }

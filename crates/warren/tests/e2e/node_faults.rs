@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use crate::{
     common::{CHAT, ask, post},
-    node_entry::{hears, join_node, with_nodes},
+    node_entry::{hears, join_node, with_node, with_nodes},
 };
 
 /// The node still works for this server.
@@ -19,8 +19,7 @@ async fn still_works(daemon: &Daemon, node: &mut FakeNode) {
 
 #[tokio::test]
 async fn results_of_tasks_that_it_never_had_are_stopped() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     for id in [0, 77, i64::from(i32::MAX)] {
         node.say(id, b"what is this?").await;
         node.expect_stop(id).await;
@@ -33,8 +32,7 @@ async fn results_of_tasks_that_it_never_had_are_stopped() {
 
 #[tokio::test]
 async fn results_after_a_stop_are_stopped_again() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;
     let task = node.expect_task().await;
     asked.reset();
@@ -46,8 +44,7 @@ async fn results_after_a_stop_are_stopped_again() {
 
 #[tokio::test]
 async fn text_frames_are_ignored() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     node.send("{\"id\":1,\"o\":\"results are binary\"}".into()).await;
     daemon.line_with("text of the node was ignored").await;
     still_works(&daemon, &mut node).await;
@@ -55,8 +52,7 @@ async fn text_frames_are_ignored() {
 
 #[tokio::test]
 async fn frames_that_name_no_task_are_ignored() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     for short in [&b""[..], b"a", b"abc"] {
         node.send(short.to_vec().into()).await;
     }
@@ -66,8 +62,7 @@ async fn frames_that_name_no_task_are_ignored() {
 
 #[tokio::test]
 async fn a_character_split_over_frames_is_one() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     let answer = post(&daemon.client(), CHAT, ask(false));
     let task = node.expect_task().await;
     for byte in "a💡é".as_bytes() {

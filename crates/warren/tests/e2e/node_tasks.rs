@@ -2,9 +2,10 @@
 
 use crate::{
     common::{
-        CHAT, MESSAGES, RESPONSES, ask, assert_openai_error, join, openai_error, post, serve,
+        CHAT, MESSAGES, RESPONSES, ask, assert_fields, assert_openai_error, join, openai_error,
+        post, serve,
     },
-    node_entry::{NODE_TOKEN, hears, join_node, with_nodes},
+    node_entry::{NODE_TOKEN, hears, join_node, with_node, with_nodes},
 };
 use serde_json::{Value, json};
 use testkit::{DEADLINE, Form, eventually};
@@ -20,8 +21,7 @@ fn events(stream: &str) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_chat_is_answered_whole() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     let asked = json!({
         "model": "m", "max_tokens": 77, "temperature": 0.25, "messages": [
             {"role": "system", "content": "Be brief."},
@@ -54,8 +54,7 @@ async fn a_chat_is_answered_whole() {
 
 #[tokio::test]
 async fn a_chat_is_streamed_as_it_comes() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     let mut asked = ask(true);
     asked["stream_options"] = json!({"include_usage": true});
     let streaming = daemon.client().post(CHAT, &asked).open().await;
@@ -87,8 +86,7 @@ async fn a_chat_is_streamed_as_it_comes() {
 
 #[tokio::test]
 async fn messages_and_responses_are_served_by_a_node() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     let mut asked = ask(false);
     asked["system"] = json!("Be brief.");
     let message = post(&daemon.client(), MESSAGES, asked);
@@ -134,10 +132,7 @@ async fn messages_and_responses_are_served_by_a_node() {
     let response = response.await.unwrap();
     assert_eq!(response.status, 200, "{}", response.text());
     let response = response.json();
-    assert_eq!(
-        (&response["object"], &response["status"]),
-        (&json!("response"), &json!("completed"))
-    );
+    assert_fields(&response, &json!({"object": "response", "status": "completed"}));
     assert!(response["output"].to_string().contains("bare node"), "{response}");
 }
 
@@ -182,8 +177,7 @@ async fn a_request_that_no_node_can_serve_goes_to_a_worker() {
 
 #[tokio::test]
 async fn a_client_that_leaves_stops_its_task_and_frees_the_slot() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;
     let task = node.expect_task().await;
     node.say(task.id, b"some text").await;
@@ -217,8 +211,7 @@ async fn the_work_of_a_lost_node_goes_to_another() {
 
 #[tokio::test]
 async fn an_answer_that_a_lost_node_had_begun_ends_with_an_error() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;
     let task = node.expect_task().await;
     node.say(task.id, b"begun").await;
@@ -256,8 +249,7 @@ async fn a_drained_server_lets_a_node_finish() {
 
 #[tokio::test]
 async fn stock_consumers_are_served_by_stock_nodes() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     let asked = json!({
         "model": "m", "system": "Be brief.", "temperature": 3, "max_new_tokens": 12,
         "messages": [{"role": "user", "content": "Hi"}],
@@ -285,8 +277,7 @@ async fn stock_consumers_are_served_by_stock_nodes() {
 
 #[tokio::test]
 async fn the_ledger_has_a_nodes_tokens_as_estimates_also_of_a_client_that_left() {
-    let daemon = with_nodes().await;
-    let mut node = join_node(&daemon, "gpu", 1).await;
+    let (daemon, mut node) = with_node().await;
     let whole = post(&daemon.client(), CHAT, ask(false));
     let task = node.expect_task().await;
     node.answer(&task, "sixteen letters!").await;

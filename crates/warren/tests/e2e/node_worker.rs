@@ -2,7 +2,9 @@
 //! Warren itself.
 
 use serde_json::{Value, json};
-use testkit::{ChildProcess, Client, Counts, Gate, MockBackend, NodeMessage, NodeServer, Reply};
+use testkit::{
+    ChildProcess, Client, Counts, Daemon, Gate, MockBackend, NodeMessage, NodeServer, Reply,
+};
 
 use crate::{
     common::{CHAT, MESSAGES, ask, binary, post},
@@ -38,6 +40,20 @@ async fn chat_only() -> MockBackend {
     backend
 }
 
+/// A stock-shaped server, a backend, and the worker that lends it there.
+async fn with_lender() -> (NodeServer, MockBackend, ChildProcess) {
+    let (server, backend) = (NodeServer::start(NODE_TOKEN).await, chat_only().await);
+    let worker = lend_as_node(&server.url(), NODE_TOKEN, &backend);
+    (server, backend, worker)
+}
+
+/// The same with a Warren as the server.
+async fn with_warren() -> (Daemon, MockBackend, ChildProcess) {
+    let (daemon, backend) = (with_nodes().await, chat_only().await);
+    let worker = lend_as_node(&daemon.url(), NODE_TOKEN, &backend);
+    (daemon, backend, worker)
+}
+
 /// A streamed chat completion of these pieces.
 fn stream(pieces: &[&str], gate: &Gate) -> Reply {
     let chunk = |piece: &&str| {
@@ -58,8 +74,7 @@ fn piece(id: u32, text: &str) -> NodeMessage {
 
 #[tokio::test]
 async fn a_stock_server_gets_text_as_the_backend_gives_it() {
-    let (server, backend) = (NodeServer::start(NODE_TOKEN).await, chat_only().await);
-    let worker = lend_as_node(&server.url(), NODE_TOKEN, &backend);
+    let (server, backend, worker) = with_lender().await;
     let mut node = server.node().await;
     assert_eq!((node.model.as_str(), node.name.as_str()), ("m", "lender-1"));
     let gate = Gate::closed();
@@ -76,8 +91,7 @@ async fn a_stock_server_gets_text_as_the_backend_gives_it() {
 
 #[tokio::test]
 async fn a_stop_aborts_the_backend_at_once_and_the_slot_is_free() {
-    let (server, backend) = (NodeServer::start(NODE_TOKEN).await, chat_only().await);
-    let _worker = lend_as_node(&server.url(), NODE_TOKEN, &backend);
+    let (server, backend, _worker) = with_lender().await;
     let mut node = server.node().await;
     let gate = Gate::closed();
     backend.then(stream(&["a", "b"], &gate));
@@ -93,8 +107,7 @@ async fn a_stop_aborts_the_backend_at_once_and_the_slot_is_free() {
 
 #[tokio::test]
 async fn a_task_that_fails_says_so_and_gives_a_stock_server_its_slot_back() {
-    let (server, backend) = (NodeServer::start(NODE_TOKEN).await, chat_only().await);
-    let worker = lend_as_node(&server.url(), NODE_TOKEN, &backend);
+    let (server, backend, worker) = with_lender().await;
     let mut node = server.node().await;
     backend.then(out_of_memory());
     node.task(1, "fails").await;
@@ -106,8 +119,7 @@ async fn a_task_that_fails_says_so_and_gives_a_stock_server_its_slot_back() {
 
 #[tokio::test]
 async fn a_task_whose_connection_is_cut_reaches_a_stock_server_to_its_last_word() {
-    let (server, backend) = (NodeServer::start(NODE_TOKEN).await, chat_only().await);
-    let _worker = lend_as_node(&server.url(), NODE_TOKEN, &backend);
+    let (server, backend, _worker) = with_lender().await;
     let mut node = server.node().await;
     let gate = Gate::closed();
     backend.then(stream(&["one", ", two", ", three"], &gate));
@@ -126,8 +138,7 @@ async fn a_task_whose_connection_is_cut_reaches_a_stock_server_to_its_last_word(
 
 #[tokio::test]
 async fn a_server_that_comes_back_is_served_again() {
-    let (server, backend) = (NodeServer::start(NODE_TOKEN).await, chat_only().await);
-    let _worker = lend_as_node(&server.url(), NODE_TOKEN, &backend);
+    let (server, _backend, _worker) = with_lender().await;
     let first = server.node().await;
     let address = server.address();
     first.vanish().await;
@@ -157,8 +168,7 @@ async fn a_node_without_a_token_is_a_wrong_use() {
 
 #[tokio::test]
 async fn a_worker_that_is_told_to_end_finishes_its_task() {
-    let (server, backend) = (NodeServer::start(NODE_TOKEN).await, chat_only().await);
-    let mut worker = lend_as_node(&server.url(), NODE_TOKEN, &backend);
+    let (server, backend, mut worker) = with_lender().await;
     let mut node = server.node().await;
     let gate = Gate::closed();
     backend.then(stream(&["a", "b"], &gate));
@@ -183,8 +193,7 @@ fn streamed_text(body: &str) -> String {
 
 #[tokio::test]
 async fn warren_serves_its_consumers_from_warrens_node() {
-    let (daemon, backend) = (with_nodes().await, chat_only().await);
-    let _worker = lend_as_node(&daemon.url(), NODE_TOKEN, &backend);
+    let (daemon, backend, _worker) = with_warren().await;
     daemon.has_workers(1).await;
     backend.answer_with(|_| stream(&["gr\u{fc}n", " \u{1f40d}"], &Gate::opened()));
     let client = daemon.client();
@@ -200,8 +209,7 @@ async fn warren_serves_its_consumers_from_warrens_node() {
 
 #[tokio::test]
 async fn a_client_that_leaves_warren_stops_the_backend_behind_the_node() {
-    let (daemon, backend) = (with_nodes().await, chat_only().await);
-    let _worker = lend_as_node(&daemon.url(), NODE_TOKEN, &backend);
+    let (daemon, backend, _worker) = with_warren().await;
     daemon.has_workers(1).await;
     let gate = Gate::closed();
     backend.then(stream(&["a", "b"], &gate));
@@ -218,8 +226,7 @@ async fn a_client_that_leaves_warren_stops_the_backend_behind_the_node() {
 
 #[tokio::test]
 async fn a_task_that_fails_behind_warren_is_tried_again_when_the_node_is_back() {
-    let (daemon, backend) = (with_nodes().await, chat_only().await);
-    let _worker = lend_as_node(&daemon.url(), NODE_TOKEN, &backend);
+    let (daemon, backend, _worker) = with_warren().await;
     daemon.has_workers(1).await;
     backend.then(out_of_memory());
     let answer = post(&daemon.client(), CHAT, ask(false)).await.unwrap();

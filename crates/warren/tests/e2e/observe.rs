@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use testkit::{Daemon, Form, MockBackend, eventually};
+use testkit::{Daemon, Form, eventually};
 
 use crate::{
-    common::{CHAT, ask, join, lend, post, serve},
+    common::{CHAT, ask, join, post, serve, with_lender},
     node_entry::{NODE_TOKEN, join_node},
 };
 
@@ -60,9 +60,7 @@ async fn metric(daemon: &Daemon, name: &str, labels: &[&str]) -> f64 {
 
 #[tokio::test]
 async fn metrics_count_requests_and_tokens() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, _backend, _worker) = with_lender(1).await;
     for _ in 0..3 {
         assert_eq!(daemon.client().post_json(CHAT, &ask(false)).await.status, 200);
     }

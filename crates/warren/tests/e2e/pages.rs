@@ -1,10 +1,10 @@
 //! Web pages in browsers: what they may ask, and what they may read.
 
-use testkit::{Daemon, MockBackend, Response};
+use testkit::{Daemon, Response};
 
 use crate::{
     cli::make_key,
-    common::{CHAT, ask, lend, openai_error, serve},
+    common::{CHAT, ask, openai_error, serve, with_lender},
 };
 
 const FOREIGN: &str = "https://evil.example";
@@ -21,9 +21,7 @@ async fn get(daemon: &Daemon, path: &str, origin: &str) -> Response {
 /// Any page may try; without a credential it is not local, and cannot even read that it was refused.
 #[tokio::test]
 async fn a_foreign_page_is_not_let_in() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, _worker) = with_lender(1).await;
     let preflight = daemon.client().request("OPTIONS", CHAT).header("origin", FOREIGN);
     let preflight = preflight.header("access-control-request-method", "POST").send().await;
     assert_eq!((preflight.status, reader(&preflight)), (204, Some("*")));
@@ -45,9 +43,7 @@ async fn a_foreign_page_is_not_let_in() {
 
 #[tokio::test]
 async fn a_page_with_a_key_may_use_the_server_from_anywhere() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, _backend, _worker) = with_lender(1).await;
     let (_, key) = make_key(&daemon, serde_json::json!({})).await;
     let posted = daemon.client().with_token(&key).post(CHAT, &ask(false)).header("origin", FOREIGN);
     let answer = posted.send().await;

@@ -5,10 +5,10 @@ use testkit::{Client, Daemon};
 
 use crate::{
     cli::make_key,
-    common::{CHAT, ask_for, serve},
+    common::{CHAT, ask_for, post, serve},
     rooms_kit::{
         Events, Room, answering, data, elsewhere, make_room, message, open_room, refused,
-        send_from, tunnel,
+        send_from, tunnel, with_room,
     },
 };
 
@@ -107,8 +107,7 @@ async fn guessing_passwords_has_to_wait_and_nobody_else_does() {
 
 #[tokio::test]
 async fn guessing_codes_has_to_wait_and_known_rooms_go_on() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     answering(&daemon, &room, "p1").await;
     let paths = ["/v1/rooms/QQQQQ", "/rooms/bold-lynx-", "/v1/rooms/quiet-owl-"];
     for n in 0..10 {
@@ -176,9 +175,7 @@ async fn a_room_is_reached_by_its_code_or_by_a_key_that_is_bound_to_it() {
     let keyed = daemon.client().with_token(&bound);
     let places = [(&keyed, CHAT.to_owned()), (&keyed, room.chat())];
     for (client, path) in places {
-        let (asking, posted) = (client.clone(), path.clone());
-        let asked =
-            tokio::spawn(async move { asking.post_json(&posted, &ask_for("p1", false)).await });
+        let asked = post(&client, path.clone(), ask_for("p1", false));
         let ask = participant.expect_request().await;
         participant.answer(&ask, 200, &json!({})).await;
         assert_eq!(asked.await.unwrap().status, 200, "{path}");
@@ -204,8 +201,7 @@ async fn a_room_is_reached_by_its_code_or_by_a_key_that_is_bound_to_it() {
 
 #[tokio::test]
 async fn pages_may_read_what_a_code_or_a_key_lets_in_and_nothing_else() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (_daemon, client, room) = with_room().await;
     let evil = "https://evil.example";
     let get = async |path: &str| client.request("GET", path).header("origin", evil).send().await;
     for path in [room.plane(""), room.plane("/participants"), room.path("/v1/models")] {

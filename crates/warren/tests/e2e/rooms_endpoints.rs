@@ -5,7 +5,7 @@ use testkit::{Daemon, Gate, MockBackend, Reply, eventually};
 
 use crate::{
     common::{ask_for, serve},
-    rooms_kit::{Room, data, message, open_room, send_from},
+    rooms_kit::{Room, data, message, open_room, send_from, with_room},
 };
 
 fn join(room: &Room, endpoint: &str) -> Value {
@@ -25,8 +25,7 @@ async fn is_connected(daemon: &Daemon, room: &Room) {
 
 #[tokio::test]
 async fn an_endpoint_at_the_address_that_joins_is_called_and_streams() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let backend = MockBackend::start(&["m"]).await;
     message(&client.post_json("/messages", &join(&room, &backend.url())).await, 201, "room:joined");
     is_connected(&daemon, &room).await;
@@ -99,8 +98,7 @@ async fn a_servers_owner_says_whose_endpoints_are_called() {
 
 #[tokio::test]
 async fn a_redirect_of_an_endpoint_is_not_followed() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let (backend, inner) = (MockBackend::start(&["m"]).await, MockBackend::start(&["m"]).await);
     let location = format!("{}/v1/chat/completions", inner.url());
     for status in [301, 302, 307, 308] {

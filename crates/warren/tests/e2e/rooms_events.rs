@@ -4,9 +4,10 @@ use serde_json::json;
 use testkit::{Client, Daemon};
 
 use crate::{
-    common::{ask_for, serve},
+    common::{ask_for, assert_fields, post, serve},
     rooms_kit::{
-        Events, Room, completion, data, delta, elsewhere, fields, friend, make_room, open_room, say,
+        Events, Room, completion, data, delta, elsewhere, fields, friend, make_room, open_room,
+        say, with_room,
     },
 };
 
@@ -21,8 +22,7 @@ async fn touch(client: &Client, room: &Room) {
 /// As strict parsers need them: `event: NAME`, `data: JSON`, nothing else, in one piece.
 #[tokio::test]
 async fn named_events_are_as_stock_parsers_need_them() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut events = Events::open(&client, &room.plane("/events")).await;
     let first = events.next().await.unwrap();
     assert_eq!(
@@ -30,8 +30,7 @@ async fn named_events_are_as_stock_parsers_need_them() {
         ("connected", 36)
     );
     let mut participant = friend(&daemon, &room, "p1").await;
-    let (chat, asking) = (room.chat(), client.clone());
-    let asked = tokio::spawn(async move { asking.post_json(&chat, &ask_for("*", false)).await });
+    let asked = post(&client, room.chat(), ask_for("*", false));
     let ask = participant.expect_request().await;
     say(&mut participant, &ask, "hi").await;
     assert_eq!(asked.await.unwrap().status, 200);
@@ -86,16 +85,13 @@ async fn named_events_are_as_stock_parsers_need_them() {
 
 #[tokio::test]
 async fn a_failed_request_is_told_with_who_had_it_and_where_it_failed() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut named = Events::open(&client, &room.plane("/events")).await;
     let mut unnamed = Events::open(&client, &room.path("/events")).await;
     let mut participant = friend(&daemon, &room, "p1").await;
     let upstream = [500, 404, 429];
     for status in upstream {
-        let (chat, asking) = (room.chat(), client.clone());
-        let asked =
-            tokio::spawn(async move { asking.post_json(&chat, &ask_for("m", false)).await });
+        let asked = post(&client, room.chat(), ask_for("m", false));
         let ask = participant.expect_request().await;
         participant.answer(&ask, status, &json!({"error": {"message": "model not found"}})).await;
         assert_eq!(asked.await.unwrap().status, status);
@@ -107,8 +103,7 @@ async fn a_failed_request_is_told_with_who_had_it_and_where_it_failed() {
         unnamed.until("llm:complete").await;
     }
     for (begun, stage) in [(false, "dispatch"), (true, "stream")] {
-        let (chat, asking) = (room.chat(), client.clone());
-        let asked = tokio::spawn(async move { asking.post_json(&chat, &ask_for("m", true)).await });
+        let asked = post(&client, room.chat(), ask_for("m", true));
         let ask = participant.expect_request().await;
         if begun {
             participant.start(&ask, 200, "text/event-stream").await;
@@ -131,17 +126,13 @@ async fn a_failed_request_is_told_with_who_had_it_and_where_it_failed() {
         assert_eq!((&failed["stage"], &failed["nickname"]), (&json!(stage), &json!("Ann")));
         assert!(failed["error"].as_str().unwrap().contains("out of memory"), "{failed}");
         let error = unnamed.until("llm:error").await.json;
-        assert_eq!(
-            (&error["requestId"], &error["participantId"]),
-            (&failed["requestId"], &json!("p1"))
-        );
+        assert_fields(&error, &json!({"requestId": failed["requestId"], "participantId": "p1"}));
     }
 }
 
 #[tokio::test]
 async fn missed_events_are_replayed_from_the_last_id_and_an_unknown_id_is_no_error() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (_daemon, client, room) = with_room().await;
     let mut live = Events::open(&client, &room.plane("/events?ids=true")).await;
     assert_eq!(live.next().await.unwrap().kind(), "connected");
     touch(&client, &room).await;
@@ -196,8 +187,7 @@ async fn messages_are_unnamed_and_replayed_after_a_restart_without_an_error() {
 
 #[tokio::test]
 async fn a_terminal_watches_all_rooms_and_a_host_its_own() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut all = Events::open(&client, "/events?role=tui").await;
     let mut by_code =
         Events::open(&client, &format!("/events?role=host&room={}", room.spoken)).await;
@@ -289,8 +279,7 @@ async fn until_complete(events: &mut Events) -> Vec<crate::rooms_kit::Frame> {
 
 #[tokio::test]
 async fn the_end_of_a_room_is_told_and_ends_its_streams() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let named = Events::open(&client, &room.plane("/events")).await;
     let unnamed = Events::open(&client, &room.path("/events")).await;
     let mut all = Events::open(&client, "/events?role=tui").await;
@@ -336,8 +325,7 @@ async fn a_participant_is_busy_while_it_answers() {
     let mut participant = friend(&daemon, &room, "p1").await;
     let status = async || status(&daemon, &room).await;
     assert_eq!(status().await, "online");
-    let (chat, asking) = (room.chat(), client.clone());
-    let asked = tokio::spawn(async move { asking.post_json(&chat, &ask_for("m", false)).await });
+    let asked = post(&client, room.chat(), ask_for("m", false));
     let ask = participant.expect_request().await;
     assert_eq!(status().await, "busy");
     participant.answer(&ask, 200, &completion("hi")).await;

@@ -6,8 +6,10 @@ use testkit::{Daemon, FakeParticipant};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::{
-    common::{ask_for, serve},
-    rooms_kit::{Neighbour, assert_answers, delta, friend, make_room, open_room, tunnel},
+    common::{ask_for, post, serve},
+    rooms_kit::{
+        Neighbour, assert_answers, delta, friend, make_room, open_room, tunnel, with_room,
+    },
 };
 
 /// Frames about a request that spoil it at most.
@@ -59,9 +61,7 @@ async fn a_participant_that_answers_nonsense_spoils_its_own_answer_and_nothing_e
     let mut neighbour = Neighbour::new(&daemon).await;
     let mut participant = friend(&daemon, &room, "p1").await;
     for number in 0..hostile("").len() {
-        let (asking, path) = (client.clone(), room.chat());
-        let asked =
-            tokio::spawn(async move { asking.post_json(&path, &ask_for("*", false)).await });
+        let asked = post(&client, room.chat(), ask_for("*", false));
         let ask = participant.expect_request().await;
         let frame = hostile(&ask.id).swap_remove(number);
         participant.say(&frame).await;
@@ -122,13 +122,11 @@ async fn frames_that_are_none_and_floods_of_them_are_ignored() {
 
 #[tokio::test]
 async fn nobody_can_answer_for_another() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut neighbour = Neighbour::new(&daemon).await;
     let mut honest = friend(&daemon, &room, "honest").await;
     let mut thief = tunnel(room.put(&daemon, "thief").model("other")).await;
-    let (asking, path) = (client.clone(), room.chat());
-    let asked = tokio::spawn(async move { asking.post_json(&path, &ask_for("m", false)).await });
+    let asked = post(&client, room.chat(), ask_for("m", false));
     let ask = honest.expect_request().await;
     thief.answer(&ask, 200, &json!({"stolen": true})).await;
     thief.fail(&ask, "stolen").await;
@@ -153,8 +151,7 @@ async fn thief_in_another_room(daemon: &Daemon, ask: &testkit::TunnelAsk) -> Fak
 /// Nobody reads, and it sends on: the server gives up that answer, not itself.
 #[tokio::test]
 async fn a_participant_that_floods_an_answer_that_is_not_read_loses_it() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut neighbour = Neighbour::new(&daemon).await;
     let mut participant = friend(&daemon, &room, "p1").await;
     let asked = client.post(&room.chat(), &ask_for("*", true)).open().await;
@@ -176,8 +173,7 @@ async fn a_participant_that_floods_an_answer_that_is_not_read_loses_it() {
 /// A chunk that is too large costs its request, a frame that is too large the tunnel.
 #[tokio::test]
 async fn frames_without_measure_are_not_held() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut neighbour = Neighbour::new(&daemon).await;
     let mut participant = friend(&daemon, &room, "p1").await;
     let asked = tokio::spawn(client.post(&room.chat(), &ask_for("*", false)).send());

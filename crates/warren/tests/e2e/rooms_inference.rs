@@ -1,41 +1,28 @@
 //! Inference in a room: the participant that a request finds, its request, and its answer.
 
-use serde_json::{Value, json};
-use testkit::{Client, FakeParticipant, Response, TunnelAsk};
-use tokio::task::JoinHandle;
+use serde_json::json;
+use testkit::{FakeParticipant, TunnelAsk};
 
 use crate::{
-    common::{ask_for, serve},
+    common::{ask_for, assert_fields, post, serve},
     rooms_kit::{
-        FINISH, Room, assert_text, data, delta, fields, friend, make_room, open_room, say, tunnel,
+        FINISH, assert_text, chat, data, delta, fields, friend, make_room, open_room, say, tunnel,
+        with_room,
     },
 };
 
 const NOBODY: &str = r#"{"error":"No available participant for the requested model"}"#;
 
-fn asking(client: &Client, path: String, body: Value) -> JoinHandle<Response> {
-    let client = client.clone();
-    tokio::spawn(async move { client.post_json(&path, &body).await })
-}
-
-fn chat(client: &Client, room: &Room, model: &str) -> JoinHandle<Response> {
-    asking(client, room.chat(), ask_for(model, false))
-}
-
 #[tokio::test]
 async fn models_are_the_participants_that_are_connected() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let _one = friend(&daemon, &room, "p1").await;
     room.put(&daemon, "absent").put().await;
     let list = client.get(&room.path("/v1/models")).await.json();
     assert_eq!((&list["object"], list["data"].as_array().unwrap().len()), (&json!("list"), 1));
     let model = &list["data"][0];
     assert_eq!(fields(model), ["created", "gambi", "id", "object", "owned_by"]);
-    assert_eq!(
-        (&model["id"], &model["object"], &model["owned_by"]),
-        (&json!("p1"), &json!("model"), &json!("Ann"))
-    );
+    assert_fields(model, &json!({"id": "p1", "object": "model", "owned_by": "Ann"}));
     let (joined, gambi) =
         (data(&client.get(&room.plane("/participants/p1")).await, 200), &model["gambi"]);
     assert_eq!(model["created"].as_u64().unwrap(), joined["joinedAt"].as_u64().unwrap() / 1000);
@@ -45,8 +32,7 @@ async fn models_are_the_participants_that_are_connected() {
 
 #[tokio::test]
 async fn a_selector_finds_anybody_a_model_or_a_participant() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut one = friend(&daemon, &room, "p1").await;
     let mut other = tunnel(room.put(&daemon, "p2").model("llama3:8b")).await;
     room.put(&daemon, "absent").put().await;
@@ -91,11 +77,10 @@ async fn a_selector_finds_anybody_a_model_or_a_participant() {
 /// Field for field as the stock server's.
 #[tokio::test]
 async fn a_participant_gets_the_stock_frame_and_its_answer_passes_with_no_header_of_its_own() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut participant = friend(&daemon, &room, "p1").await;
     let body = json!({"model": "*", "messages": [{"role": "user", "content": "hi"}], "x_unknown": [1, 2.50]});
-    let asked = asking(&client.with_token("secret"), room.chat(), body);
+    let asked = post(&client.with_token("secret"), room.chat(), body);
     let ask = participant.expect_request().await;
     let sent = json!({
         "type": "tunnel.request", "requestId": ask.id, "operation": "chat.completions.create",
@@ -125,8 +110,7 @@ async fn a_participant_gets_the_stock_frame_and_its_answer_passes_with_no_header
 
 #[tokio::test]
 async fn a_stream_passes_as_it_was_written() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut participant = friend(&daemon, &room, "p1").await;
     let asked = tokio::spawn(client.post(&room.chat(), &ask_for("*", true)).start());
     let ask = participant.expect_request().await;
@@ -163,7 +147,7 @@ async fn defaults_are_the_rooms_under_the_participants_under_the_requests() {
         ("/v1/responses", json!({"model": "m", "input": "hi"})),
     ];
     for (path, body) in requests {
-        let asked = asking(&client, room.path(path), body);
+        let asked = post(&client, room.path(path), body);
         let ask = participant.expect_request().await;
         bodies.push(ask.json["body"].clone());
         say(&mut participant, &ask, "hi").await;
@@ -189,10 +173,9 @@ async fn defaults_are_the_rooms_under_the_participants_under_the_requests() {
 
 #[tokio::test]
 async fn a_response_is_asked_for_again_of_the_participant_that_made_it() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut maker = friend(&daemon, &room, "p1").await;
-    let asked = asking(&client, room.path("/v1/responses"), json!({"model": "p1", "input": "hi"}));
+    let asked = post(&client, room.path("/v1/responses"), json!({"model": "p1", "input": "hi"}));
     let ask = maker.expect_request().await;
     assert_eq!(
         (&ask.json["operation"], &ask.json["path"]),
@@ -232,12 +215,10 @@ async fn a_response_is_asked_for_again_of_the_participant_that_made_it() {
 #[tokio::test]
 async fn a_response_whose_participant_is_gone_is_out_of_reach_and_a_translated_one_is_kept_nowhere()
 {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let capabilities = json!({"openResponses": "unsupported", "chatCompletions": "supported"});
     let mut chats = tunnel(room.put(&daemon, "chats").field("capabilities", capabilities)).await;
-    let asked =
-        asking(&client, room.path("/v1/responses"), json!({"model": "chats", "input": "hi"}));
+    let asked = post(&client, room.path("/v1/responses"), json!({"model": "chats", "input": "hi"}));
     let ask = chats.expect_request().await;
     assert_eq!(ask.json["operation"], "chat.completions.create");
     say(&mut chats, &ask, "hi").await;
@@ -249,7 +230,7 @@ async fn a_response_whose_participant_is_gone_is_out_of_reach_and_a_translated_o
     assert!(again.text().contains("chat/completions fallback"), "{}", again.text());
 
     let mut native = friend(&daemon, &room, "native").await;
-    let asked = asking(
+    let asked = post(
         &client,
         room.path("/v1/responses"),
         json!({"model": "native", "input": "hi", "stream": true}),
@@ -282,8 +263,7 @@ async fn serve_chat_alone(participant: &mut FakeParticipant) -> TunnelAsk {
 
 #[tokio::test]
 async fn every_api_is_served_by_a_participant_that_has_chat_alone() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut participant = friend(&daemon, &room, "p1").await;
     let words = json!([{"role": "user", "content": "hi"}]);
     let apis = [
@@ -301,7 +281,7 @@ async fn every_api_is_served_by_a_participant_that_has_chat_alone() {
         ("/api/chat", json!({"model": "m", "messages": words}), ""),
     ];
     for (path, body, place) in apis {
-        let asked = asking(&client, room.path(path), body);
+        let asked = post(&client, room.path(path), body);
         let ask = serve_chat_alone(&mut participant).await;
         assert_eq!(ask.json["body"]["model"], "m", "{path}");
         if path == "/api/chat" {
@@ -329,7 +309,7 @@ async fn every_api_is_served_by_a_participant_that_has_chat_alone() {
         ("/v1/embeddings", json!({"model": "m", "input": "hi"})),
         ("/v1/completions", json!({"model": "m", "prompt": "hi"})),
     ] {
-        let asked = asking(&client, room.path(path), body);
+        let asked = post(&client, room.path(path), body);
         let ask = participant.expect_request().await;
         assert_eq!(ask.json["path"], path, "it is asked whether it has it");
         participant.answer(&ask, 200, &json!({"object": "list", "data": [], "choices": []})).await;
@@ -339,8 +319,7 @@ async fn every_api_is_served_by_a_participant_that_has_chat_alone() {
 
 #[tokio::test]
 async fn a_parameter_that_cannot_be_translated_is_a_400_that_names_it() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let capabilities = json!({"openResponses": "unsupported", "chatCompletions": "supported"});
     let _participant = tunnel(room.put(&daemon, "p1").field("capabilities", capabilities)).await;
     for parameter in ["previous_response_id", "background", "conversation"] {

@@ -10,7 +10,7 @@ use tokio::{
     net::TcpSocket,
 };
 
-use crate::common::ask_for;
+use crate::common::{Posted, ask_for, post, serve};
 
 /// A room that was made.
 #[derive(Debug, Clone)]
@@ -35,9 +35,22 @@ pub(crate) async fn make_room(client: &Client, body: &Value) -> Room {
     }
 }
 
+/// Asks a room for an answer of this model, in the background.
+pub(crate) fn chat(client: &Client, room: &Room, model: &str) -> Posted {
+    post(client, room.chat(), ask_for(model, false))
+}
+
 /// A room without a password.
 pub(crate) async fn open_room(daemon: &Daemon) -> Room {
     make_room(&daemon.client(), &json!({"name": "friends"})).await
+}
+
+/// A server with defaults, a client of it, and a room without a password.
+pub(crate) async fn with_room() -> (Daemon, Client, Room) {
+    let daemon = serve().start().await;
+    let room = open_room(&daemon).await;
+    let client = daemon.client();
+    (daemon, client, room)
 }
 
 impl Room {

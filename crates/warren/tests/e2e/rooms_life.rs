@@ -7,8 +7,10 @@ use serde_json::json;
 use testkit::{DEADLINE, eventually};
 
 use crate::{
-    common::{ask_for, serve},
-    rooms_kit::{Events, data, friend, make_room, open_room, refused, say, send_from, tunnel},
+    common::{ask_for, post, serve},
+    rooms_kit::{
+        Events, data, friend, make_room, open_room, refused, say, send_from, tunnel, with_room,
+    },
 };
 
 #[tokio::test]
@@ -50,8 +52,7 @@ async fn the_hosts_token_changes_kicks_and_closes_and_nothing_else_does() {
 
 #[tokio::test]
 async fn a_stranger_cannot_push_out_a_connected_participant_or_use_its_session() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let path = room.plane("/participants/p1");
     let mut own = friend(&daemon, &room, "p1").await;
     let session = own.joined["sessionToken"].as_str().unwrap().to_owned();
@@ -75,8 +76,7 @@ async fn a_stranger_cannot_push_out_a_connected_participant_or_use_its_session()
 
 #[tokio::test]
 async fn a_tunnels_token_is_good_once_and_for_its_own_participant() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let (put, other) = (room.put(&daemon, "p1"), room.put(&daemon, "p2"));
     let joined = data(&put.put().await, 201);
     data(&other.put().await, 201);
@@ -124,8 +124,7 @@ async fn rooms_and_who_is_in_them_outlive_the_server() {
     );
     let mut back = tunnel(put.field("sessionToken", json!(session))).await;
     assert_eq!(back.joined["sessionToken"], session, "it is known still");
-    let (chat, asking) = (room.chat(), member.clone());
-    let asked = tokio::spawn(async move { asking.post_json(&chat, &ask_for("*", false)).await });
+    let asked = post(&member, room.chat(), ask_for("*", false));
     let ask = back.expect_request().await;
     assert_eq!(ask.json["body"]["messages"][0]["content"], "secret words");
     say(&mut back, &ask, "hi").await;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    common::{ask_for, serve},
-    rooms_kit::{Events, data, fields, make_room, open_room, refused, say, tunnel},
+    common::{ask_for, post, serve},
+    rooms_kit::{Events, data, fields, make_room, refused, say, tunnel, with_room},
 };
 
 /// The fields that stock clients need, and ours.
@@ -76,8 +76,7 @@ async fn a_room_is_made_shown_listed_and_closed_in_the_stock_shapes() {
 
 #[tokio::test]
 async fn a_participant_joins_is_heard_of_and_leaves_in_the_stock_shapes() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let put = room.put(&daemon, "p9").field("specs", json!({"gpu": "RTX", "vram": 24, "ram": 64}));
     let put = put.field("config", json!({"temperature": 0.5, "instructions": "x"}));
     let joined = data(&put.put().await, 201);
@@ -120,8 +119,7 @@ async fn a_participant_joins_is_heard_of_and_leaves_in_the_stock_shapes() {
 
 #[tokio::test]
 async fn each_failure_of_the_plane_has_its_stock_status_and_code() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (_daemon, client, room) = with_room().await;
     let locked = make_room(&client, &json!({"name": "locked", "password": "pw"})).await;
     let participant = room.plane("/participants/p");
     let good = json!({"nickname": "n", "model": "m", "endpoint": "http://h"});
@@ -130,103 +128,37 @@ async fn each_failure_of_the_plane_has_its_stock_status_and_code() {
         body[name] = value;
         body.to_string()
     };
+    let (missing, missing_participants) = ("/v1/rooms/QQQQQ1", "/v1/rooms/QQQQQ1/participants");
+    let missing_participant = format!("{missing_participants}/p");
+    let missing_events = format!("{missing}/events");
+    let in_locked = locked.plane("/participants/p");
+    let (heartbeat, tunnel) = (format!("{participant}/heartbeat"), format!("{participant}/tunnel"));
+    let bad_token = format!("{tunnel}?token=a");
+    let bad_defaults = json!({"name": "a", "defaults": {"top_p": 2}}).to_string();
+    let bad_endpoint = with("endpoint", json!("nowhere"));
+    let forbidden = with("authHeaders", json!({}));
+    let good = good.to_string();
+    let (bad, no_room, nobody) = ("INVALID_REQUEST", "ROOM_NOT_FOUND", "PARTICIPANT_NOT_FOUND");
     let cases = [
-        (
-            "POST",
-            "/v1/rooms".to_owned(),
-            "{}".to_owned(),
-            400,
-            "INVALID_REQUEST",
-            "/details/required/0",
-        ),
-        ("POST", "/v1/rooms".to_owned(), "{".to_owned(), 400, "INVALID_REQUEST", "/details/cause"),
-        (
-            "POST",
-            "/v1/rooms".to_owned(),
-            json!({"name": "a", "defaults": {"top_p": 2}}).to_string(),
-            400,
-            "INVALID_REQUEST",
-            "/details/fieldErrors",
-        ),
-        ("GET", "/v1/rooms/QQQQQ1".to_owned(), String::new(), 404, "ROOM_NOT_FOUND", "/hint"),
-        (
-            "GET",
-            "/v1/rooms/QQQQQ1/participants".to_owned(),
-            String::new(),
-            404,
-            "ROOM_NOT_FOUND",
-            "/hint",
-        ),
-        (
-            "GET",
-            "/v1/rooms/QQQQQ1/events".to_owned(),
-            String::new(),
-            404,
-            "ROOM_NOT_FOUND",
-            "/hint",
-        ),
-        (
-            "PUT",
-            "/v1/rooms/QQQQQ1/participants/p".to_owned(),
-            good.to_string(),
-            404,
-            "ROOM_NOT_FOUND",
-            "/hint",
-        ),
-        (
-            "PUT",
-            participant.clone(),
-            "{}".to_owned(),
-            400,
-            "INVALID_REQUEST",
-            "/details/required/2",
-        ),
-        (
-            "PUT",
-            participant.clone(),
-            with("endpoint", json!("nowhere")),
-            400,
-            "INVALID_REQUEST",
-            "/message",
-        ),
-        (
-            "PUT",
-            participant.clone(),
-            with("authHeaders", json!({})),
-            400,
-            "INVALID_REQUEST",
-            "/details/forbidden/0",
-        ),
-        (
-            "PUT",
-            locked.plane("/participants/p"),
-            good.to_string(),
-            401,
-            "INVALID_PASSWORD",
-            "/message",
-        ),
-        ("DELETE", participant.clone(), String::new(), 404, "PARTICIPANT_NOT_FOUND", "/message"),
-        ("GET", participant.clone(), String::new(), 404, "PARTICIPANT_NOT_FOUND", "/message"),
-        (
-            "POST",
-            format!("{participant}/heartbeat"),
-            String::new(),
-            404,
-            "PARTICIPANT_NOT_FOUND",
-            "/message",
-        ),
-        (
-            "GET",
-            format!("{participant}/tunnel?token=a"),
-            String::new(),
-            404,
-            "PARTICIPANT_NOT_FOUND",
-            "/message",
-        ),
-        ("GET", format!("{participant}/tunnel"), String::new(), 400, "INVALID_REQUEST", "/message"),
+        ("POST", "/v1/rooms", "{}", 400, bad, "/details/required/0"),
+        ("POST", "/v1/rooms", "{", 400, bad, "/details/cause"),
+        ("POST", "/v1/rooms", &bad_defaults, 400, bad, "/details/fieldErrors"),
+        ("GET", missing, "", 404, no_room, "/hint"),
+        ("GET", missing_participants, "", 404, no_room, "/hint"),
+        ("GET", &missing_events, "", 404, no_room, "/hint"),
+        ("PUT", &missing_participant, &good, 404, no_room, "/hint"),
+        ("PUT", &participant, "{}", 400, bad, "/details/required/2"),
+        ("PUT", &participant, &bad_endpoint, 400, bad, "/message"),
+        ("PUT", &participant, &forbidden, 400, bad, "/details/forbidden/0"),
+        ("PUT", &in_locked, &good, 401, "INVALID_PASSWORD", "/message"),
+        ("DELETE", &participant, "", 404, nobody, "/message"),
+        ("GET", &participant, "", 404, nobody, "/message"),
+        ("POST", &heartbeat, "", 404, nobody, "/message"),
+        ("GET", &bad_token, "", 404, nobody, "/message"),
+        ("GET", &tunnel, "", 400, bad, "/message"),
     ];
     for (method, path, body, status, code, there) in cases {
-        let answer = client.request(method, &path).body(body.clone()).send().await;
+        let answer = client.request(method, path).body(body.to_owned()).send().await;
         let error = refused(&answer, status, code);
         let envelope = json!({"details": error["details"], "hint": error["hint"], "message": error["message"]});
         assert!(
@@ -238,8 +170,7 @@ async fn each_failure_of_the_plane_has_its_stock_status_and_code() {
 
 #[tokio::test]
 async fn an_unknown_path_of_rooms_is_not_found_in_an_envelope() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (_daemon, client, room) = with_room().await;
     let cases = [
         ("GET", "/v1/rooms/".to_owned()),
         ("PUT", "/v1/rooms".to_owned()),
@@ -261,8 +192,7 @@ async fn an_unknown_path_of_rooms_is_not_found_in_an_envelope() {
 
 #[tokio::test]
 async fn codes_of_both_sorts_are_found_in_any_case_everywhere() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let parts: Vec<_> = room.spoken.split('-').collect();
     assert!(matches!(parts[..], [_, _, number] if number.len() == 2), "{}", room.spoken);
     let codes = [
@@ -288,8 +218,7 @@ async fn codes_of_both_sorts_are_found_in_any_case_everywhere() {
         let mut joined = tunnel(testkit::Put::new(daemon.address(), code).id(&id)).await;
         assert_eq!(watching.until("participant.joined").await.json["data"]["id"], id);
         let chat = format!("/rooms/{code}/v1/chat/completions");
-        let (body, asking) = (ask_for(&id, false), client.clone());
-        let asked = tokio::spawn(async move { asking.post_json(&chat, &body).await });
+        let asked = post(&client, chat, ask_for(&id, false));
         let ask = joined.expect_request().await;
         say(&mut joined, &ask, "hi").await;
         assert_eq!(asked.await.unwrap().status, 200, "{code}");

@@ -1,26 +1,18 @@
 //! Requests in a room that wait, share a participant, or lose it or their client.
 
 use serde_json::json;
-use testkit::{Client, Response};
-use tokio::task::JoinHandle;
 
 use crate::{
     common::{ask_for, serve},
     rooms_kit::{
-        Events, Room, answering, assert_answers, assert_text, completion, delta, friend, open_room,
-        say, tunnel,
+        Events, answering, assert_answers, assert_text, chat, completion, delta, friend, open_room,
+        say, tunnel, with_room,
     },
 };
 
-fn chat(client: &Client, room: &Room, model: &str) -> JoinHandle<Response> {
-    let (client, path, body) = (client.clone(), room.chat(), ask_for(model, false));
-    tokio::spawn(async move { client.post_json(&path, &body).await })
-}
-
 #[tokio::test]
 async fn requests_wait_for_a_busy_participant_instead_of_being_refused() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     answering(&daemon, &room, "p1").await;
     answering(&daemon, &room, "p2").await;
     let selectors = ["*", "m", "p1", "model:m"];
@@ -54,8 +46,7 @@ async fn a_full_queue_is_told_in_these_very_bytes() {
 
 #[tokio::test]
 async fn a_participant_that_allows_it_has_several_at_once() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut participant = tunnel(room.put(&daemon, "p1").field("maxConcurrent", json!(3))).await;
     let asked: Vec<_> = (0..4).map(|_| chat(&client, &room, "*")).collect();
     let mut asks = Vec::new();
@@ -82,8 +73,7 @@ async fn a_participant_that_allows_it_has_several_at_once() {
 /// participant says that it has finished.
 #[tokio::test]
 async fn a_hang_up_harms_nobody_and_frees_the_slot_when_the_participant_ends() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut events = Events::open(&client, &room.plane("/events")).await;
     let mut participant = friend(&daemon, &room, "p1").await;
     for streaming in [true, false] {
@@ -115,8 +105,7 @@ async fn a_hang_up_harms_nobody_and_frees_the_slot_when_the_participant_ends() {
 /// A stock participant goes on generating for clients that left.
 #[tokio::test]
 async fn ten_hang_ups_have_one_generation_at_a_participant_that_takes_one() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut events = Events::open(&client, &room.plane("/events")).await;
     let mut participant = friend(&daemon, &room, "p1").await;
     let gone = client.post(&room.chat(), &ask_for("*", true)).open().await;
@@ -140,8 +129,7 @@ async fn ten_hang_ups_have_one_generation_at_a_participant_that_takes_one() {
 
 #[tokio::test]
 async fn a_loss_in_the_middle_ends_the_stream_with_an_error_and_not_as_if_it_were_whole() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let apis = [
         ("/v1/chat/completions", "data: {\"error\""),
         ("/v1/responses", "event: error"),
@@ -172,8 +160,7 @@ async fn a_loss_in_the_middle_ends_the_stream_with_an_error_and_not_as_if_it_wer
 
 #[tokio::test]
 async fn a_request_whose_participant_is_lost_before_it_begins_goes_to_another() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut first = friend(&daemon, &room, "p1").await;
     let asked = chat(&client, &room, "m");
     first.expect_request().await;
@@ -186,8 +173,7 @@ async fn a_request_whose_participant_is_lost_before_it_begins_goes_to_another() 
 
 #[tokio::test]
 async fn a_failure_before_the_answer_is_a_502_in_stock_words() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut participant = friend(&daemon, &room, "p1").await;
     let asked = chat(&client, &room, "*");
     let ask = participant.expect_request().await;
@@ -204,8 +190,7 @@ async fn a_failure_before_the_answer_is_a_502_in_stock_words() {
 /// Nobody waits for a room that is no more.
 #[tokio::test]
 async fn requests_in_a_room_that_closes_end() {
-    let daemon = serve().start().await;
-    let (client, room) = (daemon.client(), open_room(&daemon).await);
+    let (daemon, client, room) = with_room().await;
     let mut participant = friend(&daemon, &room, "p1").await;
     let given = chat(&client, &room, "*");
     participant.expect_request().await;

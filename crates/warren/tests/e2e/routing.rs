@@ -5,7 +5,7 @@ use testkit::{Client, Connect, Daemon, FakeWorker, Form, MockBackend};
 
 use crate::common::{
     CHAT, ask, ask_for, assert_openai_error, both_forms, join, openai_error, post, serve,
-    start_worker,
+    start_worker, with_worker,
 };
 
 both_forms!(keys_take_turns, a_requeued_request_is_next, a_named_worker_alone_is_asked);
@@ -50,8 +50,7 @@ async fn keys_take_turns(form: Form) {
 }
 
 async fn a_requeued_request_is_next(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let _first = post(&daemon.client(), CHAT, numbered(0));
     worker.expect_job().await;
     queue(&daemon, &daemon.client(), &[1, 2], 0).await;

@@ -1,20 +1,18 @@
 //! How a server ends, and a worker.
 
 use serde_json::json;
-use testkit::{Connection, DEADLINE, Form, Gate, MockBackend, Reply, eventually};
+use testkit::{Connection, DEADLINE, Form, eventually};
 
-use crate::common::{CHAT, ask, both_forms, join, lend, post, serve};
+use crate::common::{
+    CHAT, ask, begin_backend_stream, begin_stream, both_forms, join, post, serve, with_lender,
+};
 
 both_forms!(it_finishes_what_is_in_flight, at_the_end_of_the_grace_it_ends_anyway);
 
 async fn it_finishes_what_is_in_flight(form: Form) {
     let mut daemon = serve().start().await;
     let mut worker = join(&daemon, form, "w", 1).await;
-    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
-    let job = worker.expect_job().await;
-    worker.chunk(&job, "data: 1\n\n").await;
-    let mut answer = asked.answer().await;
-    answer.expect("data: 1\n\n").await;
+    let (job, mut answer) = begin_stream(&daemon, &mut worker).await;
     let waiting = post(&daemon.client(), CHAT, ask(false));
     daemon.has_queued(1).await;
     daemon.sigterm();
@@ -88,15 +86,8 @@ async fn a_second_signal_ends_it_now() {
 
 #[tokio::test]
 async fn a_real_worker_finishes_what_it_has_and_leaves() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let mut worker = lend(&daemon, &backend, 2).await;
-    let gate = Gate::closed();
-    backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
-    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
-    gate.open(1);
-    let mut answer = asked.answer().await;
-    answer.expect("data: 1\n\n").await;
+    let (daemon, backend, mut worker) = with_lender(2).await;
+    let (gate, mut answer) = begin_backend_stream(&daemon, &backend).await;
     worker.sigterm();
     // It says so by offering nothing; with a free slot, it is given nothing more.
     let offers_nothing = async || daemon.workers().await[0]["models"] == json!([]);

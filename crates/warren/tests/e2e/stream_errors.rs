@@ -2,16 +2,15 @@
 //! half event is closed first.
 
 use serde_json::{Value, json};
-use testkit::{Form, Gate, MockBackend, Reply};
+use testkit::{Form, Gate, Reply};
 
-use crate::common::{CHAT, MESSAGES, RESPONSES, ask, both_forms, join, lend, serve};
+use crate::common::{CHAT, MESSAGES, RESPONSES, ask, both_forms, with_lender, with_worker};
 
 both_forms!(a_lost_worker_ends_the_stream_of_each_api, a_half_event_is_closed_first);
 
 /// The rest of an answer after `begun`, when its worker was lost.
 async fn rest_after_loss(form: Form, path: &str, begun: &str) -> String {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let asked = daemon.client().post(path, &ask(true)).open().await;
     let job = worker.expect_job().await;
     worker.chunk(&job, begun).await;
@@ -73,8 +72,7 @@ async fn a_half_event_is_closed_first(form: Form) {
 /// half an answer for a whole one.
 #[tokio::test]
 async fn half_a_plain_answer_is_cut() {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Binary, "w", 1).await;
+    let (daemon, mut worker) = with_worker(Form::Binary, 1).await;
     let asked = daemon.client().post(CHAT, &ask(false)).open().await;
     let job = worker.expect_job().await;
     worker.begin(&job, 200, &[("content-type", "application/json")]).await;
@@ -88,9 +86,7 @@ async fn half_a_plain_answer_is_cut() {
 
 #[tokio::test]
 async fn a_backend_that_dies_ends_the_stream_of_each_api() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, _worker) = with_lender(1).await;
     for (path, kind) in [(CHAT, None), (RESPONSES, Some("error")), (MESSAGES, Some("error"))] {
         backend.then(Reply::stream(["data: {\"ha"], &Gate::opened()).broken());
         let text = daemon.client().post_json(path, &ask(true)).await.text();

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use testkit::{Daemon, Form, Gate, MockBackend, Reply, WorkerProcess};
 
-use crate::common::{CHAT, MESSAGES, RESPONSES, ask, binary, both_forms, join, lend, post, serve};
+use crate::common::{
+    CHAT, MESSAGES, RESPONSES, ask, binary, both_forms, lend, post, serve, with_worker,
+};
 
 both_forms!(
     endpoints_of_a_worker_are_learnt_from_its_answers,
@@ -192,8 +194,7 @@ async fn tokens_are_counted_by_whoever_can() {
 /// A worker that does not tell what it serves is asked as the client asked; when the endpoint is
 /// not there, it is asked in another shape, and from then on at once.
 async fn endpoints_of_a_worker_are_learnt_from_its_answers(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let missing = json!({"error": {"code": 404, "message": "File Not Found"}});
     let completion = json!({
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "hello"}}],
@@ -216,8 +217,7 @@ async fn endpoints_of_a_worker_are_learnt_from_its_answers(form: Form) {
 /// The worker's own 404 is no answer to a request that is not asked of it in the end: what keeps it
 /// from being translated is. From then on it is told before anybody is asked.
 async fn an_untranslatable_parameter_is_named_and_the_endpoint_is_still_learnt(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let bad = json!({"model": "m", "input": "hi", "previous_response_id": "resp_1"});
     for first in [true, false] {
         let asked = post(&daemon.client(), RESPONSES, bad.clone());

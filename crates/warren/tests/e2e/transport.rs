@@ -16,7 +16,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedKey, IsCa, KeyPair};
 use rustls::{ClientConfig, RootCertStore, crypto::ring};
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 use serde_json::json;
-use testkit::{ChildProcess, Gate, MockBackend, Reply, within};
+use testkit::{ChildProcess, Gate, Reply, within};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -25,7 +25,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::{
     cli::warren,
-    common::{CHAT, binary, lend, serve},
+    common::{CHAT, binary, with_lender},
 };
 
 /// A certificate for 127.0.0.1, in files.
@@ -141,9 +141,7 @@ fn get(address: SocketAddr, scheme: &str, path: &str) -> Request<Full<Bytes>> {
 /// A request over HTTP/2 names its host in the target, and is local all the same.
 #[tokio::test]
 async fn http2_is_spoken_in_clear_text_to_those_who_know() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, _worker) = with_lender(1).await;
     let gate = Gate::closed();
     backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
     let body = json!({"model": "m", "stream": true, "messages": []}).to_string();

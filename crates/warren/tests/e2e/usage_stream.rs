@@ -2,9 +2,9 @@
 //! those that left.
 
 use serde_json::{Value, json};
-use testkit::{DEADLINE, Daemon, Gate, MockBackend, Reply, eventually};
+use testkit::{DEADLINE, Daemon, Gate, Reply, eventually};
 
-use crate::common::{CHAT, ask, lend, serve};
+use crate::common::{CHAT, ask, with_lender};
 
 const WORD: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
 const STOP: &str =
@@ -29,9 +29,7 @@ async fn counted(daemon: &Daemon, kind: &str, expected: u64) {
 
 #[tokio::test]
 async fn usage_is_asked_for_and_hidden_unless_the_client_asks() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, _worker) = with_lender(1).await;
     backend.then(Reply::stream([WORD, STOP, USAGE, DONE], &Gate::opened()));
     let stream = daemon.client().post_json(CHAT, &ask(true)).await;
     assert_eq!(stream.text(), [WORD, STOP, DONE].concat());
@@ -50,9 +48,7 @@ async fn usage_is_asked_for_and_hidden_unless_the_client_asks() {
 
 #[tokio::test]
 async fn a_client_that_left_is_counted_for_what_it_got() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, _worker) = with_lender(1).await;
     let gate = Gate::closed();
     backend.then(Reply::stream([WORD; 9], &gate));
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;

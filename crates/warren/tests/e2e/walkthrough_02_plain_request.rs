@@ -1,9 +1,9 @@
 //! Walkthrough 2: a request without a stream.
 
 use serde_json::json;
-use testkit::{Form, MockBackend, Reply};
+use testkit::{Form, Reply};
 
-use crate::common::{CHAT, ask, both_forms, catch_up, join, lend, post, serve};
+use crate::common::{CHAT, ask, both_forms, catch_up, post, with_lender, with_worker};
 
 both_forms!(
     the_request_and_its_answer_pass_unchanged,
@@ -12,8 +12,7 @@ both_forms!(
 );
 
 async fn the_request_and_its_answer_pass_unchanged(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     // Odd spacing, an escape and a field nobody knows: all of it must arrive as it is.
     let body = r#"{ "model":"m",  "messages":[{"content":"\u00e9 é"}],"x_new":1e400 }"#;
     let request = daemon.client().request("POST", CHAT).header("content-type", "application/json");
@@ -33,8 +32,7 @@ async fn the_request_and_its_answer_pass_unchanged(form: Form) {
 }
 
 async fn every_consumer_path_is_passed_through(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let paths =
         [CHAT, "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/messages?beta=true"];
     for path in paths {
@@ -47,8 +45,7 @@ async fn every_consumer_path_is_passed_through(form: Form) {
 }
 
 async fn a_backend_error_is_the_clients(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     // A 404 that is not about the model would say that the endpoint is not there.
     let error = json!({"error": {"message": "no such model"}});
     for status in [400, 404, 422, 500, 503] {
@@ -63,9 +60,7 @@ async fn a_backend_error_is_the_clients(form: Form) {
 
 #[tokio::test]
 async fn a_real_worker_asks_its_backend() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, _worker) = with_lender(1).await;
     let body = r#"{"model":"m", "messages":[] , "x_new":"é"}"#;
     backend.then(Reply::full(201, &[("content-type", "application/json"), ("x-back", "1")], "{ }"));
     let path = "/v1/chat/completions?api-version=2&x=%20";
@@ -80,9 +75,7 @@ async fn a_real_worker_asks_its_backend() {
 
 #[tokio::test]
 async fn a_real_worker_carries_bodies_that_are_large_or_no_text() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, _worker) = with_lender(1).await;
     let text = "x".repeat(10 * 1024 * 1024);
     let body = json!({"model": "m", "input": text});
     let answered: Vec<u8> = (0..3 * 1024 * 1024u32).map(|byte| byte as u8).collect();
@@ -95,9 +88,7 @@ async fn a_real_worker_carries_bodies_that_are_large_or_no_text() {
 
 #[tokio::test]
 async fn one_connection_serves_one_request_after_another() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, _worker) = with_lender(1).await;
     let request = daemon.client().post(CHAT, &json!({"model": "m"}));
     let mut connection = daemon.client().connect().await;
     for _ in 0..3 {
@@ -112,8 +103,7 @@ async fn one_connection_serves_one_request_after_another() {
 /// much as was announced has not left.
 #[tokio::test]
 async fn an_answer_that_ends_after_its_last_byte_is_whole() {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Binary, "w", 1).await;
+    let (daemon, mut worker) = with_worker(Form::Binary, 1).await;
     for (status, length, body) in [(200, "2", "{}"), (204, "0", "")] {
         let answer = post(&daemon.client(), CHAT, ask(false));
         let job = worker.expect_job().await;

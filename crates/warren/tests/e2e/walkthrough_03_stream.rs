@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use testkit::{Daemon, FakeWorker, Form, Gate, MockBackend, Reply};
+use testkit::{Daemon, FakeWorker, Form, Gate, Reply};
 
-use crate::common::{CHAT, MESSAGES, ask, both_forms, join, lend, serve};
+use crate::common::{CHAT, MESSAGES, ask, both_forms, with_lender, with_worker};
 
 both_forms!(chunks_pass_one_by_one_and_unchanged, a_refused_stream_keeps_its_status);
 
@@ -19,8 +19,7 @@ const CHUNKS: [&str; 5] = [
 ];
 
 async fn chunks_pass_one_by_one_and_unchanged(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;
     let job = worker.expect_job().await;
     assert!(job.streaming);
@@ -43,8 +42,7 @@ async fn chunks_pass_one_by_one_and_unchanged(form: Form) {
 /// A backend that answers a stream request with a status has that status and its headers reach the
 /// client, also when a stock worker sends the body as a chunk before it tells them.
 async fn a_refused_stream_keeps_its_status(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let slow_down = json!({"error": {"message": "slow down"}});
     let headers = [("content-type", "application/json"), ("retry-after", "7")];
     for body_as_chunk in [false, true] {
@@ -65,9 +63,7 @@ async fn a_refused_stream_keeps_its_status(form: Form) {
 
 #[tokio::test]
 async fn a_real_worker_forwards_each_read_of_its_backend() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, _worker) = with_lender(1).await;
     // The middle of an emoji is where the first read ends.
     let emoji = "data: 🦀\n\n".as_bytes();
     let chunks = [&emoji[..8], &emoji[8..], b"data: [DONE]\n\n"];
@@ -92,9 +88,7 @@ async fn a_real_worker_forwards_each_read_of_its_backend() {
 
 #[tokio::test]
 async fn a_real_worker_keeps_status_and_headers_of_a_stream() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, _worker) = with_lender(1).await;
     let headers = [("content-type", "text/event-stream; charset=utf-8"), ("x-back", "2")];
     backend.then(Reply::stream_with(203, &headers, ["data: 1\n\n"], &Gate::opened()));
     let answer = daemon.client().post_json(CHAT, &ask(true)).await;
@@ -112,8 +106,7 @@ async fn a_real_worker_keeps_status_and_headers_of_a_stream() {
 /// With one slot and two clients, a stream that ends makes room at once.
 #[tokio::test]
 async fn streams_side_by_side_do_not_mix() {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Binary, "w", 2).await;
+    let (daemon, mut worker) = with_worker(Form::Binary, 2).await;
     let mut streams = Vec::new();
     for _ in 0..2 {
         let asked = daemon.client().post(CHAT, &ask(true)).open().await;
@@ -137,8 +130,7 @@ async fn streams_side_by_side_do_not_mix() {
 #[tokio::test]
 async fn the_chunks_of_a_stock_worker_are_acknowledged_at_once() {
     const STREAMS: usize = 11;
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    let (daemon, mut worker) = with_worker(Form::Stock, 1).await;
     let mut slowest = Vec::new();
     for _ in 0..STREAMS {
         for _ in 0..4 {

@@ -1,20 +1,18 @@
 //! Walkthrough 4: a client hangs up in the middle of a stream.
 
 use serde_json::json;
-use testkit::{Form, Gate, MockBackend, Reply};
+use testkit::Form;
 
-use crate::common::{CHAT, all_read, ask, both_forms, catch_up, join, lend, post, serve};
+use crate::common::{
+    CHAT, all_read, ask, begin_backend_stream, begin_stream, both_forms, catch_up, post,
+    with_lender, with_worker,
+};
 
 both_forms!(the_worker_is_told_and_its_slot_is_free, late_chunks_of_a_cancelled_worker_are_ignored,);
 
 async fn the_worker_is_told_and_its_slot_is_free(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
-    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
-    let job = worker.expect_job().await;
-    worker.chunk(&job, "data: 1\n\n").await;
-    let mut answer = asked.answer().await;
-    answer.expect("data: 1\n\n").await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
+    let (job, answer) = begin_stream(&daemon, &mut worker).await;
     drop(answer);
     let cancelled = (job.request_id.clone(), json!("client_disconnect"));
     assert_eq!(worker.expect_cancel().await, cancelled);
@@ -27,8 +25,7 @@ async fn the_worker_is_told_and_its_slot_is_free(form: Form) {
 }
 
 async fn late_chunks_of_a_cancelled_worker_are_ignored(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let asked = daemon.client().post(CHAT, &ask(true)).open().await;
     let job = worker.expect_job().await;
     worker.chunk(&job, "data: 1\n\n").await;
@@ -48,15 +45,8 @@ async fn late_chunks_of_a_cancelled_worker_are_ignored(form: Form) {
 
 #[tokio::test]
 async fn a_real_worker_aborts_its_backend_at_once() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
-    let gate = Gate::closed();
-    backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
-    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
-    gate.open(1);
-    let mut answer = asked.answer().await;
-    answer.expect("data: 1\n\n").await;
+    let (daemon, backend, _worker) = with_lender(1).await;
+    let (gate, mut answer) = begin_backend_stream(&daemon, &backend).await;
     drop(answer);
     backend.aborted(1).await;
     daemon.is_idle().await;

@@ -3,7 +3,9 @@
 use serde_json::json;
 use testkit::{Form, MockBackend, Reply};
 
-use crate::common::{CHAT, ask, assert_openai_error, both_forms, join, lend, post, serve};
+use crate::common::{
+    CHAT, ask, assert_openai_error, both_forms, join, lend, post, serve, with_worker,
+};
 
 both_forms!(
     another_worker_answers,
@@ -42,8 +44,7 @@ async fn an_idle_worker_is_given_the_request_at_once(form: Form) {
 }
 
 async fn after_four_losses_the_client_is_told(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let answer = post(&daemon.client(), CHAT, ask(false));
     for _ in 0..3 {
         worker.expect_job().await;

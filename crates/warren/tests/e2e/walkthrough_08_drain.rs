@@ -1,9 +1,9 @@
 //! Walkthrough 8: a worker is drained.
 
 use serde_json::json;
-use testkit::{Daemon, FakeWorker, Form, Gate, MockBackend, Reply};
+use testkit::{Daemon, FakeWorker, Form, Gate, Reply};
 
-use crate::common::{CHAT, ask, both_forms, join, lend, post, serve};
+use crate::common::{CHAT, ask, both_forms, join, post, serve, with_lender, with_worker};
 
 both_forms!(
     jobs_in_flight_finish_then_the_link_closes,
@@ -52,8 +52,7 @@ async fn jobs_in_flight_finish_then_the_link_closes(form: Form) {
 }
 
 async fn an_idle_worker_is_closed_at_once(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     drain(&daemon, worker.id()).await;
     expect_shutdown(&mut worker).await;
     let (code, _) = worker.expect_close().await.expect("a close frame");
@@ -79,9 +78,7 @@ async fn at_the_end_of_the_grace_the_request_goes_elsewhere(form: Form) {
 
 #[tokio::test]
 async fn a_real_worker_finishes_and_comes_back() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 2).await;
+    let (daemon, backend, _worker) = with_lender(2).await;
     let gate = Gate::closed();
     backend.then(Reply::completion("late").after(&gate));
     let answer = post(&daemon.client(), CHAT, ask(false));

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::{Daemon, Form, MockBackend, WorkerProcess, eventually};
 
 use crate::common::{
-    CHAT, ask, ask_for, assert_openai_error, binary, both_forms, join, post, serve,
+    CHAT, ask, ask_for, assert_openai_error, binary, both_forms, join, post, serve, with_worker,
 };
 
 both_forms!(
@@ -50,8 +50,7 @@ async fn an_update_changes_list_and_routing(form: Form) {
 }
 
 async fn an_update_starts_what_waits(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     worker.update_models(&[], 0).await;
     lists(&daemon, &[]).await;
     let answer = post(&daemon.client(), CHAT, ask(false));
@@ -63,8 +62,7 @@ async fn an_update_starts_what_waits(form: Form) {
 }
 
 async fn the_server_asks_for_an_update(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let path = format!("/admin/workers/{}/refresh", worker.id());
     let asked = daemon.admin().post_json(&path, &json!({})).await;
     assert!((200..300).contains(&asked.status), "{}", asked.text());

@@ -4,8 +4,8 @@ use serde_json::json;
 use testkit::{Form, Gate, MockBackend, Reply};
 
 use crate::common::{
-    CHAT, MESSAGES, all_read, ask, assert_anthropic_error, assert_openai_error, both_forms,
-    catch_up, join, lend, post, serve,
+    CHAT, MESSAGES, all_read, ask, assert_anthropic_error, assert_openai_error, begin_stream,
+    both_forms, catch_up, join, lend, post, serve,
 };
 
 both_forms!(worker_and_client_are_told, a_stream_that_has_begun_is_not_cut);
@@ -34,11 +34,7 @@ async fn a_stream_that_has_begun_is_not_cut(form: Form) {
         serve().set("--request-timeout-secs", "0.3").set("--queue-timeout-secs", "0.6").start();
     let daemon = daemon.await;
     let mut worker = join(&daemon, form, "w", 1).await;
-    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
-    let job = worker.expect_job().await;
-    worker.chunk(&job, "data: 1\n\n").await;
-    let mut answer = asked.answer().await;
-    answer.expect("data: 1\n\n").await;
+    let (job, mut answer) = begin_stream(&daemon, &mut worker).await;
     // A second request waits longer than the request time-out, and so does the stream.
     let waited = daemon.client().post_json(CHAT, &ask(false)).await;
     assert_eq!(waited.status, 504);

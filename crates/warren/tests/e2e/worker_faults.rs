@@ -8,8 +8,8 @@ use testkit::{
 };
 
 use crate::common::{
-    CHAT, ask, ask_for, assert_openai_error, binary, both_forms, join, lend, openai_error, post,
-    serve, start_worker,
+    CHAT, ask, ask_for, assert_openai_error, begin_backend_stream, binary, both_forms, join, lend,
+    openai_error, post, serve, start_worker, with_lender, with_worker,
 };
 
 both_forms!(a_failure_before_the_answer_goes_elsewhere, a_failure_with_nobody_else_is_a_502);
@@ -29,8 +29,7 @@ async fn a_failure_before_the_answer_goes_elsewhere(form: Form) {
 }
 
 async fn a_failure_with_nobody_else_is_a_502(form: Form) {
-    let daemon = serve().start().await;
-    let mut worker = join(&daemon, form, "w", 1).await;
+    let (daemon, mut worker) = with_worker(form, 1).await;
     let answer = post(&daemon.client(), CHAT, ask(true));
     let job = worker.expect_job().await;
     worker.fail(&job, "backend_unreachable", "nobody is at home").await;
@@ -68,9 +67,7 @@ async fn a_backend_that_refuses_is_passed_over() {
 
 #[tokio::test]
 async fn a_backend_that_closes_without_an_answer_is_a_502() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, _worker) = with_lender(1).await;
     backend.answer_with(|_| Reply::steps([Step::Reset]));
     openai_error(&daemon.client().post_json(CHAT, &ask(false)).await, 502);
     backend.answer_with(|_| Reply::raw("this is not HTTP\r\n\r\n"));
@@ -83,9 +80,7 @@ async fn a_backend_that_closes_without_an_answer_is_a_502() {
 /// One job's backend that dies does nothing to the others on the same link.
 #[tokio::test]
 async fn a_backend_that_dies_mid_stream_ends_that_stream_only() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let _worker = lend(&daemon, &backend, 2).await;
+    let (daemon, backend, _worker) = with_lender(2).await;
     let (dying, living) = (Gate::closed(), Gate::closed());
     backend.then(Reply::stream(["data: 1\n\n"], &dying).broken());
     let first = daemon.client().post(CHAT, &ask(true)).open().await;
@@ -127,16 +122,9 @@ async fn a_stopped_worker_loses_its_request_to_another() {
 
 #[tokio::test]
 async fn a_killed_worker_ends_a_stream_that_has_begun() {
-    let daemon = serve().start().await;
-    let backend = MockBackend::start(&["m"]).await;
-    let mut worker = lend(&daemon, &backend, 1).await;
+    let (daemon, backend, mut worker) = with_lender(1).await;
     let other_backend = MockBackend::start(&["m"]).await;
-    let gate = Gate::closed();
-    backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
-    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
-    gate.open(1);
-    let mut answer = asked.answer().await;
-    answer.expect("data: 1\n\n").await;
+    let (gate, mut answer) = begin_backend_stream(&daemon, &backend).await;
     let _other = lend(&daemon, &other_backend, 1).await;
     worker.kill9().await;
     let rest = answer.finish().await.text();
@@ -153,12 +141,7 @@ async fn a_stopped_worker_ends_a_stream_that_has_begun() {
     let daemon = serve().set("--heartbeat-interval-secs", "0.2").start().await;
     let backend = MockBackend::start(&["m"]).await;
     let worker = lend(&daemon, &backend, 1).await;
-    let gate = Gate::closed();
-    backend.then(Reply::stream(["data: 1\n\n", "data: 2\n\n"], &gate));
-    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
-    gate.open(1);
-    let mut answer = asked.answer().await;
-    answer.expect("data: 1\n\n").await;
+    let (gate, mut answer) = begin_backend_stream(&daemon, &backend).await;
     worker.sigstop();
     let rest = answer.finish().await.text();
     assert!(rest.starts_with("data: {\"error\":"), "{rest}");

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{ProjectPath, find};
 use crate::{
-    commands::{say, say_json_line, table::plain, workspace::WorkspaceServer},
+    commands::{say, say_json_line, table::plain, workspace::Output},
     exit::usage,
 };
 
@@ -22,11 +22,8 @@ pub(super) struct Rm {
     /// Directories, too, with all that is in them
     #[arg(long, short)]
     recursive: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 /// Move or rename a file or directory
@@ -38,11 +35,8 @@ pub(super) struct Mv {
     /// Where to, in the same project; it must not be there
     #[arg(value_name = "PATH")]
     to: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 /// Copy a file or directory
@@ -54,11 +48,8 @@ pub(super) struct Cp {
     /// Where to, in the same project; it must not be there
     #[arg(value_name = "PATH")]
     to: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 /// Make a directory
@@ -67,23 +58,20 @@ pub(super) struct Mkdir {
     /// Which; what it is in must be there
     #[arg(value_name = "PROJECT:PATH")]
     path: ProjectPath,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 impl Rm {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         for path in &self.path {
-            let (mut workspace, project) = find(&self.place, file, path).await?;
+            let (mut workspace, project) = find(&self.output.place, file, path).await?;
             if !self.recursive && is_directory(&mut workspace, project, path).await? {
                 let shown = plain(&path.path);
                 return Err(usage(anyhow!("{shown} is a directory: say --recursive to delete it")));
             }
             workspace.delete_entry(project, &path.path).await?;
-            done("deleted", &path.path, self.json)?;
+            done("deleted", &path.path, self.output.json)?;
         }
         Ok(())
     }
@@ -92,26 +80,26 @@ impl Rm {
 impl Mv {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let to = within(&self.from, &self.to)?;
-        let (mut workspace, project) = find(&self.place, file, &self.from).await?;
+        let (mut workspace, project) = find(&self.output.place, file, &self.from).await?;
         workspace.move_entry(project, &self.from.path, &to).await?;
-        done("moved", &to, self.json)
+        done("moved", &to, self.output.json)
     }
 }
 
 impl Cp {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let to = within(&self.from, &self.to)?;
-        let (mut workspace, project) = find(&self.place, file, &self.from).await?;
+        let (mut workspace, project) = find(&self.output.place, file, &self.from).await?;
         workspace.copy_entry(project, &self.from.path, &to).await?;
-        done("copied", &to, self.json)
+        done("copied", &to, self.output.json)
     }
 }
 
 impl Mkdir {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let (mut workspace, project) = find(&self.place, file, &self.path).await?;
+        let (mut workspace, project) = find(&self.output.place, file, &self.path).await?;
         workspace.make_directory(project, &self.path.path).await?;
-        done("made", &self.path.path, self.json)
+        done("made", &self.path.path, self.output.json)
     }
 }
 

@@ -15,7 +15,12 @@ use serde_json::json;
 
 use super::{ProjectPath, find, progress::bar};
 use crate::{
-    commands::{say, say_json_line, table::plain, words::bytes, workspace::WorkspaceServer},
+    commands::{
+        say, say_json_line,
+        table::plain,
+        words::bytes,
+        workspace::{Output, WorkspaceServer},
+    },
     exit::usage,
 };
 
@@ -31,11 +36,8 @@ pub(super) struct Get {
     /// Write over a file that is there
     #[arg(long)]
     force: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 /// Print a file
@@ -59,19 +61,19 @@ impl Cat {
 impl Get {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         if self.to.as_deref() == Some(Path::new("-")) {
-            let (path, place) = (self.path, self.place);
+            let (path, place) = (self.path, self.output.place);
             return Cat { path, place }.run(file).await;
         }
         let to = self.destination()?;
         if !self.force && to.symlink_metadata().is_ok() {
             bail!("{} is there already: --force writes over it", to.display());
         }
-        let (mut workspace, project) = find(&self.place, file, &self.path).await?;
+        let (mut workspace, project) = find(&self.output.place, file, &self.path).await?;
         let mut part = Part::beside(&to)?;
         let size = fetch(&mut workspace, project, &self.path.path, &mut part.file).await?;
         part.becomes(&to)?;
         let shown = to.display().to_string();
-        match self.json {
+        match self.output.json {
             true => Ok(say_json_line(&json!({"path": shown, "size": size}))?),
             false => Ok(say(&format!("{} has {}", plain(&shown), bytes(size)))?),
         }

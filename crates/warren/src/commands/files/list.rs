@@ -10,7 +10,7 @@ use crate::commands::{
     say, say_json,
     table::{plain, table},
     words::bytes,
-    workspace::WorkspaceServer,
+    workspace::Output,
 };
 
 /// List a directory
@@ -19,18 +19,15 @@ pub(super) struct Ls {
     /// The directory
     #[arg(value_name = "PROJECT[:PATH]")]
     path: ProjectPath,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 impl Ls {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let (mut workspace, project) = find(&self.place, file, &self.path).await?;
+        let (mut workspace, project) = find(&self.output.place, file, &self.path).await?;
         let entries = workspace.list_files(project, &self.path.path).await?;
-        if self.json {
+        if self.output.json {
             return Ok(say_json(&json!({"entries": entries}))?);
         }
         if entries.is_empty() {

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::{ProjectPath, find, progress::bar};
 use crate::{
-    commands::{say, say_json_line, table::plain, words::bytes, workspace::WorkspaceServer},
+    commands::{say, say_json_line, table::plain, words::bytes, workspace::Output},
     exit::usage,
 };
 
@@ -34,17 +34,14 @@ pub(super) struct Put {
     /// Write over a text file of 1 MiB at most that is there
     #[arg(long)]
     force: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 impl Put {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let content = read(&self.from)?;
-        let (mut workspace, project) = find(&self.place, file, &self.to).await?;
+        let (mut workspace, project) = find(&self.output.place, file, &self.to).await?;
         let path = self.destination(&mut workspace, project).await?;
         let bar = bar(&path, content.len() as u64);
         let size = content.len() as u64;
@@ -55,7 +52,7 @@ impl Put {
             workspace.upload(project, &path, &content).await?;
         }
         bar.finish_and_clear();
-        match self.json {
+        match self.output.json {
             true => Ok(say_json_line(&json!({"path": path, "size": size}))?),
             false => Ok(say(&format!("{} has {}", plain(&path), bytes(size)))?),
         }

@@ -12,7 +12,7 @@ use super::{
     table::plain,
     words::count,
     worker_runtime,
-    workspace::{WorkspaceServer, named},
+    workspace::{Output, WorkspaceServer, named},
 };
 
 /// See what changed in a project since the last commit
@@ -38,11 +38,8 @@ enum Command {
 struct Status {
     /// The project: its id, the beginning of it, or its name
     project: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 #[derive(Args)]
@@ -73,11 +70,11 @@ impl Git {
 
 impl Status {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.place.connect(file).await?;
+        let mut workspace = self.output.place.connect(file).await?;
         let projects = workspace.projects().await?;
         let project = named(&projects, &self.project)?;
         let status = workspace.git_status(project.id).await?;
-        match self.json {
+        match self.output.json {
             true => Ok(say_json(&status)?),
             false => Ok(say(&readable(&status))?),
         }

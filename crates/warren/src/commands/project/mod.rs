@@ -14,7 +14,7 @@ use super::{
     say, say_json, say_json_line,
     table::{plain, table},
     worker_runtime,
-    workspace::{WorkspaceServer, named, short, terms::ago},
+    workspace::{Output, named, short, terms::ago},
 };
 
 /// Make, list and change projects: working directories that the workspace knows
@@ -41,15 +41,6 @@ enum Command {
     Update(Update),
     /// Forget a project; its files stay
     Rm(One),
-}
-
-#[derive(Args)]
-struct Output {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    place: WorkspaceServer,
 }
 
 #[derive(Args)]

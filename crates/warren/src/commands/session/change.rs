@@ -7,7 +7,7 @@ use serde_json::json;
 use super::show::tell;
 use crate::commands::{
     say, say_json_line,
-    workspace::{WorkspaceServer, named},
+    workspace::{Output, named},
 };
 
 /// End a session, and all that it started
@@ -16,23 +16,20 @@ pub(super) struct Kill {
     /// The sessions: their ids, the beginnings of them, or their names
     #[arg(required = true)]
     session: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 impl Kill {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.place.connect(file).await?;
+        let mut workspace = self.output.place.connect(file).await?;
         let sessions = workspace.sessions(true).await?;
         let found = self.session.iter().map(|meant| Ok(named(&sessions, meant)?.id));
         // All are found before one is ended.
         let ids = found.collect::<anyhow::Result<Vec<_>>>()?;
         for id in ids {
             workspace.kill_session(id).await?;
-            match self.json {
+            match self.output.json {
                 true => say_json_line(&json!({"session_id": id, "killed": true}))?,
                 false => say(&format!("{id} is ended"))?,
             }
@@ -48,17 +45,14 @@ pub(super) struct Rename {
     session: String,
     /// Its new name
     name: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 impl Rename {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let mut workspace = self.place.connect(file).await?;
+        let mut workspace = self.output.place.connect(file).await?;
         let id = named(&workspace.sessions(true).await?, &self.session)?.id;
-        tell(&workspace.rename_session(id, self.name).await?, self.json)
+        tell(&workspace.rename_session(id, self.name).await?, self.output.json)
     }
 }

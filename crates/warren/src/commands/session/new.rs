@@ -12,7 +12,7 @@ use crate::{
         answer::prompt,
         say, say_json_line,
         table::plain,
-        workspace::{WorkspaceServer, named, terms::runs},
+        workspace::{Output, named, terms::runs},
     },
     exit::usage,
 };
@@ -60,11 +60,8 @@ pub(super) struct New {
     /// More arguments for the agent's command line, those that the server allows
     #[arg(last = true, value_name = "ARG")]
     args: Vec<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 /// How a session is driven.
@@ -89,17 +86,17 @@ impl New {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         self.check().map_err(usage)?;
         let text = self.prompt.as_deref().map(prompt).transpose()?;
-        let address = self.place.address(file)?;
+        let address = self.output.place.address(file)?;
         let mut workspace = Workspace::connect(&address).await?;
         let asked = self.asked(&mut workspace).await?;
         let session = workspace.new_session(asked).await?;
-        if !self.wait || self.json {
+        if !self.wait || self.output.json {
             self.tell(&session)?;
         }
         match text {
             None => Ok(()),
             Some(text) if self.wait => {
-                turn::ask(workspace, &address, &session, text, self.json).await
+                turn::ask(workspace, &address, &session, text, self.output.json).await
             }
             Some(text) => Ok(workspace.prompt(session.id, text).await.map(drop)?),
         }
@@ -124,7 +121,7 @@ impl New {
             None => None,
         };
         Ok(NewSession {
-            working_dir: self.place.directory(self.dir.as_deref(), project_id.is_some())?,
+            working_dir: self.output.place.directory(self.dir.as_deref(), project_id.is_some())?,
             mode: self.mode.into(),
             model: self.model.clone(),
             name: self.name.clone(),
@@ -139,7 +136,7 @@ impl New {
     }
 
     fn tell(&self, session: &SessionInfo) -> anyhow::Result<()> {
-        if self.json {
+        if self.output.json {
             return Ok(say_json_line(session)?);
         }
         let (id, directory) = (session.id, plain(&session.working_dir));

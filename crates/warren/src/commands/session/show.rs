@@ -8,7 +8,7 @@ use crate::commands::{
     say, say_json,
     table::plain,
     workspace::{
-        WorkspaceServer, named,
+        Output, named,
         terms::{ago, runs, status},
     },
 };
@@ -18,17 +18,14 @@ use crate::commands::{
 pub(super) struct Show {
     /// The session: its id, the beginning of it, or its name
     session: String,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    place: WorkspaceServer,
+    output: Output,
 }
 
 impl Show {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let sessions = self.place.connect(file).await?.sessions(true).await?;
-        tell(named(&sessions, &self.session)?, self.json)
+        let sessions = self.output.place.connect(file).await?.sessions(true).await?;
+        tell(named(&sessions, &self.session)?, self.output.json)
     }
 }
 

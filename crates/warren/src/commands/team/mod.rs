@@ -14,7 +14,7 @@ mod work;
 use clap::{Args, Subcommand};
 use daemon::ConfigFile;
 
-use super::{worker_runtime, workspace::WorkspaceServer};
+use super::{worker_runtime, workspace::Output};
 
 /// Make teams of agents, give them work, and hear what came of it
 #[derive(Args)]
@@ -59,16 +59,6 @@ enum Command {
     Rm(look::Rm),
     /// Serve an agent the tools of its team, as the server has agents do
     Mcp(mcp::Mcp),
-}
-
-/// How to answer, and who
-#[derive(Args)]
-struct Output {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    place: WorkspaceServer,
 }
 
 impl TeamCommand {

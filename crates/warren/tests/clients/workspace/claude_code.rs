@@ -5,7 +5,7 @@ use serde_json::json;
 use testkit::{ChatScript, eventually};
 
 use super::{
-    desk::{Agent, Desk, has_been_told},
+    desk::{self, Agent, Desk, has_been_told, thinks_and_is_counted},
     talk::is_text,
 };
 use crate::program::DEADLINE;
@@ -20,21 +20,13 @@ fn command() -> ChatScript {
 
 #[tokio::test]
 async fn thinks_with_a_tiny_model_and_is_counted_by_its_own_key() {
-    let desk = Desk::tiny(CLAUDE).await;
     // To this model a letter is a token: with all tools the prompt is too long for it.
-    let mut talk = desk.talk_with("claude", "tiny", &["--tools=Read"]).await;
-    let turn = talk.answer("hello there").await;
-    assert!(!turn.text.is_empty() && turn.usage.output_tokens > 0, "{turn:?}");
-    let booked = desk.booked(talk.id).await;
-    assert!(booked.prompt_tokens > 0 && booked.completion_tokens > 0, "{booked:?}");
-    assert_eq!(booked.errors, 0);
+    thinks_and_is_counted(CLAUDE, &["--tools=Read"]).await;
 }
 
 #[tokio::test]
 async fn answers_at_the_command_line() {
-    let (desk, _backend) = Desk::chat(CLAUDE, ChatScript::new()).await;
-    let said = desk.answers("warren:chat", "clover").await;
-    assert!(said.contains("You said:") && said.contains("clover"), "{said}");
+    desk::answers_at_the_command_line(CLAUDE).await;
 }
 
 /// Within a process, and in the next one, which is started after the server was killed.

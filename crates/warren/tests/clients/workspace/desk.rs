@@ -44,6 +44,24 @@ impl Agent {
     }
 }
 
+/// A session of an agent answers at the command line.
+pub(super) async fn answers_at_the_command_line(agent: Agent) {
+    let (desk, _backend) = Desk::chat(agent, ChatScript::new()).await;
+    let said = desk.answers("warren:chat", "clover").await;
+    assert!(said.contains("You said:") && said.contains("clover"), "{said}");
+}
+
+/// A turn with the tiny model is answered, and counted by the session's own key.
+pub(super) async fn thinks_and_is_counted(agent: Agent, args: &[&str]) {
+    let desk = Desk::tiny(agent).await;
+    let mut talk = desk.talk_with(agent.provider, "tiny", args).await;
+    let turn = talk.answer("hello there").await;
+    assert!(!turn.text.is_empty() && turn.usage.output_tokens > 0, "{turn:?}");
+    let booked = desk.booked(talk.id).await;
+    assert!(booked.prompt_tokens > 0 && booked.completion_tokens > 0, "{booked:?}");
+    assert_eq!(booked.errors, 0);
+}
+
 /// A server with a workspace for one kind of agent, and a home for that.
 pub(super) struct Desk {
     pub(super) house: House,

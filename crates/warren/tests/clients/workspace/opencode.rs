@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::ChatScript;
 
 use super::{
-    desk::{Agent, Desk, has_been_told},
+    desk::{self, Agent, Desk, has_been_told, thinks_and_is_counted},
     talk::is_text,
 };
 
@@ -25,20 +25,12 @@ fn permission(desk: &Desk, rules: &Value) {
 
 #[tokio::test]
 async fn thinks_with_a_tiny_model_and_is_counted_by_its_own_key() {
-    let desk = Desk::tiny(OPENCODE).await;
-    let mut talk = desk.talk("tiny").await;
-    let turn = talk.answer("hello there").await;
-    assert!(!turn.text.is_empty() && turn.usage.output_tokens > 0, "{turn:?}");
-    let booked = desk.booked(talk.id).await;
-    assert!(booked.prompt_tokens > 0 && booked.completion_tokens > 0, "{booked:?}");
-    assert_eq!(booked.errors, 0);
+    thinks_and_is_counted(OPENCODE, &[]).await;
 }
 
 #[tokio::test]
 async fn answers_at_the_command_line() {
-    let (desk, _backend) = Desk::chat(OPENCODE, ChatScript::new()).await;
-    let said = desk.answers("warren:chat", "clover").await;
-    assert!(said.contains("You said:") && said.contains("clover"), "{said}");
+    desk::answers_at_the_command_line(OPENCODE).await;
 }
 
 #[tokio::test]

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::Value;
-use testkit::{DEADLINE, Gate, eventually};
+use testkit::{DEADLINE, Gate, Streaming, eventually};
 
 use super::kit::{
-    LinkKind, Pair, always, both_ways, events, saying, serves, streamed, whole, words,
+    LinkKind, Machine, Pair, always, both_ways, events, saying, serves, streamed, whole, words,
 };
 use crate::common::{CHAT, post};
 
@@ -20,6 +21,18 @@ fn broken(answer: &str) -> (String, String) {
     let last: Value = serde_json::from_str(events(answer).last().expect("events")).unwrap();
     let message = last["error"]["message"].as_str();
     (streamed(answer), message.unwrap_or_else(|| panic!("no error: {answer}")).to_owned())
+}
+
+/// Asks for an answer of these words; the first one has come, and the gate holds back the others.
+async fn begin(asker: &Machine, lender: &Machine, answer: &[&str]) -> (Gate, Streaming, Bytes) {
+    let gate = Gate::closed();
+    lender.mock.then(words(answer, &gate));
+    let asked = asker.client().post(CHAT, &saying("1", true)).open().await;
+    lender.mock.request().await;
+    gate.open(1);
+    let mut answer = asked.answer().await;
+    let first = answer.next_chunk().await.expect("the first word");
+    (gate, answer, first)
 }
 
 async fn a_peer_that_is_killed_ends_its_answers_with_an_error_and_no_others(way: LinkKind) {
@@ -59,13 +72,7 @@ async fn a_peer_that_was_restarted_is_linked_to_again(way: LinkKind) {
 #[tokio::test]
 async fn a_link_that_is_cut_comes_again_and_its_answers_end_with_an_error() {
     let Pair { asker, lender, wire, .. } = Pair::new(LinkKind::Lan, 2).await;
-    let gate = Gate::closed();
-    lender.mock.then(words(&["a", "b"], &gate));
-    let asked = asker.client().post(CHAT, &saying("1", true)).open().await;
-    lender.mock.request().await;
-    gate.open(1);
-    let mut answer = asked.answer().await;
-    answer.next_chunk().await.expect("the first word");
+    let (_gate, answer, _) = begin(&asker, &lender, &["a", "b"]).await;
     wire.cut();
     let rest = answer.finish().await.text();
     assert!(broken(&rest).1.contains("lost"), "{rest}");
@@ -79,13 +86,7 @@ async fn a_link_that_is_cut_comes_again_and_its_answers_end_with_an_error() {
 #[tokio::test]
 async fn a_link_that_stands_still_for_a_while_loses_nothing() {
     let Pair { asker, lender, wire, .. } = Pair::new(LinkKind::Lan, 2).await;
-    let gate = Gate::closed();
-    lender.mock.then(words(&["a", "b", "c"], &gate));
-    let asked = asker.client().post(CHAT, &saying("1", true)).open().await;
-    lender.mock.request().await;
-    gate.open(1);
-    let mut answer = asked.answer().await;
-    let first = answer.next_chunk().await.expect("the first word");
+    let (gate, answer, first) = begin(&asker, &lender, &["a", "b", "c"]).await;
     wire.freeze();
     gate.open(3);
     lender.mock.reaches("the end at the backend", |counts| counts.answered == 1).await;
@@ -99,13 +100,7 @@ async fn a_link_that_stands_still_for_a_while_loses_nothing() {
 #[tokio::test]
 async fn a_link_that_is_cut_for_forty_seconds_without_a_word_is_given_up_and_comes_again() {
     let Pair { asker, lender, wire, .. } = Pair::new(LinkKind::Lan, 2).await;
-    let gate = Gate::closed();
-    lender.mock.then(words(&["a", "b"], &gate));
-    let asked = asker.client().post(CHAT, &saying("1", true)).open().await;
-    lender.mock.request().await;
-    gate.open(1);
-    let mut answer = asked.answer().await;
-    answer.next_chunk().await.expect("the first word");
+    let (_gate, answer, _) = begin(&asker, &lender, &["a", "b"]).await;
     wire.freeze();
     let long = Duration::from_secs(40);
     let degraded =

@@ -9,7 +9,7 @@ use testkit::{
 use super::kit::{
     LinkKind, Machine, Pair, always, delta, done, listening, saying, streamed, whole, words,
 };
-use crate::common::{CHAT, openai_error, post, serve};
+use crate::common::{CHAT, assert_fields, openai_error, post, serve};
 
 const MAC_MODEL: &str = "mlx-community/Qwen3-8B-4bit";
 
@@ -33,10 +33,7 @@ async fn with_mac(script: Script) -> (Machine, FakeMac, testkit::mesh::MacLink) 
 async fn a_mac_is_asked_in_its_own_form() {
     let (machine, _mac, link) = with_mac(Script::text("hello from a mac")).await;
     let peer = machine.peers().await.remove(0);
-    assert_eq!(
-        (&peer["sealed"], &peer["warren"], &peer["name"]),
-        (&json!(false), &Value::Null, &json!("Studio"))
-    );
+    assert_fields(&peer, &json!({"sealed": false, "warren": null, "name": "Studio"}));
     let answer = machine.ask(&for_mac(true)).await.text();
     assert_eq!(streamed(&answer), "hello from a mac");
     assert_eq!(whole(&machine.ask(&for_mac(false)).await), "hello from a mac");

@@ -7,6 +7,7 @@ use super::{
     kit::{Viewer, about, id_of},
     talk::Agents,
 };
+use crate::common::assert_fields;
 
 const ASK: [&str; 2] = ["claude", "acp"];
 
@@ -20,11 +21,7 @@ async fn new_session_makes_an_agent_of_each_dialect_that_takes_turns_and_remembe
             "provider": name, "name": "my agent",
         });
         let session = client.ask(new, "session_created").await["session"].clone();
-        assert_eq!(
-            (&session["mode"], &session["status"]),
-            (&json!("sdk"), &json!("idle")),
-            "{session}"
-        );
+        assert_fields(&session, &json!({"mode": "sdk", "status": "idle"}));
         assert_eq!((&session["provider"], &session["name"]), (&json!(name), &json!("my agent")));
         let kind = match name {
             "claude" => json!({"type": "claude"}),

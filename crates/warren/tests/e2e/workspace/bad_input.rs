@@ -41,8 +41,7 @@ async fn answers(client: &mut WorkspaceClient, text: &str) -> Vec<ServerMessage>
 
 #[tokio::test]
 async fn every_message_with_any_field_wrong_leaves_the_connection_and_the_server_as_they_were() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     for name in client_messages().iter().filter(|name| **name != "auth") {
         let good = sample(name);
         let fields: Vec<String> = good.as_object().unwrap().keys().cloned().collect();
@@ -64,8 +63,7 @@ async fn every_message_with_any_field_wrong_leaves_the_connection_and_the_server
 
 #[tokio::test]
 async fn a_bad_message_gets_an_error_and_the_connection_stays() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     for (text, words) in [
         ("", ""),
@@ -97,8 +95,7 @@ async fn a_bad_message_gets_an_error_and_the_connection_stays() {
 
 #[tokio::test]
 async fn every_message_about_what_is_not_there_is_refused() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let no_ids = [
         "auth",
         "keepalive",
@@ -143,8 +140,7 @@ async fn a_message_that_is_too_long_ends_its_connection_and_no_other() {
 
 #[tokio::test]
 async fn a_flood_of_messages_is_answered_whole_and_in_order() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let id = place
         .runs(&mut client, "stty -echo; echo ready; while read x; do echo \"<$x>\"; done")
         .await;

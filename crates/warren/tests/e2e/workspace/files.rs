@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use testkit::workspace::{WorkspaceClient, decode, encode, samples::NOBODY};
 
 use super::kit::WorkspaceHost;
+use crate::common::assert_fields;
 
 /// What leads out of a project, in every way that there is.
 const OUT: [&str; 7] =
@@ -24,8 +25,7 @@ struct Files {
 
 impl Files {
     async fn new() -> Self {
-        let place = WorkspaceHost::start().await;
-        let mut client = place.client().await;
+        let (place, mut client) = WorkspaceHost::with_client().await;
         let project = place.project(&mut client).await;
         fs::create_dir_all(place.path().join("src/deep")).unwrap();
         fs::write(place.path().join("README.md"), "# Hi\n").unwrap();
@@ -57,10 +57,7 @@ impl Files {
     async fn acts(&mut self, kind: &str, mut rest: Value, path: &str) {
         rest["request_id"] = json!(format!("for {path}"));
         let result = self.asks(kind, rest, "project_fs_action_result").await;
-        assert_eq!(
-            (&result["path"], &result["request_id"]),
-            (&json!(path), &json!(format!("for {path}")))
-        );
+        assert_fields(&result, &json!({"path": path, "request_id": format!("for {path}")}));
         assert_eq!(result["project_id"], self.project.as_str());
     }
 
@@ -203,10 +200,7 @@ async fn write_project_file_is_refused_when_the_file_is_not_as_it_was_seen() {
     let conflict = files
         .asks("write_project_file", write("two\n", &seen["sha256"]), "project_file_write_conflict")
         .await;
-    assert_eq!(
-        (&conflict["current_sha256"], &conflict["path"]),
-        (&saved["sha256"], &json!("src/lib.rs"))
-    );
+    assert_fields(&conflict, &json!({"current_sha256": saved["sha256"], "path": "src/lib.rs"}));
     assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
     files.asks("write_project_file", write("three\n", &Value::Null), "project_file_saved").await;
     assert_eq!(fs::read_to_string(&path).unwrap(), "three\n");

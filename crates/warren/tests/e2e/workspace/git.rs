@@ -16,8 +16,7 @@ struct Repository {
 
 impl Repository {
     async fn new() -> Self {
-        let place = WorkspaceHost::start().await;
-        let mut client = place.client().await;
+        let (place, mut client) = WorkspaceHost::with_client().await;
         let project = place.project(&mut client).await;
         let repository = Self { place, client, project };
         repository.git(&["init", "--quiet", "--initial-branch", "main"]);
@@ -85,8 +84,7 @@ async fn git_status_tells_what_is_staged_changed_and_new() {
 
 #[tokio::test]
 async fn git_status_of_what_is_no_repository_is_no_error() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let project = place.project(&mut client).await;
     let ask = json!({"type": "git_status", "project_id": project});
     let status = client.ask(ask, "git_status_result").await;

@@ -34,6 +34,13 @@ impl WorkspaceHost {
         Self { daemon: serve.start().await, dir: TempDir::new().expect("a directory") }
     }
 
+    /// A host, and an administrator at it.
+    pub(super) async fn with_client() -> (Self, WorkspaceClient) {
+        let host = Self::start().await;
+        let client = host.client().await;
+        (host, client)
+    }
+
     /// An administrator.
     pub(super) async fn client(&self) -> WorkspaceClient {
         WorkspaceClient::connect(self.daemon.address(), TOKEN).await

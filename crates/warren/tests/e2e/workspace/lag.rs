@@ -98,8 +98,7 @@ fn parser(cols: u16, rows: u16) -> Parser {
 
 #[tokio::test]
 async fn the_screen_of_one_who_was_too_slow_is_the_sessions_own() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let id = place.runs(&mut client, DRAWS).await;
     let mut slow = Eye::of(place.slow_client().await, &id).await;
     let mut quick = Eye::of(place.client().await, &id).await;
@@ -160,8 +159,7 @@ async fn a_client_that_takes_nothing_for_too_long_loses_the_stream_only() {
 
 #[tokio::test]
 async fn an_onlooker_shows_the_sessions_screen_after_a_resize() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let script = "stty -echo; for i in 1 2 3 4 5 6 7 8 9; do echo \
         \"$i: a line that is longer than the smaller of the windows, and broken there. It has colours: \
         \\033[31mred\\033[0m.\"; done; echo ready; read x";

@@ -24,8 +24,7 @@ impl WorkspaceHost {
 
 #[tokio::test]
 async fn a_reader_who_begins_messages_and_ends_none_keeps_no_administrator_waiting() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let project = place.project(&mut client).await;
     let (_, key) = make_key(&place.daemon, json!({"scopes": ["workspace:read"]})).await;
     let mut holders = Vec::new();

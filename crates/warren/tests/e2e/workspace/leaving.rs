@@ -7,8 +7,7 @@ use super::kit::{WorkspaceHost, about};
 
 #[tokio::test]
 async fn a_session_is_killed_forty_times_by_who_says_so_and_closes() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     for round in 0..40 {
         let id = place.runs(&mut client, "exec cat").await;
         let mut other = place.client().await;
@@ -25,8 +24,7 @@ async fn a_session_is_killed_forty_times_by_who_says_so_and_closes() {
 
 #[tokio::test]
 async fn files_that_wait_for_their_turn_are_written_though_their_client_has_gone() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let project = place.project(&mut client).await;
     for round in 0..10 {
         let mut other = place.client().await;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use testkit::workspace::samples::NOBODY;
 
 use super::kit::{WorkspaceHost, id_of};
+use crate::common::assert_fields;
 
 #[tokio::test]
 async fn create_project_is_saved_and_told_to_everybody() {
@@ -31,8 +32,7 @@ async fn create_project_is_saved_and_told_to_everybody() {
 
 #[tokio::test]
 async fn list_projects_tells_all_by_name() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     for name in ["b", "a", "c"] {
         let create = json!({"type": "create_project", "name": name, "working_dir": place.dir()});
         client.ask(create, "project_saved").await;
@@ -45,8 +45,7 @@ async fn list_projects_tells_all_by_name() {
 
 #[tokio::test]
 async fn update_project_changes_what_is_said_and_nothing_else() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let id = place.project(&mut client).await;
     let update = json!({"type": "update_project", "project_id": id, "env": {"X": "y"}});
     let changed = client.ask(update, "project_saved").await["project"].clone();
@@ -79,15 +78,11 @@ async fn delete_project_forgets_it_and_leaves_its_files() {
 
 #[tokio::test]
 async fn a_session_of_a_project_starts_in_it() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let project = place.project(&mut client).await;
     let open = json!({"type": "open_terminal", "command": "sh", "project_id": project});
     let session = client.ask(open, "terminal_opened").await["session"].clone();
-    assert_eq!(
-        (&session["working_dir"], &session["project_id"]),
-        (&json!(place.dir()), &json!(project))
-    );
+    assert_fields(&session, &json!({"working_dir": place.dir(), "project_id": project}));
     id_of(&session);
     let open = json!({"type": "open_terminal", "command": "sh", "project_id": NOBODY});
     assert!(client.refused(open).await.contains(NOBODY));

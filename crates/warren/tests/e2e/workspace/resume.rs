@@ -44,8 +44,7 @@ async fn look(client: &mut WorkspaceClient, follow: &mut Follow) -> bool {
 
 #[tokio::test]
 async fn output_over_connections_that_are_cut_at_any_byte_is_whole_and_comes_once() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let id = place.runs(&mut client, NUMBERS).await;
     let mut watched = super::kit::Viewer::of(client, &id).await;
     watched.shows("ready").await;

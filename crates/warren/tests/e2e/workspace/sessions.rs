@@ -13,8 +13,7 @@ async fn ids(client: &mut WorkspaceClient) -> Vec<String> {
 
 #[tokio::test]
 async fn list_sessions_tells_all_but_those_that_are_hidden() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let none = client.ask(json!({"type": "list_sessions"}), "session_list").await;
     assert_eq!(none["sessions"], json!([]));
     let id = place.runs(&mut client, "read x").await;
@@ -33,8 +32,7 @@ async fn list_sessions_tells_all_but_those_that_are_hidden() {
 
 #[tokio::test]
 async fn attach_shows_the_screen_then_the_output_and_counts_who_looks() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let id = place.runs(&mut client, "echo before; read x; echo after; read x").await;
     let mut first = Viewer::of(place.client().await, &id).await;
     first.shows("before").await;
@@ -66,8 +64,7 @@ async fn attach_shows_the_screen_then_the_output_and_counts_who_looks() {
 
 #[tokio::test]
 async fn health_counts_sessions_and_clients() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let ended = place.runs(&mut client, "true").await;
     place.is(&ended, "exited").await;
     place.runs(&mut client, "read x").await;
@@ -82,8 +79,7 @@ async fn health_counts_sessions_and_clients() {
 
 #[tokio::test]
 async fn attach_takes_the_place_of_what_was_attached_before() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let one = place.runs(&mut client, "while read x; do echo one $x; done").await;
     let two = place.runs(&mut client, "while read x; do echo two $x; done").await;
     let viewer = Viewer::of(place.client().await, &one).await;
@@ -99,8 +95,7 @@ async fn attach_takes_the_place_of_what_was_attached_before() {
 
 #[tokio::test]
 async fn detach_ends_the_output_and_nothing_else() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let id = place.runs(&mut client, "while read x; do echo got $x; done").await;
     let mut viewer = Viewer::of(place.client().await, &id).await;
     viewer.client.say(json!({"type": "detach"})).await;
@@ -157,8 +152,7 @@ async fn kill_session_leaves_no_process_and_tells_everybody() {
 
 #[tokio::test]
 async fn a_session_that_ends_by_itself_stays_listed_with_its_output_until_it_is_killed() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let id = place.runs(&mut client, "echo the last words").await;
     place.is(&id, "exited").await;
     let viewer = Viewer::of(place.client().await, &id).await;
@@ -172,8 +166,7 @@ async fn a_session_that_ends_by_itself_stays_listed_with_its_output_until_it_is_
 
 #[tokio::test]
 async fn adopt_session_watches_a_process_of_somebody_else_and_ends_it() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let mark = Mark::new();
     let mut process =
         tokio::process::Command::new("sleep").arg(mark.word()).kill_on_drop(true).spawn().unwrap();

@@ -38,8 +38,7 @@ async fn a_thousand_strangers_keep_nobody_out_for_long_and_cost_little() {
 
 #[tokio::test]
 async fn one_who_never_reads_slows_neither_the_program_nor_anybody_else() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let script = "read x; i=0; while [ $i -lt 150 ]; do head -c 100000 /dev/zero | tr '\\0' 'x'; \
         echo; i=$((i+1)); done; echo the end; read x; echo still here; read x";
     let id = place.runs(&mut client, script).await;
@@ -70,8 +69,7 @@ async fn one_who_never_reads_slows_neither_the_program_nor_anybody_else() {
 
 #[tokio::test]
 async fn a_client_that_vanishes_leaves_its_session_running_and_nothing_else() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let mark = Mark::new();
     let id = place.runs(&mut client, &format!("sleep {}; :", mark.word())).await;
     for _ in 0..20 {

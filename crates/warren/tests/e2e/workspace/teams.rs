@@ -7,6 +7,7 @@ use super::{
     kit::{Viewer, id_of, listed},
     talk::Agents,
 };
+use crate::common::assert_fields;
 
 /// A team whose leader is a fake agent.
 struct Team {
@@ -62,10 +63,7 @@ async fn create_team_makes_a_leader_that_is_a_session_like_any_other() {
     let made = client.ask(create, "team_created").await;
     let (team, leader) = (&made["team"], &made["leader_session"]);
     assert_eq!((&team["name"], &team["status"]), (&json!("research"), &json!("active")), "{team}");
-    assert_eq!(
-        (&team["worker_session_ids"], &team["leader_session_id"]),
-        (&json!([]), &leader["id"])
-    );
+    assert_fields(team, &json!({"worker_session_ids": [], "leader_session_id": leader["id"]}));
     assert_eq!((&leader["team_id"], &leader["is_team_leader"]), (&team["id"], &json!(true)));
     assert_eq!((&leader["mode"], &leader["status"]), (&json!("sdk"), &json!("idle")));
     let mut viewer = Viewer::of(client, &id_of(leader)).await;
@@ -79,10 +77,7 @@ async fn spawn_worker_adds_one_where_the_leader_works() {
     let worker = &spawned["worker_session"];
     assert_eq!(spawned["team"]["worker_session_ids"], json!([worker["id"]]), "{spawned}");
     assert_eq!((&worker["team_id"], &worker["is_team_leader"]), (&json!(team.id), &json!(false)));
-    assert_eq!(
-        (&worker["name"], &worker["working_dir"]),
-        (&json!("worker-1"), &json!(team.agents.place.dir()))
-    );
+    assert_fields(worker, &json!({"name": "worker-1", "working_dir": team.agents.place.dir()}));
     let words = team.client.refused(json!({"type": "spawn_worker", "team_id": NOBODY})).await;
     assert!(words.contains(NOBODY), "{words}");
 }
@@ -135,10 +130,7 @@ async fn relay_team_message_is_kept_shown_and_becomes_the_next_prompt() {
     let sent = team.client.ask(relay, "team_message_sent").await;
     assert_eq!((&sent["team_id"], sent["seq"].is_u64()), (&json!(team.id), true), "{sent}");
     let message = viewer.told("team_message").await;
-    assert_eq!(
-        (&message["payload"], &message["from_session_id"]),
-        (&json!("say understood"), &json!(team.leader))
-    );
+    assert_fields(&message, &json!({"payload": "say understood", "from_session_id": team.leader}));
     let said = viewer.turn_ends().await;
     assert_eq!(said.text, "understood", "{said:?}");
     // To everybody, and to the leader.
@@ -224,19 +216,11 @@ async fn handoff_waits_for_the_result_or_says_how_to_wait_on() {
     let work =
         json!({"prompt": "say all is well", "worker_name": "explorer", "timeout_ms": 20_000});
     let result = team.asks("handoff", work, "handoff_result").await;
-    assert_eq!(
-        (&result["completed"], &result["success"]),
-        (&json!(true), &json!(true)),
-        "{result}"
-    );
+    assert_fields(&result, &json!({"completed": true, "success": true}));
     assert_eq!((&result["result"], &result["wait_id"]), (&json!("all is well"), &Value::Null));
     let work = json!({"prompt": "slow 1500; say late", "timeout_ms": 50});
     let result = team.asks("handoff", work, "handoff_result").await;
-    assert_eq!(
-        (&result["completed"], &result["result"]),
-        (&json!(false), &Value::Null),
-        "{result}"
-    );
+    assert_fields(&result, &json!({"completed": false, "result": null}));
     let wait = json!({"wait_id": result["wait_id"], "timeout_ms": 20_000});
     let waited = team.asks("team_wait", wait, "team_wait_result").await;
     assert_eq!(waited["completed_workers"], json!([result["worker_session_id"]]), "{waited}");
@@ -268,18 +252,11 @@ async fn team_wait_ends_when_all_have_reported_or_one_has_died() {
     }
     let two = json!({"for_session_ids": workers[..2], "timeout_ms": 20_000});
     let waited = team.asks("team_wait", two, "team_wait_result").await;
-    assert_eq!(
-        (&waited["timed_out"], &waited["pending_workers"]),
-        (&json!(false), &json!([])),
-        "{waited}"
-    );
+    assert_fields(&waited, &json!({"timed_out": false, "pending_workers": []}));
     assert_eq!(waited["completed_workers"].as_array().unwrap().len(), 2, "{waited}");
     let last = json!({"for_session_ids": [workers[2]], "timeout_ms": 50});
     let waited = team.asks("team_wait", last, "team_wait_result").await;
-    assert_eq!(
-        (&waited["timed_out"], &waited["pending_workers"]),
-        (&json!(true), &json!([workers[2]]))
-    );
+    assert_fields(&waited, &json!({"timed_out": true, "pending_workers": [workers[2]]}));
     let on = json!({"wait_id": waited["wait_id"], "timeout_ms": 20_000});
     let message = team.about("team_wait", &on);
     team.client.say(message).await;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::workspace::samples::NOBODY;
 
 use super::kit::{Viewer, WorkspaceHost, about, id_of};
-use crate::common::binary;
+use crate::common::{assert_fields, binary};
 
 /// Prints its size whenever that changes.
 const SIZES: &str =
@@ -12,8 +12,7 @@ const SIZES: &str =
 
 #[tokio::test]
 async fn open_terminal_runs_a_command_with_its_arguments_in_its_directory() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let script = "pwd; stty size; echo \"$0 $1\"; echo TERM=$TERM; tty; read x";
     let open = json!({
         "type": "open_terminal", "working_dir": place.dir(), "command": "sh",
@@ -26,10 +25,7 @@ async fn open_terminal_runs_a_command_with_its_arguments_in_its_directory() {
         (&json!("shell"), &json!("sh"))
     );
     assert_eq!(session["kind"]["args"].as_array().unwrap().len(), 4, "{session}");
-    assert_eq!(
-        (&session["working_dir"], &session["status"]),
-        (&json!(place.dir()), &json!("running"))
-    );
+    assert_fields(&session, &json!({"working_dir": place.dir(), "status": "running"}));
     let mut viewer = Viewer::of(client, &id_of(&session)).await;
     for text in [&*place.dir(), "30 100", "zero with space", "TERM=", "/dev/pts/"] {
         viewer.shows(text).await;
@@ -38,8 +34,7 @@ async fn open_terminal_runs_a_command_with_its_arguments_in_its_directory() {
 
 #[tokio::test]
 async fn open_terminal_says_what_is_wrong_with_what_cannot_be_run() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let open = |dir: &str, command: &str| json!({"type": "open_terminal", "working_dir": dir, "command": command});
     let dir = place.dir();
     for (dir, command, words) in [
@@ -64,8 +59,7 @@ async fn open_terminal_says_what_is_wrong_with_what_cannot_be_run() {
 
 #[tokio::test]
 async fn terminal_input_is_applied_once_for_each_id_and_acknowledged_every_time() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let script = "stty -echo; echo ready; while read x; do echo \"<$x>\"; done";
     let id = place.runs(&mut client, script).await;
     let mut viewer = Viewer::of(client, &id).await;
@@ -105,8 +99,7 @@ async fn terminal_input_is_applied_once_for_each_id_and_acknowledged_every_time(
 
 #[tokio::test]
 async fn send_input_with_an_id_is_taken_once_and_acknowledged_every_time() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let script = "stty -echo; echo ready; while read x; do echo \"<$x>\"; done";
     let id = place.runs(&mut client, script).await;
     let mut viewer = Viewer::of(client, &id).await;
@@ -125,8 +118,7 @@ async fn send_input_with_an_id_is_taken_once_and_acknowledged_every_time() {
 
 #[tokio::test]
 async fn send_input_to_a_terminal_is_the_text_and_one_enter() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let id = place
         .runs(&mut client, "stty -echo; echo ready; while read x; do echo \"<$x>\"; done")
         .await;
@@ -142,8 +134,7 @@ async fn send_input_to_a_terminal_is_the_text_and_one_enter() {
 
 #[tokio::test]
 async fn interrupt_of_a_terminal_is_its_key() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let script = "trap 'echo caught; exit' INT; echo ready; while :; do sleep 0.02; done";
     let id = place.runs(&mut client, script).await;
     let mut viewer = Viewer::of(client, &id).await;
@@ -155,8 +146,7 @@ async fn interrupt_of_a_terminal_is_its_key() {
 
 #[tokio::test]
 async fn resize_follows_who_typed_last_and_tells_the_others() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let id = place.runs(&mut client, SIZES).await;
     let mut one = Viewer::of(place.client().await, &id).await;
     let mut two = Viewer::of(place.client().await, &id).await;
@@ -189,8 +179,7 @@ async fn resize_follows_who_typed_last_and_tells_the_others() {
 
 #[tokio::test]
 async fn take_control_makes_the_size_ones_own() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let id = place.runs(&mut client, SIZES).await;
     let mut one = Viewer::of(place.client().await, &id).await;
     let mut two = Viewer::of(place.client().await, &id).await;
@@ -208,8 +197,7 @@ async fn take_control_makes_the_size_ones_own() {
 
 #[tokio::test]
 async fn get_history_goes_back_piece_by_piece_to_the_beginning() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let script =
         "i=0; while [ $i -lt 2000 ]; do echo \"line $i.\"; i=$((i+1)); done; echo the end; read x";
     let id = place.runs(&mut client, script).await;
@@ -239,8 +227,7 @@ async fn get_history_goes_back_piece_by_piece_to_the_beginning() {
 
 #[tokio::test]
 async fn a_development_server_is_found_by_its_port() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let data = place.path().join("data").display().to_string();
     let command =
         [binary().to_str().unwrap(), "serve", "--listen", "127.0.0.1:0", "--data-dir", &data];
@@ -261,8 +248,7 @@ async fn a_development_server_is_found_by_its_port() {
 
 #[tokio::test]
 async fn terminal_output_is_clean() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let project = place.project(&mut client).await;
     let env = json!({
         "type": "update_project", "project_id": project, "env": {"OF_THE_PROJECT": "yes"},

@@ -11,8 +11,7 @@ const CHANGED: &str = "project_files_changed";
 
 #[tokio::test]
 async fn watch_project_files_tells_of_changes_and_unwatching_ends_it() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     fs::create_dir(place.path().join("src")).unwrap();
     let project = place.project(&mut client).await;
     client.say(json!({"type": "watch_project_files", "project_id": project})).await;
@@ -37,8 +36,7 @@ async fn watch_project_files_tells_of_changes_and_unwatching_ends_it() {
 
 #[tokio::test]
 async fn watch_project_files_takes_the_place_of_what_was_watched_before() {
-    let place = WorkspaceHost::start().await;
-    let mut client = place.client().await;
+    let (place, mut client) = WorkspaceHost::with_client().await;
     let first = place.project(&mut client).await;
     let second = tempfile::tempdir().unwrap();
     let create = json!({

@@ -4,6 +4,7 @@ use std::{fs, process::Command};
 
 use serde_json::json;
 
+use crate::common::assert_fields;
 use crate::workspace::kit::WorkspaceHost;
 
 /// A server with the project `site`.
@@ -26,11 +27,7 @@ async fn a_project_is_made_listed_shown_changed_and_forgotten() {
     assert!(table.out.contains("site"), "{table:?}");
     let args = ["site", "--name", "web", "--env", "C=d", "--unset", "A", "--json"];
     let changed = place.cli(&["project", "update"], &args).await.json();
-    assert_eq!(
-        (&changed["name"], &changed["env"]),
-        (&json!("web"), &json!({"C": "d"})),
-        "{changed}"
-    );
+    assert_fields(&changed, &json!({"name": "web", "env": {"C": "d"}}));
     let shown = place.cli(&["project", "show"], &["web", "--json"]).await.json();
     assert_eq!(shown, changed);
     let removed = place.cli(&["project", "rm"], &["web"]).await;
