@@ -88,7 +88,7 @@ async fn a_real_worker_carries_bodies_that_are_large_or_no_text() {
 
 #[tokio::test]
 async fn one_connection_serves_one_request_after_another() {
-    let (daemon, backend, _worker) = with_lender(1).await;
+    let (daemon, _backend, _worker) = with_lender(1).await;
     let request = daemon.client().post(CHAT, &json!({"model": "m"}));
     let mut connection = daemon.client().connect().await;
     for _ in 0..3 {

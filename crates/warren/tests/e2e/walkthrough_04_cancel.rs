@@ -46,7 +46,7 @@ async fn late_chunks_of_a_cancelled_worker_are_ignored(form: Form) {
 #[tokio::test]
 async fn a_real_worker_aborts_its_backend_at_once() {
     let (daemon, backend, _worker) = with_lender(1).await;
-    let (gate, mut answer) = begin_backend_stream(&daemon, &backend).await;
+    let (_gate, answer) = begin_backend_stream(&daemon, &backend).await;
     drop(answer);
     backend.aborted(1).await;
     daemon.is_idle().await;

@@ -124,7 +124,7 @@ async fn a_stopped_worker_loses_its_request_to_another() {
 async fn a_killed_worker_ends_a_stream_that_has_begun() {
     let (daemon, backend, mut worker) = with_lender(1).await;
     let other_backend = MockBackend::start(&["m"]).await;
-    let (gate, mut answer) = begin_backend_stream(&daemon, &backend).await;
+    let (_gate, answer) = begin_backend_stream(&daemon, &backend).await;
     let _other = lend(&daemon, &other_backend, 1).await;
     worker.kill9().await;
     let rest = answer.finish().await.text();
@@ -141,7 +141,7 @@ async fn a_stopped_worker_ends_a_stream_that_has_begun() {
     let daemon = serve().set("--heartbeat-interval-secs", "0.2").start().await;
     let backend = MockBackend::start(&["m"]).await;
     let worker = lend(&daemon, &backend, 1).await;
-    let (gate, mut answer) = begin_backend_stream(&daemon, &backend).await;
+    let (_gate, answer) = begin_backend_stream(&daemon, &backend).await;
     worker.sigstop();
     let rest = answer.finish().await.text();
     assert!(rest.starts_with("data: {\"error\":"), "{rest}");

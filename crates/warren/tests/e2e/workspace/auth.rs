@@ -30,7 +30,7 @@ async fn auth_with_the_token_lets_in_and_with_a_wrong_one_ends() {
 
 #[tokio::test]
 async fn keepalive_is_answered_whatever_else_goes_on() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
+    let (_place, mut client) = WorkspaceHost::with_client().await;
     for _ in 0..3 {
         client.ask(json!({"type": "keepalive"}), "keepalive_ack").await;
     }

@@ -63,7 +63,7 @@ async fn every_message_with_any_field_wrong_leaves_the_connection_and_the_server
 
 #[tokio::test]
 async fn a_bad_message_gets_an_error_and_the_connection_stays() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
+    let (_place, mut client) = WorkspaceHost::with_client().await;
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     for (text, words) in [
         ("", ""),
@@ -95,7 +95,7 @@ async fn a_bad_message_gets_an_error_and_the_connection_stays() {
 
 #[tokio::test]
 async fn every_message_about_what_is_not_there_is_refused() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
+    let (_place, mut client) = WorkspaceHost::with_client().await;
     let no_ids = [
         "auth",
         "keepalive",

@@ -35,7 +35,7 @@ async fn cluster_status_shows_this_machine_alone_under_an_id_that_stays() {
 
 #[tokio::test]
 async fn get_cluster_config_tells_what_there_is() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
+    let (_place, mut client) = WorkspaceHost::with_client().await;
     let config = client.ask(json!({"type": "get_cluster_config"}), "cluster_config").await;
     assert_eq!(config["node_id"], node_id(&mut client).await);
     assert_eq!((&config["peers"], &config["min_quorum"]), (&json!([]), &Value::Null), "{config}");
@@ -55,7 +55,7 @@ async fn force_election_does_nothing_and_says_so() {
 
 #[tokio::test]
 async fn promote_node_does_nothing_and_says_so() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
+    let (_place, mut client) = WorkspaceHost::with_client().await;
     let id = node_id(&mut client).await;
     acknowledged(&mut client, json!({"type": "promote_node", "node_id": id}), true).await;
 }
@@ -68,7 +68,7 @@ async fn trigger_sync_does_nothing_and_says_so() {
 
 #[tokio::test]
 async fn rename_node_is_acknowledged() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
+    let (_place, mut client) = WorkspaceHost::with_client().await;
     let id = node_id(&mut client).await;
     let rename = json!({"type": "rename_node", "node_id": id, "name": "production-1"});
     let ack = client.ask(rename, "cluster_action_ack").await;
@@ -78,7 +78,7 @@ async fn rename_node_is_acknowledged() {
 
 #[tokio::test]
 async fn update_cluster_config_is_acknowledged() {
-    let (place, mut client) = WorkspaceHost::with_client().await;
+    let (_place, mut client) = WorkspaceHost::with_client().await;
     let update = json!({
         "type": "update_cluster_config", "peers": ["10.0.0.2:9179"], "heartbeat_interval_ms": 1000,
     });
