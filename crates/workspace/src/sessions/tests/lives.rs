@@ -46,7 +46,8 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
     let first = tokio::runtime::Runtime::new().unwrap();
     let (id, pids) = first.block_on(async {
         let workspace = place.start().await;
-        let new = place.shell("echo here; setsid sleep 1000 & sleep 1000");
+        // The word comes after the fork, so both processes exist once it is seen.
+        let new = place.shell("setsid sleep 1000 & echo here; sleep 1000");
         let info = workspace.0.sessions.create(new).await.unwrap();
         Watcher::attach(&workspace, info.id, 1).until("here").await;
         workspace.0.sessions.0.commons.writer.flush().await;
