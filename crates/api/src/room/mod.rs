@@ -7,7 +7,7 @@
 //! - `body`: their bodies
 //! - `ask`: the answer to an `llm:request`, sent on as it arrives
 //! - `events`: the streams of events; `stream`: such a stream as a body; `watchers`: bounds on
-//! their number
+//!   their number
 //! - `inference`: `/rooms/{code}/v1/…`
 //! - `failure`: the errors of rooms, and their forms
 //! - [`MessageJobs`]: jobs that came as messages

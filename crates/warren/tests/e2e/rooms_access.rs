@@ -175,7 +175,7 @@ async fn a_room_is_reached_by_its_code_or_by_a_key_that_is_bound_to_it() {
     let keyed = daemon.client().with_token(&bound);
     let places = [(&keyed, CHAT.to_owned()), (&keyed, room.chat())];
     for (client, path) in places {
-        let asked = post(&client, path.clone(), ask_for("p1", false));
+        let asked = post(client, path.clone(), ask_for("p1", false));
         let ask = participant.expect_request().await;
         participant.answer(&ask, 200, &json!({})).await;
         assert_eq!(asked.await.unwrap().status, 200, "{path}");
