@@ -15,6 +15,14 @@ pub struct Limits {
     pub fragment: usize,
 }
 
+impl Limits {
+    /// Pongs are added to the write buffer up to this size, in bytes. The library wants more than the
+    /// write buffer's own size.
+    pub(crate) fn pong_buffer(&self) -> usize {
+        self.write_buffer + 1
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

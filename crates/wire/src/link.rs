@@ -64,7 +64,7 @@ pub enum LinkError {
 pub struct Link {
     socket: WebSocket<Blocking>,
     outbox: Outbox,
-    fragment: usize,
+    limits: Limits,
     /// The rest of a long message, which is written before the next one.
     rest: Option<Fragments>,
     blocked: bool,
@@ -90,6 +90,7 @@ impl Link {
         let config = WebSocketConfig::default()
             .read_buffer_size(limits.read_buffer)
             .write_buffer_size(limits.write_buffer)
+            .max_write_buffer_size(limits.pong_buffer())
             .max_message_size(Some(limits.max_message))
             .max_frame_size(Some(limits.max_message));
         let blocking = Blocking::new(io);
@@ -97,7 +98,7 @@ impl Link {
         let link = Self {
             socket: WebSocket::from_raw_socket(blocking, role, Some(config)),
             outbox: outbox.clone(),
-            fragment: limits.fragment,
+            limits,
             rest: None,
             blocked: false,
             unflushed: false,
@@ -300,7 +301,7 @@ impl Link {
     }
 
     fn write(&mut self, frame: Frame) -> Result<(), LinkError> {
-        if frame.len() > self.fragment {
+        if frame.len() > self.limits.fragment {
             self.rest = Some(Fragments::of(frame));
             return Ok(());
         }
@@ -312,7 +313,7 @@ impl Link {
 
     /// Fragments go out one by one, so that no more than one waits for a socket that is busy.
     fn next_fragment(&mut self) -> Option<RawFrame> {
-        let fragment = self.rest.as_mut()?.next(self.fragment);
+        let fragment = self.rest.as_mut()?.next(self.limits.fragment);
         if fragment.header().is_final {
             self.rest = None;
         }
@@ -321,7 +322,7 @@ impl Link {
 
     fn write_message(&mut self, message: Message) -> Result<(), LinkError> {
         self.unflushed = true;
-        match self.socket.write(message) {
+        match self.write_beside_pongs(message) {
             Ok(()) => Ok(()),
             Err(WsError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.blocked = true;
@@ -333,6 +334,16 @@ impl Link {
             Err(WsError::Io(error)) => Err(error.into()),
             Err(other) => Err(LinkError::Protocol(other.to_string())),
         }
+    }
+
+    /// Writes a message even if the write buffer is full of pongs. The library answers every ping as it
+    /// reads, whether or not the far end takes the pongs. Those that find no room give way to newer ones.
+    fn write_beside_pongs(&mut self, message: Message) -> Result<(), WsError> {
+        self.socket.set_config(|config| config.max_write_buffer_size = usize::MAX);
+        let written = self.socket.write(message);
+        let bound = self.limits.pong_buffer();
+        self.socket.set_config(|config| config.max_write_buffer_size = bound);
+        written
     }
 
     /// Whether everything written has left.

@@ -17,6 +17,16 @@ const SOFT_BOUND: usize = 256 * 1024;
 /// stopped reading and counts as gone.
 const HARD_BOUND: usize = 128 * 1024 * 1024;
 
+/// Frames up to this size, in bytes, and sources are bounded together by [`SMALL_BOUND`].
+const SMALL: usize = 64 * 1024;
+
+/// [`Outbox::push`] gives the link up, too, when small frames and sources take more than this many
+/// bytes. Most of them answer the far end, which could cause any number of them and read none.
+const SMALL_BOUND: usize = 8 * 1024 * 1024;
+
+/// The memory of a queued small frame beside its payload, in bytes, about.
+const OVERHEAD: usize = 256;
+
 /// The size of a waiting source in those limits, in bytes: about its own memory. The message that
 /// it is cut from does not count; the caller that queues it must bound it.
 const SOURCE: usize = 256;
@@ -84,6 +94,8 @@ struct Shared {
 struct WriteQueue {
     queue: VecDeque<Item>,
     bytes: usize,
+    /// What the small frames and the sources take of [`SMALL_BOUND`].
+    small: usize,
     closed: bool,
     /// The link's task, which waits for something to write.
     link: Option<Waker>,
@@ -92,10 +104,16 @@ struct WriteQueue {
 }
 
 impl WriteQueue {
+    /// Whether an item of this length, in bytes, is too much. A single one never is.
+    fn is_full_for(&self, len: usize) -> bool {
+        let over = self.bytes + len > HARD_BOUND || self.small + small(len) > SMALL_BOUND;
+        over && !self.queue.is_empty()
+    }
+
     fn close(&mut self) -> [Option<Waker>; 2] {
         self.closed = true;
         self.queue.clear();
-        self.bytes = 0;
+        (self.bytes, self.small) = (0, 0);
         [self.link.take(), self.blocked.take()]
     }
 }
@@ -194,7 +212,7 @@ impl Outbox {
         if state.closed {
             return Err(OutboxClosed);
         }
-        if state.bytes + len > HARD_BOUND && state.bytes > 0 {
+        if state.is_full_for(len) {
             drop(state);
             tracing::warn!("the far end reads nothing: its link is given up");
             self.close();
@@ -202,6 +220,7 @@ impl Outbox {
         }
         state.queue.push_back(item);
         state.bytes += len;
+        state.small += small(len);
         let link = state.link.take();
         drop(state);
         if let Some(waker) = link {
@@ -258,8 +277,9 @@ impl Outbox {
     /// Records that this many bytes have left the queue.
     fn leaves(&self, mut state: MutexGuard<'_, WriteQueue>, len: usize) {
         let was_full = state.bytes > SOFT_BOUND;
-        // A close in between has set this to nothing.
+        // A close in between has set these to nothing.
         state.bytes = state.bytes.saturating_sub(len);
+        state.small = state.small.saturating_sub(small(len));
         let has_room = state.bytes <= SOFT_BOUND;
         drop(state);
         if was_full && has_room {
@@ -270,6 +290,11 @@ impl Outbox {
     fn lock(&self) -> MutexGuard<'_, WriteQueue> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What an item of this length takes of [`SMALL_BOUND`], in bytes.
+fn small(len: usize) -> usize {
+    if len <= SMALL { len + OVERHEAD } else { 0 }
 }
 
 #[cfg(test)]
@@ -333,11 +358,31 @@ mod tests {
     #[test]
     fn sources_that_nobody_takes_reach_the_bound_too() {
         let outbox = Outbox::new();
-        let pushed = (0..=HARD_BOUND / SOURCE)
-            .take_while(|_| outbox.push_source(Box::new(Count(0))).is_ok())
-            .count();
-        assert_eq!(pushed, HARD_BOUND / SOURCE);
+        let pushed =
+            (0..SMALL_BOUND).take_while(|_| outbox.push_source(Box::new(Count(0))).is_ok()).count();
+        assert_eq!(pushed, SMALL_BOUND / (SOURCE + OVERHEAD));
         assert!(outbox.is_closed());
+    }
+
+    #[test]
+    fn small_answers_that_nobody_reads_give_the_link_up_long_before_large_ones() {
+        for answer in ["", "pong"] {
+            let outbox = Outbox::new();
+            let pushed =
+                (0..SMALL_BOUND).take_while(|_| outbox.push(answer.to_owned()).is_ok()).count();
+            assert_eq!(pushed, SMALL_BOUND / (answer.len() + OVERHEAD));
+            assert!(outbox.is_closed());
+        }
+    }
+
+    #[test]
+    fn small_answers_that_are_read_leave_nothing_of_their_bound() {
+        let outbox = Outbox::new();
+        for _ in 0..10 {
+            outbox.push("pong".to_owned()).unwrap();
+            pop(&outbox).unwrap();
+        }
+        assert_eq!(outbox.lock().small, 0);
     }
 
     #[test]

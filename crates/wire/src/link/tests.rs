@@ -175,6 +175,38 @@ async fn a_ping_is_answered_and_heard() {
     assert_eq!(server.heard(), asked);
 }
 
+/// A numbered ping, as a client sends it: masked, with a mask of zeros.
+fn ping(number: u32) -> Vec<u8> {
+    [&[0x89, 0x84, 0, 0, 0, 0][..], &number.to_be_bytes()].concat()
+}
+
+#[tokio::test]
+async fn pongs_that_are_not_read_are_bounded_and_the_newest_replaces_older_ones() {
+    const PINGS: u32 = 100_000;
+    let limits = Limits { write_buffer: 1024, ..Limits::default() };
+    let (near, mut far) = duplex(1024);
+    let (mut link, outbox) = Link::within(Box::pin(near), Role::Server, limits);
+    let driver = tokio::spawn(async move {
+        let last_ping_was_read = link.next().await;
+        outbox.push("answer".to_owned()).unwrap();
+        (last_ping_was_read, link.next().await)
+    });
+    for number in 0..PINGS {
+        far.write_all(&ping(number)).await.unwrap();
+    }
+    far.write_all(&[0x81, 0x81, 0, 0, 0, 0, b'!']).await.unwrap();
+    let newest = [&[0x8a, 4][..], &(PINGS - 1).to_be_bytes()].concat();
+    let mut written = Vec::new();
+    while ![&newest[..], b"answer"].iter().all(|part| written.windows(6).any(|w| w == *part)) {
+        assert_ne!(far.read_buf(&mut written).await.unwrap(), 0);
+    }
+    assert!(written.len() < 1024 + 2 * limits.write_buffer, "{} bytes", written.len());
+    drop(far);
+    let (last_ping_was_read, end) = driver.await.unwrap();
+    assert_eq!(last_ping_was_read.unwrap(), Some("!".to_owned().into()));
+    assert_eq!(end.unwrap(), None);
+}
+
 #[tokio::test]
 async fn a_link_takes_no_longer_messages_than_it_was_told_to() {
     let ((mut server, _), (mut client, outbox)) = pair(1024);
