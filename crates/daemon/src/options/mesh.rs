@@ -40,6 +40,8 @@ pub enum MeshShare {
 pub enum MeshRelayServe {
     /// None.
     Off,
+    /// Those of this machine, if they do not come through a proxy.
+    Local,
     /// This one and those in `[mesh] trusted`.
     Members,
     /// All.
@@ -104,7 +106,7 @@ options! {
         #[arg(id = "mesh_route", long = "mesh-route", env = "WARREN_MESH_ROUTE",
             value_name = "ROUTE")]
         route: Option<MeshRoute>,
-        /// Which nodes may use this server as a relay, at /ws?node= [default: open on loopback,
+        /// Which nodes may use this server as a relay, at /ws?node= [default: local on loopback,
         /// else off]
         #[arg(id = "mesh_relay_serve", long = "mesh-relay-serve", env = "WARREN_MESH_RELAY_SERVE",
             value_name = "WHOM")]

@@ -133,7 +133,7 @@ fn router(relay: &Relay) -> Router {
         .route(sockets::PATH, get(async move |request: Request| knocked.answer(request)))
         // Stock nodes dial the configured URL as it is, often without a path.
         .route("/", get(async move |request: Request| root.answer(request)))
-        .route("/peers", get(async move || shown.peers()))
+        .route("/peers", get(async move |request: Request| shown.peers(&request)))
         .route("/health", get(async move || health(&alive)))
         .route("/metrics", get(async move || metrics(&counted)))
         .fallback(async || (StatusCode::NOT_FOUND, "this is a relay of the mesh: dial /ws?node=ID"))

@@ -23,24 +23,27 @@ use crate::{
     settings::Settings,
 };
 
-/// The relay, with the rules for web pages.
+/// The relay, with the rules for its requests.
 #[derive(Clone)]
 pub(crate) struct Relay {
     relay: MeshRelay,
-    local: Arc<LocalRules>,
+    rules: Arc<LocalRules>,
+    /// Whether only local requests are served.
+    local_only: bool,
 }
 
 impl Relay {
-    /// The relay, unless the settings turn it off: by default it is on for a server on loopback. Its links'
-    /// tasks are added to `links`.
+    /// The relay, unless the settings turn it off. By default a server on loopback serves local requests: a
+    /// proxy makes strangers reach it as well. The tasks of its links are added to `links`.
     pub(crate) fn of(settings: &Settings, links: &TaskTracker) -> anyhow::Result<Option<Self>> {
         let default = match settings.listen.ip().is_loopback() {
-            true => MeshRelayServe::Open,
+            true => MeshRelayServe::Local,
             false => MeshRelayServe::Off,
         };
-        let admission = match settings.mesh.relay_serve.unwrap_or(default) {
+        let serve = settings.mesh.relay_serve.unwrap_or(default);
+        let admission = match serve {
             MeshRelayServe::Off => return Ok(None),
-            MeshRelayServe::Open => Admission::Open,
+            MeshRelayServe::Local | MeshRelayServe::Open => Admission::Open,
             MeshRelayServe::Members => Admission::Members(members(settings)?),
         };
         let accept_unsigned = settings.mesh.accept_unsigned;
@@ -48,27 +51,32 @@ impl Relay {
         let rules = mesh_relay::Settings { admission, accept_unsigned, hosts, ..<_>::default() };
         let proofs = Proofs::open(&settings.data_dir.join(MESH_PROOFS))?;
         let local = Arc::new(settings.local.clone());
-        Ok(Some(Self::new(rules, Box::new(proofs), local, links)))
+        let relay = Self::new(rules, Box::new(proofs), local, links);
+        Ok(Some(Self { local_only: serve == MeshRelayServe::Local, ..relay }))
     }
 
+    /// A relay for requests from anywhere.
     pub(crate) fn new(
-        rules: mesh_relay::Settings,
+        settings: mesh_relay::Settings,
         memory: Box<dyn Remember>,
-        local: Arc<LocalRules>,
+        rules: Arc<LocalRules>,
         links: &TaskTracker,
     ) -> Self {
-        let relay = MeshRelay::new(rules, memory).tracked_by(links.clone());
-        Self { relay, local }
+        let relay = MeshRelay::new(settings, memory).tracked_by(links.clone());
+        Self { relay, rules, local_only: false }
     }
 
     /// Answers a node. Pages of other origins are refused: they would learn who is connected.
     pub(crate) fn answer(&self, mut request: Request) -> Response {
         let from = api::Peer::of(request.extensions());
-        if !self.local.takes_socket(from, request.uri(), request.headers()) {
-            let words = "this relay takes nodes, and no pages of other origins, nor such that were led \
-                         here by a name that is not the server's";
-            let kind = api::error::Kind::Permission;
-            return api::ApiError::new(StatusCode::FORBIDDEN, kind, words).into_response();
+        if !self.serves(&request) {
+            return not_local();
+        }
+        if !self.rules.takes_socket(from, request.uri(), request.headers()) {
+            return forbidden(
+                "this relay takes nodes, and no pages of other origins, nor such that were led here by a \
+                 name that is not the server's",
+            );
         }
         self.relay.connect(&mut request).map(Body::from)
     }
@@ -77,8 +85,11 @@ impl Relay {
         self.relay.counts()
     }
 
-    /// The connected nodes, with shortened ids, which anybody may see.
-    pub(crate) fn peers(&self) -> Response {
+    /// The connected nodes, with shortened ids, for everybody whom the relay serves.
+    pub(crate) fn peers(&self, request: &Request) -> Response {
+        if !self.serves(request) {
+            return not_local();
+        }
         let peers = self.relay.peers();
         Json(json!({"count": peers.len(), "peers": peers})).into_response()
     }
@@ -87,6 +98,22 @@ impl Relay {
     pub(crate) fn shut_down(&self) {
         self.relay.shut_down();
     }
+
+    fn serves(&self, request: &Request) -> bool {
+        let from = api::Peer::of(request.extensions());
+        !self.local_only || self.rules.is_local(from, request.uri(), request.headers())
+    }
+}
+
+fn not_local() -> Response {
+    forbidden(
+        "this relay serves nodes of its own machine only: start the server with --mesh-relay-serve open, \
+         or members, to serve others",
+    )
+}
+
+fn forbidden(words: &'static str) -> Response {
+    api::ApiError::new(StatusCode::FORBIDDEN, api::error::Kind::Permission, words).into_response()
 }
 
 /// The trusted nodes and this one.

@@ -42,7 +42,9 @@ pub(crate) fn router(api: Api, mesh: Option<Mesh>, relay: Option<Relay>) -> Rout
         .route("/admin/mesh/pull", post(pull))
         .with_state(MeshAdmin { api, mesh });
     match relay {
-        Some(relay) => admin.route("/peers", get(async move || relay.peers())),
+        Some(relay) => {
+            admin.route("/peers", get(async move |request: Request| relay.peers(&request)))
+        }
         None => admin,
     }
 }

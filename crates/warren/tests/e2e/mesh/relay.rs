@@ -56,13 +56,7 @@ async fn a_server_that_is_no_relay_says_so() {
 
 /// The status that a page of this origin gets when it calls the relay by this host name.
 async fn knock(client: &Client, host: &str, origin: Option<&str>) -> u16 {
-    let request = client
-        .request("GET", "/ws?node=x")
-        .header("host", host)
-        .header("upgrade", "websocket")
-        .header("connection", "upgrade")
-        .header("sec-websocket-version", "13")
-        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    let request = upgrade(client, host);
     let request = match origin {
         Some(origin) => request.header("origin", origin),
         None => request,
@@ -70,9 +64,44 @@ async fn knock(client: &Client, host: &str, origin: Option<&str>) -> u16 {
     request.open().await.answer().await.status
 }
 
+/// A node's request for an upgrade.
+fn upgrade(client: &Client, host: &str) -> testkit::Request {
+    client
+        .request("GET", "/ws?node=x")
+        .header("host", host)
+        .header("upgrade", "websocket")
+        .header("connection", "upgrade")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
+}
+
+#[tokio::test]
+async fn a_server_on_loopback_relays_for_its_own_machine_only() {
+    let daemon = serve().start().await;
+    let (client, own) = (daemon.client(), daemon.address().to_string());
+    assert_eq!(knock(&client, &own, None).await, 101);
+    assert_eq!(knock(&client, "relay.example", None).await, 403);
+    for trace in ["x-forwarded-for", "x-forwarded-proto", "forwarded", "via"] {
+        let node = upgrade(&client, &own).header(trace, "203.0.113.7");
+        assert_eq!(node.open().await.answer().await.status, 403, "{trace}");
+    }
+    let list =
+        client.request("GET", "/peers").header("x-forwarded-for", "203.0.113.7").send().await;
+    assert_eq!(list.status, 403);
+    assert!(list.text().contains("--mesh-relay-serve open"), "{}", list.text());
+}
+
+#[tokio::test]
+async fn an_open_relay_serves_nodes_that_come_through_a_proxy() {
+    let daemon = serve().set("--mesh-relay-serve", "open").start().await;
+    let node = upgrade(&daemon.client(), "relay.example").header("x-forwarded-for", "203.0.113.7");
+    assert_eq!(node.open().await.answer().await.status, 101);
+}
+
 #[tokio::test]
 async fn a_page_of_another_origin_learns_nothing_of_who_is_at_the_relay() {
-    let (daemon, alone) = (serve().start().await, RelayProcess::start(&[]).await);
+    let daemon = serve().set("--mesh-relay-serve", "open").start().await;
+    let alone = RelayProcess::start(&[]).await;
     for address in [daemon.address(), alone.address] {
         let (client, own) = (Client::new(address), address.to_string());
         let page = format!("http://{own}");
