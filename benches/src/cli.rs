@@ -109,7 +109,7 @@ pub(crate) struct Options {
     /// Concurrent slow streams (default 10000; quick 1000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) streams: Option<u32>,
-    /// The warren binary to measure; without it, one is built with the profile `dist`
+    /// The warren binary to measure; without it, one is built with --release
     #[arg(long, value_name = "PATH")]
     pub(crate) warren: Option<PathBuf>,
     /// Write all numbers to FILE as JSON

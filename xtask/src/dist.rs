@@ -10,18 +10,11 @@ use crate::{
     workspace::{self, Workspace},
 };
 
-/// Builds the binary as a whole program into `dist/`, beside a `SHA256SUMS` for it.
+/// Builds the binary into `dist/`, beside a `SHA256SUMS` for it.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
-    command::run(workspace.cargo(&[
-        "build",
-        "--profile",
-        "dist",
-        "--locked",
-        "--package",
-        "warren",
-    ]))?;
+    command::run(workspace.cargo(&["build", "--release", "--locked", "--package", "warren"]))?;
     let name = format!("warren-{}-{}", env!("CARGO_PKG_VERSION"), workspace::host()?);
-    let built = workspace.binary("dist")?;
+    let built = workspace.binary()?;
     let directory = workspace.root().join("dist");
     fs::create_dir_all(&directory)?;
     fs::copy(&built, directory.join(&name))

@@ -128,7 +128,7 @@ fn sessions(workspace: &Workspace, minutes: u32) -> Result<()> {
 /// The program that drives `warren` in a soak.
 fn driver(workspace: &Workspace, name: &str) -> Result<Command> {
     let mut driver = program(workspace, name)?;
-    driver.args(["--seed", "1", "--binary"]).arg(workspace.binary("release")?);
+    driver.args(["--seed", "1", "--binary"]).arg(workspace.binary()?);
     Ok(driver)
 }
 
@@ -147,7 +147,7 @@ fn program(workspace: &Workspace, name: &str) -> Result<Command> {
 
 /// Where the examples of all packages are once they are built.
 fn examples(workspace: &Workspace) -> Result<PathBuf> {
-    Ok(workspace.binary("release")?.with_file_name("examples"))
+    Ok(workspace.binary()?.with_file_name("examples"))
 }
 
 fn fuzz(workspace: &Workspace, minutes: u32) -> Result<()> {

@@ -49,11 +49,11 @@ impl Workspace {
         Ok(serde_json::from_str(&command::output(self.cargo(&arguments))?)?)
     }
 
-    /// Where `warren` is once it is built with a profile: `release` or `dist`.
-    pub(crate) fn binary(&self, profile: &str) -> Result<PathBuf> {
+    /// Where `warren` is once it is built with `--release`.
+    pub(crate) fn binary(&self) -> Result<PathBuf> {
         let metadata = self.metadata()?;
         let target = metadata["target_directory"].as_str().context("no target directory")?;
-        Ok(Path::new(target).join(profile).join("warren"))
+        Ok(Path::new(target).join("release").join("warren"))
     }
 
     /// Every file under some of its directories whose name ends so, sorted, as paths from the

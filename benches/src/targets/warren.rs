@@ -28,7 +28,7 @@ pub(super) const ANSWERS: Duration = Duration::from_secs(5);
 /// Jobs the worker takes at once: more than the suite ever sends.
 pub(super) const MAX_CONCURRENT: &str = "20000";
 
-/// The binary to measure: the one given, or one built now with the profile `dist`.
+/// The binary to measure: the one given, or one built now with `--release`.
 pub(crate) async fn find(given: Option<&Path>) -> Result<PathBuf> {
     match given {
         Some(path) => path.canonicalize().with_context(|| format!("no {}", path.display())),
@@ -171,10 +171,10 @@ fn secret() -> String {
 }
 
 async fn build() -> Result<PathBuf> {
-    report::note("building warren (profile dist)");
+    report::note("building warren");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new("cargo");
-    command.args(["build", "--profile", "dist", "--package", "warren", "--bin", "warren"]);
+    command.args(["build", "--release", "--package", "warren", "--bin", "warren"]);
     command.args(["--message-format", "json-render-diagnostics"]).current_dir(root);
     let output = command.kill_on_drop(true).stderr(Stdio::inherit()).stdin(Stdio::null());
     let output = output.output().await.context("start cargo")?;
