@@ -14,13 +14,11 @@ const BEGINNINGS: &str = "[]PX^_()*+#78DEMHcZ=>\\";
 /// What a stream has, so that it does not have what does not go with that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Colours, and cursors that are saved. What is left of a wide character that was half
-    /// overwritten has the colour that it had, or that of the pen. Rows that are scrolled in from
-    /// above are plain, or have the pen's colour. A reset forgets the titles that were saved, or not.
+    /// Colours, and cursors that are saved. Rows that are scrolled in from above are plain, or have
+    /// the pen's colour. A reset forgets the titles that were saved, or not.
     Coloured,
-    /// Wide characters. Insert mode may cut them at the edge, and then differs in what else it cuts;
-    /// and so does what is printed there where lines are not wrapped. Blanks inserted in the middle
-    /// of one leave a half of it in xterm.js.
+    /// Wide characters in colours. Blanks inserted in the middle of one leave a half of it in
+    /// xterm.js, and so does what is printed at the edge where lines are not wrapped.
     Wide,
     /// Character sets and links. xterm.js restores a set with the cursor by what it was, not by its
     /// name, and does not restore links.
@@ -41,17 +39,11 @@ impl Kind {
         let wide = text.contains(['漢', '字', '🦀']);
         let link = text.starts_with("\x1b]8;");
         let is_one_of = |ends: &str| control(text).is_some_and(|(_, end)| ends.contains(end));
+        let underlined = ["4:", "58:", "59", "21"].iter().any(|number| text.contains(number));
+        let plain = !is_set(text) && !link && !underlined && !is_one_of("T") && text != "\x1bc";
         match self {
-            Self::Coloured => {
-                let underlined = ["4:", "58:"].iter().any(|number| text.contains(number));
-                let plain = !wide && !is_set(text) && !link && !underlined;
-                plain && !is_one_of("T") && text != "\x1bc"
-            }
-            Self::Wide => {
-                let mode = ["\x1b[4h", "\x1b[?7l"].contains(&text);
-                let line = text.find('\x1b').is_some_and(|at| at > 0);
-                !is_one_of("m@t") && !link && !mode && !is_set(text) && !line
-            }
+            Self::Coloured => plain && !wide,
+            Self::Wide => plain && !is_one_of("@") && text != "\x1b[?7l",
             Self::Sets => {
                 let saves = ["\x1b7", "\x1b8"].contains(&text) || text.contains("?1049");
                 !wide && !saves && !is_one_of("suTt")

@@ -1,10 +1,11 @@
 //! Cells kept in order, so that what is on the screen can always be painted again.
 //!
-//! The engine lets a program cut a wide character in half, or move the mark of a wrapped line away
-//! from the line's end. Here such rests are mended at once: half a wide character becomes a blank,
-//! as it does in other terminals.
+//! The engine cuts a wide character in half where a program writes, erases or moves one of its cells,
+//! and moves the mark of a wrapped line away from the line's end. Here a wide character is parted
+//! before that: both its cells become blanks, as in other terminals. What a change of the size left
+//! is mended after it.
 
-use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid};
+use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid, Row};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{Color, NamedColor};
@@ -53,6 +54,19 @@ pub(super) fn is_spacer(cell: &Cell) -> bool {
     cell.flags.contains(Flags::WIDE_CHAR_SPACER)
 }
 
+/// How many cells the character of this one takes: that of a second half takes none of its own.
+pub(super) fn width(cell: &Cell) -> usize {
+    match cell.flags {
+        flags if flags.contains(Flags::WIDE_CHAR) => 2,
+        _ => 1,
+    }
+}
+
+/// Whether a cell is half of a wide character.
+pub(super) fn is_wide(cell: &Cell) -> bool {
+    cell.flags.intersects(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER)
+}
+
 /// Whether a cell's row goes on in the next one.
 pub(super) fn is_wrapped(cell: &Cell) -> bool {
     cell.flags.contains(Flags::WRAPLINE)
@@ -78,6 +92,16 @@ fn has_no_extras(cell: &Cell) -> bool {
             && cell.hyperlink().is_none())
 }
 
+/// Makes a wide character that is on both sides of the edge in front of `column` into two of these
+/// blanks.
+pub(super) fn part(row: &mut Row<Cell>, column: usize, blank: &Cell) {
+    let Some(first) = column.checked_sub(1) else { return };
+    if row[..].get(column).is_some_and(is_spacer) {
+        row[Column(first)] = blank.clone();
+        row[Column(column)] = blank.clone();
+    }
+}
+
 /// Mends all rows and both cursors, after the grid was resized.
 pub(super) fn mend(grid: &mut Grid<Cell>) {
     for line in 0..grid.screen_lines() {
@@ -94,10 +118,9 @@ pub(super) fn mend(grid: &mut Grid<Cell>) {
     settle(grid);
 }
 
-pub(super) fn mend_row(grid: &mut Grid<Cell>, line: usize) {
-    if !is_sound(row(grid, line)) {
-        mend_cells(&mut grid[at(line)][..]);
-    }
+/// The cursor's row, at whose end it is, goes on in the next one.
+pub(super) fn mark_wrapped(grid: &mut Grid<Cell>) {
+    grid.cursor_cell().flags.insert(Flags::WRAPLINE);
 }
 
 /// The bottom row has none that it could go on in.
@@ -112,38 +135,12 @@ pub(super) fn settle(grid: &mut Grid<Cell>) {
     }
 }
 
-fn unwrap(grid: &mut Grid<Cell>, line: Line) {
+/// A row does not go on in the next one.
+pub(super) fn unwrap(grid: &mut Grid<Cell>, line: Line) {
     let last = grid.last_column();
     if is_wrapped(&grid[line][last]) {
         grid[line][last].flags.remove(Flags::WRAPLINE);
     }
-}
-
-/// The engine marks a blank before a wide character that did not fit: here it is just a blank.
-pub(super) fn forget_leading_spacers(grid: &mut Grid<Cell>) {
-    let last = grid.last_column();
-    let line = grid.cursor.point.line;
-    for line in [line - 1usize, line] {
-        forget_leading_spacer(grid, line, last);
-    }
-}
-
-fn forget_leading_spacer(grid: &mut Grid<Cell>, line: Line, last: Column) {
-    if line >= Line(0) && grid[line][last].flags.contains(Flags::LEADING_WIDE_CHAR_SPACER) {
-        grid[line][last].flags.remove(Flags::LEADING_WIDE_CHAR_SPACER);
-    }
-}
-
-fn is_sound(cells: &[Cell]) -> bool {
-    let last = cells.len() - 1;
-    cells.iter().enumerate().all(|(column, cell)| {
-        let flags = cell.flags.intersection(STRUCTURE);
-        flags.is_empty()
-            || (!flags.contains(Flags::LEADING_WIDE_CHAR_SPACER)
-                && (!flags.contains(Flags::WRAPLINE) || column == last)
-                && (!flags.contains(Flags::WIDE_CHAR) || is_pair(cells, column))
-                && (!is_spacer(cell) || (column > 0 && is_pair(cells, column - 1))))
-    })
 }
 
 fn mend_cells(cells: &mut [Cell]) {

@@ -16,7 +16,11 @@
 //! - 21 is a double underline;
 //! - inserting and deleting lines leave the cursor in the first column;
 //! - columns are not switched between 80 and 132;
-//! - erasing above the second row erases the first, deleting many characters none before the cursor.
+//! - erasing above the second row erases the first, deleting many characters none before the cursor;
+//! - no half of a wide character outlives the other: it becomes a blank, which has the pen's look
+//!   where it was printed over or pushed out by printing, and else that of what is erased;
+//! - in insert mode a wide character that is wrapped is inserted, too;
+//! - a wide character without a place, where lines are not wrapped, leaves the cursor in the last column.
 
 use alacritty_terminal::index::Column;
 use alacritty_terminal::term::TermMode;
@@ -41,17 +45,8 @@ impl Emulator {
         match character.width() {
             None => {}
             Some(0) if self.has_all_marks() => {}
-            Some(width) => {
-                self.term.input(character);
-                if width == 2 {
-                    cells::forget_leading_spacers(self.term.grid_mut());
-                    cells::settle(self.term.grid_mut());
-                }
-                if self.careful {
-                    self.mend_line();
-                    cells::unwrap_bottom(self.term.grid_mut());
-                }
-            }
+            Some(0) => self.term.input(character),
+            Some(width) => self.print(character, width),
         }
     }
 
@@ -65,11 +60,6 @@ impl Emulator {
             column = column.saturating_sub(1);
         }
         row[Column(column)].zerowidth().is_some_and(|marks| marks.len() >= MOST_MARKS)
-    }
-
-    fn mend_line(&mut self) {
-        let line = cells::line_of(&self.term.grid().cursor);
-        cells::mend_row(self.term.grid_mut(), line);
     }
 
     /// After rows were moved.
@@ -86,26 +76,19 @@ impl Emulator {
         self.mend_rows();
     }
 
-    fn end_wrap(&mut self) {
+    pub(super) fn end_wrap(&mut self) {
         self.term.grid_mut().cursor.input_needs_wrap = false;
     }
 
-    fn column(&self) -> usize {
+    pub(super) fn column(&self) -> usize {
         self.term.grid().cursor.point.column.0
-    }
-
-    fn erase_rows_below(&mut self) {
-        let next = cells::line_of(&self.term.grid().cursor) + 1;
-        if next < self.rows() {
-            self.term.grid_mut().reset_region(cells::at(next)..);
-        }
     }
 }
 
 impl Handler for Emulator {
     #[inline]
     fn input(&mut self, c: char) {
-        if c.is_ascii() && !self.careful {
+        if c.is_ascii() && self.is_place_free() {
             self.term.input(c);
         } else {
             self.input_carefully(c);
@@ -211,41 +194,23 @@ impl Handler for Emulator {
     }
 
     fn insert_blank(&mut self, cols: usize) {
-        self.term.insert_blank(cols);
-        self.end_wrap();
-        self.mend_line();
+        self.insert_blanks(cols);
     }
 
     fn erase_chars(&mut self, cols: usize) {
-        self.term.erase_chars(cols);
-        self.end_wrap();
-        self.mend_line();
+        self.erase_cells(cols);
     }
 
     fn delete_chars(&mut self, cols: usize) {
-        self.term.delete_chars(cols.min(self.cols() - self.column()));
-        self.end_wrap();
-        self.mend_line();
+        self.delete_cells(cols);
     }
 
     fn clear_line(&mut self, mode: LineClearMode) {
-        self.term.clear_line(mode);
-        self.mend_line();
+        self.erase_in_row(mode);
     }
 
     fn clear_screen(&mut self, mode: ClearMode) {
-        match mode {
-            ClearMode::All => self.term.grid_mut().reset_region(..),
-            ClearMode::Saved => {}
-            ClearMode::Above if cells::line_of(&self.term.grid().cursor) == 1 => {
-                self.term.grid_mut().reset_region(..cells::at(1));
-                self.term.clear_screen(mode);
-            }
-            // Behind the last column there is nothing to erase in this row.
-            ClearMode::Below if self.term.grid().cursor.input_needs_wrap => self.erase_rows_below(),
-            ClearMode::Above | ClearMode::Below => self.term.clear_screen(mode),
-        }
-        self.mend_line();
+        self.erase_in_page(&mode);
     }
 
     fn decaln(&mut self) {
@@ -302,7 +267,6 @@ impl Handler for Emulator {
         self.passed_modes.clear();
         self.styled_cursor = false;
         self.blinking = None;
-        self.take_care();
     }
 
     fn terminal_attribute(&mut self, attr: Attr) {
@@ -321,12 +285,10 @@ impl Handler for Emulator {
 
     fn set_mode(&mut self, mode: Mode) {
         self.term.set_mode(mode);
-        self.take_care();
     }
 
     fn unset_mode(&mut self, mode: Mode) {
         self.term.unset_mode(mode);
-        self.take_care();
     }
 
     fn set_private_mode(&mut self, mode: PrivateMode) {
@@ -370,7 +332,6 @@ impl Handler for Emulator {
             self.margins = top - 1..bottom;
             self.term.set_scrolling_region(top, Some(bottom));
             self.term.goto(0, 0);
-            self.take_care();
         }
     }
 

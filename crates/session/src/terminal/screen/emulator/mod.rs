@@ -2,13 +2,16 @@
 //!
 //! - [`Emulator`]: the two pages, margins, tab stops and the rest
 //! - `handler`: each control sequence, noted and passed on
+//! - `print`: characters, and what they take the place of; `erase`: what is erased or moved in a row
 //! - `moves`: where the cursor goes; `modes`: what is not the engine's alone
 //! - `keys`: how keys are reported; `titles`: the title and those saved
 
+mod erase;
 mod handler;
 mod keys;
 mod modes;
 mod moves;
+mod print;
 mod titles;
 
 use std::mem;
@@ -57,8 +60,6 @@ pub(super) struct Emulator {
     pub(super) blinking: Option<bool>,
     /// Whether a program changed the palette.
     pub(super) painted: bool,
-    /// Whether printing a character may disorder cells.
-    careful: bool,
 }
 
 /// The page that is not shown.
@@ -95,7 +96,6 @@ impl Emulator {
             styled_cursor: false,
             blinking: None,
             painted: false,
-            careful: false,
         };
         emulator.choose_defaults();
         emulator
@@ -160,7 +160,6 @@ impl Emulator {
         }
         self.resize_tabs(old);
         self.margins = 0..self.rows();
-        self.take_care();
     }
 
     /// What DECSTR does: the modes as after a reset, what is on the screen as it is.
@@ -182,7 +181,6 @@ impl Emulator {
         grid.saved_cursor = Cursor::default();
         self.margins = 0..self.rows();
         self.keep_margins(point.line, point.column);
-        self.take_care();
     }
 
     /// Sets the engine's margins to ours, with the cursor where it is told.
@@ -229,10 +227,6 @@ impl Emulator {
         for mode in [NamedPrivateMode::AlternateScroll, NamedPrivateMode::UrgencyHints] {
             self.term.unset_private_mode(PrivateMode::Named(mode));
         }
-    }
-
-    fn take_care(&mut self) {
-        self.careful = self.has(TermMode::INSERT) || !self.has_full_margins();
     }
 
     fn resize_tabs(&mut self, old: usize) {

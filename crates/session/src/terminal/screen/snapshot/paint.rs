@@ -1,7 +1,7 @@
 //! The cells of a page, onto a blank one, in as few bytes as is easily done.
 
 use alacritty_terminal::grid::{Dimensions as _, Grid};
-use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::term::cell::Cell;
 
 use super::super::cells;
 use super::pen::Pen;
@@ -76,7 +76,7 @@ impl Painter {
         self.dip(cell);
         self.out.push(cell.c);
         self.out.extend(cell.zerowidth().unwrap_or_default());
-        let next = column + if cell.flags.contains(Flags::WIDE_CHAR) { 2 } else { 1 };
+        let next = column + cells::width(cell);
         self.at = match width::is_agreed(cell) {
             true => At::Cell(line, next),
             false if next < self.cols => At::Row(line),

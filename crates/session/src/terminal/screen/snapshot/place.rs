@@ -33,12 +33,14 @@ pub(super) fn printed<'a>(
         column = column.checked_sub(1)?;
     }
     let cell = &row[column];
+    // The last one had no place where this cell's end is at that of the row, and was not printed.
+    let ends_here = column + cells::width(cell) == next;
     let same = cell.c == cursor.charsets[emulator.charset].map(character)
         && Pen::of(cell) == Pen::of(&cursor.template)
         && !cells::is_wrapped(cell);
     // Inserting it again would move the mark of a wrapped line away from the row's end, and lose it.
     let moves_a_mark = emulator.has(TermMode::INSERT) && row.last().is_some_and(cells::is_wrapped);
-    (same && !moves_a_mark).then_some((column, cell))
+    (ends_here && same && !moves_a_mark).then_some((column, cell))
 }
 
 impl Painter {

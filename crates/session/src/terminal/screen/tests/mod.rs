@@ -3,11 +3,14 @@
 //! - `laws`: a snapshot repaints, and goes on; splits and skimming change nothing
 //! - `engine`: what is passed on to the engine does there what it did before
 //! - `painting`: single things in a snapshot; `bounds`: what is limited
+//! - `halves`: wide characters of which a cell is taken, beside a plain `model` of a screen
 //! - `state`: two screens compared; `streams`: generated input
 
 mod bounds;
 mod engine;
+mod halves;
 mod laws;
+mod model;
 mod painting;
 mod state;
 mod streams;

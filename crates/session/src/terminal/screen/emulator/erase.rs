@@ -1,0 +1,74 @@
+//! Erasing, and what moves the rest of a row: no half of a wide character is left by that.
+
+use alacritty_terminal::term::cell::Cell;
+use alacritty_terminal::vte::ansi::{ClearMode, Handler as _, LineClearMode};
+
+use super::{Emulator, cells};
+
+impl Emulator {
+    pub(super) fn insert_blanks(&mut self, cols: usize) {
+        let cols = cols.min(self.cols() - self.column());
+        self.part_erasing(&[self.column(), self.cols() - cols]);
+        self.term.insert_blank(cols);
+        self.end_wrap();
+    }
+
+    pub(super) fn delete_cells(&mut self, cols: usize) {
+        let cols = cols.min(self.cols() - self.column());
+        self.part_erasing(&[self.column(), self.column() + cols]);
+        let line = self.grid().cursor.point.line;
+        cells::unwrap(self.term.grid_mut(), line);
+        self.term.delete_chars(cols);
+        self.end_wrap();
+    }
+
+    pub(super) fn erase_cells(&mut self, cols: usize) {
+        self.part_erasing(&[self.column(), self.column() + cols]);
+        self.term.erase_chars(cols);
+        self.end_wrap();
+    }
+
+    pub(super) fn erase_in_row(&mut self, mode: LineClearMode) {
+        match mode {
+            // Behind the last column there is nothing to erase.
+            LineClearMode::Right if self.grid().cursor.input_needs_wrap => return,
+            LineClearMode::Right => self.part_erasing(&[self.column()]),
+            LineClearMode::Left => self.part_erasing(&[self.column() + 1]),
+            LineClearMode::All => {}
+        }
+        self.term.clear_line(mode);
+    }
+
+    pub(super) fn erase_in_page(&mut self, mode: &ClearMode) {
+        match mode {
+            ClearMode::All => self.term.grid_mut().reset_region(..),
+            ClearMode::Saved => {}
+            ClearMode::Above => {
+                self.erase_rows_above();
+                self.erase_in_row(LineClearMode::Left);
+            }
+            ClearMode::Below => {
+                self.erase_in_row(LineClearMode::Right);
+                self.erase_rows_below();
+            }
+        }
+    }
+
+    /// Parts the cursor's row at these columns, between which it is erased or moved.
+    fn part_erasing(&mut self, columns: &[usize]) {
+        let blank = Cell::from(self.grid().cursor.template.bg);
+        self.part(columns, &blank);
+    }
+
+    fn erase_rows_above(&mut self) {
+        let line = self.grid().cursor.point.line;
+        self.term.grid_mut().reset_region(..line);
+    }
+
+    fn erase_rows_below(&mut self) {
+        let next = cells::line_of(&self.grid().cursor) + 1;
+        if next < self.rows() {
+            self.term.grid_mut().reset_region(cells::at(next)..);
+        }
+    }
+}
