@@ -16,6 +16,8 @@ const INERT_COMMAND: &str = "\x1b]9999;";
 const INERT_STRING: &str = "\x1bX";
 /// What begins a command to the clipboard.
 const CLIPBOARD: &str = "\x1b]52;";
+/// What begins a sequence that is dropped.
+const UNWANTED: [&str; 4] = [INERT_ESCAPE, INERT_CONTROL, INERT_COMMAND, CLIPBOARD];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum ScanState {
@@ -153,7 +155,7 @@ impl Scanner {
             self.held.clear();
         } else if !self.void {
             self.held.push_str(part);
-            self.void = self.held.starts_with(CLIPBOARD);
+            self.void = !wanted(&self.held);
         }
         if self.void {
             self.held = String::new();
@@ -174,6 +176,5 @@ fn whole<'a>(mut held: String, part: &'a str, close: &str) -> Option<Cow<'a, str
 }
 
 fn wanted(sequence: &str) -> bool {
-    let unwanted = [INERT_ESCAPE, INERT_CONTROL, INERT_COMMAND, CLIPBOARD];
-    !unwanted.iter().any(|start| sequence.starts_with(start))
+    !UNWANTED.iter().any(|start| sequence.starts_with(start))
 }

@@ -44,6 +44,16 @@ fn a_sequence_that_is_half_read_goes_on() {
 }
 
 #[test]
+fn a_sequence_that_is_dropped_is_dropped_there_too_however_it_goes_on() {
+    let mut copying = fed(20, 2, "\x1b]52;c;a");
+    let mut other = repainted(&mut copying);
+    for screen in [&mut copying, &mut other] {
+        screen.feed(b"Gk=");
+    }
+    assert_eq!(copying.snapshot(), other.snapshot());
+}
+
+#[test]
 fn a_character_that_is_half_read_goes_on() {
     let mut screen = screen(20, 2);
     screen.feed(&"漢".as_bytes()[..2]);
