@@ -16,12 +16,12 @@ use super::{
     strangers::Stranger,
 };
 
-/// How long the response to the upgrade may take to be out.
+/// The deadline of an upgrade, which begins when its response is handed over.
 const UPGRADE: Duration = Duration::from_secs(10);
-/// How long clients may take to hear a goodbye.
+/// The time that a stopping server gives its clients to close.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// There are thousands of idle links, and most of what comes is short.
+/// Small buffers, since there may be thousands of idle links and most messages are short.
 const LIMITS: Limits = Limits {
     max_message: MAX_BEFORE_AUTH,
     read_buffer: 16 * 1024,
@@ -29,7 +29,7 @@ const LIMITS: Limits = Limits {
     fragment: 15 * 1024 * 1024,
 };
 
-/// Says goodbye to all clients, and takes no new ones.
+/// Closes all connections and accepts no new ones. Waits for [`FAREWELL`] at most.
 pub(crate) async fn close(admission: &Admission) {
     admission.closing.cancel();
     admission.links.close();
@@ -38,7 +38,7 @@ pub(crate) async fn close(admission: &Admission) {
     }
 }
 
-/// Answers a request for an upgrade, and serves the client that sent it.
+/// Answers a request for an upgrade. If it is accepted, a task serves the connection.
 pub(crate) fn connect<B>(
     admission: &Arc<Admission>,
     request: &mut Request<B>,

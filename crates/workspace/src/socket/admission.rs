@@ -22,11 +22,11 @@ pub(crate) struct Admission {
     pub(super) clients: Arc<Semaphore>,
     pub(super) most_clients: usize,
     pub(super) message_rate: u32,
-    /// For large messages.
+    /// The places for large messages.
     pub(super) large: Places,
-    /// For long answers.
+    /// The memory for long answers, in KiB.
     pub(super) answers: Arc<Semaphore>,
-    /// Clients that are connected now.
+    /// The number of authenticated connections.
     pub(crate) connected: AtomicUsize,
     last_client: AtomicU64,
     pub(super) closing: CancellationToken,

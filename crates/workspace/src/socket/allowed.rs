@@ -16,7 +16,7 @@ pub(super) fn allowed(me: &Identity, kind: RequestKind, policy: &Policy) -> Resu
     me.member.map_or(Ok(()), |member| as_member(member, kind, policy.subject))
 }
 
-/// A member of a team uses its own team, as itself.
+/// A member of a team may use its own team only, and only as itself.
 fn as_member(member: Member, kind: RequestKind, subject: Subject) -> Result<(), Refusal> {
     let (team, speaker) = match subject {
         Subject::Connection => return Ok(()),
@@ -65,7 +65,7 @@ mod tests {
         Identity { member: Some(member), ..with(Role::Write) }
     }
 
-    /// Messages of each role.
+    /// Requests, and the role that each needs.
     const TABLE: [(&str, Role); 12] = [
         (r#"{"type":"list_sessions"}"#, Role::Read),
         (r#"{"type":"attach","session_id":ID}"#, Role::Read),

@@ -1,4 +1,4 @@
-//! How often a connection may send: a message over the rate delays the next one, and none is lost.
+//! The rate limit of a connection. A message over the rate delays the next one; none is dropped.
 
 use std::{
     num::NonZeroU32,
@@ -13,11 +13,11 @@ use governor::{
     state::{InMemoryState, direct::NotKeyed},
 };
 
-/// A number of messages a second, and as many at once.
+/// Permits a number of messages per second, and a burst of the same number.
 #[derive(Debug)]
 pub(super) struct Bucket {
     limiter: RateLimiter<NotKeyed, InMemoryState, FakeRelativeClock, NoOpMiddleware<Nanos>>,
-    /// Moved by hand: time is a parameter here.
+    /// Advanced explicitly, because time is a parameter here.
     clock: FakeRelativeClock,
     /// The time that the clock shows.
     shown: Instant,
@@ -35,7 +35,7 @@ impl Bucket {
     pub(super) fn take(&mut self, now: Instant) -> Option<Duration> {
         self.show(now);
         let free_in = self.limiter.check().err()?.wait_time_from(self.clock.now());
-        // The message has already been read. So it takes the next place, which is not free yet.
+        // The message has already been read, so it takes the next permit, which is not free yet.
         self.show(self.shown + free_in);
         let _taken = self.limiter.check();
         Some(self.shown.saturating_duration_since(now))

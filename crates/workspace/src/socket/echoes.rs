@@ -1,7 +1,7 @@
-//! A client does not get its own change both as an answer and as an event.
+//! Keeps a client from getting its own change both as an answer and as an event.
 //!
-//! What one client changes all are told, and that one is answered with the same message. It may be
-//! told first or answered first.
+//! A change is announced to all clients, and the client that made it gets the same message as its
+//! answer. Either of the two may come first; the second one is dropped.
 
 use std::{
     collections::VecDeque,
@@ -10,32 +10,33 @@ use std::{
 
 use protocol::workspace::ServerMessage;
 
-/// The most messages that are remembered.
+/// The most messages that each of the two lists remembers.
 const REMEMBERED: usize = 64;
 
-/// The answers and events of one client while it waits for answers.
+/// The recent answers and events of one client, to be compared with each other.
 #[derive(Clone, Default)]
 pub(super) struct Echoes(Arc<Mutex<PendingAnswers>>);
 
 #[derive(Default)]
 struct PendingAnswers {
-    /// Answers that are waited for.
+    /// The number of answers that are still pending.
     awaited: usize,
     answered: VecDeque<ServerMessage>,
     told: VecDeque<ServerMessage>,
 }
 
-/// An awaited answer, until this is dropped.
+/// Counts as a pending answer until it is dropped.
 pub(super) struct Awaited(Echoes);
 
 impl Echoes {
-    /// An answer is waited for that all may be told, too.
+    /// Begins to wait for an answer that may also be announced as an event.
     pub(super) fn awaited(&self) -> Awaited {
         self.lock().awaited += 1;
         Awaited(self.clone())
     }
 
-    /// Whether the client has this as an answer already; else it is going to be told.
+    /// Whether the client already has this event as an answer. If not, the caller sends the event,
+    /// which is remembered while an answer is pending.
     pub(super) fn was_answered(&self, message: &ServerMessage) -> bool {
         let mut state = self.lock();
         let PendingAnswers { awaited, answered, told } = &mut *state;
@@ -54,7 +55,8 @@ impl Echoes {
 }
 
 impl Awaited {
-    /// Whether the client has had this as an event; otherwise it gets the answer.
+    /// Whether the client already has this answer as an event. If not, the caller sends the answer,
+    /// which is remembered.
     pub(super) fn was_told(&self, message: &ServerMessage) -> bool {
         let mut state = self.0.lock();
         let PendingAnswers { answered, told, .. } = &mut *state;

@@ -1,4 +1,4 @@
-//! Families of errors: what a request is about decides the message that reports its failure.
+//! Families of errors: the subject of a request decides which message reports its failure.
 
 use protocol::workspace::{
     ProjectId, ServerMessage,
@@ -20,7 +20,7 @@ pub(super) enum Family {
     Git(ProjectId),
 }
 
-/// A [`Family`] without what a message fills in.
+/// A [`Family`] without its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ErrorFamily {
     Plain,
@@ -51,7 +51,7 @@ impl Family {
         }
     }
 
-    /// The answer that says this.
+    /// The answer with this error message.
     pub(super) fn error(self, message: String) -> ServerMessage {
         match self {
             Self::Plain => ServerMessage::error(message),

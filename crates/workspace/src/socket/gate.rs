@@ -1,7 +1,8 @@
 //! Limits what a connection may send before its client is known, and makes large messages wait for a
 //! place.
 //!
-//! It stands under the socket: what is not read here stays with the sender.
+//! The gate wraps the byte stream beneath the WebSocket. While it does not read, the rest of a
+//! message stays at the sender.
 
 use std::{
     io,
@@ -25,15 +26,16 @@ use super::places::{Claim, TakenPlace};
 
 /// A message longer than this, in bytes, needs a place before the rest of it is read.
 pub(super) const LARGE: usize = 1024 * 1024;
-/// Fewer bytes than this between two looks are no message that is being sent, but signs of life.
+/// Fewer bytes than this between two calls of [`Gate::forget_signs_of_life`] count as signs of
+/// life, such as pongs, and not as part of a message.
 const IDLE: usize = 256;
-/// A client that takes nothing it is sent for this long counts as deaf.
+/// A client that takes no bytes for this long counts as deaf.
 const SILENT: Duration = Duration::from_secs(30);
-/// How often to check whether a large message keeps others waiting.
+/// The interval between checks of whether a large message is overdue.
 const LOOK: Duration = Duration::from_secs(1);
-/// The limits of a large message: the time within which it must be complete; the shorter time if others
-/// wait for its place; and, in that case, the lowest rate, in bytes a second, and how far it may fall
-/// behind that.
+/// The limits of a large message: its deadline; the shorter deadline while others wait for its
+/// place; and, while they wait, its lowest rate in bytes per second and the most that it may fall
+/// behind that rate.
 const WHOLE: Duration = Duration::from_secs(600);
 const WHOLE_WHERE_WANTED: Duration = Duration::from_secs(60);
 const SLOWEST: u32 = 64 * 1024;
@@ -47,13 +49,13 @@ pub(super) struct Gate {
 }
 
 struct GateState {
-    /// What the connection may claim, once its client is known.
+    /// The places that the connection may claim; `None` until its client has authenticated.
     claim: Option<Claim>,
-    /// Bytes since the last message was complete; before it is admitted, all.
+    /// Bytes read since the last complete message; before authentication, all bytes read.
     since: usize,
-    /// As many when it was last looked at.
+    /// The value of `since` at the last call of [`Gate::forget_signs_of_life`].
     looked: usize,
-    /// When it last took something.
+    /// When the client last took bytes.
     wrote: Instant,
     asking: Option<BoxFuture<'static, io::Result<TakenPlace>>>,
     large: Option<Large>,
@@ -63,12 +65,12 @@ struct GateState {
 struct Large {
     place: TakenPlace,
     begun: Instant,
-    /// When some of it last came, and how long it may then be silent.
+    /// When bytes of it last came. `pace` says how long it may then be silent.
     heard: Instant,
     pace: Pace,
 }
 
-/// The byte stream behind a gate.
+/// Puts a gate under a byte stream. The stream goes into the link; the client keeps the gate.
 pub(super) fn gated(io: Io) -> (Io, Arc<Gate>) {
     let state = GateState {
         claim: None,
@@ -83,20 +85,21 @@ pub(super) fn gated(io: Io) -> (Io, Arc<Gate>) {
 }
 
 impl Gate {
-    /// The client is known now, and so is what it may claim.
+    /// The client has authenticated. Sets what it may claim, and forgets the bytes of the greeting.
     pub(super) fn admit(&self, claim: Claim) {
         let mut state = self.lock();
         (state.claim, state.since) = (Some(claim), 0);
     }
 
-    /// A message is complete; its place goes with it, if it needed one.
+    /// A message is complete. Returns its place, if it needed one.
     pub(super) fn message_is_here(&self) -> Option<TakenPlace> {
         let mut state = self.lock();
         (state.since, state.looked, state.asking) = (0, 0, None);
         state.large.take().map(|large| large.place)
     }
 
-    /// Called from time to time: a few bytes between two calls do not belong to a message.
+    /// Called regularly. If only a few bytes came since the last call, no message is being sent,
+    /// and the count of bytes begins anew.
     pub(super) fn forget_signs_of_life(&self) {
         let mut state = self.lock();
         let came = state.since - state.looked;
@@ -106,7 +109,7 @@ impl Gate {
         state.looked = state.since;
     }
 
-    /// Waits until a large message has used up its time. May be dropped at any await.
+    /// Returns when the large message that is being read is overdue. May be dropped at any await.
     pub(super) async fn overdue(&self) {
         loop {
             let late = self.lock().is_late();
@@ -118,7 +121,8 @@ impl Gate {
         }
     }
 
-    /// Whether it takes nothing of what it is sent, if there is anything.
+    /// Whether the client has taken no bytes for [`SILENT`]. This only says something while there
+    /// are bytes to write.
     pub(super) fn is_deaf(&self) -> bool {
         self.lock().wrote.elapsed() > SILENT
     }

@@ -1,4 +1,4 @@
-//! The identity of a client: the first message of every connection.
+//! Authentication. The first message of every connection says who the client is.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -19,31 +19,31 @@ use crate::identity::{Identity, Member};
 /// The close code of a connection that did not authenticate: a violation of policy.
 const POLICY: u16 = 1008;
 
-/// A client that may go on.
+/// A client that has authenticated.
 pub(super) struct Admitted {
     pub(super) me: Identity,
     pub(super) credential: Credential,
-    /// Its place among all clients.
+    /// Its permit out of the most clients that there may be.
     pub(super) place: OwnedSemaphorePermit,
 }
 
-/// By what it was let in.
+/// The credential that a client was admitted with.
 pub(super) enum Credential {
-    /// A key, or the token.
+    /// A key, or one of the server's tokens.
     Own(WorkspaceClient),
     /// The token that a member of a team was started with.
     Member(Secret),
 }
 
-/// Why a connection does not go on.
+/// Why a connection is not admitted.
 pub(super) enum Refused {
     /// The client has gone.
     Left,
-    /// It got the reason, and is closed with this code.
+    /// The client got an answer with the reason. The connection is closed with this code and text.
     Goodbye(u16, &'static str),
 }
 
-/// Reads a client's credentials, and answers them.
+/// Reads the first message of a client, and answers it.
 pub(super) async fn greet(
     admission: &Arc<Admission>,
     link: &mut Link,
@@ -86,7 +86,8 @@ fn credential(frame: &Frame) -> Result<Auth, String> {
     }
 }
 
-/// Under the lock of those who failed: however many try at once, no more are looked at than may be.
+/// Holds the lock on failed attempts throughout. So an address cannot have more tokens checked by
+/// trying in parallel.
 fn admit(admission: &Arc<Admission>, from: IpAddr, token: Secret) -> Result<Admitted, String> {
     let now = Moment::now();
     let mut lock_out = admission.lock_out();
@@ -137,13 +138,14 @@ fn goodbye(outbox: &Outbox, message: &ServerMessage) -> Refused {
     Refused::Goodbye(POLICY, "not authenticated")
 }
 
-/// A client that is gone is found out later.
+/// Sends a message. If the client has gone, the link reports that later.
 fn told(outbox: &Outbox, message: &ServerMessage) {
     let _gone = outbox.push(message.encode());
 }
 
 impl Credential {
-    /// Waits until its key is no longer valid.
+    /// Waits until the key is no longer valid. Never returns for a token; a member's token is
+    /// checked at each tick of its connection instead.
     pub(super) async fn ended(&self) {
         match self {
             Self::Own(client) => client.ended().await,

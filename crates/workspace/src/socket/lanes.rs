@@ -1,4 +1,5 @@
-//! Requests that wait beside the connection: each lane in order, or a few at once.
+//! Requests that run beside the connection, in lanes. A lane runs its requests in order, or a few
+//! of them at once.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,19 +17,19 @@ use tracing::Instrument as _;
 
 use crate::refusal::Refusal;
 
-/// How long what a client has begun may go on when it has gone.
+/// How long to wait for the requests of a client that has left.
 const LEFT_OVER: Duration = Duration::from_secs(60);
 
 /// A kind of request that may take a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// Looks, which take little.
+    /// Queries, which take little work.
     Look,
-    /// Sessions and projects made and changed.
+    /// Creating and changing sessions and projects.
     Make,
-    /// Sessions ended.
+    /// Ending sessions.
     Kill,
-    /// Files, in the order in which they are written.
+    /// File operations, in the order of the requests.
     Files,
     Git,
     Teams,
@@ -36,7 +37,7 @@ pub(super) enum Lane {
     Waits,
 }
 
-/// How much of a kind there may be, and what to call it.
+/// The bounds of a lane, and its name in refusals.
 struct Bounds {
     what: &'static str,
     at_once: usize,
@@ -53,7 +54,7 @@ const BOUNDS: [Bounds; 7] = [
     Bounds { what: "waits for team workers", at_once: 16, waiting: 0 },
 ];
 
-/// Something to be done.
+/// The work of one request.
 pub(super) type Job = BoxFuture<'static, ()>;
 
 /// The running and waiting requests of one connection.
@@ -62,14 +63,15 @@ pub(super) struct Lanes {
     waiting: [VecDeque<Job>; BOUNDS.len()],
     running: [usize; BOUNDS.len()],
     tasks: JoinSet<()>,
+    /// The lane of each running request, by the id of its task.
     of: HashMap<Id, Lane>,
 }
 
 impl Lanes {
-    /// Does this, now or when it is its turn.
+    /// Runs a request now, or when its turn comes.
     ///
     /// # Errors
-    /// When too much of its kind waits already.
+    /// When too many requests of the lane are waiting.
     pub(super) fn put(&mut self, lane: Lane, job: Job) -> Result<(), Refusal> {
         let bounds = &BOUNDS[lane as usize];
         if self.running[lane as usize] < bounds.at_once {
@@ -85,11 +87,11 @@ impl Lanes {
         Ok(())
     }
 
-    /// Waits until something is done, and goes on with what waits for it. `None`: nothing is being
-    /// done. May be dropped at any await.
+    /// Waits until a request is done, and starts the next one of its lane. `None` when no request
+    /// is running. May be dropped at any await.
     ///
     /// # Errors
-    /// When it ended badly, and has answered nothing.
+    /// When the request panicked, so that it has sent no answer.
     pub(super) async fn next(&mut self) -> Option<Result<(), JoinError>> {
         let done = self.tasks.join_next_with_id().await?;
         let id = match &done {
@@ -105,8 +107,9 @@ impl Lanes {
         Some(done.map(|_| ()))
     }
 
-    /// Takes no new work, and does all that waits, in order. After `cut_off`, nothing that still waits
-    /// is begun.
+    /// Runs all waiting requests to their end, in order. After `cut_off`, no waiting request is
+    /// started any more. After [`LEFT_OVER`], this returns: running requests go on, waiting ones
+    /// are dropped.
     pub(super) async fn finish(mut self, cut_off: impl Future<Output = ()>) {
         if timeout(LEFT_OVER, self.rest(cut_off)).await.is_err() {
             let dropped = self.waiting.iter().map(VecDeque::len).sum::<usize>();
@@ -210,7 +213,7 @@ mod tests {
         assert_eq!(began.elapsed(), LEFT_OVER);
     }
 
-    /// Three requests in one lane, the first of which takes 3 s, and the list of those that are done.
+    /// Three requests of 3 s each in one lane, and the list of those that are done.
     fn three() -> (Lanes, Arc<Mutex<Vec<usize>>>) {
         let (mut lanes, done) = (Lanes::default(), Arc::<Mutex<Vec<usize>>>::default());
         for number in 0..3 {

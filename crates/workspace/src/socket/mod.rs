@@ -1,17 +1,21 @@
 //! The connections of clients, and their requests.
 //!
 //! - `table`: the [policy](policy::Policy) of each request, and its handler in `answers`
-//! - `accept`: from an HTTP request to a connection; `admission`: which connections are taken
-//! - `greeting`: who a client is; `gate`: what it may send until then, and how large messages wait for a
-//!   place; `places`: how many there are, and whose; `strangers`: how many clients may be unknown
-//! - `client`: one connection, from then to its end
-//! - `allowed`: who may send what; `bucket`: how often
-//! - `shares`: how much of long answers may be in memory
-//! - `lanes`: what waits, in order, beside the connection
-//! - `services`: what requests are served with; `project_files`: files as their projects' users
-//! - `reading`: messages, also those that cannot be read; `family`: which message reports a failure
-//! - `stream`: a session's output on its way to a client; `watching`: a project's changes
-//! - `echoes`: an event that a client had as its answer is not sent to it again
+//! - `accept`: from an HTTP request to a connection; `admission`: the state that all connections
+//!   share
+//! - `greeting`: authenticates a client; `gate`: limits what a connection sends before that, and
+//!   makes large messages wait for a place; `places`: those places; `strangers`: bounds the
+//!   connections that have not authenticated
+//! - `client`: one connection, from its authentication to its end
+//! - `allowed`: which requests a client may send; `bucket`: how many per second
+//! - `shares`: bounds the memory of long answers
+//! - `lanes`: requests that run beside the connection, in order
+//! - `services`: the parts of the workspace that serve requests; `project_files`: files, accessed
+//!   as their projects' users
+//! - `reading`: decodes messages, and answers those that cannot be decoded; `family`: which message
+//!   reports a failure
+//! - `stream`: sends a session's output to a client; `watching`: reports a project's changes
+//! - `echoes`: keeps a client from getting a message both as an answer and as an event
 //! - `node_id`: the id of this machine
 
 pub(crate) mod accept;

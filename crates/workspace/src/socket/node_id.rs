@@ -9,10 +9,11 @@ use std::{
 
 use uuid::Uuid;
 
-/// The file in which it is kept.
+/// The name of the file that keeps the id.
 const NODE_ID: &str = "node.id";
 
-/// The id of this machine: the same after a restart. It reads and may write a small file.
+/// The id of this machine, which stays the same after a restart. Blocks: it reads a small file, and
+/// writes it if no id is in it.
 pub(crate) fn node_id(dir: &Path) -> String {
     let path = dir.join(NODE_ID);
     let kept = fs::read_to_string(&path).ok();

@@ -1,6 +1,6 @@
-//! Places for large messages: how many may be in memory, and for which keys.
+//! Places for large messages. They bound how many are in memory at once.
 //!
-//! Each key has a limited share, so that a leaked key holds up nobody else. Some places are for
+//! Each key has a limited share, so that a leaked key delays nobody else. Some places are for
 //! administrators only.
 
 use std::{
@@ -14,12 +14,12 @@ use std::{
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many places there are for everybody, and how many more for administrators only.
+/// The places for everybody, and the further places for administrators only.
 const FOR_ALL: usize = 6;
 const FOR_ADMINISTRATORS: usize = 2;
-/// How many places all connections of one key have together.
+/// The places of all connections of one key together.
 const EACH_KEY: usize = 3;
-/// How many places one connection has.
+/// The places of one connection.
 const EACH: usize = 2;
 
 pub(super) struct Places {
@@ -29,7 +29,7 @@ pub(super) struct Places {
     keys: Mutex<HashMap<String, Weak<Line>>>,
 }
 
-/// Some places, and how many wait for them.
+/// A number of places, and the number of connections that wait for one.
 struct Line {
     places: Arc<Semaphore>,
     waiting: AtomicUsize,
@@ -41,7 +41,7 @@ pub(super) struct Claim {
     own: Arc<Line>,
     key: Arc<Line>,
     for_all: Arc<Line>,
-    /// The reserved places, for an administrator.
+    /// The places reserved for administrators, if the client is one.
     reserved: Option<Arc<Line>>,
 }
 
@@ -84,8 +84,8 @@ impl Places {
 
 impl Claim {
     pub(super) async fn take(self) -> io::Result<TakenPlace> {
-        // First the connection's own share, then the key's: a client that has used up its share keeps
-        // no others waiting.
+        // The connection's own share goes first, then the key's. So a client that has used up its
+        // share occupies nothing that others wait for.
         let own = self.own.take().await?;
         let share = self.key.take().await?;
         let (line, permit) = self.any().await?;
@@ -96,6 +96,7 @@ impl Claim {
         let Some(reserved) = &self.reserved else {
             return Ok((Arc::clone(&self.for_all), self.for_all.take().await?));
         };
+        // The common places go first, so that the reserved ones stay free.
         tokio::select! {
             biased;
             permit = self.for_all.take() => Ok((Arc::clone(&self.for_all), permit?)),
@@ -105,7 +106,7 @@ impl Claim {
 }
 
 impl TakenPlace {
-    /// Whether somebody waits for it.
+    /// Whether another connection waits for this place, or for a place of the same key.
     pub(super) fn is_wanted(&self) -> bool {
         self.key.is_wanted() || self.line.is_wanted()
     }
@@ -127,7 +128,7 @@ impl Line {
     }
 }
 
-/// While this exists, somebody waits.
+/// Counts as one waiting connection until it is dropped.
 struct Waiting<'a>(&'a Line);
 
 impl Drop for Waiting<'_> {

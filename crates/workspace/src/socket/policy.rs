@@ -14,14 +14,14 @@ pub(super) struct Policy {
     pub(super) audience: Audience,
 }
 
-/// The subject of a request, for members of teams.
+/// The subject of a request. It decides whether a member of a team may send the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
     /// The connection itself: members may send it, too.
     Connection,
-    /// A team. Members may name their own.
+    /// A team. A member may name its own team.
     Team(TeamId),
-    /// A session's messages in a team. Members may name themselves.
+    /// A session in a team. A member may name itself.
     Member(TeamId, SessionId),
     /// Anything else, which is closed to members.
     Workspace,
@@ -30,11 +30,11 @@ pub(super) enum Subject {
 /// How much memory a request takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Memory {
-    /// So little that nobody counts it.
+    /// Too little to be counted.
     Short,
     /// The answer may have this many bytes.
     Long(usize),
-    /// The request itself: it is still large once it is parsed, so it keeps its place.
+    /// The request itself is large, even when it is parsed, so it keeps its place until it is done.
     Request,
 }
 
@@ -42,6 +42,6 @@ pub(super) enum Memory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Audience {
     Asker,
-    /// All clients are told the same message as an event. The asker must not hear it twice.
+    /// The asker; and all clients, as an event. The asker must not get the message twice.
     Everyone,
 }

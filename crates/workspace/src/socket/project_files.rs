@@ -8,7 +8,8 @@ use tokio::{sync::Semaphore, task, time::timeout};
 
 use crate::{projects::Projects, refusal::Refusal};
 
-/// How long a request may take: some directories are mounted from machines that are gone.
+/// The longest wait for a turn, and then for the work: a directory may be mounted from a machine
+/// that is gone.
 const WITHIN: Duration = Duration::from_secs(15 * 60);
 
 /// The most requests about files that are worked on at the same time, for all clients.
@@ -27,7 +28,7 @@ impl ProjectFiles {
         Self { projects, unfinished, turns: Arc::new(Semaphore::new(AT_ONCE)) }
     }
 
-    /// Runs blocking work on a thread.
+    /// Waits for a turn, then runs blocking work on a thread.
     pub(super) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
@@ -36,8 +37,8 @@ impl ProjectFiles {
         let turn = turn.map_err(|_| not_answering())?.map_err(|error| Refusal::failed(&error))?;
         let files = Arc::clone(self);
         let working = task::spawn_blocking(move || {
-            // The turn stays taken as long as the thread does, even if nobody waits for it any more:
-            // otherwise directories that hang would use up all threads.
+            // The thread keeps its turn even if nobody waits for it any more. Otherwise directories
+            // that hang would use up all threads.
             let _turn = turn;
             work(&files)
         });
@@ -45,7 +46,7 @@ impl ProjectFiles {
         worked.map_err(|_| not_answering())?.map_err(|error| Refusal::failed(&error))?
     }
 
-    /// Acts in a project's directory, as its user.
+    /// Calls `act` with a project's directory, as the project's user.
     pub(super) fn act<T: Send>(
         &self,
         project: ProjectId,
@@ -54,7 +55,7 @@ impl ProjectFiles {
         self.try_act(project, act)?.map_err(|error| Refusal::failed(&error))
     }
 
-    /// The same for callers that tell the errors of files apart.
+    /// The same, for callers that handle a [`FileError`] themselves.
     pub(super) fn try_act<T: Send>(
         &self,
         project: ProjectId,

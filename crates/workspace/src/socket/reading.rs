@@ -29,13 +29,14 @@ pub(super) fn read(text: &str) -> Result<ClientMessage, Box<ServerMessage>> {
     decode_request(text).map_err(|bad| Box::new(answer(bad)))
 }
 
-/// The family of a message that cannot be read; `Plain` unless the fields that the family's error
-/// needs are there.
+/// The family of a message that cannot be read; `Plain` if a field that the family's error needs is
+/// missing.
 fn family_of(bad: &BadMessage, text: &str) -> Family {
     let kind = bad.kind.as_deref().and_then(RequestKind::from_name);
     let hints: Option<Hints> = serde_json::from_str(text).ok();
     let project = hints.as_ref().and_then(|hints| hints.project_id.as_deref()?.parse().ok());
-    // Values over their bound are not repeated: clients may not read our answers.
+    // Values over their bound are not repeated in the answer, which is kept in memory until the
+    // client reads it.
     let path = hints.and_then(|hints| hints.path).filter(|path| path.len() <= PATH_MAX);
     let path = path.unwrap_or_default();
     let request = bad.request_id.clone().filter(|id| id.len() <= REQUEST_ID_MAX);

@@ -1,5 +1,5 @@
-//! How much of long answers may be in memory. What a client asks for and then does not read stays where
-//! it is.
+//! Bounds the memory of long answers. A long answer is made only when the client's outbox has room
+//! and enough memory is free.
 
 use std::sync::{
     Arc,
@@ -16,21 +16,22 @@ use super::policy::Memory;
 pub(super) const IN_ALL: usize = 256 * 1024;
 /// The most long answers of one connection at the same time.
 const EACH: usize = 2;
-/// An answer that is not longer, in bytes, needs no share.
+/// An answer of at most this many bytes needs no share.
 const SHORT: usize = 64 * 1024;
-/// How often an answer is in memory while it is made: as it was read, as text, as a message.
+/// The number of copies of an answer while it is made: as read, as text, as a message.
 const MADE_OF: usize = 3;
 
-/// One connection's.
+/// The long answers of one connection.
 #[derive(Clone)]
 pub(super) struct Shares {
     own: Arc<Semaphore>,
     all: Arc<Semaphore>,
-    /// How many answers have been made, and not written yet.
+    /// The number of answers that are complete but not written yet.
     unread: Arc<AtomicUsize>,
 }
 
-/// The memory of one answer. It is queued behind the answer, and returned when that has left.
+/// The memory of one answer. It is queued behind the answer, and given back once the answer was
+/// written.
 pub(super) struct Share {
     _own: OwnedSemaphorePermit,
     all: OwnedSemaphorePermit,
@@ -44,8 +45,8 @@ impl Shares {
         Self { own, all: Arc::clone(all), unread: Arc::default() }
     }
 
-    /// Waits until the client has read what it was told before, and until there is room for the
-    /// answer to this. None is needed for what is short.
+    /// Waits until the outbox has room and the memory for an answer is free. A short answer needs
+    /// no share: `None`.
     pub(super) async fn of(
         &self,
         memory: Memory,
@@ -53,13 +54,15 @@ impl Shares {
     ) -> Result<Option<Share>, OutboxClosed> {
         let Some(kib) = kib(memory) else { return Ok(None) };
         outbox.room().await?;
-        // Its own share first: a client that holds enough keeps no others waiting.
+        // The connection's own permit goes first. So a client that has used up its share occupies
+        // no memory that others wait for.
         let own = Arc::clone(&self.own).acquire_owned().await.map_err(|_| OutboxClosed)?;
         let all = Arc::clone(&self.all).acquire_many_owned(kib).await.map_err(|_| OutboxClosed)?;
         Ok(Some(Share { _own: own, all, unread: Arc::clone(&self.unread), is_made: false }))
     }
 
-    /// Whether others wait for room that this connection's answers take.
+    /// Whether this connection has unread answers while the free memory is too little for the
+    /// longest answer.
     pub(super) fn is_wanted(&self) -> bool {
         let most = MADE_OF * CHUNK_MAX / 1024;
         self.unread.load(Ordering::Relaxed) > 0 && self.all.available_permits() < most
@@ -67,7 +70,7 @@ impl Shares {
 }
 
 impl Share {
-    /// The answer is complete: from now on it needs its own length only, in bytes.
+    /// The answer is complete. From now on it takes only its own length, in bytes.
     pub(super) fn made(&mut self, length: usize) {
         if !std::mem::replace(&mut self.is_made, true) {
             self.unread.fetch_add(1, Ordering::Relaxed);
@@ -77,7 +80,7 @@ impl Share {
     }
 }
 
-/// Nothing to be written; its turn comes when all that was before it has been.
+/// Writes nothing. It is dropped when its turn comes, which is after everything queued before it.
 impl FrameSource for Share {
     fn next_frame(&mut self) -> Option<(Frame, bool)> {
         None
@@ -92,7 +95,7 @@ impl Drop for Share {
     }
 }
 
-/// How much an answer takes while it is made, in KiB; `None`: it is short.
+/// The memory that an answer takes while it is made, in KiB; `None` for a short answer.
 fn kib(memory: Memory) -> Option<u32> {
     let Memory::Long(length) = memory else { return None };
     let kib = MADE_OF * length.min(CHUNK_MAX).div_ceil(1024);

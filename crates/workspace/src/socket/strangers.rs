@@ -1,5 +1,5 @@
-//! Connections that have not said who they are: so many in all, and of one address not all of them, so
-//! that nobody alone keeps the others out.
+//! Bounds the connections that have not authenticated. One address gets three quarters of the
+//! places at most, so that it cannot keep all others out.
 
 use std::{
     collections::HashMap,
@@ -18,7 +18,7 @@ struct Places {
     by: HashMap<IpAddr, usize>,
 }
 
-/// One place, until this is dropped.
+/// A place, taken until this is dropped.
 pub(super) struct Stranger {
     of: Strangers,
     party: IpAddr,

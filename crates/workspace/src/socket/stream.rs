@@ -7,14 +7,14 @@ use wire::{Frame, Outbox};
 
 use crate::sessions::{Attachment, Streamed};
 
-/// A client's attachment to a session. Dropping it ends it.
+/// A client's attachment to a session. Dropping it ends the attachment.
 pub(super) struct Stream {
     pub(super) session: SessionId,
     task: AbortOnDropHandle<()>,
 }
 
 impl Stream {
-    /// Sends what comes, as the client takes it.
+    /// Sends the session's output as fast as the client takes it.
     pub(super) fn start(attachment: Attachment, outbox: Outbox) -> Self {
         let session = attachment.session();
         let passing_on = pass_on(attachment, outbox).in_current_span();
@@ -22,7 +22,7 @@ impl Stream {
         Self { session, task }
     }
 
-    /// Ends it: nothing comes of it any more when this returns.
+    /// Ends the attachment. Once this returns, no more output is queued.
     pub(super) async fn end(self) {
         self.task.abort();
         let _aborted = self.task.await;
@@ -30,8 +30,8 @@ impl Stream {
 }
 
 async fn pass_on(mut attachment: Attachment, outbox: Outbox) {
-    // While it waits for room here it does not ask for more, which is how the session finds out that
-    // its client is slow.
+    // While this waits for room in the outbox, it takes nothing more from the session. That is how
+    // the session notices that its client is slow.
     while let Some(next) = attachment.next().await {
         let frame = match next {
             Streamed::Message(message) => Frame::from(message.encode()),

@@ -1,5 +1,5 @@
-//! The one table of requests: for each message of a client the role that it needs, its subject, how
-//! its errors are answered, how much memory its answer takes, who hears the answer, its lane and its
+//! The one table of requests. For each message of a client it has the role that it needs, its
+//! subject, the form of its errors, the memory of its answer, who gets the answer, its lane and its
 //! handler.
 //!
 //! The compiler demands a row for every message of the protocol. A new message is a type in
@@ -28,20 +28,20 @@ use super::{
     },
 };
 
-/// The expected length of lists, in bytes. There is no bound to compute it from.
+/// The assumed length of lists, in bytes. There is no bound to compute it from.
 const LIST: usize = 2 * 1024 * 1024;
 
 /// How a request is served.
 pub(super) enum Work {
     Done(Answer),
-    /// It may take a while, and waits in a lane.
+    /// The answer may take a while, so the request goes into a lane.
     Later(Lane, BoxFuture<'static, Answer>),
-    /// It changes what the connection follows.
+    /// Attaches the connection to a session.
     Attach(Attach),
     Detach,
 }
 
-/// Writes the functions that read the table, each as a match without a wildcard.
+/// Generates the functions that read the table, each as a match without a wildcard.
 macro_rules! requests {
     ($asker:ident; $($variant:ident $(($of:ident))? => $role:expr, $subject:expr,
         $family:ident $(($($field:expr),+))?, $memory:expr, $audience:ident,
@@ -62,14 +62,14 @@ macro_rules! requests {
             }
         }
 
-        /// How errors about messages of this kind are answered, even if the message cannot be read.
+        /// The family of errors for messages of this kind, also if the message cannot be read.
         pub(super) const fn error_family(kind: RequestKind) -> ErrorFamily {
             match kind {
                 $(RequestKind::$variant => ErrorFamily::$family,)+
             }
         }
 
-        /// Serves a message, or says where it waits. A lane's work does not begin before it is polled.
+        /// Serves a message, or returns its lane and its work. That work begins when it is polled.
         #[allow(unused_variables, reason = "not every row needs the asker")]
         pub(super) fn serve($asker: &Asker, message: ClientMessage) -> Work {
             match message {
@@ -187,7 +187,7 @@ const fn running_as(user: Option<&str>) -> Role {
     }
 }
 
-/// The length that was asked for, if it was.
+/// The requested length, or `otherwise` if none was requested.
 fn asked(bytes: Option<u64>, otherwise: usize) -> usize {
     bytes.map_or(otherwise, |bytes| usize::try_from(bytes).unwrap_or(CHUNK_MAX))
 }
@@ -199,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// The requests below need `write`, unless they are listed here.
+    /// The requests that need `read`. Those in neither of the two lists need `write`.
     const READ: [RequestKind; 19] = [
         RequestKind::Attach,
         RequestKind::Auth,

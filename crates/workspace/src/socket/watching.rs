@@ -1,4 +1,4 @@
-//! Changes of one project's files, told to one client.
+//! Reports the changes of one project's files to one client.
 
 use std::{
     io,
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{projects::ProjectPlace, refusal::Refusal};
 
-/// A connection's watch of one project at a time.
+/// The watch of a connection, which covers one project at a time.
 #[derive(Clone, Default)]
 pub(super) struct Watching(Arc<Mutex<Option<Watched>>>);
 
@@ -33,7 +33,7 @@ struct Watched {
 }
 
 impl Watching {
-    /// Watches this project instead of what was watched before. When this returns, changes are seen.
+    /// Watches this project instead of the one before. Changes after this returns are reported.
     pub(super) async fn start(
         &self,
         budget: &WatchBudget,
@@ -57,7 +57,7 @@ impl Watching {
         self.lock().take_if(|watched| watched.project == project);
     }
 
-    /// Watches nothing any more.
+    /// Ends the watch, if there is one.
     pub(super) fn end_all(&self) {
         *self.lock() = None;
     }
@@ -67,8 +67,8 @@ impl Watching {
     }
 }
 
-/// Begins the thread of a watch, which may look at what the project's user may, and at nothing else. It
-/// counts until it has ended, for it may be in the middle of a large tree when its watch does.
+/// Starts the thread of a watch, with the rights of the project's user. The thread keeps its permit
+/// until it ends: it may still be reading a large tree when its watch is over.
 fn begin(user: Option<User>, permit: OwnedSemaphorePermit, work: Work) -> io::Result<()> {
     let watching = move || {
         let _counted = permit;

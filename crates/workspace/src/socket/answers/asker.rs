@@ -13,7 +13,7 @@ use crate::{
     teams::Desk,
 };
 
-/// The answer to a request; `None` without one, or if it is sent another way.
+/// The answer to a request; `None` if there is no answer, or if it is sent in another way.
 pub(in crate::socket) type Answer = Result<Option<ServerMessage>, Refusal>;
 
 /// The asker and its connection.
@@ -25,12 +25,12 @@ pub(in crate::socket) struct Asker {
     pub(in crate::socket) outbox: Outbox,
     pub(in crate::socket) watching: Watching,
     pub(in crate::socket) shares: Shares,
-    /// The session that it was attached to at the time.
+    /// The session that the client was attached to when it sent the request.
     pub(in crate::socket) attached: Option<SessionId>,
 }
 
 impl Asker {
-    /// The requests about teams, as this client.
+    /// Handles this client's requests about teams.
     pub(in crate::socket) fn desk(&self) -> Desk {
         self.services.teams.desk(&self.me)
     }
@@ -40,7 +40,7 @@ impl Asker {
         self.services.audit.note(&self.me.who, what, target, outcome);
     }
 
-    /// Notes what became of an attempt.
+    /// Notes the outcome of an attempt in the audit log.
     pub(in crate::socket) fn note_outcome<T>(
         &self,
         what: &'static str,

@@ -1,4 +1,4 @@
-//! The cluster of a machine that is alone.
+//! Requests about the cluster, which consists of this machine alone.
 
 use protocol::workspace::{
     ClusterStatus, RequestKind, ServerMessage,
@@ -9,9 +9,9 @@ use protocol::workspace::{
 use super::asker::{Answer, Asker};
 use crate::socket::services::Node;
 
-/// Where other members reach this one, once there are any.
+/// The port for other members of the cluster, once there are any.
 const PEER_PORT: u16 = 9179;
-/// How often members tell each other what they know, in milliseconds.
+/// The interval of heartbeats between members, in milliseconds.
 const HEARTBEAT_MS: u64 = 1000;
 
 pub(in crate::socket) fn nothing_to_do(kind: RequestKind) -> Answer {

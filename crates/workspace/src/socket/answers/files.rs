@@ -1,4 +1,4 @@
-//! Files of projects.
+//! Requests about the files of projects.
 
 use std::sync::Arc;
 
@@ -119,7 +119,7 @@ pub(in crate::socket) async fn upload(asker: &Asker, asked: UploadProjectFile) -
     changing(asker, "file.upload", target, move |files| {
         let UploadProjectFile { project_id, path, data, request_id } = asked;
         let bytes = base64::decode(&data, UPLOAD_MAX).map_err(|error| Refusal::failed(&error))?;
-        // Up to 34 MiB, and there is a copy now.
+        // The text takes up to 34 MiB, and only its decoded copy is still needed.
         drop(data);
         files.act(project_id, |root| change::upload(root, &RelPath::parse(&path)?, &bytes))?;
         Ok(done(project_id, request_id, path))
@@ -166,8 +166,8 @@ async fn reading(
     asker.services.files.run(read).await.map(Some)
 }
 
-/// Changes files, and notes it in the audit log. The thread notes it, because it goes on to its end
-/// even if nobody waits for it any more.
+/// Changes files, and notes the change in the audit log. The thread writes the note, because it
+/// runs to its end even if nobody waits for it any more.
 async fn changing(
     asker: &Asker,
     what: &'static str,

@@ -1,4 +1,4 @@
-//! Git of projects.
+//! Requests about the git repositories of projects.
 
 use std::{
     fs, io,
@@ -47,7 +47,7 @@ async fn as_its_user(place: ProjectPlace) -> Result<(PathBuf, Runner), Refusal> 
     Ok((dir?, runner))
 }
 
-/// Where a directory really is, as far as its user may find out.
+/// The real path of a directory, found with the rights of its user.
 fn real(user: &User, dir: &Path) -> Result<PathBuf, Refusal> {
     let real = process::as_user(user, || fs::canonicalize(dir));
     let real = real.map_err(|error| Refusal::failed(&error))?;
@@ -56,7 +56,7 @@ fn real(user: &User, dir: &Path) -> Result<PathBuf, Refusal> {
     })
 }
 
-/// Has all of git, and what it may be made to run, be another user's.
+/// Runs git, and every program that git starts, as another user.
 fn runner(user: User) -> Runner {
     let env = process::clean_environment(&[], &user);
     let become_user =

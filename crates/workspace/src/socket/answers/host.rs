@@ -17,7 +17,7 @@ use crate::{refusal::Refusal, users};
 
 /// The most entries that are listed.
 const MOST: usize = 20_000;
-/// How long a directory may take: some lie on other machines.
+/// The deadline for reading a directory, which may lie on another machine.
 const WITHIN: Duration = Duration::from_secs(30);
 
 pub(in crate::socket) async fn list(asked: ListDirectory) -> Answer {
@@ -27,7 +27,7 @@ pub(in crate::socket) async fn list(asked: ListDirectory) -> Answer {
     Ok(Some(ServerMessage::DirectoryListing(listing)))
 }
 
-/// Directories first, then by name.
+/// Lists a directory: subdirectories first, and each group by name.
 fn listing(asked: &str) -> Result<DirectoryListing, Refusal> {
     let path = full(asked)?;
     let refused = |error: std::io::Error| {
@@ -66,7 +66,7 @@ fn full(asked: &str) -> Result<PathBuf, Refusal> {
     }
 }
 
-/// Whether it is a directory, or leads to one; and its name.
+/// Whether the entry is a directory or a link to one; and its name, with a slash after it if so.
 fn shown(entry: &DirEntry) -> (bool, String) {
     let kind = entry.file_type();
     let leads_to_one = |path: &Path| fs::metadata(path).is_ok_and(|found| found.is_dir());

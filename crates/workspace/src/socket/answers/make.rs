@@ -1,4 +1,4 @@
-//! Sessions made, listed, renamed and ended.
+//! Creates, lists, renames and ends sessions, and reads their history.
 
 use protocol::workspace::{
     Role, ServerMessage, SessionInfo, SessionMode,
@@ -16,7 +16,7 @@ use crate::{
     sessions::{NewSession, What},
 };
 
-/// How much of a session's past is sent, unless the client says; and at most.
+/// The length of the history that is sent, in bytes: by default, and at most.
 const PAST: u64 = 256 * 1024;
 const MOST_PAST: u64 = 8 * 1024 * 1024;
 
@@ -63,8 +63,9 @@ pub(in crate::socket) async fn history(asker: &Asker, asked: GetHistory) -> Answ
     })))
 }
 
-/// All clients are told that a session was killed, the asker among them; of a hidden one only its
-/// viewers are, so that an asker which is not a viewer needs an answer.
+/// The event of a killed session goes to all clients, the asker included, so it is the answer, too.
+/// The event of a hidden session goes only to its viewers; any other asker gets an answer of its
+/// own.
 pub(in crate::socket) async fn kill(asker: &Asker, asked: OfSession) -> Answer {
     let id = asked.session_id;
     let is_hidden = asker.services.sessions.info(id)?.hidden;
@@ -159,7 +160,7 @@ fn of_process(asked: AdoptSession) -> Result<NewSession, Refusal> {
     })
 }
 
-/// Without a cluster there is this node and no other.
+/// Refuses other nodes: without a cluster there is only this one.
 fn on_this_node(asker: &Asker, node: Option<&str>) -> Result<(), Refusal> {
     match node {
         Some(node) if node != asker.services.node.id => Err(Refusal::Invalid(format!(
@@ -169,7 +170,7 @@ fn on_this_node(asker: &Asker, node: Option<&str>) -> Result<(), Refusal> {
     }
 }
 
-/// One alone goes with the other's usual value.
+/// A terminal's size. If only one of the two is given, the other has its usual value.
 fn size(cols: Option<u16>, rows: Option<u16>) -> Option<(u16, u16)> {
     (cols.is_some() || rows.is_some()).then(|| (cols.unwrap_or(80), rows.unwrap_or(24)))
 }

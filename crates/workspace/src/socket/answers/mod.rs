@@ -1,10 +1,10 @@
-//! The handlers of requests. `socket::table` says which message goes to which.
+//! The handlers of requests. `socket::table` says which request each handler gets.
 //!
 //! - `asker`: the client behind a request
 //! - `connection`: the connection itself; `talk`: input of sessions, which never waits
-//! - `make`: sessions made, listed and ended; `projects`; `files`, `git`: projects' files and their git;
-//!   `host`: the machine's directories
-//! - `cluster`: this machine alone
+//! - `make`: creates, lists and ends sessions; `projects`; `files`, `git`: projects' files and
+//!   their git repositories; `host`: the machine's directories
+//! - `cluster`: the cluster of this machine alone
 //!
 //! Teams have no handlers here: `teams::Desk` answers.
 

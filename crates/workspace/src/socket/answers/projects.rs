@@ -1,4 +1,4 @@
-//! Projects: made, changed, deleted and listed.
+//! Creates, changes, deletes and lists projects.
 
 use protocol::workspace::{
     ServerMessage,

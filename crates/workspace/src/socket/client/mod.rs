@@ -1,6 +1,6 @@
 //! One authenticated connection.
 //!
-//! - `news`: what all are told
+//! - `news`: events for all clients
 
 mod news;
 
@@ -41,19 +41,19 @@ use super::{
 };
 use crate::{events::Event, sessions::ClientId};
 
-/// How often a client is asked for a sign of life, and what can be missed is made up for.
+/// The interval of pings, and of the checks in [`Client::tick`].
 const TICK: Duration = Duration::from_secs(15);
-/// Messages longer than this, in bytes, are read and written on other threads.
+/// Messages longer than this, in bytes, are decoded on another thread.
 const LONG: usize = 256 * 1024;
 /// The unread answers, in bytes, at which the server stops reading from a client.
 const UNREAD: usize = 2 * 1024 * 1024;
 
 /// Why a connection ends.
 enum End {
-    /// We close it.
+    /// The server closes it.
     Goodbye(u16, &'static str),
     Closed,
-    /// It broke.
+    /// The link broke.
     Broken(LinkError),
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Client {
     link: Link,
     gate: Arc<Gate>,
     bucket: Bucket,
-    /// Until when nothing is read.
+    /// Nothing is read before this time, because the client has sent too fast.
     paused: Option<Instant>,
     events: Receiver<Event>,
     /// Whether it has missed an event for all clients.
@@ -74,6 +74,7 @@ pub(super) struct Client {
     echoes: Echoes,
     ticks: Interval,
     gone: CancellationToken,
+    /// Cancels `gone` when the client is dropped, also if [`Client::run`] did not come to its end.
     _gone: DropGuard,
     counted: Counted,
     _place: OwnedSemaphorePermit,
@@ -150,6 +151,8 @@ impl Client {
         }
         // An unfinished message must not keep others waiting for its place.
         drop(gate.message_is_here());
+        // The requests of a client that left are carried out. A revoked key and a stopping server
+        // discard those that have not begun.
         let closing = &admission.closing;
         let cut_off = async {
             tokio::select! {
@@ -169,6 +172,8 @@ impl Client {
         loop {
             let has_room = self.asker.outbox.has_room();
             let is_heard = self.asker.outbox.queued() <= UNREAD;
+            // Biased: a stopping server and a revoked key are noticed before another request is
+            // read.
             let done = tokio::select! {
                 biased;
                 () = &mut closed => Err(End::Goodbye(1001, "the server is stopping")),
@@ -206,7 +211,8 @@ impl Client {
             return Err(End::Goodbye(1008, "the team, or the session in it, is gone"));
         }
         self.make_up();
-        // A broken link shows once everything that came over it has been read.
+        // The error is ignored here: the link reports it again once everything that came has been
+        // read.
         let _broken = self.link.ping();
         Ok(())
     }
@@ -255,7 +261,7 @@ impl Client {
         }
     }
 
-    /// Has a request answered when it is its turn.
+    /// Puts a request into its lane, where it is answered when its turn comes.
     fn begin(
         &mut self,
         lane: Lane,
@@ -271,8 +277,8 @@ impl Client {
         };
         let shares = self.asker.shares.clone();
         let job = async move {
-            // Only requests that just look need a share. A request that changes something is done even
-            // if its client has gone.
+            // Only queries wait for a share, and they are given up when the client has gone. A
+            // request that changes something is carried out.
             let share = tokio::select! {
                 biased;
                 share = shares.of(policy.memory, &outbox) => share,
@@ -280,7 +286,8 @@ impl Client {
             };
             let Ok(share) = share else { return };
             let answer = match lane {
-                // A wait can be given up without loss once it has begun. Anything else is finished.
+                // A wait can be given up without loss, but only once it has begun. Everything else
+                // runs to its end.
                 Lane::Waits => tokio::select! {
                     biased;
                     answer = answering => answer,
@@ -343,7 +350,7 @@ impl Client {
         tokio::select! {
             biased;
             waited = &mut wait => return waited,
-            // The error shows again once everything that came has been read.
+            // The link reports the error again once everything that came has been read.
             _broken = self.link.write_only() => {}
         }
         wait.await
@@ -358,8 +365,9 @@ fn given_up(taken: Result<(), wire::OutboxClosed>) -> Result<(), End> {
     taken.map_err(|_| End::Broken(LinkError::GivenUp))
 }
 
-/// The next frame. Nothing is read before `paused`, or from a client that is not heard. What a client
-/// sent before its link broke is still handed out, at the rate at which it could have come.
+/// The next frame. Nothing is read before `paused`, nor while `is_heard` is false, that is while
+/// the client leaves too many answers unread. Frames that came before the link broke are still
+/// returned, at the permitted rate.
 async fn next_frame(
     link: &mut Link,
     paused: Option<Instant>,
@@ -377,7 +385,7 @@ async fn next_frame(
     link.next().await
 }
 
-/// Sends an answer once there is room for it. That nobody is there to take it any more is no error.
+/// Sends an answer once there is room for it. It is no error if the client has gone.
 async fn send(outbox: &Outbox, answer: ServerMessage, share: Option<Share>) {
     let is_long = matches!(
         answer,
@@ -416,7 +424,8 @@ impl Drop for Counted {
     fn drop(&mut self) {
         let Self(admission, client) = self;
         admission.connected.fetch_sub(1, Ordering::Relaxed);
-        // Whatever becomes of its task, it looks at nothing any more.
+        // Done in `drop`, so that the sessions forget the client even if its task panics or is
+        // aborted.
         admission.services.sessions.client_gone(*client);
     }
 }

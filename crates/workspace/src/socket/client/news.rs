@@ -51,13 +51,13 @@ impl Client {
         event.only_viewers_of.is_none_or(|hidden| self.asker.attached == Some(hidden))
     }
 
-    /// Tells how everything is to a client that has not heard of all that happened.
+    /// Sends the whole state to a client that has missed events.
     pub(super) fn make_up(&mut self) {
         if !self.has_missed {
             return;
         }
         let asker = self.asker.clone();
-        // Too much is asked for just now: then later.
+        // If the lane is full, the next tick tries again.
         self.has_missed = self.lanes.put(Lane::Look, whole_state(asker)).is_err();
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     testing::{Site, soon},
 };
 
-/// What administrators present in these tests.
+/// The token of administrators in these tests.
 pub(super) const TOKEN: &str = "let me in";
 pub(super) const FAR: &str = "10.0.0.1";
 
@@ -41,7 +41,7 @@ impl Kit {
         Self { place, workspace }
     }
 
-    /// A stranger at this address.
+    /// A connection from this address that has not authenticated.
     pub(super) fn stranger(&self, from: &str) -> Caller {
         let (far, near) = duplex(64 * 1024);
         let (link, outbox) = Link::new(Box::pin(far), Role::Client);
@@ -64,7 +64,7 @@ impl Kit {
         client
     }
 
-    /// An administrator.
+    /// An authenticated administrator.
     pub(super) async fn client(&self) -> Caller {
         self.client_with(TOKEN).await
     }
@@ -88,7 +88,7 @@ impl Kit {
     }
 }
 
-/// Somebody at the other end.
+/// A client's end of a connection.
 pub(super) struct Caller {
     pub(super) link: Link,
     pub(super) outbox: Outbox,
@@ -101,7 +101,7 @@ impl Caller {
         self.outbox.push(message.to_string()).unwrap();
     }
 
-    /// The next message, output as its JSON; `null` when the connection is over.
+    /// The next message; output as JSON, too; `null` when the connection is over.
     pub(super) async fn hear(&mut self) -> Value {
         match soon(self.link.next()).await {
             Ok(Some(Frame::Text(text))) => serde_json::from_str(&text).unwrap(),
@@ -114,7 +114,7 @@ impl Caller {
         }
     }
 
-    /// The next message of this type; others are passed over.
+    /// The next message of this type; others are skipped.
     pub(super) async fn hear_of(&mut self, kind: &str) -> Value {
         loop {
             let heard = self.hear().await;
@@ -125,13 +125,13 @@ impl Caller {
         }
     }
 
-    /// Says something and hears the next message of this type.
+    /// Sends a message and returns the next message of this type.
     pub(super) async fn ask(&mut self, message: Value, kind: &str) -> Value {
         self.say(message);
         self.hear_of(kind).await
     }
 
-    /// All that comes before the answer to a keepalive.
+    /// All messages before the answer to a keepalive.
     pub(super) async fn all_until_now(&mut self) -> Vec<Value> {
         self.say(json!({"type": "keepalive"}));
         let mut all = Vec::new();
@@ -145,7 +145,7 @@ impl Caller {
         }
     }
 
-    /// Hears no more, and the connection has come to its end.
+    /// Waits until the connection has ended.
     pub(super) async fn until_over(mut self) {
         while !self.hear().await.is_null() {}
         drop(self.link);

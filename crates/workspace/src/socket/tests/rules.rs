@@ -97,7 +97,7 @@ async fn a_fast_sender_is_slowed_down_and_loses_nothing() {
     assert!((2800..3200).contains(&took), "{took} ms");
 }
 
-/// A client that is known and reads nothing from then on.
+/// An authenticated client that reads nothing any more.
 async fn deaf(kit: &Kit) -> Link {
     deaf_with_outbox(kit).await.0
 }
@@ -121,7 +121,7 @@ async fn a_client_that_reads_nothing_holds_nobody_up_and_is_told_how_all_is_when
         let words = format!("{number} {}", "x".repeat(500));
         kit.workspace.0.admission.services.events.tell(ServerMessage::error(words));
         if number % 100 == 0 {
-            // The others keep up.
+            // The others must not fall behind.
             other.all_until_now().await;
         }
     }
@@ -178,7 +178,7 @@ async fn a_client_that_leaves_a_long_answer_unread_is_dropped_when_others_wait()
     std::fs::File::create(file).unwrap().set_len(8 << 20).unwrap();
     let read = json!({"type": "read_project_file_chunk", "request_id": "r", "project_id": id,
         "path": "f", "offset": 0, "len": 8 << 20});
-    // As much is left as one of these takes while it is made.
+    // Only the memory for making one of these answers is left.
     let answers = &kit.workspace.0.admission.answers;
     let one = 24 * 1024;
     let others = u32::try_from(answers.available_permits() - one).unwrap();

@@ -109,7 +109,7 @@ async fn a_thousand_strangers_are_gone_after_the_deadline_and_keep_nobody_out() 
     }
     client.ask(json!({"type": "keepalive"}), "keepalive_ack").await;
     tokio::time::pause();
-    // They do not answer a goodbye either.
+    // The strangers do not answer a close frame either.
     tokio::time::advance(AUTH_DEADLINE).await;
     for (_far, serving) in strangers {
         soon(serving).await.unwrap();
@@ -143,7 +143,7 @@ async fn an_upgrade_is_agreed_to_unless_a_strange_page_asks_or_too_many_do_or_it
     assert_eq!(connect(upgrade()), StatusCode::SWITCHING_PROTOCOLS);
     assert_eq!(connect(upgrade()), StatusCode::SWITCHING_PROTOCOLS);
     assert_eq!(connect(upgrade()), StatusCode::SERVICE_UNAVAILABLE);
-    // Both have left: there is nothing behind these requests.
+    // Nobody is at the other end of the first two upgrades, so their places become free.
     let freed = async {
         while connect(upgrade()) != StatusCode::SWITCHING_PROTOCOLS {
             tokio::time::sleep(Duration::from_millis(1)).await;

@@ -1,5 +1,5 @@
-//! Projects of another user: nothing in them is done, seen or told that this user could not. They need
-//! root, and say so where they are skipped.
+//! Projects of another user: the server does, sees and reports nothing in them that this user could
+//! not. These tests need root, and say so when they are skipped.
 
 use std::{
     fs,
@@ -76,7 +76,7 @@ async fn of_what_a_projects_user_may_not_read_no_change_is_told() {
     let Some(mut theirs) = Theirs::new().await else { return };
     let secret = theirs.secret("secret");
     theirs.client.say(theirs.of("watch_project_files", json!({})));
-    // Requests about files are answered in order: the watch is there.
+    // Requests about files are answered in order: after this answer the watch has begun.
     let list = theirs.of("list_project_files", json!({}));
     theirs.client.ask(list, "project_file_list").await;
     fs::create_dir(secret.join("new")).unwrap();

@@ -15,7 +15,7 @@ async fn cat(kit: &Kit, client: &mut Caller, hidden: bool) -> Value {
     client.ask(open, "terminal_opened").await["session"]["id"].clone()
 }
 
-/// Hears output until it has this in it twice: typed, and said by `cat`.
+/// Reads output until it contains these words twice: echoed as input, and written by `cat`.
 async fn hear_cat(client: &mut Caller, words: &str) {
     let mut output = String::new();
     while output.matches(words).count() < 2 {
@@ -33,7 +33,7 @@ async fn a_terminal_is_opened_typed_into_watched_and_killed() {
     let history = client.hear_of("session_history").await;
     assert_eq!(history["session_id"], id);
     for _ in 0..2 {
-        // Sent twice, typed once.
+        // Sent twice, but typed once.
         let keys = json!({"type": "terminal_input", "session_id": id, "data": "hello\r",
             "input_id": "i1"});
         assert_eq!(client.ask(keys, "input_ack").await["input_id"], "i1");
@@ -130,7 +130,7 @@ async fn files_are_listed_written_read_and_changed_in_order() {
         rest
     };
     let path = "src/a.txt";
-    // None of these waits for the answer to the one before.
+    // None of these requests waits for the answer to the one before.
     client.say(of("create_project_directory", json!({"path": "src", "request_id": "r1"})));
     client.say(of("write_project_file", json!({"path": path, "content": "one"})));
     client.say(of("read_project_file", json!({"path": path})));
@@ -223,7 +223,7 @@ async fn changes_of_a_project_that_is_watched_are_told_until_it_is_not() {
     let moved = json!({"type": "update_project", "project_id": id, "working_dir": dir});
     client.ask(moved, "project_saved").await;
     client.say(json!({"type": "watch_project_files", "project_id": id}));
-    // What is asked for after it is done after it: from here on changes are seen.
+    // Requests about files are done in order: after this answer the watch has begun.
     let list = json!({"type": "list_project_files", "project_id": id});
     client.ask(list.clone(), "project_file_list").await;
     fs::write(dir.join("new"), "").unwrap();
