@@ -28,7 +28,7 @@ pub(super) struct Core {
 /// The outcome of a wait.
 pub(super) type Waited = Result<Answer, Refusal>;
 
-/// A moment, by both clocks.
+/// The same moment on both clocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     pub(super) now: Instant,
@@ -46,7 +46,7 @@ impl Core {
         Self { machine, limits, news: News::default(), waiting: BTreeMap::new() }
     }
 
-    /// A wait begins. Its answer goes this way, now or later; it is later if nothing is given back.
+    /// Begins a wait. Its answer is sent on `waited`: now if it is known, later otherwise.
     pub(super) fn wait(
         &mut self,
         ask: &WaitFor,
@@ -67,7 +67,7 @@ impl Core {
         }
     }
 
-    /// Something happened in a session.
+    /// Applies a notice from a session.
     pub(super) fn told(&mut self, told: &SessionNotice) -> Vec<Effect> {
         match *told {
             SessionNotice::Begun { team, seq, session } => {
@@ -106,8 +106,8 @@ impl Core {
         }
     }
 
-    /// Somebody has been told of these results by a wait. A leader has heard of them, at the end of its
-    /// turn if it is in one: until then the daemon's death would have it forget them.
+    /// A wait has returned these results. If the leader is in a turn, they count as heard only when
+    /// that turn ends: if the daemon dies before, its agent loses what it learned in that turn.
     fn heard(&mut self, results: &[(Uuid, u64)]) -> Vec<Effect> {
         let mut effects = Vec::new();
         for &(worker, number) in results {
@@ -119,26 +119,27 @@ impl Core {
         effects
     }
 
-    /// What leaders are to be told now, as far as they may have room.
+    /// The results that each leader has not heard of, without leaders that hold a prompt or had no
+    /// room a moment ago.
     pub(super) fn untold(&self, now: Instant) -> BTreeMap<Uuid, Vec<Finished>> {
         let mut news = self.machine.news();
         news.retain(|leader, _| self.news.may_tell(*leader, now));
         news
     }
 
-    /// When it is to be looked again whether they have.
+    /// When to look again for leaders that can be given results; `None` if there are none to give.
     pub(super) fn look_at(&self, now: Instant) -> Option<Instant> {
         let waits = self.machine.news().keys().any(|leader| !self.news.is_given(*leader));
         waits.then(|| now + LOOK_AGAIN)
     }
 
-    /// Gives a waiter its answer. Whether the waiter is still there.
+    /// Sends a caller its answer. Returns whether the caller was still there.
     pub(super) fn answer(&mut self, caller: Caller, answer: Result<Answer, TeamError>) -> bool {
         let waited = self.waiting.remove(&caller);
         waited.is_some_and(|waited| waited.send(answer.map_err(refusal)).is_ok())
     }
 
-    /// The machine is rebuilt: nobody waits any more.
+    /// Fails all waits, because the machine is being rebuilt without them.
     pub(super) fn fail_waits(&mut self, why: &str) {
         for (_, waited) in std::mem::take(&mut self.waiting) {
             let _gone = waited.send(Err(Refusal::Failed(not_kept(why))));
@@ -150,7 +151,7 @@ impl Core {
         self.waiting.len()
     }
 
-    /// All sessions in teams.
+    /// The leaders and the living workers of all teams.
     pub(super) fn members(&self) -> Vec<Uuid> {
         let teams = self.machine.list().into_iter();
         teams
@@ -161,7 +162,7 @@ impl Core {
             .collect()
     }
 
-    /// Callers that have left wait no more.
+    /// Ends the waits of callers that have left.
     fn let_go(&mut self) -> Vec<Effect> {
         let gone = self.waiting.iter().filter(|(_, waited)| waited.is_closed());
         let gone: Vec<_> = gone.map(|(caller, _)| *caller).collect();
@@ -191,7 +192,7 @@ pub(super) fn refusal(error: TeamError) -> Refusal {
     }
 }
 
-/// What is to be kept, apart from what is to be done.
+/// Separates the changes to store from the other effects.
 pub(super) fn sorted(effects: Vec<Effect>) -> (Vec<team::Change>, Vec<Effect>) {
     let (mut changes, mut rest) = (Vec::new(), Vec::new());
     for effect in effects {

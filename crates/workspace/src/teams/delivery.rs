@@ -1,7 +1,7 @@
 //! A message as an agent's prompt.
 //!
-//! What a team worker was given to do is its prompt, word for word. What one member says to another
-//! follows a line that says who it is from, and the number by which `get_team_inbox` has it:
+//! An assignment is the team worker's prompt, word for word. Before the text of another member's
+//! message stands a line that says who sent it and which number it has in `get_team_inbox`:
 //!
 //! ```text
 //! [team message 12 from worker "explorer", session 550e8400-e29b-41d4-a716-446655440000]
@@ -20,15 +20,15 @@ use uuid::Uuid;
 
 use super::queue::{Queue, SessionNotice};
 
-/// A prompt of a team on its way. Its holder says when its turn begins; when it is dropped
-/// instead, the message is offered again later.
+/// A prompt on its way to a member of a team. Its holder calls [`Ticket::turn_begins`] when the
+/// turn begins. If the ticket is dropped instead, the message is offered again later.
 pub(crate) struct Ticket {
     queue: Arc<Queue>,
-    /// Until the turn begins.
+    /// `None` once the turn has begun.
     open: Option<Offer>,
 }
 
-/// What is offered to whom.
+/// The content of a prompt, and its addressee.
 #[derive(Debug, Clone, Copy)]
 enum Offer {
     Message { team: Uuid, seq: u64, session: Uuid },
@@ -41,7 +41,7 @@ impl Ticket {
         Self { queue, open: Some(Offer::Message { team, seq, session }) }
     }
 
-    /// For a prompt that tells a leader of results.
+    /// The ticket of a prompt that gives results to a leader.
     pub(super) fn of_news(queue: Arc<Queue>, leader: Uuid) -> Self {
         Self { queue, open: Some(Offer::News { leader }) }
     }
@@ -70,7 +70,7 @@ impl Drop for Ticket {
     }
 }
 
-/// Who says something.
+/// The sender of a message.
 pub(super) struct Speaker {
     pub(super) name: Option<String>,
     pub(super) leads: bool,
@@ -83,7 +83,7 @@ pub(super) fn prompt(delivery: &Delivery, from: &Speaker) -> String {
     }
 }
 
-/// A member's name, for the reader of its message.
+/// A member, as a prompt names it: role, name if there is one, and session.
 pub(super) fn called(name: Option<&str>, leads: bool, session: Uuid) -> String {
     let role = if leads { "leader" } else { "worker" };
     let name = name.map(|name| format!(" {name:?}")).unwrap_or_default();

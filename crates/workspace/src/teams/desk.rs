@@ -1,4 +1,4 @@
-//! Every message about teams, and its answer.
+//! Answers every request about teams.
 
 use std::{sync::Arc, time::Duration};
 
@@ -34,7 +34,7 @@ type Answer = Result<Option<ServerMessage>, Refusal>;
 /// The time-out of requests that name none.
 const USUAL_WAIT: Duration = Duration::from_secs(10 * 60);
 
-/// What answers requests about teams.
+/// The handler of requests about teams.
 #[derive(Clone)]
 pub(crate) struct TeamRequests {
     queue: Arc<Queue>,
@@ -47,18 +47,19 @@ impl TeamRequests {
         Self { queue, world, tokens }
     }
 
-    /// The requests of one client.
+    /// The handler of one client's requests.
     pub(crate) fn desk(&self, who: &Identity) -> Desk {
         Desk::new(&self.queue, &self.world, who)
     }
 
-    /// The owner of a token, if a member of a team was started with it.
+    /// The member of a team that was started with this token, if there is one.
     pub(crate) fn member(&self, token: &str) -> Option<Member> {
         self.tokens.member(token)
     }
 }
 
-/// One client's requests. Dropping the future of one gives up waiting, and nothing else.
+/// Handles one client's requests. Dropping the future of a request only gives up waiting for its
+/// answer.
 #[derive(Clone)]
 pub(crate) struct Desk {
     queue: Arc<Queue>,
@@ -68,7 +69,8 @@ pub(crate) struct Desk {
 
 /// A waiting caller.
 struct Pending {
-    // This goes first, so that it can be seen that nobody is there.
+    // Dropped before `_leaving`. So the driver, when it gets that notice, sees that the caller is
+    // gone.
     waited: oneshot::Receiver<Waited>,
     _leaving: Leaving,
 }
@@ -78,8 +80,8 @@ impl Desk {
         Self { queue: Arc::clone(queue), world: Arc::clone(world), who: who.clone() }
     }
 
-    /// An agent gives work to others only if it leads its team: otherwise workers could spawn workers
-    /// without end.
+    /// Refuses an agent that does not lead its team. Otherwise workers could spawn workers without
+    /// end.
     fn check_leads(&self) -> Result<(), Refusal> {
         let Some(member) = self.who.member else { return Ok(()) };
         let facts = self.world.facts(member.session);
@@ -138,7 +140,7 @@ impl Desk {
     pub(crate) async fn handoff(self, handoff: Handoff) -> Answer {
         self.check_leads()?;
         check_prompt(&handoff.prompt)?;
-        // The work is given out even if nobody waits for its result any more.
+        // The work is given out even if the caller leaves.
         let (session, pending) = undisturbed(self.hand_off(handoff)).await?;
         let answer = pending.answer().await?;
         Ok(Some(ServerMessage::HandoffResult(shown::handoff(&answer, session.id))))
@@ -224,8 +226,8 @@ impl Desk {
         Ok(Some(ServerMessage::TeamDeleted(OfTeam { team_id })))
     }
 
-    /// Makes a worker's session, and says what it is in its team; a session that the team does not
-    /// take ends.
+    /// Creates a worker's session and calls `join` with its seat in the team. If that fails, the
+    /// session ends.
     async fn with_worker<T: Send + 'static>(
         &self,
         team: TeamId,
@@ -252,7 +254,7 @@ impl Desk {
         made
     }
 
-    /// What is known of a team's leader, if it can lead.
+    /// The facts about a team's leader. It is an error if the team is not active.
     async fn leader(&self, team: TeamId) -> Result<Facts, Refusal> {
         let shown = self.team(team).await?;
         let inactive = || Refusal::Invalid(TeamError::Inactive(shown.id).to_string());
@@ -281,7 +283,7 @@ impl Pending {
     }
 }
 
-/// What a call of the machine gave, and what it changed although it may have failed.
+/// The answer of a call of the machine, and its effects, which count even if the call failed.
 type CallResult<T> = (Result<T, TeamError>, Vec<Effect>);
 
 /// A session in its team.

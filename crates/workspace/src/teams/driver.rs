@@ -1,6 +1,6 @@
-//! The one task that speaks to the machine: it makes durable what that gave, carries out the rest, and
-//! only then acknowledges. What cannot be made durable is not done: the caller is told so, and the
-//! machine is rebuilt from the store.
+//! The one task that calls the machine. It stores the changes of a call, carries out the other
+//! effects, and only then acknowledges. If changes cannot be stored, nothing is carried out: the
+//! callers get an error, and the machine is rebuilt from the store.
 
 use std::{
     collections::BTreeMap,
@@ -34,34 +34,35 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The pause before a message is offered again to a session that had no room, unless a turn ends first.
 const OFFER_AGAIN: Duration = Duration::from_secs(5);
 
-/// The one that speaks to the machine.
+/// The owner and only caller of the machine.
 pub(super) struct Driver {
     core: Core,
     records: Records,
     world: Arc<dyn World>,
-    /// What each session was given and has not begun.
+    /// The number of the message that each session was given and has not begun.
     in_hand: BTreeMap<Uuid, u64>,
-    /// When messages are offered again to those who had no room.
+    /// When sessions that had no room are offered their message again.
     again: BTreeMap<Uuid, Instant>,
-    /// What follows from how the machine was found, to be done first.
+    /// Effects of the restored machine, which the next round carries out first.
     first: Vec<Effect>,
-    /// Whether what follows from the start is done.
+    /// Whether the effects of the daemon's start were carried out.
     has_started: bool,
-    /// The machine may be ahead of the store.
+    /// Whether the machine may be ahead of the store.
     is_lost: bool,
 }
 
-/// One call, and what is to be done about it.
+/// One call of the machine, and what it caused.
 #[derive(Default)]
 struct Call {
     changes: Vec<team::Change>,
     rest: Vec<Effect>,
     tell: Option<Tell>,
+    /// The notice that caused the call. It is put back if the changes cannot be stored.
     told: Option<SessionNotice>,
 }
 
 impl Driver {
-    /// Finds what was kept; and whether all of it could be read.
+    /// Restores the machine from the store. Also returns whether all records could be read.
     pub(super) async fn restore(
         store: Arc<dyn WorkspaceStore>,
         world: Arc<dyn World>,
@@ -90,9 +91,10 @@ impl Driver {
         }
     }
 
-    /// Makes the machine of what is in the store. When the daemon has started, what died with it is
-    /// gone and what had begun has failed; later, sessions go on meanwhile. What has not reached its
-    /// addressee is delivered.
+    /// Rebuilds the machine from the store, and offers messages that have not reached their
+    /// addressee. At the daemon's start, sessions that have ended leave their teams and turns that
+    /// had begun have failed. After a failure of the store the sessions are still running, so only
+    /// the offers are made again.
     async fn find(&mut self) -> Result<bool, StoreError> {
         let StoredTeams { records, all_read } = self.records.load().await?;
         let (machine, left_out) = Machine::restore(self.core.limits, records);
@@ -124,7 +126,7 @@ impl Driver {
         }
     }
 
-    /// Says all this to the machine, and does what comes of it.
+    /// Feeds these inputs to the machine, stores the changes and carries out the effects.
     async fn round(&mut self, queue: &Arc<Queue>, inputs: Vec<Input>) -> Result<(), ()> {
         let lost = if self.is_lost { self.find().await.err() } else { None };
         let moment = now();
@@ -146,7 +148,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Nothing of this is done. Events are said again.
+    /// Carries out nothing of these calls. Callers get an error; notices go back into the queue.
     fn fail(&mut self, queue: &Queue, calls: Vec<Call>, why: &str) {
         tracing::error!(why, "what happens in teams cannot be written down");
         self.is_lost = true;
@@ -216,7 +218,7 @@ impl Driver {
 
     fn carry_out(&mut self, queue: &Arc<Queue>, effect: Effect) {
         match effect {
-            // It is kept.
+            // Changes are stored before anything is carried out.
             Effect::Keep(_) => {}
             Effect::Show(delivery) => self.show(&delivery),
             Effect::Deliver(delivery) => self.deliver(queue, &delivery),
@@ -257,7 +259,7 @@ impl Driver {
         self.world.tell(Event { message, only_viewers_of, team: Some(team_id) });
     }
 
-    /// Hands a message to its addressee, unless that has it in its hands since before the store
+    /// Hands a message to its addressee, unless the addressee was already given it before the store
     /// failed.
     fn deliver(&mut self, queue: &Arc<Queue>, delivery: &Delivery) {
         if self.in_hand.insert(delivery.to, delivery.seq) == Some(delivery.seq) {
@@ -274,7 +276,7 @@ impl Driver {
         }
     }
 
-    /// Leaders that have ended their turn hear of results that nobody waited for.
+    /// Gives results that no caller waited for to leaders that are idle.
     fn tell_leaders(&mut self, queue: &Arc<Queue>) {
         for (leader, results) in self.core.untold(now().now) {
             let session = SessionId::from_uuid(leader);

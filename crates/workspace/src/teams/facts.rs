@@ -1,5 +1,5 @@
-//! Records of teams in the store: each a fact of its own, of the kind `team`, whose id is the team's
-//! and what of it: `TEAM/message/00000000000000000012`.
+//! Records of teams in the store. Each record is a fact of the kind `team`. Its id is the team's,
+//! followed by the record's part: `TEAM/message/00000000000000000012`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,21 +14,21 @@ use uuid::Uuid;
 /// The kind of these facts in the store.
 pub(super) const KIND: &str = "team";
 
-/// The store, and which records are in it.
+/// The store, and the keys of the records in it.
 pub(super) struct Records {
     store: Arc<dyn WorkspaceStore>,
     parts: BTreeMap<Uuid, BTreeSet<Part>>,
 }
 
-/// What was found in the store.
+/// The records found in the store.
 #[derive(Default)]
 pub(super) struct StoredTeams {
     pub(super) records: Vec<Record>,
-    /// Whether all that was there could be read.
+    /// Whether all records could be read.
     pub(super) all_read: bool,
 }
 
-/// What is written in one go, by one call for one team.
+/// The changes of one call to one team, which are written together.
 type Atom = Vec<Step>;
 
 impl Records {
@@ -36,11 +36,11 @@ impl Records {
         Self { store, parts: BTreeMap::new() }
     }
 
-    /// All records. One that cannot be read is left alone, and the log says so.
+    /// Reads all records. A record that cannot be read is logged and left in the store.
     pub(super) async fn load(&mut self) -> Result<StoredTeams, StoreError> {
         let store = Arc::clone(&self.store);
         let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
-        // It fails only if the process ends or the store panicked.
+        // The task fails only if the process ends or the store panicked.
         let facts = facts.unwrap_or_else(|error| {
             tracing::error!(%error, "teams are not read");
             Ok(Vec::new())
@@ -52,10 +52,11 @@ impl Records {
         Ok(StoredTeams { records, all_read })
     }
 
-    /// Writes what these calls changed: of each all that is of one team, or nothing.
+    /// Writes the changes of these calls. The changes of one call to one team are written all or
+    /// not at all, unless there are more than [`MAX_CHANGES`].
     ///
     /// # Errors
-    /// Why it is not written, in words. What is in the store then has to be found out.
+    /// The reason, in words. It is then unknown what is in the store, so it must be read again.
     pub(super) async fn write(&mut self, calls: Vec<Vec<Change>>) -> Result<(), String> {
         let atoms: Vec<Atom> = calls.into_iter().flat_map(|call| self.atoms(call)).collect();
         let steps = packed(atoms);
@@ -89,7 +90,7 @@ impl Records {
                 }));
             }
             Change::Remove(key) if key.part == Part::Team => {
-                // First of all: without its team a record means nothing.
+                // The team's own record goes first: without it, the other records mean nothing.
                 atom.push(forget(key));
                 let parts = self.parts.remove(&key.team).unwrap_or_default().into_iter();
                 let others = parts.filter(|part| *part != Part::Team);
@@ -109,8 +110,8 @@ impl Records {
     }
 }
 
-/// As few steps as it takes. An atom that is too large for one puts first what is new: what it
-/// forgets does no harm when it is there for longer.
+/// Packs atoms into few steps. An atom that is too large for one step is split, and its new records
+/// go first: a record that is removed late does no harm.
 fn packed(atoms: Vec<Atom>) -> Vec<Vec<Step>> {
     let mut steps: Vec<Vec<Step>> = Vec::new();
     for mut atom in atoms {
@@ -145,7 +146,7 @@ fn forget(key: Key) -> Step {
     Step::Forget { kind: KIND.to_owned(), id: id(key) }
 }
 
-/// All of it can be JSON.
+/// Every record has a JSON form, so the default is never used.
 fn json(record: &Record) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }

@@ -1,13 +1,13 @@
 //! Teams: `session::team`'s machine with sessions, a clock and the store.
 //!
-//! - [`Teams`]: the way in for engines and agents; [`TeamRequests`], [`Desk`]: for clients
-//! - `desk`: every message about teams; `spawning`: the sessions that they make; `shown`: teams in
-//!   the clients' form
+//! - [`Teams`]: called by engines and agents; [`TeamRequests`], [`Desk`]: called for clients
+//! - `desk`: answers every request about teams; `spawning`: the sessions that teams create;
+//!   `shown`: teams in the form that clients get
 //! - `queue`: the inputs of the machine, in order
-//! - `driver`: the one task that feeds the machine: stores, carries out, acknowledges; `core`: the machine
-//!   and its callers
+//! - `driver`: the one task that feeds the machine: it stores changes, carries out effects and
+//!   acknowledges requests; `core`: the machine and its callers
 //! - `facts`: records in the store
-//! - `delivery`: a message as an agent's prompt; `news`: results without a waiting caller
+//! - `delivery`: a message as an agent's prompt; `news`: results that no caller waited for
 //! - `tokens`: the tokens by which agents prove their membership
 //! - `world`: the rest of the workspace as teams need it; `outside`: its implementation
 
@@ -79,6 +79,7 @@ impl Teams {
     ) -> Result<(), StoreError> {
         let world: Arc<dyn World> = Arc::new(outside.clone());
         let (driver, all_read) = Driver::restore(store, world, Limits::default()).await?;
+        // If a record could not be read, the team of an apparent orphan may still exist.
         if all_read {
             outside.end_orphans(&driver.teams());
         }
@@ -86,7 +87,7 @@ impl Teams {
         Ok(())
     }
 
-    /// Waits until all earlier changes are stored, or could not be.
+    /// Waits until all earlier changes are stored or have failed, [`FLUSH`] at most.
     pub(crate) async fn flush(&self) {
         let nothing = queue::ask(&self.queue, |_, _| (Ok(()), Vec::new()));
         let _late = timeout(FLUSH, nothing).await;
@@ -108,7 +109,7 @@ impl Teams {
     }
 
     fn drive(&self, driver: Driver) {
-        // One task serves all teams, so its span is no client's.
+        // One task serves all teams, so it must not inherit the span of a client.
         let span = tracing::info_span!(parent: None, "teams");
         let driving = tokio::spawn(driver.run(Arc::clone(&self.queue)).instrument(span));
         *self.driving.lock().unwrap_or_else(PoisonError::into_inner) = Some(driving);

@@ -1,10 +1,10 @@
-//! Results that nobody waited for.
+//! Results that no caller waited for.
 //!
-//! A leader that gives work away and ends its turn is not told by anybody when that is done. So the
-//! results of workers that a leader's agent itself spawned, and of which no wait told it, are its next
-//! prompt once it is idle. What it has not heard of is kept with its team; it has heard of what it was
-//! told when the turn that it was told in is over. So nothing is lost when the daemon dies meanwhile: it
-//! is told again.
+//! A leader that gives out work and ends its turn would never learn that the work is done. So the
+//! results of workers to whom the leader's agent itself gave work become the leader's next prompt
+//! when it is idle, unless a wait has returned them. Results that the leader has not heard of are
+//! stored with its team. A result counts as heard when the turn in which the leader got it is over.
+//! So nothing is lost when the daemon dies during that turn: the leader gets the result again.
 
 use std::{
     collections::BTreeMap,
@@ -17,26 +17,26 @@ use uuid::Uuid;
 
 use super::delivery::called;
 
-/// So often it is looked whether a leader is idle.
+/// The interval of checks whether a leader with unheard results is idle.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// The most that is said of one result, in bytes.
+/// The longest excerpt of one result, in bytes.
 const EXCERPT: usize = 16 << 10;
 
 /// Numbers of results, by worker.
 pub(super) type Results = BTreeMap<Uuid, u64>;
 
-/// Results that leaders are being told, by leader.
+/// The results that leaders are being given, by leader.
 #[derive(Default)]
 pub(super) struct News {
     telling: BTreeMap<Uuid, Telling>,
-    /// What they were told in the turn that goes on.
+    /// The results that each leader got in its present turn.
     told: BTreeMap<Uuid, Results>,
 }
 
 enum Telling {
-    /// Its prompt is given, and has not begun.
+    /// The leader has a prompt with these results, and its turn has not begun.
     Given(Results),
-    /// It had no room. It is asked again then.
+    /// The leader had no room. It is tried again at this time.
     Rests(Instant),
 }
 
@@ -50,7 +50,7 @@ impl News {
         }
     }
 
-    /// Whether a leader has a prompt in its hands.
+    /// Whether a leader has a prompt whose turn has not begun.
     pub(super) fn is_given(&self, leader: Uuid) -> bool {
         matches!(self.telling.get(&leader), Some(Telling::Given(_)))
     }
@@ -61,24 +61,24 @@ impl News {
         self.telling.insert(leader, Telling::Given(results));
     }
 
-    /// The turn with that prompt begins.
+    /// The turn with the prompt begins.
     pub(super) fn begins(&mut self, leader: Uuid) {
         if let Some(Telling::Given(results)) = self.telling.remove(&leader) {
             self.told.entry(leader).or_default().extend(results);
         }
     }
 
-    /// It never will.
+    /// The leader had no room for the prompt.
     pub(super) fn not_taken(&mut self, leader: Uuid, now: Instant) {
         self.telling.insert(leader, Telling::Rests(now + LOOK_AGAIN));
     }
 
-    /// A leader is told of a result in its turn.
+    /// A leader got a result in its present turn, by a wait.
     pub(super) fn told(&mut self, leader: Uuid, worker: Uuid, number: u64) {
         self.told.entry(leader).or_default().insert(worker, number);
     }
 
-    /// A turn of a leader is over: what it has heard of in it.
+    /// A turn of a leader is over. Returns the results that it got in that turn.
     pub(super) fn heard(&mut self, leader: Uuid) -> Results {
         self.told.remove(&leader).unwrap_or_default()
     }
@@ -90,7 +90,7 @@ impl News {
     }
 }
 
-/// The prompt that a leader is told results by.
+/// The prompt that gives results to a leader.
 pub(super) fn prompt(results: &[Finished], name: impl Fn(Uuid) -> Option<String>) -> String {
     let mut prompt = String::new();
     for Finished { worker, success, result, .. } in results {

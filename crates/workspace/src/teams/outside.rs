@@ -17,7 +17,8 @@ use crate::{
 /// The most sessions that are ended at the same time.
 const ENDED_AT_ONCE: usize = 16;
 
-/// The workspace itself. Its sessions are held weakly: they hold the teams, whose task holds this.
+/// The workspace itself. It holds the sessions weakly: sessions hold the teams, and the teams' task
+/// holds this, so a strong reference would be a cycle.
 #[derive(Clone)]
 pub(crate) struct Outside {
     pub(crate) sessions: WeakSessions,
@@ -32,7 +33,7 @@ impl Outside {
         self.sessions.upgrade().ok_or_else(gone)
     }
 
-    /// Ends the sessions of teams that are gone: the daemon died while it ended them.
+    /// Ends the sessions of teams that no longer exist. The daemon died before it had ended them.
     pub(super) fn end_orphans(&self, teams: &[TeamId]) {
         let Ok(sessions) = self.sessions() else { return };
         let all = sessions.list(true).into_iter();

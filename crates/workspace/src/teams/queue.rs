@@ -1,4 +1,4 @@
-//! The inputs of the machine, in order. Putting one in never waits.
+//! The inputs of the machine, in order. Adding one never waits.
 
 use std::{
     collections::VecDeque,
@@ -18,21 +18,21 @@ use uuid::Uuid;
 use super::core::{Core, Moment, refusal};
 use crate::refusal::Refusal;
 
-/// The most questions that may wait for the machine. A caller waits for each.
+/// The most requests that may wait for the machine. A caller waits for each.
 pub(super) const ASKS: usize = 256;
-/// The most events of sessions that may wait while the store takes none.
+/// The most notices from sessions that may wait while the store fails.
 pub(super) const TOLD: usize = 16 * 1024;
-/// The most bytes of texts in them. A text that does not fit is left out.
+/// The most bytes of text in these notices. A text that does not fit is left out.
 pub(super) const TEXT: usize = 64 << 20;
-/// So much is kept in one go.
+/// The most inputs that are handled and stored in one round.
 const AT_ONCE: usize = 256;
-/// How long an answer may take: as long as the store takes.
+/// The deadline of an answer, which has to wait for the store.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// What stands for a text that did not fit.
+/// The text in place of one that did not fit.
 pub(super) const LEFT_OUT: &str =
     "[the text is lost: it could not be written down, and there were too many]";
 
-/// What waits for the machine.
+/// The inputs that wait for the machine.
 #[derive(Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
@@ -47,42 +47,43 @@ struct Waiting {
     bytes: usize,
 }
 
-/// Something to be said to the machine.
+/// An input of the machine.
 pub(super) enum Input {
     Ask(Ask),
     SessionNotice(SessionNotice),
 }
 
-/// A question: what it changes, and how its caller is told that it is kept, or cannot be.
+/// A request. It calls the machine, and returns the effects and the way to tell its caller whether
+/// the changes are stored.
 pub(super) type Ask = Box<dyn FnOnce(&mut Core, Moment) -> (Vec<Effect>, Tell) + Send>;
-/// Tells the caller; `Err` says why it cannot be kept.
+/// Tells the caller that the changes are stored; `Err` says why they cannot be.
 pub(super) type Tell = Box<dyn FnOnce(Result<(), &str>) + Send>;
 
-/// What happened in a session. It is said again, should it not be kept. Times are in milliseconds
-/// since 1970.
+/// Something that happened in a session. It is applied again if its changes could not be stored.
+/// `at` is in milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SessionNotice {
-    /// The turn begins with which a message was to be delivered.
+    /// A turn begins whose prompt is this message.
     Begun {
         team: Uuid,
         seq: u64,
         session: Uuid,
     },
-    /// There was no room for it.
+    /// The session had no room for this message.
     NotTaken {
         team: Uuid,
         seq: u64,
         session: Uuid,
     },
-    /// The turn begins with which a leader is told of results.
+    /// The turn begins in which a leader is given results.
     NewsBegun {
         leader: Uuid,
     },
-    /// There was no room for that.
+    /// The leader had no room for a prompt with results.
     NewsNotTaken {
         leader: Uuid,
     },
-    /// A waiting caller has been told these results: worker and number.
+    /// A wait has returned these results: worker and number.
     Heard(Vec<(Uuid, u64)>),
     Started {
         session: Uuid,
@@ -100,7 +101,7 @@ pub(super) enum SessionNotice {
         session: Uuid,
         at: u64,
     },
-    /// A caller waits no more.
+    /// A waiting caller may have left.
     Left,
 }
 
@@ -126,7 +127,8 @@ impl SessionNotice {
     }
 }
 
-/// Asks the machine something; the answer comes when what it changed is kept. Who asks may go away.
+/// Calls the machine with `run`, and returns its answer when the changes are stored. If the caller
+/// leaves, the call is carried out all the same.
 pub(super) async fn ask<T: Send + 'static>(
     queue: &Queue,
     run: impl FnOnce(&mut Core, Moment) -> (Result<T, TeamError>, Vec<Effect>) + Send + 'static,
@@ -153,7 +155,7 @@ pub(super) fn not_kept(why: &str) -> String {
 }
 
 impl Queue {
-    /// Something happened.
+    /// Adds a notice. If too many are waiting, it is logged and dropped.
     pub(super) fn tell(&self, told: SessionNotice) {
         let mut waiting = self.lock();
         if waiting.told >= TOLD {
@@ -180,7 +182,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Puts back what was taken and could not be kept, in its order, before all else.
+    /// Puts back notices that could not be stored, in their order, before all others.
     pub(super) fn put_back(&self, told: Vec<SessionNotice>) {
         let mut waiting = self.lock();
         for told in told.into_iter().rev() {
@@ -191,7 +193,7 @@ impl Queue {
         self.rung.notify_one();
     }
 
-    /// What waits now, or the next thing that comes; nothing when it is time for something else.
+    /// Takes the inputs that wait, or waits for the next one. Empty once `deadline` has passed.
     pub(super) async fn next(&self, deadline: Option<Instant>) -> Vec<Input> {
         loop {
             let taken = self.lock().take();

@@ -1,4 +1,4 @@
-//! Teams, results and messages, as clients are told of them.
+//! Teams, results and messages in the form that clients get.
 
 use ::session::team::{Answer, Message, Page, TeamView};
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 /// The most bytes of results in one answer. More are cut evenly.
 const RESULTS: usize = 16 << 20;
 
-/// A team. Of workers that have ended those are listed whose session is still known.
+/// A team. A worker that has ended is listed for as long as its session is still known.
 pub(super) fn team(shown: TeamView, known: impl Fn(SessionId) -> bool) -> Team {
     let workers = shown.workers.iter().map(|worker| (SessionId::from_uuid(worker.session), worker));
     let listed = workers.filter(|(session, worker)| worker.living || known(*session));
@@ -36,7 +36,7 @@ pub(super) fn result(team: Uuid, worker: Uuid, success: bool, text: &str) -> Wor
     }
 }
 
-/// What came of waiting for one worker.
+/// The outcome of a wait for one worker.
 pub(super) fn handoff(answer: &Answer, worker: SessionId) -> HandoffResult {
     let done = answer.finished.iter().find(|one| one.worker == worker.uuid());
     HandoffResult {
@@ -49,7 +49,7 @@ pub(super) fn handoff(answer: &Answer, worker: SessionId) -> HandoffResult {
     }
 }
 
-/// What came of waiting.
+/// The outcome of a wait.
 pub(super) fn waited(answer: &Answer) -> TeamWaitResult {
     let all: usize = answer.finished.iter().map(|one| one.result.len()).sum();
     let most = if all <= RESULTS { all } else { RESULTS / answer.finished.len().max(1) };

@@ -1,5 +1,5 @@
-//! The sessions that teams make. A team worker starts as its leader did, as far as nobody says
-//! otherwise.
+//! The sessions that teams create. A team worker gets its leader's settings, except those that the
+//! request names.
 
 use protocol::workspace::{
     SessionMode, TeamId,
@@ -50,7 +50,7 @@ pub(super) fn leader(create: CreateTeam, team: TeamId) -> Result<NewSession, Ref
     Ok(NewSession {
         what: what(create.mode, provider, create.model, extra_args)?,
         name: Some(create.name),
-        // Absent: the project's.
+        // Empty means the project's directory.
         working_dir: create.working_dir.unwrap_or_default(),
         project_id: create.project_id,
         run_as_user: None,

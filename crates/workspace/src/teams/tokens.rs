@@ -1,5 +1,5 @@
-//! What agents show that they are members of a team: a token each, in memory only, and in the
-//! environment of their MCP server only.
+//! The tokens by which agents prove that they are members of a team. A token is only in the memory
+//! of this process, and in the environment of the agent's MCP server.
 
 use std::{
     collections::HashMap,
@@ -14,14 +14,14 @@ use protocol::workspace::SessionId;
 
 use crate::{identity::Member, settings::Gateway};
 
-/// What every member's token begins with. Its session follows.
+/// The beginning of every member's token. The id of its session follows.
 const PREFIX: &str = "wt_";
 /// The name of the MCP server, as agents show it with its tools.
 const NAME: &str = "team";
-/// Where the server is, as long as it has not said.
+/// The server's URL, as long as the gateway is not known.
 const DEFAULT_SERVER: &str = "http://127.0.0.1:9178";
 
-/// This program, found at the start: it may be replaced while it runs.
+/// The path of this program. It is looked up only once, because the file may be replaced later.
 static PROGRAM: LazyLock<PathBuf> =
     LazyLock::new(|| std::env::current_exe().unwrap_or_else(|_| "warren".into()));
 
@@ -29,7 +29,7 @@ static PROGRAM: LazyLock<PathBuf> =
 #[derive(Default)]
 pub(crate) struct Tokens(Mutex<HashMap<SessionId, MemberToken>>);
 
-/// A token that a member was given: the same again when its agent is started again.
+/// A member's token. It stays the same when the member's agent is started again.
 struct MemberToken {
     member: Member,
     secret: Secret,
@@ -37,7 +37,7 @@ struct MemberToken {
 }
 
 impl Tokens {
-    /// Whose token this is. It is compared as a hash, in constant time.
+    /// The member with this token. The token is compared as a hash, in constant time.
     pub(crate) fn member(&self, presented: &str) -> Option<Member> {
         let (session, _) = presented.strip_prefix(PREFIX)?.split_once('_')?;
         let all = self.lock();
@@ -45,7 +45,7 @@ impl Tokens {
         given.token.matches(presented).then_some(given.member)
     }
 
-    /// How a member's MCP server is started.
+    /// The command and the environment of a member's MCP server.
     pub(crate) fn mcp(&self, gateway: Option<Gateway>, member: Member) -> McpServer {
         let url = gateway.map_or_else(|| DEFAULT_SERVER.to_owned(), |gateway| gateway.url);
         let env = [
@@ -62,7 +62,7 @@ impl Tokens {
         }
     }
 
-    /// A session has ended: its token is worth nothing.
+    /// Forgets the token of a session that has ended.
     pub(crate) fn forget(&self, session: SessionId) {
         self.lock().remove(&session);
     }

@@ -1,4 +1,4 @@
-//! What teams need of the workspace.
+//! The parts of the workspace that teams use.
 
 use futures_util::future::BoxFuture;
 use protocol::workspace::{SessionId, SessionInfo};
@@ -10,9 +10,9 @@ use crate::{
     sessions::{Facts, NewSession},
 };
 
-/// What teams need of the workspace. Only calls that give a future may wait.
+/// The parts of the workspace that teams use. Only methods that return a future may wait.
 pub(super) trait World: Send + Sync {
-    /// Tells clients.
+    /// Sends an event to clients.
     fn tell(&self, event: Event);
 
     /// Gives a session a prompt.
@@ -24,7 +24,7 @@ pub(super) trait World: Send + Sync {
     /// Ends these sessions, and forgets them.
     fn kill(&self, sessions: Vec<SessionId>) -> BoxFuture<'static, ()>;
 
-    /// What is known of a session.
+    /// The facts about a session, if it is known.
     fn facts(&self, session: SessionId) -> Option<Facts>;
 
     /// Whether a session is an agent that waits for a prompt.
@@ -33,9 +33,9 @@ pub(super) trait World: Send + Sync {
     /// Refuses arguments that this caller may not give to an agent.
     fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal>;
 
-    /// Notes who did what to which.
+    /// Notes in the audit log who did what, and to what.
     fn note(&self, who: &str, what: &'static str, target: &str);
 
-    /// Notes who said something to which session.
+    /// Notes in the audit log who sent input to which session.
     fn note_typing(&self, who: &str, session: SessionId);
 }

@@ -1,4 +1,4 @@
-//! What is at a bound is refused, and the rest goes on.
+//! Bounds: what exceeds one is refused, and everything else goes on.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ async fn all(queue: &Queue) -> Vec<SessionNotice> {
 
 #[tokio::test(start_paused = true)]
 async fn callers_beyond_the_bound_are_refused() {
-    // Nobody takes anything out of it.
+    // Nobody takes anything out of this queue.
     let queue = Arc::new(Queue::default());
     let asks: Vec<_> = (0..ASKS)
         .map(|_| {
@@ -44,7 +44,7 @@ async fn callers_beyond_the_bound_are_refused() {
     tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     let refused = ask(&queue, |_, _| (Ok(()), Vec::new())).await.unwrap_err();
     assert!(matches!(refused, Refusal::TooMany { most: ASKS, .. }), "{refused}");
-    // And nobody waits for ever.
+    // No caller waits for ever.
     for asked in asks {
         let late = asked.await.unwrap().unwrap_err().to_string();
         assert!(late.contains("does not answer"), "{late}");

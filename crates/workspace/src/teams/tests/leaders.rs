@@ -1,4 +1,4 @@
-//! Agents that lead teams, and such that do not.
+//! Agents that lead teams, and agents that do not.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn assign(rig: &Rig, team: &Team, prompt: &str) -> SessionId {
     }
 }
 
-/// A team whose worker is done, and the news of it that its leader has not been told yet.
+/// A team whose worker is done, and the prompt about that, which its leader was not given yet.
 async fn with_news(rig: &Rig) -> (Team, String) {
     let team = rig.create().await;
     let ann = assign(rig, &team, "work").await;
@@ -44,7 +44,7 @@ async fn a_leader_hears_nothing_twice_and_nothing_of_work_that_others_gave() {
     let rig = Rig::start().await;
     let (team, _) = with_news(&rig).await;
     let leader = team.leader_session_id;
-    // The leader waits, and is told.
+    // The leader waits, and gets the result.
     rig.wait(&format!(r#""team_id":"{}""#, team.id)).await;
     is_idle(&rig, leader);
     let bob = rig.assign(team.id, "somebody else's").await;
@@ -67,7 +67,7 @@ async fn a_result_that_a_leader_was_not_told_is_told_after_a_restart() {
     is_idle(&rig, leader);
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(rig.given(leader), std::slice::from_ref(&news));
-    // It is lost with the daemon before the turn with it is over: it is told again.
+    // The daemon dies before the turn with this prompt is over, so the leader gets it again.
     assert_eq!(rig.begin(leader).await, news);
     let rig = rig.restart().await;
     is_idle(&rig, leader);

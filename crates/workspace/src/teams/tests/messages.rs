@@ -1,4 +1,4 @@
-//! Messages between members: kept before they are acknowledged, delivered in order, read again.
+//! Messages between members: stored before they are acknowledged, delivered in order, read again.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Teams among sessions that are told by the test what to do.
+//! Teams of fake sessions that do what the test says.
 
 mod bounds;
 mod leaders;

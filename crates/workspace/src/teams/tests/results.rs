@@ -6,7 +6,7 @@ use protocol::workspace::{ServerMessage, SessionId, TeamId, client::HandoffResul
 
 use super::rig::Rig;
 
-/// Says this while the test goes on.
+/// Sends this request in a task of its own.
 fn say_beside(
     rig: &Arc<Rig>,
     message: String,

@@ -55,7 +55,7 @@ pub(super) struct Rig {
     driving: JoinHandle<()>,
 }
 
-/// The sessions, and what clients were told.
+/// The sessions, and the events that clients were sent.
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<FakeSessions>);
 
@@ -63,14 +63,14 @@ pub(super) struct Sessions(Mutex<FakeSessions>);
 pub(super) struct FakeSessions {
     pub(super) all: BTreeMap<SessionId, FakeSession>,
     pub(super) events: Vec<Event>,
-    /// No session is made any more.
+    /// Whether requests for new sessions are refused.
     pub(super) refuses: bool,
     last: u128,
 }
 
 pub(super) struct FakeSession {
     pub(super) facts: Facts,
-    /// What it was given and has not begun.
+    /// The prompts that it was given and has not begun.
     pub(super) prompts: VecDeque<(String, Ticket)>,
     pub(super) is_full: bool,
     pub(super) is_idle: bool,
@@ -112,12 +112,12 @@ impl Rig {
         Self::go_on(self.store.clone(), self.sessions.clone(), Limits::default()).await
     }
 
-    /// Asks as somebody outside of all teams.
+    /// Sends a request from outside of all teams.
     pub(super) async fn say(&self, message: &str) -> Result<ServerMessage, Refusal> {
         self.say_as(None, message).await
     }
 
-    /// Asks as an agent.
+    /// Sends a request as an agent.
     pub(super) async fn say_as(
         &self,
         member: Option<Member>,
@@ -129,7 +129,7 @@ impl Rig {
         answer(Desk::new(&self.queue, &world, &who), message).await
     }
 
-    /// Everything that was said before has come to its end.
+    /// Waits until everything sent before is done.
     pub(super) async fn settle(&self) {
         for _ in 0..3 {
             ask(&self.queue, |_, _| (Ok(()), Vec::new())).await.unwrap();
@@ -162,7 +162,7 @@ impl Rig {
         }
     }
 
-    /// Tells a member something, as another; the message's number.
+    /// Sends a message from one member to another. Returns its number.
     pub(super) async fn relay(
         &self,
         team: TeamId,
@@ -188,7 +188,7 @@ impl Rig {
         }
     }
 
-    /// A session's next turn begins with what it was given first; what that was.
+    /// Begins a session's next turn with its oldest prompt, and returns that prompt.
     pub(super) async fn begin(&self, id: SessionId) -> String {
         self.settle().await;
         let (text, ticket) = {
@@ -226,7 +226,7 @@ impl Rig {
         state.all[&id].prompts.iter().map(|(text, _)| text.clone()).collect()
     }
 
-    /// What clients were told since this was last asked for, by name.
+    /// The messages that clients were sent since the last call.
     pub(super) fn told(&self) -> Vec<ServerMessage> {
         let events = std::mem::take(&mut self.sessions.lock().events);
         events.into_iter().map(|event| event.message).collect()
@@ -236,7 +236,7 @@ impl Rig {
         self.told().iter().map(ServerMessage::name).collect()
     }
 
-    /// Ids of what is in the store.
+    /// The ids of all facts in the store.
     pub(super) fn kept(&self) -> Vec<String> {
         let facts = self.store.load_facts(KIND).unwrap();
         facts.into_iter().map(|fact| fact.id).collect()
@@ -269,7 +269,8 @@ impl World for Sessions {
     }
 
     fn deliver(&self, session: SessionId, text: String, ticket: Ticket) -> Result<(), Refusal> {
-        // A ticket that is dropped must find nothing locked.
+        // A refused ticket is dropped after this guard, as all parameters are, and finds nothing
+        // locked.
         let mut state = self.lock();
         let found = state.all.get_mut(&session).filter(|session| session.facts.ended.is_none());
         match found {
