@@ -1,5 +1,5 @@
-//! An answer, piece by piece, whichever of the two forms it comes in: the spec's messages, or the
-//! events of Chat Completions.
+//! Reads an answer piece by piece, in either of its two forms: the spec's messages, or the events
+//! of Chat Completions.
 //!
 //! Pure: bytes and the time in, pieces out.
 
@@ -22,14 +22,14 @@ pub enum Piece {
         /// The text.
         text: String,
     },
-    /// It is whole.
+    /// The answer is complete.
     Done {
         /// The participant that answered; empty where the server does not say.
         participant: String,
-        /// How it went.
+        /// Its tokens and times.
         metrics: LlmMetrics,
     },
-    /// It is not whole, and no more comes.
+    /// The answer ended before it was complete, for this reason.
     Failed(String),
 }
 
@@ -40,12 +40,12 @@ pub struct Reading {
     first: Option<Duration>,
     /// Pieces of text so far.
     pieces: u64,
-    /// Tokens, as the answer says itself.
+    /// The number of tokens that the answer itself reports.
     told: Option<u64>,
     over: bool,
 }
 
-/// One event of Chat Completions, as far as it is of interest here.
+/// The fields of an event of Chat Completions that are read here.
 #[derive(Deserialize)]
 struct Chunk {
     #[serde(default)]
@@ -70,8 +70,8 @@ struct Usage {
 }
 
 impl Reading {
-    /// Takes the data of the next event, which came at `now`. What says nothing, such as an empty
-    /// piece of text or an event that this version does not know, is `None`.
+    /// Takes the data of the next event, which came at `now`. `None` for an event without content,
+    /// such as an empty piece of text or an event that this version does not know.
     pub fn take(&mut self, data: &[u8], now: Duration) -> Option<Piece> {
         if data == b"[DONE]" {
             return self.done(String::new(), now);
@@ -82,7 +82,7 @@ impl Reading {
         }
     }
 
-    /// The stream has ended: the piece that is missing, unless the answer is whole.
+    /// The stream has ended. Returns a failure, unless the answer was complete.
     pub fn end(&self) -> Option<Piece> {
         let words = "the answer broke off: the connection ended before it was whole";
         (!self.over).then(|| Piece::Failed(words.to_owned()))

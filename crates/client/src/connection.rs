@@ -35,7 +35,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// A server's URL, and what it is shown. Connects to nothing yet.
+    /// A server by its URL, and the token for each request. Does not connect yet.
     pub(crate) fn new(url: &str, token: Option<&Secret>) -> Result<Self, ClientError> {
         let base = base_url(url)?;
         let tls = http_client_config(base.scheme() == "https")
@@ -52,7 +52,8 @@ impl Connection {
         Ok(Self { client, base, token, headers: HeaderMap::new() })
     }
 
-    /// Sends one request and reads the whole answer, if it is a good one.
+    /// Sends one request and returns the body of the answer. A status other than success is an
+    /// error.
     pub(crate) async fn ask(
         &self,
         method: Method,
@@ -78,8 +79,8 @@ impl Connection {
         .await
     }
 
-    /// Sends one request for a stream of events. The head of its answer must come within `patience`;
-    /// its body, if it is a good one, may take as long as it likes.
+    /// Sends one request for a stream of events. The head of its answer must come within
+    /// `patience`; the body of a success has no deadline.
     pub(crate) async fn open(
         &self,
         method: Method,
@@ -100,12 +101,12 @@ impl Connection {
         Err(refusal(status, &body))
     }
 
-    /// The same server, shown something else.
+    /// The same server with another token.
     pub(crate) fn showing(&self, token: Option<&Secret>) -> Result<Self, ClientError> {
         Ok(Self { token: token.map(bearer).transpose()?, ..self.clone() })
     }
 
-    /// The same, with a header beside.
+    /// The same server with one more header for each request.
     pub(crate) fn with_header(
         &self,
         name: &'static str,
@@ -205,7 +206,7 @@ fn sensitive(text: &str) -> Result<HeaderValue, ClientError> {
     Ok(value)
 }
 
-/// The error that an answer is.
+/// The error for an answer with this status and body.
 pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     let words = words(body, status);
     match status {
@@ -214,7 +215,7 @@ pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     }
 }
 
-/// What an error of a Warren says, or what else came.
+/// The text of a Warren's error; without one, a text that names the status.
 fn words(body: &[u8], status: StatusCode) -> String {
     let said = serde_json::from_slice::<serde_json::Value>(body).ok();
     said.and_then(|said| error_words(&said)).unwrap_or_else(|| {
@@ -223,7 +224,7 @@ fn words(body: &[u8], status: StatusCode) -> String {
     })
 }
 
-/// The words of an error object, with the hint of a room's, or of an error that is words alone.
+/// The text of an error object, with its hint if it has one, or of an error that is only a string.
 fn error_words(said: &serde_json::Value) -> Option<String> {
     let error = &said["error"];
     let words = error.as_str().or_else(|| error["message"].as_str())?;

@@ -1,8 +1,8 @@
-//! Why a server did not answer as it should, told so that somebody can mend it.
+//! Why a request failed, in words that help to fix it.
 
 use std::time::Duration;
 
-/// Why a server did not answer as it should. The URL in it holds no secret.
+/// Why a request failed. The URL in it holds no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     /// The URL cannot be used.
@@ -19,23 +19,23 @@ pub enum ClientError {
     /// TLS cannot be used on this machine.
     #[error("TLS cannot be used here: {0}")]
     NoTls(String),
-    /// No connection came about, or it broke.
+    /// The connection could not be made, or it broke.
     #[error("could not reach the server {url}: {reason}; does it run, and is this its address?")]
     Unreachable {
         /// The URL.
         url: String,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// It took too long.
+    /// The answer came too late.
     #[error("the server {url} did not answer within {} s", .after.as_secs())]
     Late {
         /// The URL.
         url: String,
-        /// How long it had.
+        /// The time that the server had.
         after: Duration,
     },
-    /// It says no.
+    /// The server refused the request.
     #[error("{words} (HTTP {status})")]
     Refused {
         /// The HTTP status.
@@ -43,13 +43,13 @@ pub enum ClientError {
         /// The server's own words.
         words: String,
     },
-    /// What was asked for is not there.
+    /// The object that the request names does not exist.
     #[error("{words}")]
     NotFound {
         /// The server's own words.
         words: String,
     },
-    /// The workspace takes the token for nothing.
+    /// The workspace does not accept the token.
     #[error(
         "the workspace of {url} does not let this client in: {words}. Show it a token with --token \
          or WARREN_TOKEN; on the server's machine `warren key create --name NAME --scope \
@@ -61,19 +61,19 @@ pub enum ClientError {
         /// The server's own words.
         words: String,
     },
-    /// The workspace says no.
+    /// The workspace refused the request.
     #[error("{words}")]
     Declined {
         /// The server's own words.
         words: String,
     },
-    /// Something else than a server of rooms is there.
+    /// The server at the URL is not a server of rooms.
     #[error("{url} answers, but not as a server of rooms does: is it a Warren or a gambi hub?")]
     NoRooms {
         /// The URL.
         url: String,
     },
-    /// The answer is not what this client knows.
+    /// The answer has a form that this client does not know.
     #[error("the server {url} answered something else than was asked for: {reason}")]
     Strange {
         /// The URL.
@@ -84,12 +84,12 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether the server was never heard.
+    /// Whether the server could not be reached, was lost, or answered too late.
     pub fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Late { .. })
     }
 
-    /// Whether what was asked for is not there.
+    /// Whether the object that the request names does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })
     }

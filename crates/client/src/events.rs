@@ -13,14 +13,14 @@ use tokio::time::timeout;
 
 use crate::error::ClientError;
 
-/// How long what happens in a room may be silent: servers show every ten seconds that they live, and
-/// stock ones hang up after that.
+/// The longest silence of a room's events. A Warren shows every ten seconds that it lives; a stock
+/// server hangs up after that time.
 const WATCHING: Duration = Duration::from_secs(45);
 
-/// How long an answer may pause.
+/// The longest pause in an answer.
 const ANSWERING: Duration = Duration::from_secs(15 * 60);
 
-/// What happens in a room, as it happens.
+/// The events of a room, as they happen.
 #[derive(Debug)]
 pub struct Watching(Events);
 
@@ -29,8 +29,8 @@ impl Watching {
         Self(Events::new(body, url, WATCHING))
     }
 
-    /// The next event; `None` when the stream has ended. Those that this version does not know are
-    /// passed over. Cancel safe.
+    /// The next event; `None` when the stream has ended. Events that this version does not know are
+    /// skipped. Cancel safe.
     ///
     /// # Errors
     /// When the stream broke off.
@@ -43,13 +43,13 @@ impl Watching {
         Ok(None)
     }
 
-    /// The id of the last event, for watching on from after it; empty before the first.
+    /// The id of the last event, after which another watch can go on; empty before the first event.
     pub fn last_id(&self) -> &str {
         self.0.reader.last_id()
     }
 }
 
-/// An answer, as it comes: the data of one event after the other.
+/// An answer that arrives as events.
 #[derive(Debug)]
 pub struct Answering(Events);
 
@@ -74,7 +74,7 @@ struct Events {
     /// The longest silence.
     patience: Duration,
     reader: EventReader,
-    /// Those that came together and were not taken yet.
+    /// The data of events that have arrived and were not returned yet.
     ready: VecDeque<Bytes>,
     ended: bool,
 }

@@ -1,12 +1,12 @@
 //! Typed client of a Warren.
 //!
-//! - [`server`]: a server, and what can be asked of it
+//! - [`server`]: a server, and its requests
 //! - [`rooms`]: its rooms
 //! - [`mesh`]: its part in the mesh
 //! - [`workspace`]: its sessions, projects, files and teams
 //! - [`events`]: streams of events
-//! - [`answer`]: an answer, piece by piece, in whichever form it comes
-//! - [`error`]: why it did not answer as it should
+//! - [`answer`]: reads an answer piece by piece, in either of its two forms
+//! - [`error`]: why a request failed
 //! - `connection`: one request over HTTP or HTTPS, within a deadline
 
 pub mod answer;

@@ -1,4 +1,4 @@
-//! A server among its peers.
+//! The requests about a server's part in the mesh.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::{
     server::{Warren, segment},
 };
 
-/// How long a pull may have nothing to tell: it waits ten minutes for peers to come back.
+/// The longest silence of a pull. It waits ten minutes for peers to come back.
 const PULLING: Duration = Duration::from_secs(15 * 60);
 
 /// The longest line of a pull, in bytes.
@@ -32,7 +32,7 @@ impl Warren {
     /// The server's identity in the mesh.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no: also when it takes no part in the mesh.
+    /// When the server cannot be reached, or refuses. It refuses when it takes no part in the mesh.
     pub async fn mesh_id(&self) -> Result<MeshId, ClientError> {
         self.get("/admin/mesh/id").await
     }
@@ -55,7 +55,7 @@ impl Warren {
         Ok(list.models)
     }
 
-    /// The models that come and go, and those that did last, the newest first.
+    /// The running transfers of models and those that ended last, the newest first.
     ///
     /// # Errors
     /// As [`Warren::mesh_id`].
@@ -72,8 +72,8 @@ impl Warren {
         self.ask(Method::DELETE, &format!("/admin/mesh/transfers/{}", segment(id)), None).await
     }
 
-    /// Has it fetch a model from its peers, or joins in watching if it does already. Dropping the
-    /// answer stops nothing.
+    /// Makes the server fetch a model from its peers, or follows the transfer if it already does.
+    /// Dropping the answer does not stop the transfer.
     ///
     /// # Errors
     /// As [`Warren::mesh_id`]; [`ClientError::NotFound`] when there is no such peer.
@@ -83,10 +83,10 @@ impl Warren {
         Ok(Pulling { body, url: self.url(), lines: Lines::default() })
     }
 
-    /// The names of the models that it serves, or knows how to have served.
+    /// The names of the models that the server can answer for, by itself or through others.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn model_ids(&self) -> Result<Vec<String>, ClientError> {
         #[derive(Deserialize)]
         struct List {
@@ -100,25 +100,24 @@ impl Warren {
         Ok(list.data.into_iter().map(|model| model.id).collect())
     }
 
-    /// The same server, whose requests go as far as `route` says: `local-only`, `prefer-local`,
-    /// `mesh`.
+    /// The same server, with this route for each request: `local-only`, `prefer-local` or `mesh`.
     ///
     /// # Errors
-    /// When it has no form that can be sent.
+    /// When `route` cannot be sent in a header.
     pub fn routed(&self, route: &str) -> Result<Self, ClientError> {
         self.0.with_header(ROUTE, &Secret::from(route)).map(Self)
     }
 
-    /// The same server, shown something else.
+    /// The same server with another token.
     ///
     /// # Errors
-    /// When it has no form that can be sent.
+    /// When the token cannot be sent in a header.
     pub fn shown(&self, token: Option<&Secret>) -> Result<Self, ClientError> {
         self.0.showing(token).map(Self)
     }
 }
 
-/// A model that is being fetched, step by step.
+/// The steps of a model's transfer.
 #[derive(Debug)]
 pub struct Pulling {
     body: Incoming,
@@ -151,7 +150,7 @@ impl Pulling {
     }
 }
 
-/// Bytes, taken line by line.
+/// Bytes that are read line by line.
 #[derive(Debug, Default)]
 struct Lines(Vec<u8>);
 

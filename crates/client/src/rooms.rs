@@ -1,4 +1,4 @@
-//! The rooms of a server, and what can be asked of one.
+//! The rooms of a server, and their requests.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
     server::{Warren, segment},
 };
 
-/// A room of a server. Its code is enough to ask; some actions need more.
+/// A room of a server. Its code is enough for most requests; some need a token as well.
 #[derive(Debug, Clone)]
 pub struct RoomClient {
     connection: Connection,
@@ -26,18 +26,18 @@ pub struct RoomClient {
 }
 
 impl Warren {
-    /// Whether a server of rooms is there, Warren or stock.
+    /// The health of a server of rooms, Warren or stock.
     ///
     /// # Errors
-    /// When it cannot be reached, or is something else.
+    /// When the server cannot be reached, or is not a server of rooms.
     pub async fn rooms_health(&self) -> Result<PlaneHealth, ClientError> {
         plane(&self.0, Method::GET, "/v1/health", None::<&()>).await
     }
 
-    /// Makes a room. What closes it is in the answer, and nowhere else.
+    /// Creates a room. Only this answer has the token that closes the room.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn create_room(&self, room: &CreateRoom) -> Result<CreatedRoom, ClientError> {
         plane(&self.0, Method::POST, "/v1/rooms", Some(room)).await
     }
@@ -45,15 +45,15 @@ impl Warren {
     /// The rooms that the server shows.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn rooms(&self) -> Result<Vec<RoomSummary>, ClientError> {
         plane(&self.0, Method::GET, "/v1/rooms", None::<&()>).await
     }
 
-    /// The room of a code, shown its password. Connects to nothing yet.
+    /// The room with this code, with `password` in each request. Does not connect yet.
     ///
     /// # Errors
-    /// When the password has no form that can be sent.
+    /// When the password cannot be sent in a header.
     pub fn room(&self, code: &str, password: Option<&Secret>) -> Result<RoomClient, ClientError> {
         let connection = self.0.showing(password)?;
         Ok(RoomClient { connection, code: code.trim().to_owned() })
@@ -61,15 +61,16 @@ impl Warren {
 }
 
 impl RoomClient {
-    /// The code that it was asked for by.
+    /// The code of the room.
     pub fn code(&self) -> &str {
         &self.code
     }
 
-    /// What there is to know about it.
+    /// The summary of the room.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when it does not exist.
+    /// When the server cannot be reached, or refuses; [`ClientError::NotFound`] when the room does
+    /// not exist.
     pub async fn summary(&self) -> Result<RoomSummary, ClientError> {
         self.plane(Method::GET, "", None::<&()>).await
     }
@@ -77,24 +78,24 @@ impl RoomClient {
     /// Its participants.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn participants(&self) -> Result<Vec<ParticipantInfo>, ClientError> {
         self.plane(Method::GET, "/participants", None::<&()>).await
     }
 
-    /// Closes it, for good.
+    /// Closes the room, for good.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn close(&self, host_token: &Secret) -> Result<(), ClientError> {
         let room = self.showing_too(HOST_TOKEN, host_token)?;
         room.plane::<Success>(Method::DELETE, "", None::<&()>).await.map(drop)
     }
 
-    /// Changes it.
+    /// Changes the room.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn change(
         &self,
         change: &ChangeRoom,
@@ -103,10 +104,10 @@ impl RoomClient {
         self.showing_too(HOST_TOKEN, host_token)?.plane(Method::PATCH, "", Some(change)).await
     }
 
-    /// Removes a participant, shown the host's token or the participant's own.
+    /// Removes a participant, with the host's token or the participant's own.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn remove(
         &self,
         participant: &str,
@@ -120,10 +121,10 @@ impl RoomClient {
         room.plane::<Success>(Method::DELETE, &path, None::<&()>).await.map(drop)
     }
 
-    /// What happens in it, from now on or from after the event of this id.
+    /// The events of the room, from now on or after the event with this id.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn watch(&self, after: Option<&str>) -> Result<Watching, ClientError> {
         let after = after.map(|id| format!("&after={}", segment(id))).unwrap_or_default();
         let path = format!("/v1/rooms/{}/events?ids=true{after}", segment(&self.code));
@@ -131,10 +132,10 @@ impl RoomClient {
         Ok(Watching::new(body, self.connection.shown()))
     }
 
-    /// Asks aloud: the answer goes to all viewers of the room, and here.
+    /// Sends a request in public: all watchers of the room get the answer, and so does the caller.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn ask(&self, request: &LlmRequest) -> Result<Answering, ClientError> {
         let message = protocol::room::ClientMessage::LlmRequest(request.clone());
         let body = self.json(&message)?;
@@ -143,11 +144,11 @@ impl RoomClient {
         Ok(Answering::new(body, self.connection.shown()))
     }
 
-    /// Asks in private, over Chat Completions: only the caller gets the answer. Stock servers
-    /// know it, too.
+    /// Sends a request in private, as Chat Completions: only the caller gets the answer. Stock
+    /// servers support this, too.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn ask_privately(
         &self,
         selector: &str,
@@ -162,17 +163,18 @@ impl RoomClient {
         self.post("/v1/chat/completions", body.to_string().into_bytes()).await
     }
 
-    /// Posts to one of its consumer APIs, such as `/v1/chat/completions`, for a stream.
+    /// Posts a request to one of the room's consumer APIs, such as `/v1/chat/completions`, and
+    /// streams the answer.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answering, ClientError> {
         let path = format!("/rooms/{}{path}", segment(&self.code));
         let body = self.connection.open(Method::POST, &path, Some(body), PATIENCE).await?;
         Ok(Answering::new(body, self.connection.shown()))
     }
 
-    /// Where it is: the URL by which people and programs know it.
+    /// The URL of the room, for people and for programs.
     pub fn url(&self) -> String {
         format!("{}/rooms/{}", self.connection.shown(), segment(&self.code))
     }
@@ -197,22 +199,23 @@ impl RoomClient {
     }
 }
 
-/// What is shown to remove a participant.
+/// The token that permits to remove a participant.
 #[derive(Debug, Clone, Copy)]
 pub enum RemovalToken<'a> {
     /// The token of the room's host.
     Host(&'a Secret),
-    /// The participant's own.
+    /// The participant's own token.
     Session(&'a Secret),
 }
 
-/// How long the head of an answer may take: it waits in a queue, and the model reads the prompt.
+/// The deadline for the head of an answer: the request waits in a queue, and the model reads the
+/// prompt.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
-/// Carries the token of a room's host.
+/// The header with the token of a room's host.
 const HOST_TOKEN: &str = "x-warren-host-token";
 
-/// Carries a participant's own token.
+/// The header with a participant's own token.
 const SESSION: &str = "x-warren-session";
 
 async fn plane<T: DeserializeOwned>(
@@ -230,7 +233,8 @@ async fn plane<T: DeserializeOwned>(
         return Ok(envelope.data);
     }
     let is_theirs = serde_json::from_slice::<ErrorEnvelope>(&answer).is_ok();
-    // What else is on the way may refuse in its own form; that something is not there, only rooms.
+    // A proxy on the way may refuse in its own form. But a 404 that is not in the form of rooms
+    // means that there are no rooms.
     if is_theirs || status != StatusCode::NOT_FOUND {
         return Err(refusal(status, &answer));
     }

@@ -1,4 +1,4 @@
-//! A server, and what can be asked of it.
+//! A server, and its requests.
 
 use base::{Secret, UsageBy};
 use http::Method;
@@ -17,26 +17,26 @@ use crate::{connection::Connection, error::ClientError, events::Answering, rooms
 #[derive(Debug, Clone)]
 pub struct Warren(pub(crate) Connection);
 
-/// What is asked about usage. Times are as the server reads them: RFC 3339, a day, or a span
-/// such as `7d`.
+/// A query about usage. Times have the forms that the server reads: RFC 3339, a day, or a span such
+/// as `7d`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UsageAsked {
-    /// What it is told apart by.
+    /// The properties by which the usage is split.
     pub by: Vec<UsageBy>,
     /// From this time on.
     pub since: Option<String>,
     /// Before this time.
     pub until: Option<String>,
-    /// Of this key only, by its id.
+    /// Only of this key, by its id.
     pub key: Option<String>,
-    /// Of this model only.
+    /// Only of this model.
     pub model: Option<String>,
-    /// Of the providers of this name only.
+    /// Only of the providers of this name.
     pub provider: Option<String>,
 }
 
 impl UsageAsked {
-    /// The same as a query.
+    /// The same as the query of a URL.
     pub fn query(&self) -> String {
         let by: Vec<&str> = self.by.iter().map(|by| by.as_str()).collect();
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -58,7 +58,7 @@ impl UsageAsked {
 }
 
 impl Warren {
-    /// The server at `url`, shown `token`. Connects to nothing yet.
+    /// The server at `url`, with `token` in each request. Does not connect yet.
     ///
     /// # Errors
     /// When the URL or the token cannot be used.
@@ -71,7 +71,7 @@ impl Warren {
         self.0.shown()
     }
 
-    /// Whether its address is this machine's own, which leads nowhere else.
+    /// Whether its URL leads to this machine: to `localhost` or a loopback address.
     pub fn is_on_this_machine(&self) -> bool {
         Url::parse(&self.url()).is_ok_and(|url| leads_here(&url))
     }
@@ -79,7 +79,7 @@ impl Warren {
     /// Every key, the oldest first.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn keys(&self) -> Result<Vec<KeyJson>, ClientError> {
         let list: KeyList = self.get("/admin/keys").await?;
         Ok(list.keys)
@@ -88,24 +88,26 @@ impl Warren {
     /// One key.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when it does not exist.
+    /// When the server cannot be reached, or refuses; [`ClientError::NotFound`] when the key does
+    /// not exist.
     pub async fn key(&self, id: &str) -> Result<KeyJson, ClientError> {
         self.get(&format!("/admin/keys/{}", segment(id))).await
     }
 
-    /// Makes a key; its text is in the answer, and nowhere else.
+    /// Creates a key. Only this answer has its text.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn create_key(&self, key: &CreateKey) -> Result<KeyJson, ClientError> {
         let body = serde_json::to_vec(key).map_err(|error| self.0.strange(error.to_string()))?;
         self.ask(Method::POST, "/admin/keys", Some(body)).await
     }
 
-    /// Gives a key another text, which is in the answer, and nowhere else.
+    /// Gives a key another text, which only this answer has.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when it does not exist.
+    /// When the server cannot be reached, or refuses; [`ClientError::NotFound`] when the key does
+    /// not exist.
     pub async fn rotate_key(&self, id: &str) -> Result<KeyJson, ClientError> {
         self.ask(Method::POST, &format!("/admin/keys/{}/rotate", segment(id)), None).await
     }
@@ -113,15 +115,16 @@ impl Warren {
     /// Revokes a key, for good.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no; [`ClientError::NotFound`] when it does not exist.
+    /// When the server cannot be reached, or refuses; [`ClientError::NotFound`] when the key does
+    /// not exist.
     pub async fn revoke_key(&self, id: &str) -> Result<KeyJson, ClientError> {
         self.ask(Method::DELETE, &format!("/admin/keys/{}", segment(id)), None).await
     }
 
-    /// What was used.
+    /// The usage that `asked` selects.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn usage(&self, asked: &UsageAsked) -> Result<UsageReport, ClientError> {
         self.get(&format!("/admin/usage?{}", asked.query())).await
     }
@@ -129,24 +132,24 @@ impl Warren {
     /// The audit log, the newest entry first, at most `most` entries.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn audit(&self, most: usize) -> Result<AuditList, ClientError> {
         self.get(&format!("/admin/audit?limit={most}")).await
     }
 
-    /// Its health. The details are for the administrator, for callers with a key, and for its own
-    /// machine.
+    /// Its health. Only the administrator, callers with a key and callers on the server's own
+    /// machine get the details.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn health(&self) -> Result<Health, ClientError> {
         self.get("/health").await
     }
 
-    /// Its queues.
+    /// The state of its queues.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn stats(&self) -> Result<Stats, ClientError> {
         self.get("/admin/stats").await
     }
@@ -154,17 +157,17 @@ impl Warren {
     /// The connected workers and other providers, by name.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn workers(&self) -> Result<Vec<WorkerJson>, ClientError> {
         let list: WorkerList = self.get("/admin/workers").await?;
         Ok(list.workers)
     }
 
-    /// The requests that ended last, the newest first, at most `most`: those with a number above
+    /// The requests that ended last, the newest first, at most `limit`: those with a number above
     /// `after`, or with 0 all that the server remembers.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn requests(
         &self,
         after: u64,
@@ -175,10 +178,11 @@ impl Warren {
         Ok(list.requests)
     }
 
-    /// Posts to one of its consumer APIs, such as `/v1/chat/completions`, for a stream.
+    /// Posts a request to one of its consumer APIs, such as `/v1/chat/completions`, and streams the
+    /// answer.
     ///
     /// # Errors
-    /// When the server cannot be reached, or says no.
+    /// When the server cannot be reached, or refuses.
     pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answering, ClientError> {
         let body = self.0.open(Method::POST, path, Some(body), PATIENCE).await?;
         Ok(Answering::new(body, self.0.shown()))
@@ -199,7 +203,7 @@ impl Warren {
     }
 }
 
-/// Whether a URL's host is this machine's own, which leads nowhere else.
+/// Whether a URL leads to this machine: to `localhost` or a loopback address.
 pub(crate) fn leads_here(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),

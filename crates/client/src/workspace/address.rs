@@ -1,4 +1,4 @@
-//! Where a workspace is, and what it is shown.
+//! The address of a workspace, and the token for it.
 
 use base::{Secret, redact_url};
 use url::Url;
@@ -8,7 +8,7 @@ use crate::{error::ClientError, server::leads_here};
 /// The path of the workspace's socket, after that of the server.
 const PATH: &str = "/ws";
 
-/// A server's workspace, and the token that it is shown.
+/// The address of a server's workspace, and the token that it gets.
 #[derive(Debug, Clone)]
 pub struct Address {
     pub(super) url: Url,
@@ -18,8 +18,8 @@ pub struct Address {
 }
 
 impl Address {
-    /// The workspace of the server at `server`, an `http`, `https`, `ws` or `wss` URL. Connects to
-    /// nothing yet.
+    /// The workspace of the server at `server`, an `http`, `https`, `ws` or `wss` URL. Does not
+    /// connect yet.
     ///
     /// # Errors
     /// [`ClientError::NotAServer`] when the URL cannot be used.
@@ -49,7 +49,7 @@ impl Address {
         &self.shown
     }
 
-    /// Whether it is this machine's own, and leads nowhere else.
+    /// Whether it leads to this machine: to `localhost` or a loopback address.
     pub fn is_on_this_machine(&self) -> bool {
         leads_here(&self.url)
     }

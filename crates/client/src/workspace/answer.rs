@@ -4,14 +4,14 @@ use protocol::workspace::ServerMessage;
 
 use crate::error::ClientError;
 
-/// What a message is to the caller that waits for the answer to a request.
+/// The meaning of a message for the caller that waits for an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer<T> {
     /// The answer.
     Is(T),
-    /// The request was not met; in the server's words.
+    /// The request failed, in the server's words.
     No(String),
-    /// Something else, which the server says of its own accord.
+    /// Another message, which the server sent on its own.
     Other(Box<ServerMessage>),
 }
 
@@ -21,13 +21,13 @@ impl<T> From<ServerMessage> for Answer<T> {
     }
 }
 
-/// The error that a server's words are: most of its refusals are words alone.
+/// The error for a server's refusal. Most refusals are only words, so the words decide.
 pub(super) fn refusal(words: String) -> ClientError {
     let is_missing = ["there is no ", "no such file "].iter().any(|it| words.starts_with(it));
     if is_missing { ClientError::NotFound { words } } else { ClientError::Declined { words } }
 }
 
-/// Whether a server's words refuse what was typed, since the session had ended before it arrived.
+/// Whether a server's words refuse input because the session had ended before the input arrived.
 pub(super) fn is_too_late(words: &str) -> bool {
     words.starts_with("the session has ended")
 }

@@ -14,10 +14,10 @@ use protocol::workspace::{
 use super::{answer::Answer, connection::Workspace, sessions::SOON};
 use crate::error::ClientError;
 
-/// How long a change of files may take: directories are copied and deleted with all that is in
-/// them, and 25 MiB may come over a slow network.
+/// The deadline of a change of files: directories are copied and deleted with all that is in them,
+/// and 25 MiB may be sent over a slow network.
 const CHANGE: Duration = Duration::from_secs(600);
-/// How long a window of a file may take.
+/// The deadline for a window of a file.
 const WINDOW: Duration = Duration::from_secs(120);
 
 /// One window of a file.
@@ -25,18 +25,18 @@ const WINDOW: Duration = Duration::from_secs(120);
 pub struct Window {
     /// The bytes.
     pub data: Vec<u8>,
-    /// How long the file is.
+    /// The length of the file, in bytes.
     pub total_size: u64,
-    /// Whether they end where the file ends.
+    /// Whether the window ends where the file ends.
     pub eof: bool,
 }
 
 impl Workspace {
-    /// What is in a directory of a project; empty: in the project's own.
+    /// The entries of a directory of a project. An empty path is the project's own directory.
     ///
     /// # Errors
-    /// As [`Workspace::request`], as for all that follow; [`ClientError::NotFound`] when there is
-    /// none.
+    /// As [`Workspace::request`], and this holds for all methods below, too;
+    /// [`ClientError::NotFound`] when there is no such directory.
     pub async fn list_files(
         &mut self,
         project_id: ProjectId,
@@ -94,10 +94,10 @@ impl Workspace {
         Ok(Window { data, total_size: chunk.total_size, eof: chunk.eof })
     }
 
-    /// Makes a file of any bytes, 25 MiB at most. It must not be there.
+    /// Creates a file of any bytes, 25 MiB at most. The file must not exist.
     ///
     /// # Errors
-    /// [`ClientError::Declined`] when it is too large, or there.
+    /// [`ClientError::Declined`] when it is too large, or exists.
     pub async fn upload(
         &mut self,
         project_id: ProjectId,
@@ -117,11 +117,11 @@ impl Workspace {
         self.change(|id| ClientMessage::UploadProjectFile(upload(id))).await
     }
 
-    /// Writes a file as text, 1 MiB at most, whatever is in it; what was made is complete or not
-    /// there.
+    /// Writes a text file, 1 MiB at most, over any earlier content. The file is written completely
+    /// or not at all.
     ///
     /// # Errors
-    /// When the server says no.
+    /// When the server refuses.
     pub async fn write_text(
         &mut self,
         project_id: ProjectId,
@@ -145,10 +145,10 @@ impl Workspace {
         .await
     }
 
-    /// Makes a directory. It must not be there, and what it is in must.
+    /// Creates a directory. It must not exist, and its parent must.
     ///
     /// # Errors
-    /// When the server says no.
+    /// When the server refuses.
     pub async fn make_directory(
         &mut self,
         project_id: ProjectId,
@@ -159,7 +159,7 @@ impl Workspace {
         self.change(|id| ClientMessage::CreateProjectDirectory(create(id))).await
     }
 
-    /// Moves a file or directory; where to must not be there.
+    /// Moves a file or directory. The destination must not exist.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is nothing to move.
@@ -173,7 +173,7 @@ impl Workspace {
         self.change(|id| ClientMessage::MoveProjectEntry(transfer(id))).await
     }
 
-    /// Copies a file or directory; where to must not be there.
+    /// Copies a file or directory. The destination must not exist.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is nothing to copy.
@@ -201,7 +201,8 @@ impl Workspace {
         self.change(|id| ClientMessage::DeleteProjectEntry(delete(id))).await
     }
 
-    /// Sends the change that `asked` makes of a request's id, and waits for that request's answer.
+    /// Sends the change that `asked` makes with a new request id, and waits for the answer with
+    /// that id.
     async fn change(
         &mut self,
         asked: impl FnOnce(String) -> ClientMessage,

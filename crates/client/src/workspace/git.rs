@@ -1,4 +1,4 @@
-//! What git says of a project.
+//! Requests about the git repository of a project.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use protocol::workspace::{
 use super::{answer::Answer, connection::Workspace};
 use crate::error::ClientError;
 
-/// How long git may take: repositories can be large, and one is asked after the other.
+/// The deadline of a request: repositories can be large, and requests for git run one after the
+/// other.
 const GIT: Duration = Duration::from_secs(120);
 
 impl Workspace {

@@ -1,14 +1,14 @@
 //! The workspace of a server: its sessions, projects, files, git and teams.
 //!
-//! A [`Workspace`] is one connection, owned by its caller: one request at a time, and what the server
-//! says meanwhile of its own accord. What is looked at for long is a [`Following`], which connects again
-//! by itself and goes on where it was.
+//! A [`Workspace`] is one connection, owned by its caller. It carries one request at a time, and
+//! the messages that the server sends on its own. A [`Following`] follows a session for a long
+//! time: it reconnects by itself and goes on where it was.
 //!
-//! - [`address`]: where a workspace is, and what it is shown
+//! - [`address`]: the address of a workspace, and the token for it
 //! - [`connection`]: one connection; [`answer`]: what a reply means for the caller
-//! - `sessions`, `projects`, [`files`], `git`, `teams`: what can be asked, a method each
+//! - `sessions`, `projects`, [`files`], `git`, `teams`: a method for each request
 //! - [`following`]: a session's output and all that belongs to it, over any number of connections
-//! - [`place`]: how far that has come, without a socket; [`inputs`]: keys on their way, the same
+//! - [`place`]: the position in a session; [`inputs`]: keys on their way; both without a socket
 
 pub mod address;
 pub mod answer;

@@ -12,7 +12,7 @@ impl Workspace {
     /// The projects.
     ///
     /// # Errors
-    /// As [`Workspace::request`], as for all that follow.
+    /// As [`Workspace::request`]; this holds for all methods below, too.
     pub async fn projects(&mut self) -> Result<Vec<Project>, ClientError> {
         self.request(&ClientMessage::ListProjects, SOON, |reply| match reply {
             ServerMessage::ProjectList(list) => Answer::Is(list.projects),
@@ -21,10 +21,10 @@ impl Workspace {
         .await
     }
 
-    /// Makes a project.
+    /// Creates a project.
     ///
     /// # Errors
-    /// When the server says no.
+    /// When the server refuses.
     pub async fn create_project(&mut self, new: CreateProject) -> Result<Project, ClientError> {
         let name = new.name.clone();
         self.request(&ClientMessage::CreateProject(new), SOON, |reply| match reply {
@@ -39,7 +39,7 @@ impl Workspace {
     /// Changes a project.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] when there is none.
+    /// [`ClientError::NotFound`] when there is no such project.
     pub async fn update_project(&mut self, change: UpdateProject) -> Result<Project, ClientError> {
         let id = change.project_id;
         self.request(&ClientMessage::UpdateProject(change), SOON, |reply| match reply {
@@ -54,7 +54,7 @@ impl Workspace {
     /// Forgets a project; its files stay.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] when there is none.
+    /// [`ClientError::NotFound`] when there is no such project.
     pub async fn delete_project(&mut self, project_id: ProjectId) -> Result<(), ClientError> {
         let asked = ClientMessage::DeleteProject(OfProject { project_id });
         self.request(&asked, SOON, |reply| match reply {

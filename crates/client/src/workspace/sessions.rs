@@ -13,16 +13,16 @@ use protocol::workspace::{
 use super::{answer::Answer, connection::Workspace, inputs::unique};
 use crate::error::ClientError;
 
-/// How long a question may take that needs no work.
+/// The deadline of a request that needs little work.
 pub(super) const SOON: Duration = Duration::from_secs(30);
-/// How long it may take until a process runs, or has ended.
+/// The deadline of a request that starts or ends a process.
 pub(super) const WORK: Duration = Duration::from_secs(60);
 
 impl Workspace {
     /// The sessions; with `include_hidden`, those that are kept out of listings, too.
     ///
     /// # Errors
-    /// As [`Workspace::request`], as for all that follow.
+    /// As [`Workspace::request`]; this holds for all methods below, too.
     pub async fn sessions(
         &mut self,
         include_hidden: bool,
@@ -35,10 +35,10 @@ impl Workspace {
         .await
     }
 
-    /// Makes a session: an agent, or an agent's own terminal.
+    /// Creates a session: an agent, or an agent in a terminal.
     ///
     /// # Errors
-    /// When the server says no.
+    /// When the server refuses.
     pub async fn new_session(&mut self, new: NewSession) -> Result<SessionInfo, ClientError> {
         let asked = ClientMessage::NewSession(Box::new(new));
         self.request(&asked, WORK, |reply| match reply {
@@ -51,7 +51,7 @@ impl Workspace {
     /// Runs a command in a new terminal.
     ///
     /// # Errors
-    /// When the server says no.
+    /// When the server refuses.
     pub async fn open_terminal(&mut self, open: OpenTerminal) -> Result<SessionInfo, ClientError> {
         let asked = ClientMessage::OpenTerminal(Box::new(open));
         self.request(&asked, WORK, |reply| match reply {
@@ -64,7 +64,7 @@ impl Workspace {
     /// Ends a session.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] when there is none.
+    /// [`ClientError::NotFound`] when there is no such session.
     pub async fn kill_session(&mut self, session_id: SessionId) -> Result<(), ClientError> {
         let asked = ClientMessage::KillSession(OfSession { session_id });
         self.request(&asked, WORK, |reply| match reply {
@@ -74,10 +74,10 @@ impl Workspace {
         .await
     }
 
-    /// Calls a session something else.
+    /// Renames a session.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] when there is none.
+    /// [`ClientError::NotFound`] when there is no such session.
     pub async fn rename_session(
         &mut self,
         session_id: SessionId,
@@ -95,10 +95,11 @@ impl Workspace {
         .await
     }
 
-    /// Gives a session a whole prompt; which of an agent's turns it is, where the server says so.
+    /// Gives a session a whole prompt. Returns the number of the agent's turn, if the server
+    /// reports it.
     ///
     /// # Errors
-    /// When the server says no.
+    /// When the server refuses.
     pub async fn prompt(
         &mut self,
         session_id: SessionId,

@@ -1,4 +1,4 @@
-//! Teams: making them, work for their members, messages between those.
+//! Teams: creating them, giving work to their members, messages between members.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use super::{
 };
 use crate::error::ClientError;
 
-/// How long a server may wait for team workers, where nobody says how long.
+/// How long the server may wait for team workers when the request has no time-out.
 const WAITS: Duration = Duration::from_secs(15 * 60);
 
-/// What came of a wait for team workers.
+/// The outcome of a wait for team workers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reported {
     /// The workers that have reported, and those that have not.
@@ -34,7 +34,7 @@ impl Workspace {
     /// The teams.
     ///
     /// # Errors
-    /// As [`Workspace::request`], as for all that follow.
+    /// As [`Workspace::request`]; this holds for all methods below, too.
     pub async fn teams(&mut self) -> Result<Vec<Team>, ClientError> {
         self.request(&ClientMessage::ListTeams, SOON, teams).await
     }
@@ -42,7 +42,7 @@ impl Workspace {
     /// One team.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] when there is none.
+    /// [`ClientError::NotFound`] when there is no such team.
     pub async fn team(&mut self, team_id: TeamId) -> Result<Team, ClientError> {
         let asked = ClientMessage::GetTeam(OfTeam { team_id });
         let found = self.request(&asked, SOON, teams).await?;
@@ -50,10 +50,10 @@ impl Workspace {
         found.into_iter().find(|team| team.id == team_id).ok_or_else(missing)
     }
 
-    /// Makes a team and its leader.
+    /// Creates a team and its leader.
     ///
     /// # Errors
-    /// When the server says no.
+    /// When the server refuses.
     pub async fn create_team(&mut self, new: CreateTeam) -> Result<TeamCreated, ClientError> {
         let name = new.name.clone();
         let asked = ClientMessage::CreateTeam(Box::new(new));
@@ -67,7 +67,7 @@ impl Workspace {
     /// Deletes a team, and ends its sessions.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] when there is none.
+    /// [`ClientError::NotFound`] when there is no such team.
     pub async fn delete_team(&mut self, team_id: TeamId) -> Result<(), ClientError> {
         let asked = ClientMessage::DeleteTeam(OfTeam { team_id });
         self.request(&asked, WORK, |reply| match reply {
@@ -77,7 +77,7 @@ impl Workspace {
         .await
     }
 
-    /// Makes a team worker without work.
+    /// Creates a team worker without work.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such team.
@@ -104,8 +104,8 @@ impl Workspace {
         .await
     }
 
-    /// Gives work to a new team worker, and waits for what comes of it, for as long as `work` says.
-    /// That may not be known by then: the answer says so.
+    /// Gives work to a new team worker, and waits for its result for as long as `work` says. The
+    /// answer says whether there is a result.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such team.
@@ -118,8 +118,8 @@ impl Workspace {
         .await
     }
 
-    /// Waits for team workers to report, for as long as `wait` says. That may not have happened by
-    /// then: the answer says so.
+    /// Waits for team workers to report, for as long as `wait` says. The answer says which workers
+    /// have reported.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such team or wait.
@@ -138,7 +138,7 @@ impl Workspace {
             other => other.into(),
         });
         let answer = answer.await?;
-        // Those that had reported before are in the answer only.
+        // The results of workers that reported earlier are only in the answer.
         for result in &answer.results {
             if results.iter().all(|known| known.worker_session_id != result.worker_session_id) {
                 results.push(result.clone());
@@ -147,7 +147,7 @@ impl Workspace {
         Ok(Reported { answer, results })
     }
 
-    /// Tells a member something; the message's number, once it is kept.
+    /// Sends a message to a member. Returns its number, once the server has stored it.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such team or member.
@@ -160,7 +160,7 @@ impl Workspace {
         .await
     }
 
-    /// What a member was sent.
+    /// The messages that a member was sent.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such team or member.
@@ -174,7 +174,7 @@ impl Workspace {
         .await
     }
 
-    /// Says what came of a team worker's work.
+    /// Reports the result of a team worker's work.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such team or member.
@@ -199,7 +199,7 @@ fn teams(reply: ServerMessage) -> Answer<Vec<Team>> {
     }
 }
 
-/// How long to wait for a server that waits so long itself.
+/// The deadline of a request for which the server itself waits this long.
 fn patience(timeout_ms: Option<u64>) -> Duration {
     timeout_ms.map_or(WAITS, Duration::from_millis).saturating_add(WORK)
 }

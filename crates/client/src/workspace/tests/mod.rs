@@ -1,8 +1,8 @@
-//! The client against a server that does as it is told.
+//! The client against a server that does what the test says.
 //!
 //! - `double`: that server
 //! - `asking`: connecting, requests and their answers; `follow`: connections that are lost
-//! - `places`: what is shown once, over any history of connections
+//! - `places`: output is shown exactly once, over any history of connections
 
 mod asking;
 mod double;

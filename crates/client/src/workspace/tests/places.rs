@@ -1,4 +1,4 @@
-//! What is shown once, over any history of connections.
+//! Output is shown exactly once, over any history of connections.
 
 use proptest::prelude::*;
 use protocol::workspace::{
@@ -9,11 +9,12 @@ use protocol::workspace::{
 use super::double::{history, session};
 use crate::workspace::{ServerFrame, SessionPosition, SessionView, place::Step};
 
-/// What a server has: chunk `n` is followed by so many events.
+/// A server's log: for each chunk, the number of events that follow it.
 struct Log(Vec<usize>);
 
 impl Log {
-    /// All that it says to a new viewer, in order. It keeps so many of its newest chunks.
+    /// All frames that the server sends to a new viewer, in order, if it keeps the newest `kept`
+    /// chunks.
     fn stream(&self, attach: &ClientMessage, kept: usize) -> Vec<ServerFrame> {
         let ClientMessage::Attach(Attach { after_seq, .. }) = attach else { panic!() };
         let newest = self.0.len() as u64;
@@ -59,8 +60,8 @@ fn shown(step: Step) -> Option<String> {
 }
 
 proptest! {
-    /// Cut off anywhere, as often as one likes: with a log that keeps all, what is shown is what was
-    /// written from the first screen on.
+    /// The connection is cut anywhere, any number of times. With a log that keeps everything,
+    /// exactly what was written after the first screen is shown.
     #[test]
     fn everything_is_shown_once(
         before in prop::collection::vec(0..3_usize, 0..5),
@@ -74,7 +75,7 @@ proptest! {
         let mut has_begun = false;
         for (new, cut) in cuts {
             let whole = log.stream(&place.attach(), usize::MAX >> 1);
-            // The first connection hears its snapshot at least.
+            // The first connection gets at least its snapshot.
             let heard = if has_begun { cut } else { cut.max(1) };
             has_begun = true;
             seen.extend(whole.into_iter().take(heard).filter_map(|it| shown(place.take(it))));
@@ -88,15 +89,15 @@ proptest! {
             expected.extend((0..log.0[seq as usize - 1]).map(|at| format!("{seq}.{at}")));
         }
         if !is_agent {
-            // A terminal has no events: they are not what it goes on by.
+            // A terminal has no events, so its position does not count them.
             seen.retain(|it| !it.contains('.'));
             expected.retain(|it| !it.contains('.'));
         }
         prop_assert_eq!(seen, expected);
     }
 
-    /// With a log that keeps little: what is shown goes up, from screens or chunk after chunk, and ends
-    /// with the newest.
+    /// With a log that keeps little, what is shown goes on chunk by chunk or with a newer screen,
+    /// and the position is that of what was shown last.
     #[test]
     fn overrun_output_comes_as_a_screen(
         cuts in prop::collection::vec((1..6_usize, 1..10_usize), 1..12),
