@@ -1,4 +1,4 @@
-//! What the tools are given. The comments are what a model reads.
+//! The arguments of the tools. The model gets the comments below as descriptions.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

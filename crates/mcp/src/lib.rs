@@ -1,12 +1,12 @@
 //! The tools by which agents reach their team, served over MCP.
 //!
 //! An agent's command line starts `warren team mcp`, and speaks MCP with it on its standard input
-//! and output. Each tool is one request to the workspace of the server, under the token that the
-//! agent's session was started with, which is good for its own team and for nothing else.
+//! and output. Each tool is one request to the workspace of the server. It carries the token that
+//! the agent's session was started with, which is valid for its own team only.
 //!
-//! - [`serve`]: serves them until the agent closes its end
-//! - `tools`: the tools, as a model is told of them; `asked`: what they are given
-//! - `told`: what they say, as text and as structure
+//! - [`serve`]: serves the tools until the agent closes its end
+//! - `tools`: the tools, with their descriptions for the model; `asked`: their arguments
+//! - `told`: their answers, as text and as structure
 //! - `member`: the requests to the server
 
 mod asked;
@@ -27,19 +27,19 @@ use self::{member::Member, tools::Tools};
 /// Why the tools cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum McpError {
-    /// There can be no such server.
+    /// The server's URL cannot be used.
     #[error(transparent)]
     Server(#[from] ClientError),
     /// The agent at the other end does not speak MCP.
     #[error("the agent at the other end does not speak MCP: {0}")]
     Agent(String),
-    /// Serving them ended in the middle.
+    /// Serving broke off.
     #[error("the tools are not served any more: {0}")]
     Broken(String),
 }
 
-/// Serves the tools on standard input and output until that is closed. `token` is what the member
-/// `session` of `team` was started with.
+/// Serves the tools on standard input and output until that is closed. `token` is the one that the
+/// member `session` of `team` was started with.
 ///
 /// # Errors
 /// [`McpError`]. A server that cannot be reached is no error here: the tools say so, and try again.

@@ -1,8 +1,8 @@
 //! The requests to the server, in the name of a member of a team.
 //!
-//! Each is made over a connection of its own: a model calls several tools at once, some of them wait for
-//! long, and a connection that is kept open for nobody has to be read all the same. On the machine itself,
-//! where members run, a connection takes next to nothing.
+//! Each request has a connection of its own. A model calls several tools at once and some of them
+//! wait for long; and a connection that is kept open unused would have to be read all the same.
+//! Members run on the server's machine, where a connection costs next to nothing.
 
 use std::time::Duration;
 
@@ -24,11 +24,11 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// How long a server that is not there is tried again.
+/// How long to retry a server that cannot be reached.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How often something is asked that may be asked again, when the server is lost each time.
+/// The most attempts of a request that may be repeated, if the connection breaks each time.
 const TRIES: usize = 5;
-/// Requests at the same time.
+/// The most requests at the same time.
 const AT_ONCE: usize = 16;
 
 /// A member of a team, and the server that it talks to.
@@ -39,7 +39,7 @@ pub(crate) struct Member {
     room: Semaphore,
 }
 
-/// What somebody is given to do.
+/// The work for a new team worker.
 pub(crate) struct Work {
     pub(crate) prompt: String,
     pub(crate) worker_name: Option<String>,
@@ -78,7 +78,7 @@ impl Member {
         self.once(|server| server.relay(asked).boxed()).await
     }
 
-    /// It may be asked twice: the second answer is the first one's.
+    /// May be repeated: the second answer is the same as the first.
     pub(crate) async fn wait(&self, wait: &TeamWait) -> Result<TeamWaitResult, ClientError> {
         let waited = self.again(|server| server.team_wait(wait.clone()).boxed()).await;
         waited.map(|reported| reported.answer)
@@ -89,15 +89,15 @@ impl Member {
         self.again(|server| server.team_inbox(asked).boxed()).await
     }
 
-    /// A turn has one result, however often it is reported.
+    /// May be repeated: a turn has one result, however often it is reported.
     pub(crate) async fn report(&self, success: bool, result: String) -> Result<(), ClientError> {
         let (team_id, worker_session_id) = (self.team, self.session);
         let asked = WorkerResult { team_id, worker_session_id, success, result };
         self.again(|server| server.report(asked.clone()).boxed()).await
     }
 
-    /// Asks for something that is not to happen twice: when the server is lost in the middle, who
-    /// asked has to find out whether it has happened.
+    /// Sends a request that must not be done twice. If the connection breaks in the middle, the
+    /// caller has to find out whether the request was done.
     async fn once<T>(
         &self,
         ask: impl FnOnce(&mut Workspace) -> BoxFuture<'_, Result<T, ClientError>>,
@@ -107,7 +107,7 @@ impl Member {
         ask(&mut server).await
     }
 
-    /// Asks for something that may be asked as often as it takes.
+    /// Sends a request that may be repeated, [`TRIES`] times at most.
     async fn again<T>(
         &self,
         mut ask: impl FnMut(&mut Workspace) -> BoxFuture<'_, Result<T, ClientError>>,

@@ -39,11 +39,11 @@ enum Reply {
     Says(ServerMessage),
     /// It drops the connection instead.
     Drops,
-    /// It says this once all have asked.
+    /// It sends this once all connections have asked.
     SaysWhenAll(ServerMessage, Arc<Barrier>),
 }
 
-/// An agent's end, and what the server was asked.
+/// The agent's end, and the requests that the server got.
 struct Rig {
     agent: RunningService<RoleClient, ()>,
     asked: mpsc::Receiver<ClientMessage>,
@@ -83,7 +83,7 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what).await.expect("it took too long")
 }
 
-/// Each connection may ask once.
+/// Answers one request on each connection.
 async fn answer_all(
     listener: TcpListener,
     mut replies: VecDeque<Reply>,

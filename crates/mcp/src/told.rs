@@ -1,4 +1,4 @@
-//! What the tools say: a text for the model, and the same as structure for programs.
+//! The answers of the tools: a text for the model, and the same as structure for programs.
 
 use base::error::chain;
 use client::ClientError;
@@ -10,14 +10,14 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What a tool says that did what it was asked.
+/// The answer of a tool that did its work.
 fn told(text: String, structure: Value) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(structure);
     result
 }
 
-/// What a tool says that did not; the model reads it, too.
+/// The answer of a tool that did not; the model reads it, too.
 pub(crate) fn refused(words: impl Into<String>) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(words.into())])
 }
@@ -112,7 +112,7 @@ fn list(sessions: &[SessionId]) -> String {
     ids.join(", ")
 }
 
-/// All of these can be JSON.
+/// Every type that is passed here has a JSON form, so the default is never used.
 fn structure(of: &impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or_default()
 }

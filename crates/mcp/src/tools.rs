@@ -1,4 +1,4 @@
-//! The tools, as a model is told of them.
+//! The tools, with their descriptions for the model.
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 
@@ -17,9 +17,9 @@ use crate::{
     told,
 };
 
-/// How long a tool waits when nobody says how long: agents give tools up after a minute.
+/// The time-out of a call that names none: agents give up on a tool after a minute.
 const USUAL_WAIT: Duration = Duration::from_secs(45);
-/// The longest that it waits.
+/// The longest time-out of a call.
 const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
 
 const INSTRUCTIONS: &str = "\
@@ -82,7 +82,7 @@ impl Tools {
         say(self.member.wait(&wait).await, |waited| told::waited(&waited))
     }
 
-    /// Tells another member something.
+    /// Sends a message to another member.
     #[tool(
         description = "Send a message to another member of the team: to one by its session id, or \
         without `to` from a worker to the leader and from the leader to all workers. It is that \
@@ -96,7 +96,7 @@ impl Tools {
         }
     }
 
-    /// Reads what this member was sent.
+    /// Reads the messages that this member was sent.
     #[tool(
         description = "Read the messages that you were sent, also those that you have had as prompts \
             already. Use it to look something up again; new messages come to you by themselves.",
@@ -153,7 +153,7 @@ fn timeout(seconds: Option<u64>) -> Duration {
     seconds.map_or(USUAL_WAIT, Duration::from_secs).min(LONGEST_WAIT)
 }
 
-/// An id that a model wrote.
+/// Reads an id that a model wrote.
 fn id<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.trim().parse().map_err(|error| format!("\"{text}\" is no id: {error}"))
 }
