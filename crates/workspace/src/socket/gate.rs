@@ -98,13 +98,13 @@ impl Gate {
         state.large.take().map(|large| large.place)
     }
 
-    /// Called regularly. If only a few bytes came since the last call, no message is being sent,
-    /// and the count of bytes begins anew.
+    /// Called regularly. A few bytes since the last call are signs of life and are not counted. The
+    /// beginning of a message stays counted, so that a pause does not spare it a place.
     pub(super) fn forget_signs_of_life(&self) {
         let mut state = self.lock();
         let came = state.since - state.looked;
         if state.large.is_none() && state.asking.is_none() && came < IDLE {
-            state.since = 0;
+            state.since = state.looked;
         }
         state.looked = state.since;
     }
@@ -349,5 +349,17 @@ mod tests {
             gate.forget_signs_of_life();
         }
         assert!(gate.lock().since < IDLE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_pauses_needs_a_place_as_soon_as_it_is_large() {
+        let places = Arc::new(Places::default());
+        let (mut io, gate) = sending(&places, "k");
+        for _ in 0..4 {
+            read(&mut io, LARGE / 2).await;
+            gate.forget_signs_of_life();
+            gate.forget_signs_of_life();
+        }
+        assert!(gate.message_is_here().is_some());
     }
 }
