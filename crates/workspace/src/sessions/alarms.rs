@@ -1,4 +1,4 @@
-//! When a session is to be looked at again although nothing has happened: one task for all.
+//! The timers of all sessions, in one task.
 
 use std::{
     cmp::Ordering,
@@ -11,8 +11,8 @@ use tokio::{sync::Notify, time};
 
 use super::session::Session;
 
-/// The alarms of all sessions. Each session sets one at a time, and an earlier one where that is
-/// not early enough; so there are few.
+/// The alarms of all sessions. A session sets a further alarm only if that is earlier than the
+/// alarm it has, so there are few.
 #[derive(Default)]
 pub(super) struct Alarms {
     set: Mutex<BinaryHeap<Alarm>>,
@@ -25,7 +25,7 @@ struct Alarm {
 }
 
 impl Alarms {
-    /// Has [`Session::alarm_rang`] called then.
+    /// Has [`Session::alarm_rang`] called at this time.
     pub(super) fn set(&self, at: Instant, session: Weak<Session>) {
         let mut set = self.lock();
         let is_first = set.peek().is_none_or(|first| at < first.at);
@@ -36,7 +36,7 @@ impl Alarms {
         }
     }
 
-    /// Rings, for ever.
+    /// Calls the sessions whose alarms are due, for ever.
     pub(super) async fn run(self: Arc<Self>) {
         loop {
             let next = self.lock().peek().map(|alarm| alarm.at);
@@ -72,7 +72,8 @@ impl Alarms {
     }
 }
 
-/// The earliest is the greatest: it comes out of the heap first.
+/// The order is reversed: the earliest alarm is the greatest, so that it comes out of the heap
+/// first.
 impl Ord for Alarm {
     fn cmp(&self, other: &Self) -> Ordering {
         other.at.cmp(&self.at)

@@ -1,5 +1,5 @@
-//! What is said beside a session's output, each at its place in it: what an agent's lines mean, what it
-//! asks leave for, what a turn used.
+//! Messages beside a session's output, each with its place in it: an agent's events and questions,
+//! and the usage of its turns.
 
 use std::collections::VecDeque;
 
@@ -13,20 +13,20 @@ const MOST_BYTES: usize = 2 * 1024 * 1024;
 #[derive(Default)]
 pub(super) struct Asides {
     kept: VecDeque<Aside>,
-    /// How many were dropped: the number of the first that is kept.
+    /// How many asides were dropped, which is also the number of the first that is kept.
     dropped: u64,
     bytes: usize,
 }
 
 struct Aside {
-    /// It comes after the output of this number.
+    /// The number of the output that the aside follows.
     seq: u64,
     size: usize,
     message: ServerMessage,
 }
 
 impl Asides {
-    /// Adds one after all output up to this number.
+    /// Adds an aside after all output up to this number.
     pub(super) fn push(&mut self, seq: u64, message: ServerMessage) {
         let size = message.encode().len();
         self.kept.push_back(Aside { seq, size, message });
@@ -36,24 +36,25 @@ impl Asides {
         }
     }
 
-    /// The number that the next one gets.
+    /// The number that the next aside gets.
     pub(super) fn end(&self) -> u64 {
         self.dropped + self.kept.len() as u64
     }
 
-    /// The number of the first that comes after the output of this number.
+    /// The number of the first aside after the output of this number.
     pub(super) fn first_after(&self, seq: u64) -> u64 {
         self.dropped + self.kept.partition_point(|aside| aside.seq <= seq) as u64
     }
 
-    /// Those from a number on that belong to output up to this one; and the number after them.
+    /// The asides from the number `from` on that follow output up to `seq`, and the number of the
+    /// next.
     pub(super) fn up_to(&self, from: u64, seq: u64) -> (Vec<ServerMessage>, u64) {
         let end = self.first_after(seq).max(from);
         let range = self.index(from)..self.index(end);
         (self.kept.range(range).map(|aside| aside.message.clone()).collect(), end)
     }
 
-    /// Whether one from a number on is this question.
+    /// Whether one of the asides from the number `from` on is this question.
     pub(super) fn ask(&self, from: u64, request_id: PermissionId) -> bool {
         self.kept.range(self.index(from)..).any(|aside| match &aside.message {
             ServerMessage::PermissionRequest(asked) => asked.request_id == request_id,
@@ -61,7 +62,7 @@ impl Asides {
         })
     }
 
-    /// Forgets all of them.
+    /// Drops all asides. Their numbers are not used again.
     pub(super) fn clear(&mut self) {
         *self = Self { dropped: self.end(), ..Self::default() };
     }

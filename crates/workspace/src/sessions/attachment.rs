@@ -22,7 +22,7 @@ pub(crate) struct Attachment {
     session: Arc<Session>,
     viewer: ViewerId,
     asking: Arc<Asking>,
-    /// The next item, if it was looked at already.
+    /// Items that the session has given and the client has not taken yet.
     ready: VecDeque<Streamed>,
     is_over: bool,
 }
@@ -32,7 +32,7 @@ impl Attachment {
         let (now, patience) = (now(), session.commons.lag_timeout);
         let (viewer, asking) = session.change(now, |state| {
             let added = state.viewers.add(client, after_seq, patience, &state.output, now);
-            // From now on it misses nothing, however long its history takes.
+            // The viewer gets all asides from now on, however long it takes to load its history.
             if let Some(watching) = state.viewers.get(added.0) {
                 watching.aside = state.asides.end();
             }
@@ -46,12 +46,13 @@ impl Attachment {
         self.session.id
     }
 
-    /// What comes next, for a client that has room for it: first `session_history`, then output and
-    /// what belongs to it, in order. `None`: nothing any more, the session is gone or the stream
-    /// was dropped because the client did not take it (a notice said so). May be dropped at any await.
+    /// The next item, for a client that has room for it: first `session_history`, then output and
+    /// what belongs to it, in order. `None` is the end: the session is gone, or the stream was
+    /// dropped because the client did not take it (a notice said so). The future may be dropped at
+    /// any await.
     ///
-    /// Call it only when there is room: what is not asked for stays in the session's log, which is
-    /// how a slow client is told from a quick one (see `session::viewer`).
+    /// Call it only when there is room. Output that is not requested stays in the session's log,
+    /// which is how a slow client is distinguished from a quick one (see `session::viewer`).
     pub(crate) async fn next(&mut self) -> Option<Streamed> {
         while self.ready.is_empty() && !self.is_over {
             self.ask().await;
@@ -59,10 +60,10 @@ impl Attachment {
         self.ready.pop_front()
     }
 
-    /// Asks what is to be done, and does it.
+    /// Asks the session for the next step, and carries it out.
     async fn ask(&mut self) {
         let session = Arc::clone(&self.session);
-        // Before it is asked: what comes meanwhile must be heard of.
+        // Registered before the session is asked, so that no news in between is missed.
         let mut news = std::pin::pin!(session.news.notified());
         news.as_mut().enable();
         let done = match session.turn(self.viewer, now()) {
@@ -99,7 +100,7 @@ impl Drop for Attachment {
     }
 }
 
-/// As long as there is one, the client has room for more.
+/// While this exists, the client has room for more.
 struct Asks<'a>(&'a Asking);
 
 impl<'a> Asks<'a> {

@@ -1,5 +1,5 @@
-//! The connection of a client.
+//! The id of a client's connection.
 
-/// One connection of a client, among all.
+/// Identifies one connection of a client among all connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ClientId(pub(crate) u64);

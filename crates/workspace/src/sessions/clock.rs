@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-/// The time, for everything that waits. Tests may stop it.
+/// The current time of tokio's clock, which tests can stop.
 pub(super) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

@@ -17,9 +17,9 @@ use super::{
 };
 use crate::{events::Events, refusal::Refusal, settings::Settings};
 
-/// The smallest log: a few of the largest chunks fit into it.
+/// The smallest log of a session, in bytes.
 const SMALLEST_LOG: usize = 64 * 1024;
-/// The smallest and the largest segment of a history.
+/// The smallest and the largest segment of a history, in bytes.
 const SEGMENT: (u64, u64) = (64 * 1024, 1024 * 1024);
 
 /// The state that all sessions share.
@@ -30,15 +30,15 @@ pub(super) struct Commons {
     pub(super) writer: Arc<Writer>,
     pub(super) painting: Arc<Painting>,
     pub(super) keeper: Arc<Keeper>,
-    /// Output of a session that is kept in memory, in bytes.
+    /// The most output of a session that is kept in memory, in bytes.
     pub(super) log_bytes: usize,
     pub(super) max_sessions: usize,
-    /// How long a client that fell behind may take nothing.
+    /// How long a client that fell behind may take nothing before it gets no more output.
     pub(super) lag_timeout: Duration,
     retention: Retention,
-    /// Where histories are, and private files of agents.
+    /// The directory of histories and of agents' private files.
     dir: PathBuf,
-    /// Bytes of output so far.
+    /// The bytes of output of all sessions since the start.
     pub(super) output_bytes: AtomicU64,
     /// How often a client fell behind and was given a snapshot.
     pub(super) resyncs: AtomicU64,
@@ -73,7 +73,7 @@ impl Commons {
         }
     }
 
-    /// The rest of the workspace; an error while it ends.
+    /// The rest of the workspace; an error while the workspace ends.
     pub(super) fn outside(&self) -> Result<Arc<dyn Outside>, Refusal> {
         let outside = self.outside.upgrade().filter(|_| !self.is_closing());
         outside.ok_or_else(|| Refusal::Failed("the workspace is shutting down".to_owned()))
@@ -83,7 +83,8 @@ impl Commons {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// From now on nothing begins, and what ends does so with the daemon.
+    /// Notes that the daemon ends. No engine is started any more, and a session that ends is
+    /// recorded as ended with the daemon.
     pub(super) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }
@@ -92,7 +93,7 @@ impl Commons {
         self.dir.join("history").join(id.to_string())
     }
 
-    /// The directory of what a session's agent needs in files.
+    /// The directory of a session's private agent files.
     pub(super) fn agent_dir(&self, id: protocol::workspace::SessionId) -> PathBuf {
         self.dir.join("agents").join(id.to_string())
     }

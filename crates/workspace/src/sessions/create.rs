@@ -22,7 +22,7 @@ use super::{
 use crate::{projects, refusal::Refusal, users};
 
 impl Sessions {
-    /// Makes a session and starts what runs in it. It is kept before this returns.
+    /// Makes a session, starts its engine and stores its facts.
     pub(crate) async fn create(&self, new: NewSession) -> Result<SessionInfo, Refusal> {
         let outside = self.0.commons.outside()?;
         let size = size(new.size)?;
@@ -45,7 +45,7 @@ impl Sessions {
         }
     }
 
-    /// Nothing remains of a session that could not be made.
+    /// Removes all traces of a session that could not be made.
     async fn give_up(&self, session: &Arc<Session>) {
         self.remove(session.id);
         if let Some(engine) = session.engine.get() {
@@ -58,7 +58,7 @@ impl Sessions {
 }
 
 impl Session {
-    /// Starts what runs in it, for the first time since the daemon started.
+    /// Starts the session's engine, for the first time since the daemon started.
     pub(super) async fn start(
         self: &Arc<Self>,
         outside: &dyn Outside,
@@ -81,7 +81,7 @@ fn size(asked: Option<(u16, u16)>) -> Result<Size, Refusal> {
     Ok(size.unwrap_or(Size::DEFAULT))
 }
 
-/// The facts of a new session, after they were checked.
+/// Checks a new session, and returns its facts.
 async fn facts(outside: &dyn Outside, new: NewSession) -> Result<Facts, Refusal> {
     let project = new.project_id.map(|id| outside.project(id)).transpose()?;
     let own = project.as_ref().and_then(|project| project.run_as_user.clone());

@@ -9,8 +9,8 @@ use super::{clock::now, session::Session};
 pub(super) const WITH_THE_DAEMON: &str = "it ended with the daemon";
 
 impl Session {
-    /// Notes that it has ended, and returns whether that is news. An agent does not end with the daemon:
-    /// it goes on when the next one starts.
+    /// Notes that the session has ended, and returns whether that is new. An agent does not end
+    /// with the daemon: it goes on when the next daemon starts.
     pub(super) fn end(self: &Arc<Self>, how: String, exit_code: Option<i32>) -> bool {
         let closing = self.commons.is_closing();
         let now = now();

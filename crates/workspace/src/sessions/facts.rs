@@ -26,17 +26,18 @@ pub(crate) struct Facts {
     pub(crate) team_id: Option<TeamId>,
     pub(crate) is_team_leader: bool,
     pub(crate) run_as_user: Option<String>,
-    /// An agent's own id of the conversation, to go on with; of an adopted process, that of its copy.
+    /// An agent's own id of its conversation, with which the conversation is continued; for an
+    /// adopted process, the id of the copy.
     pub(crate) conversation: Option<String>,
-    /// What that has taken so far, of agents that do not count it turn by turn.
+    /// The conversation's usage so far, for agents that report it only for the whole conversation.
     #[serde(default)]
     pub(crate) used: Option<TurnUsage>,
     /// Turns so far.
     pub(crate) turn: u64,
-    /// Of an adopted process: its pid, and when it started, in ticks since boot; 0 if that has to be
-    /// found out.
+    /// For an adopted process: its pid, and its start time in ticks since boot; 0 until that is
+    /// known.
     pub(crate) adopted: Option<(u32, u64)>,
-    /// Of an adopted process, how far its transcript is read.
+    /// For an adopted process: how far its transcript is read.
     #[serde(default)]
     pub(crate) transcript: Option<TranscriptPosition>,
     /// How it ended, in words, once it has.
@@ -50,15 +51,15 @@ pub(crate) struct Facts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TranscriptPosition {
     pub(crate) conversation: String,
-    /// Which file that was: its device, and its number there.
+    /// The identity of the file: device and inode.
     pub(crate) file: (u64, u64),
-    /// The bytes of it that are read: whole lines.
+    /// How many bytes of the file are read, up to the end of a line.
     pub(crate) at: u64,
-    /// The number of the newest output when they were.
+    /// The number of the newest output at that time.
     pub(crate) seq: u64,
 }
 
-/// The facts, and the size that its terminal had, columns and rows.
+/// The stored form: the facts, and the terminal's size in columns and rows.
 #[derive(Serialize)]
 struct FactsRecord<'a> {
     #[serde(flatten)]
@@ -74,7 +75,7 @@ pub(super) struct StoredFacts {
     pub(super) size: Option<(u16, u16)>,
 }
 
-/// The stored text. `None` only if it could not be JSON, which does not happen.
+/// The stored text. `None` only if the facts could not be JSON, which does not happen.
 pub(super) fn write(facts: &Facts, size: (u16, u16)) -> Option<String> {
     let written = serde_json::to_string(&FactsRecord { facts, size });
     written.inspect_err(|error| tracing::error!(%error, "cannot write a session down")).ok()

@@ -1,4 +1,4 @@
-//! How an engine tells what happens in its session.
+//! The interface by which an engine reports to its session.
 
 use std::sync::{Arc, Weak};
 
@@ -14,10 +14,11 @@ use super::{
     activity::Activity, clock::now, facts::TranscriptPosition, outside::Outside, session::Session,
 };
 
-/// How much of the newest output is looked through for lines that were fed before, in bytes.
+/// How much of the newest output is searched for lines that were already fed, in bytes.
 const NEWEST_LINES: usize = 8 * 1024 * 1024;
 
-/// The way of an engine into its session. Cheap to clone; outlives the session without harm.
+/// An engine's handle to its session. It is cheap to clone, and does nothing once the session is
+/// gone.
 #[derive(Clone)]
 pub(crate) struct Feed {
     id: SessionId,
@@ -40,21 +41,22 @@ impl Feed {
         self.id
     }
 
-    /// Output as the process made it: any bytes of a terminal. Decoded, kept, and shown.
+    /// Takes output of a terminal: any bytes, as read. They are decoded, kept and shown to viewers.
     pub(crate) fn output(&self, bytes: Bytes) {
         if let Some(session) = self.session.upgrade() {
             session.output(bytes);
         }
     }
 
-    /// Waits until this many more bytes of a terminal's output can be taken without delaying other sessions.
+    /// Waits until this many more bytes of a terminal's output can be taken without delaying other
+    /// sessions.
     pub(crate) async fn room(&self, bytes: usize) {
         if let Some(session) = self.session.upgrade() {
             session.room(bytes).await;
         }
     }
 
-    /// One raw line of an agent, with its line end; and what it means.
+    /// Takes a raw line of an agent, with its line end, and the events that the line means.
     pub(crate) fn line(&self, raw: String, events: Vec<AgentEvent>) {
         let session_id = self.id;
         let message = move |seq| {
@@ -68,7 +70,7 @@ impl Feed {
         }
     }
 
-    /// Something that no line said: the watchdog, a crash.
+    /// Takes an event that comes from no line, such as a time-out or a crash.
     pub(crate) fn event(&self, event: AgentEvent) {
         self.line(String::new(), vec![event]);
     }
@@ -101,7 +103,7 @@ impl Feed {
         }));
     }
 
-    /// A turn has begun. Kept before this returns.
+    /// A turn has begun. Its number is stored before this returns.
     pub(crate) fn turn_started(&self, turn: u64) {
         let Some(session) = self.session.upgrade() else { return };
         session.keep_change(|state| {
@@ -113,7 +115,7 @@ impl Feed {
         }
     }
 
-    /// A turn has ended: viewers get `usage`, the session's team hears of its final text.
+    /// A turn has ended: viewers get `usage`, and the session's team gets the final text.
     pub(crate) fn turn_ended(&self, turn: u64, ok: bool, text: Option<String>, usage: TurnUsage) {
         let Some(session) = self.session.upgrade() else { return };
         let TurnUsage { input_tokens, output_tokens, cost_usd } = usage;
@@ -131,7 +133,8 @@ impl Feed {
         }
     }
 
-    /// The agent's own id of the conversation. Kept before this returns.
+    /// Stores the agent's own id of its conversation before it returns. A new id resets the stored
+    /// usage.
     pub(crate) fn conversation(&self, id: String) {
         if let Some(session) = self.session.upgrade() {
             session.keep_change(|state| {
@@ -156,8 +159,9 @@ impl Feed {
         session.map_or(0, |session| session.lock().output.log.last_seq())
     }
 
-    /// How far a transcript is read. Kept when this returns, after what was fed: so a reader that goes on from
-    /// there has lost nothing, and finds what was fed already in [`Feed::lines_after`].
+    /// Stores how far a transcript is read. The output that was fed before is written first, so a
+    /// reader that continues from there loses nothing. It recognises the lines that were already
+    /// fed by [`Feed::lines_after`].
     pub(crate) async fn followed(&self, followed: TranscriptPosition) {
         let Some(session) = self.session.upgrade() else { return };
         session.commons.writer.flush().await;
@@ -167,7 +171,7 @@ impl Feed {
         }
     }
 
-    /// The newest lines of output after this number, without their ends.
+    /// The newest lines of output after this number, without their line ends.
     pub(crate) async fn lines_after(&self, seq: u64) -> Vec<String> {
         let Some(session) = self.session.upgrade() else { return Vec::new() };
         let past = session.past(u64::MAX, NEWEST_LINES).await;
@@ -179,8 +183,8 @@ impl Feed {
         String::from_utf8_lossy(&text).split_terminator('\n').map(str::to_owned).collect()
     }
 
-    /// The process has ended, in words (`exited with 0`, `killed by SIGTERM`) and, if known, with this
-    /// exit code. All output that was read has already been fed.
+    /// The process has ended: `how` says it in words (`exited with 0`, `killed by SIGTERM`), and
+    /// `exit_code` is given if known. The engine has fed all output that it read before.
     pub(crate) fn ended(&self, how: String, exit_code: Option<i32>) {
         let Some(session) = self.session.upgrade() else { return };
         if session.end(how, exit_code)
@@ -194,19 +198,20 @@ impl Feed {
         self.session.upgrade()?.lock().facts.team_id
     }
 
-    /// The session's activity; `None` once it is forgotten.
+    /// The session's status; `None` once the session is gone.
     pub(crate) fn status(&self) -> Option<SessionStatus> {
         let session = self.session.upgrade()?;
         let state = session.lock();
         (!state.is_gone).then(|| state.status())
     }
 
-    /// Whether the session was taken off the list of sessions, so that its engine has to end with it.
+    /// Whether the session was removed from the list of sessions, so that its engine has to end
+    /// even a process that would outlive the daemon.
     pub(crate) fn is_removed(&self) -> bool {
         self.session.upgrade().is_some_and(|session| session.lock().is_removed)
     }
 
-    /// Whether the program in the terminal wants to know what was pasted rather than typed.
+    /// Whether the program in the terminal has turned on bracketed paste.
     pub(crate) fn takes_pastes(&self) -> bool {
         let session = self.session.upgrade().filter(|session| session.is_terminal);
         session.is_some_and(|session| session.screen_now().data.contains("\x1b[?2004h"))
@@ -214,7 +219,7 @@ impl Feed {
 }
 
 impl Session {
-    /// Changes facts, which are kept before this returns.
+    /// Changes facts, and stores them before it returns. An error is only logged.
     fn keep_change(self: &Arc<Self>, change: impl FnOnce(&mut super::session::SessionState)) {
         change(&mut self.lock());
         if let Err(error) = self.commons.keeper.keep_now(self) {
@@ -223,7 +228,7 @@ impl Session {
         }
     }
 
-    /// The rest of the workspace, if this is a session of a team, which has to hear.
+    /// The rest of the workspace, if the session belongs to a team, which has to be notified.
     fn team_outside(&self) -> Option<Arc<dyn Outside>> {
         self.lock().facts.team_id?;
         self.commons.outside().ok()

@@ -1,4 +1,4 @@
-//! Which inputs were applied: each is, once.
+//! The inputs that were applied, so that each is applied only once.
 
 use std::collections::VecDeque;
 
@@ -6,23 +6,24 @@ use session::terminal::input::Applied;
 
 use crate::refusal::Refusal;
 
-/// The refused inputs that are remembered, so that they are accepted when they are repeated.
+/// The most refused inputs that are remembered, so that they are accepted when they are repeated.
 const REFUSED: usize = 64;
-/// The prompts whose turns are remembered, to answer a repeated prompt.
+/// The most prompts whose turns are remembered, to answer a repeated prompt.
 const TURNS: usize = 256;
 
-/// The inputs of one session that clients gave ids.
+/// The inputs of one session that have ids.
 #[derive(Default)]
 pub(super) struct Inputs {
     applied: Applied,
-    /// Those that are among the applied, and were not.
+    /// Ids that are in `applied` although their inputs were refused, the oldest first.
     refused: VecDeque<String>,
-    /// Those that are turns of an agent, the oldest first.
+    /// Prompts of an agent with their turns, the oldest first.
     turns: VecDeque<(String, u64)>,
 }
 
 impl Inputs {
-    /// Whether this one is to be applied now.
+    /// Whether the input with this id is to be applied now. An id that is empty or too long is an
+    /// error.
     pub(super) fn first_time(&mut self, id: &str) -> Result<bool, Refusal> {
         if let Some(at) = self.refused.iter().position(|refused| refused == id) {
             self.refused.remove(at);
@@ -31,7 +32,7 @@ impl Inputs {
         self.applied.first_time(id).map_err(|error| Refusal::failed(&error))
     }
 
-    /// It could not be applied after all.
+    /// Notes that the input could not be applied after all, so that it may be repeated.
     pub(super) fn take_back(&mut self, id: &str) {
         if self.refused.len() >= REFUSED {
             self.refused.pop_front();
@@ -46,7 +47,7 @@ impl Inputs {
         self.turns.push_back((id.to_owned(), turn));
     }
 
-    /// Which turn it is, as far as that is remembered.
+    /// The turn of a prompt, if it is still remembered.
     pub(super) fn turn_of(&self, id: &str) -> Option<u64> {
         self.turns.iter().find(|(known, _)| known == id).map(|(_, turn)| *turn)
     }

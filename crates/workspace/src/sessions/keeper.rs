@@ -1,4 +1,4 @@
-//! Facts on their way into the store: all that wait share one write.
+//! Stores facts: all sessions that wait share one write.
 
 use std::{
     collections::BTreeMap,
@@ -12,13 +12,13 @@ use super::{facts::KIND, session::Session};
 use crate::refusal::Refusal;
 use protocol::workspace::SessionId;
 
-/// Keeps what is known of sessions.
+/// Stores the facts of sessions.
 pub(super) struct Keeper {
     store: Arc<dyn WorkspaceStore>,
     /// Sessions with facts that are not stored yet.
     changed: Mutex<BTreeMap<SessionId, Arc<Session>>>,
-    /// Its holder writes for all that wait for it; so each fact reaches the store as it is then, and
-    /// none is overtaken by an older one of its own.
+    /// Held while facts are written. The holder writes for all that wait. It reads the facts while
+    /// it holds this, so older facts never replace newer ones.
     turn: Mutex<()>,
 }
 
@@ -37,14 +37,14 @@ impl Keeper {
         self.write()
     }
 
-    /// The same, where nothing may block.
+    /// Like [`Keeper::keep_now`], but does not block the calling thread.
     pub(super) async fn keep(self: &Arc<Self>, session: &Arc<Session>) -> Result<(), Refusal> {
         let (keeper, session) = (Arc::clone(self), Arc::clone(session));
         let kept = task::spawn_blocking(move || keeper.keep_now(&session)).await;
         Ok(kept.map_err(|error| Refusal::failed(&error))??)
     }
 
-    /// Keeps them soon, and nobody waits for it. What cannot be kept is said in the log.
+    /// Stores the facts in the background. An error is only logged.
     pub(super) fn keep_soon(self: &Arc<Self>, session: &Arc<Session>) {
         let (keeper, session) = (Arc::clone(self), Arc::clone(session));
         let keep = move || {
@@ -59,14 +59,14 @@ impl Keeper {
         }
     }
 
-    /// Forgets a session that has been marked as gone. It blocks.
+    /// Removes the facts of a session, which must be marked as gone. It blocks.
     pub(super) fn forget_now(&self, id: SessionId) -> Result<(), StoreError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.changed().remove(&id);
         self.store.change_facts(&[Change::Forget { kind: KIND.to_owned(), id: id.to_string() }])
     }
 
-    /// Writes all that has changed. What cannot be written has still changed.
+    /// Writes all changed facts. Facts that cannot be written stay among the changed ones.
     fn write(&self) -> Result<(), StoreError> {
         let mut batch = std::mem::take(&mut *self.changed());
         while !batch.is_empty() {

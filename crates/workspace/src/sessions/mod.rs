@@ -1,16 +1,19 @@
-//! The sessions of this machine: what runs, its output and its viewers, kept over restarts.
+//! The sessions of this machine: their engines, output and viewers, kept over restarts.
 //!
-//! - [`Sessions`]: all of them; `create`, `restore`: how they come to be
-//! - [`session`]: one of them; [`facts`]: what is known of one, and kept in the store
-//! - [`new`]: what makes one
-//! - [`feed`]: how an engine tells what happens
-//! - [`output`]: its output, kept once; [`printing`]: how it gets there; [`painter`]: the screen that comes of it; [`painting`]: when
-//!   that is painted, and by whom; [`history`]: on the disk; [`past`]: output of before; [`asides`]: what is said beside it
-//! - [`attachment`]: one client's stream of one session; [`viewers`]: how far each is; [`stream`]: what
-//!   each is sent next
-//! - [`windows`]: its size; [`inputs`]: what was typed already; [`questions`]: what its agent asks;
-//!   [`port`], `port_search`: what its development server listens on; `ending`: its end
-//! - [`outside`]: what they need of the rest of the workspace; [`commons`]: what all share; [`alarms`], `clock`: time; [`keeper`]: the way into the store
+//! - [`Sessions`]: all sessions; `create`, `restore`: how sessions are made and restored
+//! - [`session`]: one session; [`facts`]: its stored facts; [`new`]: the description of a new
+//!   session
+//! - [`feed`]: the interface by which an engine reports to its session
+//! - [`output`]: the output, kept once; [`printing`]: how output enters; [`painter`]: the screen;
+//!   [`painting`]: when the screen is painted, and by which thread; [`history`]: output on the
+//!   disk; [`past`]: reading earlier output; [`asides`]: messages beside the output
+//! - [`attachment`]: one client's stream of a session; [`viewers`]: the position of each viewer;
+//!   [`stream`]: the next message for each viewer; `talk`: clients' calls
+//! - [`windows`]: the terminal's size; [`inputs`]: the inputs that were applied; [`questions`]: an
+//!   agent's open questions; [`port`], `port_search`: the port of a development server; `ending`:
+//!   the end
+//! - [`outside`]: the interface to the rest of the workspace; [`commons`]: the state that all
+//!   sessions share; [`alarms`], `clock`: time; [`keeper`]: stores facts
 
 mod activity;
 mod alarms;
@@ -80,7 +83,7 @@ const ENDED_AT_ONCE: usize = 64;
 #[derive(Clone)]
 pub(crate) struct Sessions(Arc<Inner>);
 
-/// All sessions, without keeping them.
+/// A weak reference to all sessions.
 #[derive(Clone)]
 pub(crate) struct WeakSessions(Weak<Inner>);
 
@@ -121,7 +124,7 @@ impl Sessions {
         WeakSessions(Arc::downgrade(&self.0))
     }
 
-    /// All, the oldest first; hidden ones when asked for.
+    /// All sessions, the oldest first; hidden ones only with `include_hidden`.
     pub(crate) fn list(&self, include_hidden: bool) -> Vec<SessionInfo> {
         let infos = self.all().into_iter().map(|session| session.info());
         let mut infos: Vec<_> = infos.filter(|info| include_hidden || !info.hidden).collect();
@@ -129,12 +132,12 @@ impl Sessions {
         infos
     }
 
-    /// The current facts of one.
+    /// The current facts of a session.
     pub(crate) fn facts(&self, id: SessionId) -> Result<Facts, Refusal> {
         Ok(self.get(id)?.lock().facts.clone())
     }
 
-    /// The same in the clients' form.
+    /// The state of a session in the clients' form.
     pub(crate) fn info(&self, id: SessionId) -> Result<SessionInfo, Refusal> {
         Ok(self.get(id)?.info())
     }
@@ -143,7 +146,8 @@ impl Sessions {
         self.keep_change(id, |facts| facts.name = Some(name)).await
     }
 
-    /// Ends a session and forgets it with its history. All clients get `session_killed`.
+    /// Ends a session, and removes it with its history. All clients get `session_killed`; of a
+    /// hidden session only its viewers.
     pub(crate) async fn kill(&self, id: SessionId) -> Result<(), Refusal> {
         let session = self.remove(id).ok_or(Refusal::UnknownSession(id))?;
         let facts = session.lock().facts.clone();
@@ -162,7 +166,7 @@ impl Sessions {
         forgotten
     }
 
-    /// Its state; without any knowledge of clients.
+    /// The figures of all sessions. `clients` is 0, because sessions do not know connections.
     pub(crate) fn counts(&self) -> Counts {
         let all = self.all();
         let exited = |session: &&Arc<Session>| session.info().status == SessionStatus::Exited;
@@ -175,7 +179,7 @@ impl Sessions {
         }
     }
 
-    /// Ends all that runs, and writes what is not yet written.
+    /// Ends all engines, then writes the remaining output and facts.
     pub(crate) async fn shut_down(&self) {
         self.0.commons.close();
         let all = self.all();
@@ -202,7 +206,8 @@ impl Sessions {
         *self.0.ringing.lock().unwrap_or_else(PoisonError::into_inner) = Some(ringing);
     }
 
-    /// Makes room for one more session, and takes it among all.
+    /// Adds a session. If there are too many, the exited session that was active least recently is
+    /// dropped to make room.
     fn add(&self, facts: Facts, size: Size) -> Result<Arc<Session>, Refusal> {
         let most = self.0.commons.max_sessions;
         let is_full = self.lock().len() >= most;
@@ -271,8 +276,9 @@ impl Sessions {
 }
 
 impl Session {
-    /// Marks it as gone, and forgets all that was kept of it.
+    /// Marks the session as gone, and removes its history, its agent's files and its stored facts.
     async fn forget(self: &Arc<Self>) -> Result<(), Refusal> {
+        // First, so that neither the writer nor the keeper stores anything of the session again.
         self.lock().is_gone = true;
         self.news.notify_waiters();
         let session = Arc::clone(self);

@@ -1,15 +1,15 @@
-//! The parts of a new session.
+//! The description of a new session.
 
 use protocol::workspace::{ProjectId, TeamId};
 
-/// A session to be made. The asker may have all that is in it: that has been checked.
+/// A session to be made. It has been checked that the client may request all of this.
 #[derive(Debug, Clone)]
 pub(crate) struct NewSession {
     pub(crate) what: What,
     pub(crate) name: Option<String>,
     pub(crate) working_dir: String,
     pub(crate) project_id: Option<ProjectId>,
-    /// Overrides the project's.
+    /// Overrides the project's user.
     pub(crate) run_as_user: Option<String>,
     pub(crate) hidden: bool,
     pub(crate) tags: Vec<String>,
@@ -17,12 +17,13 @@ pub(crate) struct NewSession {
     pub(crate) size: Option<(u16, u16)>,
 }
 
-/// Its engine.
+/// The engine of a new session.
 #[derive(Debug, Clone)]
 pub(crate) enum What {
-    /// A terminal running any command (`open_terminal`), or with the tag `dev-server` a command line.
+    /// A terminal running any command (`open_terminal`).
     Shell { command: String, args: Option<Vec<String>> },
-    /// An agent's own interactive interface in a terminal (mode `pty`).
+    /// An agent's own interactive interface in a terminal (mode `pty`). With the tag `dev-server`,
+    /// a terminal running the command line in `extra_args`.
     Interactive { provider: String, model: Option<String>, extra_args: Vec<String> },
     /// An agent driven turn by turn (mode `sdk`).
     Agent { provider: String, model: Option<String>, extra_args: Vec<String> },

@@ -1,4 +1,4 @@
-//! The output of a session, decoded and kept once for all.
+//! The output of a session, decoded and kept once for all viewers.
 
 use std::time::{Duration, Instant};
 
@@ -12,26 +12,28 @@ use session::terminal::{
 const PAUSE: Duration = Duration::from_millis(20);
 /// The longest wait for the rest of a character that was cut in two.
 const LONGEST_CHARACTER: Duration = Duration::from_millis(200);
-/// The memory of a chunk beside its text, roughly.
+/// The memory of a chunk beside its text, in bytes, roughly.
 const OVERHEAD: usize = 64;
 
-/// The output of a session, and how far others are with it.
+/// The output of a session, and how far it is painted and written.
 pub(super) struct Output {
     pub(super) log: Log,
     pub(super) decoder: Decoder,
-    /// Whether the log is empty although there was output: it is on the disk.
+    /// Whether the log was dropped from memory: the output is on the disk only.
     is_napping: bool,
-    /// The number of the newest output when it fell asleep; after a restart it is not known.
+    /// The number of the newest output when the log was dropped; `None` after a restart, when that
+    /// number is not known.
     asleep_at: Option<u64>,
-    /// How much the painter has not had, in bytes, and whether it has a screen that could fall behind.
+    /// The bytes of output that are not painted yet, and whether there is a screen that can fall
+    /// behind.
     pub(super) unpainted: usize,
     pub(super) has_screen: bool,
-    /// Whether it is among those that are to be painted.
+    /// Whether the session is in the queue of the painting threads.
     pub(super) is_to_be_painted: bool,
-    /// The number of the last chunk that is on the disk, or never will be.
+    /// The number up to which chunks are on the disk, or never will be.
     pub(super) written: u64,
     pub(super) unwritten: usize,
-    /// Whether the writer has it among those that it is to write.
+    /// Whether the session is in the writer's queue.
     pub(super) is_queued: bool,
     last: Option<Instant>,
 }
@@ -53,18 +55,18 @@ impl Output {
         }
     }
 
-    /// Goes on after output of an earlier life, which is on the disk.
+    /// Continues the numbers after the output of an earlier daemon, which is on the disk.
     pub(super) fn go_on_after(&mut self, seq: u64) {
         self.log.resume_at(seq + session::terminal::log::RESTART_GAP);
         self.written = self.log.last_seq();
     }
 
-    /// Keeps its output on disk only until it is wanted; there has been none since the server started.
+    /// Output that is on the disk only, until a viewer needs it.
     pub(super) fn slept(bound: usize) -> Self {
         Self { is_napping: true, ..Self::new(bound) }
     }
 
-    /// Has its output on the disk only, until it is wanted.
+    /// Drops the log from memory. The output stays on the disk.
     pub(super) fn nap(&mut self, bound: usize) {
         *self = Self { asleep_at: self.last_seq(), ..Self::slept(bound) };
     }
@@ -83,7 +85,7 @@ impl Output {
         !self.is_napping && self.written >= self.log.last_seq()
     }
 
-    /// Takes what was on the disk.
+    /// Fills the log with the output from the disk.
     pub(super) fn wake_with(&mut self, chunks: Vec<Chunk>) {
         self.is_napping = false;
         for Chunk { seq, text } in chunks {
@@ -96,7 +98,7 @@ impl Output {
         self.written = self.log.last_seq();
     }
 
-    /// When it will have paused for long enough.
+    /// When the output will have paused for long enough to be painted, if no more comes.
     pub(super) fn paint_at(&self) -> Option<Instant> {
         let is_behind = self.has_screen && self.unpainted > 0;
         self.last.filter(|_| is_behind).map(|last| last + PAUSE)
@@ -115,18 +117,19 @@ impl Output {
         self.log.append(text)
     }
 
-    /// The records to write now.
+    /// Takes the chunks to be written now.
     pub(super) fn take_unwritten(&mut self) -> Vec<Chunk> {
         self.is_queued = false;
         self.unwritten = 0;
         match self.log.after(self.written) {
             Ok(chunks) => chunks.collect(),
+            // Some chunks left the log before they could be written: only the rest is written.
             Err(_) => self.log.all().collect(),
         }
     }
 }
 
-/// The memory of a chunk, roughly.
+/// The memory of a chunk with a text of this length, in bytes, roughly.
 pub(super) const fn cost(length: usize) -> usize {
     length + OVERHEAD
 }

@@ -1,4 +1,4 @@
-//! The rest of the workspace as sessions need it.
+//! The interface of sessions to the rest of the workspace.
 
 use futures_util::future::BoxFuture;
 use protocol::workspace::{Project, ProjectId, SessionId};
@@ -7,10 +7,11 @@ use session::terminal::size::Size;
 use super::{facts::Facts, feed::Feed};
 use crate::{engine::Engine, refusal::Refusal};
 
-/// An engine that runs; of an adopted process also when that was started.
+/// A started engine; for an adopted process also its start time, in ticks since boot.
 pub(crate) type Started = (Box<dyn Engine>, Option<u64>);
 
-/// The rest of the workspace as sessions need it: engines, projects, and teams that follow turns.
+/// The interface of sessions to the rest of the workspace: engines, projects, and teams that follow
+/// turns.
 pub(crate) trait Outside: Send + Sync {
     fn start(
         &self,
@@ -27,7 +28,7 @@ pub(crate) trait Outside: Send + Sync {
     /// A turn of a member of a team has begun.
     fn turn_started(&self, session: SessionId, turn: u64);
 
-    /// It has ended, with its final text.
+    /// A turn of a member of a team has ended: whether it succeeded, and its final text.
     fn turn_ended(&self, session: SessionId, turn: u64, ok: bool, text: Option<String>);
 
     /// A member of a team was killed, or has ended.

@@ -1,7 +1,7 @@
 //! The screen of a terminal, painted as late as possible.
 //!
-//! As long as the log holds all that a terminal ever wrote, and that is little, nothing is kept but the
-//! log: a snapshot is painted when somebody asks for it. So idle sessions cost next to nothing.
+//! As long as the log is small and holds all that the terminal ever wrote, only the log is kept,
+//! and a snapshot is painted on request. So idle sessions cost next to nothing.
 
 use session::terminal::{
     log::{Chunk, Chunks, Log},
@@ -9,9 +9,9 @@ use session::terminal::{
     size::Size,
 };
 
-/// A session whose log is larger keeps its screen.
+/// A session with a larger log than this, in bytes, keeps its screen.
 const LITTLE: usize = 64 * 1024;
-/// One whose size changed more often, too.
+/// A session whose size changed more often than this keeps its screen, too.
 const FEW_SIZES: usize = 64;
 
 /// The screen of one session.
@@ -19,10 +19,10 @@ pub(super) struct Painter {
     screen: Option<Screen>,
     /// The number of the last chunk that was fed to the screen.
     fed: u64,
-    /// The sizes that the terminal has had, each from after the chunk of this number on. The first is
-    /// what the screen begins with.
+    /// The sizes of the terminal, each with the number of the chunk after which it applies. A new
+    /// screen begins with the first.
     sizes: Vec<(u64, Size)>,
-    /// How many of them the screen has had.
+    /// How many of these sizes the screen has had.
     resized: usize,
 }
 
@@ -31,12 +31,12 @@ impl Painter {
         Self::after(0, size)
     }
 
-    /// Of a terminal that has this size after the chunk of this number, and shows nothing of before.
+    /// A blank screen of this size, on which the chunks after this number are painted.
     pub(super) fn after(seq: u64, size: Size) -> Self {
         Self { screen: None, fed: seq, sizes: vec![(seq, size)], resized: 1 }
     }
 
-    /// The terminal has another size after the chunk of this number.
+    /// Notes that the terminal has another size after the chunk of this number.
     pub(super) fn resize(&mut self, after: u64, size: Size) {
         self.sizes.push((after, size));
         if self.sizes.len() > FEW_SIZES {
@@ -50,7 +50,7 @@ impl Painter {
         log.after(self.fed).unwrap_or_else(|_| log.all())
     }
 
-    /// Paints chunks, of which this is the last number; the screen is kept from now on.
+    /// Paints chunks up to the number `last`. The screen is kept from now on.
     pub(super) fn feed(&mut self, chunks: Vec<Chunk>, last: u64) {
         for chunk in chunks {
             self.resize_up_to(chunk.seq - 1);
@@ -60,13 +60,13 @@ impl Painter {
         self.fed = last;
     }
 
-    /// The text that repaints a terminal, which is as large as this.
+    /// The screen's size, and the text that repaints it.
     pub(super) fn snapshot(&mut self) -> (Cells, String) {
         let screen = self.screen();
         (screen.size(), screen.snapshot())
     }
 
-    /// Drops the screen if it can be painted again from this log, and says whether it did.
+    /// Drops the screen if it can be painted again from this log. Returns whether it did.
     pub(super) fn drop_if_little(&mut self, log: &Log) -> bool {
         let is_little = log.first_seq() == 1 && log.size() <= LITTLE;
         let drops = is_little && self.sizes.first().is_some_and(|(after, _)| *after == 0);
@@ -92,7 +92,7 @@ impl Painter {
         }
     }
 
-    /// Those that the screen has had need not be known any more, but for the last.
+    /// Forgets the sizes that the screen has had, except the last.
     fn forget_sizes(&mut self) {
         self.sizes.drain(..self.resized.saturating_sub(1));
         self.resized = 1;

@@ -1,8 +1,8 @@
-//! Scheduling of the painting, on threads of its own, so that a flooding terminal delays
-//! nobody but itself.
+//! When screens are painted, and by which thread. Painting has threads of its own, so that a
+//! flooding terminal delays nobody but itself.
 //!
-//! The reader of a terminal waits in [`Session::room`] until so little is unpainted that the log still
-//! keeps it; so a program writes no faster than its screen can be painted.
+//! The reader of a terminal waits in [`Session::room`] until the log surely keeps all unpainted
+//! output. So a program writes no faster than its screen can be painted.
 
 use std::{
     collections::VecDeque,
@@ -22,17 +22,17 @@ use super::{
 };
 use crate::refusal::Refusal;
 
-/// Unpainted output beyond this, in bytes, is painted at once; less only when the output pauses or a client needs the
-/// screen.
+/// More unpainted output than this, in bytes, is painted soon. Less is painted only when the output
+/// pauses or a client needs the screen.
 const MUCH: usize = 256 * 1024;
-/// So much waits to be painted, at most.
+/// The most output that may wait to be painted, in bytes.
 const MOST: usize = 1024 * 1024;
-/// Up to this much the caller paints itself; more is left to a painting thread.
+/// Up to this many bytes are painted by the calling thread; more is left to a painting thread.
 const LITTLE: usize = 16 * 1024;
-/// So much is painted before somebody else may have the screen, in bytes.
+/// The most output that is painted in one step, in bytes.
 const STEP: u64 = 128 * 1024;
 
-/// The way to the threads.
+/// The queue of the painting threads.
 #[derive(Default)]
 pub(super) struct Painting {
     queue: Mutex<Queue>,
@@ -41,14 +41,14 @@ pub(super) struct Painting {
 
 #[derive(Default)]
 struct Queue {
-    /// Each session is in it once, at most.
+    /// Each session is in the queue at most once.
     sessions: VecDeque<Arc<Session>>,
     is_over: bool,
 }
 
 impl Painting {
-    /// Starts the threads: half of the machine's cores, as the rest of the server has. They end with
-    /// [`Painting::end`].
+    /// Starts the threads: one for every two cores of the machine, like the rest of the server.
+    /// They end with [`Painting::end`].
     pub(super) fn start(self: &Arc<Self>) {
         let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
         for _ in 0..(cores / 2).max(1) {
@@ -61,7 +61,7 @@ impl Painting {
         }
     }
 
-    /// Ends the threads once all is painted.
+    /// Ends the threads once the queue is empty.
     pub(super) fn end(&self) {
         self.lock().is_over = true;
         self.news.notify_all();
@@ -72,7 +72,7 @@ impl Painting {
         self.news.notify_one();
     }
 
-    /// The next screen to paint; `None` at the end.
+    /// Waits for the next session to paint; `None` at the end.
     fn next(&self) -> Option<Arc<Session>> {
         let is_idle = |queue: &mut Queue| queue.sessions.is_empty() && !queue.is_over;
         let queue = self.news.wait_while(self.lock(), is_idle);
@@ -91,7 +91,7 @@ impl Output {
 
     /// Whether this many more bytes might push unpainted output out of the log.
     fn is_too_much(&self, more: usize, bound: usize) -> bool {
-        // Text may become three times as long where it is none.
+        // Decoding can make bytes that are not valid text three times as long.
         self.unpainted > 0 && self.unpainted + 3 * more > MOST.min(bound / 2)
     }
 }
@@ -110,14 +110,14 @@ impl Session {
         }
     }
 
-    /// Paints at once, if it must be: the source of the output did not wait for room.
+    /// Paints at once if this many bytes would not fit: their source did not wait for room.
     pub(super) fn make_room(&self, bytes: usize) {
         if self.is_terminal && self.lock().output.is_too_much(bytes, self.commons.log_bytes) {
             self.catch_up();
         }
     }
 
-    /// Has it painted by a thread.
+    /// Lets a painting thread paint the screen.
     pub(super) fn paint_soon(self: &Arc<Self>) {
         let queued = std::mem::replace(&mut self.lock().output.is_to_be_painted, true);
         if !queued {
@@ -125,7 +125,7 @@ impl Session {
         }
     }
 
-    /// Its output has paused: it is painted.
+    /// Paints the screen, if the output has paused for long enough.
     pub(super) fn paint_if_paused(self: &Arc<Self>, now: Instant) {
         let unpainted = {
             let output = &self.lock().output;
@@ -148,7 +148,7 @@ impl Session {
         painted.map_err(|error| Refusal::failed(&error))
     }
 
-    /// Feeds a painter all that there is now, and says up to which number it has it.
+    /// Feeds a painter all current output. Returns the number up to which the painter has it.
     pub(super) fn feed(&self, painter: &mut Painter) -> u64 {
         let now = self.lock().output.log.last_seq();
         loop {
@@ -159,7 +159,8 @@ impl Session {
         }
     }
 
-    /// Paints all that there is now; in between others may have the screen.
+    /// Paints all current output. Between two steps the screen's lock is released, so that others
+    /// can take it.
     fn catch_up(&self) {
         let now = self.lock().output.log.last_seq();
         while self.feed_some(&mut self.painter()) < now {}
@@ -183,7 +184,8 @@ impl Session {
         last
     }
 
-    /// Paints for the thread, which must outlive a panic: the screen is blank then.
+    /// Paints on a painting thread. The thread must survive a panic, so after a panic the screen
+    /// begins anew, blank.
     fn paint_or_begin_anew(&self) {
         self.lock().output.is_to_be_painted = false;
         if catch_unwind(AssertUnwindSafe(|| self.catch_up())).is_err() {

@@ -35,6 +35,7 @@ impl Session {
             let chunks = gather.finish().chunks;
             let mut painter = session.painter();
             let mut state = session.lock();
+            // Another viewer may have loaded the output meanwhile.
             if state.output.is_napping() {
                 *painter = Painter::new(state.windows.size());
                 state.output.wake_with(chunks);
@@ -44,7 +45,7 @@ impl Session {
         .await
     }
 
-    /// Forgets the output of a terminal that has ended, and is on the disk.
+    /// Drops the output of an ended terminal from memory, if it is on the disk and has no viewers.
     pub(super) fn nap(&self) {
         let mut painter = self.painter();
         let mut state = self.lock();

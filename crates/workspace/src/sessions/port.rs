@@ -7,14 +7,14 @@ use session::terminal::port::Detector;
 
 use super::facts::Facts;
 
-/// How often it is looked for as long as none is known.
+/// The time between two searches as long as no port is known.
 const BETWEEN: Duration = Duration::from_secs(2);
-/// And how often whether the one that is known is still listened on.
+/// The time between two checks that the known port is still listened on.
 const BETWEEN_KNOWN: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
 pub(super) struct PortSearch {
-    /// As long as there is a server.
+    /// `None` if the session has no development server, or it has ended.
     searching: Option<Searching>,
     found: Option<u16>,
 }
@@ -22,13 +22,12 @@ pub(super) struct PortSearch {
 struct Searching {
     detector: Detector,
     due: Instant,
-    /// Whether what was found was not listened on when it was looked for last.
+    /// Whether nothing listened on the known port at the last check.
     was_missed: bool,
 }
 
 impl PortSearch {
-    /// Nothing to be searched for, but in a session with the tag of development servers that has not
-    /// ended.
+    /// Searches only in a session that has the tag of development servers and has not ended.
     pub(super) fn new(facts: &Facts, now: Instant) -> Self {
         let is_server = facts.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
         let searches = is_server && facts.ended.is_none();
@@ -39,7 +38,7 @@ impl PortSearch {
         self.found
     }
 
-    /// Reads output: a port named there is looked for at once.
+    /// Reads output. A new port in it makes a search due at once.
     pub(super) fn read(&mut self, output: &[u8], now: Instant) {
         if let Some(searching) = &mut self.searching
             && let Ok(text) = std::str::from_utf8(output)
@@ -53,22 +52,23 @@ impl PortSearch {
         self.searching.as_ref().map(|searching| searching.due)
     }
 
-    /// Whether it is to be looked for now; then not again for a while.
+    /// Whether a search is due now. If so, the next one becomes due after a while.
     pub(super) fn take_due(&mut self, now: Instant) -> bool {
         let between = if self.found.is_some() { BETWEEN_KNOWN } else { BETWEEN };
         let due = self.searching.as_mut().filter(|searching| searching.due <= now);
         due.map(|searching| searching.due = now + between).is_some()
     }
 
-    /// There is no server any more.
+    /// Ends the search, because the server has ended.
     pub(super) fn end(&mut self) {
         *self = Self::default();
     }
 
-    /// Takes what its processes listen on now; whether the port is another than before.
+    /// Takes the ports that the session's processes listen on now. Returns whether the server's
+    /// port has changed.
     ///
-    /// A server that is started again listens on nothing for a moment, or only on what nobody is to
-    /// visit: before that counts it has to last.
+    /// A server that restarts listens on no port for a moment, or only on ports that are not for
+    /// visitors. So the known port is lost only when it is missing at two checks in a row.
     pub(super) fn take(&mut self, listening: &[u16], now: Instant) -> bool {
         let Some(searching) = &mut self.searching else { return false };
         let named = || searching.detector.candidates().find(|port| listening.contains(port));
@@ -104,7 +104,7 @@ mod tests {
         PortSearch { searching: Some(Searching::new(now)), found: None }
     }
 
-    /// A search that has found what a server named.
+    /// A search that has found a port that the server named.
     fn found(port: u16, now: Instant) -> PortSearch {
         let mut search = searching(now);
         search.read(format!("Local: http://localhost:{port}/\r\n").as_bytes(), now);
@@ -159,7 +159,7 @@ mod tests {
         search.read(b"Local: http://localhost:5174/\r\n", now);
         assert!(search.take_due(now) && search.take(&[5174], now));
         assert_eq!(search.found(), Some(5174));
-        // It says nothing new, and is found all the same.
+        // The server names no new port, and is found all the same.
         assert!(search.take(&[5173], now));
         assert_eq!(search.found(), Some(5173));
     }

@@ -8,7 +8,7 @@ use tracing::Instrument as _;
 use super::{clock::now, session::Session};
 
 impl Session {
-    /// Looks for its port, beside all else.
+    /// Searches for the server's port, in a task of its own.
     pub(super) fn search_port(self: &Arc<Self>) {
         let session = Arc::clone(self);
         let searching = async move {

@@ -1,4 +1,5 @@
-//! Output on its way through a session: decoded, kept, shown to viewers, painted and written in batches.
+//! Output on its way through a session: decoded, kept, shown to viewers, painted and written in
+//! batches.
 
 use std::{
     sync::{Arc, MutexGuard, PoisonError, atomic::Ordering},
@@ -15,7 +16,7 @@ use super::{
 };
 
 impl Session {
-    /// Output of a terminal, as read.
+    /// Takes output of a terminal, as read.
     pub(super) fn output(self: &Arc<Self>, bytes: Bytes) {
         self.make_room(bytes.len());
         let now = now();
@@ -24,7 +25,8 @@ impl Session {
         self.append(state, text, now);
     }
 
-    /// Output that is text already, and the asides that are made of its number.
+    /// Takes output that is valid text already, and its asides: `asides` makes them from the number
+    /// of the output.
     pub(super) fn line(
         self: &Arc<Self>,
         text: Bytes,
@@ -37,7 +39,7 @@ impl Session {
         self.append(state, text, now);
     }
 
-    /// Says something beside the output, after all of it so far.
+    /// Adds an aside after all output so far.
     pub(super) fn say(self: &Arc<Self>, message: ServerMessage) {
         let mut state = self.lock();
         let seq = state.output.log.last_seq();
@@ -46,7 +48,7 @@ impl Session {
         self.news.notify_waiters();
     }
 
-    /// The replacement for a character that began and will never be complete.
+    /// Ends an incomplete character with a replacement, if its rest has not come in time.
     pub(super) fn end_character_if_due(self: &Arc<Self>, state: &mut SessionState, now: Instant) {
         if state.output.end_character_at().is_some_and(|at| at <= now) {
             self.end_character(state, now);
@@ -96,8 +98,8 @@ impl Session {
         self.segments.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes all output that is not yet on the disk. It blocks. What cannot be written is tried again
-    /// with the next output, as long as it is kept.
+    /// Writes all output that is not yet on the disk. It blocks. Output that cannot be written is
+    /// tried again with the next output, as long as the log keeps it.
     pub(crate) fn write_history(&self) {
         let mut segments = self.segments();
         let chunks = {

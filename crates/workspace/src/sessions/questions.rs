@@ -12,13 +12,13 @@ const MOST: usize = 64;
 pub(super) struct Questions(VecDeque<Question>);
 
 struct Question {
-    /// As the agent's engine knows it.
+    /// The engine's id of the question.
     own: String,
     request: PermissionRequest,
 }
 
 impl Questions {
-    /// Adds a question, and says what clients are to be sent.
+    /// Adds a question, and returns the message for clients.
     pub(super) fn ask(
         &mut self,
         session_id: SessionId,
@@ -35,14 +35,14 @@ impl Questions {
         request
     }
 
-    /// The engine's own name of an open question.
+    /// The engine's id of an open question, which is given by the clients' id.
     pub(super) fn own(&self, id: &str) -> Option<String> {
         let id: PermissionId = id.parse().ok()?;
         let question = self.0.iter().find(|question| question.request.request_id == id);
         question.map(|question| question.own.clone())
     }
 
-    /// Removes a question that is answered, by the engine's own name.
+    /// Removes an answered question by the engine's id, and returns the clients' id.
     pub(super) fn take(&mut self, own: &str) -> Option<PermissionId> {
         let at = self.0.iter().position(|question| question.own == own)?;
         self.0.remove(at).map(|question| question.request.request_id)

@@ -1,4 +1,4 @@
-//! Sessions from before the daemon's start: listed with their history.
+//! Restores the sessions of an earlier daemon, with their history.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use super::{
 };
 
 impl Sessions {
-    /// Those that were kept. Terminals of an earlier life have ended, agents are idle, adopted
-    /// processes are looked for.
+    /// Restores the stored sessions. Terminals of an earlier daemon have ended, agents are idle,
+    /// and adopted processes are looked for.
     pub(crate) async fn restore(&self, store: Arc<dyn WorkspaceStore>) -> Result<(), StoreError> {
         self.begin();
         let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
@@ -33,7 +33,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// A supervisor that was killed, too, may have left something.
+    /// Ends the processes that are left if the supervisor was killed, too.
     async fn end_leftovers(&self, kept: &[StoredFacts]) {
         let lived = kept.iter().filter(|kept| kept.facts.ended.is_none());
         let owned = lived.filter(|kept| kept.facts.mode != SessionMode::Adopted);
@@ -67,7 +67,8 @@ impl Sessions {
 }
 
 impl Session {
-    /// Its process has ended with the daemon, unless it had before. What it showed is on the disk.
+    /// Marks a terminal as ended: its process ended with the daemon, if not before. Its output is
+    /// on the disk.
     async fn was_terminal(self: &Arc<Self>) {
         let session = Arc::clone(self);
         let written = task::spawn_blocking(move || session.segments().modified()).await;
@@ -84,7 +85,7 @@ impl Session {
         self.commons.keeper.keep_soon(self);
     }
 
-    /// New output comes after what is on the disk.
+    /// Continues the numbers of the output on the disk.
     async fn go_on_with_history(self: &Arc<Self>) {
         let session = Arc::clone(self);
         let last = task::spawn_blocking(move || session.segments().last_seq()).await;
@@ -97,7 +98,8 @@ impl Session {
         }
     }
 
-    /// An agent always may: what it needs may be here again.
+    /// Whether the engine may be started again. An agent's always may: what it lacked may be here
+    /// now.
     fn may_go_on(&self) -> bool {
         let facts = &mut self.lock().facts;
         if facts.mode == SessionMode::Sdk {

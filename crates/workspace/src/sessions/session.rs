@@ -1,7 +1,9 @@
 //! One session.
 //!
-//! What is short is under one lock; nothing waits under it. Beside it are the screen and the files,
-//! which take longer, each under its own. A caller that takes several takes the screen's or the files' first.
+//! A session has three locks: the state's, the screen's and the files'. Nothing waits while it
+//! holds the state's lock. Painting and writing take longer, so the screen and the files have locks
+//! of their own. A caller that needs several locks takes the screen's or the files' before the
+//! state's.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -23,31 +25,30 @@ use super::{
 };
 use crate::{engine::Engine, events::Event, refusal::Refusal};
 
-/// The shortest time between two messages that a session has changed.
+/// The shortest time between two announcements of a session's changes.
 const BETWEEN_TELLING: Duration = Duration::from_millis(100);
-/// So long after a terminal has ended and nobody looks at it any more, its output is no longer kept in
-/// memory.
+/// The output of an ended terminal without viewers is dropped from memory after this time.
 const NAP_AFTER: Duration = Duration::from_secs(10);
 
 /// One session: a terminal, an agent, an adopted process.
 pub(crate) struct Session {
     pub(super) id: SessionId,
-    /// Around all that runs in it, so that a log can be searched for one session.
+    /// The span of all tasks of the session, so that logs can be searched for one session.
     pub(super) span: Span,
     pub(super) commons: Arc<Commons>,
-    /// Whether its output is what a terminal shows; else it is lines.
+    /// Whether the output is that of a terminal; otherwise it is lines of text.
     pub(super) is_terminal: bool,
     pub(super) engine: OnceLock<Box<dyn Engine>>,
     pub(super) painter: Mutex<Painter>,
     pub(super) segments: Mutex<Segments>,
     pub(super) state: Mutex<SessionState>,
-    /// Rung when there is something new for viewers.
+    /// Notified when there is something new for viewers.
     pub(super) news: Notify,
-    /// Rung when some of the output was painted.
+    /// Notified when some output was painted.
     pub(super) painted: Notify,
 }
 
-/// All of a session that is short.
+/// The part of a session whose lock is held only briefly.
 pub(super) struct SessionState {
     pub(super) facts: Facts,
     pub(super) activity: Activity,
@@ -61,13 +62,13 @@ pub(super) struct SessionState {
     /// Whether a change has yet to be announced, and the time of the last announcement.
     pub(super) to_tell: bool,
     told: Option<Instant>,
-    /// When it has nobody to look at it since, or has ended.
+    /// When a viewer left last, or the session ended if that was later.
     pub(super) quiet_since: Instant,
-    /// The alarm that is set.
+    /// The time of the earliest alarm that is set.
     alarm: Option<Instant>,
-    /// Whether it is off the list of sessions.
+    /// Whether the session was removed from the list of sessions.
     pub(super) is_removed: bool,
-    /// Whether nothing is kept of it any more.
+    /// Whether the session's stored data is removed, so that nothing of it may be stored any more.
     pub(super) is_gone: bool,
 }
 
@@ -107,7 +108,7 @@ impl Session {
         engine.map(Box::as_ref).ok_or_else(|| Refusal::Ended("nothing runs in it".to_owned()))
     }
 
-    /// Changes something, and sets the alarm for what comes of it.
+    /// Changes the state, and sets the alarm for what the change makes due.
     pub(super) fn change<T>(
         self: &Arc<Self>,
         now: Instant,
@@ -127,7 +128,7 @@ impl Session {
         });
     }
 
-    /// Sets the alarm, if something is due before the one that is set.
+    /// Sets an alarm, if something is due before the alarm that is set.
     pub(super) fn rearm(self: &Arc<Self>, state: &mut SessionState, now: Instant) {
         let Some(due) = state.due(self.is_terminal) else { return };
         if state.alarm.is_none_or(|alarm| due < alarm) {
@@ -150,6 +151,8 @@ impl Session {
         let resizes = state.windows.due_at().is_some_and(|at| at <= now);
         let searches = state.port.take_due(now);
         let naps = state.nap_at().is_some_and(|at| at <= now);
+        // Released first: resizing and painting take the screen's lock, which comes before the
+        // state's.
         drop(state);
         if resizes {
             self.resize_if_due(now);
@@ -237,7 +240,7 @@ impl SessionState {
         }
     }
 
-    /// It has done something just now.
+    /// Notes that the session is active now.
     pub(super) fn touch(&mut self) {
         self.facts.last_active = Timestamp::now();
     }
@@ -251,7 +254,7 @@ impl SessionState {
         super::facts::write(&self.facts, (size.cols(), size.rows()))
     }
 
-    /// When something is to be done although nothing happens.
+    /// The next time at which something is due.
     fn due(&self, is_terminal: bool) -> Option<Instant> {
         let paints = self.output.paint_at().filter(|_| is_terminal);
         let times = [

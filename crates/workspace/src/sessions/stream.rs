@@ -27,20 +27,20 @@ use super::{
 };
 use crate::refusal::Refusal;
 
-/// So much of an agent's newest lines is its snapshot, in bytes.
+/// The size of an agent's snapshot, in bytes: as many of its newest lines as fit.
 const LINES: usize = 256 * 1024;
 
 /// The next step for a viewer.
 pub(super) enum Turn {
-    /// To be sent.
+    /// Send these items.
     Send(Vec<Streamed>),
-    /// To be sent, and nothing after it.
+    /// Send these items; nothing follows.
     End(Vec<Streamed>),
-    /// A snapshot is wanted.
+    /// Make a snapshot for the viewer.
     Paint(Behind),
-    /// The output has to be read from the disk first.
+    /// Read the output from the disk first.
     Load,
-    /// Nothing, until there is news.
+    /// Wait until the session has something new.
     Wait,
 }
 
@@ -53,11 +53,12 @@ pub(super) struct Behind {
 
 #[derive(Debug, Clone, Copy)]
 enum Why {
-    /// It has just come.
+    /// The viewer has just attached.
     First,
-    /// It was too slow; this many chunks were skipped.
+    /// The viewer was too slow; this many chunks were skipped.
     Lagged { skipped_chunks: u64 },
-    /// The terminal has another size than it knows: each terminal breaks lines in a way of its own.
+    /// The terminal's size is not the one that the viewer assumes. Terminals break long lines
+    /// differently at another size, so the viewer gets the screen anew.
     Resized,
 }
 
@@ -88,6 +89,7 @@ impl Session {
                 }
             }
             Step::Frames(chunks) => sent.extend(frames(self.id, chunks, watching, asides)),
+            // The messages in `sent` go first. The viewer repeats this step at the next call.
             Step::Resync { .. } if !sent.is_empty() => {}
             Step::Resync { skipped_chunks, first } => {
                 let why = if first { Why::First } else { Why::Lagged { skipped_chunks } };
@@ -103,7 +105,7 @@ impl Session {
         Turn::Send(sent)
     }
 
-    /// Makes a snapshot for a viewer that needs one, and says what it is to be sent.
+    /// Makes a snapshot for a viewer, and returns the items to send.
     pub(super) async fn paint(self: &Arc<Self>, behind: Behind) -> Result<Vec<Streamed>, Refusal> {
         let snapshot = match self.is_terminal {
             true => self.screen_soon().await?,
@@ -126,7 +128,7 @@ impl Session {
         SessionSnapshot { session_id: self.id, seq, cols: size.cols, rows: size.rows, data }
     }
 
-    /// The newest lines, whole ones.
+    /// The newest whole lines.
     async fn lines_now(self: &Arc<Self>) -> Result<SessionSnapshot, Refusal> {
         let (seq, size) = {
             let state = self.lock();
@@ -159,7 +161,7 @@ impl Session {
                     .collect();
             }
             (Why::Resized, Ok(chunks)) => {
-                // Nobody is behind: what came before is not left out.
+                // The viewer is not behind, so it also gets the output before the snapshot.
                 let chunks = chunks.take_while(|chunk| chunk.seq <= seq);
                 let before = frames(self.id, chunks, watching, asides);
                 let now = [sized(self.id, cols, rows), snapshot.into()];
@@ -176,19 +178,19 @@ impl Session {
 }
 
 impl Watching {
-    /// What was said since it came belongs to what it is sent, even before the output that it has by now:
-    /// it may have given the prompt itself.
+    /// Marks the history as sent. The viewer gets every aside since it attached, even those that
+    /// belong to output before its position: it may have sent the prompt that caused them.
     fn begin(&mut self, aside: u64) {
         (self.has_begun, self.aside) = (true, aside.min(self.aside));
     }
 
-    /// The open questions, but for those that are among what it is still to be sent.
+    /// The open questions, except those that the viewer will still get as asides.
     fn asked(&self, asides: &Asides, questions: &Questions) -> Vec<Streamed> {
         let open = questions.open().filter(|asked| !asides.ask(self.aside, asked.request_id));
         open.map(|asked| ServerMessage::PermissionRequest(asked).into()).collect()
     }
 
-    /// The messages that it gets before any output.
+    /// The asides that are due before any further output.
     fn due(&mut self, asides: &Asides) -> Vec<Streamed> {
         if self.has_begun { self.asides_up_to(asides, self.place()) } else { Vec::new() }
     }
@@ -212,7 +214,7 @@ impl From<SessionSnapshot> for Streamed {
     }
 }
 
-/// Chunks in the wire's form, each with its asides.
+/// Chunks as binary frames, each followed by its asides.
 fn frames(
     session: SessionId,
     chunks: impl Iterator<Item = Chunk>,
@@ -235,7 +237,8 @@ fn history(session_id: SessionId, last_seq: u64, snapshot: Option<SessionSnapsho
     ServerMessage::SessionHistory(SessionHistory { session_id, last_seq, snapshot }).into()
 }
 
-/// Whether it is something else than what lines mean: a client that missed the lines needs it no more.
+/// Whether the item is anything but an agent's event. A client that missed lines does not need
+/// their events.
 fn is_no_event(streamed: &Streamed) -> bool {
     !matches!(streamed, Streamed::Message(ServerMessage::AgentEvent(_)))
 }

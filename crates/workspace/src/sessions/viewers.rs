@@ -13,7 +13,7 @@ use session::terminal::{
 
 use super::{client_id::ClientId, output::Output, windows::Windows};
 
-/// A client that asks for nothing this long has no room for more.
+/// A client that has not asked for more for this long counts as having no room.
 const BUSY: Duration = Duration::from_millis(50);
 
 /// The viewers of one session.
@@ -21,28 +21,29 @@ const BUSY: Duration = Duration::from_millis(50);
 pub(super) struct Viewers {
     all: BTreeMap<ViewerId, Watching>,
     last: u64,
-    /// Whether one of them has wished for a size that it may not get.
+    /// Whether a viewer has requested a size since the last check. It may not get that size.
     has_wish: bool,
 }
 
 /// One viewer.
 pub(super) struct Watching {
     start: Start,
-    /// How long it may take nothing.
+    /// How long the viewer may take nothing once it is behind.
     patience: Duration,
-    /// Its place, once the log is there that it is a place in.
+    /// The viewer's position in the log; `None` as long as the output is on the disk only.
     viewer: Option<Viewer>,
     pub(super) client: ClientId,
     asking: Arc<Asking>,
-    /// Whether it was sent its history.
+    /// Whether `session_history` was sent.
     pub(super) has_begun: bool,
-    /// The number of the next aside that it is to be sent.
+    /// The number of the next aside to send.
     pub(super) aside: u64,
-    /// The size that it assumes for the terminal: the announced one, or its own later wish.
+    /// The size that the client assumes for the terminal: the announced one, or the one that the
+    /// client requested later.
     pub(super) shown: Option<(u16, u16)>,
 }
 
-/// Since when a client has not asked for more; `None`: it asks now.
+/// When the client last stopped asking for more; `None` while it asks.
 pub(super) struct Asking(Mutex<Option<Instant>>);
 
 impl Viewers {
@@ -54,7 +55,7 @@ impl Viewers {
         self.all.is_empty()
     }
 
-    /// Whether there were some, and none is left.
+    /// Whether there were viewers, and none is left.
     pub(super) fn have_left(&self) -> bool {
         self.is_empty() && self.last > 0
     }
@@ -98,7 +99,8 @@ impl Viewers {
         self.all.remove(&id).map(|watching| watching.client)
     }
 
-    /// Output has come: a viewer without room, and with too much of it waiting, falls behind.
+    /// Checks the backlogs after new output: a viewer falls behind if it has no room and its
+    /// backlog is too large.
     pub(super) fn look_at_backlogs(&mut self, log: &Log, now: Instant) {
         for watching in self.all.values_mut() {
             if watching.asking.since().is_some_and(|since| since + BUSY <= now)
@@ -109,7 +111,8 @@ impl Viewers {
         }
     }
 
-    /// A client asks for this size, and assumes it from now on unless it gets another.
+    /// Notes that a client requests this size. The client assumes it until another size is
+    /// announced.
     pub(super) fn wishes(&mut self, client: ClientId, size: (u16, u16)) {
         for watching in self.all.values_mut().filter(|watching| watching.client == client) {
             watching.shown = Some(size);
@@ -117,19 +120,20 @@ impl Viewers {
         self.has_wish = true;
     }
 
-    /// Whether somebody wished for a size since this was asked last.
+    /// Whether a viewer requested a size since the last call.
     pub(super) fn take_wish(&mut self) -> bool {
         std::mem::take(&mut self.has_wish)
     }
 }
 
 impl Watching {
-    /// Its place in this log.
+    /// The viewer's position in this log. The first call creates it.
     pub(super) fn viewer(&mut self, log: &Log, now: Instant) -> &mut Viewer {
         self.viewer.get_or_insert_with(|| Viewer::new(self.start, self.patience, log, now))
     }
 
-    /// Whether it follows a terminal whose size is not what it takes it to be. It is told once.
+    /// Whether the client has to get the terminal's size and screen, because it assumes another
+    /// size. Only true once for a change, when the size is settled and the viewer is not behind.
     pub(super) fn wants_size(&mut self, windows: &Windows, log: &Log) -> bool {
         let size = windows.cells();
         let is_near = || self.viewer.as_ref().is_some_and(|viewer| viewer.is_near(log));
@@ -141,12 +145,12 @@ impl Watching {
         wants
     }
 
-    /// The number of the output that it was sent last.
+    /// The number of the last output that was sent.
     pub(super) fn place(&self) -> u64 {
         self.viewer.as_ref().map_or(0, Viewer::place)
     }
 
-    /// It was sent a snapshot of what there was up to this number.
+    /// Notes that a snapshot of the output up to this number was sent.
     pub(super) fn resynced(&mut self, seq: u64) {
         if let Some(viewer) = &mut self.viewer {
             viewer.resynced(seq);

@@ -10,7 +10,7 @@ use session::terminal::{
 use super::client_id::ClientId;
 use crate::refusal::Refusal;
 
-/// The windows of clients, and the size that comes of them.
+/// The clients' windows, and the terminal's size that follows from them.
 pub(super) struct Windows {
     sizes: Sizes,
     /// The clients that reported their sizes: exactly those that `sizes` knows.
@@ -67,7 +67,7 @@ impl Windows {
         }
     }
 
-    /// Whether it is not about to change.
+    /// Whether no change of the size is pending.
     pub(super) fn is_settled(&self) -> bool {
         self.due_at().is_none()
     }
@@ -76,7 +76,7 @@ impl Windows {
         self.sizes.poll_timeout()
     }
 
-    /// The size that the terminal is to get now, if it is another.
+    /// The new size of the terminal, if a change is due now.
     pub(super) fn due(&mut self, now: Instant) -> Option<Size> {
         self.sizes.handle_timeout(now);
         self.sizes.poll_output()

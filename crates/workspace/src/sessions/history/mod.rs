@@ -1,7 +1,7 @@
 //! The output of a session on disk: segments of records, the oldest dropped first.
 //!
 //! - [`Segments`]: the files of one session
-//! - [`writer`]: the thread that writes for all
+//! - [`writer`]: the thread that writes for all sessions
 
 pub(super) mod writer;
 
@@ -24,20 +24,22 @@ use session::terminal::log::{
 pub(super) struct Segments {
     dir: PathBuf,
     retention: Retention,
-    /// Number and size of each, the oldest first; `None` until they were looked for.
+    /// Number and size in bytes of each segment, the oldest first; `None` until the directory was
+    /// read.
     found: Option<Vec<(u64, u64)>>,
-    /// The number of the last chunk that was appended in this life.
+    /// The number of the last chunk that this process appended.
     appended: u64,
 }
 
 impl Segments {
-    /// In this directory, which need not be there yet.
+    /// The segments in this directory, which need not exist yet.
     pub(super) const fn new(dir: PathBuf, retention: Retention) -> Self {
         Self { dir, retention, found: None, appended: 0 }
     }
 
-    /// Appends chunks, which must be newer than all that are there. Where it fails, what was written
-    /// before is still sound, and the next attempt, with the same chunks and more, goes on behind it.
+    /// Appends chunks, which must be newer than all that are there. After an error, what was
+    /// written before is sound. The caller can try again with the same chunks and more: chunks that
+    /// were written are skipped.
     pub(super) fn append(&mut self, chunks: &[Chunk]) -> io::Result<()> {
         let is_there = |chunk: &Chunk| chunk.seq <= self.appended;
         let mut rest = &chunks[chunks.partition_point(is_there)..];
@@ -54,7 +56,7 @@ impl Segments {
         Ok(())
     }
 
-    /// The number of the newest chunk that is there.
+    /// The number of the newest chunk on the disk.
     pub(super) fn last_seq(&mut self) -> io::Result<Option<u64>> {
         for (number, _) in self.found()?.clone().into_iter().rev() {
             if let Some(last) = self.read(number)?.0.last() {
@@ -64,7 +66,7 @@ impl Segments {
         Ok(None)
     }
 
-    /// Adds what is wanted, the newest first.
+    /// Adds chunks, the newest first, until `gather` wants no more.
     pub(super) fn gather(&mut self, gather: &mut Gather) -> io::Result<()> {
         for (number, _) in self.found()?.clone().into_iter().rev() {
             if !gather.add(self.read(number)?.0.into_iter()) {
@@ -74,7 +76,7 @@ impl Segments {
         Ok(())
     }
 
-    /// When it was written last.
+    /// When the newest segment was last written.
     pub(super) fn modified(&self) -> Option<std::time::SystemTime> {
         let newest = list(&self.dir).ok()?.last()?.0;
         fs::metadata(self.path(newest)).and_then(|file| file.modified()).ok()
@@ -88,7 +90,7 @@ impl Segments {
         }
     }
 
-    /// The segment that is appended to, and its size.
+    /// The number and size of the segment to append to: a new one, if the newest is full.
     fn last_or_new(&mut self, first_seq: u64) -> io::Result<(u64, u64)> {
         let retention = self.retention;
         let newest = self.found()?.last().copied();
@@ -113,7 +115,7 @@ impl Segments {
     fn write(&mut self, number: u64, size: u64, bytes: &[u8]) -> io::Result<()> {
         let mut file = OpenOptions::new().append(true).open(self.path(number))?;
         if let Err(error) = file.write_all(bytes) {
-            // The disk is full, most likely: half a record must not be in front of the next.
+            // Most likely the disk is full. A partial record must not stand before the next one.
             file.set_len(size)?;
             return Err(error);
         }
@@ -135,8 +137,8 @@ impl Segments {
         }
     }
 
-    /// All segments. The newest is cut where it is not sound: the daemon may have been killed while it
-    /// wrote.
+    /// All segments. The first call truncates the newest segment at its first damaged record,
+    /// because an earlier daemon may have been killed while it wrote.
     fn found(&mut self) -> io::Result<&mut Vec<(u64, u64)>> {
         let found = match self.found.take() {
             Some(found) => found,
@@ -159,7 +161,7 @@ impl Segments {
         Ok(found)
     }
 
-    /// The chunks of a segment up to the first damaged record, and the length up to there.
+    /// The chunks of a segment up to the first damaged record, and the length up to there in bytes.
     fn read(&self, number: u64) -> io::Result<(Vec<Chunk>, u64)> {
         let mut reader = Reader::new();
         reader.push(&fs::read(self.path(number))?);
@@ -175,7 +177,8 @@ impl Segments {
     }
 }
 
-/// Puts records into a segment with this much room, at least one. Returns their number.
+/// Encodes chunks for a segment with this much room in bytes, but at least one chunk. Returns their
+/// number.
 fn fill(bytes: &mut BytesMut, chunks: &[Chunk], room: u64) -> usize {
     for (count, chunk) in chunks.iter().enumerate() {
         let size = (bytes.len() + record::HEAD + chunk.text.len()) as u64;

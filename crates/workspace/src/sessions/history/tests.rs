@@ -1,4 +1,4 @@
-//! What is written is found again, whatever happened in between.
+//! Output that was written is found again, whatever happened in between.
 
 use bytes::Bytes;
 use session::terminal::log::history::MAX_HISTORY;

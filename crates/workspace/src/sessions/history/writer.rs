@@ -11,13 +11,14 @@ use tokio::sync::oneshot;
 
 use crate::sessions::session::Session;
 
-/// Output is gathered for this long before it is written: it is what is lost at most when the daemon is
-/// killed.
+/// How long output is gathered before it is written. If the daemon is killed, at most the output of
+/// this time is lost.
 const GATHER: Duration = Duration::from_millis(40);
-/// So much of one session's is written at once, in bytes, however long it has gathered.
+/// If a session has more unwritten output than this, in bytes, it is written without further
+/// gathering.
 pub(crate) const AT_ONCE: usize = 256 * 1024;
 
-/// The way to the thread.
+/// The queue of the writing thread.
 #[derive(Default)]
 pub(crate) struct Writer {
     queue: Mutex<Queue>,
@@ -26,9 +27,9 @@ pub(crate) struct Writer {
 
 #[derive(Default)]
 struct Queue {
-    /// Each session is in it once, at most.
+    /// Each session is in the queue at most once.
     sessions: VecDeque<Arc<Session>>,
-    /// Told when all before them is written.
+    /// Callers that wait until all sessions in the queue are written.
     waiting: Vec<oneshot::Sender<()>>,
     is_urgent: bool,
     is_over: bool,
@@ -41,23 +42,23 @@ impl Writer {
         thread::spawn(move || while writer.round() {});
     }
 
-    /// Has a session's new output written soon.
+    /// Queues a session, so that its new output is written soon.
     pub(crate) fn add(&self, session: Arc<Session>) {
         let mut queue = self.lock();
         queue.sessions.push_back(session);
-        // The thread gathers anyway once there is something.
+        // If the queue was not empty, the thread is awake and gathering already.
         if queue.sessions.len() == 1 {
             self.news.notify_one();
         }
     }
 
-    /// Has all of it written at once.
+    /// Has everything in the queue written without further gathering.
     pub(crate) fn hurry(&self) {
         self.lock().is_urgent = true;
         self.news.notify_one();
     }
 
-    /// Returns when all that was added before is written, or could not be.
+    /// Returns when the output of all sessions that were added before is written, or could not be.
     pub(crate) async fn flush(&self) {
         let (done, wait) = oneshot::channel();
         self.lock().waiting.push(done);
@@ -71,7 +72,7 @@ impl Writer {
         self.news.notify_one();
     }
 
-    /// Whether there may be another.
+    /// Writes one batch. Returns whether another may follow.
     fn round(&self) -> bool {
         let Queue { sessions, waiting, is_over, .. } = self.gathered();
         for session in sessions {
@@ -83,7 +84,7 @@ impl Writer {
         !is_over
     }
 
-    /// Waits until there is something, and then for more of it.
+    /// Waits for something to write, then gathers more for a while.
     fn gathered(&self) -> Queue {
         let is_idle = |queue: &mut Queue| {
             queue.sessions.is_empty() && queue.waiting.is_empty() && !queue.is_over
