@@ -1,4 +1,5 @@
-//! Who did what: opened, typed into (not what), killed, wrote, deleted.
+//! The audit log: who opened, typed into, killed, wrote or deleted something. It does not record
+//! typed text.
 
 use std::{
     collections::HashMap,
@@ -15,17 +16,17 @@ use store::{Action, AuditStore};
 
 use crate::refusal::Refusal;
 
-/// How many notes may wait to be written; more are lost, and the log says so.
+/// The most notes that may wait to be written. Further notes are lost, and the log says so.
 const WAITING: usize = 4096;
 /// The least time between two notes that the same client types into a session.
 const BETWEEN_TYPING: Duration = Duration::from_secs(60);
-/// The longest target or outcome that is noted, in bytes: there may be two paths in it. Both may be
-/// what a client made up.
+/// The longest target or outcome that is noted, in bytes: room for two paths. Longer ones are cut,
+/// because clients may choose both.
 const LONGEST: usize = 10 * 1024;
-/// Of so many pairs of typist and session it is remembered when they were noted.
+/// The number of (typist, session) pairs whose last audit time is kept.
 const TYPISTS: usize = 4096;
 
-/// The way to the audit log. Writing it never holds anybody up.
+/// The interface to the audit log. A caller never waits until a note is written.
 pub(crate) struct Audit {
     notes: SyncSender<Note>,
     typed: Mutex<HashMap<(String, SessionId), Instant>>,
@@ -33,12 +34,12 @@ pub(crate) struct Audit {
 
 enum Note {
     Did(Action),
-    /// All before it is written.
+    /// Confirms that all notes before this one are written.
     Flush(SyncSender<()>),
 }
 
 impl Audit {
-    /// With a thread of its own, which ends with it.
+    /// Starts the writing thread, which ends when this is dropped.
     pub(crate) fn new(store: Arc<dyn AuditStore>) -> Self {
         let (notes, noted) = mpsc::sync_channel(WAITING);
         thread::spawn(move || write(&*store, &noted));
@@ -65,7 +66,7 @@ impl Audit {
         }
     }
 
-    /// Notes what became of an attempt.
+    /// Notes an attempt and its result.
     pub(crate) fn note_outcome<T>(
         &self,
         who: &str,
@@ -86,7 +87,7 @@ impl Audit {
         }
     }
 
-    /// Waits until all that was noted is written. It blocks.
+    /// Waits until all earlier notes are written. It blocks.
     pub(crate) fn flush(&self) {
         let (done, wait) = mpsc::sync_channel(1);
         if self.notes.send(Note::Flush(done)).is_ok() {
@@ -104,7 +105,7 @@ impl Audit {
         if typed.len() >= TYPISTS {
             typed.retain(|_, at| is_recent(at));
         }
-        // So many at once are noted each time rather than remembered.
+        // Beyond the bound, typing is noted each time, because its time is not remembered.
         if typed.len() < TYPISTS {
             typed.insert(pair, now);
         }

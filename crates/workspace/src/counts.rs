@@ -1,13 +1,13 @@
 //! Figures for health and metrics.
 
-/// What the workspace is doing and has done.
+/// The current figures of the workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Connections of clients.
     pub clients: usize,
     /// Sessions, including those that have ended.
     pub sessions: usize,
-    /// Sessions with a process.
+    /// Sessions that have not ended.
     pub live: usize,
     /// Bytes of output since the start.
     pub output_bytes: u64,

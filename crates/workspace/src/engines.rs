@@ -1,4 +1,4 @@
-//! The engines, and the teams, as sessions use them.
+//! Gives sessions access to the engines and the teams.
 
 use std::sync::Arc;
 
@@ -69,7 +69,8 @@ impl Outside for Engines {
     }
 }
 
-/// What runs in a terminal. The project's environment comes first, so that an agent's own wins.
+/// The command line that runs in a terminal. The project's environment comes first, so that an
+/// agent's own wins.
 fn command_line(
     host: &EngineHost,
     events: &Events,

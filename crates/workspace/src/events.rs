@@ -3,20 +3,22 @@
 use protocol::workspace::{ServerMessage, SessionId, TeamId};
 use tokio::sync::broadcast;
 
-/// The messages that a slow client may be behind. After more it gets the whole state instead.
+/// How many messages a client may be behind. A client that is further behind gets the whole state
+/// instead.
 const BEHIND: usize = 1024;
 
 /// Something that happened, for every client that may read the workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Event {
     pub(crate) message: ServerMessage,
-    /// The session it is about, if that is hidden: only its viewers get the event.
+    /// Set if the event is about a hidden session: only viewers of that session get the event.
     pub(crate) only_viewers_of: Option<SessionId>,
-    /// The team it is about: its members' own connections hear of their team only.
+    /// The team that the event is about. The connections of a team's members get only events of
+    /// that team.
     pub(crate) team: Option<TeamId>,
 }
 
-/// The way of events to all clients.
+/// The channel of events to all clients.
 #[derive(Debug, Clone)]
 pub(crate) struct Events(broadcast::Sender<Event>);
 
@@ -27,12 +29,12 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Tells everybody.
+    /// Sends a message to all clients.
     pub(crate) fn tell(&self, message: ServerMessage) {
         self.send(Event { message, only_viewers_of: None, team: None });
     }
 
-    /// Tells this; nobody there to hear it is no error.
+    /// Sends an event. It is no error if no client is connected.
     pub(crate) fn send(&self, event: Event) {
         let _nobody = self.0.send(event);
     }

@@ -1,4 +1,4 @@
-//! The environment in which engines are started.
+//! The parts of the workspace that engines use.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::{
     teams::tokens::Tokens,
 };
 
-/// The parts of the workspace that terminals, agents and adopted processes use. They know nothing of
-/// sessions but their own.
+/// The parts of the workspace that terminals, agents and adopted processes use. An engine knows no
+/// session but its own.
 pub(crate) struct EngineHost {
     pub(crate) settings: Arc<Settings>,
     pub(crate) supervisor: process::Supervisor,

@@ -1,4 +1,4 @@
-//! The identity of an asker: a client, or an agent of a team.
+//! The identity of a caller: a client, or an agent of a team.
 
 use protocol::workspace::{Role, SessionId, TeamId};
 
@@ -9,7 +9,8 @@ pub(crate) struct Identity {
     /// `team:TEAM/SESSION`.
     pub(crate) who: String,
     pub(crate) role: Role,
-    /// An agent of a team that speaks for itself; it may use its own team, and nothing else.
+    /// Set if the caller is an agent of a team that connects by itself. It may use its own team and
+    /// nothing else.
     pub(crate) member: Option<Member>,
 }
 

@@ -5,13 +5,13 @@
 //! - [`Settings`]: where it keeps things, and its bounds
 //! - `socket`: connections of clients and their requests; `identity`: a client's name and role
 //! - `sessions`: sessions, their output and their viewers, kept over restarts
-//! - `engine`: the interface of what runs in a session; `engines`: the choice of it; `host`: what
-//!   engines are started with; `command`: a command line
+//! - `engine`: the interface of all engines; `engines`: starts the engine of a session; `host`: the
+//!   parts of the workspace that engines use; `command`: a command line
 //! - `terminal`, `agents`, `adopted`: the engines
 //! - `projects`: working directories, their users and environments; `users`: the users
 //! - `teams`: leaders, team workers and their inboxes
 //! - `events`: messages to all clients
-//! - `audit`: who did what; `refusal`: why a request is refused
+//! - `audit`: the audit log; `refusal`: why a request is refused
 //! - `testing`: a workspace for tests
 
 mod adopted;

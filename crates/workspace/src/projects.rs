@@ -26,7 +26,8 @@ pub(crate) struct Projects {
     audit: Arc<Audit>,
     events: Events,
     known: Mutex<BTreeMap<ProjectId, Project>>,
-    /// Held while one is changed in the store, so that changes reach it in their order.
+    /// Held while a project is changed in the store, so that changes reach the store in their
+    /// order.
     changing: tokio::sync::Mutex<()>,
 }
 
@@ -38,7 +39,7 @@ pub(crate) struct ProjectPlace {
 }
 
 impl Projects {
-    /// None yet. Theirs may run as these users.
+    /// Without any projects yet. Sessions of projects may run as the users `run_as`.
     pub(crate) fn new(
         run_as: Vec<String>,
         store: Arc<dyn WorkspaceStore>,
@@ -49,7 +50,8 @@ impl Projects {
         Self { run_as, store, audit, events, known, changing }
     }
 
-    /// Finds those that were kept. One that cannot be read is left alone, and the log says so.
+    /// Loads the stored projects. A project that cannot be read stays in the store, and the log
+    /// says so.
     pub(crate) fn restore(&self) -> Result<(), StoreError> {
         let facts = self.store.load_facts(KIND)?;
         let projects = facts.into_iter().filter_map(|fact| read(&fact));
@@ -57,7 +59,7 @@ impl Projects {
         Ok(())
     }
 
-    /// All, by name.
+    /// All projects, sorted by name.
     pub(crate) fn list(&self) -> Vec<Project> {
         let mut projects: Vec<Project> = self.lock().values().cloned().collect();
         projects.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
@@ -68,7 +70,7 @@ impl Projects {
         self.lock().get(&id).cloned().ok_or(Refusal::UnknownProject(id))
     }
 
-    /// The same as [`place`](Self::place), on a thread that may block.
+    /// Like [`place`](Self::place), on a thread that may block.
     pub(crate) async fn place_soon(
         self: &Arc<Self>,
         id: ProjectId,
@@ -78,7 +80,8 @@ impl Projects {
         place.map_err(|error| Refusal::failed(&error))?
     }
 
-    /// Where its files are. Its user must still be allowed. It may block, as [`users::find`] does.
+    /// The folder and the user of a project. The user must still be allowed. The call may
+    /// block, as [`users::find`] does.
     pub(crate) fn place(&self, id: ProjectId) -> Result<ProjectPlace, Refusal> {
         let project = self.get(id)?;
         let user = users::find(&self.run_as, project.run_as_user.as_deref())?;
@@ -154,7 +157,7 @@ impl Projects {
         Ok(removed)
     }
 
-    /// Keeps a project once it has been found to be one that can be used.
+    /// Checks that a project can be used, then stores and announces it.
     async fn save(
         &self,
         who: &str,
@@ -172,7 +175,7 @@ impl Projects {
         Ok(saved)
     }
 
-    /// What was done has been noted already, with the project's id.
+    /// Notes a refused request. A request that succeeded is noted already, with the project's id.
     fn note_refusal(
         &self,
         who: &str,
@@ -190,7 +193,7 @@ impl Projects {
     }
 }
 
-/// A directory to work in, in full: it begins with `/` or `~`, and is there.
+/// The full path of a working directory, which must begin with `/` or `~`, and exist.
 pub(crate) async fn working_dir(
     dir: &str,
     user: Option<&process::User>,
@@ -217,7 +220,7 @@ pub(crate) async fn working_dir(
     }
 }
 
-/// A path as messages have it.
+/// A path as text, as messages have it.
 pub(crate) fn text(path: &Path) -> Result<String, Refusal> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| Refusal::Invalid(format!("{} is not UTF-8", path.display())))
@@ -314,7 +317,7 @@ mod tests {
             let refused = projects.create(WHO, create(dir)).await.unwrap_err();
             assert!(refused.to_string().contains(dir), "{refused}");
         }
-        // Notes are written by a thread of their own.
+        // Notes are written by a separate thread.
         workspace.0.audit.flush();
         let noted = place.store.actions(9).unwrap();
         assert!(noted.iter().all(|it| it.what == "project.create" && it.outcome != "done"));

@@ -1,24 +1,24 @@
-//! Why a request is not met, in words for the caller.
+//! Why a request is refused, in words for the caller.
 
 use protocol::workspace::{ProjectId, Role, SessionId, TeamId};
 use store::StoreError;
 
-/// Why a request is not met.
+/// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// Nobody has this session.
+    /// No session has this id.
     #[error("there is no session {0}")]
     UnknownSession(SessionId),
-    /// Nobody has this project.
+    /// No project has this id.
     #[error("there is no project {0}")]
     UnknownProject(ProjectId),
-    /// Nobody has this team.
+    /// No team has this id.
     #[error("there is no team {0}")]
     UnknownTeam(TeamId),
     /// The session has ended.
     #[error("the session has ended: {0}")]
     Ended(String),
-    /// It is not for this client.
+    /// The client's role does not allow the request.
     #[error("{what} needs the scope workspace:{}", .needed.as_str())]
     Role {
         /// The request.
@@ -28,24 +28,24 @@ pub(crate) enum Refusal {
     /// A bound is reached.
     #[error("there are {most} {what} already, which is the most there may be")]
     TooMany {
-        /// Of what.
+        /// The kind of things that are bounded.
         what: &'static str,
-        /// How many there may be.
+        /// The bound.
         most: usize,
     },
     /// The request makes no sense here.
     #[error("{0}")]
     Invalid(String),
-    /// It was tried, and did not work.
+    /// The attempt failed.
     #[error("{0}")]
     Failed(String),
-    /// It cannot be kept.
+    /// The change cannot be stored.
     #[error("it cannot be written down")]
     Store(#[from] StoreError),
 }
 
 impl Refusal {
-    /// Something that makes no sense, in words.
+    /// A request that makes no sense here, in words.
     pub(crate) fn invalid(words: impl Into<String>) -> Self {
         Self::Invalid(words.into())
     }

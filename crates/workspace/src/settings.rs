@@ -1,4 +1,4 @@
-//! Where the workspace keeps things, and its bounds.
+//! The settings of the workspace: its directory and its bounds.
 
 use std::{
     collections::BTreeMap,
@@ -13,64 +13,68 @@ use session::terminal::viewer::PATIENCE;
 /// The settings of the workspace.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where histories are kept, and private files of agents.
+    /// The directory of histories and of agents' private files.
     pub dir: PathBuf,
     /// The token of administrators of the workspace, if there is one.
     pub token: Option<Secret>,
-    /// The token of the server's own administrator, which is one here, too.
+    /// The token of the server's own administrator, who is an administrator of the workspace, too.
     pub administrator: Option<Secret>,
-    /// Output of a session that is kept in memory, in bytes.
+    /// The most output of a session that is kept in memory, in bytes.
     pub log_bytes: usize,
-    /// Output of a session that is kept on the disk, in bytes.
+    /// The most output of a session that is kept on the disk, in bytes.
     pub history_bytes: u64,
-    /// Sessions at most, those that have ended among them.
+    /// The most sessions, including those that have ended.
     pub max_sessions: usize,
-    /// Processes and threads of one session at most, where the system lets us bound them; `None`: as
-    /// many as there may be.
+    /// The most processes and threads of one session, where the system can bound them; `None`: no
+    /// bound.
     pub max_processes: Option<u32>,
-    /// Authenticated connections at most.
+    /// The most authenticated connections.
     pub max_clients: usize,
-    /// Unauthenticated connections at most.
+    /// The most unauthenticated connections.
     pub max_strangers: usize,
-    /// Messages that one connection may send in a second.
+    /// The most messages that one connection may send in a second.
     pub message_rate: u32,
-    /// After so long without taking anything, a client that fell behind is sent no more of a session.
+    /// A client that fell behind gets no more output of a session after taking nothing for this
+    /// long.
     pub lag_timeout: Duration,
-    /// How long a process has between HUP and TERM, and TERM and KILL.
+    /// The time between HUP and TERM, and between TERM and KILL, when a process is ended.
     pub stop_grace: Duration,
     /// The users that sessions and projects may run as.
     pub run_as: Vec<String>,
-    /// The agents.
+    /// The settings of agents.
     pub agents: AgentSettings,
 }
 
 /// How agents are run.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSettings {
-    /// Whether agents think with this server's models, whichever a session names.
+    /// Whether agents always use this server's models, even if a model's name has no `warren:`
+    /// prefix.
     pub use_gateway: bool,
-    /// The model of sessions that name none: a CLI's own name, or `warren:NAME`.
+    /// The model of sessions that name none: a name that the agent knows, or `warren:NAME`.
     pub model: Option<String>,
-    /// This server as agents reach it. `None`: not (yet) known, then no agent can use it.
+    /// The address at which agents reach this server. While it is `None`, they cannot use its
+    /// models.
     pub gateway: Option<Gateway>,
-    /// Further agents that speak ACP: their name, and the command line that starts them.
+    /// Further agents that speak ACP: their names, and the command lines that start them.
     pub acp: BTreeMap<String, Vec<String>>,
-    /// Arguments that callers below administrators may give to agents: names of flags.
+    /// The names of further flags that callers below administrators may give to agents.
     pub allowed_args: Vec<String>,
     /// The time without a prompt after which a warm process is stopped.
     pub idle: Duration,
     /// The time without a sign of life after which a turn has failed.
     pub silence: Duration,
-    /// After so long, a permission that was asked for is denied.
+    /// The time after which a permission request without an answer is denied.
     pub permission: Duration,
-    /// Where the programs are looked for, instead of the `PATH`; for tests and odd installations.
+    /// Where the agents' programs are, instead of a search in the `PATH`; for tests and unusual
+    /// installations.
     pub programs: BTreeMap<String, PathBuf>,
 }
 
 /// This server, as an agent on this machine reaches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gateway {
-    /// Its base, without a path: `http://127.0.0.1:9178`.
+    /// Its base URL, without a path: `http://127.0.0.1:9178`.
     pub url: String,
 }
 

@@ -1,5 +1,5 @@
-//! A workspace for tests: with a supervisor of its own, a store in memory and a directory that goes
-//! with it.
+//! A workspace for tests: with a supervisor of its own, a store in memory and a directory that is
+//! removed at the end.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -12,10 +12,10 @@ use crate::{
     sessions::{NewSession, What},
 };
 
-/// No wait of a test takes longer.
+/// The longest wait of a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A place where a workspace can be started, again and again.
+/// A place where a workspace can be started repeatedly.
 pub(crate) struct Site {
     pub(crate) dir: TempDir,
     pub(crate) store: Arc<VolatileStore>,
@@ -36,14 +36,14 @@ impl Site {
         (site, workspace)
     }
 
-    /// Ends this workspace, and starts the next one on what it has stored.
+    /// Ends this workspace, and starts the next one with the data that it has stored.
     pub(crate) async fn restart(&self, workspace: Workspace) -> Workspace {
         workspace.shut_down().await;
         drop(workspace);
         self.start().await
     }
 
-    /// The workspace of this place; one at a time.
+    /// Starts a workspace in this place, where only one may run at a time.
     pub(crate) async fn start(&self) -> Workspace {
         let now = Moment::now();
         let parts = Parts {
@@ -76,12 +76,12 @@ impl Site {
     }
 }
 
-/// Waits for something, but not for ever.
+/// Waits for a future, at most for [`PATIENCE`].
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what).await.expect("it took too long")
 }
 
-/// The program that is the supervisor: cargo builds it beside the tests.
+/// The supervisor's program, which cargo builds beside the tests.
 fn host() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let host = tests.ancestors().nth(2).unwrap().join("workspace-test-host");

@@ -1,4 +1,4 @@
-//! As whom sessions run and files are touched.
+//! The users that sessions run as and files are accessed as.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use tokio::task;
 
 use crate::refusal::Refusal;
 
-/// As [`find`], where nothing may block.
+/// Like [`find`], but does not block the calling thread.
 pub(crate) async fn user(run_as: &[String], name: Option<&str>) -> Result<Option<User>, Refusal> {
     let Some(name) = name.map(str::to_owned) else { return Ok(None) };
     let allowed = run_as.to_vec();
@@ -15,12 +15,12 @@ pub(crate) async fn user(run_as: &[String], name: Option<&str>) -> Result<Option
     found.map_err(|error| Refusal::failed(&error))?
 }
 
-/// The user of this name, if sessions may run as it; `None` where that is the daemon's own. It may
-/// ask a directory server, and block.
+/// The user of this name, if sessions may run as it; `None` for the daemon's own user. The lookup
+/// may ask a directory server, and block.
 ///
 /// # Errors
-/// When it is not in the list of the settings, or not on this machine. Nobody is looked up whose name
-/// is not in the list.
+/// When the name is not in the list of the settings, or no user of this machine has it. A name that
+/// is not in the list is not looked up.
 pub(crate) fn find(allowed: &[String], name: Option<&str>) -> Result<Option<User>, Refusal> {
     let Some(name) = name else { return Ok(None) };
     if User::current().is_ok_and(|own| own.name == name) {
@@ -42,7 +42,7 @@ pub(crate) fn home(user: Option<&User>) -> Result<PathBuf, Refusal> {
     }
 }
 
-/// Who the daemon is.
+/// The daemon's own user.
 pub(crate) fn current() -> Result<User, Refusal> {
     User::current().map_err(|error| Refusal::failed(&error))
 }

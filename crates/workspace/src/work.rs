@@ -1,4 +1,4 @@
-//! The whole workspace: its parts put together, and the way in.
+//! The whole workspace: joins the parts, and is the interface to other crates.
 
 use std::{
     fs::DirBuilder,
@@ -34,20 +34,20 @@ use crate::{
     teams::{Outside, Teams},
 };
 
-/// The file in which files that are being written are noted.
+/// The name of the file that lists the files being written.
 const UNFINISHED: &str = "unfinished";
 
-/// What the workspace is given.
+/// What the daemon gives to the workspace.
 pub struct Parts {
-    /// Where facts are kept.
+    /// The store of facts.
     pub store: Arc<dyn WorkspaceStore>,
-    /// Where it is kept who did what.
+    /// The store of the audit log.
     pub audit: Arc<dyn AuditStore>,
-    /// The keys there are.
+    /// All keys of the server.
     pub keys: Keys,
-    /// Which pages may connect.
+    /// The rules that say which web pages may connect.
     pub local: LocalRules,
-    /// The program that supervises processes, and its arguments; `None`: this program's own.
+    /// The program that supervises processes, and its arguments; `None`: this program itself.
     pub supervisor: Option<(PathBuf, Vec<String>)>,
 }
 
@@ -55,7 +55,7 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Workspace(pub(crate) Arc<Whole>);
 
-/// The parts, which know each other only through what each was given.
+/// All parts. Each knows only the parts that it was given.
 pub(crate) struct Whole {
     pub(crate) host: Arc<EngineHost>,
     pub(crate) audit: Arc<Audit>,
@@ -63,14 +63,14 @@ pub(crate) struct Whole {
     pub(crate) sessions: Sessions,
     pub(crate) teams: Arc<Teams>,
     pub(crate) admission: Arc<Admission>,
-    /// Sessions hold it weakly, because engines and teams lead back to them.
+    /// Sessions hold the engines weakly, because engines and teams lead back to sessions.
     _engines: Arc<Engines>,
 }
 
 /// Why the workspace cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// What was kept cannot be read.
+    /// The stored data cannot be read.
     #[error("cannot read what the workspace has kept")]
     Store(#[from] StoreError),
     /// The supervisor of processes does not start.
@@ -79,15 +79,15 @@ pub enum StartError {
     /// The directory cannot be used.
     #[error("cannot use {dir}")]
     Dir {
-        /// Which one.
+        /// The directory.
         dir: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
 
 impl Workspace {
-    /// Starts the supervisor, and finds what was kept.
+    /// Starts the supervisor, and restores projects, sessions and teams.
     ///
     /// # Errors
     /// [`StartError`].
@@ -96,7 +96,8 @@ impl Workspace {
         let supervisor = supervise(&parts, &settings).await?;
         let store = Arc::clone(&parts.store);
         let (whole, outside) = Whole::new(&Arc::new(settings), parts, supervisor);
-        // Sessions need the projects' environments, and teams their sessions.
+        // The order matters: sessions need the projects' environments, and teams need their
+        // sessions.
         let projects = Arc::clone(&whole.projects);
         task::spawn_blocking(move || projects.restore()).await.unwrap_or(Ok(()))?;
         whole.sessions.restore(Arc::clone(&store)).await?;
@@ -104,29 +105,29 @@ impl Workspace {
         Ok(Self(Arc::new(whole)))
     }
 
-    /// Answers a request for an upgrade: `101`, and a link of its own task. Pages of other origins,
-    /// and what is no proper upgrade, are refused.
+    /// Answers a request for an upgrade with `101`, and serves the connection in a task of its own.
+    /// Pages of other origins and improper upgrades are refused.
     pub fn connect<B>(&self, request: &mut Request<B>, from: IpAddr) -> Response<String> {
         accept::connect(&self.0.admission, request, from)
     }
 
-    /// What it is doing and has done.
+    /// The current figures of the workspace.
     pub fn counts(&self) -> Counts {
         let clients = self.0.admission.connected.load(Ordering::Relaxed);
         Counts { clients, ..self.0.sessions.counts() }
     }
 
-    /// Tells agents where this server is, once that is known.
+    /// Sets the address at which agents reach this server, once it is known.
     pub fn set_gateway(&self, gateway: Gateway) {
         self.0.host.gateway.set(gateway);
     }
 
-    /// Says goodbye to every client, and takes no new ones.
+    /// Closes the connection of every client, and accepts no new ones.
     pub async fn disconnect(&self) {
         accept::close(&self.0.admission).await;
     }
 
-    /// Ends every process, and returns when all that was to be kept is written.
+    /// Ends every process that sessions started. Returns when all data to be kept is written.
     pub async fn shut_down(&self) {
         let whole = &self.0;
         self.disconnect().await;
@@ -196,7 +197,7 @@ impl Whole {
     }
 }
 
-/// Makes the directory, for nobody else to look into.
+/// Creates the directory, which only the daemon's user may access.
 fn prepare(dir: &Path) -> Result<(), StartError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|source| StartError::Dir { dir: dir.to_owned(), source })
