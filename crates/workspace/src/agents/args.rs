@@ -1,8 +1,8 @@
 //! Further arguments of agents: in one form, and only those that the caller may give.
 //!
-//! An argument is code: a flag may name a program that is run, or a file that is read. So callers
-//! below administrators have a list, and no value ever stands alone, where it could be taken for a
-//! flag: `--flag value` becomes `--flag=value`.
+//! An argument is as powerful as code: a flag may name a program to run, or a file to read. So
+//! callers below administrators may give only the flags on a list. A value never stands alone,
+//! where it could be taken for a flag: `--flag value` becomes `--flag=value`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use session::agent::PermissionMode;
 
 use crate::refusal::Refusal;
 
-/// The arguments that every starter of an agent may give, beside what the settings allow.
+/// The flags that every caller may give, beside those that the settings allow.
 const HARMLESS: [&str; 6] = [
     "--verbose",
     "--max-turns",
@@ -19,13 +19,14 @@ const HARMLESS: [&str; 6] = [
     "--effort",
     "--fallback-model",
 ];
-/// What a person may be asked to be asked for; anybody may choose among these.
+/// The permission modes that every caller may choose: none of them lets the agent do everything
+/// without asking.
 const ASKING: [&str; 3] = ["default", "acceptEdits", "plan"];
-/// Sets what is done unasked, for all agents alike.
+/// The flag that sets the permission mode, the same for all agents.
 const MODE: &str = "--permission-mode";
 const UNASKED: &str = "--dangerously-skip-permissions";
 
-/// Arguments in one form, and what they say of permissions.
+/// Arguments in one form, and the permission mode that they set.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Args {
     /// Each is `--flag` or `--flag=value`.
@@ -50,7 +51,8 @@ impl ArgRules {
     }
 }
 
-/// Refuses what is not on the list, for callers below administrators; and for all what has no form.
+/// Refuses malformed arguments; for callers below administrators also flags that are not on the
+/// list.
 fn check(args: &[String], allowed: &[String], administrator: bool) -> Result<(), Refusal> {
     read(args)?;
     let joined = joined(args)?;
@@ -58,7 +60,7 @@ fn check(args: &[String], allowed: &[String], administrator: bool) -> Result<(),
     refused.map_or(Ok(()), |arg| Err(not_allowed(arg)))
 }
 
-/// Arguments as they are given to the program; `--verbose` is said anyway.
+/// The arguments for the program. `--verbose` is left out: a dialect that needs it adds it.
 pub(super) fn read(args: &[String]) -> Result<Args, Refusal> {
     let mut read = Args::default();
     for arg in joined(args)? {
@@ -72,7 +74,7 @@ pub(super) fn read(args: &[String]) -> Result<Args, Refusal> {
     Ok(read)
 }
 
-/// A value that stands alone belongs to the flag before it.
+/// Joins each value that stands alone to the flag before it. A value without a flag is an error.
 fn joined(args: &[String]) -> Result<Vec<String>, Refusal> {
     let mut joined: Vec<String> = Vec::new();
     let mut takes_value = false;
@@ -125,7 +127,7 @@ fn not_allowed(arg: &str) -> Refusal {
     ))
 }
 
-/// As much of it as an error shows.
+/// The part of an argument that an error shows.
 fn shown(arg: &str) -> String {
     format!("{:?}", &arg[..arg.floor_char_boundary(100)])
 }

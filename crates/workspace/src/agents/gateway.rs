@@ -1,5 +1,5 @@
-//! How an agent thinks with this server's models: under a key of its own, so that what it uses is
-//! counted for its session.
+//! How an agent uses this server's models: with a key of its own, so that its usage is counted for
+//! its session.
 
 use access::{Keys, Moment, credential::new_token};
 use base::{KeyId, KeyScope, Secret};
@@ -11,25 +11,26 @@ use crate::{
     settings::{AgentSettings, GatewaySlot},
 };
 
-/// What a model's name begins with that is one of this server's.
+/// The prefix that marks a model's name as one of this server's.
 const OWN: &str = "warren:";
-/// What the key of a session begins with.
+/// The prefix of a session's key.
 const PREFIX: &str = "ws_";
 
-/// Who can be told where its model is, in a form that this server speaks.
+/// The agents that can use this server: they take its address, and speak an API that it serves.
 const ABLE: [&str; 4] = ["claude", "codex", "opencode", "opencode-acp"];
 
-/// The model that an agent is to think with.
+/// The model that an agent uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Model {
-    /// Its maker's, under the login of its user; its name, unless it chooses.
+    /// A model of the agent's maker, under the login of its user; `None`: the agent chooses the
+    /// model.
     Makers(Option<String>),
-    /// This server's of this name.
+    /// This server's model of this name.
     Ours(String),
 }
 
 impl Model {
-    /// Which model a session is to have. One of ours is refused for agents that cannot have it.
+    /// The model of a session. This server's models are refused for agents that cannot use them.
     pub(crate) fn of(settings: &AgentSettings, facts: &Facts) -> Result<Self, Refusal> {
         let named = facts.model.as_ref().or(settings.model.as_ref());
         let own = named.and_then(|name| name.strip_prefix(OWN));
@@ -52,7 +53,7 @@ impl Model {
     }
 }
 
-/// A key for the models of this server and nothing else, which ends when this is dropped.
+/// A key for the models of this server and nothing else. It is removed when this is dropped.
 pub(crate) struct SessionKey {
     keys: Keys,
     id: KeyId,
@@ -60,7 +61,7 @@ pub(crate) struct SessionKey {
 }
 
 impl SessionKey {
-    /// A new key. What is done with it is counted for `session:ID`.
+    /// A new key. Its usage is counted for `session:ID`.
     pub(crate) fn new(keys: &Keys, session: SessionId) -> Self {
         let id = KeyId::from(format!("session:{session}"));
         let secret = new_token(PREFIX);
@@ -68,7 +69,8 @@ impl SessionKey {
         Self { keys: keys.clone(), id, secret }
     }
 
-    /// What an agent of this key is started with.
+    /// The settings by which an agent uses this server with this key. It is an error if the
+    /// server's address is not known yet.
     pub(crate) fn gateway(
         &self,
         gateway: &GatewaySlot,

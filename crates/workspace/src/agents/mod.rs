@@ -1,13 +1,13 @@
-//! Agents: command lines of others, driven turn by turn.
+//! Agents: command-line programs of other makers, driven turn by turn.
 //!
 //! - [`start`], [`interactive`]: how they are started
-//! - `plan`: from what is known of a session to what its agent is started with
-//! - `programs`: where the command lines are, and how to install what is missing
+//! - `plan`: what an agent is started with, from the facts of its session
+//! - `programs`: where the agents' programs are, and how to install missing ones
 //! - `args`: which further arguments a caller may give, and in which form
-//! - `gateway`: how an agent thinks with this server's models, under a key of its own
+//! - `gateway`: how an agent uses this server's models, with a key of its own
 //! - `private`: files that only an agent's user may read
 //! - `running`: the engine: `session::agent`'s machine with a process, a clock and files
-//! - `terminal`: an agent's own interface in a terminal, and what is put away after it
+//! - `terminal`: an agent's own interface in a terminal, and the cleanup after it
 
 pub(crate) mod args;
 pub(crate) mod gateway;
@@ -30,9 +30,8 @@ use crate::{
     sessions::{Facts, Feed},
 };
 
-/// Starts (or takes up again) the agent of a session of mode `sdk`: nothing runs until its first
-/// prompt. A provider that is not known, or whose program is missing, is refused in words that say how
-/// to install it.
+/// Starts or resumes the agent of a session of mode `sdk`. Nothing runs until its first prompt. If
+/// the provider is unknown or its program is missing, the refusal says how to install it.
 pub(crate) fn start(
     host: &Arc<EngineHost>,
     facts: &Facts,

@@ -1,4 +1,4 @@
-//! From what is known of a session to what its agent is started with.
+//! What an agent is started with, from the facts of its session.
 
 use std::{
     collections::BTreeMap,
@@ -19,23 +19,23 @@ use super::{
 };
 use crate::{host::EngineHost, refusal::Refusal, sessions::Facts, settings::AgentSettings, users};
 
-/// What an agent is started with, as far as it is known before it is.
+/// What an agent is started with, as far as it is known before the start.
 pub(crate) struct Plan {
     pub(crate) facts: Facts,
     pub(crate) private: Private,
-    /// As whom it runs, unless that is the daemon's own user.
+    /// The user that the agent runs as; `None`: the daemon's own user.
     pub(crate) run_as: Option<User>,
     program: PathBuf,
     args: Args,
     model: Model,
     acp: Vec<AcpCommand>,
-    /// Of its environment: that of the project, and where it is found.
+    /// Variables for the agent: those of the project, and a `PATH` that leads to the program.
     env: Vec<(String, String)>,
 }
 
 impl Plan {
-    /// Finds out what an agent is to be started with, and refuses what could not be. It looks at a
-    /// few files, and asks for a user where one is named.
+    /// Makes the plan, and refuses an agent that could not be started. It blocks: it looks at a few
+    /// files, and looks up the user if one is named.
     pub(crate) fn new(host: &EngineHost, facts: &Facts) -> Result<Self, Refusal> {
         let settings = &host.settings;
         let run_as = users::find(&settings.run_as, facts.run_as_user.as_deref())?;
@@ -58,8 +58,9 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The agent's dialect, and the key that it has as long as it is spoken. A session may have joined
-    /// its team since the plan was made, so the caller says which.
+    /// The agent's dialect, and a key for this server's models that must live as long as the
+    /// dialect. The caller names the team, because the session may have joined it after the plan
+    /// was made.
     pub(crate) fn dialect(
         &self,
         host: &EngineHost,
@@ -71,7 +72,7 @@ impl Plan {
         Ok((dialect.map_err(|bad| Refusal::failed(&bad))?, key))
     }
 
-    /// What a person at a terminal gets.
+    /// The command line of the agent's own interface, for a person at a terminal, and its key.
     pub(crate) fn interactive(
         &self,
         host: &EngineHost,
@@ -82,12 +83,13 @@ impl Plan {
         Ok((launch.map_err(|bad| Refusal::failed(&bad))?, key))
     }
 
-    /// The environment beside the daemon's clean one; what the launch sets has the last word.
+    /// The variables that are added to the daemon's clean environment. The launch's variables come
+    /// last, so they win.
     pub(crate) fn env(&self, launch: &Launch) -> Vec<(String, String)> {
         self.env.iter().chain(&launch.env).cloned().collect()
     }
 
-    /// Further variables, which the project's do not overrule.
+    /// Adds variables, which come after the project's and so win.
     pub(crate) fn add_env(&mut self, env: impl IntoIterator<Item = (String, String)>) {
         self.env.extend(env);
     }
@@ -126,7 +128,7 @@ impl Plan {
     }
 }
 
-/// Agents by configuration.
+/// The agents that the configuration adds.
 fn configured(settings: &AgentSettings) -> Vec<AcpCommand> {
     let commands = settings.acp.iter().filter_map(|(name, line)| {
         let (command, args) = line.split_first()?;
@@ -152,8 +154,8 @@ fn program(
     }
 }
 
-/// The project's own, with a `PATH` in which the program is: those that are scripts find what runs
-/// them beside themselves.
+/// The project's variables, with a `PATH` that contains the program's directory: a program that is
+/// a script finds its interpreter there.
 fn environment(env: BTreeMap<String, String>, program: &Path) -> Vec<(String, String)> {
     let mut env: Vec<(String, String)> = env.into_iter().collect();
     let set = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| OsString::from(path));
@@ -164,7 +166,7 @@ fn environment(env: BTreeMap<String, String>, program: &Path) -> Vec<(String, St
     env
 }
 
-/// A `PATH` with this directory at its end, unless it is in it.
+/// The `PATH` with this directory at its end; `None` if the directory is in it already.
 fn with(path: &OsStr, dir: &Path) -> Option<String> {
     let mut places: Vec<PathBuf> = env::split_paths(path).collect();
     if places.iter().any(|place| place == dir) {

@@ -13,23 +13,23 @@ use session::agent::PrivateFile;
 
 use crate::refusal::Refusal;
 
-/// In a session's own directory, the file that says what the one elsewhere is called.
+/// The file in a session's own directory that holds the name of its directory elsewhere.
 const ELSEWHERE: &str = "elsewhere";
-/// What all of those begin with.
+/// The prefix of the names of directories elsewhere.
 const PREFIX: &str = "warren-agent-";
 
-/// The private directory of one session's agent. It is there as long as there is something in it.
+/// The private directory of one session's agent. It exists only while it has files.
 #[derive(Debug, Clone)]
 pub(crate) struct Private {
     dir: PathBuf,
-    /// Whose it is, unless it is the daemon's own user.
+    /// The owner of the directory; `None`: the daemon's own user.
     user: Option<User>,
 }
 
 impl Private {
-    /// The directory of a session. Nobody but the daemon's user gets into the daemon's directory, so
-    /// that of another is where temporary files are, under a name that nobody can guess. What a daemon
-    /// that was killed left there is removed. It blocks.
+    /// The directory of a session. Other users cannot enter the daemon's directory, so the
+    /// directory for another user is among the temporary files, under a name that nobody can guess.
+    /// What a killed daemon left there is removed. It blocks.
     pub(crate) fn new(dir: &Path, session: SessionId, user: Option<User>) -> Self {
         let own = dir.join("agents").join(session.to_string());
         if user.is_none() {
@@ -43,13 +43,13 @@ impl Private {
         private
     }
 
-    /// Where it is, as text: names of other kinds no agent could be told in its JSON.
+    /// The directory as text. Agents get it in JSON, which cannot hold a path that is not UTF-8.
     pub(crate) fn path(&self) -> Result<String, Refusal> {
         let text = self.dir.to_str().map(str::to_owned);
         text.ok_or_else(|| Refusal::Failed(format!("{} is not UTF-8", self.dir.display())))
     }
 
-    /// Writes these, in place of those of before. It blocks.
+    /// Writes these files, in place of existing ones of the same names. It blocks.
     pub(crate) fn write(&self, files: &[PrivateFile]) -> Result<(), Refusal> {
         if files.is_empty() {
             return Ok(());
@@ -66,7 +66,7 @@ impl Private {
         })
     }
 
-    /// Removes all of it. It blocks.
+    /// Removes the directory and all files in it. It blocks.
     pub(crate) fn remove(&self) {
         match self.as_its_user(|| fs::remove_dir_all(&self.dir)) {
             Ok(Ok(())) => {}
@@ -88,7 +88,7 @@ impl Private {
     }
 }
 
-/// What the directory of another user is called, and whether it was before.
+/// The name of another user's directory, and whether it had this name before.
 fn name_elsewhere(own: &Path) -> (String, bool) {
     let note = own.join(ELSEWHERE);
     if let Ok(name) = fs::read_to_string(&note)
@@ -104,7 +104,7 @@ fn name_elsewhere(own: &Path) -> (String, bool) {
     (name, false)
 }
 
-/// The file is new each time, so that it has our rights, whatever was there.
+/// Writes a new file in place of an existing one, whose access rights might be others.
 fn write(path: &Path, contents: &str) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,4 +1,4 @@
-//! Where the command lines of agents are, and how to install what is missing.
+//! Where the programs of agents are, and how to install missing ones.
 
 use std::{
     collections::BTreeMap,
@@ -13,8 +13,8 @@ use session::agent::{BuiltIn, KNOWN, known};
 
 use crate::refusal::Refusal;
 
-/// Where the installers of agents put them, beneath a home. What a project brings along in its
-/// own `node_modules` is not looked at: it would be run because it is there.
+/// Where the installers of agents put programs, below the home. A project's own `node_modules` is
+/// not searched: otherwise a project could have a program run merely by containing it.
 const BELOW_HOME: [&str; 7] = [
     ".local/bin",
     ".npm-global/bin",
@@ -24,18 +24,18 @@ const BELOW_HOME: [&str; 7] = [
     ".volta/bin",
     "bin",
 ];
-/// Where the versions of Node.js are that its version manager installs, each with a `bin`.
+/// Where the version manager of Node.js installs its versions, each with a `bin`.
 const NODE_VERSIONS: &str = ".nvm/versions/node";
-/// The most of these that are examined.
+/// The most versions that are examined.
 const MOST_VERSIONS: usize = 64;
 
 /// Where programs are looked for.
 pub(crate) struct Search<'a> {
-    /// The places of some, by the agent's or the program's name.
+    /// Configured places, by the agent's or the program's name.
     pub(crate) set: &'a BTreeMap<String, PathBuf>,
-    /// Instead of the daemon's own `PATH`.
+    /// Searched instead of the daemon's own `PATH`.
     pub(crate) path: Option<&'a OsStr>,
-    /// The home of the user, as its processes are told.
+    /// The home of the user that the program runs as.
     pub(crate) home: &'a Path,
 }
 
@@ -49,7 +49,7 @@ impl Search<'_> {
         }
     }
 
-    /// The program of an agent by configuration, as its command line names it.
+    /// The program of a configured agent, as its command line names it.
     pub(crate) fn configured(&self, provider: &str, program: &str) -> Result<PathBuf, Refusal> {
         if let Some(set) = self.set.get(provider) {
             return found_at(set, program).ok_or_else(|| not_there(provider, set));
@@ -85,12 +85,12 @@ impl Search<'_> {
     }
 }
 
-/// Below an override there is the program itself, or a directory with it.
+/// The program at a configured place, which is the program itself or a directory that contains it.
 fn found_at(set: &Path, program: &str) -> Option<PathBuf> {
     [set.to_owned(), set.join(program)].into_iter().find(|path| is_program(path))
 }
 
-/// Their `bin`s, the newest first.
+/// The `bin` directories of all versions, the newest first.
 fn node_versions(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten().take(MOST_VERSIONS);
     let mut versions: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -190,7 +190,7 @@ mod tests {
             ("gemini-acp", "npm install -g @google/gemini-cli"),
             ("opencode", "npm install -g opencode-ai"),
         ] {
-            // One of the machine's own may be in /usr/local/bin.
+            // The machine itself may have one in /usr/local/bin.
             let found = place.known(provider);
             assert!(
                 found.as_ref().is_ok_and(|it| it.starts_with("/usr/local/bin"))

@@ -1,4 +1,4 @@
-//! An agent's own interface in a terminal, and what is put away after it.
+//! An agent's own interface in a terminal, and the cleanup after it.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::{
     sessions::{Facts, Feed},
 };
 
-/// The longest time between two looks at whether the session is still there.
+/// The longest time between two checks that the session still exists.
 const AT_LEAST: Duration = Duration::from_secs(60);
 
-/// The command line of an agent's own interface. Its key and its files are there until the session
-/// has ended.
+/// The command line of an agent's own interface. Its key and its files exist until the session has
+/// ended.
 pub(crate) fn command(
     host: &EngineHost,
     events: &Events,
@@ -37,7 +37,7 @@ pub(crate) fn command(
     Ok(CommandLine { program: launch.program, args: launch.args, env })
 }
 
-/// What is put away when a session has ended.
+/// What is removed when a session has ended.
 struct Cleanup {
     feed: Feed,
     key: Option<SessionKey>,
@@ -47,7 +47,7 @@ struct Cleanup {
 impl Cleanup {
     async fn run(self, mut events: broadcast::Receiver<Event>) {
         while self.is_needed() {
-            // Any event is a reason to look, and so is having missed some.
+            // Any event is a reason to check, and so are missed events.
             if let Ok(Err(broadcast::error::RecvError::Closed)) =
                 timeout(AT_LEAST, events.recv()).await
             {

@@ -1,4 +1,4 @@
-//! The machine of an agent, and what it has beside it.
+//! The machine of an agent, and the state beside it.
 
 use std::{
     collections::VecDeque,
@@ -19,35 +19,36 @@ use crate::{
     users,
 };
 
-/// What an engine and its task share.
+/// The state that an engine and its task share.
 pub(super) struct Core {
     pub(super) plan: Plan,
     pub(super) feed: Feed,
-    /// Weak: a task of this outlives a workspace that is dropped, and the supervisor must not.
+    /// Weak: the task may outlive a workspace that is dropped, and must not keep its supervisor.
     pub(super) host: Weak<EngineHost>,
-    /// How long a process may take to end after each step of being told to.
+    /// How long a process may take to end after each request to end.
     pub(super) grace: Duration,
     config: Config,
     max_processes: Option<u32>,
     machine: Mutex<Machine>,
-    /// Rung when the machine was told something.
+    /// Notified when the machine got an input.
     pub(super) news: Notify,
     done: watch::Sender<bool>,
 }
 
 /// A prompt that was taken.
 pub(super) struct Prompted {
-    /// Whether it is the first, so that the task is to be started.
+    /// Whether it is the first prompt, so that the task is to be started.
     pub(super) is_first: bool,
-    /// Which turn it will be.
+    /// The number of its turn, if that is known.
     pub(super) turn: Option<u64>,
 }
 
 #[derive(Default)]
 struct Machine {
-    /// From the first prompt on.
+    /// `None` before the first prompt.
     turns: Option<Turns>,
-    /// Of the prompts whose turns have not begun.
+    /// The tickets of prompts whose turns have not begun, in order; `None` for a prompt without
+    /// one.
     tickets: VecDeque<Option<Ticket>>,
     key: Option<SessionKey>,
     handle: Option<Handle>,
@@ -92,8 +93,9 @@ impl Core {
             None => self.wake()?,
         };
         let told = turns.handle(now(), Input::Prompt { text });
-        // It is the last of those that wait, or the one that runs.
+        // The prompt is the last in the queue, or the running one.
         let turn = turns.running_turn().map(|running| running + turns.queued() as u64);
+        // A first prompt that is refused leaves no machine, because no task is started for it.
         if told.is_ok() || !is_first {
             (machine.turns, machine.key) = (Some(turns), key);
         }
@@ -102,7 +104,7 @@ impl Core {
         Ok(Prompted { is_first, turn })
     }
 
-    /// Tells the machine of what a client wants.
+    /// Passes an input to the machine.
     pub(super) fn tell(&self, input: Input) -> Result<(), Refusal> {
         let mut machine = self.machine();
         let turns = machine.turns.as_mut().ok_or(TurnsError::NoTurn);
@@ -116,7 +118,8 @@ impl Core {
         }
     }
 
-    /// Tells the machine of a line: what was to be done before, and what is to be done now.
+    /// Passes a line to the machine. Returns the outputs that were pending before, and then those
+    /// that the line caused.
     pub(super) fn heard(&self, line: &str) -> (Vec<Output>, Vec<Output>) {
         let mut machine = self.machine();
         let Some(turns) = machine.turns.as_mut() else { return Default::default() };
@@ -132,7 +135,7 @@ impl Core {
         self.machine().turns.as_mut()?.poll_output()
     }
 
-    /// When the machine is to be told that time has passed.
+    /// When [`Core::timeout`] is to be called.
     pub(super) fn due(&self) -> Option<Instant> {
         self.machine().turns.as_ref()?.poll_timeout()
     }
@@ -143,7 +146,7 @@ impl Core {
         }
     }
 
-    /// The ticket of the prompt whose turn begins.
+    /// Takes the ticket of the prompt whose turn begins.
     pub(super) fn next_ticket(&self) -> Option<Ticket> {
         self.machine().tickets.pop_front().flatten()
     }
@@ -152,13 +155,14 @@ impl Core {
         self.machine().turns.as_ref().is_some_and(|turns| turns.running_turn().is_some())
     }
 
-    /// Whether it was stopped, and nothing is left of it.
+    /// Whether the agent was stopped and has no process left.
     pub(super) fn is_over(&self) -> bool {
         let machine = self.machine();
         machine.is_stopped && machine.turns.as_ref().is_none_or(|turns| !turns.has_process())
     }
 
-    /// Ends it, a second time at once; whether there is something to wait for.
+    /// Stops the agent; a second call kills its process. Returns whether there is something to wait
+    /// for.
     pub(super) fn stop(&self) -> bool {
         let mut machine = self.machine();
         machine.is_stopped = true;
@@ -166,7 +170,7 @@ impl Core {
         let Some(turns) = machine.turns.as_mut() else { return false };
         let stopped = turns.handle(now(), Input::Stop);
         drop(machine);
-        // Who gave them may want to do something at once.
+        // Dropped after the lock is released: the team gets its messages back, and may act at once.
         drop(tickets);
         stopped.is_ok() && !*self.done.borrow()
     }
@@ -190,7 +194,7 @@ impl Core {
         self.machine().handle = handle;
     }
 
-    /// What is started, as whom and where.
+    /// The command to start, with its user and directory.
     pub(super) fn command(&self, launch: &Launch) -> Result<Command, Refusal> {
         let run_as = self.plan.run_as.clone();
         let user = run_as.clone().map_or_else(users::current, Ok)?;
@@ -219,7 +223,7 @@ impl Core {
     }
 }
 
-/// Why a machine does not do as it is told.
+/// An error of the machine as a refusal.
 fn refusal(error: &TurnsError) -> Refusal {
     match error {
         TurnsError::Stopped => Refusal::Ended(error.to_string()),

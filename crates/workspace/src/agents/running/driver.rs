@@ -1,4 +1,4 @@
-//! The task that carries out what an agent's machine wants, in order.
+//! The task that carries out the outputs of an agent's machine, in order.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,9 +16,10 @@ use crate::{
     sessions::{Activity, Feed},
 };
 
-/// How long what an agent has left in the background has to end after it.
+/// How long the background processes of an agent have to end after it.
 const LEFT: Duration = Duration::from_secs(1);
-/// A process that is not gone so long after it was killed is held up by the kernel, and given up.
+/// A process that still exists this long after it was killed is held up by the kernel, and given
+/// up.
 const UNKILLABLE: Duration = Duration::from_secs(15);
 
 /// The task of one agent.
@@ -31,12 +32,12 @@ pub(super) struct Driver {
 
 /// What happens next.
 enum Happened {
-    /// The machine was told something.
+    /// The machine got an input.
     News,
-    /// Time has passed.
+    /// A deadline of the machine has passed.
     Due,
     Process(Did),
-    /// A process that was killed is not gone.
+    /// A killed process still exists, and is given up.
     Lost,
 }
 
@@ -104,14 +105,15 @@ impl Driver {
         }
     }
 
-    /// A line, with what it means.
+    /// Takes a line of output, and carries out what the machine makes of it.
     async fn line(&mut self, line: String) {
         let (before, mut after) = self.core.heard(&line);
         for output in before {
             self.carry_out(output).await;
         }
         let is_used = |output: &mut Output| matches!(output, Output::Used(_));
-        // What the line says is told when this is kept: the end of a turn, mostly.
+        // The usage is stored before the events of the line are announced, because they mostly end
+        // the turn.
         for output in after.extract_if(.., is_used).collect::<Vec<_>>() {
             self.carry_out(output).await;
         }
@@ -156,8 +158,8 @@ impl Driver {
         }
     }
 
-    /// Its process has ended. What it left in the background has nobody any more, and would be in the
-    /// way of the next one.
+    /// The process has ended. Its background processes are ended, too: nobody needs them any more,
+    /// and they would be in the way of the next process.
     async fn exited(&mut self, exit: process::Exit) {
         (self.process, self.lost_at) = (None, None);
         if let Some(handle) = self.core.handle()
@@ -181,7 +183,8 @@ impl Driver {
         tokio::spawn(killing.in_current_span());
     }
 
-    /// Tells what is to be kept before anything goes on.
+    /// Reports something that must be stored before the task goes on. It runs on a thread that may
+    /// block, because storing blocks.
     async fn keep(&self, tell: impl FnOnce(&Feed) + Send + 'static) {
         let feed = self.feed().clone();
         if let Err(error) = task::spawn_blocking(move || tell(&feed)).await {
@@ -200,7 +203,7 @@ impl Driver {
     }
 }
 
-/// What a process does next; nothing, where there is none.
+/// The next event of the process; waits for ever if there is no process.
 async fn next(process: &mut Option<Process>) -> Did {
     match process {
         Some(process) => process.next().await,
@@ -208,7 +211,8 @@ async fn next(process: &mut Option<Process>) -> Did {
     }
 }
 
-/// What of this a line means; what comes after the turn's end is no longer about it.
+/// Separates the events that a line means from the other outputs. Events after the end of the turn
+/// are not about the line.
 fn of_the_line(outputs: Vec<Output>) -> (Vec<AgentEvent>, Vec<Output>) {
     let (mut events, mut rest) = (Vec::new(), Vec::new());
     let mut is_over = false;

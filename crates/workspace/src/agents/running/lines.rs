@@ -6,7 +6,7 @@ use bytes::{Buf as _, BytesMut};
 use session::agent::MAX_LINE;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// So much is read at a time.
+/// How much is read at a time, in bytes.
 const READ: usize = 64 * 1024;
 
 /// The lines of a stream.
@@ -14,9 +14,9 @@ const READ: usize = 64 * 1024;
 pub(crate) struct Lines<R> {
     source: R,
     buffer: BytesMut,
-    /// So much of the buffer has no line end in it.
+    /// How many bytes at the buffer's beginning contain no line end.
     seen: usize,
-    /// Whether what comes up to the next line end is the rest of a line that was cut.
+    /// Whether the bytes up to the next line end are the rest of a line that was cut.
     is_cut: bool,
     has_ended: bool,
 }
@@ -26,9 +26,9 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { source, buffer: BytesMut::new(), seen: 0, is_cut: false, has_ended: false }
     }
 
-    /// The next line, without its end; `None` at the end of the stream. Of a line that is too long
-    /// comes the beginning, one byte longer than a line may be. Nothing is lost when the call is
-    /// dropped.
+    /// The next line, without its end; `None` at the end of the stream. A line that is longer than
+    /// [`MAX_LINE`] is cut one byte after that bound, so that the caller can recognise it. Nothing
+    /// is lost when the call is dropped.
     pub(crate) async fn next(&mut self) -> io::Result<Option<String>> {
         loop {
             if let Some(line) = self.take() {
@@ -42,7 +42,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// A line that is there already.
+    /// The next line that is in the buffer already.
     fn take(&mut self) -> Option<String> {
         loop {
             let end = self.buffer[self.seen..].iter().position(|byte| *byte == b'\n');
@@ -76,7 +76,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Some(line)
     }
 
-    /// A process that says nothing has no buffer.
+    /// Frees an empty buffer, so that a silent process holds no memory.
     fn give_back(&mut self) {
         if self.buffer.is_empty() {
             self.buffer = BytesMut::new();
@@ -90,7 +90,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// A line as text, one that is too long not longer than it is because of what is no text in it.
+/// A line as text. The replacements for invalid UTF-8 are longer than the bytes that they replace,
+/// so the text is cut to the bound again.
 fn text(line: &[u8]) -> String {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let mut text = String::from_utf8_lossy(line).into_owned();

@@ -1,4 +1,4 @@
-//! An agent's process, its pipes, and what it says on them.
+//! An agent's process, its pipes, and its output.
 
 use std::{io, time::Duration};
 
@@ -18,20 +18,20 @@ use super::lines::Lines;
 const WAITING: usize = 1024;
 /// How long the output of a process that has ended may still come.
 const DRAIN: Duration = Duration::from_millis(500);
-/// So much of what it complains about is read at a time, in bytes.
+/// How much of its error output is read at a time, in bytes.
 const COMPLAINT: usize = 4096;
 
-/// A process that runs, or whose last words are still to be heard.
+/// A process that runs, or whose output is still to be read to its end.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
     handle: Handle,
-    /// As long as it is given something to read.
+    /// The queue of its input; `None` once the input is closed.
     stdin: Option<mpsc::Sender<Vec<u8>>>,
     stdout: Option<Lines<pipe::Receiver>>,
     stderr: Option<pipe::Receiver>,
     exit: Option<Exit>,
-    /// Until when its last words are heard, once it has ended.
+    /// Until when the output is read after the process has ended.
     deaf_at: Option<Instant>,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum Did {
     Said(String),
     /// It printed something on its error output.
     Complained(String),
-    /// It has ended, and all that it printed has been heard.
+    /// It has ended, and all its output has been read.
     Exited(Exit),
 }
 
@@ -67,7 +67,8 @@ impl Process {
         self.handle.clone()
     }
 
-    /// Gives it something to read. One that reads nothing is somebody else's matter: the turn's.
+    /// Queues input for the process. Input that does not fit is dropped with a warning: if the
+    /// process reads nothing, the turn fails in the end.
     pub(super) fn write(&self, bytes: Vec<u8>) {
         if let Some(stdin) = &self.stdin
             && stdin.try_send(bytes).is_err()
@@ -76,7 +77,7 @@ impl Process {
         }
     }
 
-    /// Ends what it reads, after all that was given to it.
+    /// Closes the input, once all queued input is written.
     pub(super) fn close_stdin(&mut self) {
         self.stdin = None;
     }
@@ -87,7 +88,7 @@ impl Process {
         }
     }
 
-    /// What it does next. Nothing is lost when the call is dropped.
+    /// The next event of the process. Nothing is lost when the call is dropped.
     pub(super) async fn next(&mut self) -> Did {
         loop {
             if let (Some(exit), None, None) = (self.exit, &self.stdout, &self.stderr) {
@@ -113,7 +114,7 @@ impl Process {
     }
 }
 
-/// The next line; waits for ever where nobody speaks any more.
+/// The next line; waits for ever once the output is closed.
 async fn said(stdout: &mut Option<Lines<pipe::Receiver>>) -> Option<String> {
     match stdout {
         Some(lines) => lines.next().await.unwrap_or_default(),
@@ -144,7 +145,7 @@ async fn write(mut stdin: pipe::Sender, mut written: mpsc::Receiver<Vec<u8>>) {
     }
 }
 
-/// The end of a process, in the words of the turns.
+/// The end of a process, in the type of `session::agent`.
 pub(super) const fn exit(exit: process::Exit) -> session::agent::Exit {
     match exit {
         process::Exit::Code(code) => session::agent::Exit::Code(code),
@@ -153,7 +154,7 @@ pub(super) const fn exit(exit: process::Exit) -> session::agent::Exit {
     }
 }
 
-/// A signal, in the words of the supervisor.
+/// A signal, in the type of the supervisor.
 pub(super) const fn signal(signal: session::agent::Signal) -> process::Signal {
     match signal {
         session::agent::Signal::Int => process::Signal::Interrupt,

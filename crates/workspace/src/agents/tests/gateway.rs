@@ -1,4 +1,4 @@
-//! Agents that think with this server's models: their keys, and where they are told to go.
+//! Agents that use this server's models: their keys, and the address that they get.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ fn key(request: &RawRequest) -> String {
     keys.next_back().unwrap_or_default().to_owned()
 }
 
-/// A model server that understands all dialects, and says for whom and where it was asked.
+/// A model server that speaks all APIs. It answers with the request, the model and the owner of the
+/// key.
 async fn serve(workspace: &Workspace) {
     let server = RawServer::start().await;
     workspace.set_gateway(Gateway { url: server.url() });
@@ -161,7 +162,7 @@ async fn an_agent_that_cannot_use_the_gateway_is_refused_in_words() {
         let refused = create(&workspace, new).await.unwrap_err().to_string();
         assert!(refused.contains("claude, codex, opencode"), "{refused}");
     }
-    // As long as nobody knows where the server is, a prompt is refused, not the session.
+    // As long as the server's address is unknown, a prompt is refused, but not the session.
     let id = create(&workspace, agent(&rig, "claude", Some("warren:tiny"))).await.unwrap();
     let refused = super::rig::prompt(&workspace, id, "say x").unwrap_err().to_string();
     assert!(refused.contains("not known yet"), "{refused}");

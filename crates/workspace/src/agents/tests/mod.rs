@@ -1,6 +1,6 @@
 //! Agents with real processes: the fake command lines of the crate `testkit`.
 //!
-//! - `rig`: a workspace with them, and a client that looks at a session
+//! - `rig`: a workspace with them, and a client that watches a session
 //! - `turns`: turns of each dialect, one and more, and over restarts
 //! - `halting`: interrupts, and agents that hang, crash, or never end
 //! - `asking`: questions

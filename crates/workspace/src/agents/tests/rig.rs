@@ -1,4 +1,4 @@
-//! A workspace with the fake command lines, and a client that looks at a session.
+//! A workspace with the fake command lines, and a client that watches a session.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl Rig {
         let acp = vec!["acp".to_owned(), "--stdio".to_owned()];
         place.settings.agents.acp.insert("own".to_owned(), acp);
         place.settings.agents.programs.insert("own".to_owned(), agents.path("acp"));
-        // Whatever hangs here hangs for ever, unless a test says otherwise.
+        // An agent that hangs does so for ever here, unless a test sets shorter times.
         place.settings.agents.silence = Duration::from_secs(3600);
         place.settings.agents.permission = Duration::from_secs(3600);
         Self { place, agents }
@@ -66,7 +66,7 @@ pub(crate) fn prompt(workspace: &Workspace, id: SessionId, text: &str) -> Result
     workspace.0.sessions.prompt(id, None, text.to_owned(), None).map(drop)
 }
 
-/// A client that looks at an agent's session.
+/// A client that watches an agent's session.
 pub(crate) struct Watcher {
     pub(crate) id: SessionId,
     attachment: Attachment,
@@ -74,7 +74,7 @@ pub(crate) struct Watcher {
     pub(crate) text: String,
     pub(crate) events: Vec<AgentEvent>,
     pub(crate) messages: Vec<ServerMessage>,
-    /// Turns that it has seen end.
+    /// How many ended turns it has returned.
     ended: usize,
     is_ready: bool,
 }
@@ -110,14 +110,14 @@ impl Watcher {
         }
     }
 
-    /// Waits until the output has this.
+    /// Waits until the output contains this text.
     pub(crate) async fn until_shown(&mut self, shown: &str) {
         while !self.text.replace('\r', "").contains(shown) {
             self.step().await;
         }
     }
 
-    /// Waits until what happens from now on is seen.
+    /// Waits until the client has its history: it sees everything that happens from then on.
     pub(crate) async fn ready(&mut self) {
         while !self.is_ready {
             self.step().await;
@@ -174,7 +174,7 @@ impl Watcher {
         .await
     }
 
-    /// Waits for what a turn took.
+    /// Waits for the usage of a turn.
     pub(crate) async fn usage(&mut self, turn: u64) -> Usage {
         self.told(|message| match message {
             ServerMessage::Usage(usage) if usage.turn == turn => Some(usage.clone()),
