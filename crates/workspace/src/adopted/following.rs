@@ -1,7 +1,8 @@
 //! The transcript of an adopted process as its output: each line once, over restarts too.
 //!
-//! How far it is read is written down after the output that came of it is on the disk. So what a
-//! daemon that is killed did not write down is there, at most, and is passed over when it is read again.
+//! The position is stored after the output up to there is on the disk. So after a daemon was
+//! killed, the output may have more lines than the stored position says, but never fewer. These
+//! lines are skipped when they are read again.
 
 use std::{
     collections::HashMap,
@@ -16,29 +17,29 @@ use tokio::{task, time::sleep};
 use super::{subject::Subject, transcript::Transcript};
 use crate::sessions::{Facts, Feed, TranscriptPosition};
 
-/// How often it is looked for what is new in a transcript.
+/// The time between two looks for new lines in a transcript.
 const BETWEEN: Duration = Duration::from_millis(300);
 
 /// The conversation that is followed, once it is found.
 pub(super) type FollowedConversation = Arc<OnceLock<String>>;
 
-/// Reads what a process says to its transcript.
+/// Reads what a process writes to its transcript.
 pub(super) struct Follower {
     feed: Feed,
     subject: Subject,
     /// The position that an earlier daemon had reached.
     before: Option<TranscriptPosition>,
-    /// The copy, which is no transcript of the process.
+    /// The session's copy of the conversation, which is no transcript of the process.
     copy: Option<String>,
     found: FollowedConversation,
-    /// Lines that an earlier daemon fed after it had written down how far it was, and how often each.
+    /// The lines that an earlier daemon fed after it last stored its position, and how often each.
     fed: HashMap<String, usize>,
 }
 
 struct TranscriptRead {
     transcript: Option<Transcript>,
     lines: Vec<String>,
-    /// Whether all is read that is there.
+    /// Whether the transcript is read to its end.
     is_at_end: bool,
 }
 
@@ -47,7 +48,7 @@ impl Follower {
         let (before, copy) = (facts.transcript.clone(), facts.conversation.clone());
         let found = FollowedConversation::default();
         if let Some(before) = &before {
-            // Nobody else has set it yet.
+            // Nobody else can have set it yet.
             let _first = found.set(before.conversation.clone());
         }
         Self { feed, subject, before, copy, found, fed: HashMap::new() }
@@ -85,17 +86,20 @@ impl Follower {
             self.tell(line);
         }
         if is_at_end {
-            // What was fed before is found by now; what is left came from the copy.
+            // The lines that were fed before are found by now. The rest came from the copy.
             self.fed.clear();
         }
         let Some((file, at)) = transcript.place() else { return };
+        // As long as lines that were fed before are still to be found, the old number is kept: they
+        // come after it.
         let before = self.before.as_ref().filter(|_| !self.fed.is_empty());
         let seq = before.map_or_else(|| self.feed.last_seq(), |before| before.seq);
         let conversation = transcript.id.clone();
         self.feed.followed(TranscriptPosition { conversation, file, at, seq }).await;
     }
 
-    /// What a line of the transcript says is as what it would have printed.
+    /// Feeds a line of the transcript as if the process had printed it. A line that was fed before
+    /// is skipped.
     fn tell(&mut self, line: String) {
         if let Some(times) = self.fed.get_mut(&line).filter(|times| **times > 0) {
             *times -= 1;

@@ -1,17 +1,17 @@
-//! Processes that were there before: watched, killed, and, where it is Claude, followed by its
-//! transcript on the disk and spoken to by going on with its conversation.
+//! Processes that were not started by the daemon: watched and killed. A process of Claude is also
+//! followed by its transcript on the disk, and its conversation can be continued.
 //!
-//! - [`start`]: takes a process under watch
+//! - [`start`]: adopts a process
 //! - `watched`: the engine
-//! - `subject`: whose it is, and whether it is Claude
+//! - `subject`: the owner of the process, and whether it is Claude
 //! - `following`: the transcript as the session's output, over restarts too
-//! - `transcript`: where the conversation is, and what is new in it
-//! - `talk`: going on with its conversation
+//! - `transcript`: where a conversation is on the disk, and its new lines
+//! - `talk`: continues the conversation
 //!
-//! The process has its conversation in memory and would not hear of what somebody else adds to it. So
-//! who speaks to it goes on with a copy: a conversation of the session's own, that begins as the
-//! process's was at the first prompt, and stays its own when the daemon is started again. The process itself goes on
-//! undisturbed.
+//! The process has its conversation in memory, and would not notice what somebody else adds to it
+//! on the disk. So prompts continue a copy: a conversation of the session's own, which is made from
+//! the process's conversation at the first prompt, and is kept when the daemon is started again.
+//! The process itself goes on undisturbed.
 
 mod following;
 mod subject;
@@ -34,8 +34,8 @@ use crate::{
     sessions::{Facts, Feed},
 };
 
-/// Takes a process under watch. `facts.adopted` has its pid; its start time is checked if it is
-/// there, and found out (returned) if not.
+/// Adopts a process. `facts.adopted` has its pid and start time. The start time is checked; if it
+/// is 0, it is found out. Returns the engine and the start time.
 pub(crate) async fn start(
     host: &Arc<EngineHost>,
     facts: &Facts,

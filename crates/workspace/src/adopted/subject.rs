@@ -13,9 +13,9 @@ use process::{Adopted, User, as_user};
 
 use crate::{refusal::Refusal, users};
 
-/// So much of a process's environment is looked at, in bytes.
+/// How much of a process's environment is read, in bytes.
 const ENVIRONMENT: u64 = 1024 * 1024;
-/// How many ticks of a process's start time are a second, for everything that is not the kernel.
+/// The ticks in a second of a process's start time, as the kernel shows it to programs.
 const TICKS: u64 = 100;
 /// The arguments that name a conversation.
 const NAMED_BY: [&str; 3] = ["--resume", "-r", "--session-id"];
@@ -23,9 +23,9 @@ const NAMED_BY: [&str; 3] = ["--resume", "-r", "--session-id"];
 /// The facts about an adopted process.
 #[derive(Debug, Clone)]
 pub(super) struct Subject {
-    /// Its owner, unless that is the daemon's own user.
+    /// Its owner; `None`: the daemon's own user.
     pub(super) user: Option<User>,
-    /// Where it is, if it is Claude.
+    /// What is known of the process if it is Claude.
     pub(super) claude: Option<Claude>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Subject {
 pub(super) struct Claude {
     /// Where its transcripts are.
     pub(super) folder: PathBuf,
-    /// Its settings: what `CLAUDE_CONFIG_DIR` was set to.
+    /// The value of its variable `CLAUDE_CONFIG_DIR`.
     pub(super) config: Option<String>,
     /// The conversation that its arguments name.
     pub(super) named: Option<String>,
@@ -45,8 +45,8 @@ pub(super) struct Claude {
 }
 
 impl Subject {
-    /// Finds out about a process. Nobody's is adopted but the daemon's own user's, and those of users
-    /// whom sessions may run as. It blocks.
+    /// Examines a process. It is refused unless it belongs to the daemon's own user or to a user
+    /// that sessions may run as. It blocks.
     pub(super) fn new(process: &Adopted, run_as: &[String]) -> Result<Self, Refusal> {
         let user = owner(process, run_as)?;
         let claude = match is_claude(process.command_line()) {
@@ -56,7 +56,7 @@ impl Subject {
         Ok(Self { user, claude })
     }
 
-    /// Does something with its files, with no other rights than it has itself.
+    /// Runs `f`, which accesses the process's files, with the rights of the process's user only.
     pub(super) fn as_its_user<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, Refusal> {
         match &self.user {
             None => Ok(f()),
@@ -98,7 +98,7 @@ fn owner(process: &Adopted, run_as: &[String]) -> Result<Option<User>, Refusal> 
     })
 }
 
-/// Whether it is started as Claude, by its name or as a script of its package.
+/// Whether a command line starts Claude, by its name or as a script of its package.
 fn is_claude(command_line: &[OsString]) -> bool {
     command_line.iter().take(2).any(|word| {
         let path = Path::new(word);
@@ -114,18 +114,18 @@ fn named(command_line: &[OsString]) -> Option<String> {
         let (flag, value) = word.split_once('=')?;
         NAMED_BY.contains(&flag).then_some(value)
     });
-    // A fork has a conversation of another name.
+    // A fork has an id of its own, which is not in the arguments.
     let forks = words.contains(&"--fork-session");
     let mut named = alone.chain(joined).filter(|id| !forks && is_id(id));
     named.next().map(str::to_owned)
 }
 
-/// Whether this can be a conversation's id, and no path.
+/// Whether this is the id of a conversation. Anything else must not become part of a path.
 pub(super) fn is_id(text: &str) -> bool {
     uuid::Uuid::try_parse(text).is_ok()
 }
 
-/// As Claude names the folder of a directory.
+/// The name of Claude's folder for a working directory.
 fn dashed(path: &Path) -> String {
     let path = path.to_string_lossy();
     path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
@@ -145,7 +145,7 @@ fn variable(environment: &[u8], name: &str) -> Option<String> {
     OsStr::from_bytes(value).to_str().map(str::to_owned).filter(|value| !value.is_empty())
 }
 
-/// When that many ticks after the start of the machine was.
+/// The time of this many ticks after the start of the machine.
 fn started(ticks: u64) -> SystemTime {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let boot = stat.lines().find_map(|line| line.strip_prefix("btime ")?.trim().parse().ok());

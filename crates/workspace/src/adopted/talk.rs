@@ -1,4 +1,4 @@
-//! Going on with the conversation of a process that was adopted.
+//! Continues the conversation of an adopted process.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -15,16 +15,16 @@ use crate::{
     sessions::{Facts, Feed},
 };
 
-/// Prompts that may wait until the conversation is gone on with.
+/// The most prompts that may wait for the agent.
 const WAITING: usize = 32;
 
-/// The way to an agent that goes on with the conversation.
+/// The interface to the agent that continues the conversation.
 pub(super) struct Talk {
     prompts: mpsc::Sender<String>,
     pub(super) agent: Arc<OnceLock<Running>>,
 }
 
-/// The agent that answers.
+/// The task that starts the agent, and gives it the prompts.
 struct Listener {
     host: Weak<EngineHost>,
     facts: Facts,
@@ -57,7 +57,8 @@ impl Talk {
         Self { prompts, agent }
     }
 
-    /// A prompt, and which turn it will be. The first makes the conversation.
+    /// Passes on a prompt. Returns the number of its turn, if that is known. The first prompt makes
+    /// the copy.
     pub(super) fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
         if let Some(agent) = self.agent.get() {
             return agent.prompt(text);
@@ -95,8 +96,8 @@ impl Listener {
         Ok(self.agent.get_or_init(|| Running::new(&host, plan, self.feed.clone())))
     }
 
-    /// The copy that an earlier daemon went on with, if it is there, else a new one. It is written down
-    /// before anything is said to it.
+    /// The copy that an earlier daemon made, if it exists, otherwise a new one. The id of a new
+    /// copy is stored before it gets a prompt.
     async fn conversation(&self) -> Result<String, Refusal> {
         let (subject, feed) = (self.subject.clone(), self.feed.clone());
         let (copy, followed) = (self.facts.conversation.clone(), self.followed.get().cloned());
@@ -111,7 +112,8 @@ impl Listener {
         found.await.map_err(|error| Refusal::failed(&error))?
     }
 
-    /// A conversation is only known where it was held, and to whom it belongs.
+    /// The session's facts with the process's own directory and user, because Claude finds the
+    /// conversation only with these.
     fn facts_with(&self, conversation: String) -> Facts {
         let claude = self.subject.claude.as_ref();
         let dir = claude.and_then(|claude| claude.working_dir.to_str().map(str::to_owned));
@@ -129,7 +131,7 @@ fn is_there(subject: &Subject, copy: &str) -> bool {
     subject.as_its_user(|| Transcript::of(claude, copy).is_some()).unwrap_or(false)
 }
 
-/// A copy of the conversation that is followed, or would be.
+/// Copies the conversation that is followed, or that would be. Returns the copy's id.
 fn fork(subject: &Subject, followed: Option<&str>) -> Result<String, Refusal> {
     let none = || Refusal::invalid("no conversation of this process is found on the disk");
     let claude = subject.claude.as_ref().ok_or_else(none)?;

@@ -16,7 +16,7 @@ use crate::{
     sessions::{NewSession, What, facts::KIND},
 };
 
-/// A process that nobody of ours started.
+/// A process that the workspace did not start.
 struct Foreign(Child);
 
 impl Foreign {
@@ -29,7 +29,8 @@ impl Foreign {
         foreign
     }
 
-    /// Until it is its own program it is still us, by name and environment.
+    /// Whether the child runs its own program. Until then it has the name and environment of this
+    /// test.
     fn has_begun(&self) -> bool {
         let command_line =
             |process: &str| std::fs::read(format!("/proc/{process}/cmdline")).unwrap();
@@ -162,7 +163,8 @@ async fn until_said(workspace: &Workspace, id: SessionId, text: &str) {
     testkit::eventually("a line of the transcript", testkit::DEADLINE, said).await;
 }
 
-/// Waits until it is written down that so much of the transcript is read, and says what it is.
+/// Waits until a position beyond `more_than` is stored for the transcript. Returns the stored
+/// facts.
 async fn until_kept(rig: &Rig, more_than: u64) -> serde_json::Value {
     let kept = || {
         let facts = rig.place.store.load_facts(KIND).unwrap();
@@ -193,7 +195,7 @@ async fn each_line_of_a_transcript_is_said_once_over_restarts() {
     let before = lines(&workspace, id).await;
     workspace.shut_down().await;
     drop(workspace);
-    // As if it had been killed before it could write down how far it had read.
+    // As if the daemon had been killed before it could store how far it had read.
     let mut fact = rig.place.store.load_facts(KIND).unwrap().remove(0);
     let mut kept: serde_json::Value = serde_json::from_str(&fact.json).unwrap();
     kept["transcript"]["at"] = 0.into();

@@ -1,4 +1,4 @@
-//! Where a conversation of Claude is on the disk, and what is new in it.
+//! Where a conversation of Claude is on the disk, and its new lines.
 
 use std::{
     fs::{self, File, Metadata},
@@ -13,11 +13,11 @@ use session::agent::MAX_LINE;
 use super::subject::{Claude, is_id};
 use crate::sessions::TranscriptPosition;
 
-/// So much of what was there before is shown, in bytes.
+/// How much of the transcript's existing text is shown, in bytes.
 const BEFORE: u64 = 256 * 1024;
-/// So much is read at a time, in bytes.
+/// How much is read at a time, in bytes.
 const READ: u64 = 256 * 1024;
-/// A conversation that is longer is not gone on with, in bytes.
+/// The longest conversation that is copied, in bytes.
 const LONGEST: u64 = 256 * 1024 * 1024;
 /// The most files of a folder that are examined.
 const MOST_FILES: usize = 10_000;
@@ -29,19 +29,19 @@ const COARSE: Duration = Duration::from_secs(2);
 pub(super) struct Transcript {
     path: PathBuf,
     pub(super) id: String,
-    /// Which file it was.
+    /// Device and inode of the file, once it was read.
     file: Option<(u64, u64)>,
     at: u64,
-    /// What has no line end yet.
+    /// The beginning of a line whose end is not read yet.
     rest: Vec<u8>,
-    /// Whether what comes up to the next line end is part of a line that was not seen from its
-    /// beginning, or was too long.
+    /// Whether the bytes up to the next line end are skipped: their line was not read from its
+    /// beginning, or is too long.
     skips: bool,
 }
 
 impl Transcript {
-    /// The transcript of a process: that which its arguments name, else the one that was written last
-    /// since it was started, but for a copy of ours.
+    /// The transcript of a process: the one that its arguments name, otherwise the one that was
+    /// last written since the process started, except the session's own copy.
     pub(super) fn find(claude: &Claude, copy: Option<&str>) -> Option<Self> {
         let path = match &claude.named {
             Some(id) => path(&claude.folder, id),
@@ -50,7 +50,7 @@ impl Transcript {
         Self::of(claude, path.file_stem()?.to_str()?)
     }
 
-    /// The transcript of a conversation, from near its end.
+    /// The transcript of a conversation, which is read from near its end.
     pub(super) fn of(claude: &Claude, id: &str) -> Option<Self> {
         let (path, id) = (path(&claude.folder, id), id.to_owned());
         let length = fs::metadata(&path).ok().filter(Metadata::is_file)?.len();
@@ -58,20 +58,21 @@ impl Transcript {
         Some(Self { path, id, file: None, at, rest: Vec::new(), skips: at > 0 })
     }
 
-    /// One that was followed before, from where it was read to.
+    /// A transcript that was followed before, from the position that was reached.
     pub(super) fn again(claude: &Claude, before: &TranscriptPosition) -> Option<Self> {
         let found = Self::of(claude, &before.conversation)?;
         Some(Self { file: Some(before.file), at: before.at, skips: false, ..found })
     }
 
-    /// Which file it is, and how far whole lines of it are read; unknown in a line that is skipped.
+    /// The identity of the file, and the position up to which whole lines are read. `None` before
+    /// the first read, and within a line that is skipped.
     pub(super) fn place(&self) -> Option<((u64, u64), u64)> {
         let at = self.at.saturating_sub(self.rest.len() as u64);
         self.file.filter(|_| !self.skips).map(|file| (file, at))
     }
 
-    /// The lines that are new, some of them at a time; none: all are read. A file that was cut short
-    /// or replaced is read from its beginning.
+    /// Some of the new lines; more may follow until [`Transcript::is_at_end`]. A file that was cut
+    /// short or replaced is read from its beginning.
     pub(super) fn read(&mut self) -> io::Result<Vec<String>> {
         let mut file = open(&self.path)?;
         let found = file.metadata()?;
@@ -85,7 +86,7 @@ impl Transcript {
         Ok(self.lines(&bytes))
     }
 
-    /// Makes a conversation of its own of all that was said, and says how that is called.
+    /// Copies all that was said to a new conversation. Returns the new id.
     pub(super) fn fork(&self) -> io::Result<String> {
         let length = fs::metadata(&self.path)?.len();
         if length > LONGEST {
@@ -119,13 +120,13 @@ impl Transcript {
         lines
     }
 
-    /// Whether all is read that is there.
+    /// Whether the file is read to its end.
     pub(super) fn is_at_end(&self) -> bool {
         fs::metadata(&self.path).map_or(true, |found| found.len() <= self.at)
     }
 }
 
-/// A regular file, and no waiting for anything else.
+/// Opens a regular file. Anything else is an error, and opening it does not wait.
 fn open(path: &Path) -> io::Result<File> {
     let nonblocking = 0o4000;
     let file = fs::OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
