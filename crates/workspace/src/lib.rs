@@ -2,7 +2,7 @@
 //! git, and teams of agents; for clients that come and go.
 //!
 //! - [`Workspace`]: the whole, put together in `work`; [`Counts`]: its figures
-//! - [`Settings`]: where it keeps things, and its bounds
+//! - [`Settings`]: its directory and its bounds
 //! - `socket`: connections of clients and their requests; `identity`: a client's name and role
 //! - `sessions`: sessions, their output and their viewers, kept over restarts
 //! - `engine`: the interface of all engines; `engines`: starts the engine of a session; `host`: the

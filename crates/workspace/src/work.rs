@@ -203,8 +203,8 @@ fn prepare(dir: &Path) -> Result<(), StartError> {
     made.map_err(|source| StartError::Dir { dir: dir.to_owned(), source })
 }
 
-/// The list of files that are being written. Files left behind by an earlier process are removed in the
-/// background, because some directories may lie on machines that are gone.
+/// The list of files that are being written. Files left behind by an earlier process are removed in
+/// the background, because some directories may lie on machines that are gone.
 fn unfinished(dir: &Path) -> Option<Arc<Unfinished>> {
     let opened = Unfinished::open(&dir.join(UNFINISHED));
     let opened = opened.inspect_err(|error| {

@@ -8,10 +8,10 @@
 //! - `transcript`: where a conversation is on the disk, and its new lines
 //! - `talk`: continues the conversation
 //!
-//! The process has its conversation in memory, and would not notice what somebody else adds to it
-//! on the disk. So prompts continue a copy: a conversation of the session's own, which is made from
-//! the process's conversation at the first prompt, and is kept when the daemon is started again.
-//! The process itself goes on undisturbed.
+//! The process has its conversation in memory, and would not notice what others add to it on the
+//! disk. So prompts continue a copy: a conversation of the session's own, which is made from the
+//! process's conversation at the first prompt, and is kept when the daemon is started again. The
+//! process itself goes on undisturbed.
 
 mod following;
 mod subject;

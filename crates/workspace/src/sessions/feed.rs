@@ -84,7 +84,8 @@ impl Feed {
         }
     }
 
-    /// An agent asks for permission. The question stays until it is resolved; later viewers get it, too.
+    /// An agent asks for permission. The question stays until it is resolved; later viewers get it,
+    /// too.
     pub(crate) fn ask(&self, request_id: String, tool: String, input: serde_json::Value) {
         if let Some(session) = self.session.upgrade() {
             let asked = session.lock().questions.ask(self.id, request_id, tool, input);

@@ -8,7 +8,7 @@ use session::terminal::{
     text::Decoder,
 };
 
-/// The pause in the output after which it is painted.
+/// The pause in the output after which the screen is painted.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The longest wait for the rest of a character that was cut in two.
 const LONGEST_CHARACTER: Duration = Duration::from_millis(200);

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use protocol::workspace::{PermissionId, SessionId, client::PermissionRequest};
 use serde_json::Value;
 
-/// The most open questions of a session. Beyond it, the oldest are no longer shown to new viewers.
+/// The most open questions of a session. Beyond it, the oldest are dropped: new viewers do not get
+/// them, and clients cannot answer them any more.
 const MOST: usize = 64;
 
 #[derive(Default)]

@@ -120,7 +120,8 @@ impl Session {
         changed
     }
 
-    /// Announces its state to all clients: at once, or soon if the last announcement was just now.
+    /// Announces the session's state to all clients: at once, or soon if the last announcement was
+    /// just now.
     pub(super) fn tell(self: &Arc<Self>, now: Instant) {
         self.change(now, |state| {
             state.to_tell = true;
@@ -202,7 +203,7 @@ impl SessionState {
         }
     }
 
-    /// Its state in the clients' form.
+    /// The session's state in the clients' form.
     pub(super) fn info(&self) -> SessionInfo {
         let facts = &self.facts;
         SessionInfo {

@@ -27,7 +27,7 @@ impl Windows {
         self.sizes.current()
     }
 
-    /// The same, as columns and rows.
+    /// The terminal's size, as columns and rows.
     pub(super) const fn cells(&self) -> (u16, u16) {
         (self.size().cols(), self.size().rows())
     }

@@ -30,7 +30,7 @@ pub(super) struct Driver {
     lost_at: Option<Instant>,
 }
 
-/// What happens next.
+/// The next event for the task.
 enum Happened {
     /// The machine got an input.
     News,
