@@ -1,12 +1,14 @@
-//! A session as data: what a terminal or an agent showed, and what a viewer still lacks.
+//! A session as data: the output of a terminal or an agent, and what each viewer has not received
+//! yet.
 //!
-//! No socket, process, clock or channel of its own: bytes and the time come in.
+//! The crate has no socket, process, clock or channel of its own: bytes and the time are
+//! parameters.
 //!
-//! Three modules that never use each other, which `tests/walls.rs` checks:
+//! It has three modules that never use each other, which `tests/walls.rs` checks:
 //!
 //! - [`terminal`]: output, its viewers, the screen
 //! - [`agent`]: agent command lines, their output, and their turns
-//! - [`team`]: teams: messages, results, and waiting for them
+//! - [`team`]: teams: messages, results, and waits for them
 
 pub mod agent;
 pub mod team;

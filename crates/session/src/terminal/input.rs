@@ -1,42 +1,43 @@
-//! Which inputs were applied already: a client that lost its connection before the acknowledgement
-//! sends them again.
+//! Remembers which inputs were already applied: a client that lost its connection before the
+//! acknowledgement sends them again.
 
 use std::{
     collections::{HashSet, VecDeque},
     sync::Arc,
 };
 
-/// How many ids are remembered: of more, the oldest are forgotten.
+/// The most ids that are remembered; beyond that, the oldest are forgotten.
 pub const REMEMBERED: usize = 4096;
 /// The longest id, in bytes.
 pub const MAX_ID: usize = 256;
 
-/// An id that is not taken: the input was not applied.
+/// An id that is refused: the input was not applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an input_id has 1 to {MAX_ID} bytes, and this one has {length}: use a UUID")]
 pub struct BadId {
-    /// Its length in bytes.
+    /// The id's length in bytes.
     pub length: usize,
 }
 
-/// The ids of the inputs of one session that were applied.
+/// The ids of the inputs that were applied to one session.
 ///
-/// Clients choose them. What keeps apart clients that do not know of each other is for the caller to
-/// put before them.
+/// Clients choose the ids. The ids of all clients share one set: a caller that wants to keep
+/// clients apart puts a prefix before their ids.
 #[derive(Debug, Default)]
 pub struct Applied {
     ids: HashSet<Arc<str>>,
-    /// The oldest first.
+    /// The same ids, oldest first.
     order: VecDeque<Arc<str>>,
 }
 
 impl Applied {
-    /// None yet.
+    /// No ids yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether this id is new, as far as ids are remembered: only then is the input applied.
+    /// Records the id and returns whether it is new, as far as ids are remembered. Only then apply
+    /// the input.
     ///
     /// # Errors
     /// When the id is empty or too long.

@@ -1,11 +1,11 @@
-//! The output of a session, and what its viewers see of it.
+//! The output of a session, and its viewers.
 //!
-//! - [`log`]: its output, as numbered chunks; history on disk
-//! - [`viewer`]: one client's place in the log, and what it is sent next
-//! - [`size`]: how large its terminal is, when several watch it
-//! - [`text`]: bytes as they come, made into text
-//! - [`input`]: which inputs were applied already
-//! - [`port`]: the port of a development server, found in what it prints
+//! - [`log`]: the output as numbered chunks, and the history on disk
+//! - [`viewer`]: one client's position in the log, and what it is sent next
+//! - [`size`]: the size of the terminal when several clients watch it
+//! - [`text`]: decodes bytes, cut anywhere, into valid UTF-8
+//! - [`input`]: remembers which inputs were already applied
+//! - [`port`]: finds a development server's port in the output
 //! - [`screen`]: what a terminal shows now, and the text that repaints it elsewhere
 
 pub mod input;

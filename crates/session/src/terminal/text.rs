@@ -1,27 +1,28 @@
-//! Bytes as they come, made into text: valid UTF-8, whatever was read and wherever it was cut.
+//! Decodes bytes into valid UTF-8, whatever the bytes are and wherever they are cut.
 
 use bytes::{Bytes, BytesMut};
 use simdutf8::compat::from_utf8;
 
-/// What stands for bytes that are no text: U+FFFD.
+/// The replacement for bytes that are not text: U+FFFD.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
-/// Makes a stream of bytes into text. All that it gives, joined, is what
-/// [`String::from_utf8_lossy`] makes of all that it was given, joined.
+/// Decodes a stream of bytes into text. All returned text, joined, equals the result of
+/// [`String::from_utf8_lossy`] for all bytes, joined.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// The beginning of a character whose end has not come yet: three bytes at most.
+    /// The beginning of a character whose end has not arrived yet: at most three bytes.
     carry: Bytes,
 }
 
 impl Decoder {
-    /// At the beginning of a stream.
+    /// A decoder at the beginning of a stream.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The next bytes, as text: not copied where they are valid and no character is cut. Empty where
-    /// no character ends in them; at most three times as long as they are, and three bytes more.
+    /// Decodes the next bytes. The text is not copied if the bytes are valid and no earlier
+    /// character was cut. It is empty if no character ends in the bytes, and at most three times as
+    /// long as the bytes, plus three bytes.
     pub fn push(&mut self, bytes: Bytes) -> Bytes {
         let bytes = self.joined(bytes);
         match from_utf8(&bytes) {
@@ -31,8 +32,8 @@ impl Decoder {
         }
     }
 
-    /// What stands for a character that has begun and will not end: at the end of the stream, or when
-    /// its end does not come for a while.
+    /// The replacement for a character that has begun, if there is one. Call this at the end of the
+    /// stream, or when the character's end has not arrived for a while.
     pub fn flush(&mut self) -> Option<Bytes> {
         let carry = std::mem::take(&mut self.carry);
         (!carry.is_empty()).then(|| Bytes::from_static(REPLACEMENT))
@@ -43,7 +44,7 @@ impl Decoder {
         !self.carry.is_empty()
     }
 
-    /// The bytes after what was carried over.
+    /// The carried bytes, followed by these.
     fn joined(&mut self, bytes: Bytes) -> Bytes {
         if self.carry.is_empty() {
             return bytes;
@@ -55,8 +56,8 @@ impl Decoder {
         joined.freeze()
     }
 
-    /// All up to the character that has begun there. It is copied, so that it keeps nothing else
-    /// alive.
+    /// The bytes before the unfinished character at `at`. The unfinished character is copied, so
+    /// that it does not keep the buffer alive.
     fn cut(&mut self, mut bytes: Bytes, at: usize) -> Bytes {
         self.carry = Bytes::copy_from_slice(&bytes[at..]);
         bytes.truncate(at);
@@ -78,7 +79,7 @@ impl Decoder {
     }
 }
 
-/// Whether more bytes may make a character of these.
+/// Whether these bytes are the beginning of a character.
 fn is_begun(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
 }
@@ -141,7 +142,7 @@ mod tests {
         assert!(decoder.is_pending() && buffer.is_unique());
     }
 
-    /// Bytes that are often almost text.
+    /// Bytes that are often almost valid text.
     fn stream() -> impl Strategy<Value = Vec<u8>> {
         let piece = prop_oneof![
             "\\PC{0,3}".prop_map(String::into_bytes),

@@ -1,26 +1,28 @@
-//! Output before a number: from the log as far as it reaches, beyond that from disk.
+//! The output before a number: from the log as far back as it reaches, and before that from the
+//! disk.
 
 use super::Chunk;
 
-/// The most bytes that one answer has, whatever was asked for. A single chunk may be as large.
+/// The most bytes in one answer, whatever the caller requests. A single chunk may be larger than
+/// the requested number.
 pub const MAX_HISTORY: usize = 4 * 1024 * 1024;
 
 /// A stretch of a session's output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
-    /// Its chunks, the oldest first.
+    /// The chunks, oldest first.
     pub chunks: Vec<Chunk>,
-    /// Whether older ones are kept.
+    /// Whether older chunks are kept.
     pub more: bool,
 }
 
 impl History {
-    /// The numbers of its first and its last chunk, if it has any.
+    /// The numbers of the first and the last chunk; `None` if there is no chunk.
     pub fn range(&self) -> Option<(u64, u64)> {
         Some((self.chunks.first()?.seq, self.chunks.last()?.seq))
     }
 
-    /// All its text.
+    /// The text of all chunks.
     pub fn text(&self) -> String {
         let texts = self.chunks.iter().map(|chunk| String::from_utf8_lossy(&chunk.text));
         texts.collect()
@@ -29,13 +31,13 @@ impl History {
 
 /// Gathers the newest chunks before a number, as many as fit.
 ///
-/// It is given batches, the newest first: the log, then segments of the disk, for as long as it
-/// wants them. Batches may overlap, and numbers may be missing between them.
+/// The caller adds batches, the newest first: the log, then segments of the disk, until
+/// [`Gather::add`] returns false. Batches may overlap, and numbers may be missing between them.
 #[derive(Debug)]
 pub struct Gather {
-    /// Wanted are chunks with smaller numbers than this.
+    /// Only chunks with smaller numbers than this are taken.
     before: u64,
-    /// How many bytes more.
+    /// The number of bytes that still fit.
     room: usize,
     /// The newest first.
     chunks: Vec<Chunk>,
@@ -43,15 +45,15 @@ pub struct Gather {
 }
 
 impl Gather {
-    /// Wants chunks with numbers smaller than this, and no more bytes than this, nor than
-    /// [`MAX_HISTORY`]; but one chunk, at least.
+    /// Gathers chunks with numbers smaller than `before_seq`, up to `max_bytes` and [`MAX_HISTORY`]
+    /// in total. The first chunk is taken even if it alone is larger.
     pub fn new(before_seq: u64, max_bytes: usize) -> Self {
         let room = max_bytes.min(MAX_HISTORY);
         Self { before: before_seq, room, chunks: Vec::new(), more: false }
     }
 
-    /// Takes what is wanted of a batch whose chunks are in order, and says whether an older batch is
-    /// wanted, too.
+    /// Takes the chunks of a batch that fit; the batch is in order of the numbers. Returns whether
+    /// an older batch is needed.
     pub fn add(&mut self, batch: impl DoubleEndedIterator<Item = Chunk>) -> bool {
         for chunk in batch.rev() {
             if self.more {
@@ -149,7 +151,7 @@ mod tests {
     }
 
     proptest! {
-        /// Who asks again and again with the first number of what came gets everything, once.
+        /// A client that always requests the output before its first number gets everything, once.
         #[test]
         fn paging_back_gives_everything_once(
             lengths in vec(1_usize..50, 0..40),

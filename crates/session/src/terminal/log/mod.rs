@@ -1,11 +1,11 @@
-//! The output of a session: numbered chunks of text, the newest of them kept.
+//! The output of a session: numbered chunks of text, of which the newest are kept.
 //!
-//! There is one log for each session, and one copy of its contents: a viewer is a position in
+//! Each session has one log, and the log has the only copy of the output: a viewer is a position in
 //! it ([`crate::terminal::viewer`]).
 //!
-//! - [`history`]: what is older than a number, from the disk and from here
-//! - [`record`]: the form in which chunks are kept on disk
-//! - [`retention`]: how much of that is kept
+//! - [`history`]: the output before a number, from the log and from the disk
+//! - [`record`]: the format of chunks on disk
+//! - [`retention`]: how much output is kept on disk
 
 pub mod history;
 pub mod record;
@@ -20,32 +20,34 @@ pub use retention::Retention;
 
 /// The default size of a log, in bytes.
 pub const DEFAULT_BOUND: usize = 2 * 1024 * 1024;
-/// The longest chunk, in bytes: longer text becomes several.
+/// The longest chunk, in bytes. Longer text is split into several chunks.
 pub const MAX_CHUNK: usize = 1024 * 1024;
-/// Where output may have been lost before it reached the disk, numbers go on so far beyond the last
-/// that it has: a client may have seen those in between, and no number means two things.
+/// When output may have been lost before it reached the disk, numbering skips this many numbers
+/// after the last one on disk. A client may have seen the lost numbers, and no number may stand for
+/// two different chunks.
 pub const RESTART_GAP: u64 = 1 << 20;
-/// The largest number that anybody may begin with: every JSON reader can still hold it.
+/// The largest number that a log resumes at or that a record may have: every JSON reader can still
+/// hold it exactly.
 pub const MAX_SEQ: u64 = (1 << 53) - 1;
 
-/// The memory of a chunk beside its text.
+/// The memory that a chunk takes beside its text, in bytes.
 const OVERHEAD: usize = 64;
-/// Shorter chunks are copied into a block that they share: alone, each would keep alive the whole
-/// buffer that it was read into.
+/// Chunks shorter than this are copied into a shared block. Otherwise each would keep alive the
+/// whole buffer that it was read into.
 const SMALL: usize = 16 * 1024;
-/// The smallest and the largest block.
+/// The sizes of the smallest and the largest block, in bytes.
 const BLOCK: (usize, usize) = (4 * 1024, 64 * 1024);
 
 /// A piece of a session's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// Its number: one more than that of the chunk before.
+    /// The chunk's number: one more than that of the chunk before it.
     pub seq: u64,
     /// Valid UTF-8, never empty.
     pub text: Bytes,
 }
 
-/// Output that was asked for and is not kept.
+/// The requested output is not kept any more, or was never there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the output after {after} is not here: of this session it is kept from {first} to {last}; \
@@ -54,43 +56,45 @@ pub struct Chunk {
 pub struct OutputGone {
     /// The number after which output was requested.
     pub after: u64,
-    /// The number of the first chunk that is kept.
+    /// The number of the first chunk that is kept; if there is none, of the next chunk.
     pub first: u64,
-    /// The number that was given last.
+    /// The number that was assigned last.
     pub last: u64,
 }
 
-/// The newest output of a session.
+/// The newest output of a session, within a bound.
 #[derive(Debug)]
 pub struct Log {
     bound: usize,
-    /// With each chunk, how many bytes there were up to its end.
+    /// The chunks, each with the number of bytes of output up to its end.
     chunks: VecDeque<(Bytes, u64)>,
-    /// The number of the first chunk that is kept, or of the next to come.
+    /// The number of the first chunk that is kept; if there is none, of the next chunk.
     first: u64,
-    /// How many bytes there were up to the first chunk that is kept.
+    /// The number of bytes of output before the first chunk that is kept.
     start: u64,
-    /// The block that small chunks are copied into.
+    /// The block into which small chunks are copied.
     block: BytesMut,
 }
 
 impl Log {
-    /// An empty log that keeps about so many bytes, what chunks cost beside their text included. The
-    /// newest chunk is kept even if it alone is larger.
+    /// An empty log that keeps up to about `bound` bytes: the text, and the memory that its chunks
+    /// take beside it. The newest chunk is kept even if it is larger than the bound.
     pub fn new(bound: usize) -> Self {
         Self { bound, chunks: VecDeque::new(), first: 1, start: 0, block: BytesMut::new() }
     }
 
-    /// Forgets what is kept, and gives the next chunk this number, or the next after all that were
-    /// given if that is larger; but none above [`MAX_SEQ`]. See [`RESTART_GAP`].
+    /// Drops all chunks. The next chunk gets the number `next_seq`, at most [`MAX_SEQ`]; if that
+    /// number was already assigned, the chunk gets the number after the last assigned one. See
+    /// [`RESTART_GAP`].
     pub fn resume_at(&mut self, next_seq: u64) {
         self.first = next_seq.min(MAX_SEQ).max(self.last_seq() + 1);
         self.start = self.end();
         self.chunks.clear();
     }
 
-    /// Keeps text that must be valid UTF-8, and gives the number of its chunk; of its last, where it
-    /// is longer than [`MAX_CHUNK`]. Of nothing there is no chunk.
+    /// Appends text, which must be valid UTF-8, and returns the number of its chunk. Text longer
+    /// than [`MAX_CHUNK`] becomes several chunks, and the number is that of the last one. Empty
+    /// text becomes no chunk.
     pub fn append(&mut self, mut text: Bytes) -> u64 {
         while text.len() > MAX_CHUNK {
             let piece = text.split_to(boundary(&text, MAX_CHUNK));
@@ -102,20 +106,20 @@ impl Log {
         self.last_seq()
     }
 
-    /// The number of the first chunk that is kept; where none is, of the next to come.
+    /// The number of the first chunk that is kept; if there is none, of the next chunk.
     pub const fn first_seq(&self) -> u64 {
         self.first
     }
 
-    /// The number that was given last; 0 before the first.
+    /// The number that was assigned last; 0 before the first chunk.
     pub fn last_seq(&self) -> u64 {
         self.first + self.chunks.len() as u64 - 1
     }
 
-    /// All chunks that follow a number.
+    /// All chunks after a number.
     ///
     /// # Errors
-    /// When not all of them are kept, or the number was never given.
+    /// When not all of them are kept, or the number was never assigned.
     pub fn after(&self, seq: u64) -> Result<Chunks<'_>, OutputGone> {
         let (first, last) = (self.first, self.last_seq());
         if seq.saturating_add(1) < first || seq > last {
@@ -129,12 +133,12 @@ impl Log {
         Chunks { log: self, next: self.first, end: self.last_seq() + 1 }
     }
 
-    /// How many bytes follow a number, as far as they are kept.
+    /// The number of bytes after a number, as far as they are kept.
     pub fn bytes_after(&self, seq: u64) -> u64 {
         self.end() - self.end_of(seq)
     }
 
-    /// How many bytes are kept, what chunks cost beside their text included.
+    /// The number of bytes that the log takes: the text, and the memory of its chunks beside it.
     pub fn size(&self) -> usize {
         (self.end() - self.start) as usize + self.chunks.len() * OVERHEAD
     }
@@ -164,12 +168,13 @@ impl Log {
         }
     }
 
-    /// How many bytes there were so far.
+    /// The number of bytes of output so far.
     fn end(&self) -> u64 {
         self.chunks.back().map_or(self.start, |(_, end)| *end)
     }
 
-    /// How many bytes there were up to the end of a chunk: the nearest that is kept.
+    /// The number of bytes of output up to the end of a chunk. If that chunk is not kept, the
+    /// nearest end that is known.
     fn end_of(&self, seq: u64) -> u64 {
         match seq.checked_sub(self.first) {
             None => self.start,
@@ -192,7 +197,7 @@ impl Default for Log {
     }
 }
 
-/// Chunks of a log, in order: clones share the log's copy.
+/// Chunks of a log, in order. They share the log's copy of the text.
 #[derive(Debug, Clone)]
 pub struct Chunks<'a> {
     log: &'a Log,
@@ -201,7 +206,7 @@ pub struct Chunks<'a> {
 }
 
 impl Chunks<'_> {
-    /// The same, up to this many bytes together, at least one.
+    /// These chunks, cut off after this many bytes in total, but never before the first chunk.
     #[must_use]
     pub fn up_to(mut self, bytes: u64) -> Self {
         let limit = self.log.end_of(self.next - 1) + bytes;
@@ -210,7 +215,7 @@ impl Chunks<'_> {
         self
     }
 
-    /// The number of the last of them, if there are any.
+    /// The number of the last chunk; `None` if there is no chunk.
     pub fn last_seq(&self) -> Option<u64> {
         (self.next < self.end).then(|| self.end - 1)
     }
@@ -240,7 +245,7 @@ impl DoubleEndedIterator for Chunks<'_> {
 
 impl ExactSizeIterator for Chunks<'_> {}
 
-/// The last place before `most` where no character is cut.
+/// The last position up to `most` that is a character's beginning.
 fn boundary(text: &[u8], most: usize) -> usize {
     let is_start = |at: &usize| text[*at] & 0b1100_0000 != 0b1000_0000;
     (most - 3..=most).rev().find(is_start).unwrap_or(most)

@@ -1,25 +1,25 @@
 //! How much of a session's output stays on disk.
 
-/// How large segments and all of them together are.
+/// The bounds on a session's output on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// All segments of a session together, in bytes.
+    /// The most bytes in all segments of a session together.
     pub total: u64,
-    /// One segment: when it is as large as that, the next begins.
+    /// The size of one segment, in bytes: once a segment has reached it, the next one begins.
     pub segment: u64,
 }
 
 impl Retention {
-    /// The default bound on a session's output on disk.
+    /// The default bounds.
     pub const DEFAULT: Self = Self { total: 16 * 1024 * 1024, segment: 1024 * 1024 };
 
-    /// Whether the next chunk goes into a new segment after one of this size.
+    /// Whether a segment of this many bytes is full, so that the next chunk goes into a new one.
     pub const fn is_full(&self, bytes: u64) -> bool {
         bytes >= self.segment
     }
 
-    /// How many of the oldest segments are to be dropped, of those with these sizes in bytes, the
-    /// oldest first. The newest always stays.
+    /// The number of oldest segments to delete. `sizes` are the sizes of all segments in bytes,
+    /// oldest first. The newest segment always stays.
     pub fn excess(&self, sizes: &[u64]) -> usize {
         let Some((newest, older)) = sizes.split_last() else { return 0 };
         let mut kept = *newest;
@@ -37,12 +37,13 @@ impl Default for Retention {
     }
 }
 
-/// The name of a segment's file. Numbers rise; they sort as numbers, not as text.
+/// The name of a segment's file. Segments are ordered by their numbers: above 9999 the names do not
+/// sort as text.
 pub fn segment_name(number: u64) -> String {
     format!("{number:04}.log")
 }
 
-/// The number of the segment whose file has this name; `None` for a file that is no segment.
+/// The number of the segment whose file has this name; `None` if the file is not a segment.
 pub fn segment_number(name: &str) -> Option<u64> {
     let number = name.strip_suffix(".log")?.parse().ok()?;
     (segment_name(number) == name).then_some(number)

@@ -1,4 +1,4 @@
-//! What a log keeps, and under which numbers.
+//! Which chunks a log keeps, and under which numbers.
 
 use proptest::{collection::vec, prelude::*};
 
@@ -108,7 +108,7 @@ fn text_longer_than_a_chunk_becomes_several_without_cutting_a_character() {
 }
 
 proptest! {
-    /// Against a list of all that was ever appended.
+    /// Compares a log with a list of everything that was appended.
     #[test]
     fn it_is_the_end_of_all_that_was_appended(
         lengths in vec(1_usize..20_000, 1..30),
@@ -143,7 +143,7 @@ proptest! {
 }
 
 impl Chunks<'_> {
-    /// Whether nothing came although there was something.
+    /// Whether no chunk came although some were expected.
     fn is_empty_when(&self, expected: usize) -> bool {
         expected > 0 && self.len() == 0
     }

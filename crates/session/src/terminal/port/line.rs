@@ -2,17 +2,18 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A line with one of these tells that something listens.
+/// A line that holds one of these says that something listens.
 const LISTENING: [&str; 9] =
     ["listen", "serv", "start", "running", "ready", "bound", "bind", "available", "up on"];
-/// After these words a port may come without a colon.
+/// After one of these words a port may come without a colon.
 const WORDS: [&str; 2] = ["port", "listening on"];
-/// A line with one of these tells that something does not listen, or something else does.
+/// A line that holds one of these says that a port is not listened on, or that something else
+/// listens on it.
 const FAILING: [&str; 6] =
     ["in use", "already", "eaddrinuse", "econnrefused", "refused", "unavailable"];
 
-/// The ports that a line in small letters names as being listened on, in order; without its end, only
-/// those that something follows, since digits may be missing.
+/// The ports that a line in lower case names as listened on, in order. Unless the line has `ended`,
+/// a port counts only if something follows it, since digits may be missing.
 pub(super) fn ports(line: &str, ended: bool) -> Vec<u16> {
     let places: Vec<_> =
         numbers(line).filter_map(|digits| PortCandidate::at(line, digits)).collect();
@@ -24,20 +25,20 @@ pub(super) fn ports(line: &str, ended: bool) -> Vec<u16> {
     meant.filter_map(|place| number(&line[place.digits..], ended)).collect()
 }
 
-/// Where digits begin that may be a port.
+/// The position of digits that may be a port.
 #[derive(Debug, Clone, Copy)]
 struct PortCandidate {
     digits: usize,
-    /// Where the word before them begins, if it is one of [`WORDS`].
+    /// The position of the word before the digits, if it is one of [`WORDS`].
     word: Option<usize>,
 }
 
-/// The subject of a line.
+/// The meaning of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mood {
     /// Something listens.
     Listening,
-    /// Something does not listen, or something else does.
+    /// A port is not listened on, or something else listens on it.
     Failing,
     /// Neither.
     Other,
@@ -60,8 +61,9 @@ impl PortCandidate {
         (word.is_some() || line[..digits].ends_with(':')).then_some(Self { digits, word })
     }
 
-    /// `http://host:PORT`, `host:PORT` of this machine; a bare `:PORT`, or `port PORT`, where the line
-    /// says that something listens.
+    /// Whether the digits are a port: in `http://host:PORT`; in `host:PORT`, where the host is this
+    /// machine and the line does not say that listening failed; in a bare `:PORT` or `port PORT`,
+    /// if the line says that something listens.
     fn is_meant(self, line: &str, mood: Mood) -> bool {
         let named = self.word.is_some_and(|word| is_word_start(line, word));
         let host = line[..self.digits].strip_suffix(':');
@@ -69,7 +71,7 @@ impl PortCandidate {
     }
 }
 
-/// Where numbers begin.
+/// The positions at which numbers begin.
 fn numbers(line: &str) -> impl Iterator<Item = usize> {
     let digits = line.bytes().map(|byte| byte.is_ascii_digit());
     let mut before = false;
@@ -79,7 +81,7 @@ fn numbers(line: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Where the word of [`WORDS`] begins that stands before a number: `port 1`, `port: 1`, `port(s) 1`.
+/// The position of the word of [`WORDS`] before a number: `port 1`, `port: 1`, `port(s) 1`.
 fn word_before(before: &str) -> Option<usize> {
     let word = before.trim_end_matches([' ', ':', '=', '#']);
     if !(1..=3).contains(&(before.len() - word.len())) {
@@ -95,7 +97,7 @@ fn number(rest: &str, ended: bool) -> Option<u16> {
     let (digits, behind) = rest.split_at(digits);
     let is_whole = match behind.as_bytes() {
         [] | [b'.' | b':'] => ended,
-        // `1.5` and `12:30:45` are none.
+        // `1.5` and `12:30:45` are not ports.
         [b'.', next, ..] => !next.is_ascii_digit(),
         [b':', next, ..] => *next == b' ',
         [next, ..] => !next.is_ascii_alphanumeric() && *next != b'_',
@@ -103,7 +105,7 @@ fn number(rest: &str, ended: bool) -> Option<u16> {
     digits.parse().ok().filter(|port| is_whole && *port > 0)
 }
 
-/// Whether what stands before a colon makes what follows a port.
+/// Whether the text before a colon makes the digits after the colon a port.
 fn is_host(before: &str, mood: Mood) -> bool {
     let of_host = |letter: char| letter.is_ascii_alphanumeric() || ".-[]:*%".contains(letter);
     let outside = before.trim_end_matches(of_host);
@@ -116,7 +118,7 @@ fn is_host(before: &str, mood: Mood) -> bool {
     }
 }
 
-/// A name or an address that a server of this machine has, or may have.
+/// Whether a name or an address may be one of this machine's.
 fn is_of_machine(host: &str) -> bool {
     let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let inner = inner.map(|host| host.split('%').next().unwrap_or_default());

@@ -1,9 +1,9 @@
-//! Which port a development server listens on, found in what it prints.
+//! Finds the port on which a development server listens, in the server's output.
 //!
-//! What is found is a candidate: text can say anything. The caller confirms it against the ports
-//! that the session's processes really listen on.
+//! A found port is a candidate, since text can say anything. The caller checks it against the ports
+//! on which the session's processes really listen.
 //!
-//! - `plain`: output without its escape sequences, line by line
+//! - `plain`: the output without its escape sequences, line by line
 //! - `line`: the ports that one line names
 
 mod line;
@@ -13,25 +13,25 @@ use std::collections::VecDeque;
 
 use plain::{LineEnd, Plain};
 
-/// How many candidates are kept: of more, the oldest are dropped.
+/// The most candidates that are kept; beyond that, the oldest are dropped.
 pub const MAX_CANDIDATES: usize = 16;
 
 /// Reads a session's output for ports.
 #[derive(Debug, Default)]
 pub struct Detector {
     plain: Plain,
-    /// Without repetition, the oldest first.
+    /// Each port once, oldest first.
     candidates: VecDeque<u16>,
 }
 
 impl Detector {
-    /// Before any output.
+    /// A detector before any output.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads on, wherever the text was cut. The first port that was not a candidate before; a port
-    /// counts when something follows its last digit.
+    /// Reads more text, cut anywhere. Returns the first port that was not a candidate before. A
+    /// port counts only when something follows its last digit.
     pub fn push(&mut self, text: &str) -> Option<u16> {
         let (mut rest, mut found) = (text, None);
         while !rest.is_empty() {
@@ -42,12 +42,12 @@ impl Detector {
         found
     }
 
-    /// All candidates, the oldest first.
+    /// All candidates, oldest first.
     pub fn candidates(&self) -> impl Iterator<Item = u16> {
         self.candidates.iter().copied()
     }
 
-    /// Reads the line as far as it has come, and makes room where it has ended or is full.
+    /// Reads the line so far, and makes room if the line has ended or is full.
     fn read(&mut self, ended: LineEnd) -> Option<u16> {
         let mut found = None;
         for port in line::ports(self.plain.line(), ended == LineEnd::Line) {
@@ -59,7 +59,7 @@ impl Detector {
         found
     }
 
-    /// Whether it is new.
+    /// Adds a port; returns whether it is new.
     fn add(&mut self, port: u16) -> bool {
         if self.candidates.contains(&port) {
             return false;

@@ -1,30 +1,29 @@
 //! Output without its escape sequences, line by line.
 
-/// How long a line is kept, in bytes.
+/// The most bytes of a line that are kept.
 const MOST: usize = 1024;
-/// How much of a longer line is kept to go on with.
+/// The number of bytes that stay when a longer line is cut.
 const TAIL: usize = 256;
 
-/// The line that is being printed, as ASCII in small letters: other characters are spaces
-/// in it.
+/// The line that is being printed, as ASCII in lower case. Other characters become spaces.
 #[derive(Debug, Default)]
 pub(super) struct Plain {
     line: String,
     state: EscapeState,
 }
 
-/// How far the line has come.
+/// The state of the line after some text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineEnd {
-    /// It is at its end.
+    /// The line has ended.
     Line,
-    /// It is not, but as much as is kept of one.
+    /// The line has not ended, but no more of it can be kept.
     Full,
-    /// It goes on.
+    /// The line goes on.
     Not,
 }
 
-/// Where in an escape sequence the output is.
+/// The position of the output in an escape sequence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum EscapeState {
     #[default]
@@ -33,17 +32,18 @@ enum EscapeState {
     Escape,
     /// Within `ESC [ … letter`.
     Control,
-    /// Within a text for the terminal itself: a title, a link, up to BEL or `ESC \`.
+    /// Within a string for the terminal itself, such as a title or a link, up to BEL or `ESC \`.
     Told,
 }
 
 impl Plain {
-    /// The line as far as it has come.
+    /// The line so far.
     pub(super) fn line(&self) -> &str {
         &self.line
     }
 
-    /// Reads on, up to where the line is to be read, or to the end; and what is left.
+    /// Reads text up to the point where the line must be read, or to the text's end. Returns the
+    /// state of the line and the remaining text.
     pub(super) fn push<'a>(&mut self, mut text: &'a str) -> (LineEnd, &'a str) {
         loop {
             text = self.run(text);
@@ -59,7 +59,7 @@ impl Plain {
         }
     }
 
-    /// Makes room for what comes next. [`LineEnd::Not`] needs none.
+    /// Makes room for the next text. [`LineEnd::Not`] needs none.
     pub(super) fn make_room(&mut self, ended: LineEnd) {
         match ended {
             LineEnd::Line => self.line.clear(),
@@ -68,7 +68,7 @@ impl Plain {
         }
     }
 
-    /// Takes what is printed at the beginning, as much as there is room for.
+    /// Takes the printable characters at the beginning of the text, as many as there is room for.
     fn run<'a>(&mut self, text: &'a str) -> &'a str {
         if self.state != EscapeState::Text {
             return text;
@@ -82,19 +82,21 @@ impl Plain {
         rest
     }
 
-    /// Takes one that is not simply printed; whether the line ends with it.
+    /// Takes a character that is not simply printed. Returns whether the line ends with it.
     fn character(&mut self, character: char) -> bool {
         let ends = matches!(character, '\n' | '\r');
         self.state = match (self.state, character) {
-            // No sequence has more than a line: one that never ends would hide everything.
+            // A line's end ends any sequence: a sequence that never ends would hide all later
+            // output.
             _ if ends => EscapeState::Text,
             (_, '\x1b') => EscapeState::Escape,
             (EscapeState::Text, _) => self.space(),
             (EscapeState::Escape, '[') => EscapeState::Control,
             (EscapeState::Escape, ']' | 'P' | '_' | '^' | 'X') => EscapeState::Told,
-            // As in `ESC ( B`, which resets with colours: one more letter follows.
+            // As in `ESC ( B`, which programs send to reset colours: one more letter follows.
             (EscapeState::Escape, ' '..='/') => EscapeState::Escape,
-            // A colour changes nothing; whatever else moves the cursor, or erases.
+            // A colour changes nothing in the line. All other sequences move the cursor or erase,
+            // and become a space.
             (EscapeState::Control, 'm')
             | (EscapeState::Escape, _)
             | (EscapeState::Told, '\x07') => EscapeState::Text,

@@ -1,4 +1,4 @@
-//! What servers print, and what others do.
+//! Output of servers, and output that only looks like it.
 
 use proptest::prelude::*;
 

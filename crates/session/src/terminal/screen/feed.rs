@@ -1,7 +1,7 @@
-//! Bytes in: made into characters, then cut into stretches of text and whole control sequences.
+//! Takes bytes, decodes them, and cuts the text into stretches and whole control sequences.
 //!
-//! The engine only ever reads whole sequences, so that it is at rest between two calls, whatever
-//! the bytes were.
+//! The engine reads only whole sequences, so it is never within one between two calls, whatever the
+//! bytes are.
 
 use alacritty_terminal::vte::ansi::Handler as _;
 use unicode_width::UnicodeWidthChar as _;
@@ -9,8 +9,8 @@ use unicode_width::UnicodeWidthChar as _;
 use super::{Screen, skim};
 
 impl Screen {
-    /// Reads what the terminal's program wrote: any bytes, cut anywhere. What is not UTF-8 counts
-    /// as U+FFFD, as it does for clients that are sent the text.
+    /// Reads the output of the terminal's program: any bytes, cut anywhere. Invalid UTF-8 becomes
+    /// U+FFFD, as it does in the text that clients are sent.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut rest = self.end_character(bytes);
         while let Err(error) = std::str::from_utf8(rest) {
@@ -26,7 +26,7 @@ impl Screen {
         self.feed_text(&String::from_utf8_lossy(rest));
     }
 
-    /// Ends the character that an earlier call began. Returns what is left of the bytes.
+    /// Ends the character that an earlier call began. Returns the remaining bytes.
     fn end_character<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
         while let (false, Some((&byte, rest))) = (self.carry.is_empty(), bytes.split_first()) {
             self.carry.push(byte);
@@ -57,14 +57,15 @@ impl Screen {
             text = &text[read..];
             match sequence {
                 Some(sequence) => self.apply(&sequence),
-                // One that was dropped is none that repeats.
+                // The scanner dropped a sequence: after it, there is no character to repeat.
                 None if read > 0 && self.scanner.at_rest() => self.printed = None,
                 None => {}
             }
         }
     }
 
-    /// Feeds the text up to the first control sequence other than of the pen, and returns the rest.
+    /// Feeds the text up to the first control sequence that does not change the pen. Returns the
+    /// rest.
     fn feed_stretch<'a>(&mut self, text: &'a str) -> &'a str {
         let (stretch, rest) = text.split_at(skim::stretch(text.as_bytes()));
         if !stretch.is_empty() {
@@ -75,8 +76,8 @@ impl Screen {
         rest
     }
 
-    /// Leaves out what will have left the screen when the stretch has been read, but for what it
-    /// does to the pen. Returns what is left to read.
+    /// Skips the part of a stretch that has left the screen at the stretch's end, but applies its
+    /// changes of the pen. Returns the part that is left to read.
     fn skip<'a>(&mut self, stretch: &'a str) -> &'a str {
         let Some(rows) = self.emulator.rows_to_flush() else { return stretch };
         let Some(start) = skim::visible(stretch.as_bytes(), rows) else { return stretch };
@@ -92,7 +93,7 @@ impl Screen {
         let printed = self.printed.take();
         match sequence {
             "\x1b[!p" => self.emulator.soft_reset(),
-            // The engine takes it for a line feed, which may also begin a line.
+            // The engine would treat IND as a line feed, which may also move to the first column.
             "\x1bD" => self.emulator.index(),
             other => match (repetition(other), printed) {
                 (Some(times), Some(character)) => self.repeat(character, times),
@@ -102,7 +103,7 @@ impl Screen {
         }
     }
 
-    /// Prints a character again, not more often than it takes to fill the screen.
+    /// Prints a character again, no more often than it takes to fill the screen.
     fn repeat(&mut self, character: char, times: u16) {
         let cols = u32::from(self.size().cols);
         let cells = cols * u32::from(self.size().rows);
@@ -114,8 +115,8 @@ impl Screen {
     }
 }
 
-/// How often `sequence` asks to repeat the last character, if it does. The engine never sees one: it
-/// would repeat a character however long ago that was printed.
+/// The number of repetitions that `sequence` requests, if it is REP. The engine never gets a REP:
+/// it would repeat the last character even if other sequences came after it.
 fn repetition(sequence: &str) -> Option<u16> {
     let numbers = sequence.strip_prefix("\x1b[")?.strip_suffix('b')?;
     if numbers.bytes().any(|byte| matches!(byte, b' '..=b'/' | b'<'..=b'?')) {
@@ -131,7 +132,7 @@ pub(super) fn takes_cell(character: char) -> bool {
     character.width().is_some_and(|width| width > 0)
 }
 
-/// Whether a character is put on the one before it.
+/// Whether a character is a combining mark, which takes no cell of its own.
 pub(super) fn is_mark(character: char) -> bool {
     character.width() == Some(0)
 }

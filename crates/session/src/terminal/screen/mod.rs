@@ -1,13 +1,14 @@
 //! What a terminal shows now, and the text that repaints it elsewhere.
 //!
-//! History is the log's business: here is only the screen, both of its pages, and the modes that
-//! programs set. It never answers: a viewer's own terminal does.
+//! The history is in the log. This module keeps only the screen, both of its pages, and the modes
+//! that programs set. It never answers queries of programs: a viewer's own terminal does that.
 //!
-//! - [`Size`], [`Screen`]: what others see
-//! - `feed`: bytes in, cut into what the engine can read whole
-//! - `scan`: where a control sequence ends, with a bound; `skim`: text that nobody will see
-//! - `emulator`: the engine, and beside it what the engine hides
-//! - `cells`: wide characters and wrapped lines, kept in order
+//! - [`Size`], [`Screen`]: the public types
+//! - `feed`: takes bytes, and cuts them into pieces that the engine can read whole
+//! - `scan`: finds the end of a control sequence, within a bound; `skim`: skips text that nobody
+//!   will see
+//! - `emulator`: the engine, and the state that the engine hides
+//! - `cells`: keeps wide characters and wrapped lines whole
 //! - `snapshot`: the text that repaints a reset terminal
 
 mod cells;
@@ -25,12 +26,12 @@ use alacritty_terminal::vte::ansi::Processor;
 use emulator::{Emulator, Immediate};
 use scan::Scanner;
 
-/// The most columns that a screen has.
+/// The most columns of a screen.
 pub const MAX_COLS: u16 = 1000;
-/// The most rows that a screen has.
+/// The most rows of a screen.
 pub const MAX_ROWS: u16 = 500;
 
-/// How large a screen is, in character cells.
+/// The size of a screen, in character cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Columns: 2 to [`MAX_COLS`].
@@ -40,7 +41,8 @@ pub struct Size {
 }
 
 impl Size {
-    /// The nearest size that a screen can have: a wide character needs two columns.
+    /// The nearest size that a screen can have. The least is two columns, since a wide character
+    /// needs two.
     #[must_use]
     pub fn new(cols: u16, rows: u16) -> Self {
         Self { cols: cols.clamp(2, MAX_COLS), rows: rows.clamp(1, MAX_ROWS) }
@@ -52,9 +54,9 @@ pub struct Screen {
     emulator: Emulator,
     processor: Processor<Immediate>,
     scanner: Scanner,
-    /// The beginning of a character whose other bytes have not come yet.
+    /// The beginning of a character whose other bytes have not arrived yet.
     carry: Vec<u8>,
-    /// The character just printed, if nothing came after it: what a repetition repeats.
+    /// The character just printed, if nothing came after it: the control sequence REP repeats it.
     printed: Option<char>,
     skimming: bool,
 }
@@ -73,14 +75,15 @@ impl Screen {
         }
     }
 
-    /// Whether [`feed`](Self::feed) leaves out what cannot be seen any more; it does unless told
-    /// otherwise. What is shown is the same either way: this is for those who measure or compare.
+    /// Sets whether [`feed`](Self::feed) skips text that has already scrolled away at the end of a
+    /// call; it does by default. The screen is the same either way: this setting is for
+    /// measurements and comparisons.
     pub fn set_skimming(&mut self, skimming: bool) {
         self.skimming = skimming;
     }
 
-    /// Changes the size: the primary page is wrapped again, the alternate one cut or extended, and
-    /// the margins go to the edges.
+    /// Changes the size. The primary page is wrapped again, the alternate page is cut or extended,
+    /// and the margins move to the edges.
     pub fn resize(&mut self, size: Size) {
         self.emulator.resize(Size::new(size.cols, size.rows));
         self.printed = None;
@@ -92,30 +95,31 @@ impl Screen {
         self.emulator.size()
     }
 
-    /// The visible rows, top first, one a line, without the blanks at the end of each and without
-    /// the empty rows at the end.
+    /// The visible rows, top first, each on a line of its own, without trailing blanks and without
+    /// empty rows at the end.
     #[must_use]
     pub fn text(&self) -> String {
         cells::text(self.emulator.grid())
     }
 
-    /// The window's title, if a program set one: at most 256 characters, none a control character.
+    /// The window's title, if a program has set one: at most 256 characters, without control
+    /// characters.
     #[must_use]
     pub fn title(&self) -> Option<&str> {
         self.emulator.titles.current()
     }
 
-    /// The bytes of a character that was begun and not ended: 0 to 3. They cannot be in the text of
-    /// a snapshot; who sends one sends them in front of what follows it. Empty for those who feed
-    /// text that is cut between characters.
+    /// The 0 to 3 bytes of a character that has begun but not ended. The text of a snapshot cannot
+    /// hold them; a caller that sends a snapshot sends them before the output that follows it.
+    /// Always empty for a caller that feeds text cut between characters.
     #[must_use]
     pub fn unread(&self) -> &[u8] {
         &self.carry
     }
 
-    /// The text that repaints a reset terminal of the same size exactly: both pages, cursors, pen,
-    /// modes, margins, tab stops, title, and at its end a control sequence that is half read.
-    /// It asks the terminal nothing, and never touches a clipboard.
+    /// The text that exactly repaints a reset terminal of the same size: both pages, cursors, pen,
+    /// modes, margins, tab stops, title, and at its end an unfinished control sequence. The text
+    /// sends the terminal no query, and never touches a clipboard.
     pub fn snapshot(&mut self) -> String {
         snapshot::of(self)
     }

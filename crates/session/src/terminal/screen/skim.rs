@@ -1,22 +1,23 @@
-//! Text that nobody will see: a flood scrolls most of itself away within one call.
+//! Skips text that nobody will see: most of a flood scrolls away within one call.
 //!
-//! A *stretch* is text with nothing in it but characters, simple controls and sequences that change
-//! the pen. In a stretch the cursor never goes up. So when the margins are at the edges, and every
-//! row that will be visible at its end was made by a line feed that scrolled, then what came before
-//! those line feeds matters only for the pen. The first line feeds may only move the cursor to the
-//! bottom, so it takes up to `rows` - 1 of these, and then `rows` more to push everything out.
+//! A *stretch* is text that holds only characters, simple controls and sequences that change the
+//! pen. Within a stretch the cursor never moves up. Suppose the margins are at the edges, and every
+//! row that is visible at the end of the stretch was made by a line feed that scrolled. Then the
+//! text before those line feeds matters only for the pen. The first line feeds, up to `rows` - 1,
+//! may only move the cursor to the bottom; `rows` more then push everything out.
 
 use memchr::{Memchr, memchr, memchr2, memrchr};
 
 const ESC: u8 = 0x1b;
-/// A sequence of the pen that is longer is not taken for one: the scanner bounds it.
+/// The longest sequence that is recognised as one of the pen, in bytes: the scanner handles longer
+/// ones, within its bound.
 const LONGEST_PEN: usize = 256;
-/// Less than this is not worth leaving out.
+/// Skipping fewer bytes than this is not worth the work.
 const LEAST: usize = 256;
-/// The engine reads no more parameters than this, and drops a sequence that has more.
+/// The most parameters that the engine reads; it drops a sequence that has more.
 const MOST_PARAMETERS: usize = 30;
 
-/// How long the stretch is that `text` begins with.
+/// The length of the stretch at the beginning of `text`.
 pub(super) fn stretch(text: &[u8]) -> usize {
     let mut end = 0;
     while let Some(found) = memchr(ESC, &text[end..]) {
@@ -28,10 +29,12 @@ pub(super) fn stretch(text: &[u8]) -> usize {
     text.len()
 }
 
-/// Where in `stretch` that begins which can still be seen after `rows` line feeds have pushed out
-/// what was before it; none, if that is not worth it or a character set changes in between.
+/// The position in `stretch` from which text can still be seen, after `rows` line feeds have pushed
+/// out everything before it. `None` if skipping is not worth the work, or the character set changes
+/// before that position.
 ///
-/// It is always the beginning of a line: there the column is known.
+/// The position is always the beginning of a line after a carriage return, since the column is
+/// known there.
 pub(super) fn visible(stretch: &[u8], rows: usize) -> Option<usize> {
     let mut at = stretch.len();
     let mut feeds = 0;
@@ -48,15 +51,15 @@ pub(super) fn visible(stretch: &[u8], rows: usize) -> Option<usize> {
     memchr2(0x0e, 0x0f, &stretch[..at]).is_none().then_some(at + 1)
 }
 
-/// The sequences of a stretch that still matter for the pen at its end: those after the last reset.
+/// The sequences of a stretch that decide the pen at its end: those from the last reset on.
 pub(super) fn pens(stretch: &[u8]) -> impl Iterator<Item = &[u8]> {
     let start = last_reset(stretch);
     let rest = &stretch[start..];
     Memchr::new(ESC, rest).filter_map(move |at| pen(&rest[at..]).map(|len| &rest[at..at + len]))
 }
 
-/// The character that a stretch ends with, if it takes a cell, whatever marks are put on it;
-/// `before` is that of what was before the stretch.
+/// The character that a stretch ends with, without its combining marks, if that character takes a
+/// cell. If the stretch holds only marks, it is `before`, the character before the stretch.
 pub(super) fn last_printed(stretch: &str, before: Option<char>) -> Option<char> {
     let bare = stretch.trim_end_matches(super::feed::is_mark);
     let Some(last) = bare.chars().next_back() else { return before };
@@ -66,7 +69,8 @@ pub(super) fn last_printed(stretch: &str, before: Option<char>) -> Option<char> 
     super::feed::takes_cell(last).then_some(last)
 }
 
-/// The length of the sequence for the pen that `text` begins with: `CSI`, numbers, `m`.
+/// The length of the pen sequence that `text` begins with: `CSI`, numbers, `m`. `None` if it begins
+/// otherwise.
 fn pen(text: &[u8]) -> Option<usize> {
     let body = text.strip_prefix(b"\x1b[")?;
     let len = body.iter().take(LONGEST_PEN).position(|byte| !matches!(byte, b'0'..=b';'))?;
@@ -77,7 +81,7 @@ fn ends_in_pen(stretch: &[u8]) -> bool {
     memrchr(ESC, stretch).is_some_and(|at| pen(&stretch[at..]) == Some(stretch.len() - at))
 }
 
-/// Where the last sequence begins that makes the pen plain before anything else.
+/// The position of the last sequence that begins by resetting the pen; 0 if there is none.
 fn last_reset(stretch: &[u8]) -> usize {
     let mut end = stretch.len();
     while let Some(at) = memrchr(ESC, &stretch[..end]) {

@@ -1,10 +1,10 @@
-//! How large a session's terminal is, when several clients with windows of their own watch it.
+//! The size of a session's terminal when several clients with windows of their own watch it.
 //!
-//! The size is that of the client that was used last among those visible: the one that typed last,
-//! or, where none of them has typed, the one that told its size last. Taking control is being used
-//! without typing: the next one who types takes it back. A hidden client never counts; when nobody is
-//! visible, the size stays. Nothing changes before it has been wanted for a moment, since every
-//! change makes the program in the terminal redraw.
+//! The terminal has the size of the visible client that was used last: the client that typed last,
+//! or, if none of the visible clients has typed, the client that reported its size last. Taking
+//! control counts as use without typing; the next client that types takes the size over again. A
+//! hidden client never counts; when no client is visible, the size stays. A change is delayed for a
+//! moment, since every change makes the program in the terminal redraw.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -13,24 +13,24 @@ use std::{
 
 use crate::terminal::viewer::ViewerId;
 
-/// How long a size must have been wanted before it is taken.
+/// How long a size must be wanted before the terminal gets it.
 pub const DEBOUNCE: Duration = Duration::from_millis(50);
-/// However often it changes what is wanted, it is not put off for longer.
+/// The longest delay of a change, however often the wanted size changes meanwhile.
 pub const MOST_DELAY: Duration = Duration::from_millis(500);
-/// Of so many clients sizes are remembered; more are refused.
+/// The most clients whose sizes are kept; further clients are refused.
 pub const MAX_VIEWERS: usize = 1024;
 
-/// The size of a terminal in cells, within what programs and screens can bear.
+/// The size of a terminal in cells, within bounds that programs and screens can handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     cols: u16,
     rows: u16,
 }
 
-/// A size that is refused; the one before stays.
+/// A refused size; the size before it stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// A program would draw nonsense, and harm what was drawn before.
+    /// The size is too small: a program would draw nonsense and damage what it drew before.
     #[error(
         "a terminal of {cols}×{rows} is too small: the smallest is {}×{}; tell that you are not \
          visible instead",
@@ -38,40 +38,40 @@ pub enum Refused {
         Size::SMALLEST.rows
     )]
     TooSmall {
-        /// The columns asked for.
+        /// The requested columns.
         cols: u16,
-        /// The rows asked for.
+        /// The requested rows.
         rows: u16,
     },
-    /// It would take too much memory.
+    /// The size is too large: the screen would take too much memory.
     #[error(
         "a terminal of {cols}×{rows} is too large: the largest is {}×{}",
         Size::LARGEST.cols,
         Size::LARGEST.rows
     )]
     TooLarge {
-        /// The columns asked for.
+        /// The requested columns.
         cols: u16,
-        /// The rows asked for.
+        /// The requested rows.
         rows: u16,
     },
-    /// Too many clients have told their sizes.
+    /// Too many clients have reported their sizes.
     #[error("{MAX_VIEWERS} clients watch this session already: its size cannot follow another")]
     TooMany,
 }
 
 impl Size {
-    /// What most terminals begin with.
+    /// The size that most terminals begin with.
     pub const DEFAULT: Self = Self { cols: 80, rows: 24 };
-    /// The smallest.
+    /// The smallest size.
     pub const SMALLEST: Self = Self { cols: 20, rows: 5 };
-    /// The largest.
+    /// The largest size.
     pub const LARGEST: Self = Self { cols: 1000, rows: 500 };
 
-    /// A size of so many columns and rows.
+    /// A size of `cols` columns and `rows` rows.
     ///
     /// # Errors
-    /// When it is too small or too large.
+    /// When the size is too small or too large.
     pub const fn new(cols: u16, rows: u16) -> Result<Self, Refused> {
         if cols < Self::SMALLEST.cols || rows < Self::SMALLEST.rows {
             return Err(Refused::TooSmall { cols, rows });
@@ -82,64 +82,65 @@ impl Size {
         Ok(Self { cols, rows })
     }
 
-    /// How many columns.
+    /// The number of columns.
     pub const fn cols(self) -> u16 {
         self.cols
     }
 
-    /// How many rows.
+    /// The number of rows.
     pub const fn rows(self) -> u16 {
         self.rows
     }
 }
 
-/// The sizes of a session's clients, and which of them its terminal has.
+/// The sizes of a session's clients, and the size of its terminal.
 #[derive(Debug)]
 pub struct Sizes {
     current: Size,
     viewers: BTreeMap<ViewerId, Window>,
-    /// Counts what clients do: what was done later has the larger number.
+    /// Counts the clients' actions: a later action has a larger number.
     steps: u64,
     wanted: Option<Wanted>,
     output: Option<Size>,
 }
 
-/// What is known of a client's window.
+/// The known facts of a client's window.
 #[derive(Debug, Clone, Copy, Default)]
 struct Window {
     size: Option<Size>,
     visible: bool,
-    /// When it was used last; 0 for never.
+    /// The step of its last use; 0 if it was never used.
     used: u64,
-    /// When it told its size last.
+    /// The step of its last reported size.
     told: u64,
 }
 
-/// A size that the terminal is to have soon.
+/// A size that the terminal gets soon.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     size: Size,
     at: Instant,
-    /// It is not put off beyond.
+    /// The time beyond which the change is not delayed.
     latest: Instant,
 }
 
 impl Sizes {
-    /// Of a session whose terminal has this size, and that nobody watches.
+    /// The sizes of a session whose terminal has this size, and that no client watches.
     pub const fn new(current: Size) -> Self {
         Self { current, viewers: BTreeMap::new(), steps: 0, wanted: None, output: None }
     }
 
-    /// The size that the terminal has.
+    /// The size of the terminal now.
     pub const fn current(&self) -> Size {
         self.current
     }
 
-    /// A client tells the size of its window, and whether it is to be seen. A hidden window may have
-    /// any size: one that is no size for a terminal is not remembered.
+    /// A client reports the size of its window, and whether the window is visible. A hidden window
+    /// may have any size; a size that is not valid for a terminal is then ignored.
     ///
     /// # Errors
-    /// When the size of a visible window is refused, or there are too many clients: nothing changes.
+    /// When the size of a visible window is refused, or there are too many clients. Nothing changes
+    /// then.
     pub fn resize(
         &mut self,
         viewer: ViewerId,
@@ -168,29 +169,29 @@ impl Sizes {
         }
     }
 
-    /// A client wants the size of its window without typing.
+    /// A client wants the terminal to have the size of its window, without typing.
     pub fn take_control(&mut self, viewer: ViewerId, now: Instant) {
         self.typed(viewer, now);
     }
 
-    /// A client does not watch any more.
+    /// A client does not watch the session any more.
     pub fn leave(&mut self, viewer: ViewerId, now: Instant) {
         if self.viewers.remove(&viewer).is_some() {
             self.settle(now);
         }
     }
 
-    /// The size that the terminal is to get now, if it is another than it had: to be told to all.
+    /// The size that the terminal must get now, if it has changed; announce it to all clients.
     pub const fn poll_output(&mut self) -> Option<Size> {
         self.output.take()
     }
 
-    /// When [`Self::handle_timeout`] is to be called.
+    /// When to call [`Self::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.wanted.map(|wanted| wanted.at)
     }
 
-    /// Time has passed.
+    /// Handles the passing of time: makes the change that is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         if let Some(wanted) = self.wanted.take_if(|wanted| wanted.at <= now) {
             self.current = wanted.size;
@@ -211,7 +212,7 @@ impl Sizes {
         }
     }
 
-    /// Begins, puts off or gives up a change.
+    /// Begins, delays or cancels a change.
     fn settle(&mut self, now: Instant) {
         let size = self.winner().unwrap_or(self.current);
         self.wanted = match self.wanted {
@@ -224,7 +225,7 @@ impl Sizes {
         };
     }
 
-    /// The size of the client that counts.
+    /// The size of the client that counts now.
     fn winner(&self) -> Option<Size> {
         let visible = self.viewers.values().filter(|window| window.visible);
         visible.max_by_key(|window| (window.used, window.told)).and_then(|window| window.size)

@@ -1,4 +1,4 @@
-//! Whose size counts, and when.
+//! Which client's size counts, and when.
 
 use proptest::{collection::vec, prelude::*};
 
@@ -19,7 +19,7 @@ impl World {
         Self { sizes: Sizes::new(Size::DEFAULT), now: Instant::now() }
     }
 
-    /// A desk and a phone, both visible, the phone last.
+    /// A desk and a phone, both visible; the phone reported its size last.
     fn with_both() -> Self {
         let mut world = Self::new();
         world.shows(DESK, DESK_SIZE);
@@ -46,7 +46,7 @@ impl World {
         self.sizes.poll_output().map(pair)
     }
 
-    /// The change, if there is one, once nothing more is put off.
+    /// The change, if there is one, after the longest delay.
     fn settled(&mut self) -> Option<(u16, u16)> {
         self.later(MOST_DELAY)
     }
@@ -232,7 +232,7 @@ fn expected(history: &[Event]) -> Option<(u16, u16)> {
     best.map(|(_, size)| size)
 }
 
-/// When a client was used and told its size, and that size, if it is visible.
+/// For a visible client: when it was last used and when it reported its size, and that size.
 fn last_shown(history: &[Event], client: u64) -> Option<((usize, usize), (u16, u16))> {
     let (mut used, mut shown) = (0, None);
     for (at, event) in (1..).zip(history) {
@@ -255,7 +255,7 @@ proptest! {
         let mut world = World::new();
         let mut outputs = vec![pair(Size::DEFAULT)];
         let mut changed: Option<Instant> = None;
-        // The size that counted last: it stays when nobody is visible.
+        // The size that counted last. It stays when no client is visible.
         let mut frozen = pair(Size::DEFAULT);
         for (count, event) in (1..).zip(&events) {
             let now = world.now;

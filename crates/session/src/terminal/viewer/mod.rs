@@ -1,18 +1,18 @@
-//! One client's attachment to one session: a place in its log.
+//! One client's attachment to one session: a position in the session's log.
 //!
-//! A viewer costs next to nothing and holds no output. It is sent what follows its place as fast as
-//! it takes it. One that falls behind slows nobody: it is sent nothing more until it has room, and
-//! then a snapshot of the screen and what follows that.
+//! A viewer takes little memory and holds no output. It is sent the output after its position as
+//! fast as the client reads. A viewer that falls behind slows nobody down: it gets nothing until it
+//! has room again, then a snapshot of the screen and the output after the snapshot.
 
 use std::time::{Duration, Instant};
 
 use crate::terminal::log::{Chunks, Log};
 
-/// A viewer without room and with this many bytes to come lags.
+/// A viewer without room lags once more than this many bytes wait for it.
 pub const BACKLOG: u64 = 256 * 1024;
-/// How long a lagging viewer may have no room until it is dropped, unless the daemon says otherwise.
+/// The default time that a lagging viewer may be without room before it is dropped.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// How many bytes one step has, at most; a chunk that is longer comes alone.
+/// The most bytes in one step. A longer chunk is sent alone.
 pub const STEP: u64 = 64 * 1024;
 
 /// The id of a viewer, chosen by the caller that attaches it and never used twice in a session.
@@ -22,43 +22,45 @@ pub struct ViewerId(pub u64);
 /// Where a viewer begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// After the chunk of this number, which it saw last; with a snapshot where the log cannot go on
-    /// from there.
+    /// After the chunk with this number, which the client saw last. If the log cannot go on from
+    /// there, with a snapshot.
     After(u64),
     /// With a snapshot.
     Snapshot,
 }
 
-/// What is to be done for a viewer now.
+/// The next thing to do for a viewer.
 #[derive(Debug, Clone)]
 pub enum Step<'a> {
-    /// Once, first of all, where no snapshot is needed: the history without one, which goes on after
-    /// this number.
+    /// Send the message that begins the history, without a snapshot: the output goes on after this
+    /// number. This step comes at most once, as the first.
     Resumed {
-        /// The number that it saw last.
+        /// The number of the chunk that the client saw last.
         after: u64,
     },
-    /// These chunks are to be sent, each with its number. They count as sent.
+    /// Send these chunks, each with its number. They count as sent.
     Frames(Chunks<'a>),
-    /// A snapshot is to be sent: with the history to a new viewer, with the notice `output_lagged` to
-    /// a viewer that lagged. [`Viewer::resynced`] says that it was; until then this step is repeated.
+    /// Send a snapshot: in the message that begins the history to a new viewer, after the notice
+    /// `output_lagged` to a viewer that lagged. This step is repeated until the caller reports the
+    /// snapshot with [`Viewer::resynced`].
     Resync {
-        /// How many chunks it will have missed, up to the end of the log; 0 for a new viewer.
+        /// The number of chunks that the client misses, up to the end of the log; 0 for a new
+        /// viewer.
         skipped_chunks: u64,
-        /// Whether it has just come.
+        /// Whether the viewer is new.
         first: bool,
     },
-    /// Nothing, until there is more output, or room, or it is [`Viewer::poll_timeout`].
+    /// Do nothing until there is more output, or room, or the time of [`Viewer::poll_timeout`].
     Wait,
-    /// It had no room for too long: its stream ends with the notice `output_backpressure`. Nothing
-    /// follows.
+    /// End the stream with the notice `output_backpressure`: the viewer had no room for too long.
+    /// No other step follows.
     Dropped,
 }
 
-/// A place in a session's log, and whether its viewer keeps up.
+/// A position in a session's log, and whether its viewer keeps up.
 #[derive(Debug, Clone)]
 pub struct Viewer {
-    /// The number of the chunk that it was sent last.
+    /// The number of the chunk that was sent last, or that the last snapshot shows.
     place: u64,
     stage: Stage,
     patience: Duration,
@@ -66,20 +68,20 @@ pub struct Viewer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It has come, and was told nothing yet.
+    /// The viewer is new, and nothing was sent to it yet.
     Starting { after: Option<u64>, since: Instant },
-    /// It is sent everything.
+    /// The viewer is sent all output.
     Following,
-    /// It needs a snapshot, and room for it.
+    /// The viewer needs a snapshot, and room for it.
     Behind { first: bool, since: Instant },
-    /// It was let go.
+    /// The viewer was dropped.
     Over,
 }
 
 impl Viewer {
-    /// One that comes now, to a session whose log is as it is now: a number that was not given yet is
-    /// of another life, even if it is given soon. It is let go when it has no room for longer than
-    /// `patience`.
+    /// A new viewer of the session with this log. If `start` names a number that the log has not
+    /// assigned yet, the number comes from before a restart and is ignored, even if the log soon
+    /// reaches it. The viewer is dropped when it has no room for longer than `patience`.
     pub fn new(start: Start, patience: Duration, log: &Log, now: Instant) -> Self {
         let known = |after: &u64| *after <= log.last_seq();
         let after = match start {
@@ -89,9 +91,9 @@ impl Viewer {
         Self { place: 0, stage: Stage::Starting { after, since: now }, patience }
     }
 
-    /// What is to be done for it now. To be asked whenever output has come, or room, until it is
-    /// [`Step::Wait`]. Who asks keeps its own queue to the client bounded, and says here whether
-    /// there is room in it for one more step.
+    /// The next thing to do for the viewer. Call this whenever output or room has come, until it
+    /// returns [`Step::Wait`]. The caller bounds its own queue to the client; `has_room` says
+    /// whether the queue has room for one more step.
     pub fn next<'a>(&mut self, log: &'a Log, has_room: bool, now: Instant) -> Step<'a> {
         match self.stage {
             Stage::Starting { since, .. } | Stage::Behind { since, .. } if !has_room => {
@@ -104,7 +106,7 @@ impl Viewer {
         }
     }
 
-    /// It was sent a snapshot of the screen as it was after the chunk of this number.
+    /// The viewer was sent a snapshot of the screen as it was after the chunk with this number.
     pub fn resynced(&mut self, seq: u64) {
         if self.stage != Stage::Over {
             self.place = seq;
@@ -112,7 +114,7 @@ impl Viewer {
         }
     }
 
-    /// When it is to be asked again although nothing has happened.
+    /// The time at which to call [`Self::next`] even if nothing has happened.
     pub fn poll_timeout(&self) -> Option<Instant> {
         match self.stage {
             Stage::Starting { since, .. } | Stage::Behind { since, .. } => {
@@ -122,12 +124,12 @@ impl Viewer {
         }
     }
 
-    /// The number of the chunk that it was sent last, or that its snapshot shows.
+    /// The number of the chunk that was sent last, or that the last snapshot shows.
     pub const fn place(&self) -> u64 {
         self.place
     }
 
-    /// Whether it is sent everything, and lacks no more than one step of it.
+    /// Whether the viewer is sent all output, and lacks no more than one step of it.
     pub fn is_near(&self, log: &Log) -> bool {
         self.stage == Stage::Following
             && log.after(self.place).is_ok()

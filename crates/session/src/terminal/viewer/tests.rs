@@ -1,4 +1,4 @@
-//! What a viewer is sent, whatever it takes and whenever.
+//! What a viewer is sent, whatever it reads and whenever.
 
 use bytes::Bytes;
 use proptest::{collection::vec, prelude::*};
@@ -7,19 +7,19 @@ use super::*;
 
 const BOUND: usize = 2 * 1024 * 1024;
 
-/// A session and one client of it. The client's terminal shows all that was ever output; a snapshot
-/// is the same.
+/// A session and one client of it. `shown` stands for the client's terminal: all output as it
+/// arrived. A snapshot replaces it with all output so far.
 struct World {
     log: Log,
     output: Vec<u8>,
-    /// How long the output was after each number.
+    /// The length of the output after each number.
     lengths: Vec<usize>,
     viewer: Viewer,
     now: Instant,
     shown: Vec<u8>,
-    /// The number that the client has seen last.
+    /// The number of the chunk that the client saw last.
     seen: Option<u64>,
-    /// The steps, by their names.
+    /// The names of the steps.
     steps: Vec<&'static str>,
 }
 
@@ -28,7 +28,7 @@ impl World {
         Self::with(start, BOUND, &[])
     }
 
-    /// With a session that has output chunks of these lengths already.
+    /// A session that already has chunks of these lengths.
     fn with(start: Start, bound: usize, chunks: &[usize]) -> Self {
         let now = Instant::now();
         let log = Log::new(bound);
@@ -59,7 +59,7 @@ impl World {
         self.log.append(Bytes::from(text));
     }
 
-    /// One step; whether there may be another.
+    /// Takes one step; returns whether there may be another.
     fn step(&mut self, has_room: bool) -> bool {
         let step = self.viewer.next(&self.log, has_room, self.now);
         let name = match step {
@@ -265,8 +265,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// Whatever comes in whatever order: a client has a snapshot or what it had, and then every chunk
-    /// in order; the world's steps check that none is missing and none comes twice.
+    /// In any order of events, a client gets a snapshot or keeps what it had, and then gets every
+    /// chunk in order. [`World::step`] checks that no chunk is missing and none comes twice.
     #[test]
     fn each_byte_of_output_arrives_exactly_once(
         before in vec(1_usize..50_000, 0..10),

@@ -1,16 +1,16 @@
-//! The form in which chunks are kept on disk.
+//! The format of chunks on disk.
 //!
-//! A segment is a header and then records, all numbers big-endian:
+//! A segment is a header followed by records. All numbers are big-endian:
 //!
 //! ```text
 //! header   magic "warren-s" · version u32 · number of its first chunk u64
 //! record   length of the text u32 · CRC-32 of number and text u32 · number u64 · text
 //! ```
 //!
-//! A segment is only ever appended to. Where a write was cut short (the process killed, the disk
-//! full, the power lost) everything up to there is read, and nothing beyond.
+//! A segment is only ever appended to. If a write was cut short (the process was killed, the disk
+//! was full, the power failed), everything before it is read, and nothing after it.
 //!
-//! - `reader`: what is sound in a segment, read bit by bit
+//! - `reader`: reads the sound records of a segment piece by piece
 
 mod reader;
 
@@ -20,14 +20,14 @@ pub use reader::{Fault, Reader};
 
 use super::Chunk;
 
-/// How long a segment's header is, in bytes.
+/// The length of a segment's header, in bytes.
 pub const HEADER: usize = 20;
-/// How long a record is before its text, in bytes.
+/// The length of a record before its text, in bytes.
 pub const HEAD: usize = 16;
 
-/// How every segment begins.
+/// The first bytes of every segment.
 const MAGIC: [u8; 8] = *b"warren-s";
-/// Of the form that is written, and the only one that is read.
+/// The version of the format that is written, and the only one that is read.
 const VERSION: u32 = 1;
 
 /// The header of a segment whose first chunk has this number.
@@ -39,8 +39,8 @@ pub fn header(first_seq: u64) -> [u8; HEADER] {
     header
 }
 
-/// What stands before the text of a chunk: for who writes both without copying. The text is one that
-/// a log gave, so it is no longer than [`super::MAX_CHUNK`].
+/// The bytes of a record before its text, for a caller that writes both without copying the text.
+/// The chunk comes from a log, so its text is no longer than [`super::MAX_CHUNK`].
 pub fn head(chunk: &Chunk) -> [u8; HEAD] {
     let seq = chunk.seq.to_be_bytes();
     let length = u32::try_from(chunk.text.len()).unwrap_or(u32::MAX);
@@ -51,7 +51,7 @@ pub fn head(chunk: &Chunk) -> [u8; HEAD] {
     head
 }
 
-/// Appends a chunk's whole record.
+/// Appends the whole record of a chunk.
 pub fn encode(chunk: &Chunk, into: &mut BytesMut) {
     into.reserve(HEAD + chunk.text.len());
     into.put_slice(&head(chunk));

@@ -7,28 +7,28 @@ use super::{
     HEAD, HEADER, MAGIC, VERSION, checksum,
 };
 
-/// Why a segment is not read any further.
+/// The reason why a segment is not read any further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// It does not begin as a segment does.
+    /// The file does not begin with the segments' magic bytes.
     #[error("this is no segment of a session's history: it begins otherwise")]
     Magic,
-    /// It was written by a newer Warren.
+    /// A newer Warren wrote the segment.
     #[error("this history has the form {0}, and only {VERSION} is known: use a newer Warren")]
     Version(u32),
-    /// A record is none: a write was cut short, or the disk has changed it.
+    /// A record is damaged: a write was cut short, or the disk has changed the record.
     #[error("the history is damaged at byte {at}: what follows there is lost")]
     Record {
-        /// Where the record begins in the file.
+        /// The position in the file at which the record begins, in bytes.
         at: u64,
     },
 }
 
-/// Reads a segment as its bytes come. It never holds more than one record and what was pushed last.
+/// Reads a segment as its bytes arrive. It holds at most one record and the bytes of the last push.
 #[derive(Debug, Default)]
 pub struct Reader {
     buffer: BytesMut,
-    /// The number in the header, once it was read.
+    /// The number in the header; `None` until the header was read.
     first: Option<u64>,
     /// The smallest number that the next chunk may have.
     next: u64,
@@ -37,20 +37,20 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Before a segment's first byte.
+    /// A reader at the beginning of a segment.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The next bytes of the file. Take all chunks out before the next push. After a fault they are
-    /// ignored.
+    /// Adds the next bytes of the file. Take out all chunks before the next push, so that the
+    /// buffer stays bounded. After a fault the bytes are ignored.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.fault.is_none() {
             self.buffer.extend_from_slice(bytes);
         }
     }
 
-    /// The next whole chunk; `None` when more bytes are needed, or nothing sound follows.
+    /// The next whole chunk; `None` if more bytes are needed or nothing sound follows.
     pub fn next_chunk(&mut self) -> Option<Chunk> {
         if self.fault.is_some() {
             return None;
@@ -63,18 +63,18 @@ impl Reader {
         })
     }
 
-    /// The number in the header: no chunk has a smaller one. `None` until it was read.
+    /// The number in the header: no chunk has a smaller one. `None` until the header was read.
     pub const fn first_seq(&self) -> Option<u64> {
         self.first
     }
 
-    /// How many bytes of the file are sound so far: cut there, and records may be appended.
+    /// The number of sound bytes so far. If the file is cut there, records may be appended.
     pub const fn sound_bytes(&self) -> u64 {
         self.sound
     }
 
-    /// Why nothing more is read, if that is so. A file that ends within a record has no fault: its
-    /// length is more than its sound bytes, though.
+    /// The fault that ended the reading, if any. A file that ends within a record has no fault, but
+    /// is longer than its sound bytes.
     pub const fn fault(&self) -> Option<Fault> {
         self.fault
     }

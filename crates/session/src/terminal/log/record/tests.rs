@@ -1,4 +1,4 @@
-//! What is written is read again, and of what was torn the sound beginning.
+//! Written records are read again; of a torn segment, the sound beginning is read.
 
 use bytes::Bytes;
 use proptest::{collection::vec, prelude::*};
@@ -106,8 +106,8 @@ proptest! {
         prop_assert_eq!(reader.fault(), None);
     }
 
-    /// Cut anywhere, and with a byte changed anywhere behind: what was whole before is read, and
-    /// records can be appended where it was cut.
+    /// The segment is cut anywhere and followed by garbage: the whole records before the cut are
+    /// read, and records can be appended at the end of the sound bytes.
     #[test]
     fn a_torn_tail_loses_only_itself(
         chunks in chunks(),

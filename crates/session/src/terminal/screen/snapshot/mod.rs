@@ -1,13 +1,13 @@
 //! The text that repaints a reset terminal.
 //!
-//! In order: what does not move the cursor, the primary page, the alternate one if it is shown,
-//! modes and margins, the cursor, and what is half read. The order matters: what is painted later
-//! must not disturb what was set before.
+//! The order is: everything that does not move the cursor, the primary page, the alternate page if
+//! it is shown, modes and margins, the cursor, and an unfinished control sequence. The order
+//! matters: a later part must not disturb an earlier one.
 //!
-//! - [`of`]: all of it
-//! - `paint`: the cells of a page; `pen`: how characters look
-//! - `width`: how wide characters are elsewhere
-//! - `place`: cursors, those saved too; `modes`: everything that is a switch
+//! - [`of`]: the whole text
+//! - `paint`: the cells of a page; `pen`: the looks of characters
+//! - `width`: the widths of characters in other terminals
+//! - `place`: the cursors, including saved ones; `modes`: modes, colours, titles and tab stops
 
 mod modes;
 mod paint;
@@ -23,7 +23,7 @@ use super::Screen;
 use super::emulator::Emulator;
 use pen::Pen;
 
-/// Writes the text, and knows where that leaves the terminal that will read it.
+/// Writes the text, and keeps track of the state of the terminal that will read it.
 struct Painter {
     out: String,
     pen: Pen,
@@ -31,11 +31,11 @@ struct Painter {
     cols: usize,
 }
 
-/// Where the cursor is, as far as that is known.
+/// The position of the cursor, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Nowhere,
-    /// Somewhere in a row: terminals differ in how wide what was printed there is.
+    /// Somewhere in a row: terminals disagree on the width of the text that was printed there.
     Row(usize),
     /// In a row and a column.
     Cell(usize, usize),
@@ -67,7 +67,7 @@ fn pages(painter: &mut Painter, emulator: &Emulator) {
         painter.place(&hidden.grid, 0);
         modes::keys(painter, &hidden.keys);
         painter.alternate(&hidden.grid.cursor);
-        // Terminals have one set of tab stops, or one for each page.
+        // Some terminals have a set of tab stops for each page, others one for both.
         modes::tabs(painter, &emulator.tabs);
     }
     painter.save(emulator.grid());
@@ -75,9 +75,9 @@ fn pages(painter: &mut Painter, emulator: &Emulator) {
     modes::keys(painter, &emulator.keys);
 }
 
-/// Puts the cursor in its place, and ends with the character just printed, so that it can still be
-/// repeated or marked. Returns that character, or none if it cannot be: then neither terminal
-/// repeats it.
+/// Puts the cursor in its place, and ends with the character just printed, so that the terminal can
+/// still repeat it or add marks to it. Returns that character, or `None` if it cannot be printed
+/// again: then neither terminal repeats it.
 fn last(
     painter: &mut Painter,
     emulator: &Emulator,
@@ -94,7 +94,8 @@ fn last(
     modes::charset(painter, emulator.charset);
     let (character, (_, cell)) = printed.zip(cell)?;
     if emulator.has(TermMode::INSERT) {
-        // What is printed moves the rest of the row to where it is.
+        // In insert mode, printing moves the rest of the row right to where it is now, so the cells
+        // are deleted first.
         painter.make_room(cell);
     }
     painter.out.push(character);

@@ -1,4 +1,4 @@
-//! Everything that is a switch: colours, titles, tab stops, modes, margins, how keys are reported.
+//! Modes, colours, titles, tab stops, margins, and how keys are reported.
 
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::color::COUNT;
@@ -7,7 +7,7 @@ use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, NamedColor, Rgb};
 use super::super::emulator::{Emulator, Keys, Titles, default_tabs};
 use super::{At, Painter};
 
-/// What sets the modes that are off after a reset.
+/// The sequences that set the modes that are off after a reset.
 const SWITCHES: [(TermMode, &str); 13] = [
     (TermMode::APP_CURSOR, "\x1b[?1h"),
     (TermMode::APP_KEYPAD, "\x1b="),
@@ -24,7 +24,7 @@ const SWITCHES: [(TermMode, &str); 13] = [
     (TermMode::INSERT, "\x1b[4h"),
 ];
 
-/// What clears the modes that are on after a reset.
+/// The sequences that clear the modes that are on after a reset.
 const CLEARED: [(TermMode, &str); 2] =
     [(TermMode::SHOW_CURSOR, "\x1b[?25l"), (TermMode::LINE_WRAP, "\x1b[?7l")];
 
@@ -116,7 +116,7 @@ fn cursor_style(painter: &mut Painter, emulator: &Emulator) {
     painter.put(format_args!("\x1b[{} q", steady - u8::from(style.blinking)));
 }
 
-/// Sets margins and origin mode. Returns the row that the terminal then counts from.
+/// Sets the margins and origin mode. Returns the row from which the terminal then counts rows.
 pub(super) fn margins(painter: &mut Painter, emulator: &Emulator) -> usize {
     let (top, bottom) = (emulator.margins.start, emulator.margins.end);
     if !emulator.has_full_margins() {
@@ -129,7 +129,7 @@ pub(super) fn margins(painter: &mut Painter, emulator: &Emulator) -> usize {
     top
 }
 
-/// Puts a character set other than the first in use.
+/// Switches to character set G1 if it is in use; G0 is in use after a reset.
 pub(super) fn charset(painter: &mut Painter, charset: CharsetIndex) {
     if charset == CharsetIndex::G1 {
         painter.out.push('\x0e');

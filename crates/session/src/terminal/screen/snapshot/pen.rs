@@ -1,4 +1,4 @@
-//! How characters look: the difference to how the last one looked, as a control sequence.
+//! The looks of characters, as control sequences that change the previous look into the next.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use alacritty_terminal::vte::ansi::{Color, NamedColor, Rgb};
 use super::super::cells;
 use super::Painter;
 
-/// What switches each look on.
+/// The numbers that switch each look on.
 const FLAGS: [(Flags, &str); 11] = [
     (Flags::BOLD, "1"),
     (Flags::DIM, "2"),
@@ -23,7 +23,7 @@ const FLAGS: [(Flags, &str); 11] = [
     (Flags::STRIKEOUT, "9"),
 ];
 
-/// What switches looks off, several at once.
+/// The numbers that switch looks off, some of them several looks at once.
 const OFF: [(Flags, &str); 6] = [
     (Flags::BOLD.union(Flags::DIM), "22"),
     (Flags::ITALIC, "23"),
@@ -33,7 +33,7 @@ const OFF: [(Flags, &str); 6] = [
     (Flags::STRIKEOUT, "29"),
 ];
 
-/// What a cell looks like, beside its characters.
+/// The look of a cell, without its characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pen {
     fg: Color,
@@ -64,12 +64,12 @@ impl Pen {
         Self { bg, ..Self::default() }
     }
 
-    /// Whether this is the pen of a reset terminal, but perhaps for a link.
+    /// Whether this is the pen of a reset terminal, apart from a link.
     fn is_plain(&self) -> bool {
         *self == Self { link: self.link.clone(), ..Self::default() }
     }
 
-    /// Whether `cell` looks like this.
+    /// Whether `cell` has this look.
     pub(super) fn suits(&self, cell: &Cell) -> bool {
         (self.fg, self.bg, self.flags) == (cell.fg, cell.bg, cells::looks(cell))
             && match &cell.extra {
@@ -80,7 +80,7 @@ impl Pen {
             }
     }
 
-    /// Whether less may be said of `new` from a plain pen than from this one.
+    /// Whether `new` may take fewer numbers from a plain pen than from this pen.
     fn has_more_than(&self, new: &Self) -> bool {
         let plain = Self::default();
         !new.flags.contains(self.flags)
@@ -88,12 +88,12 @@ impl Pen {
             || (self.bg != plain.bg && new.bg == plain.bg)
     }
 
-    /// Adds the numbers that make a pen like `self` into one like `new`.
+    /// Adds the numbers that change the pen `self` into `new`.
     fn change(&self, new: &Self, numbers: &mut Numbers<'_>) {
         let mut flags = self.flags;
         for (group, off) in OFF {
             let gone = flags.intersection(group).difference(new.flags);
-            // One underline takes the place of another.
+            // A new underline replaces the old one.
             let replaced = group == Flags::ALL_UNDERLINES && new.flags.intersects(group);
             if !gone.is_empty() && !replaced {
                 numbers.add(format_args!("{off}"));
@@ -117,7 +117,7 @@ impl Pen {
 }
 
 impl Painter {
-    /// Makes the pen suit a cell.
+    /// Changes the pen to the look of a cell.
     pub(super) fn dip(&mut self, cell: &Cell) {
         if !self.pen.suits(cell) {
             self.take(Pen::of(cell));
@@ -142,7 +142,7 @@ impl Painter {
         self.pen = pen;
     }
 
-    /// Replaces the sequence that begins at `start` by one that begins with a reset, if that is
+    /// Replaces the sequence that begins at `start` with one that begins with a reset, if that is
     /// shorter.
     fn begin_afresh(&mut self, start: usize, pen: &Pen) {
         let mut afresh = String::new();
@@ -166,7 +166,7 @@ impl Painter {
     }
 }
 
-/// A sequence for the pen, but for its end. Without a number there is none.
+/// A sequence that changes the pen, without its final byte. Without a number nothing is written.
 struct Numbers<'a> {
     out: &'a mut String,
     start: usize,
@@ -184,7 +184,7 @@ impl<'a> Numbers<'a> {
         let _ = fmt::Write::write_fmt(self.out, number);
     }
 
-    /// `base` is 30 for the foreground, 40 for the background.
+    /// Adds a colour. `base` is 30 for the foreground, 40 for the background.
     fn colour(&mut self, colour: Color, base: usize) {
         let extended = base + 8;
         match colour {
@@ -194,7 +194,8 @@ impl<'a> Numbers<'a> {
         }
     }
 
-    /// With colons: a terminal that does not know it must not take its numbers for others.
+    /// Adds the colour of underlines. The numbers are separated by colons, so that a terminal that
+    /// does not know the sequence does not read them as other looks.
     fn underline_colour(&mut self, colour: Option<Color>) {
         match colour {
             Some(Color::Indexed(index)) => self.add(format_args!("58:5:{index}")),

@@ -1,13 +1,13 @@
-//! How wide characters are in other terminals.
+//! The widths of characters in other terminals.
 //!
-//! Terminals go by different versions of Unicode: xterm.js, unless told otherwise, shows an emoji in
-//! one cell, and others show in two what a variation selector makes an emoji. Programs have to live
-//! with that. But a snapshot paints whole pages, and there what is shifted by a cell would shift all
-//! that comes after it: so behind such a character the cursor is put in its place again.
+//! Terminals follow different versions of Unicode. By default xterm.js shows an emoji in one cell;
+//! others show a character with an emoji variation selector in two cells. Programs have to live
+//! with that. But a snapshot paints whole pages, and there one shifted cell would shift all cells
+//! after it: so after such a character the cursor is put in its place again.
 
 use alacritty_terminal::term::cell::{Cell, Flags};
 
-/// Whether a cell is as wide everywhere as it is here.
+/// Whether all terminals give a cell the width that it has here.
 pub(super) fn is_agreed(cell: &Cell) -> bool {
     if cell.c.is_ascii() && cell.extra.is_none() {
         return true;
@@ -18,15 +18,16 @@ pub(super) fn is_agreed(cell: &Cell) -> bool {
     agreed && !cell.zerowidth().unwrap_or_default().iter().any(|mark| joins(*mark))
 }
 
-/// Whether a mark makes one thing of what is before it and behind it, or something wider.
+/// Whether a mark joins the characters around it, or makes the one before it wider.
 fn joins(mark: char) -> bool {
     matches!(mark, '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f000}'..)
 }
 
-/// Wide in some terminals, narrow or nothing in others.
+/// Wide in some terminals, narrow or invisible in others.
 const SOFT_HYPHEN: char = '\u{ad}';
 
-/// The scripts of East Asia, which have been wide since there were wide characters.
+/// Whether a character belongs to the scripts of East Asia, which have been wide since wide
+/// characters exist.
 fn is_ideographic(character: char) -> bool {
     matches!(
         character,
