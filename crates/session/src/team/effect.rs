@@ -10,42 +10,44 @@ use super::{
     wait::{Answer, Caller},
 };
 
-/// What is to be done. Those to keep come first, and are durable, all or none of them, before
-/// anything else is done and before anything is acknowledged.
+/// An effect of a call. The effects to keep come first. They must be durable, all or none of them,
+/// before any other effect is carried out and before the call is acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Keep this.
+    /// Store this change.
     Keep(Change),
-    /// Show a message to the clients that are attached to its addressee. It is said once.
+    /// Show a message to the clients that are attached to its recipient's session. This effect
+    /// comes once for each message and recipient.
     Show(Delivery),
-    /// Hand a message to its addressee: to an agent as its next prompt. Each addressee has one at
-    /// a time, in order. Say [`super::Teams::delivered`] when it has reached it, that is when the
-    /// agent's turn with it begins (and before that turn is said to begin), or
-    /// [`super::Teams::not_taken`] when there is no room for it.
+    /// Deliver a message to its recipient; to an agent, as its next prompt. Each recipient has one
+    /// such message at a time, in order. Call [`super::Teams::delivered`] when the message has
+    /// reached the recipient: for an agent that is when its turn with the message begins, and
+    /// before that turn is reported as begun. Call [`super::Teams::not_taken`] if the recipient has
+    /// no room for it.
     Deliver(Delivery),
-    /// A team worker's result is there. It is said once for a turn.
+    /// A team worker has a result. This effect comes once for each result.
     WorkerResult {
-        /// Its team.
+        /// The team.
         team: Uuid,
-        /// This worker.
+        /// The team worker.
         worker: Uuid,
-        /// Whether it went well.
+        /// Whether the work succeeded.
         success: bool,
-        /// Its result.
+        /// The text of the result.
         result: Arc<str>,
     },
-    /// No worker of this team has anything left to do.
+    /// No team worker of this team has anything left to do.
     Completed(Uuid),
-    /// The answer to a wait, which ends it.
+    /// The answer to a caller's wait, which ends the wait for that caller.
     WaitAnswered {
-        /// This one.
+        /// The caller.
         caller: Caller,
         /// The answer.
         answer: Result<Answer, TeamError>,
     },
-    /// A team has other members, or another status.
+    /// A team's members or status have changed.
     Updated(Uuid),
-    /// A team was removed.
+    /// A team was deleted.
     Deleted(Uuid),
     /// End these sessions.
     KillSessions(Vec<Uuid>),
@@ -54,18 +56,18 @@ pub enum Effect {
 /// A change of the stored records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Write this under its key, over what was there.
+    /// Write this under the record's key, replacing the previous record.
     Put(Record),
-    /// Remove what is under this key; of a team, everything.
+    /// Remove the record with this key; for the key of a team, all its records.
     Remove(Key),
 }
 
-/// A message on its way to one addressee.
+/// A message on its way to one recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// In this team.
+    /// The team.
     pub team: Uuid,
-    /// Its place in the team.
+    /// The message's number in the team.
     pub seq: u64,
     /// The sender.
     pub from: Uuid,
@@ -73,14 +75,14 @@ pub struct Delivery {
     pub to: Uuid,
     /// The kind of message.
     pub kind: Kind,
-    /// The message.
+    /// The text.
     pub payload: Arc<str>,
 }
 
-/// The effects of one call, collected.
+/// Collects the effects of one call.
 #[derive(Debug, Default)]
 pub(super) struct Out {
-    /// The records that may differ from the stored ones.
+    /// The keys of the records that may differ from the stored ones.
     pub(super) changed: BTreeSet<Key>,
     pub(super) said: Vec<Effect>,
 }

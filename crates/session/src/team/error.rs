@@ -1,43 +1,43 @@
-//! Why something is refused; the texts are meant for the asker.
+//! Reasons for refusals. Their texts are meant for the caller.
 
 use uuid::Uuid;
 
-/// Why something was not done. Nothing has changed, then.
+/// The reason why a call failed. Nothing has changed in that case.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TeamError {
     /// There is no such team.
     #[error("there is no team {0}: it was never created, or it has been deleted")]
     NoTeam(Uuid),
-    /// The team was deleted while somebody waited for it.
+    /// The team was deleted while a caller waited for it.
     #[error("the team {0} was deleted while this waited")]
     Deleted(Uuid),
-    /// A team of this id is there already.
+    /// A team with this id exists already.
     #[error("there is a team {0} already")]
     Exists(Uuid),
-    /// A session is in one team at most.
+    /// The session is already in a team, and a session is in one team at most.
     #[error(
         "the session {session} is in the team {team} already: a session is in one team at most"
     )]
     AlreadyMember {
-        /// This session.
+        /// The session.
         session: Uuid,
-        /// Where it is.
+        /// The team that the session is in.
         team: Uuid,
     },
     /// The session is not in this team.
     #[error("the session {session} is not in the team {team}")]
     NotMember {
-        /// This session.
+        /// The session.
         session: Uuid,
-        /// Not in this one.
+        /// The team that the session is not in.
         team: Uuid,
     },
-    /// The leader gives no results, and is not waited for.
+    /// The leader has no results, so nobody can wait for it.
     #[error("the session {session} leads the team {team}: only its workers have results")]
     NotAWorker {
-        /// This session.
+        /// The session.
         session: Uuid,
-        /// Its team.
+        /// The team that the session leads.
         team: Uuid,
     },
     /// The session has ended.
@@ -46,7 +46,7 @@ pub enum TeamError {
     /// The leader's session has ended.
     #[error("the team {0} is inactive, since its leader's session has ended")]
     Inactive(Uuid),
-    /// A message needs somebody else.
+    /// A message's recipient is its sender.
     #[error("the session {0} cannot send a message to itself")]
     ToItself(Uuid),
     /// The leader's message to all workers has no recipient.
@@ -57,11 +57,11 @@ pub enum TeamError {
         "the {what} has {len} bytes, and {max} are the most: shorten it, or pass a file's path"
     )]
     TooLong {
-        /// Which text.
+        /// The name of the text.
         what: &'static str,
         /// Its length, in bytes.
         len: usize,
-        /// The most it may have.
+        /// The longest allowed length, in bytes.
         max: usize,
     },
     /// There are too many teams.
@@ -73,23 +73,23 @@ pub enum TeamError {
     /// There are too many team workers.
     #[error("the team {team} has {max} workers already: kill one first")]
     TooManyWorkers {
-        /// This team.
+        /// The team.
         team: Uuid,
         /// The bound.
         max: usize,
     },
-    /// Nothing more fits, and all that is there is still to be read.
+    /// The message does not fit, and the messages in the inbox are still to be read or delivered.
     #[error(
         "the inbox of the team {team} is full: {unread} messages wait to be read or delivered; \
          send this again when some have been"
     )]
     InboxFull {
-        /// This team.
+        /// The team.
         team: Uuid,
-        /// The bound that is reached.
+        /// The number of messages that wait to be read or delivered.
         unread: usize,
     },
-    /// Too many callers wait at once.
+    /// Too many waits are open at once.
     #[error("{max} waits are open at once: try again when one has ended")]
     TooManyWaits {
         /// The bound.
@@ -98,7 +98,7 @@ pub enum TeamError {
     /// Too many callers share one wait.
     #[error("{max} callers share the wait {wait} already")]
     TooManyCallers {
-        /// This wait.
+        /// The wait.
         wait: Uuid,
         /// The bound.
         max: usize,
@@ -109,12 +109,12 @@ pub enum TeamError {
          wait again without a wait_id, no result is lost"
     )]
     UnknownWait(Uuid),
-    /// A message cannot have been delivered before those ahead of it.
+    /// The message is not the one that is being delivered: messages are delivered in order.
     #[error("the message {seq} was not offered to the session {session}")]
     NotOffered {
-        /// This message.
+        /// The message.
         seq: u64,
-        /// This session.
+        /// The session.
         session: Uuid,
     },
 }

@@ -1,4 +1,4 @@
-//! Messages: sent, handed over one after the other, read again from any place.
+//! Messages: sent, delivered one after the other, read again from any place.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use super::{
     record::{Key, Kind, Message},
 };
 
-/// Messages of one member's inbox.
+/// A page of one member's inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// The messages, in order of their seq.
+    /// The messages, in order of their seqs.
     pub messages: Vec<Message>,
-    /// Where to go on: as `since` of the next call it says that all before it have been read.
+    /// The `since` of the next call, which then reports all messages before it as read.
     pub next_seq: u64,
-    /// Whether more are there now.
+    /// Whether there are more messages now.
     pub more: bool,
 }
 
@@ -30,11 +30,13 @@ struct Draft {
 }
 
 impl Teams {
-    /// Sends a message from a member to another; without `to` from a worker to the leader, and
-    /// from the leader to all workers. Gives its seq, which is the message's acknowledgement.
+    /// Sends a message from one member to another. Without `to`, a team worker's message goes to
+    /// the leader, and the leader's to all team workers. Returns the message's seq, which
+    /// acknowledges it.
     ///
     /// # Errors
-    /// When an end is not in this team or has ended, or the message does not fit.
+    /// When the sender or the recipient is not in this team or has ended, or the message does not
+    /// fit.
     pub fn relay(
         &mut self,
         team: Uuid,
@@ -48,11 +50,12 @@ impl Teams {
         self.post(team, draft, at)
     }
 
-    /// Gives a worker something to do, in the leader's name: its prompt goes the way of a message,
-    /// so that it is as durable. The worker is pending until the turn that it begins has a result.
+    /// Gives a team worker work, in the leader's name. The prompt is sent as a message, so it is as
+    /// durable. The team worker is pending until the turn that the prompt begins has a result.
     ///
     /// # Errors
-    /// When there is no such worker or it has ended, the leader has, or the prompt does not fit.
+    /// When there is no such team worker, the team worker or the leader has ended, or the prompt
+    /// does not fit.
     pub fn assign(
         &mut self,
         team: Uuid,
@@ -69,8 +72,8 @@ impl Teams {
         self.post(team, draft, at)
     }
 
-    /// The messages to a member from `since` on, or all. That it asks from a place on says that it
-    /// has read all before it; what it has only been shown is shown again.
+    /// The messages to a member from `since` on, or all of them. `since` also reports all messages
+    /// before it as read. A message that was only shown is shown again.
     ///
     /// # Errors
     /// When the session is not in this team.
@@ -81,10 +84,10 @@ impl Teams {
         Ok((self.page(team, session, since.unwrap_or(0))?, self.finish(out)))
     }
 
-    /// A message that was to be delivered has reached its addressee. Said again, it does nothing.
+    /// Notes that a message has reached its recipient. Repeating the call has no effect.
     ///
     /// # Errors
-    /// When it was not to be delivered, or the session is not in this team.
+    /// When the message was not being delivered to the session, or the session is not in this team.
     pub fn delivered(
         &mut self,
         team: Uuid,
@@ -103,8 +106,9 @@ impl Teams {
         Ok(self.finish(out))
     }
 
-    /// There was no room for a message that was to be delivered: it is offered again when a turn
-    /// of its addressee ends, or when that [has room](Self::has_room).
+    /// Notes that the recipient had no room for the message that was being delivered. The message
+    /// is offered again when a turn of the recipient ends, or when the recipient [has
+    /// room](Self::has_room).
     pub fn not_taken(&mut self, team: Uuid, seq: u64, session: Uuid) {
         let seat = self.seat_mut(Membership { team, session });
         if let Some(seat) = seat.filter(|seat| seat.offered == Some(seq)) {
@@ -113,7 +117,8 @@ impl Teams {
         }
     }
 
-    /// A session can take messages again: somebody attached to a terminal, say.
+    /// Notes that a session can take messages again: for example, a client attached to its
+    /// terminal.
     pub fn has_room(&mut self, session: Uuid) -> Vec<Effect> {
         let mut out = Out::default();
         self.offer_again(session, &mut out);
@@ -129,7 +134,7 @@ impl Teams {
         self.offer(place, out);
     }
 
-    /// Hands a member the next message, if it has none in its hands.
+    /// Offers a member its next message, unless one is being delivered to it.
     pub(super) fn offer(&mut self, place: Membership, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&place.team) else { return };
         let Some(seat) = team.seats.get_mut(&place.session) else { return };
@@ -180,7 +185,7 @@ impl Teams {
 
     fn has_read(&mut self, place: Membership, below: u64, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&place.team) else { return };
-        // Nobody has read what has not been said.
+        // A seq that is not assigned yet cannot have been read.
         let below = below.min(team.kept.next_seq);
         let Some(seat) = team.seats.get_mut(&place.session) else { return };
         if below > seat.kept.read_below {

@@ -1,8 +1,9 @@
-//! News for a leader's agent: delivered, to deliver, and to deliver again.
+//! News for a leader's agent: its delivery, and its repetition after a restart.
 //!
-//! It has two sources. What members say to it are messages: one counts as told when its turn is over,
-//! so that one whose turn the daemon's death ended is handed over again. And the results of the workers
-//! that it gave work to itself are news, until it has heard of them: by a wait, or by a prompt.
+//! News has two sources. The first are messages of members to the leader: one counts as told when
+//! the leader's turn with it is over, so a message whose turn ended with the daemon's death is
+//! delivered again. The second are results of the team workers to which the leader's agent itself
+//! gave work: each is news until the agent has heard of it, by a wait or by a prompt.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,10 +14,11 @@ use super::{
 };
 
 impl Teams {
-    /// The leader's agent itself has given work to this worker: it is to hear of each result.
+    /// Notes that the leader's agent itself gave work to this team worker: it must hear of each
+    /// result.
     ///
     /// # Errors
-    /// When this is no worker of this team.
+    /// When this is not a team worker of this team.
     pub fn works_for_leader(&mut self, team: Uuid, worker: Uuid) -> Result<Vec<Effect>, TeamError> {
         self.team(team)?.worker(worker)?;
         let mut out = Out::default();
@@ -45,8 +47,8 @@ impl Teams {
         news
     }
 
-    /// The leader has heard of this result of a worker, and so of all before it. Said again, it does
-    /// nothing.
+    /// Notes that the leader has heard of this result of a team worker, and thereby of all earlier
+    /// ones. Repeating the call has no effect.
     pub fn heard(&mut self, worker: Uuid, number: u64) -> Vec<Effect> {
         let mut out = Out::default();
         let place = self.team_of.get(&worker).map(|&team| Membership { team, session: worker });
@@ -60,14 +62,14 @@ impl Teams {
         self.finish(out)
     }
 
-    /// The leader of this worker, if it is in a turn.
+    /// The leader of this team worker, if the leader is in a turn.
     pub fn leader_at_work(&self, worker: Uuid) -> Option<Uuid> {
         let team = self.teams.get(self.team_of.get(&worker)?)?;
         let leader = team.living(team.kept.leader).ok()?;
         leader.kept.turn.map(|_| team.kept.leader)
     }
 
-    /// Whether there is a result of this worker that its leader has not heard of is as it is now.
+    /// Updates whether this team worker has a result that its leader has not heard of.
     pub(super) fn note_news(&mut self, place: Membership) {
         let of = (place.team, place.session);
         match self.seat_mut(place).is_some_and(|seat| seat.is_news()) {
@@ -76,7 +78,7 @@ impl Teams {
         };
     }
 
-    /// The same for all.
+    /// Updates the same for all team workers.
     pub(super) fn note_all_news(&mut self) {
         let seats = self.teams.iter().flat_map(|(team, found)| {
             let news = found.workers().filter(|seat| seat.is_news());
@@ -85,7 +87,7 @@ impl Teams {
         self.untold = seats.collect();
     }
 
-    /// A turn of a leader begins.
+    /// Notes that a turn of a leader begins.
     pub(super) fn leads_on(&mut self, session: Uuid, turn: u64, out: &mut Out) {
         let Some(place) = self.place_of_leader(session) else { return };
         if let Some(seat) = self.seat_mut(place).filter(|seat| turn > seat.kept.last_turn) {
@@ -94,7 +96,7 @@ impl Teams {
         }
     }
 
-    /// A turn of a leader ended: what it was handed until then has been said to it.
+    /// Notes that a turn of a leader ended: the leader was told all messages that had reached it.
     pub(super) fn has_led(&mut self, session: Uuid, turn: u64, out: &mut Out) {
         let Some(place) = self.place_of_leader(session) else { return };
         let Some(seat) = self.seat_mut(place) else { return };
@@ -104,7 +106,7 @@ impl Teams {
         }
     }
 
-    /// News that a leader got in a turn that the daemon's death ended are delivered again.
+    /// Queues the messages to a leader again whose turn ended with the daemon's death.
     pub(super) fn hand_again(&mut self, place: Membership, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&place.team) else { return };
         let Some(seat) = team.seats.get_mut(&place.session).filter(|seat| !seat.is_gone()) else {
@@ -131,7 +133,8 @@ impl Teams {
 }
 
 impl Seat {
-    /// Whether its newest result is one that its leader's agent is to hear of, and has not.
+    /// Whether the newest result is one that the leader's agent must hear of and has not heard of
+    /// yet.
     fn is_news(&self) -> bool {
         self.kept.for_leader && self.kept.results > self.kept.heard
     }

@@ -1,31 +1,32 @@
-//! How much teams may hold.
+//! The bounds on teams.
 
-/// How much teams may hold. What is at a bound is refused, or makes the oldest that nobody needs go.
+/// The bounds on teams. At a bound, a call is refused, or the oldest item that nobody needs is
+/// dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Teams of a daemon.
+    /// The teams of a daemon.
     pub teams: usize,
-    /// Team workers of one team, those that ended and are still remembered among them.
+    /// The team workers of one team, including ended ones that are still listed.
     pub workers: usize,
-    /// Bytes of a team's name.
+    /// The bytes of a team's name.
     pub name: usize,
-    /// Messages that are kept of one team.
+    /// The messages that are kept for one team.
     pub messages: usize,
-    /// Bytes of all messages that are kept of one team.
+    /// The bytes of all messages that are kept for one team.
     pub inbox_bytes: usize,
-    /// Bytes of all messages and results of all teams.
+    /// The bytes of all messages and results of all teams.
     pub held_bytes: usize,
-    /// Bytes of one message.
+    /// The bytes of one message.
     pub payload: usize,
-    /// Bytes of one result.
+    /// The bytes of one result.
     pub result: usize,
-    /// Waits that are open or can be resumed.
+    /// The waits that are open or can be resumed.
     pub waits: usize,
-    /// Callers that wait for one and the same wait.
+    /// The callers of one wait.
     pub callers: usize,
-    /// Messages of one page of an inbox.
+    /// The messages in one page of an inbox.
     pub page_messages: usize,
-    /// Bytes of the messages of one page. One message always fits.
+    /// The bytes of the messages in one page. One message always fits.
     pub page_bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A session in a team: what it was sent, what it has answered.
+//! A session in a team: the messages that it was sent, and those that it has answered.
 
 use std::collections::BTreeSet;
 
@@ -11,45 +11,45 @@ pub struct Member {
     pub(super) session: Uuid,
     pub(super) joined_at: u64,
     pub(super) gone_at: Option<u64>,
-    /// The newest message that has reached it; all before it have, too.
+    /// The newest message that has reached the session. All earlier ones have reached it, too.
     pub(super) reached: u64,
-    /// The newest message that a result of it answers; of a leader, that was said to it in a turn that
-    /// is over.
+    /// The newest message that a result of the session answers. For a leader: the newest message
+    /// that it was told in a turn that is over.
     pub(super) answered: u64,
-    /// It has read all messages before this one.
+    /// The session has read all messages before this one.
     pub(super) read_below: u64,
     pub(super) turn: Option<Turn>,
     /// The newest turn that has begun.
     pub(super) last_turn: u64,
-    /// How many results it has given.
+    /// The number of its results.
     pub(super) results: u64,
-    /// Whether its leader's agent itself gave it work, and is to hear of each result.
+    /// Whether the leader's agent itself gave the session work, and must hear of each result.
     #[serde(default)]
     pub(super) for_leader: bool,
-    /// The newest result that its leader has heard of.
+    /// The newest result that the leader has heard of.
     #[serde(default)]
     pub(super) heard: u64,
 }
 
-/// A turn that goes on.
+/// A turn that is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Turn {
     pub(super) number: u64,
-    /// The newest message that its result answers.
+    /// The newest message that the turn's result answers.
     pub(super) answers: u64,
-    /// Whether its result is there.
+    /// Whether the turn already has its result.
     pub(super) reported: bool,
 }
 
-/// A member, and what follows from the rest of what is kept.
+/// A member, and the state that follows from the other records.
 #[derive(Debug)]
 pub(super) struct Seat {
     pub(super) kept: Member,
-    /// The messages that have not reached it.
+    /// The messages that have not reached the member.
     pub(super) waiting: BTreeSet<u64>,
-    /// The one that it is being handed.
+    /// The message that is being delivered to the member.
     pub(super) offered: Option<u64>,
-    /// It had no room for the last one.
+    /// Whether the member had no room for the last message.
     pub(super) full: bool,
 }
 
@@ -75,7 +75,8 @@ impl Member {
         self.turn = Some(Turn { number, answers: self.reached, reported: false });
     }
 
-    /// Whether it has been handed something, or began something, and no result is there.
+    /// Whether a message has reached the session or a turn has begun, and the result is still
+    /// missing.
     pub(super) fn owes(&self) -> bool {
         self.turn.is_some_and(|turn| !turn.reported) || self.reached > self.answered
     }
@@ -90,19 +91,20 @@ impl Seat {
         self.kept.gone_at.is_some()
     }
 
-    /// Whether a result of it is still to come.
+    /// Whether a result is still to come.
     pub(super) fn is_pending(&self) -> bool {
         !self.is_gone() && (self.kept.owes() || !self.waiting.is_empty())
     }
 
-    /// The newest message that it was sent and has not answered, or one that it has.
+    /// The newest message that the member was sent, whether or not it has answered it.
     pub(super) fn newest(&self) -> u64 {
         self.waiting.last().copied().unwrap_or(0).max(self.kept.reached)
     }
 
-    /// Whether it has nothing to do with a message any more: it is not there to read it, or it has
-    /// it, and does not have it in its hands. A leader that has turns could be handed it again until
-    /// its turn is over.
+    /// Whether the member no longer needs this message: the member has ended, or it has received
+    /// the message and the message is not being delivered to it now. A leader with turns may be
+    /// delivered a message again until its turn with the message is over, so it needs the message
+    /// until then.
     pub(super) fn is_through_with(&self, seq: u64, leads: bool) -> bool {
         let settles = leads && self.kept.last_turn > 0;
         let had = if settles { self.kept.answered } else { self.kept.reached };
@@ -110,8 +112,8 @@ impl Seat {
         self.is_gone() || (has_it && self.offered != Some(seq))
     }
 
-    /// Whether its newest result is what a wait is for that began when it had given `after`
-    /// results and had been sent messages until `until`.
+    /// Whether this member satisfies a wait that began when it had given `after` results, and when
+    /// `until` was the newest message sent to it.
     pub(super) fn satisfies(&self, until: u64, after: u64) -> bool {
         if self.is_gone() {
             return true;

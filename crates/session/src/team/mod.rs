@@ -1,23 +1,26 @@
-//! Teams: a leader and its team workers, what they say to each other, and what comes of it.
+//! Teams: a leader and its team workers, their messages to each other, and the results of their
+//! work.
 //!
-//! A plain state machine without clock, task or file. Its driver
+//! A pure state machine without a clock, tasks or files. Its driver
 //!
 //! 1. calls one method at a time,
-//! 2. makes each [`Effect::Keep`] of what that gave durable: all of them, or none,
-//! 3. carries out the other effects in order, and only then acknowledges.
+//! 2. stores each [`Effect::Keep`] of the call durably: all of them, or none,
+//! 3. carries out the other effects in order, and only then acknowledges the call.
 //!
-//! When keeping fails, nothing else of that call is done: the caller and all that still wait are
-//! told so, and the machine is rebuilt from the store ([`Teams::restore`],
-//! [`Teams::restarted`]). A message's seq that was never acknowledged may then be given once more.
+//! If storing fails, no other effect of that call is carried out. The driver reports the failure to
+//! the caller and to all callers that wait, and rebuilds the machine from the store
+//! ([`Teams::restore`], [`Teams::restarted`]). The seq of a message that was never acknowledged may
+//! then be assigned again.
 //!
 //! - [`Teams`]: all teams: created, joined, listed, deleted
-//! - [`record`]: what is kept; [`effect`]: what is to be done; [`error`]: why something is refused
-//! - [`limits`]: how much teams may hold
-//! - `inbox`: messages: sent, handed over one after the other, read again from any place
-//! - `results`: what comes of each turn, once; `leading`: what a leader's agent hears of them, and of
-//!   messages
-//! - [`wait`]: waiting for results, resumed after a time-out; `waits`: the waits of callers
-//! - `restore`: the same state after a restart
+//! - [`record`]: the stored records; [`effect`]: the effects of a call; [`error`]: the reasons for
+//!   refusals
+//! - [`limits`]: the bounds
+//! - `inbox`: messages: sent, delivered one after the other, read again from any place
+//! - `results`: the result of each turn, delivered once; `leading`: what a leader's agent is told
+//!   of results and messages
+//! - [`wait`]: waits for results, resumed after a time-out; `waits`: the waiting callers
+//! - `restore`: the state after a restart
 //! - `roster`: one team; `member`: one session in it
 
 pub mod effect;
@@ -50,7 +53,7 @@ pub use self::{
     wait::{Answer, Caller, Finished, WaitFor, Waiting},
 };
 
-/// The result of a call: its answer, and the effects that come before the answer.
+/// The result of a call: its answer, and the effects to carry out before the answer is given.
 pub type Called<T> = Result<(T, Vec<Effect>), TeamError>;
 
 /// All teams of a daemon.
@@ -60,58 +63,59 @@ pub struct Teams {
     teams: BTreeMap<Uuid, Team>,
     team_of: HashMap<Uuid, Uuid>,
     waits: Waits,
-    /// Teams and workers with a result that the leader is to hear of, and has not.
+    /// The (team, worker) pairs with a result that the leader must hear of and has not heard of
+    /// yet.
     untold: BTreeSet<(Uuid, Uuid)>,
-    /// Bytes of all messages and results.
+    /// The bytes of all messages and results.
     held: usize,
 }
 
 /// The request for a new team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTeam {
-    /// Its id.
+    /// The id of the team.
     pub id: Uuid,
-    /// Its name.
+    /// The name of the team.
     pub name: String,
     /// The leader's session.
     pub leader: Uuid,
-    /// The project that it works on.
+    /// The project that the team works on.
     pub project: Option<Uuid>,
 }
 
-/// A team, for clients.
+/// A team, as clients see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TeamView {
-    /// Its id.
+    /// The id of the team.
     pub id: Uuid,
-    /// Its name.
+    /// The name of the team.
     pub name: String,
     /// The leader's session.
     pub leader: Uuid,
-    /// Its workers, in the order in which they came.
+    /// The team workers, in the order in which they joined.
     pub workers: Vec<ShownWorker>,
-    /// Whether the leader's session goes on.
+    /// Whether the leader's session is still running.
     pub active: bool,
-    /// When it was created, in milliseconds since 1970.
+    /// The time of its creation, in milliseconds since 1970.
     pub created_at: u64,
-    /// When something last happened in it, in milliseconds since 1970.
+    /// The time of the last event in the team, in milliseconds since 1970.
     pub last_active: u64,
-    /// The project that it works on.
+    /// The project that the team works on.
     pub project: Option<Uuid>,
 }
 
-/// A team worker, for clients.
+/// A team worker, as clients see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShownWorker {
-    /// Its session.
+    /// The team worker's session.
     pub session: Uuid,
-    /// Whether its session goes on.
+    /// Whether the session is still running.
     pub living: bool,
-    /// Whether a result of it is still to come.
+    /// Whether a result of the team worker is still to come.
     pub pending: bool,
 }
 
-/// A session, where its team is known.
+/// A session, and the team that it is in.
 #[derive(Debug, Clone, Copy)]
 struct Membership {
     team: Uuid,
@@ -119,7 +123,7 @@ struct Membership {
 }
 
 impl Teams {
-    /// No team is here yet.
+    /// A machine without teams.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -134,7 +138,7 @@ impl Teams {
     /// Creates a team around its leader.
     ///
     /// # Errors
-    /// When the id is taken, the leader is in a team, or there are too many.
+    /// When the id is taken, the leader is in a team already, or there are too many teams.
     pub fn create(&mut self, new: NewTeam, at: u64) -> Result<Vec<Effect>, TeamError> {
         self.check_new(&new)?;
         let NewTeam { id, name, leader, project } = new;
@@ -151,11 +155,11 @@ impl Teams {
         Ok(self.finish(out))
     }
 
-    /// A session joins a team as its worker.
+    /// Adds a session to a team as its team worker.
     ///
     /// # Errors
     /// When there is no such team, its leader has ended, the session is in a team already, or there
-    /// are too many workers.
+    /// are too many team workers.
     pub fn worker_joined(
         &mut self,
         team: Uuid,
@@ -176,8 +180,8 @@ impl Teams {
         Ok(self.finish(out))
     }
 
-    /// Deletes a team with all that is kept of it. Its sessions are to be killed; a caller that waits for
-    /// it is told.
+    /// Deletes a team with all its records. The effects kill its sessions, and tell the callers
+    /// that wait for it that the team was deleted.
     ///
     /// # Errors
     /// When there is no such team.
@@ -197,7 +201,7 @@ impl Teams {
         Ok(self.finish(out))
     }
 
-    /// A team, for clients.
+    /// A team, as clients see it.
     ///
     /// # Errors
     /// When there is no such team.
@@ -205,14 +209,14 @@ impl Teams {
         self.team(id).map(shown)
     }
 
-    /// All teams, the oldest first.
+    /// All teams, oldest first.
     pub fn list(&self) -> Vec<TeamView> {
         let mut all: Vec<_> = self.teams.values().map(shown).collect();
         all.sort_by_key(|team| (team.created_at, team.id));
         all
     }
 
-    /// The team that a session is in, and whether it leads it.
+    /// The team that a session is in, and whether the session leads it.
     pub fn team_of(&self, session: Uuid) -> Option<(Uuid, bool)> {
         let team = *self.team_of.get(&session)?;
         Some((team, self.teams.get(&team)?.kept.leader == session))
@@ -235,7 +239,8 @@ impl Teams {
         self.team_of.get(&session).map_or(Ok(()), taken)
     }
 
-    /// Makes a place for one more worker, at the cost of one that has ended.
+    /// Makes room for one more team worker. If the team is full, it forgets the oldest one that has
+    /// ended.
     fn make_place(&mut self, id: Uuid, out: &mut Out) -> Result<(), TeamError> {
         let max = self.limits.workers;
         let team = self.team_mut(id)?;
@@ -263,14 +268,14 @@ impl Teams {
         self.teams.get_mut(&place.team)?.seats.get_mut(&place.session)
     }
 
-    /// The effects of one call: first every record to be kept, in its present state.
+    /// The effects of one call. First come the changed records, in their present state.
     fn finish(&self, out: Out) -> Vec<Effect> {
         let changes = out.changed.into_iter().filter_map(|key| self.change(key));
         changes.map(Effect::Keep).chain(out.said).collect()
     }
 
     fn change(&self, key: Key) -> Option<Change> {
-        // The removal of a team removes all of it.
+        // The removal of a team already removes all its records.
         let of_team = key.part != Part::Team;
         match self.record(key) {
             Some(record) => Some(Change::Put(record)),

@@ -1,4 +1,4 @@
-//! The stored records of teams, for a restart.
+//! The stored records of teams, from which a restart rebuilds them.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -7,30 +7,30 @@ use uuid::Uuid;
 
 use super::member::Member;
 
-/// One thing that is kept, small enough to be written whole whenever it changes. Times are in
-/// milliseconds since 1970.
+/// A stored record, small enough to be written whole whenever it changes. Times are in milliseconds
+/// since 1970.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
     /// A team.
     Team(TeamRecord),
-    /// A session in a team, the leader's too.
+    /// A session in a team; the leader is a member, too.
     Member {
-        /// This team.
+        /// The team.
         team: Uuid,
         /// The member.
         member: Member,
     },
     /// A message, which never changes.
     Message {
-        /// In this team.
+        /// The team.
         team: Uuid,
         /// The message.
         message: Message,
     },
     /// A result, which never changes.
     Result {
-        /// In this team.
+        /// The team.
         team: Uuid,
         /// The result.
         result: TeamResult,
@@ -39,16 +39,16 @@ pub enum Record {
     Wait(WaitRecord),
 }
 
-/// The key of a record. The key of a removed team stands for all its records.
+/// The key of a record. The removal of a team's key removes all records of the team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// Which team.
+    /// The team.
     pub team: Uuid,
-    /// The part of it.
+    /// The part of the team.
     pub part: Part,
 }
 
-/// The part of a team; its text never changes.
+/// The part of a team. Its text form is part of the stored format and must never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part {
     /// The team itself.
@@ -72,14 +72,14 @@ pub struct TeamRecord {
     pub(super) project: Option<Uuid>,
     pub(super) created_at: u64,
     pub(super) last_active: u64,
-    /// The number of the next message.
+    /// The seq of the next message.
     pub(super) next_seq: u64,
 }
 
 /// A message of one member to others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// Its place in the team, from 1 on.
+    /// The message's number in the team, from 1 on.
     pub seq: u64,
     /// The sender.
     pub from: Uuid,
@@ -87,9 +87,9 @@ pub struct Message {
     pub to: Vec<Uuid>,
     /// The kind of message.
     pub kind: Kind,
-    /// The message.
+    /// The text.
     pub payload: Arc<str>,
-    /// When it came into the inbox, in milliseconds since 1970.
+    /// The time of its arrival in the inbox, in milliseconds since 1970.
     pub at: u64,
 }
 
@@ -108,15 +108,15 @@ pub enum Kind {
 pub struct TeamResult {
     /// The team worker.
     pub worker: Uuid,
-    /// Its place among the results of this worker, from 1 on.
+    /// The result's number among this team worker's results, from 1 on.
     pub number: u64,
-    /// The turn, where there was one.
+    /// The turn; `None` if there was none.
     pub turn: Option<u64>,
-    /// Whether it went well.
+    /// Whether the work succeeded.
     pub success: bool,
-    /// The result.
+    /// The text.
     pub text: Arc<str>,
-    /// When it came, in milliseconds since 1970.
+    /// The time of the result, in milliseconds since 1970.
     pub at: u64,
 }
 
@@ -127,27 +127,27 @@ pub struct WaitRecord {
     pub(super) team: Uuid,
     pub(super) made_at: u64,
     pub(super) slots: BTreeMap<Uuid, Slot>,
-    /// Whether somebody has been given the whole answer.
+    /// Whether a caller has received the complete answer.
     pub(super) collected: bool,
 }
 
-/// How a wait stands with one of its workers.
+/// The state of a wait for one of its team workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Slot {
-    /// It is still awaited.
+    /// The result is still awaited.
     Open {
-        /// The newest message that it had been sent when the wait began.
+        /// The newest message that the team worker had been sent when the wait began.
         until: u64,
-        /// How many results it had given then.
+        /// The number of its results at that time.
         after: u64,
     },
-    /// This result of it counts; 0 when it ended without ever giving one.
+    /// The result with this number counts; 0 if the team worker ended without any result.
     Done(u64),
 }
 
 impl Record {
-    /// Its key.
+    /// The key of the record.
     pub fn key(&self) -> Key {
         match self {
             Self::Team(team) => Key { team: team.id, part: Part::Team },

@@ -1,4 +1,4 @@
-//! The same state after a restart.
+//! The state after a restart.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use super::{
 };
 
 impl Teams {
-    /// The teams of these records, in whatever order they come. Nobody waits and nothing is being
-    /// handed over; [`Teams::restarted`] says what follows from that. Second come the keys of
-    /// records that belong to nothing: those can be removed.
+    /// Rebuilds the teams from these records, in any order. No caller waits, and no message is
+    /// being delivered; [`Teams::restarted`] then does what the restart requires. Also returns the
+    /// keys of records that belong to nothing, which the caller may remove.
     pub fn restore(limits: Limits, records: impl IntoIterator<Item = Record>) -> (Self, Vec<Key>) {
         let mut teams = Self::new(limits);
-        // By key a team comes before its members, and those before its messages.
+        // Sorted by key, a team comes before its members, and the members before the messages.
         let sorted: BTreeMap<_, _> = records.into_iter().map(|one| (one.key(), one)).collect();
         let mut left_out: Vec<_> =
             sorted.into_iter().filter_map(|(key, record)| teams.take_in(key, record)).collect();
@@ -27,11 +27,11 @@ impl Teams {
         (teams, left_out)
     }
 
-    /// The daemon has started: what had begun in the workers' sessions has failed, what was said to a
-    /// leader in a turn that did not end is said again, and what has not reached its addressee is
-    /// delivered. To be called once, after [`Teams::restore`] and
-    /// before any session goes on; each session that is no more is to be said to be
-    /// [gone](Teams::session_gone) before.
+    /// Handles the start of the daemon. Work that had begun in the team workers' sessions has
+    /// failed; messages to a leader in a turn that did not end are delivered again; messages that
+    /// have not reached their recipients are delivered. Call this once, after [`Teams::restore`]
+    /// and before any session goes on. Before it, report each session that no longer exists as
+    /// [gone](Teams::session_gone).
     pub fn restarted(&mut self, at: u64) -> Vec<Effect> {
         let mut out = Out::default();
         let places: Vec<_> = self.places().collect();
@@ -45,7 +45,7 @@ impl Teams {
         self.finish(out)
     }
 
-    /// All that is kept now, by key.
+    /// All present records, by key.
     pub fn records(&self) -> Vec<Record> {
         let mut all: Vec<_> = self.teams.values().flat_map(of_team).collect();
         all.extend(self.waits.records());
@@ -79,7 +79,7 @@ impl Teams {
         })
     }
 
-    /// Takes a record in, or gives back its key.
+    /// Takes a record in. Returns its key if the record belongs to nothing.
     fn take_in(&mut self, key: Key, record: Record) -> Option<Key> {
         if let Record::Team(kept) = record {
             self.teams.insert(kept.id, Team::new(kept));

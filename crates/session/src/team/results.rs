@@ -1,4 +1,4 @@
-//! The result of each turn of a team worker: one, delivered once.
+//! The result of each turn of a team worker: exactly one, delivered once.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{
     record::{Key, TeamResult},
 };
 
-/// The least that is kept of a result when teams hold all that they may.
+/// A result may always have this many bytes, even if the teams hold all that they may.
 const SHORT: usize = 16 << 10;
 /// The mark at the end of a cut text.
 const CUT: &str = "\n[cut: the result was too long]";
@@ -20,20 +20,20 @@ const CUT: &str = "\n[cut: the result was too long]";
 /// A turn that ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinishedTurn {
-    /// Which of the session's turns: they ascend.
+    /// The number of the turn, ascending for each session.
     pub turn: u64,
     /// Its outcome.
     pub outcome: TurnOutcome,
-    /// The agent's last words, or what went wrong.
+    /// The agent's final answer, or the error.
     pub text: String,
 }
 
-/// A worker's own report.
+/// A team worker's own report of its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Whether it went well.
+    /// Whether the work succeeded.
     pub success: bool,
-    /// Its result.
+    /// The text of the result.
     pub result: String,
 }
 
@@ -46,7 +46,8 @@ struct UnstoredResult {
 }
 
 impl Teams {
-    /// A turn of a session begins. What was delivered to it before is what its result answers.
+    /// Notes that a turn of a session begins. The turn's result will answer the messages that were
+    /// delivered before this.
     pub fn turn_started(&mut self, session: Uuid, turn: u64, at: u64) -> Vec<Effect> {
         let mut out = Out::default();
         if let Some(place) = self.place_of_worker(session) {
@@ -56,12 +57,12 @@ impl Teams {
         self.finish(out)
     }
 
-    /// A turn of a session ended. A worker that has not reported in it has its last words as its
-    /// result. Said again, it does nothing more.
+    /// Notes that a turn of a session ended. If the team worker has not reported in it, the turn's
+    /// text becomes its result. Repeating the call has no effect.
     pub fn turn_ended(&mut self, session: Uuid, ended: FinishedTurn, at: u64) -> Vec<Effect> {
         let mut out = Out::default();
         if let Some(place) = self.place_of_worker(session) {
-            // A turn whose beginning was never said began now.
+            // If the beginning of this turn was never reported, the turn begins now.
             self.start(place, ended.turn, at, &mut out);
             self.end(place, ended, at, &mut out);
         } else {
@@ -71,11 +72,11 @@ impl Teams {
         self.finish(out)
     }
 
-    /// A worker says what came of its turn, or of what it was given where it has no turns. Gives
-    /// the result that counts: the first of a turn, whatever is reported after it.
+    /// Takes a team worker's report about its turn, or about its work if its session has no turns.
+    /// Returns the result that counts: the first report of a turn; later ones are ignored.
     ///
     /// # Errors
-    /// When this is no worker of this team, or the result is too long.
+    /// When this is not a team worker of this team, or the result is too long.
     pub fn report(
         &mut self,
         team: Uuid,
@@ -95,8 +96,8 @@ impl Teams {
         Ok((kept.ok_or(TeamError::Gone(worker))?, self.finish(out)))
     }
 
-    /// A session has ended. Its waiters wait no more, and what it had not finished has
-    /// failed. A team without its leader is inactive.
+    /// Notes that a session has ended. Its unfinished work has failed, and waits for its results
+    /// end. A team whose leader has ended is inactive.
     pub fn session_gone(&mut self, session: Uuid, at: u64) -> Vec<Effect> {
         let mut out = Out::default();
         if let Some(&team) = self.team_of.get(&session) {
@@ -105,7 +106,7 @@ impl Teams {
         self.finish(out)
     }
 
-    /// What had begun when the daemon stopped, and has no result, has failed.
+    /// Handles work that had begun when the daemon stopped: if it has no result, it has failed.
     pub(super) fn fail_begun(&mut self, place: Membership, at: u64, out: &mut Out) {
         let Some(seat) = self.seat_mut(place).filter(|seat| !seat.is_gone()) else { return };
         let (owes, answers) = (seat.kept.owes(), seat.kept.reached);
@@ -120,7 +121,7 @@ impl Teams {
         }
     }
 
-    /// A result that is neither its worker's newest nor part of a wait's answer is forgotten.
+    /// Forgets a result that is neither its team worker's newest nor part of a wait's answer.
     pub(super) fn release(&mut self, place: Membership, number: u64, out: &mut Out) {
         let Some(team) = self.teams.get_mut(&place.team) else { return };
         let newest = team.seats.get(&place.session).map(|seat| seat.kept.results);
@@ -171,8 +172,8 @@ impl Teams {
         }
     }
 
-    /// Whether a report is the first of what it is about. Where there are no turns, that is whatever
-    /// came since the last one, or says something else.
+    /// Whether a report is the first one about its subject. Without turns, a report is new if a
+    /// message came since the last result, or if it differs from that result.
     fn is_new(&self, place: Membership, report: &Report) -> bool {
         let Ok(team) = self.team(place.team) else { return false };
         let Ok(seat) = team.living(place.session) else { return false };
@@ -241,7 +242,8 @@ impl Teams {
         self.note_news(place);
     }
 
-    /// A text, cut to what a result may have, and to little when hardly any room is left.
+    /// A text, cut to the longest allowed result; cut further if the teams hold nearly all that
+    /// they may.
     fn fitted(&self, text: String) -> Arc<str> {
         let left = self.limits.held_bytes.saturating_sub(self.held).max(SHORT);
         let max = self.limits.result.min(left);
@@ -254,7 +256,7 @@ impl Teams {
 }
 
 impl Seat {
-    /// One more result is there: its number.
+    /// Counts one more result. Returns its number.
     fn note_result(&mut self, answers: u64) -> u64 {
         self.kept.answered = self.kept.answered.max(answers);
         self.kept.results += 1;

@@ -19,9 +19,9 @@ pub(super) struct Team {
     pub(super) kept: TeamRecord,
     pub(super) seats: BTreeMap<Uuid, Seat>,
     pub(super) messages: BTreeMap<u64, Message>,
-    /// Bytes of the messages.
+    /// The bytes of the messages.
     pub(super) bytes: usize,
-    /// By worker and number.
+    /// By team worker and number.
     pub(super) results: BTreeMap<(Uuid, u64), TeamResult>,
 }
 
@@ -57,7 +57,7 @@ impl Team {
         self.seats.get(&session).ok_or(TeamError::NotMember { session, team })
     }
 
-    /// A member whose session goes on.
+    /// A member whose session is still running.
     pub(super) fn living(&self, session: Uuid) -> Result<&Seat, TeamError> {
         let seat = self.seat(session)?;
         if seat.is_gone() { Err(TeamError::Gone(session)) } else { Ok(seat) }
@@ -72,8 +72,8 @@ impl Team {
         self.seat(session)
     }
 
-    /// The receivers of a message: the worker that is named, or the leader from a worker, or all workers
-    /// from the leader.
+    /// The recipients of a message. With `to`, that member; without it, the leader for a message of
+    /// a team worker, and all living team workers for a message of the leader.
     pub(super) fn addressees(&self, from: Uuid, to: Option<Uuid>) -> Result<Vec<Uuid>, TeamError> {
         self.living(from)?;
         match to {
@@ -90,14 +90,14 @@ impl Team {
         if all.is_empty() { Err(TeamError::NoWorkers(self.kept.id)) } else { Ok(all) }
     }
 
-    /// The oldest worker that has ended and makes room for another.
+    /// The team worker that ended first, of those that have ended.
     pub(super) fn oldest_gone(&self) -> Option<Uuid> {
         let gone = self.workers().filter_map(|seat| Some((seat.kept.gone_at?, seat.kept.session)));
         gone.min().map(|(_, session)| session)
     }
 
-    /// The messages that are to go so that one of `size` bytes fits: the oldest of those that all
-    /// their addressees have read or been handed. `held` are the bytes of all teams.
+    /// The messages to forget, so that one of `size` bytes fits: the oldest of those that no
+    /// recipient needs any more. `held` are the bytes of all teams.
     pub(super) fn to_go(
         &self,
         size: usize,
@@ -128,7 +128,7 @@ impl Team {
         message.to.iter().all(|to| self.seats.get(to).is_none_or(through))
     }
 
-    /// Takes a message in, for those of its addressees that it has not reached.
+    /// Stores a message, and queues it for those recipients that it has not reached.
     pub(super) fn add(&mut self, message: Message) {
         for to in &message.to {
             let seat = self.seats.get_mut(to).filter(|seat| !seat.is_gone());
@@ -141,7 +141,7 @@ impl Team {
         self.messages.insert(message.seq, message);
     }
 
-    /// Forgets a message of this many bytes.
+    /// Forgets a message. Returns its bytes, 0 if there is no such message.
     pub(super) fn forget(&mut self, seq: u64) -> usize {
         let Some(message) = self.messages.remove(&seq) else { return 0 };
         for to in &message.to {
@@ -153,24 +153,26 @@ impl Team {
         message.payload.len()
     }
 
-    /// The newest result of a worker, which is always there if there was one.
+    /// The newest result of a team worker. It is always kept, so `None` means that there was no
+    /// result.
     pub(super) fn newest_result(&self, worker: Uuid) -> Option<&TeamResult> {
         let seat = self.seats.get(&worker)?;
         self.results.get(&(worker, seat.kept.results))
     }
 
-    /// Bytes of all messages and results.
+    /// The bytes of all messages and results.
     pub(super) fn held(&self) -> usize {
         self.bytes + self.results.values().map(|result| result.text.len()).sum::<usize>()
     }
 
-    /// The workers that a new wait may cover: those with work to do or done.
+    /// The team workers that a new wait covers if it names none: those with pending work or a
+    /// result.
     pub(super) fn with_work(&self) -> BTreeSet<Uuid> {
         let with_work = self.workers().filter(|seat| seat.is_pending() || seat.kept.results > 0);
         with_work.map(|seat| seat.kept.session).collect()
     }
 
-    /// The text of a result, shared.
+    /// Whether a result is a success, and its text, which is shared.
     pub(super) fn text_of(&self, worker: Uuid, number: u64) -> Option<(bool, Arc<str>)> {
         let result = self.results.get(&(worker, number))?;
         Some((result.success, Arc::clone(&result.text)))

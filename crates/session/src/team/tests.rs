@@ -1,4 +1,4 @@
-//! Histories of teams, driven as a shell drives them.
+//! Histories of teams, driven as a shell would drive them.
 
 mod histories;
 mod leading;
@@ -15,7 +15,7 @@ use protocol::workspace::TurnOutcome;
 
 use super::*;
 
-/// A team whose leader and workers have ids that are easy to read.
+/// A team whose leader and team workers have ids that are easy to read.
 const TEAM: Uuid = id(1);
 const LEADER: Uuid = id(100);
 const ANN: Uuid = id(101);
@@ -25,12 +25,12 @@ const fn id(number: u128) -> Uuid {
     Uuid::from_u128(number)
 }
 
-/// What a shell does: keeps, then carries out.
+/// A shell: it stores the effects to keep, then carries out the others.
 struct Shell {
     teams: Teams,
     limits: Limits,
     kept: BTreeMap<Key, Record>,
-    /// What each session has in its hands.
+    /// The message that is being delivered to each session.
     offers: BTreeMap<Uuid, Delivery>,
     shown: Vec<Delivery>,
     results: Vec<(Uuid, bool, String)>,
@@ -62,7 +62,7 @@ impl Shell {
         }
     }
 
-    /// A team of a leader and two workers.
+    /// A team of a leader and two team workers.
     fn with_team(limits: Limits) -> Self {
         let mut shell = Self::new(limits);
         shell.create(TEAM, LEADER).unwrap();
@@ -100,7 +100,7 @@ impl Shell {
         self.answered(done).unwrap()
     }
 
-    /// Takes the message in a session's hands to where it goes: it begins a turn.
+    /// Delivers the message that a session was offered, and begins a turn with it.
     fn begin(&mut self, session: Uuid, turn: u64) -> u64 {
         let seq = self.deliver(session);
         self.start(session, turn);
@@ -173,7 +173,7 @@ impl Shell {
         assert!(self.teams.poll_timeout().is_none_or(|next| next > self.now));
     }
 
-    /// The daemon dies, and starts from what was kept, as it was written.
+    /// The daemon dies, and starts again from the stored records in their written form.
     fn restart(&mut self) {
         let written = serde_json::to_string(&self.kept.values().collect::<Vec<_>>()).unwrap();
         let records: Vec<Record> = serde_json::from_str(&written).unwrap();
@@ -231,7 +231,7 @@ impl Shell {
         }
     }
 
-    /// What was said to be kept is what the machine holds.
+    /// Checks that the stored records equal the machine's.
     fn check(&self) {
         let held = self.teams.records();
         assert!(held.iter().eq(self.kept.values()), "{held:#?}\nkept: {:#?}", self.kept);

@@ -1,4 +1,4 @@
-//! Waiting for the results of team workers: answered, timed out, resumed.
+//! Waits for the results of team workers: answered, timed out, resumed.
 
 use std::{
     sync::Arc,
@@ -13,62 +13,63 @@ use super::{
     record::{Key, Slot, WaitRecord},
 };
 
-/// The longest that a caller may wait at once. It can resume the wait.
+/// The longest time of one wait. The caller can resume the wait afterwards.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The subject of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitFor {
-    /// In this team.
+    /// The team.
     pub team: Uuid,
-    /// For a result of each of these workers; without them, of all that have been given something
-    /// to do. A worker that has done what it was given counts at once, with its newest result.
+    /// The team workers of which a result is awaited; `None` for all that have work to do or done.
+    /// A team worker without pending work counts at once, with its newest result.
     pub workers: Option<Vec<Uuid>>,
-    /// The longest wait, 24 hours at most.
+    /// The time limit, 24 hours at most.
     pub timeout: Duration,
-    /// The wait that is resumed, of which everything but the time-out stays as it was.
+    /// The wait to resume. Only its time-out is taken from this request; all else stays as it was.
     pub resume: Option<Uuid>,
-    /// The id of the wait if it is a new one.
+    /// The id for the wait if it is a new one.
     pub new_id: Uuid,
 }
 
-/// A waiting caller; unique until the daemon ends.
+/// A waiting caller. The number is unique until the machine is rebuilt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Caller(pub(super) u64);
 
-/// How a wait begins.
+/// The beginning of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Waiting {
-    /// There is nothing to wait for: this is the answer.
+    /// The wait is over at once, with this answer.
     Answered(Answer),
-    /// An [`Effect::WaitAnswered`] comes for this caller, unless it
-    /// [stops waiting](Teams::stop_waiting).
+    /// An [`Effect::WaitAnswered`] will come for this caller, unless it [stops
+    /// waiting](Teams::stop_waiting).
     Until(Caller),
 }
 
 /// The outcome of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// In this team.
+    /// The team.
     pub team: Uuid,
-    /// The workers that have a result.
+    /// The team workers that have a result.
     pub finished: Vec<Finished>,
-    /// The others.
+    /// The other team workers of the wait.
     pub pending: Vec<Uuid>,
-    /// When it timed out: what to resume it by.
+    /// If the wait timed out: the id to resume it by.
     pub wait_id: Option<Uuid>,
 }
 
-/// A worker that has a result.
+/// A team worker that has a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// This worker.
+    /// The team worker.
     pub worker: Uuid,
-    /// Which of its results: they ascend. 0: it ended without ever giving one.
+    /// The number of the result, ascending for each team worker; 0 if the team worker ended without
+    /// any result.
     pub number: u64,
-    /// Whether it went well.
+    /// Whether the work succeeded.
     pub success: bool,
-    /// Its result.
+    /// The text of the result.
     pub result: Arc<str>,
 }
 
@@ -80,12 +81,12 @@ impl Answer {
 }
 
 impl Teams {
-    /// Waits for results. A wait that times out tells its id: a caller that resumes it by that id gets all
-    /// results since it began, as often as it asks. It is kept until it is one of the oldest of
-    /// more than may be kept; those whose results were collected go first.
+    /// Waits for results. A wait that times out reports its id. A caller that resumes the wait by
+    /// that id gets all results since the wait began, as often as it calls. When there are too many
+    /// waits, the oldest without a caller is dropped, preferably one whose results were collected.
     ///
     /// # Errors
-    /// When there is no such team, worker or wait, or too many wait.
+    /// When there is no such team, team worker or wait, or too many callers wait.
     pub fn wait(&mut self, ask: &WaitFor, now: Instant, at: u64) -> Called<Waiting> {
         let mut out = Out::default();
         let waiting = match ask.resume {
@@ -95,7 +96,7 @@ impl Teams {
         Ok((waiting, self.finish(out)))
     }
 
-    /// A caller went away. A wait whose id nobody knows goes with it.
+    /// Ends a caller's waiting. A wait whose id was never reported ends with its last caller.
     pub fn stop_waiting(&mut self, caller: Caller) -> Vec<Effect> {
         let mut out = Out::default();
         if let Some(id) = self.waits.leave(caller) {
@@ -104,7 +105,7 @@ impl Teams {
         self.finish(out)
     }
 
-    /// When [`Teams::handle_timeout`] is to be called next.
+    /// When to call [`Teams::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.waits.next_deadline()
     }
@@ -120,7 +121,8 @@ impl Teams {
         self.finish(out)
     }
 
-    /// A worker has a new result, or has ended: its waits go on, and some end.
+    /// Updates the waits for a team worker that has a new result or has ended. Waits that are now
+    /// complete are answered.
     pub(super) fn fill(&mut self, place: Membership, out: &mut Out) {
         for id in self.waits.open_for(place.session) {
             self.refresh(id, out);
@@ -182,7 +184,7 @@ impl Teams {
         }
     }
 
-    /// Waits on, or not when there is no time for it.
+    /// Lets the caller wait for the rest of the time, or answers at once if there is no time left.
     fn stay(&mut self, id: Uuid, timeout: Duration, now: Instant, out: &mut Out) -> Waiting {
         let deadline = now.checked_add(timeout.min(LONGEST)).filter(|deadline| *deadline > now);
         let answer = if deadline.is_none() { self.disclosed(id, out) } else { None };
@@ -190,7 +192,8 @@ impl Teams {
         answer.map_or_else(wait, Waiting::Answered)
     }
 
-    /// The state of a wait that timed out; from now on a caller knows its id.
+    /// The answer of a wait that timed out. From now on a caller knows the wait's id, so the wait
+    /// is stored.
     fn disclosed(&mut self, id: Uuid, out: &mut Out) -> Option<Answer> {
         self.waits.disclose(id);
         let record = self.waits.get(id)?;
@@ -236,7 +239,7 @@ impl Teams {
         }
     }
 
-    /// A wait has ended, and no longer needs its results.
+    /// Handles the end of a wait, which no longer needs its results.
     fn release_all(&mut self, dropped: &WaitRecord, out: &mut Out) {
         out.change(Key::wait(dropped.team, dropped.id));
         for (&session, slot) in &dropped.slots {

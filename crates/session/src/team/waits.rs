@@ -1,4 +1,4 @@
-//! Callers that wait, and their deadlines.
+//! The waits and their callers, with deadlines.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,7 +26,7 @@ pub(super) struct Waits {
 #[derive(Debug)]
 struct Wait {
     kept: WaitRecord,
-    /// Whether somebody knows its id: only then is it kept.
+    /// Whether a caller knows the wait's id: only then is the wait stored.
     disclosed: bool,
     callers: BTreeSet<Caller>,
 }
@@ -58,7 +58,7 @@ impl Waits {
         self.all.insert(wait.kept.id, wait);
     }
 
-    /// A new wait, at the cost of an old one when there are too many: which is given back.
+    /// Adds a new wait. If there are too many, it replaces an old one, which is returned.
     pub(super) fn insert(
         &mut self,
         kept: WaitRecord,
@@ -74,7 +74,7 @@ impl Waits {
         Ok(dropped)
     }
 
-    /// Whether a wait of a team can be resumed by one more caller.
+    /// Checks that one more caller can resume this wait of this team.
     pub(super) fn check(&self, id: Uuid, team: Uuid, max: usize) -> Result<(), TeamError> {
         let wait = self.all.get(&id).filter(|wait| wait.disclosed && wait.kept.team == team);
         let callers = wait.ok_or(TeamError::UnknownWait(id))?.callers.len();
@@ -92,7 +92,7 @@ impl Waits {
         caller
     }
 
-    /// A caller stops waiting; the wait that it had.
+    /// Removes a caller. Returns its wait.
     pub(super) fn leave(&mut self, caller: Caller) -> Option<Uuid> {
         let (id, deadline) = self.callers.remove(&caller)?;
         self.deadlines.remove(&(deadline, caller));
@@ -106,7 +106,7 @@ impl Waits {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Takes a caller whose time-out is over.
+    /// Removes a caller whose time-out is over, and returns it with its wait.
     pub(super) fn overdue(&mut self, now: Instant) -> Option<(Caller, Uuid)> {
         let (_, caller) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
         Some((caller, self.leave(caller)?))
@@ -135,32 +135,33 @@ impl Waits {
         }
     }
 
-    /// Somebody has the whole answer: of which team, unless somebody had it before.
+    /// Notes that a caller has the complete answer. Returns the wait's team, unless a caller
+    /// already had the answer before.
     pub(super) fn collect(&mut self, id: Uuid) -> Option<Uuid> {
         let kept = &mut self.all.get_mut(&id)?.kept;
         let first = !std::mem::replace(&mut kept.collected, true);
         first.then_some(kept.team)
     }
 
-    /// Forgets a wait without a caller whose id was never given out.
+    /// Drops a wait that has no caller and whose id was never reported.
     pub(super) fn drop_unknown(&mut self, id: Uuid) -> Option<WaitRecord> {
         let unknown = |wait: &Wait| !wait.disclosed && wait.callers.is_empty();
         self.all.get(&id).is_some_and(unknown).then(|| self.all.remove(&id))?.map(|wait| wait.kept)
     }
 
-    /// The waits in which a worker is still awaited.
+    /// The waits in which a result of this team worker is still awaited.
     pub(super) fn open_for(&self, worker: Uuid) -> Vec<Uuid> {
         let open =
             |record: &&WaitRecord| matches!(record.slots.get(&worker), Some(Slot::Open { .. }));
         self.all.values().map(|wait| &wait.kept).filter(open).map(|record| record.id).collect()
     }
 
-    /// Whether a wait's answer has this result.
+    /// Whether the answer of any wait includes this result.
     pub(super) fn need(&self, worker: Uuid, number: u64) -> bool {
         self.all.values().any(|wait| wait.kept.slots.get(&worker) == Some(&Slot::Done(number)))
     }
 
-    /// Looks at each slot that is open. Whether one changed.
+    /// Updates each open slot. Returns whether one changed.
     pub(super) fn update(&mut self, id: Uuid, look: impl Fn(&Uuid, Slot) -> Slot) -> bool {
         let Some(wait) = self.all.get_mut(&id) else { return false };
         let mut changed = false;
@@ -173,7 +174,7 @@ impl Waits {
         changed
     }
 
-    /// The oldest wait without a caller; preferably one whose results were collected.
+    /// The oldest wait without a caller, preferably one whose results were collected.
     fn oldest_parked(&self) -> Option<Uuid> {
         let parked = self.all.values().filter(|wait| wait.callers.is_empty());
         let oldest = parked.map(|wait| (!wait.kept.collected, wait.kept.made_at, wait.kept.id));
@@ -188,7 +189,7 @@ impl WaitRecord {
 }
 
 impl Seat {
-    /// How a slot for this worker stands now.
+    /// The present state of a slot for this team worker.
     pub(super) fn slot(&self, slot: Slot) -> Slot {
         match slot {
             Slot::Open { until, after } if self.satisfies(until, after) => {

@@ -1,4 +1,4 @@
-//! Generated histories against a plain model of what was said, done and answered.
+//! Generated histories, checked against a plain model of the messages, turns and answers.
 
 use std::collections::BTreeSet;
 
@@ -58,30 +58,31 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A session, as the plain model has it.
+/// A session in the plain model.
 #[derive(Debug, Default, Clone)]
 struct Plain {
     gone: bool,
-    /// What it was handed, and what of that since the end of its last turn.
+    /// The messages that were delivered to the session, and those of them since the end of its last
+    /// turn.
     handed: Vec<u64>,
     unsettled: Vec<u64>,
     read_below: u64,
     turn: u64,
     open: bool,
     reported: bool,
-    /// What was told of it.
+    /// The results that were announced.
     results: Vec<(bool, String)>,
 }
 
 struct Model {
     shell: Shell,
     sessions: BTreeMap<Uuid, Plain>,
-    /// What was acknowledged: its text is its seq.
+    /// The acknowledged messages. The text of each is its seq.
     said: Vec<(u64, Uuid, Vec<Uuid>)>,
     told: Vec<(Uuid, bool, String)>,
-    /// Who waits, or has waited, and for whom.
+    /// The callers that wait or have waited, and the team workers that they wait for.
     waiting: Vec<(Caller, BTreeSet<Uuid>)>,
-    /// Waits that told their ids, for whom, and their whole answers.
+    /// The waits whose ids were reported: their team workers, and their complete answers.
     waits: BTreeMap<Uuid, (BTreeSet<Uuid>, Option<Answer>)>,
     stopped: BTreeSet<Caller>,
     next: u64,
@@ -144,7 +145,7 @@ impl Model {
         self.sessions.get_mut(&who).unwrap()
     }
 
-    /// What was said to somebody.
+    /// The messages to a session.
     fn to(&self, who: Uuid) -> Vec<u64> {
         let its = self.said.iter().filter(|(_, _, to)| to.contains(&who));
         its.map(|(seq, ..)| *seq).collect()
@@ -156,7 +157,8 @@ impl Model {
         !plain.gone && (works || self.still_waits(who).next().is_some())
     }
 
-    /// What is kept for somebody and was not handed over: what was read may have been forgotten.
+    /// The messages to a session that were not delivered. Messages that it has read may have been
+    /// forgotten.
     fn still_waits(&self, who: Uuid) -> impl Iterator<Item = u64> {
         let plain = self.sessions[&who].clone();
         let kept = |seq: &u64| self.shell.kept.contains_key(&Key::message(TEAM, *seq));
@@ -208,8 +210,8 @@ impl Model {
         }
     }
 
-    /// Reads on from a place, page by page: exactly what follows, or, where the inbox is small, no
-    /// less than what nobody has read or been handed.
+    /// Reads on from a place, page by page. Expects exactly the messages that follow; if the inbox
+    /// is small, at least those that were neither read nor delivered.
     fn read(&mut self, who: Uuid, since: Option<u64>) {
         if !self.sessions.contains_key(&who) {
             return;
@@ -244,7 +246,7 @@ impl Model {
         plain.read_below = plain.read_below.max(below);
     }
 
-    /// An agent that does nothing takes what it is handed, or something of its own, and begins.
+    /// An idle agent begins a turn, with the message that it was offered or of its own accord.
     fn begin(&mut self, who: Uuid) {
         if !self.lives(who) || self.sessions[&who].open {
             return;
@@ -319,7 +321,7 @@ impl Model {
     }
 
     fn gone(&mut self, who: Uuid) {
-        // Teams that have lost their leader are told of elsewhere.
+        // Other tests cover teams whose leader has ended.
         if who == LEADER || !self.lives(who) {
             return;
         }
@@ -347,7 +349,8 @@ impl Model {
             plain.open = false;
             let lost = std::mem::take(&mut plain.unsettled);
             if who == LEADER {
-                // A worker's turn has failed, which is told; a leader's begins once more.
+                // A worker's turn has failed, and that is announced; a leader's turn begins once
+                // more.
                 plain.handed.retain(|seq| !lost.contains(seq));
             }
             if failed {
@@ -409,7 +412,8 @@ impl Model {
             Err(TeamError::TooManyCallers { .. }) => {}
             Err(why) => panic!("{why}"),
         }
-        // A wait whose workers are all through is answered whole, at once and from then on.
+        // A wait is answered completely as soon as none of its team workers is awaited, and stays
+        // so.
         let whole = self.waits.get(&wait).is_some_and(|(_, whole)| whole.is_some());
         let awaited = set.iter().any(|who| self.is_awaited(*who));
         assert!(whole || awaited || !self.waits.contains_key(&wait));
@@ -434,12 +438,12 @@ impl Model {
             self.look_at(&set, &answer.unwrap());
         }
         if self.waiting.is_empty() {
-            // Callers begin again after a restart.
+            // After a restart, the numbers of callers begin again.
             self.stopped.clear();
         }
     }
 
-    /// An answer has everybody that was waited for, and only what was told of them.
+    /// Checks that an answer covers all awaited team workers, and holds only announced results.
     fn look_at(&mut self, set: &BTreeSet<Uuid>, answer: &Answer) {
         let finished = answer.finished.iter().map(|one| one.worker);
         let all: BTreeSet<_> = finished.chain(answer.pending.iter().copied()).collect();
@@ -455,7 +459,7 @@ impl Model {
         self.same_as_before(set, answer);
     }
 
-    /// A caller that resumes an answered wait gets the same answer.
+    /// Checks that a caller that resumes an answered wait gets the same answer.
     fn same_as_before(&mut self, set: &BTreeSet<Uuid>, answer: &Answer) {
         if answer.timed_out() {
             return;
@@ -472,7 +476,7 @@ impl Model {
         }
     }
 
-    /// In the end everybody takes what it is handed, and everybody's time is over.
+    /// At the end, all sessions take their messages, and all time-outs pass.
     fn settle(&mut self) {
         let living: Vec<_> = self.sessions.keys().copied().filter(|who| self.lives(*who)).collect();
         for who in living {

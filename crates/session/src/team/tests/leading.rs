@@ -1,4 +1,4 @@
-//! What a leader's agent is told, and told again.
+//! News that a leader's agent gets, and gets again.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl Shell {
         self.did(effects);
     }
 
-    /// Worker, number and text of what the leader is to hear of.
+    /// The team worker, number and text of each result that is news for the leader.
     fn news(&self) -> Vec<(Uuid, u64, String)> {
         let news = self.teams.news();
         assert!(news.keys().all(|leader| *leader == LEADER));
@@ -33,7 +33,7 @@ fn news_to_a_leader_are_repeated_unless_its_turn_was_over() {
     assert_eq!(shell.begin(LEADER, 2), 2);
     shell.restart();
     assert_eq!(shell.begin(LEADER, 3), 2, "the turn with it did not end");
-    // The daemon may die before it has written down that the turn began.
+    // The daemon may die before it has stored that the turn began.
     shell.complete(LEADER, 3, "done with it");
     assert_eq!(shell.deliver(LEADER), 3);
     shell.restart();

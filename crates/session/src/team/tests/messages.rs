@@ -163,16 +163,17 @@ fn a_full_inbox_refuses_rather_than_lose_what_nobody_has_read() {
     }
     let full = Err(TeamError::InboxFull { team: TEAM, unread: 10_000 });
     assert_eq!(shell.say(LEADER, None, "text"), full);
-    // It has reached Ann, but not Bob.
+    // The first message has reached Ann, but not Bob.
     shell.deliver(ANN);
     assert_eq!(shell.say(LEADER, None, "text"), full);
-    // Now Bob has read three, of which Ann has had one, and has none of them in his hands.
+    // Now Bob has read three messages, and none is being delivered to him. Only the first of them
+    // has reached Ann, so only the first makes room.
     shell.offers.remove(&BOB);
     shell.teams.not_taken(TEAM, 1, BOB);
     shell.read(BOB, Some(4));
     assert_eq!(shell.say(ANN, Some(BOB), "text"), Ok(10_001));
     assert_eq!(shell.say(ANN, Some(BOB), "text"), full);
-    // What nobody is left to read makes room, too.
+    // A message whose recipients have all read it or ended makes room, too.
     shell.gone(ANN);
     assert_eq!(shell.say(BOB, None, "text"), Ok(10_002));
     assert_eq!(shell.say(BOB, None, "text"), Ok(10_003));

@@ -116,7 +116,7 @@ fn unfinished_work_of_an_ended_session_fails_once() {
     shell.complete(ANN, 1, "from beyond");
     assert_eq!(shell.report(ANN, "from beyond"), Ok(expected.2));
     assert_eq!(shell.results.len(), 1);
-    // Who had nothing to do has not failed.
+    // A session without work has not failed.
     shell.gone(BOB);
     assert_eq!(shell.report(BOB, "what?"), Err(TeamError::Gone(BOB)));
     assert_eq!(shell.results.len(), 1);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A wait of a minute that times out: what to resume it by.
+/// Waits for a minute until the time-out; returns the id to resume the wait by.
 fn timed_out(shell: &mut Shell, workers: Option<&[Uuid]>) -> Uuid {
     let waiting = shell.wait_for(workers, 60).unwrap();
     shell.pass(60);
@@ -32,7 +32,7 @@ fn a_wait_ends_when_all_that_were_given_something_have_a_result() {
     assert_eq!((answer.pending.len(), answer.wait_id), (0, None));
     assert_eq!(shell.teams.poll_timeout(), None);
     assert!(!shell.kept.keys().any(|key| matches!(key.part, Part::Wait(_))));
-    // Asked again, it is the same: a caller may have lost the answer.
+    // A second wait gets the same answer: a caller may have lost the first one.
     let again = shell.wait_for(None, 60).unwrap();
     assert_eq!(now(&shell, &again), answer);
     shell.check();
@@ -77,7 +77,7 @@ fn a_wait_that_timed_out_is_resumed_and_has_lost_no_result() {
     let wait = timed_out(&mut shell, None);
     shell.begin(ANN, 1);
     shell.complete(ANN, 1, "a is done");
-    // What comes after it is not what was waited for.
+    // Later results do not belong to the wait.
     shell.assign(ANN, "more");
     shell.begin(ANN, 2);
     shell.complete(ANN, 2, "more is done");
