@@ -1,21 +1,22 @@
-//! A command line, and what goes with it.
+//! A command line and what goes with it.
 
 use std::fmt;
 
-/// A program to start. There is no shell in between: each argument arrives unchanged.
+/// A program to start. No shell is involved: each argument arrives unchanged.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Launch {
-    /// Its name or path.
+    /// The program's name or path.
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables added to a clean environment. Some are secrets: only their names are shown.
+    /// Variables to add to a clean environment. Some are secrets, so debug output shows only their
+    /// names.
     pub env: Vec<(String, String)>,
-    /// To be written into the session's private directory first.
+    /// Files to write into the session's private directory before the start.
     pub files: Vec<PrivateFile>,
-    /// Its first input.
+    /// The first input on its standard input.
     pub stdin: Option<Vec<u8>>,
-    /// Whether it will be given more to read; otherwise its input ends here.
+    /// Whether more input will follow; otherwise the input ends after the first.
     pub keep_stdin_open: bool,
 }
 
@@ -33,7 +34,7 @@ impl fmt::Debug for Launch {
     }
 }
 
-/// A file that only the program's user may read: it may hold secrets.
+/// A file that only the program's user may read, since it may hold secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PrivateFile {
     /// Its name in the private directory.
@@ -51,11 +52,11 @@ impl fmt::Debug for PrivateFile {
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// By itself, with this code.
+    /// The process ended by itself, with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal ended it.
     Signal(i32),
-    /// Nobody knows.
+    /// It is not known how it ended.
     Lost,
 }
 
@@ -75,11 +76,11 @@ impl fmt::Display for Exit {
     }
 }
 
-/// A signal that a process may answer to.
+/// A signal that a process may handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// Stop what you are doing.
+    /// Stop the present work.
     Int,
-    /// Put everything away and end.
+    /// Clean up and end.
     Term,
 }

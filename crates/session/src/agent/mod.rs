@@ -1,14 +1,14 @@
 //! An agent: a command line program that takes prompts and works on them in turns.
 //!
-//! Pure: a driver starts the program, hands in what it prints and what time it is, and carries out
-//! what comes back.
+//! This module is pure: a driver starts the program, passes in its output and the time, and carries
+//! out the outputs of the machine.
 //!
 //! - [`Turns`]: the machine of one agent session: one turn at a time, whatever happens
-//! - [`Dialect`]: what one kind of program is started with, says and wants to hear;
-//!   [`open`]: the dialect of a provider by its name; [`interactive`]: its own interface
+//! - [`Dialect`]: the command line, output and input of one kind of program; [`open`]: the dialect
+//!   of a provider, by its name; [`interactive`]: the command line for a person at a terminal
 //! - [`Settings`]: model, working directory, permissions, gateway and MCP servers of a session
 //! - [`Launch`]: a command line and what goes with it
-//! - [`Usage`]: what a turn used; what happens in it are the protocol's events
+//! - [`Usage`]: the usage of a turn; its events are the protocol's
 
 mod dialect;
 mod launch;

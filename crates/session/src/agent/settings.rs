@@ -6,123 +6,125 @@ use serde_json::{Map, Value, json};
 /// The settings of an agent session.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// The program, where it is not the provider's usual name.
+    /// The program, if it is not the provider's usual one.
     pub program: Option<String>,
-    /// Where it works: an absolute path.
+    /// The working directory: an absolute path.
     pub working_dir: String,
-    /// Where [`crate::agent::PrivateFile`]s are written: an absolute path.
+    /// The directory in which [`crate::agent::PrivateFile`]s are written: an absolute path.
     pub private_dir: String,
-    /// By its name at the provider. A gateway's model goes before it.
+    /// The model's name at the provider. A gateway's model takes precedence.
     pub model: Option<String>,
-    /// More arguments, each a whole `--flag` or `--flag=value`.
+    /// Further arguments, each a whole `--flag` or `--flag=value`.
     pub extra_args: Vec<String>,
-    /// The permissions that the agent has without asking.
+    /// What the agent may do without asking.
     pub permissions: PermissionMode,
-    /// Tools beside its own, trusted.
+    /// MCP servers with further tools, which the agent trusts.
     pub mcp_servers: Vec<McpServer>,
-    /// Where it finds its model, if not at its maker's.
+    /// The server that provides the model; `None` for the model's maker.
     pub gateway: Option<Gateway>,
-    /// What the resumed conversation took so far, as the last [`crate::agent::Output::Used`] had it.
+    /// The usage of the resumed conversation so far, as in the last [`crate::agent::Output::Used`].
     pub used: super::usage::Usage,
 }
 
-/// The permissions of an agent without asking.
+/// What an agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionMode {
-    /// It asks, where it can; where it cannot, it stays within its own sandbox.
+    /// The agent asks, if it can; if it cannot, it stays within its own sandbox.
     #[default]
     Ask,
-    /// Files of the project are changed unasked.
+    /// It changes files of the project without asking.
     AcceptEdits,
-    /// Nothing is changed.
+    /// It changes nothing.
     Plan,
-    /// Everything.
+    /// It does everything without asking.
     Bypass,
 }
 
 /// A program that offers tools over MCP on its standard input and output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServer {
-    /// Letters, digits, `_` and `-`.
+    /// Its name: letters, digits, `_` and `-`.
     pub name: String,
     /// The program: an absolute path.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Its environment. Values never stand in a command line.
+    /// Its environment variables. Values never appear in a command line.
     pub env: Vec<(String, Secret)>,
 }
 
-/// A server of models that stands in for the maker's.
+/// A server of models that replaces the maker's.
 #[derive(Debug, Clone)]
 pub struct Gateway {
     /// `http://HOST:PORT`, without `/v1`.
     pub base_url: String,
-    /// The key for it.
+    /// The key for the server.
     pub key: Secret,
-    /// The model's name there.
+    /// The model's name at the server.
     pub model: String,
 }
 
-/// Why an agent cannot be started like this.
+/// The reason why an agent cannot be started with these settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSettings {
-    /// No such provider.
+    /// There is no such provider.
     #[error("there is no agent \"{name}\"; known are: {known}")]
     UnknownProvider {
         /// The requested name.
         name: String,
-        /// All names.
+        /// All known names.
         known: String,
     },
-    /// An argument that is no flag.
+    /// An extra argument is not a flag.
     #[error("extra argument \"{argument}\" is not of the form --flag or --flag=value")]
     NotAFlag {
         /// The argument, shortened.
         argument: String,
     },
-    /// A flag that Warren itself sets.
+    /// An extra argument is a flag that Warren itself sets.
     #[error("extra argument \"{argument}\" is set by Warren itself; leave it out")]
     Reserved {
         /// The argument, shortened.
         argument: String,
     },
-    /// A model's name that cannot be one.
+    /// The model's name is not a valid one.
     #[error("the model's name is empty, longer than 256 bytes, or has characters that none has")]
     Model,
-    /// A name of an MCP server that not every agent takes.
+    /// The name of an MCP server is not one that every agent accepts.
     #[error("MCP server \"{name}\": a name has 1 to 64 letters, digits, _ and -")]
     ServerName {
         /// The name, shortened.
         name: String,
     },
-    /// Two MCP servers want one variable to be different things, and the agent has one environment.
+    /// Two MCP servers need different values of one variable, and the agent has only one
+    /// environment.
     #[error("two MCP servers set the variable {variable} differently, which this agent cannot do")]
     Variable {
-        /// Its name.
+        /// The variable's name.
         variable: String,
     },
 }
 
 impl Settings {
-    /// The model to ask for.
+    /// The model to request.
     pub(crate) fn model(&self) -> Option<&str> {
         self.gateway.as_ref().map(|gateway| gateway.model.as_str()).or(self.model.as_deref())
     }
 
-    /// Where a private file will be.
+    /// The path of a private file.
     pub(crate) fn path_of(&self, name: &str) -> String {
         format!("{}/{name}", self.private_dir.trim_end_matches('/'))
     }
 
-    /// Checks what came from a client; `reserved` are the flags that the dialect sets.
+    /// Checks the settings that come from a client. `reserved` are the flags that the dialect sets.
     pub(crate) fn check(&self, reserved: &[&str]) -> Result<(), BadSettings> {
         self.extra_args.iter().try_for_each(|argument| check_argument(argument, reserved))?;
         self.model().map_or(Ok(()), check_model)?;
         self.mcp_servers.iter().try_for_each(|server| check_name(&server.name))
     }
 
-    /// `{NAME: {command, args, env}}`, as Claude and Gemini read it, with `more` in each.
+    /// The MCP servers as `{NAME: {command, args, env}}`, the form that Claude and Gemini read,
+    /// with the fields `more` added to each.
     pub(crate) fn mcp_object(&self, more: &[(&str, Value)]) -> Value {
         let object = self.mcp_servers.iter().map(|server| {
             let mut entry = Map::new();
@@ -156,7 +158,8 @@ fn check_argument(argument: &str, reserved: &[&str]) -> Result<(), BadSettings> 
     }
 }
 
-/// Braces too are refused: one of the programs reads them as a place to fill in.
+/// Checks a model's name. Braces are refused, since one of the programs reads them as a
+/// placeholder.
 fn check_model(model: &str) -> Result<(), BadSettings> {
     let odd = |c: char| c.is_control() || matches!(c, '{' | '}');
     match (1..=256).contains(&model.len()) && !model.contains(odd) {

@@ -1,10 +1,10 @@
 //! Codex: `codex exec --json`, a process for each turn.
 //!
-//! Its traps: usage is that of the whole thread; a resumed thread falls back to a read-only sandbox
-//! unless it is told again; without its model's server it prints "Reconnecting" for ever; tools of
-//! MCP servers are cancelled unless they are approved beforehand; what its model's server says is wrong it
-//! passes on as JSON within JSON; no key may stand in its command
-//! line, so that keys go through its environment.
+//! Its traps: it reports the usage of the whole thread; a resumed thread falls back to a read-only
+//! sandbox unless the flags name the sandbox again; without its model's server it prints
+//! "Reconnecting" for ever; tools of MCP servers are cancelled unless they are approved beforehand;
+//! errors of its model's server arrive as JSON within JSON. A command line is visible to other
+//! users, so keys go through the environment.
 
 use serde_json::{Value, json};
 
@@ -24,14 +24,14 @@ use crate::agent::{
 pub(crate) struct Codex {
     settings: Settings,
     run: Run,
-    /// Of the thread so far.
+    /// The usage of the thread so far.
     used: Usage,
     started: Vec<String>,
 }
 
 const KEY: &str = "AGENT_GATEWAY_KEY";
 
-/// Uses of tools that are remembered as begun.
+/// The most tool uses that are remembered as begun.
 const MAX_STARTED: usize = 256;
 
 const RESERVED: [&str; 12] = [
@@ -67,7 +67,8 @@ impl Codex {
         args
     }
 
-    /// Flags for choices that a person at the program's own terminal has, too; that person can be asked.
+    /// The flags that a person at the program's own terminal gets, too. That person can be asked
+    /// for approval.
     fn choices(&self, approval: &str) -> Vec<String> {
         let mut all = vec![("approval_policy".to_owned(), toml(approval))];
         all.extend(self.overrides());
@@ -76,7 +77,7 @@ impl Codex {
         overrides.chain(model).chain(self.settings.extra_args.iter().cloned()).collect()
     }
 
-    /// With a person at its own terminal.
+    /// The command line for a person at the program's own terminal.
     pub(super) fn interactive(&self) -> Launch {
         Launch {
             program: self.program(),
@@ -90,7 +91,7 @@ impl Codex {
         self.settings.program.clone().unwrap_or_else(|| "codex".to_owned())
     }
 
-    /// Settings as keys and values of TOML.
+    /// The settings, as keys and values of TOML.
     fn overrides(&self) -> Vec<(String, String)> {
         let sandbox = toml(sandbox(self.settings.permissions));
         let mut all = vec![("sandbox_mode".to_owned(), sandbox)];
@@ -135,12 +136,13 @@ impl Codex {
         }
     }
 
-    /// It says with each turn that it does not know the gateway's model; nobody can do anything about it.
+    /// Whether a complaint is known and useless: in each turn the program says that it does not
+    /// know the gateway's model, and nobody can do anything about it.
     fn is_known(&self, complaint: &str) -> bool {
         self.settings.gateway.is_some() && complaint.starts_with("Model metadata for")
     }
 
-    /// Some tools are only told of when they are done.
+    /// Handles an item about a tool. Some tools are reported only when they are done.
     fn tool(&mut self, item: &Value, kind: &str, is_done: bool) -> Vec<AgentOutput> {
         let id = owned(item, "/id");
         let mut said = Vec::new();
@@ -222,7 +224,8 @@ impl Dialect for Codex {
     }
 }
 
-/// It cannot ask: it works within a sandbox instead.
+/// The sandbox for these permissions. The program cannot ask for permission, so it works within a
+/// sandbox instead.
 fn sandbox(permissions: PermissionMode) -> &'static str {
     match permissions {
         PermissionMode::Plan => "read-only",
@@ -252,7 +255,7 @@ fn check_variables(servers: &[McpServer]) -> Result<(), BadSettings> {
     }
 }
 
-/// A string of TOML. Its escapes are those of JSON, and DEL.
+/// A string of TOML. It has the escapes of JSON, and one for DEL.
 fn toml(text: &str) -> String {
     Value::String(text.to_owned()).to_string().replace('\u{7f}', "\\u007F")
 }

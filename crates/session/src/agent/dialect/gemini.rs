@@ -1,7 +1,7 @@
 //! Gemini CLI: `gemini -o stream-json`, a process for each turn.
 //!
-//! Its traps: a wrong key is told in plain text only; without a kind of authentication in its
-//! settings it refuses a key in its environment; an untrusted directory makes it refuse to start.
+//! Its traps: it reports a wrong key only in plain text; it refuses a key in its environment unless
+//! its settings name a kind of authentication; it refuses to start in an untrusted directory.
 
 use serde_json::{Map, Value, json};
 
@@ -56,7 +56,7 @@ impl Gemini {
         args
     }
 
-    /// Flags for choices that a person at the program's own terminal has, too.
+    /// The flags that a person at the program's own terminal gets, too.
     fn choices(&self) -> Vec<String> {
         let mut args = vec!["--skip-trust".to_owned()];
         args.push(format!("--approval-mode={}", mode(self.settings.permissions)));
@@ -65,7 +65,7 @@ impl Gemini {
         args
     }
 
-    /// With a person at its own terminal.
+    /// The command line for a person at the program's own terminal.
     pub(super) fn interactive(&self) -> Launch {
         self.with(self.choices())
     }
@@ -90,7 +90,7 @@ impl Gemini {
         vec![AgentOutput::text(content, delta)]
     }
 
-    /// What was said before a tool was used is not the answer.
+    /// Handles the use of a tool. Text before it is not the final answer.
     fn tool_use(&mut self, line: &Value) -> Vec<AgentOutput> {
         self.run.answer.clear();
         let input = part(line, "/parameters");
@@ -145,8 +145,8 @@ impl Dialect for Gemini {
     }
 }
 
-/// Adds what points it at a gateway, and at MCP servers where these are not told otherwise. Its
-/// settings have the last word over the user's own.
+/// Adds settings that point the program at a gateway, and at the MCP servers if `with_servers`.
+/// They are system settings, which override the user's own.
 pub(super) fn configure(settings: &Settings, with_servers: bool, launch: &mut Launch) {
     let mut object = Map::new();
     if let Some(gateway) = &settings.gateway {
@@ -167,7 +167,7 @@ pub(super) fn configure(settings: &Settings, with_servers: bool, launch: &mut La
     }
 }
 
-/// Its name for what it may do unasked.
+/// The program's name for a permission mode.
 pub(super) fn mode(permissions: PermissionMode) -> &'static str {
     match permissions {
         PermissionMode::Ask => "default",

@@ -1,22 +1,22 @@
-//! Looking into lines of JSON, and writing them.
+//! Reads and writes lines of JSON.
 
 use serde_json::Value;
 
-/// The text at a JSON pointer, or an empty one.
+/// The text at a JSON pointer; empty if there is none.
 pub(crate) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The same, as somebody's own.
+/// The same, as an owned string.
 pub(crate) fn owned(value: &Value, pointer: &str) -> String {
     text(value, pointer).to_owned()
 }
 
-/// The number at a JSON pointer, or 0.
+/// The number at a JSON pointer; 0 if there is none.
 pub(crate) fn number(value: &Value, pointer: &str) -> u64 {
     let found = value.pointer(pointer);
     let whole = found.and_then(Value::as_u64);
-    // Some programs count in fractions.
+    // Some programs report counts as fractions.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -25,12 +25,12 @@ pub(crate) fn number(value: &Value, pointer: &str) -> u64 {
     whole.or_else(|| found.and_then(Value::as_f64).map(|fraction| fraction as u64)).unwrap_or(0)
 }
 
-/// The value at a JSON pointer, or null.
+/// The value at a JSON pointer; null if there is none.
 pub(crate) fn part(value: &Value, pointer: &str) -> Value {
     value.pointer(pointer).cloned().unwrap_or(Value::Null)
 }
 
-/// The array at a JSON pointer, or an empty one.
+/// The array at a JSON pointer; empty if there is none.
 pub(crate) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -41,7 +41,7 @@ pub(crate) fn line(value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// For people: text as it is, blocks of text joined, everything else as JSON.
+/// A value as text for people: text unchanged, blocks of text joined, all else as JSON.
 pub(crate) fn readable(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

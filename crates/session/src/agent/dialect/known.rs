@@ -12,15 +12,15 @@ use crate::agent::{
 /// A provider that needs no configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// Its name in requests.
+    /// The provider's name in requests.
     pub name: &'static str,
-    /// Its program in the path.
+    /// The name of its program, which is searched in `PATH`.
     pub program: &'static str,
-    /// How to get it.
+    /// The command that installs the program.
     pub install: &'static str,
 }
 
-/// All that need no configuration.
+/// All providers that need no configuration.
 pub const KNOWN: [BuiltIn; 6] = [
     BuiltIn { name: "claude", program: "claude", install: CLAUDE },
     BuiltIn { name: "codex", program: "codex", install: "npm install -g @openai/codex" },
@@ -34,16 +34,16 @@ const CLAUDE: &str = "npm install -g @anthropic-ai/claude-code";
 const GEMINI: &str = "npm install -g @google/gemini-cli";
 const OPENCODE: &str = "npm install -g opencode-ai";
 
-/// The built-in facts of a provider.
+/// The built-in provider with this name.
 pub fn known(name: &str) -> Option<&'static BuiltIn> {
     KNOWN.iter().find(|known| known.name == name)
 }
 
-/// The dialect of a provider: one of `configured`, or one that is [`KNOWN`].
+/// The dialect of a provider: one of `configured`, or one of [`KNOWN`].
 ///
 /// # Errors
 ///
-/// When there is no such provider, or the settings are not such that it can be started with them.
+/// When there is no such provider, or it cannot be started with these settings.
 pub fn open(
     provider: &str,
     configured: &[AcpCommand],
@@ -67,7 +67,7 @@ pub fn open(
 ///
 /// # Errors
 ///
-/// As [`open`]; programs that are only known by what they speak have no interface.
+/// As for [`open`]. Programs that are known only by configuration have no interface.
 pub fn interactive(provider: &str, settings: Settings) -> Result<Launch, BadSettings> {
     Ok(match provider {
         "claude" => Claude::new(settings)?.interactive(),

@@ -1,11 +1,13 @@
 //! Dialects: the arguments, output and input of each kind of agent.
 //!
-//! - `contract`: what a dialect is; [`Dialect`]: one running session's; [`AgentOutput`]: what a line of it means
-//! - [`open`]: a dialect by its provider's name; [`KNOWN`]: the names, and how to install them;
-//!   [`interactive`]: the same programs for a person at a terminal
-//! - `claude`, `codex`, `gemini`, `opencode`: one kind of program each; `run`: what the last three share
+//! - `contract`: the trait [`Dialect`], of which each running session has its own; [`AgentOutput`]:
+//!   the meaning of a line of output
+//! - [`open`]: a dialect by its provider's name; [`KNOWN`]: the names, and how to install the
+//!   programs; [`interactive`]: the same programs for a person at a terminal
+//! - `claude`, `codex`, `gemini`, `opencode`: one kind of program each; `run`: code shared by the
+//!   last three
 //! - `acp`: any program that speaks the Agent Client Protocol
-//! - `json`, `words`: looking into what they say
+//! - `json`, `words`: read JSON lines and text that the programs print
 
 mod acp;
 mod claude;

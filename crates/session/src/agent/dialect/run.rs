@@ -1,4 +1,4 @@
-//! What the programs share that run once per turn.
+//! Code shared by the programs that run once for each turn.
 
 use super::{
     contract::{AgentOutput, ParsedLine, Start, TurnResult, settle_id},
@@ -11,9 +11,9 @@ use crate::agent::{launch::Exit, usage::Usage};
 pub(super) struct Run {
     pub(super) conversation: Option<String>,
     was_resumed: bool,
-    /// Whether anything came of this process.
+    /// Whether the process has begun its work.
     pub(super) has_begun: bool,
-    /// The newest complaint.
+    /// The newest error that the program reported.
     pub(super) complaint: String,
     pub(super) answer: Answer,
 }
@@ -24,24 +24,25 @@ impl Run {
         Self { was_resumed: conversation.is_some(), conversation, ..Self::default() }
     }
 
-    /// The program names its conversation.
+    /// Handles the program's name for its conversation.
     pub(super) fn named(&mut self, id: &str) -> Vec<AgentOutput> {
         settle_id(&mut self.conversation, id).into_iter().collect()
     }
 
-    /// The program reports an error. It may try again, so the turn goes on until the process ends.
+    /// Handles an error that the program reports. The program may try again, so the turn goes on
+    /// until the process ends.
     pub(super) fn complains(&mut self, complaint: String) -> ParsedLine {
         self.complaint = complaint;
         ParsedLine::waiting(vec![AgentOutput::notice(&self.complaint)])
     }
 
-    /// Whether the program ended because it does not know the conversation; only its words say so.
+    /// Whether the program ended because it does not know the conversation. Only its text says so.
     pub(super) fn resume_was_refused(&self, tail: &str) -> bool {
         let said = format!("{}\n{tail}", self.complaint);
         self.was_resumed && !self.has_begun && words::says_unknown_conversation(&said)
     }
 
-    /// The process ended before it reported the turn's end.
+    /// Handles the end of a process that has not reported the turn's end.
     pub(super) fn exited(&self, exit: Exit, tail: &str) -> Vec<AgentOutput> {
         if self.resume_was_refused(tail) {
             return vec![AgentOutput::ResumeRefused];
@@ -52,7 +53,7 @@ impl Run {
         }
     }
 
-    /// The turn failed with the newest complaint.
+    /// The result of a turn that failed with the newest error.
     pub(super) fn failed(&self, exit: Exit, usage: Usage) -> TurnResult {
         TurnResult::failed(&format!("{} (it ended with {exit})", self.complaint), usage)
     }

@@ -1,4 +1,4 @@
-//! Text that programs say: bounded, judged, and kept.
+//! Text that programs print: bounded, judged, and kept.
 
 use std::borrow::Cow;
 
@@ -6,21 +6,21 @@ use serde_json::Value;
 
 /// The longest final answer of a turn, in bytes.
 const MAX_ANSWER: usize = 1024 * 1024;
-/// The longest that one notice or error says, in bytes.
+/// The most bytes of text in a notice or an error.
 const MAX_NOTICE: usize = 2 * 1024;
 
-/// The beginning of a text, cut at a character.
+/// The beginning of a text, cut before the character that would exceed `most` bytes.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
 }
 
-/// As much as a notice says of it.
+/// The part of a text that fits into a notice.
 pub(crate) fn notice(text: &str) -> String {
     cut(plain(text).trim(), MAX_NOTICE).to_owned()
 }
 
-/// Some programs pass the error of a model's server on as it came, as JSON within their own words: its
-/// message says all that people want to know.
+/// Some programs pass on an error of a model's server as JSON within their own text. Its message
+/// says all that people want to know, so it replaces the JSON.
 fn plain(text: &str) -> Cow<'_, str> {
     let (Some(from), Some(to)) = (text.find('{'), text.rfind('}')) else { return text.into() };
     let object = text.get(from..=to).and_then(|object| serde_json::from_str::<Value>(object).ok());
@@ -31,13 +31,13 @@ fn plain(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether this can be the id of a conversation: short, and never taken for a flag.
+/// Whether this can be the id of a conversation: it is short, and cannot be mistaken for a flag.
 pub(crate) fn is_id(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
     (1..=200).contains(&text.len()) && !text.starts_with('-') && text.bytes().all(fits)
 }
 
-/// Whether a program says that it does not know a conversation.
+/// Whether a program's text says that it does not know a conversation.
 pub(crate) fn says_unknown_conversation(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
     let names = ["conversation", "session", "thread", "rollout"];
@@ -49,17 +49,17 @@ pub(crate) fn says_unknown_conversation(said: &str) -> bool {
     names.iter().any(no) || named && unknown.iter().any(|word| said.contains(word))
 }
 
-/// The answer that a turn ends with, as it comes.
+/// The final answer of a turn, as it arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Answer(String);
 
 impl Answer {
-    /// It goes on.
+    /// Appends a piece of the answer.
     pub(crate) fn push(&mut self, text: &str) {
         self.0.push_str(cut(text, MAX_ANSWER - self.0.len()));
     }
 
-    /// It was not the last: this is.
+    /// Replaces the answer: the text before was not the final one.
     pub(crate) fn set(&mut self, text: &str) {
         self.clear();
         self.push(text);

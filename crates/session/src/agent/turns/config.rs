@@ -1,24 +1,24 @@
-//! Deadlines of a session, and where it left off.
+//! The deadlines of a session, and the number of its last turn.
 
 use std::time::Duration;
 
-/// Deadlines of a session, and where it left off.
+/// The deadlines of a session, and the number of its last turn.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What the ids of permission requests begin with; they are `PREFIX.TURN.NUMBER`. The
-    /// session's id makes them unique, also over restarts.
+    /// The beginning of the ids of permission requests, which have the form `PREFIX.TURN.NUMBER`.
+    /// The session's id as the prefix makes them unique, also over restarts.
     pub request_prefix: String,
-    /// The number of the last turn that there was; 0 for a new session.
+    /// The number of the last turn before this start; 0 for a new session.
     pub turn: u64,
-    /// A warm process that has nothing to do is stopped after this.
+    /// A warm process without work is stopped after this time.
     pub idle_timeout: Duration,
-    /// A turn in which the agent does not get on for this long has failed.
+    /// A turn in which the agent makes no progress for this time has failed.
     pub silence_timeout: Duration,
-    /// A request for permission that nobody answers is refused after this.
+    /// A permission request that nobody answers is refused after this time.
     pub permission_timeout: Duration,
-    /// How long a process may take to end after each step of being told to.
+    /// How long a process may take to end after each step of closing it.
     pub grace: Duration,
-    /// How long a process may take to end by itself after its answer.
+    /// How long a process may take to end by itself after its answer is complete.
     pub exit_timeout: Duration,
     /// How long a turn may take to end after an interrupt.
     pub interrupt_timeout: Duration,

@@ -1,20 +1,20 @@
 //! One agent session, turn by turn.
 //!
-//! A plain state machine. Its driver
+//! A pure state machine. Its driver
 //!
-//! 1. tells it what happens ([`Turns::handle`]) and when a deadline has come
-//!    ([`Turns::handle_timeout`], at the latest at [`Turns::poll_timeout`]),
-//! 2. carries out each [`Output`] of [`Turns::poll_output`] in order after every call. After
-//!    [`Output::Kill`] it says [`Input::Exited`] for certain.
+//! 1. passes in events ([`Turns::handle`]) and calls [`Turns::handle_timeout`] when a deadline has
+//!    come, at the latest at [`Turns::poll_timeout`],
+//! 2. after every call carries out each [`Output`] of [`Turns::poll_output`], in order. After
+//!    [`Output::Kill`] it always passes in [`Input::Exited`].
 //!
-//! Each turn that starts ends exactly once; prompts are worked on in order; there is never a second
+//! Each turn that starts ends exactly once. Prompts are worked on in order. There is never a second
 //! process beside the first.
 //!
 //! - [`Config`], [`Input`], [`Output`], [`TurnsError`]
 //! - `process`: the process, from its start to its certain end
-//! - `permission`: what the agent asks; `lines`: what it says
-//! - `halting`: ending a turn before the agent is done
-//! - `tail`: the last of what it printed that nobody understands
+//! - `permission`: the agent's permission requests; `lines`: its output
+//! - `halting`: ends a turn before the agent is done
+//! - `tail`: the end of the output that is not JSON
 
 mod config;
 mod halting;
@@ -49,14 +49,15 @@ pub struct Turns {
     dialect: Box<dyn Dialect>,
     conversation: Option<String>,
     queue: VecDeque<String>,
-    /// Of the newest turn.
+    /// The number of the newest turn.
     number: u64,
     turn: Option<Turn>,
     process: Process,
-    /// When the process last did something outside of a turn.
+    /// The time at which the warm process became idle, or last printed a line since then. `None`
+    /// while it is not idle.
     idle_since: Option<Instant>,
     asked: Vec<OpenPermission>,
-    /// Requests of this turn so far.
+    /// The number of permission requests in this turn so far.
     requests: u64,
     tail: Tail,
     /// The usage of the conversation so far, as last reported.
@@ -71,15 +72,15 @@ struct Turn {
     number: u64,
     prompt: String,
     stage: Stage,
-    /// When the agent last got on.
+    /// The time of the agent's last progress.
     alive: Instant,
-    /// When it has to be over after an interrupt.
+    /// The time by which the turn has to end after an interrupt.
     interrupted: Option<Instant>,
-    /// When the process has to be gone, since its answer is complete.
+    /// The time by which the process has to end, since its answer is complete.
     leaving: Option<Instant>,
-    /// Whether a conversation was refused and a new one begun.
+    /// Whether the agent refused the conversation and the turn began again in a new one.
     is_anew: bool,
-    /// Whether something was said of lines that are no JSON.
+    /// Whether a notice about a line that is not JSON was already sent.
     has_noted: bool,
 }
 
@@ -91,7 +92,7 @@ enum Stage {
 }
 
 impl Turns {
-    /// A session that goes on with a conversation, or begins one. Nothing is started before the
+    /// A session that resumes a conversation or begins a new one. No process is started before the
     /// first prompt.
     pub fn new(config: Config, dialect: Box<dyn Dialect>, conversation: Option<String>) -> Self {
         Self {
@@ -112,11 +113,11 @@ impl Turns {
         }
     }
 
-    /// Something happened.
+    /// Handles an input.
     ///
     /// # Errors
     ///
-    /// When what was asked for cannot be; nothing has changed then.
+    /// When the input is refused. Nothing has changed then.
     pub fn handle(&mut self, now: Instant, input: Input) -> Result<(), TurnsError> {
         match input {
             Input::Prompt { text } => self.prompted(text)?,
@@ -134,7 +135,7 @@ impl Turns {
         Ok(())
     }
 
-    /// Does what is due.
+    /// Handles the deadlines that have passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         self.expire(now);
@@ -157,7 +158,7 @@ impl Turns {
         self.advance(now);
     }
 
-    /// When [`Turns::handle_timeout`] is to be called at the latest.
+    /// The latest time for the next call of [`Turns::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         let turn = self.turn.as_ref();
         let moments = [
@@ -171,27 +172,27 @@ impl Turns {
         moments.into_iter().flatten().min()
     }
 
-    /// The next thing to do.
+    /// The next output to carry out.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// The turn that runs.
+    /// The number of the running turn.
     pub fn running_turn(&self) -> Option<u64> {
         self.turn.as_ref().map(|turn| turn.number)
     }
 
-    /// Prompts that wait.
+    /// The number of prompts that wait.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether it has a process, be it one that is ending.
+    /// Whether the session has a process, even one that is ending.
     pub fn has_process(&self) -> bool {
         self.process != Process::None
     }
 
-    /// The conversation that it would go on with.
+    /// The conversation that the next process would resume.
     pub fn conversation(&self) -> Option<&str> {
         self.conversation.as_deref()
     }
@@ -215,7 +216,7 @@ impl Turns {
         Ok(())
     }
 
-    /// Goes as far as it can without anything more happening.
+    /// Begins the next turn, and gives its prompt to a process, as far as possible now.
     fn advance(&mut self, now: Instant) {
         if self.turn.is_none()
             && let Some(prompt) = self.queue.pop_front()
@@ -235,7 +236,7 @@ impl Turns {
         self.event(AgentEvent::TurnStarted { turn: self.number });
     }
 
-    /// The turn is over. Whatever it asked nobody needs to decide any more.
+    /// Ends the turn. Its open permission requests are cancelled.
     fn end(&mut self, now: Instant, ended: TurnResult) {
         let Some(turn) = self.turn.take() else { return };
         self.cancel_all();
@@ -255,7 +256,8 @@ impl Turns {
         self.turn_is_over(now);
     }
 
-    /// Of what is counted for the whole conversation a later process has to know where it was.
+    /// Reports the usage of the whole conversation if it has changed. It is stored, since a later
+    /// process must count on from it.
     fn keep_used(&mut self) {
         let used = self.dialect.used().filter(|used| self.used != Some(*used));
         if let Some(used) = used {
@@ -268,8 +270,9 @@ impl Turns {
         self.end(now, TurnResult::failed(why, Usage::default()));
     }
 
-    /// When a turn has been silent for too long. It may wait for a person as long as that takes; and
-    /// while it waits for an older process to end nobody has been asked to say anything.
+    /// The time at which the turn has been silent for too long. It may wait for a person's decision
+    /// without a limit. While it waits for an older process to end, the agent has not been prompted
+    /// yet and cannot answer.
     fn silence_ends(&self) -> Option<Instant> {
         let turn = self.turn.as_ref().filter(|_| self.is_running() && self.asked.is_empty())?;
         Some(turn.alive + self.config.silence_timeout)
@@ -282,7 +285,8 @@ impl Turns {
         self.fail(now, &why);
     }
 
-    /// A process that is warm for nobody is stopped, if its conversation survives that.
+    /// The time at which a warm, idle process is stopped. A process whose conversation cannot be
+    /// resumed is never stopped.
     fn idle_ends(&self) -> Option<Instant> {
         let since = self.idle_since.filter(|_| self.turn.is_none() && self.asked.is_empty())?;
         let stops = self.process == Process::Live && self.dialect.is_resumable();

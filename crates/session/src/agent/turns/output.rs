@@ -9,118 +9,119 @@ use crate::agent::{
     usage::Usage,
 };
 
-/// An input.
+/// An input of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// Somebody wants something of the agent.
+    /// A prompt for the agent.
     Prompt {
-        /// Its text.
+        /// The prompt's text.
         text: String,
     },
-    /// A line of the process's output, without its end.
+    /// A line of the process's output, without its line end.
     Line(String),
-    /// Something on its error output.
+    /// Text on the process's error output.
     Stderr(String),
-    /// The process is gone, and all its output was handed in.
+    /// The process has ended, and all its output was passed in before.
     Exited(Exit),
-    /// It could not be started, for this reason.
+    /// The process could not be started, for this reason.
     SpawnFailed(String),
-    /// The turn is to end; a second time, at once.
+    /// The turn must end. The second time, the process is killed.
     Interrupt,
-    /// Somebody decided about a request.
+    /// A person decided about a permission request.
     Permission {
-        /// As in [`Output::Ask`].
+        /// The id, as in [`Output::Ask`].
         request_id: String,
         /// Whether it is allowed.
         allow: bool,
-        /// Why not, for the agent.
+        /// The reason for a refusal, for the agent.
         message: Option<String>,
     },
-    /// The session ends; a second time, at once.
+    /// The session must end. The second time, the process is killed.
     Stop,
 }
 
-/// An output.
+/// An output of the machine, which the driver carries out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
-    /// Start a process. There is no other one.
+    /// Start a process. No other process of the session exists at this time.
     Start(Launch),
-    /// Write this to its input.
+    /// Write these bytes to the process's input.
     Write(Vec<u8>),
-    /// End its input.
+    /// Close the process's input.
     CloseStdin,
-    /// Send it a signal.
+    /// Send the process a signal.
     Signal(Signal),
-    /// End it and all that it started, now.
+    /// Kill the process and everything that it started, at once.
     Kill,
-    /// Tell everybody.
+    /// Announce this event to all clients.
     Event(AgentEvent),
-    /// Ask somebody.
+    /// Ask the clients for permission.
     Ask {
-        /// Names the request, in all of the daemon.
+        /// The id of the request, unique in the daemon.
         request_id: String,
         /// The tool's name.
         tool: String,
         /// The tool's input.
         input: Value,
     },
-    /// A request is decided.
+    /// A permission request is resolved.
     Resolved {
-        /// As in [`Output::Ask`].
+        /// The id, as in [`Output::Ask`].
         request_id: String,
-        /// Its outcome.
+        /// The outcome.
         outcome: PermissionOutcome,
-        /// Why not.
+        /// The reason for a refusal.
         message: Option<String>,
     },
-    /// A turn is over: for usage, results and teams.
+    /// A turn has ended; for usage, results and teams.
     TurnEnded(TurnEnd),
-    /// Keep this: the conversation to go on with. Nothing of what an earlier one took counts for it.
+    /// Store this id of the conversation to resume. The usage of an earlier conversation does not
+    /// count for it.
     Conversation(String),
-    /// Keep this: what the conversation has taken so far. It comes before the turn's end.
+    /// Store this usage of the conversation so far. It comes before the turn's end.
     Used(Usage),
 }
 
-/// A turn that is over.
+/// A turn that has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
-    /// Its number.
+    /// The turn's number.
     pub turn: u64,
-    /// How it ended.
+    /// Its outcome.
     pub outcome: TurnOutcome,
     /// The agent's final answer.
     pub text: Option<String>,
-    /// The error.
+    /// The error, if the turn failed.
     pub error: Option<String>,
     /// Its usage.
     pub usage: Usage,
 }
 
-/// Why something cannot be.
+/// The reason why an input was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TurnsError {
-    /// As many prompts wait as may.
+    /// The queue of prompts is full.
     #[error("{MAX_QUEUED} prompts wait already; try again when a turn has ended")]
     QueueFull,
-    /// Nothing is asked.
+    /// The prompt is empty.
     #[error("the prompt is empty")]
     EmptyPrompt,
-    /// Too much is asked.
+    /// The prompt is too long.
     #[error("the prompt has {bytes} bytes; {MAX_PROMPT} are allowed")]
     PromptTooLong {
-        /// Its length.
+        /// The prompt's length, in bytes.
         bytes: usize,
     },
-    /// There is nothing to interrupt.
+    /// No turn is running, so there is nothing to interrupt.
     #[error("no turn is running")]
     NoTurn,
-    /// There is no such request, or no longer.
+    /// There is no such permission request, or it has been resolved.
     #[error("there is no open permission request \"{request_id}\"; it may have expired")]
     UnknownRequest {
-        /// The name in the request, shortened.
+        /// The requested id, shortened.
         request_id: String,
     },
-    /// The session ends.
+    /// The session was stopped.
     #[error("the session was stopped")]
     Stopped,
 }

@@ -1,6 +1,6 @@
-//! Permission requests of the agent.
+//! The permission requests of an agent.
 //!
-//! A request is the session's, not a connection's: a client that comes later finds it.
+//! A request belongs to the session, not to a connection: a client that connects later finds it.
 
 use std::time::Instant;
 
@@ -14,10 +14,10 @@ use super::{
 };
 use crate::agent::{dialect::contract::Decision, dialect::words};
 
-/// A request that waits for somebody.
+/// A permission request that waits for a decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pending {
-    /// Its name.
+    /// The id of the request.
     pub request_id: String,
     /// The tool's name.
     pub tool: String,
@@ -25,7 +25,7 @@ pub struct Pending {
     pub input: Value,
 }
 
-/// The same, and what the dialect calls it.
+/// A waiting request with the dialect's key for it.
 #[derive(Debug)]
 pub(super) struct OpenPermission {
     pending: Pending,
@@ -34,7 +34,7 @@ pub(super) struct OpenPermission {
     expires: Instant,
 }
 
-/// The longest reason for a refusal, in bytes.
+/// The most bytes of the reason for a refusal.
 const MAX_MESSAGE: usize = 4 * 1024;
 
 impl Turns {
@@ -62,7 +62,7 @@ impl Turns {
         self.asked.push(OpenPermission { pending, key, bytes, expires });
     }
 
-    /// The agent no longer wants to know.
+    /// Cancels a request that the agent has withdrawn.
     pub(super) fn asks_no_more(&mut self, key: &str) {
         self.answer(key, Decision::Cancelled);
         self.drop_asked(key);
@@ -99,7 +99,7 @@ impl Turns {
         Ok(())
     }
 
-    /// What nobody decided in time is refused.
+    /// Refuses the requests that nobody decided in time.
     pub(super) fn expire(&mut self, now: Instant) {
         while let Some(at) = self.asked.iter().position(|asked| asked.expires <= now) {
             let asked = self.asked.remove(at);
@@ -113,7 +113,7 @@ impl Turns {
         self.asked.iter().map(|asked| asked.expires).min()
     }
 
-    /// Nobody needs to decide any more; an agent that is still there is told.
+    /// Cancels all requests. The agent is told, if its process still takes input.
     pub(super) fn cancel_all(&mut self) {
         for asked in std::mem::take(&mut self.asked) {
             self.answer(&asked.key, Decision::Cancelled);
@@ -138,7 +138,7 @@ impl Turns {
         self.outputs.push_back(Output::Resolved { request_id, outcome, message });
     }
 
-    /// Waiting for a person was no silence.
+    /// Notes progress of the turn: the time in which a person decided does not count as silence.
     fn still_alive(&mut self, now: Instant) {
         if let Some(turn) = &mut self.turn {
             turn.alive = now;

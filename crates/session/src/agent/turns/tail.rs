@@ -1,11 +1,11 @@
-//! The last of what a process printed that nobody understands: mostly it says what went wrong.
+//! The end of a process's output that is not JSON: it mostly says what went wrong.
 
 use crate::agent::dialect::words;
 
-/// How much is kept, in bytes.
+/// The most bytes that are kept.
 pub(super) const MAX_TAIL: usize = 8 * 1024;
 
-/// The last of what a process printed.
+/// The end of a process's output that is not JSON, and of its error output.
 #[derive(Debug, Default)]
 pub(super) struct Tail(String);
 
@@ -25,7 +25,7 @@ impl Tail {
         &self.0
     }
 
-    /// A complaint, with the last lines after it.
+    /// An error, followed by the last output.
     pub(super) fn explain(&self, complaint: &str) -> String {
         match self.0.trim() {
             "" => complaint.to_owned(),
@@ -37,5 +37,5 @@ impl Tail {
     }
 }
 
-/// How much of it an error shows, in bytes.
+/// The most bytes of output that an error shows.
 const SHOWN: usize = 1024;

@@ -27,7 +27,8 @@ impl Program {
         }
     }
 
-    /// The flags that are set here, and that would make it speak something else.
+    /// The flags that Warren sets itself, and those that would make the program speak something
+    /// else.
     pub(super) fn reserved(&self) -> &'static [&'static str] {
         match self {
             Self::Gemini => &[
@@ -49,7 +50,7 @@ impl Program {
         }
     }
 
-    /// Whether the model is asked for in the command line or its settings.
+    /// Whether the command line or its settings name the model.
     pub(super) fn sets_model(&self) -> bool {
         !matches!(self, Self::Configured(_))
     }
@@ -93,10 +94,10 @@ fn opencode_launch(settings: &Settings) -> Launch {
     launch
 }
 
-/// Its name for a session in which nothing is changed.
+/// The id of the mode in which the agent changes nothing.
 pub(super) const PLAN: &str = "plan";
 
-/// Whether the session is to be put into that mode once it is open.
+/// Whether the session must be put into that mode once it is open. Gemini CLI gets it as a flag.
 pub(super) fn wants_plan(settings: &Settings, program: &Program) -> bool {
     settings.permissions == PermissionMode::Plan && !matches!(program, Program::Gemini)
 }

@@ -1,4 +1,4 @@
-//! From the first word to a session that takes prompts.
+//! From the first message to a session that takes prompts.
 
 use serde_json::{Value, json};
 
@@ -12,11 +12,11 @@ use super::{
 };
 use crate::agent::usage::Usage;
 
-/// The protocol's version that is spoken.
+/// The protocol's version that Warren speaks.
 const VERSION: u64 = 1;
 
 impl Acp {
-    /// The first word. No file system and no terminal is offered: an agent has its own.
+    /// The first message. It offers no file system and no terminal: an agent has its own.
     pub(super) fn hello(&mut self) -> Vec<u8> {
         let none = json!({ "readTextFile": false, "writeTextFile": false });
         let params = json!({
@@ -27,7 +27,7 @@ impl Acp {
         self.request(Request::Initialize, "initialize", &params)
     }
 
-    /// It said what it can: a session is asked for.
+    /// Handles the program's list of abilities, and opens a session.
     pub(super) fn initialized(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
         let result = match answer {
             Ok(result) => result,
@@ -61,7 +61,7 @@ impl Acp {
         vec![AgentOutput::Write(self.request(Request::Load, method, &params))]
     }
 
-    /// The conversation is lost; the turn goes on in a new one.
+    /// Gives up the conversation, which is lost; the turn goes on in a new one.
     fn forget(&mut self, why: &str) -> Vec<AgentOutput> {
         self.conversation = None;
         let notice = AgentOutput::notice(&format!("{why} A new one begins."));
@@ -74,7 +74,8 @@ impl Acp {
         self.request(Request::New, "session/new", &params)
     }
 
-    /// The old session is open again. Its history was told while it was loaded.
+    /// Handles the answer to a load or resume request. The program sends the history while it
+    /// loads, so updates were muted until now.
     pub(super) fn loaded(&mut self, answer: Result<Value, String>) -> Vec<AgentOutput> {
         self.updates.unmute();
         let Some(session) = self.conversation.clone() else { return Vec::new() };
@@ -111,14 +112,15 @@ impl Acp {
         said
     }
 
-    /// It will not work; the turn that waits for it has failed. The next one tries again.
+    /// Notes that the program cannot give a session. The turn that waits for one fails; the next
+    /// turn tries again.
     fn close(&mut self, why: &str) -> Vec<AgentOutput> {
         self.stage = Stage::Closed(why.to_owned());
         self.prompt = None;
         vec![AgentOutput::Ended(TurnResult::failed(why, Usage::default()))]
     }
 
-    /// A model that the command line could not name is chosen among those that the session offers.
+    /// Chooses a model that the command line cannot name, among those that the session offers.
     fn choose_model(&mut self, session: &str, result: &Value) -> Option<AgentOutput> {
         let model = self.settings.model().filter(|_| !self.program.sets_model())?.to_owned();
         let offered = list(result, "/models/availableModels");
@@ -146,7 +148,8 @@ impl Acp {
         )))
     }
 
-    /// Without a mode for planning, whatever would change something is refused when it asks.
+    /// Puts the session into its mode for planning. If it has no such mode, permission requests for
+    /// changes are refused instead.
     fn choose_mode(&mut self, session: &str, result: &Value) -> Option<AgentOutput> {
         if !launch::wants_plan(&self.settings, &self.program) {
             return None;
@@ -172,7 +175,7 @@ impl Acp {
     }
 }
 
-/// Options may come in groups.
+/// Whether an option offers this model. Its values may come in groups.
 fn offers(option: &Value, model: &str) -> bool {
     let options = list(option, "/options").iter();
     options.into_iter().any(|entry| {

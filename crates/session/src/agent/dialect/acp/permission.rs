@@ -10,7 +10,7 @@ use crate::agent::{
     settings::PermissionMode,
 };
 
-/// The requests that wait for somebody to decide.
+/// The requests that wait for a decision.
 #[derive(Debug)]
 pub(super) struct Permissions {
     mode: PermissionMode,
@@ -19,9 +19,9 @@ pub(super) struct Permissions {
 
 #[derive(Debug)]
 struct Open {
-    /// Of the request, as the agent wrote it.
+    /// The id of the request, as the agent wrote it.
     id: Value,
-    /// The option to allow it, or to refuse it, this once.
+    /// The ids of the options that allow or refuse this one request.
     allow: Option<String>,
     refuse: Option<String>,
 }
@@ -31,12 +31,13 @@ impl Permissions {
         Self { mode, open: HashMap::new() }
     }
 
-    /// Nobody waits any more.
+    /// Forgets all requests: nobody waits for their answers any more.
     pub(super) fn clear(&mut self) {
         self.open.clear();
     }
 
-    /// Some requests answer themselves, by what the agent may do unasked.
+    /// Handles a permission request. The permission mode answers some requests at once; the others
+    /// are passed on.
     pub(super) fn ask(&mut self, request: &Value) -> Vec<AgentOutput> {
         let open = Open::read(request);
         let call = part(request, "/params/toolCall");
@@ -78,8 +79,9 @@ impl Open {
         Self { id: part(request, "/id"), allow: of("allow_once"), refuse: of("reject_once") }
     }
 
-    /// Nothing is allowed or refused for ever: who decides says so once. Where there is no such
-    /// option the request is as good as cancelled.
+    /// Allows or refuses this one request. It never chooses an option that would hold for later
+    /// requests, since a person decides about one request at a time. If the agent offers no such
+    /// option, the request is cancelled.
     fn answer(&self, allow: bool) -> Vec<u8> {
         let option = if allow { &self.allow } else { &self.refuse };
         self.reply(&match option {
@@ -93,14 +95,15 @@ impl Open {
     }
 }
 
-/// Its title says more than its name, if it has one.
+/// The title of a tool call, which says more than the tool's name; if it has none, the name or the
+/// kind.
 fn tool(call: &Value) -> String {
     let names = ["/title", "/name", "/kind"].map(|pointer| text(call, pointer));
     let name = names.into_iter().find(|name| !name.is_empty());
     name.unwrap_or("a tool").to_owned()
 }
 
-/// The tool's input, or else its preview.
+/// The tool's input; if it has none, its preview.
 fn input(call: &Value) -> Value {
     match part(call, "/rawInput") {
         Value::Null => part(call, "/content"),

@@ -1,4 +1,4 @@
-//! Updates of an agent about a turn.
+//! The updates that an agent sends about a turn.
 
 use serde_json::Value;
 
@@ -11,24 +11,25 @@ use crate::agent::{
     usage::Usage,
 };
 
-/// The updates so far.
+/// The state that follows from the updates so far.
 #[derive(Debug, Default)]
 pub(super) struct Updates {
-    /// Whether history is being told.
+    /// Whether the updates are history that the agent sends again.
     is_muted: bool,
     answer: Answer,
-    /// The cost of the conversation so far, in US dollars: as last reported, and at the end of the last turn.
+    /// The cost of the conversation in US dollars: as last reported, and at the end of the last
+    /// turn.
     cost: Option<f64>,
     cost_before: f64,
-    /// Tools that are begun.
+    /// The tool uses that have begun, newest first.
     started: Vec<String>,
 }
 
-/// Uses of tools that are remembered as begun.
+/// The most tool uses that are remembered as begun.
 const MAX_STARTED: usize = 256;
 
 impl Updates {
-    /// For a conversation with this cost so far.
+    /// The state for a conversation with this cost so far.
     pub(super) fn after(cost_before: f64) -> Self {
         Self { cost_before, ..Self::default() }
     }
@@ -38,12 +39,12 @@ impl Updates {
         self.cost_before
     }
 
-    /// Another conversation begins.
+    /// Notes that another conversation begins.
     pub(super) fn begin_anew(&mut self) {
         (self.cost, self.cost_before) = (None, 0.0);
     }
 
-    /// Updates are history until further notice.
+    /// Treats updates as history from now on: they cause no events.
     pub(super) fn mute(&mut self) {
         self.is_muted = true;
     }
@@ -53,13 +54,14 @@ impl Updates {
         self.cost_before = self.cost.unwrap_or(self.cost_before);
     }
 
-    /// A prompt was given.
+    /// Notes that a prompt was given.
     pub(super) fn begin(&mut self) {
         self.answer.clear();
         self.started.clear();
     }
 
-    /// The turn is over: its answer, and what it cost. An agent that reports less than before has begun a new count.
+    /// Ends the turn. Returns its answer and its cost. If the agent reports a lower total than
+    /// before, its count has started again.
     pub(super) fn end(&mut self) -> (Option<String>, Usage) {
         let before = self.cost_before;
         let cost_usd = self.cost.map(|cost| if cost < before { cost } else { cost - before });
@@ -101,8 +103,9 @@ impl Updates {
         vec![AgentOutput::text(said, true)]
     }
 
-    /// What was said before a tool was used is not the answer. Some agents tell nothing of a tool that
-    /// they have to ask for until it is done.
+    /// Handles an update about a tool use. Text before a tool use is not the final answer. Some
+    /// agents report a tool that needs permission only when it is done, so a finished tool may have
+    /// to be announced first.
     fn tool(&mut self, update: &Value) -> Vec<AgentOutput> {
         let id = owned(update, "/toolCallId");
         let status = text(update, "/status");
@@ -123,12 +126,13 @@ impl Updates {
     }
 }
 
+/// The name of a tool; if it has none, its title or its kind.
 fn name(update: &Value) -> &str {
     let names = ["/name", "/title", "/kind"].map(|pointer| text(update, pointer));
     names.into_iter().find(|name| !name.is_empty()).unwrap_or("tool")
 }
 
-/// Its title, or else its kind.
+/// The output of a tool, as text for people.
 fn output(update: &Value) -> String {
     let shown = ["/content", "/rawOutput"].map(|pointer| readable(&part(update, pointer)));
     shown.into_iter().find(|output| !output.is_empty()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What programs are started with, and small things that they say.
+//! The command lines of the programs, and details of their output.
 
 mod launches;
 mod refusals;

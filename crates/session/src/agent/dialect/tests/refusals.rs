@@ -1,4 +1,4 @@
-//! Settings that nothing is started with.
+//! Settings with which no program is started.
 
 use crate::agent::{BadSettings, KNOWN, McpServer, Settings, open};
 

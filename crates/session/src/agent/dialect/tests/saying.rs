@@ -1,4 +1,4 @@
-//! Small things that programs say, and how they are understood.
+//! Small details of the programs' output, and their meanings.
 
 use proptest::prelude::*;
 use serde_json::json;
