@@ -1,12 +1,12 @@
-//! How much one request may do before it is ended.
+//! The limits of the work of one request.
 
 use std::time::{Duration, Instant};
 
 use crate::error::FileError;
 
-/// How deep nested directories may be. Each level keeps a descriptor or two open.
+/// The deepest nesting of directories. Each level keeps one or two descriptors open.
 pub(crate) const MAX_DEPTH: usize = 128;
-/// How many entries one copy may have.
+/// The most entries in one copy.
 pub(crate) const MAX_COPIED: usize = 200_000;
 /// How long a copy or a delete may take.
 pub(crate) const TIME: Duration = Duration::from_secs(600);
@@ -23,7 +23,7 @@ impl Budget {
         Self { limit, left: limit, until: Instant::now() + TIME }
     }
 
-    /// For a delete: any number of entries.
+    /// A budget for a delete: any number of entries, within the bounds on depth and time.
     pub(crate) fn time() -> Self {
         Self::entries(usize::MAX)
     }
@@ -40,7 +40,7 @@ impl Budget {
         self.in_time()
     }
 
-    /// Whether there is time left.
+    /// Fails if the time is over.
     pub(crate) fn in_time(&self) -> Result<(), FileError> {
         if Instant::now() < self.until { Ok(()) } else { Err(FileError::TooLong) }
     }

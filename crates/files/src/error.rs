@@ -1,11 +1,11 @@
-//! Why an operation on files is refused. The texts are shown to people.
+//! The reasons for refusing an operation on files. The texts are shown to people.
 
 use std::io;
 
 use rustix::io::Errno;
 
-/// Why a path could not be listed, read, written or changed. Nothing was changed when one of these
-/// is given back, unless it says so.
+/// The reason why a path could not be listed, read, written or changed. Nothing was changed, unless
+/// the error says so.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The path is absolute, has `..` in it, or goes through a link that leaves the root.
@@ -32,42 +32,42 @@ pub enum FileError {
     /// The name is taken.
     #[error("a file or directory with that name already exists")]
     Exists,
-    /// A directory was asked for.
+    /// The operation needs a directory.
     #[error("not a directory")]
     NotADirectory,
-    /// A file was asked for.
+    /// The operation needs a file.
     #[error("that is a directory, not a file")]
     IsADirectory,
-    /// A FIFO, socket or device.
+    /// The entry is a FIFO, socket or device.
     #[error("not a regular file: FIFOs, sockets and devices are neither read nor copied")]
     NotRegular,
-    /// More bytes than may be read or written at once.
+    /// There are more bytes than may be read or written at once.
     #[error("too large: {size} bytes, and at most {limit} are allowed here")]
     TooLarge {
-        /// How many there are.
+        /// The number of bytes.
         size: u64,
-        /// How many there may be.
+        /// The most bytes that are allowed.
         limit: u64,
     },
-    /// It contains a NUL.
+    /// The file contains a NUL.
     #[error("a binary file cannot be opened as text; download it instead")]
     Binary,
-    /// It is not UTF-8.
+    /// The file is not UTF-8.
     #[error("the file is not UTF-8 text; download it instead")]
     NotUtf8,
-    /// More entries than are listed or copied at once.
+    /// There are more entries than are listed or copied at once.
     #[error("too many entries: more than {limit}")]
     TooManyEntries {
-        /// How many there may be.
+        /// The most entries that are allowed.
         limit: usize,
     },
     /// Directories are nested too deeply.
     #[error("directories lie more than {limit} deep in each other; take a part of them")]
     TooDeep {
-        /// How deep they may lie.
+        /// The deepest nesting that is allowed.
         limit: usize,
     },
-    /// It took too long. What was copied is removed again; what was deleted stays deleted.
+    /// The operation took too long. A copy is removed again; what was deleted stays deleted.
     #[error("it took too long and was ended; take a part of it")]
     TooLong,
     /// The root cannot be moved, copied, deleted or written to.
@@ -76,13 +76,13 @@ pub enum FileError {
     /// A directory would be moved or copied into itself.
     #[error("a directory cannot be moved or copied into itself")]
     IntoItself,
-    /// The file on disk is not the one that the writer had read.
+    /// The file on disk is not the one that the writer has read.
     #[error("the file has changed since it was read")]
     Conflict {
-        /// The digest of the file now; `None`: it is gone.
+        /// The digest of the file now; `None` if the file is gone.
         current_sha256: Option<String>,
     },
-    /// The file belongs to another user, and the new one would not.
+    /// The file belongs to another user, and the new file would not.
     #[error("the file belongs to another user, and writing it would change its owner")]
     Owner,
     /// The target is on another file system, or one is mounted inside the entry.
@@ -97,13 +97,13 @@ pub enum FileError {
     /// The system's permissions forbid it.
     #[error("permission denied")]
     Denied,
-    /// Others kept changing the same entries.
+    /// Other processes kept changing the same entries.
     #[error("the files changed all the time meanwhile; try again")]
     Busy,
     /// Any other error of the system.
     #[error("could not {doing}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
         /// The error of the system.
         source: io::Error,
@@ -128,7 +128,7 @@ impl FileError {
         }
     }
 
-    /// The same for an error of the standard library.
+    /// The meaning of an error of the standard library for the client.
     pub(crate) fn of_io(doing: &'static str, error: io::Error) -> Self {
         match Errno::from_io_error(&error) {
             Some(errno) => Self::of(doing, errno),
@@ -137,7 +137,7 @@ impl FileError {
     }
 }
 
-/// `FileError::of`, to be handed to `map_err`.
+/// `FileError::of`, in the form that `map_err` takes.
 pub(crate) fn doing(what: &'static str) -> impl FnOnce(Errno) -> FileError {
     move |errno| FileError::of(what, errno)
 }

@@ -1,19 +1,19 @@
 //! A project's files, its git repository, and notice of changes.
 //!
-//! Every path is resolved beneath the project's root by the kernel, on descriptors: nothing is
-//! checked first and used later. The functions on files block: call them on a thread that may
-//! (for example one with the credentials of the project's user). Git and watching are asynchronous.
+//! The kernel resolves every path beneath the project's root, on descriptors: nothing is checked
+//! first and used later. The functions on files block, so call them on a thread that may block (for
+//! example one with the credentials of the project's user). Git and watching are asynchronous.
 //!
-//! - [`root`]: an opened project root, and how paths are resolved beneath it
-//! - [`path`]: a path as a client names it
+//! - [`root`]: an opened project root, and the resolution of paths beneath it
+//! - [`path`]: a path in the form that clients use
 //! - [`list`]: the entries of a directory
-//! - [`read`]: a text whole, or a window of any file
-//! - [`mod@write`]: a text written atomically, unless it has changed meanwhile
+//! - [`read`]: a whole text, or a window of any file
+//! - [`mod@write`]: writes a text atomically, unless it has changed meanwhile
 //! - [`change`]: create, move, copy, delete, upload
-//! - [`git`]: status and diff, by running `git` with everything switched off that it might run
+//! - [`git`]: status and diff, by running `git` without anything that the repository may execute
 //! - [`watch`]: a tick when something under the root has changed
-//! - [`error`]: why an operation is refused
-//! - `regular`, `budget`: files that are read without blocking; how much one request may do
+//! - [`error`]: the reasons for refusals
+//! - `regular`, `budget`: reads files without blocking; limits the work of one request
 
 mod budget;
 pub mod change;

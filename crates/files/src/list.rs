@@ -14,15 +14,15 @@ use crate::{
     write::is_temporary,
 };
 
-/// How many entries of one directory are listed.
+/// The most entries of a directory that are listed.
 pub const MAX_ENTRIES: usize = 20_000;
 
 /// Lists a directory: directories first, then by name without regard to case.
 ///
-/// Unfinished files are left out, including those that a killed server left behind. Links are listed as
-/// links and not followed. Only regular files have a size; FIFOs, sockets and devices are listed as
-/// files of no bytes (the protocol has no word for them), and cannot be read. A name that is not UTF-8
-/// has U+FFFD for each invalid byte, and cannot be opened by that name.
+/// Unfinished files are left out, including those that a killed server left behind. Links are
+/// listed as links and not followed. Only regular files have a size. FIFOs, sockets and devices are
+/// listed as files of 0 bytes, since the protocol has no word for them; they cannot be read. A name
+/// that is not UTF-8 has U+FFFD for each invalid byte, and the entry cannot be opened by that name.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ fn read_all(mut dir: Dir, path: &RelPath) -> Result<Vec<FileEntry>, FileError> {
                 return Err(FileError::TooManyEntries { limit: MAX_ENTRIES });
             }
             Ok(stat) => entries.push(shown(path, &name.to_string_lossy(), &stat)),
-            // Removed by others since the directory was read.
+            // Another process has removed the entry since the directory was read.
             Err(FileError::NotFound) => {}
             Err(other) => return Err(other),
         }
@@ -60,7 +60,7 @@ fn read_all(mut dir: Dir, path: &RelPath) -> Result<Vec<FileEntry>, FileError> {
     Ok(entries)
 }
 
-/// Whether it is an unfinished file, still being written or left by a killed server.
+/// Whether an entry is an unfinished file, still being written or left by a killed server.
 fn is_ours(name: &CStr, stat: &Stat) -> bool {
     kind(stat) == FileType::RegularFile && is_temporary(name.to_bytes())
 }

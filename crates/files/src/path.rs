@@ -1,4 +1,4 @@
-//! A path as a client names it: relative to the project's root.
+//! A path in the form that clients use: relative to the project's root.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub const NAME_MAX: usize = 255;
 
 /// A path below a project's root, of plain names only. The empty path is the root itself.
 ///
-/// `..` is refused here for a clear message. The kernel is what keeps paths inside.
+/// `..` is refused here only for a clear message: the kernel keeps paths inside the root.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct RelPath(String);
 

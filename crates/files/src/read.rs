@@ -13,7 +13,7 @@ use crate::{error::FileError, path::RelPath, regular, root::Root};
 /// A text file as it was at one reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
-    /// The content.
+    /// The text.
     pub content: String,
     /// The digest of its bytes, in lower-case hexadecimal digits.
     pub sha256: String,
@@ -24,11 +24,11 @@ pub struct Text {
 pub struct Chunk {
     /// The bytes; fewer than requested at the end of the file, none after it.
     pub data: Vec<u8>,
-    /// Their offset.
+    /// The offset of the bytes in the file.
     pub offset: u64,
     /// The size of the file after the read.
     pub total_size: u64,
-    /// Whether they reach the end of the file.
+    /// Whether the bytes reach the end of the file.
     pub eof: bool,
 }
 
@@ -80,12 +80,12 @@ fn window(file: &mut File, offset: u64, len: u64, size: u64) -> io::Result<Vec<u
     Ok(data)
 }
 
-/// The digest of bytes, as the protocol writes it.
+/// The digest of bytes, in the protocol's form.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
 
-/// The digest of a whole file, if it is no larger than `most`.
+/// The digest of a whole file. Fails if the file is larger than `limit` bytes.
 pub(crate) fn digest_of(file: &mut File, limit: u64) -> Result<String, FileError> {
     let mut hasher = Sha256::new();
     file.rewind().map_err(reading)?;

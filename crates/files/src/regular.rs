@@ -1,4 +1,4 @@
-//! Opening regular files without blocking on, or disturbing, anything else.
+//! Opens regular files, without blocking on other kinds of entries or disturbing them.
 
 use std::{
     fs::File,
@@ -15,28 +15,29 @@ use crate::{
     root::{LOOK, NameInDir, Root, kind},
 };
 
-/// Never waits for the other end of a FIFO.
+/// Opens for reading, without waiting for the other end of a FIFO.
 pub(crate) const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// Opens a regular file for reading, through links that stay inside.
 ///
-/// Its kind is checked before the open, which a FIFO's writer would notice, and after it,
-/// since another entry may have taken its name.
+/// The kind is checked before the open, since the writer of a FIFO would notice the open. It is
+/// checked again afterwards, since another entry may have taken the name.
 pub(crate) fn open(root: &Root, path: &RelPath) -> Result<(File, Stat), FileError> {
     checked(root.open_at(path, LOOK)?)?;
     checked(root.open_at(path, READ)?)
 }
 
-/// The same for a name in a directory, which may not be a link.
+/// The same for a name in a directory. The name may not be a link.
 pub(crate) fn open_place(place: &NameInDir) -> Result<(File, Stat), FileError> {
     refuse_others(&place.stat()?)?;
     checked(place.open(READ)?)
 }
 
-/// Reads a small file of a known name in a directory that others write to. No link is followed,
-/// and only a regular file is opened. `None` also when it is larger than `most`.
+/// Reads a small file with a known name in a directory to which others write. It follows no link
+/// and opens only a regular file. `None` if there is no such file, or it is larger than `most`
+/// bytes.
 pub(crate) fn small(path: &Path, most: u64) -> Option<String> {
-    // Checked before the open and after it, as in `open`.
+    // The kind is checked before the open and after it, as in `open`.
     path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
     let flags = READ | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let (file, _) = checked(rustix::fs::open(path, flags, Mode::empty()).ok()?).ok()?;

@@ -26,20 +26,20 @@ const STEP: u64 = 8 << 20;
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Copies an entry to an unused name; a directory with everything in it. Links are copied
-/// as links. Modes are kept, except for the bits that run a file as another user.
+/// Copies an entry to an unused name; a directory with everything in it. Links are copied as links.
+/// Modes are kept, without the bits that run a file as another user.
 ///
 /// # Errors
 ///
 /// [`FileError::NotFound`], [`FileError::Exists`], [`FileError::NotRegular`] for a FIFO, socket or
 /// device anywhere in it, [`FileError::IntoItself`], [`FileError::TooManyEntries`],
 /// [`FileError::TooDeep`], [`FileError::TooLong`], [`FileError::NoSpace`], and as for every path.
-/// What was copied before the error is removed again.
+/// A copy that failed is removed again.
 pub fn copy(root: &Root, from: &RelPath, to: &RelPath) -> Result<(), FileError> {
     copy_within(root, from, to, Budget::entries(MAX_COPIED))
 }
 
-/// The same with another bound.
+/// The same with another budget.
 pub(super) fn copy_within(
     root: &Root,
     from: &RelPath,
@@ -118,7 +118,8 @@ impl Copying {
         if self.made == Some(Identity::from(&found)) {
             return Err(FileError::IntoItself);
         }
-        // Ours alone until everything is in it. Its own mode may forbid us to write.
+        // Nobody else may enter the copy until it is complete. The original's mode may forbid even
+        // the owner to write, so it is set last.
         mkdirat(to.dir, to.name, Mode::RWXU).map_err(COPYING)?;
         let target = openat(to.dir, to.name, DIRECTORY, Mode::empty()).map_err(COPYING)?;
         self.created(&fstat(&target).map_err(COPYING)?);

@@ -11,14 +11,14 @@ use crate::{
     write::{PLAIN, Temporary},
 };
 
-/// The mode of a new directory, as far as the umask lets it.
+/// The mode of a new directory, before the umask.
 const DIRECTORY: Mode = Mode::from_raw_mode(0o755);
 
 /// Creates an empty file.
 ///
 /// # Errors
 ///
-/// [`FileError::Exists`] if the name is taken, also by a link; [`FileError::NoParent`], and as for
+/// [`FileError::Exists`] if the name is taken, even by a link; [`FileError::NoParent`], and as for
 /// every path.
 pub fn file(root: &Root, path: &RelPath) -> Result<(), FileError> {
     let place = new_place(root, path)?;
@@ -37,7 +37,7 @@ pub fn directory(root: &Root, path: &RelPath) -> Result<(), FileError> {
     mkdirat(place.dir(), place.name(), DIRECTORY).map_err(doing("create it"))
 }
 
-/// Creates a file with these bytes, 25 MiB at most. It gets its name once it is complete.
+/// Creates a file with these bytes, 25 MiB at most. The file gets its name once it is complete.
 ///
 /// # Errors
 ///
@@ -46,7 +46,8 @@ pub fn upload(root: &Root, path: &RelPath, bytes: &[u8]) -> Result<(), FileError
     within(bytes.len() as u64, UPLOAD_MAX as u64)?;
     let place = new_place(root, path)?;
     if place.stat_if_there()?.is_some() {
-        // Checked before the bytes are written; the rename at the end checks again.
+        // Checked before the bytes are written, to save the work; the rename at the end checks
+        // again.
         return Err(FileError::Exists);
     }
     let mut beside = Temporary::create(&place, PLAIN)?;
@@ -54,7 +55,7 @@ pub fn upload(root: &Root, path: &RelPath, bytes: &[u8]) -> Result<(), FileError
     beside.publish(place.name())
 }
 
-/// The name of a new entry. The root already exists.
+/// The name of a new entry. The root cannot be one, since it exists.
 pub(super) fn new_place(root: &Root, path: &RelPath) -> Result<NameInDir, FileError> {
     if path.is_root() { Err(FileError::Exists) } else { root.place(path) }
 }

@@ -17,11 +17,11 @@ use crate::{
     root::{Root, kind, stat},
 };
 
-/// How often a directory is emptied again while others fill it.
+/// The most times that a directory is emptied while other processes fill it.
 const PASSES: usize = 8;
 
-/// Deletes an entry; a directory with everything in it, by descriptors. Links are removed, never
-/// followed, and other file systems mounted below are left alone.
+/// Deletes an entry; a directory with everything in it, by descriptors. Links are removed and never
+/// followed. File systems mounted below are left alone.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub fn delete(root: &Root, path: &RelPath) -> Result<(), FileError> {
     removed.map_err(|error| path.explain(error))
 }
 
-/// Removes a name in a directory, whatever it is.
+/// Removes an entry of any kind from a directory.
 pub(super) fn remove(
     dir: BorrowedFd<'_>,
     name: &CStr,
@@ -49,7 +49,8 @@ pub(super) fn remove(
             unlinkat(dir, name, AtFlags::empty()).map_err(doing("delete it"))
         };
         match tried {
-            // Others have replaced it by a directory or by a file, or filled it again.
+            // Other processes have replaced the entry by a directory or a file, or have filled it
+            // again.
             Err(FileError::IsADirectory | FileError::NotADirectory | FileError::Links) => {}
             Err(FileError::Exists) => {}
             other => return other,

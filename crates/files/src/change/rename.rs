@@ -15,14 +15,14 @@ pub(crate) fn exclusively(
     to: &CStr,
 ) -> Result<(), Errno> {
     match renameat_with(from_dir, from, to_dir, to, RenameFlags::NOREPLACE) {
-        // Network file systems may not know the flag.
+        // Network file systems may lack the flag.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => by_hand(from_dir, from, to_dir, to),
         other => other,
     }
 }
 
-/// The same with older calls: a link is never made over anything, and a directory can only take
-/// the place of an empty one, which is our own.
+/// The same with older calls. A hard link never replaces an entry, and a directory can only replace
+/// an empty directory, which is the one created here.
 pub(super) fn by_hand(
     from_dir: BorrowedFd<'_>,
     from: &CStr,
@@ -45,7 +45,8 @@ fn directory_by_hand(
     mkdirat(to_dir, to, Mode::from_raw_mode(0o700))?;
     let renamed = renameat(from_dir, from, to_dir, to);
     if renamed.is_err() {
-        // Removes our empty directory. If it is no longer ours, it is not empty, and this does nothing.
+        // Removes the empty directory created here. If others have filled it, the call fails and
+        // removes nothing.
         let _ = unlinkat(to_dir, to, AtFlags::REMOVEDIR);
     }
     match renamed {

@@ -1,4 +1,4 @@
-//! Entries created, moved, copied, deleted: nothing overwritten, nothing followed.
+//! Entries created, moved, copied and deleted: nothing is overwritten, and no link is followed.
 
 use std::{
     ffi::{CStr, OsStr},
@@ -33,7 +33,7 @@ fn set_mode(project: &Project, name: &str, mode: u32) {
     fs::set_permissions(project.at(name), fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Nested directories, all called `d`.
+/// Creates nested directories that are all called `d`.
 fn deep(project: &Project, levels: usize) {
     let path = vec!["d"; levels].join("/");
     fs::create_dir_all(project.at(&path)).unwrap();

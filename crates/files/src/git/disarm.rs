@@ -1,11 +1,11 @@
-//! The options that keep git from executing anything or waiting for anybody.
+//! The options that keep git from executing the repository's programs and from waiting for input.
 
 use std::{collections::BTreeMap, ffi::OsString, path::Path};
 
 use super::GitError;
 use crate::path::RelPath;
 
-/// Set for every git process.
+/// The variables that are set for every git process.
 pub(super) const ENVIRONMENT: [(&str, &str); 8] = [
     ("LC_ALL", "C"),
     ("GIT_OPTIONAL_LOCKS", "0"),
@@ -18,7 +18,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 8] = [
     ("GIT_LITERAL_PATHSPECS", "1"),
 ];
 
-/// Configuration for every command.
+/// The configuration for every command.
 const SETTINGS: [&str; 9] = [
     // A larger file is not loaded into memory: git reports only that it differs.
     "core.bigFileThreshold=16m",
@@ -32,20 +32,21 @@ const SETTINGS: [&str; 9] = [
     "submodule.recurse=false",
 ];
 
-/// The arguments that every command begins with.
+/// The first arguments of every command.
 pub(super) fn always(root: &Path) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec!["--no-optional-locks".into(), "--no-pager".into()];
     words.push("-C".into());
     words.push(root.into());
     SETTINGS.iter().for_each(|setting| set(&mut words, setting));
-    // git refuses directories of other users, but the workspace knows its projects.
+    // git refuses directories of other users. The workspace knows its projects, so this one is
+    // allowed.
     let mut safe = OsString::from("safe.directory=");
     safe.push(root);
     set(&mut words, safe);
     words
 }
 
-/// The arguments that list all filters and where each is configured.
+/// The arguments that list all filters and the scope in which each is configured.
 pub(super) fn ask_for_filters() -> Vec<OsString> {
     ["config", "--list", "--show-scope", "--includes", "-z"].map(OsString::from).to_vec()
 }
@@ -59,11 +60,13 @@ pub(super) struct Disarmed {
 }
 
 impl Disarmed {
-    /// Reads git's answer to [`ask_for_filters`]. `part`: the project is a part of a work tree.
+    /// Reads git's answer to [`ask_for_filters`]. `part` says that the project is a part of a work
+    /// tree.
     pub(super) fn read(answer: &[u8], part: bool) -> Result<Self, GitError> {
         let mut words = Vec::new();
         for (key, value) in overridden(answer) {
-            // git takes everything after the first equals sign as the value, so this name cannot be set.
+            // git takes everything after the first equals sign as the value, so a key with one
+            // cannot be set.
             if key.contains('=') {
                 return Err(GitError::Filter(key));
             }
@@ -103,7 +106,8 @@ fn set(words: &mut Vec<OsString>, setting: impl Into<OsString>) {
     words.push(setting.into());
 }
 
-/// The filters that the repository configures, with the values that they would have without it.
+/// The settings of all filters that the repository configures, with the values that they would have
+/// without the repository.
 fn overridden(answer: &[u8]) -> BTreeMap<String, String> {
     let mut trusted = BTreeMap::new();
     let mut own = Vec::new();

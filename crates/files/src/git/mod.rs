@@ -1,22 +1,23 @@
 //! Status and diff of the repository that a project is in, by running `git`.
 //!
-//! Nothing is changed and nothing of the repository's own is executed: no hooks, no file-system
-//! monitor, no pager, external diff or text conversion, no filter that the repository itself names
-//! (those of the user's and the system's configuration stay), no look into submodules' work trees,
-//! no network. `git` runs with an environment of its own, in a process group of its own, for a
-//! bounded time and output, once at a time for a repository.
+//! Nothing is changed, and nothing that belongs to the repository is executed: no hooks, no
+//! file-system monitor, no pager, no external diff or text conversion, and no filter that the
+//! repository itself names. Filters of the user's and the system's configuration are used. Git does
+//! not look into submodules' work trees and does not use the network. `git` runs with an
+//! environment and a process group of its own, with bounds on its time and output. Requests for one
+//! repository run one at a time.
 //!
-//! One gap is left to the system: somebody who writes the repository's configuration while git starts
-//! could add a filter in that moment. It would only run as the project's user, as git does.
-//! The same holds for reading: a repository's own directory may point to other files, and git
-//! shows those that this user may read.
+//! One gap is left to the system: a process that writes the repository's configuration while git
+//! starts could add a filter at that moment. The filter would run only as the project's user, as
+//! git does. The same holds for reading: a repository's own directory may point to other files, and
+//! git shows those that this user may read.
 //!
 //! - [`status`]: the status of a work tree, and its parser
-//! - `run`: one process, its time, its output, its end
-//! - `disarm`: the options that keep git from executing anything
+//! - `run`: one process of git, from its start to its end
+//! - `disarm`: the options that keep git from executing the repository's programs
 //! - `work_tree`: the work tree that a project is in
-//! - `turns`: one at a time for a repository
-//! - `error`: why git gave no answer
+//! - `turns`: one request at a time for a repository
+//! - `error`: the reasons why there is no status or diff
 
 mod disarm;
 mod error;
@@ -42,12 +43,12 @@ const PASSED_ON: [&str; 7] =
 /// Limits of time, output and number of git processes.
 #[derive(Debug, Clone)]
 pub struct GitSettings {
-    /// The limit of one command; a request runs three. A request may wait as long
-    /// for other requests of its repository, and a command for those of all repositories.
+    /// The time limit of one command; a request runs three commands. A request may wait as long
+    /// again for other requests of its repository, and a command for those of all repositories.
     pub time_out: Duration,
     /// The longest output of one command, in bytes.
     pub max_output: usize,
-    /// How many commands run at once.
+    /// The most commands that run at once.
     pub at_once: usize,
 }
 
@@ -57,15 +58,15 @@ impl Default for GitSettings {
     }
 }
 
-/// How git is started: the command, the user and the environment.
+/// How git is started: the command, the environment and the user.
 #[derive(Clone)]
 pub struct Runner {
     /// The program and its first arguments: `git`, or a replacement.
     pub command: Vec<OsString>,
-    /// Its whole environment, except for the variables that this crate adds.
+    /// The whole environment, except for the variables that this crate adds.
     pub env: Vec<(OsString, OsString)>,
-    /// Runs each command as another user. The project's directory must then be free of links:
-    /// only that user may find out where they lead.
+    /// Runs each command as another user. The path of the project's directory must then be free of
+    /// links: only that user may find out where links lead.
     pub as_user: Option<Become>,
 }
 
@@ -83,14 +84,14 @@ impl Runner {
     }
 }
 
-/// The environment may hold secrets.
+/// Shows only the command, since the environment may hold secrets.
 impl fmt::Debug for Runner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runner").field("command", &self.command).finish_non_exhaustive()
     }
 }
 
-/// Runs git. One for each daemon: clones share their turns.
+/// Runs git. A daemon has one: clones share their turns.
 #[derive(Debug, Clone)]
 pub struct Git {
     settings: GitSettings,
@@ -120,12 +121,12 @@ impl Git {
         status::parse(&output, tree.prefix()).map(Some).map_err(GitError::from)
     }
 
-    /// The unified diff of one file or directory, staged or unstaged. A file that git
-    /// does not track has none. Bytes that are not UTF-8 are replaced.
+    /// The unified diff of one file or directory, staged or unstaged. It is empty for a file that
+    /// git does not track. Bytes that are not UTF-8 are replaced.
     ///
     /// # Errors
     ///
-    /// [`GitError`]; [`GitError::NoRepository`] when the project is in none.
+    /// [`GitError`]; [`GitError::NoRepository`] when the project is not in a repository.
     pub async fn diff(
         &self,
         root: &Path,
@@ -137,7 +138,7 @@ impl Git {
         let _turn = self.turn(&tree).await?;
         let args = tree.disarmed(self, runner).await?.diff(path, staged);
         let output = self.run(runner, &tree.root, &args).await?.succeeded()?;
-        // It is for people to read, so bytes of another encoding are replaced.
+        // People read the diff, so bytes of another encoding are replaced.
         Ok(String::from_utf8(output)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }

@@ -1,4 +1,4 @@
-//! One process of git: its environment, its time, its output, its end.
+//! One process of git: its environment, its time limit, its output and its end.
 
 use std::{ffi::OsString, io, path::Path, process::Stdio};
 
@@ -11,7 +11,7 @@ use tokio::{
 
 use super::{Git, GitError, Runner, disarm};
 
-/// The bytes of git's standard error that are kept.
+/// The most bytes of git's standard error that are kept.
 const COMPLAINTS: u64 = 8 << 10;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Output {
         if self.success { Ok(self.stdout) } else { Err(GitError::Failed(self.complaint())) }
     }
 
-    /// Whether it failed with this text on standard error.
+    /// Whether git failed with this text on standard error.
     pub(super) fn complains(&self, of: &str) -> bool {
         !self.success && self.stderr.contains(of)
     }
@@ -97,7 +97,8 @@ async fn all(from: Option<impl AsyncRead + Unpin>, limit: usize) -> Result<Vec<u
     if read.len() > limit { Err(GitError::TooLarge { limit }) } else { Ok(read) }
 }
 
-/// The beginning of a stream. The rest is read, too: git would wait for room in a full pipe.
+/// The beginning of a stream. The rest is read and dropped, since git would wait for room in a full
+/// pipe.
 async fn first(from: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, GitError> {
     let mut kept = Vec::new();
     let Some(mut from) = from else { return Ok(kept) };
@@ -106,7 +107,7 @@ async fn first(from: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, GitError
     Ok(kept)
 }
 
-/// The process group of a running git. It is killed if this is dropped before the end.
+/// The process group of a running git. It is killed if this is dropped before git has ended.
 struct Group(Option<Pid>);
 
 impl Group {
@@ -121,8 +122,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Nobody has waited for the leader yet, so the number cannot be reused. It may just have
-        // ended, which is no failure.
+        // The leader has not been waited for yet, so its number cannot be reused. The call may fail
+        // because git has just ended, which does no harm.
         if let Some(pid) = self.0 {
             let _ = kill_process_group(pid, Signal::KILL);
         }

@@ -5,12 +5,12 @@ use protocol::workspace::{
     client::{ChangeStatus, GitChange, GitStatus},
 };
 
-/// A work tree, or the part of it that a project is.
+/// The status of a work tree, or of the part of it that is the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {
-    /// The branch, also before its first commit; `None` when the head is detached.
+    /// The branch, even before its first commit; `None` when the head is detached.
     pub branch: Option<String>,
-    /// The branch that it follows.
+    /// The branch that it tracks.
     pub upstream: Option<String>,
     /// Commits that only the branch has.
     pub ahead: u64,
@@ -44,7 +44,7 @@ impl Status {
     }
 }
 
-/// A record that git would not write.
+/// A record of a known kind that lacks a field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a record of its status is cut short: {0:?}")]
 pub struct Unreadable(String);

@@ -1,5 +1,5 @@
-//! Git with real repositories, made in directories of their own with a configuration of their own;
-//! and with a git that hangs, floods, fails or is missing.
+//! Git with real repositories, in directories and with configurations of their own; and with a git
+//! that hangs, floods, fails or is missing.
 
 mod faults;
 mod hostile;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A place with a home of its own and a repository in it.
+/// A directory with a home of its own and a repository in it.
 struct Repository {
     base: TempDir,
     git: Git,
@@ -32,7 +32,7 @@ impl Repository {
         repository
     }
 
-    /// Without a repository.
+    /// A directory with a home but without a repository.
     fn without() -> Self {
         let base = TempDir::new().unwrap();
         fs::create_dir_all(base.path().join("home")).unwrap();
@@ -87,11 +87,12 @@ impl Repository {
         self.git.diff(&self.root(), &path, staged, &self.runner).await.unwrap()
     }
 
-    /// A program of this text, in the place of git.
+    /// A runner with a script of this text in place of git.
     fn fake(&self, text: &str) -> Runner {
         let program = self.base.path().join("fake-git");
         fs::write(&program, format!("{text}\n")).unwrap();
-        // Not executed itself: a process that is just starting may still have it open for writing.
+        // The script is not executed directly: a process that is just starting may still have it
+        // open for writing.
         Runner { command: vec!["sh".into(), program.into()], ..self.runner.clone() }
     }
 }

@@ -23,7 +23,7 @@ const REPOSITORIES: usize = 1024;
 pub(super) struct Turns(std::sync::Mutex<HashMap<PathBuf, Weak<Mutex<()>>>>);
 
 impl Turns {
-    /// The lock of a repository. It is dropped with its last user.
+    /// The lock of a repository. It is dropped when no request uses it any more.
     fn of(&self, place: &WorkTree) -> Result<Arc<Mutex<()>>, GitError> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         turns.retain(|_, turn| turn.strong_count() > 0);
@@ -41,8 +41,8 @@ impl Turns {
 }
 
 impl Git {
-    /// Waits for the turn of a request, at most as long as a command may take. The turn lasts
-    /// until it is dropped.
+    /// Waits for the repository's turn, at most as long as a command may take. The turn lasts until
+    /// the returned guard is dropped.
     pub(super) async fn turn(&self, place: &WorkTree) -> Result<OwnedMutexGuard<()>, GitError> {
         let repository = self.turns.of(place)?;
         timeout(self.settings.time_out, repository.lock_owned()).await.map_err(|_| GitError::Busy)

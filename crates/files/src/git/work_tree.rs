@@ -22,7 +22,7 @@ pub(super) struct WorkTree {
 }
 
 impl WorkTree {
-    /// Asks git. `None`: there is no repository, or a bare one.
+    /// Asks git for the work tree. `None` if there is no repository, or a bare one.
     pub(super) async fn find(
         git: &Git,
         root: &Path,
@@ -32,7 +32,7 @@ impl WorkTree {
             None => tokio::fs::canonicalize(root).await.ok(),
             Some(_) => None,
         };
-        // This process may lack the right to resolve it; then git tries the path as it was given.
+        // This process may lack the right to resolve the path; then git gets the path as it is.
         let root = real.unwrap_or_else(|| root.to_owned());
         let args = ["rev-parse", "--show-toplevel"].map(OsString::from);
         let output = git.run(runner, &root, &args).await?;
@@ -54,12 +54,12 @@ impl WorkTree {
         Ok(Self { root, top, prefix })
     }
 
-    /// The beginning that paths of the work tree have and paths of the project lack.
+    /// The prefix that paths in the work tree have and paths in the project lack.
     pub(super) fn prefix(&self) -> &[u8] {
         &self.prefix
     }
 
-    /// Finds the filters to switch off here.
+    /// Finds the repository's filters, and the arguments that switch them off.
     pub(super) async fn disarmed(&self, git: &Git, runner: &Runner) -> Result<Disarmed, GitError> {
         let answer = git.run(runner, &self.root, &ask_for_filters()).await?.succeeded()?;
         Disarmed::read(&answer, !self.prefix.is_empty())

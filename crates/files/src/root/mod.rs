@@ -1,6 +1,6 @@
-//! An opened project root, and how paths are resolved beneath it.
+//! An opened project root, and the resolution of paths beneath it.
 //!
-//! - `resolve`: `openat2`, and what replaces it where it is missing
+//! - `resolve`: `openat2`, and its replacement on systems without it
 //! - `name_in_dir`: a name in an opened directory, which operations create, move and remove
 
 mod name_in_dir;
@@ -36,7 +36,7 @@ impl Root {
     ///
     /// # Errors
     ///
-    /// [`FileError::Root`] when it is not there, is no directory or may not be entered.
+    /// [`FileError::Root`] when the directory is missing, is not a directory or may not be entered.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let flags = LOOK | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = openat(rustix::fs::CWD, path, flags, Mode::empty())
@@ -44,21 +44,22 @@ impl Root {
         Ok(Self { dir, path: path.to_owned(), unfinished: None })
     }
 
-    /// Notes the files written here until they have their final names.
+    /// Makes writes in this root note their files in `unfinished` until the files have their final
+    /// names.
     #[must_use]
     pub fn noting(mut self, unfinished: &Arc<Unfinished>) -> Self {
         self.unfinished = Some(Arc::clone(unfinished));
         self
     }
 
-    /// Where it was opened.
+    /// The path with which the root was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens what a path names. Links that stay inside are followed, also the last one, unless the
-    /// flags say otherwise.
+    /// Opens the entry at a path. Links that stay inside are followed, including the last one,
+    /// unless the flags say otherwise.
     pub(crate) fn open_at(&self, path: &RelPath, flags: OFlags) -> Result<OwnedFd, FileError> {
         self.open_text(path.as_str(), flags).map_err(|error| path.explain(error))
     }
@@ -68,7 +69,7 @@ impl Root {
         beneath(self.dir.as_fd(), path, flags)
     }
 
-    /// The opened parent of a path, and the name in it.
+    /// The opened parent directory of a path, and the name in it.
     pub(crate) fn place(&self, path: &RelPath) -> Result<NameInDir, FileError> {
         let (parent, name) = path.split().ok_or(FileError::IsRoot)?;
         let dir =

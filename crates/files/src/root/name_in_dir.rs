@@ -32,7 +32,7 @@ impl NameInDir {
         Ok(Self { dir, name, unfinished })
     }
 
-    /// Where temporary files are noted.
+    /// The list in which temporary files are noted.
     pub(crate) fn unfinished(&self) -> Option<&Arc<Unfinished>> {
         self.unfinished.as_ref()
     }
@@ -45,7 +45,7 @@ impl NameInDir {
         &self.name
     }
 
-    /// The entry of this name; a link is not followed.
+    /// The status of the entry with this name; a link is not followed.
     pub(crate) fn stat(&self) -> Result<Stat, FileError> {
         stat(self.dir(), &self.name)
     }
@@ -64,7 +64,7 @@ impl NameInDir {
     }
 }
 
-/// The entry of a name in a directory; a link is not followed.
+/// The status of an entry in a directory; a link is not followed.
 pub(crate) fn stat(dir: BorrowedFd<'_>, name: &CStr) -> Result<Stat, FileError> {
     statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).map_err(doing("look at it"))
 }

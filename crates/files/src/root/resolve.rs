@@ -1,9 +1,9 @@
-//! A path resolved beneath a directory, in one step, by the kernel.
+//! Resolution of a path beneath a directory, by the kernel in one step.
 //!
-//! `openat2` with `RESOLVE_BENEATH` follows links and `..` that stay below the directory, and fails
-//! on those that leave it, on all absolute links and on the magic links of
-//! `/proc`, even if they are swapped during the call. Without `openat2` (before Linux 5.6, in
-//! some containers, on other systems) each directory is opened in turn, and no link is followed.
+//! With `RESOLVE_BENEATH`, `openat2` follows links and `..` that stay below the directory. It fails
+//! on those that leave it, on all absolute links and on the magic links of `/proc`, even if entries
+//! are swapped during the call. Without `openat2` (before Linux 5.6, in some containers, on other
+//! systems) each directory is opened in turn, and no link is followed.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -14,14 +14,15 @@ use rustix::{
 
 use crate::error::FileError;
 
-/// Opens without the right to read: enough for `stat`, and to resolve other names from.
+/// Opens an entry without the right to read it: enough for `stat`, and to resolve other names from
+/// it.
 #[cfg(target_os = "linux")]
 pub(crate) const LOOK: OFlags = OFlags::PATH;
-/// This system has no such flag.
+/// This system has no flag for that, so the entry is opened for reading.
 #[cfg(not(target_os = "linux"))]
 pub(crate) const LOOK: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 
-/// How often a resolution is repeated after a concurrent rename: the kernel then gives up.
+/// The most tries of one resolution: the kernel gives up on a concurrent rename.
 #[cfg(target_os = "linux")]
 const TRIES: usize = 64;
 

@@ -1,4 +1,4 @@
-//! Which paths lead where.
+//! Which paths lead to which entries.
 
 use std::{fs, os::fd::AsFd};
 

@@ -1,17 +1,17 @@
-//! A full disk, twice: a small file system in memory (where the tests may mount one), and a limit
-//! on the size of files in a process of its own.
+//! A full disk, in two forms: a small file system in memory, where the tests may mount one, and a
+//! limit on the size of files in a process of its own.
 
 use std::{env, ffi::OsStr, fs, path::Path, process::Command};
 
 use super::{names, path};
 use crate::{FileError, Root, change, read, write};
 
-/// Where the limited process finds its directory.
+/// The variable that holds the directory of the limited process.
 const LIMITED: &str = "WARREN_FILES_LIMITED";
-/// More than fits.
+/// More bytes than fit.
 const LARGE: usize = 600 << 10;
 
-/// A file system of 512 KiB, unmounted when dropped.
+/// A file system of 512 KiB, unmounted when this is dropped.
 struct Small(tempfile::TempDir);
 
 impl Small {
@@ -65,7 +65,7 @@ fn another_file_system_below_is_neither_moved_nor_deleted() {
 #[test]
 fn over_the_limit_of_a_process_the_old_file_stays_and_nothing_unfinished() {
     let dir = tempfile::tempdir().unwrap();
-    // The signal that goes with the limit is ignored, as a daemon does.
+    // The signal that comes with the limit is ignored, as in a daemon.
     let script = r#"trap "" XFSZ; ulimit -f 64; exec "$0" --exact tests::full_disk::limited"#;
     let child = Command::new("sh")
         .args(["-c", script])
@@ -77,7 +77,7 @@ fn over_the_limit_of_a_process_the_old_file_stays_and_nothing_unfinished() {
     assert_eq!(names(dir.path()), ["old"]);
 }
 
-/// Does nothing unless it is the limited process.
+/// Does nothing unless this is the limited process.
 #[test]
 fn limited() {
     if let Some(dir) = env::var_os(LIMITED) {

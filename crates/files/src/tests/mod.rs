@@ -1,5 +1,4 @@
-//! Tests across modules: links swapped during operations, full disks; and helpers for
-//! all tests.
+//! Tests across modules (links swapped during operations, full disks), and helpers for all tests.
 
 mod full_disk;
 mod swapped;
@@ -67,7 +66,7 @@ impl Project {
         assert!(!left.iter().any(|name| name.starts_with(".warren-")), "{left:?}");
     }
 
-    /// A FIFO, a socket and, where that is allowed, a device. Their names.
+    /// Creates a FIFO, a socket and, if that is allowed, a device. Returns their names.
     pub(crate) fn special(&self) -> Vec<&'static str> {
         let make = |name, kind, device| mknodat(CWD, self.at(name), kind, Mode::RWXU, device);
         make("fifo", FileType::Fifo, 0).unwrap();
@@ -94,7 +93,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Runs something that must not block.
+/// Runs a function that must not block, with a deadline.
 pub(crate) fn promptly<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = sync_channel(1);
     thread::spawn(move || tell.send(run()));

@@ -1,5 +1,5 @@
-//! A directory swapped for a link that leaves, 10,000 times and more, by a second thread, during
-//! every operation: none escapes.
+//! During every operation, a second thread swaps a directory for a link that leads outside, 10,000
+//! times and more. No operation leaves the root.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::{FileError, change, list, read, write};
 
 const TRIES: usize = 10_000;
 
-/// Swaps `door`, a directory, and `link`, which leads outside, until it is dropped.
+/// Swaps `door`, a directory, and `link`, which leads outside, until this is dropped.
 struct Swapping {
     stop: Arc<AtomicBool>,
     swaps: Arc<AtomicUsize>,
@@ -31,7 +31,7 @@ impl Swapping {
             "link",
             project.outside().strip_prefix("/").map_or_else(
                 |_| unreachable!(),
-                // Many steps up: an absolute link could be refused by its text alone.
+                // The link goes many steps up: an absolute link could be refused by its text alone.
                 |rest| std::path::Path::new("../../../../../../../..").join(rest),
             ),
         );
@@ -56,8 +56,8 @@ impl Swapping {
     }
 }
 
-/// Tries at least this often, and on until as many swaps were made. Some must have succeeded and some
-/// must have been refused, or the test proves nothing.
+/// Repeats the attempt this often at least, and until the swaps are as many. Some attempts must
+/// have succeeded and some must have been refused, or the test proves nothing.
 fn race(project: &Project, mut attempt: impl FnMut(usize) -> Result<(), FileError>) {
     let swapping = Swapping::start(project);
     let (mut well, mut refused, mut tries) = (0, 0, 0);
@@ -102,7 +102,7 @@ fn a_file_swapped_for_a_link_is_never_written_through() {
     let project = Project::new();
     project.file("plain/f", "inside");
     let swapping = Swapping::start(&project);
-    // Here the target of the name is swapped, not a directory on the way.
+    // Here the entry itself is swapped, not a directory on the way to it.
     for n in 0..TRIES {
         match write::text(&project.root, &path("door"), &n.to_string(), None) {
             Err(FileError::Escapes | FileError::IsADirectory | FileError::Busy) => {}
@@ -125,7 +125,7 @@ fn creating_uploading_moving_and_deleting_never_get_outside() {
             1 => change::upload(root, &new, b"bytes")?,
             _ => change::directory(root, &new)?,
         }
-        // It may be refused each time; what stays behind is inside.
+        // The move may be refused both times; the entry then stays behind, inside the root.
         change::move_entry(root, &new, &other)
             .or_else(|_| change::move_entry(root, &new, &other))?;
         change::delete(root, &other)
@@ -139,7 +139,7 @@ fn deleting_all_behind_a_swapped_name_never_gets_outside() {
     project.file("tree/f", "inside");
     fs::create_dir(project.at("tree/door")).unwrap();
     race(&project, |_| {
-        // Its own content is the swapped directory's.
+        // The content of the copy must be that of the swapped directory.
         match change::copy(root, &path("door"), &path("copy")) {
             Ok(()) | Err(FileError::Exists) => {}
             Err(other) => return Err(other),
@@ -169,7 +169,7 @@ fn a_recursive_delete_does_not_go_through_what_became_a_link() {
             while !stopped.load(Ordering::Relaxed) {
                 part = (part + 1) % 20;
                 let (dir, link) = (tree.join(format!("d{part}")), tree.join(format!("l{part}")));
-                // One of both may be gone.
+                // One of the two may be gone.
                 let _ = renameat_with(CWD, &dir, CWD, &link, RenameFlags::EXCHANGE);
             }
         });

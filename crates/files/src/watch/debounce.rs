@@ -1,4 +1,4 @@
-//! When a tick is due: after a quiet time, and at intervals under constant change.
+//! Computes when a tick is due: after a quiet time, and at intervals under constant change.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use tokio::time::Instant;
 
 /// The quiet time before a tick, and the least time between ticks.
 const QUIET: Duration = Duration::from_millis(300);
-/// The longest that a change waits for quiet.
+/// The longest time that a change waits for quiet.
 const MOST: Duration = Duration::from_secs(1);
 
 /// Changes that await a tick.
 #[derive(Debug, Default)]
 pub(super) struct Debounce {
-    /// When the first and the last of them happened.
+    /// The times of the first and the last change.
     pending: Option<(Instant, Instant)>,
     ticked: Option<Instant>,
 }

@@ -1,13 +1,13 @@
-//! A tick when something under a root has changed, without saying what.
+//! Reports that something under a root has changed, as a tick that does not say what.
 //!
-//! Directories are watched one by one, except for those that git ignores. If there are too many
-//! (for one watch, for all, or for the kernel), or the root is missing, the tree is scanned
-//! every few seconds instead. A watch ends when it is dropped.
+//! Directories are watched one by one, except for those that git ignores. The tree is scanned every
+//! few seconds instead if the root is missing, or if there are too many directories for one watch,
+//! for all watches together, or for the kernel. A watch ends when it is dropped.
 //!
-//! - `debounce`: when a tick is due; pure
+//! - `debounce`: computes when a tick is due; pure
 //! - `worker`: the thread of a watch, which watches or polls
 //! - `tree`: the watched directories
-//! - `rules`: what git ignores, and where its own files are
+//! - `rules`: which paths git ignores, and where its own files are
 //! - `poll`: a scan of a tree
 //! - `total`: the bound on the directories of all watches
 
@@ -30,20 +30,20 @@ use tokio::{
 pub use self::total::Watches;
 use self::{debounce::Debounce, worker::Handle};
 
-/// How long [`Watch::start`] waits until the directories of a large tree are watched, before it
-/// returns anyway; the first tick comes when they are.
+/// The longest time that [`Watch::start`] waits until the directories of a large tree are watched.
+/// If it returns before, a tick comes when they are.
 const START: Duration = Duration::from_secs(5);
 
 /// The limits of one watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The most directories that it watches. With more it polls.
+    /// The most directories that one watch watches. A larger tree is polled.
     pub directories: usize,
     /// The most entries of one scan.
     pub polled: usize,
     /// The shortest wait between two scans.
     pub poll_every: Duration,
-    /// The longest wait, when scans are slow.
+    /// The longest wait between two scans, when scans are slow.
     pub poll_at_most: Duration,
 }
 
@@ -58,16 +58,16 @@ impl Default for Limits {
     }
 }
 
-/// How a watch learns of changes.
+/// The means by which a watch learns of changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Means {
-    /// The kernel reports them.
+    /// The kernel reports changes.
     Watching,
-    /// It scans every few seconds.
+    /// The watch scans the tree every few seconds.
     Polling,
 }
 
-/// Why there is no watch.
+/// The reason why there is no watch.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The root is missing, or is not a directory.
@@ -76,15 +76,15 @@ pub enum WatchError {
     /// No thread could be started.
     #[error("no thread can be started to watch with: {0}")]
     Thread(#[source] io::Error),
-    /// The thread ended before it watched.
+    /// The thread ended before it watched the directory.
     #[error("the project's directory is not watched: the server's log says why")]
     Ended,
 }
 
-/// The work of a watch, for a thread of its own. It runs as long as the watch.
+/// The work of a watch, for a thread of its own. It runs until the watch is dropped.
 pub type Work = Box<dyn FnOnce() + Send>;
 
-/// The report of the thread: the number of changes, and how it learns of them.
+/// The thread's report: the number of changes, and the means by which it learns of them.
 #[derive(Debug, Clone, Copy)]
 struct WatchReport {
     changes: u64,
@@ -101,12 +101,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches a directory. Changes are seen from the return of this call on (in a very large tree,
-    /// from a little later on, and then a tick tells so).
+    /// Watches a directory. Changes after the return of this call are seen. In a very large tree
+    /// they are seen from a little later on, and a tick then says that something may have changed.
     ///
     /// # Errors
     ///
-    /// [`WatchError`]. Too many directories are no error: they are polled.
+    /// [`WatchError`]. Too many directories are not an error: the tree is polled.
     pub async fn start(
         root: &Path,
         limits: Limits,
@@ -117,8 +117,8 @@ impl Watch {
         Self::start_on(root, limits, watches, begin).await
     }
 
-    /// The same on a thread that `begin` starts, possibly with fewer rights than this process. What it
-    /// may not read is not watched.
+    /// The same on a thread that `begin` starts, possibly with fewer rights than this process.
+    /// Directories that the thread may not read are not watched.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl Watch {
         let (ready, is_ready) = oneshot::channel();
         let (thread, work) = worker::new(root.to_owned(), limits, watches.clone(), tell, ready);
         begin(work).map_err(WatchError::Thread)?;
-        // If it is late, the thread goes on. `changed` reports it if the thread ends.
+        // If the thread is late, it goes on. `changed` returns `None` if the thread ends.
         if let Ok(told) = timeout(START, is_ready).await {
             told.map_err(|_| WatchError::Ended)??;
         }
@@ -146,8 +146,9 @@ impl Watch {
         self.seen.borrow().means
     }
 
-    /// Waits until something has changed, and then for 300 ms of quiet; under constant change for
-    /// a second at most. `None`: the watch has ended. The call may be dropped and repeated at any time.
+    /// Waits for a change, and then for 300 ms of quiet; under constant change, for at most a
+    /// second. `None` means that the watch has ended. The call may be dropped and repeated at any
+    /// time.
     pub async fn changed(&mut self) -> Option<()> {
         loop {
             let due = self.debounce.due();

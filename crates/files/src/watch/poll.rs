@@ -1,4 +1,4 @@
-//! A scan of a tree: its result is a number that differs after a change.
+//! A scan of a tree. Its result is a number that differs after a change.
 
 use std::{
     fs::Metadata,
@@ -9,13 +9,13 @@ use std::{
 
 use super::rules::{self, Rules};
 
-/// Scans at most `most` entries of a tree. `None`: the root is missing.
+/// Scans at most `most` entries of a tree. `None` if the root is missing.
 pub(super) fn fingerprint(root: &Path, most: usize) -> Option<u64> {
     let entries = Rules::of(root).walk(root).take(most).map(|entry| {
         let meta = entry.metadata();
         of(entry.path(), meta.ok().as_ref())
     });
-    // A sum, since directories have no fixed order.
+    // The numbers are added up, since the entries of a directory have no fixed order.
     let files = entries.fold(0, u64::wrapping_add);
     let git = rules::git_dir(root).map_or(0, |dir| repository(&dir));
     root.is_dir().then(|| files.wrapping_add(git))

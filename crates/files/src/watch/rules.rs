@@ -1,7 +1,7 @@
-//! What git ignores, and where its own files are.
+//! The paths that git ignores, and the place of git's own files.
 //!
-//! A user that writes to a project can write its rules. So they are read as git reads them: without following
-//! links, and only up to the size that a person would write.
+//! A user who can write to a project can write its rules. So the files are read as git reads them,
+//! without following links, and only up to a size that a person would write.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use ignore::{
 
 use crate::regular;
 
-/// The files in git's own directory whose change is a change of the repository.
+/// The files in git's own directory whose change means a change of the repository.
 const TELLING: [&str; 7] = [
     "HEAD",
     "index",
@@ -24,18 +24,19 @@ const TELLING: [&str; 7] = [
     "ORIG_HEAD",
     "FETCH_HEAD",
     "MERGE_HEAD",
-    // Every commit writes it, even an empty one.
+    // Every commit writes this file, even an empty commit.
     "COMMIT_EDITMSG",
 ];
 /// The longest `.git` file that points to git's directory.
 const POINTER_MAX: u64 = 8 << 10;
 const RULES: &str = ".gitignore";
-/// The longest file of rules that counts, and the bound for all of a tree, in bytes.
+/// The longest file of rules that is read, and the bound for all files of a tree, in bytes.
 const RULES_MAX: u64 = 64 << 10;
 const RULES_IN_ALL: u64 = 256 << 10;
 
-/// What git ignores below a root: by `.gitignore` files, also without a repository; by those above it
-/// in its repository, the repository's excludes and the user's. Clones share what they have read.
+/// The paths below a root that git ignores. The rules come from `.gitignore` files below the root,
+/// even without a repository; from those above it in its repository; and from the excludes of the
+/// repository and the user. Clones share the rules that they have read.
 #[derive(Clone)]
 pub(super) struct Rules(Arc<Mutex<KnownRules>>);
 
@@ -43,7 +44,7 @@ struct KnownRules {
     root: PathBuf,
     /// The rules from outside the root, the nearest first.
     above: Vec<Gitignore>,
-    /// The rules of each directory so far, and their size in bytes.
+    /// The rules of each directory that were read so far, and their size in bytes.
     below: BTreeMap<PathBuf, (Gitignore, u64)>,
     /// The bytes of rules that may still be read.
     left: u64,
@@ -57,7 +58,7 @@ impl Rules {
         Self(Arc::new(Mutex::new(known)))
     }
 
-    /// Whether git ignores this path in a directory that it does not ignore.
+    /// Whether git ignores this path. The path's directory itself must not be ignored.
     pub(super) fn ignore(&self, path: &Path, is_dir: bool) -> bool {
         self.lock().ignore(path, is_dir)
     }
@@ -123,7 +124,7 @@ impl KnownRules {
             let rules = self.read(top, &repository.common().join("info/exclude"));
             self.above.push(rules);
         }
-        // The user's own file, which is trusted.
+        // The user's own file is trusted, so it has no bound.
         self.above.push(GitignoreBuilder::new(top).build_global().0);
     }
 
@@ -162,24 +163,24 @@ impl Repository {
         git_dir.is_dir().then_some(Self { top, git_dir })
     }
 
-    /// The directory that linked work trees share.
+    /// git's directory that all linked work trees share.
     fn common(&self) -> PathBuf {
         let said = regular::small(&self.git_dir.join("commondir"), POINTER_MAX);
         said.map_or_else(|| self.git_dir.clone(), |dir| self.git_dir.join(dir.trim()))
     }
 }
 
-/// The directory of git's own files, for the repository of a root.
+/// The directory of git's own files, in the repository of a root.
 pub(super) fn git_dir(root: &Path) -> Option<PathBuf> {
     Repository::of(root).map(|repository| repository.git_dir)
 }
 
-/// Whether a change of this path in git's own directory matters.
+/// Whether a change of this path in git's own directory is reported.
 pub(super) fn is_telling(path: &Path) -> bool {
     path.file_name().is_some_and(|name| TELLING.iter().any(|telling| name == *telling))
 }
 
-/// The paths in git's own directory whose change matters.
+/// The paths in git's own directory whose changes are reported.
 pub(super) fn telling(git_dir: &Path) -> impl Iterator<Item = PathBuf> {
     TELLING.iter().map(|name| git_dir.join(name))
 }
@@ -231,7 +232,7 @@ mod tests {
         for name in ["link", "pipe", "large", "good"] {
             project.file(&format!("{name}/f"), "");
         }
-        // Reading it line by line would fill the memory.
+        // Reading this file line by line would fill the memory.
         project.link(&format!("link/{RULES}"), "/dev/zero");
         let pipe = project.at("pipe").join(RULES);
         let (kind, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU);

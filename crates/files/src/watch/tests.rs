@@ -1,4 +1,4 @@
-//! Ticks: when they come, when not, and what happens at every limit.
+//! Ticks: when they come, when they do not, and what happens at every limit.
 
 use std::{
     env, fs,
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::*;
 
 const LONG: Duration = Duration::from_secs(20);
-/// Longer than any tick would take to come.
+/// Longer than any tick takes to arrive.
 const SILENCE: Duration = Duration::from_millis(900);
 
 struct Watched {
@@ -53,7 +53,7 @@ impl Watched {
         assert_eq!(timeout(LONG, self.watch.changed()).await.expect("no tick came"), Some(()));
     }
 
-    /// Waits for a tick and those that follow from it.
+    /// Waits for a tick and for those that follow from the same change.
     async fn ticks(&mut self) {
         self.tick().await;
         while timeout(SILENCE, self.watch.changed()).await.is_ok() {}
@@ -254,7 +254,8 @@ async fn constant_change_is_told_now_and_then() {
         }
         writes
     });
-    // Ticks come although it is never quiet, each for many writes; `debounce` pins the times.
+    // Ticks come although it is never quiet, each for many writes. The tests of `debounce` check
+    // the times.
     let ticks = 4;
     for _ in 0..ticks {
         watched.tick().await;
@@ -267,7 +268,8 @@ async fn constant_change_is_told_now_and_then() {
 #[tokio::test]
 async fn a_flood_that_the_kernel_cannot_keep_is_looked_through_again() {
     let mut watched = Watched::new(|_| {}).await;
-    // Far more events than any queue holds, with directories among them whose own events are lost.
+    // Far more events than any queue holds, with new directories among them whose own events are
+    // lost.
     for n in 0..3000 {
         watched.write(&format!("d{}/f{n}", n % 50));
         fs::rename(watched.at(&format!("d{}/f{n}", n % 50)), watched.at("moved")).unwrap();
@@ -349,12 +351,12 @@ async fn a_dropped_watch_gives_everything_back() {
     }
 }
 
-/// Set in the process with few watches.
+/// The variable that is set in the process with few watches.
 const LIMITED: &str = "WARREN_FILES_FEW_WATCHES";
 
 #[test]
 fn a_tree_is_polled_when_the_kernel_gives_no_more_watches() {
-    // In a user namespace the limit can be lowered for one process.
+    // In a user namespace the limit can be lowered for one process alone.
     let script = r#"echo 3 > /proc/sys/user/max_inotify_watches || exit 77
         exec "$0" --exact watch::tests::limited --nocapture"#;
     let child = Command::new("unshare")
@@ -372,7 +374,7 @@ fn a_tree_is_polled_when_the_kernel_gives_no_more_watches() {
     println!("no namespace with a limit of its own here: {complaint}");
 }
 
-/// Does nothing unless this is that process.
+/// Does nothing unless this is the process with few watches.
 #[tokio::test]
 async fn limited() {
     if env::var_os(LIMITED).is_none() {

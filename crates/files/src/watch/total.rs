@@ -1,15 +1,15 @@
-//! The bound on the directories of all watches of a daemon. The kernel has one limit for all
-//! programs of a user.
+//! The bound on the directories of all watches of a daemon. It is needed because the kernel has one
+//! limit for all programs of a user.
 
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering},
 };
 
-/// The default.
+/// The default bound.
 const TOTAL: usize = 32_768;
 
-/// The bound that all watches share. One for each daemon.
+/// The bound that all watches share. A daemon has one.
 #[derive(Debug)]
 pub struct Watches {
     total: usize,
@@ -36,7 +36,7 @@ impl Default for Watches {
     }
 }
 
-/// The share of one watch. Given back when dropped.
+/// The share of one watch. It is returned when this is dropped.
 #[derive(Debug)]
 pub(super) struct WatchQuota {
     of: Arc<Watches>,
@@ -48,7 +48,7 @@ impl WatchQuota {
         Self { of, count: 0 }
     }
 
-    /// Takes one more, if one is left.
+    /// Takes one more directory, if one is left. Returns whether it did.
     pub(super) fn one(&mut self) -> bool {
         let total = self.of.total;
         let more = |used: usize| (used < total).then_some(used + 1);
@@ -57,7 +57,7 @@ impl WatchQuota {
         took
     }
 
-    /// Gives some back.
+    /// Returns some directories to the bound.
     pub(super) fn give(&mut self, count: usize) {
         let count = count.min(self.count);
         self.count -= count;

@@ -16,14 +16,15 @@ use super::{
     total::WatchQuota,
 };
 
-/// Why a tree cannot be watched, or has to be watched afresh.
+/// The reason why a tree cannot be watched, or has to be watched afresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
     /// There are too many directories, or the kernel gives no more watches.
     Full,
     /// The root is gone.
     Gone,
-    /// The ignored paths have changed, or the repository appeared or disappeared: begin again.
+    /// The ignored paths have changed, or the repository has appeared or disappeared: the watch
+    /// must begin again.
     Changed,
 }
 
@@ -39,7 +40,7 @@ pub(super) struct Tree {
     stop: Stop,
 }
 
-/// Whether the owner has left.
+/// Whether the owner has dropped the watch.
 pub(super) type Stop = Box<dyn Fn() -> bool + Send>;
 
 impl Tree {
@@ -103,22 +104,23 @@ impl Tree {
     fn take_in_entry(&mut self, path: &Path, names: bool) -> Result<bool, Trouble> {
         let meta = path.symlink_metadata().ok();
         let is_dir = meta.as_ref().is_some_and(std::fs::Metadata::is_dir);
-        // The event does not tell whether a removed entry was a directory.
+        // The event does not say whether a removed entry was a directory.
         let ignored =
             (meta.is_none() && self.rules.ignore(path, true)) || self.rules.ignore(path, is_dir);
         if names && !is_dir {
             self.remove_below(path);
         }
         if names && is_dir && !ignored {
-            // A new directory may have the name of the old one; the old watch would not see it.
+            // A new directory may have the name of an old one; the old directory's watch would not
+            // see its changes.
             self.remove_below(path);
             self.add_below(path)?;
         }
         Ok(!ignored)
     }
 
-    /// Watches a directory and those in it. Each is watched before it is read, so that an entry created
-    /// meanwhile is reported or read.
+    /// Watches a directory and those below it. Each is watched before it is read, so that an entry
+    /// created meanwhile is either reported or read.
     fn add_below(&mut self, dir: &Path) -> Result<(), Trouble> {
         for entry in self.rules.walk(dir) {
             if (self.stop)() {
@@ -144,7 +146,7 @@ impl Tree {
                 Ok(())
             }
             Err(error) if is_full(&error) => Err(Trouble::Full),
-            // It is already gone, or may not be read.
+            // The directory is already gone, or may not be read.
             Err(_) => {
                 self.taken.give(1);
                 Ok(())

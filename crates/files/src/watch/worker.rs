@@ -21,9 +21,9 @@ use super::{
     tree::{Tree, Trouble},
 };
 
-/// The most events that wait. After more, the tree is scanned again.
+/// The most events that wait. If more come, the tree is scanned again.
 const WAITING: usize = 1024;
-/// How soon a lost event is noticed when no other follows.
+/// The longest time until a lost event is noticed when no other event follows.
 const NOTICE: Duration = Duration::from_secs(1);
 /// The shortest time before a whole tree is watched afresh.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -33,7 +33,7 @@ enum Signal {
     Stop,
 }
 
-/// Shared by thread, watcher and owner.
+/// State shared by the thread, the watcher and the owner.
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
@@ -50,15 +50,15 @@ pub(super) struct Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        // A full queue wakes the thread as well.
+        // If the queue is full, its events wake the thread as well.
         let _ = self.signals.try_send(Signal::Stop);
     }
 }
 
-/// Resolved when the directories are watched, or cannot be.
+/// Resolved when the directories are watched, or cannot be watched.
 pub(super) type Ready = oneshot::Sender<Result<(), WatchError>>;
 
-/// The work of the thread, and the owner's end. `ready` is resolved when the directories are
+/// The owner's end, and the work of the thread. `ready` is resolved when the directories are
 /// watched.
 pub(super) fn new(
     root: PathBuf,
@@ -85,7 +85,7 @@ struct Worker {
     shared: Arc<Shared>,
 }
 
-/// The owner has left.
+/// The owner has dropped the watch.
 struct Stopped;
 
 impl Worker {
@@ -100,7 +100,7 @@ impl Worker {
         while self.round().is_ok() {}
     }
 
-    /// Watches until it has to begin again, or polls until watching is possible.
+    /// Watches until the watch has to begin again, or polls until watching is possible.
     fn round(&mut self) -> Result<(), Stopped> {
         self.shared.lost.store(false, Ordering::Release);
         let taken = WatchQuota::none(self.watches.clone());
@@ -118,12 +118,12 @@ impl Worker {
         self.poll(trouble)
     }
 
-    /// Runs on the watcher's own thread, so it never waits.
+    /// The handler of the kernel's events. It runs on the watcher's own thread, so it never waits.
     fn handler(&self) -> impl Fn(notify::Result<Event>) + Send + 'static {
         let (signals, shared) = (self.signals.clone(), self.shared.clone());
         move |event| {
             let lost = match event {
-                // Reading a file changes nothing.
+                // A read of a file changes nothing.
                 Ok(Event { kind: EventKind::Access(_), .. }) => false,
                 Ok(event) if event.need_rescan() => true,
                 Ok(event) => signals.try_send(Signal::Event(event)).is_err(),
@@ -152,7 +152,8 @@ impl Worker {
         }
     }
 
-    /// Waits for a signal, and handles all that are queued.
+    /// Waits for a signal, and handles all queued signals. Returns whether there is a change to
+    /// report.
     fn take_in(&self, tree: &mut Tree) -> Result<bool, Trouble> {
         let mut matters = false;
         let mut next = self.inbox.recv_timeout(NOTICE).ok();
@@ -166,7 +167,7 @@ impl Worker {
         Ok(matters)
     }
 
-    /// Scans the tree every few seconds; if the root is missing, until it is back.
+    /// Scans the tree every few seconds. If the root is missing, this ends when the root is back.
     fn poll(&mut self, trouble: Trouble) -> Result<(), Stopped> {
         tracing::debug!(root = %self.root.display(), ?trouble, "polled instead of watched");
         let mut before = fingerprint(&self.root, self.limits.polled);
@@ -183,12 +184,12 @@ impl Worker {
                 self.told();
             }
             before = now;
-            // At most a tenth of the time goes into scans.
+            // Scans take at most a tenth of the time, as far as the longest wait allows that.
             wait = (began.elapsed() * 10).clamp(self.limits.poll_every, self.limits.poll_at_most);
         }
     }
 
-    /// Waits, and drops the signals of that time.
+    /// Waits, and drops the signals that arrive meanwhile.
     fn pause(&self, time: Duration) -> Result<(), Stopped> {
         let until = Instant::now() + time;
         loop {
@@ -215,7 +216,8 @@ impl Worker {
             seen.means = means;
             false
         });
-        // The first start has missed nothing. Later ones have: nobody watched in between.
+        // The first start has missed no change. Later starts may have, since nothing was watched in
+        // between.
         let waited_for = self.ready.take().is_some_and(|ready| ready.send(Ok(())).is_ok());
         if !waited_for {
             self.told();
@@ -223,7 +225,7 @@ impl Worker {
     }
 }
 
-/// The real path of a directory that can be read.
+/// The real path of a directory, which must be readable.
 fn real(root: &Path) -> io::Result<PathBuf> {
     let root = fs::canonicalize(root)?;
     fs::read_dir(&root).map(|_| root)

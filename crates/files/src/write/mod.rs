@@ -1,14 +1,14 @@
-//! A text written atomically, unless it has changed since it was read.
+//! Writes a text atomically, unless the file has changed since it was read.
 //!
-//! The new text is written to a file beside the old one, synced, and renamed to it. So readers
-//! see the old text or the new one. Mode and owner stay. Other hard links keep the old text;
-//! access lists beyond the mode are not carried over. A link is written through, to the file inside
-//! of the root that it leads to.
+//! The new text is written to a file beside the old one, synced, and renamed to the old name. So
+//! readers see either the old text or the new one. Mode and owner are kept. Other hard links keep
+//! the old text; access lists beyond the mode are lost. A link is followed to the file inside the
+//! root that it leads to.
 //!
 //! - `target`: the file that a path leads to, through links
 //! - `temporary`: the new file beside it
-//! - [`Unfinished`]: the list of temporary files, for the start after a kill
-//! - `turns`: a queue for our own writers of one file
+//! - [`Unfinished`]: the list of temporary files, by which the start after a kill removes them
+//! - `turns`: makes the writers of one file in this process wait for each other
 
 mod target;
 mod temporary;
@@ -40,14 +40,14 @@ use crate::{
 
 /// The largest file whose digest a conflict contains, in bytes.
 pub const DIGESTED_MAX: u64 = 64 << 20;
-/// How often a write is repeated because others changed the file meanwhile.
+/// The most tries of a write: it is repeated when others have changed the file meanwhile.
 const TRIES: usize = 8;
 
 /// Writes a text file and returns the digest of its new content.
 ///
-/// With `base_sha256` the write is refused unless the file has that digest, up to the moment
-/// of the rename. Without it, any file is replaced, or a new one is created
-/// (mode 0644 as far as the umask lets it).
+/// With `base_sha256` the write is refused unless the file has that digest, checked up to the
+/// moment of the rename. Without it, any file is replaced, or a new one is created with the mode
+/// 0644, before the umask.
 ///
 /// # Errors
 ///
@@ -73,7 +73,7 @@ pub fn text(
 
 enum Attempt {
     Written,
-    /// Others changed the file's name or content meanwhile: try again.
+    /// Others have changed the file's name or content meanwhile: the write must be tried again.
     Disturbed,
 }
 
@@ -114,7 +114,8 @@ fn replace(
     Ok(Attempt::Written)
 }
 
-/// A file in a writable directory can be replaced even if it is read-only. That is respected.
+/// Refuses to replace a read-only file. The rename alone would replace it, since it needs only a
+/// writable directory.
 fn may_write(place: &NameInDir) -> Result<(), FileError> {
     match accessat(place.dir(), place.name(), Access::WRITE_OK, AtFlags::EACCESS) {
         Err(Errno::INVAL | Errno::NOSYS) => Ok(()),
@@ -122,7 +123,7 @@ fn may_write(place: &NameInDir) -> Result<(), FileError> {
     }
 }
 
-/// The file to replace, held open, so that its identity stays valid.
+/// The file to replace. It is held open so that its identity is not reused.
 struct OldFile {
     file: File,
     stat: Stat,
@@ -143,7 +144,8 @@ impl OldFile {
         Err(FileError::Conflict { current_sha256: Some(current) })
     }
 
-    /// Whether the name still leads to this file and, with a base, to the same bytes.
+    /// Whether the name still leads to this file. Fails with a conflict if there is a base and the
+    /// bytes no longer match it.
     fn is_still(&mut self, place: &NameInDir, base: Option<&str>) -> Result<bool, FileError> {
         self.has_digest(base)?;
         let now = place.stat_if_there()?;

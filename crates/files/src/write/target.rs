@@ -13,13 +13,13 @@ use crate::{
     root::{LOOK, NameInDir, Root, kind},
 };
 
-/// The most links in a row, as in the kernel.
+/// The most links in a row; the kernel has the same limit.
 const MAX_LINKS: usize = 40;
 
 /// Finds the directory and name of the file that a path leads to, existing or not.
 ///
-/// Only the texts of links are joined here; the kernel resolves each result beneath the
-/// root. A link swapped meanwhile may lead elsewhere inside, never outside.
+/// Only the texts of links are joined here; the kernel resolves each result beneath the root. A
+/// link that is swapped meanwhile may lead elsewhere inside the root, but never outside.
 pub(super) fn find(root: &Root, path: &RelPath) -> Result<NameInDir, FileError> {
     let mut place = root.place(path)?;
     let mut text = path.as_str().to_owned();
@@ -36,7 +36,7 @@ pub(super) fn find(root: &Root, path: &RelPath) -> Result<NameInDir, FileError> 
     Err(FileError::Links)
 }
 
-/// The text of a link. `None`: it is no longer a link.
+/// The text of a link; `None` if it is no longer a link.
 fn link(place: &NameInDir) -> Result<Option<String>, FileError> {
     match readlinkat(place.dir(), place.name(), Vec::new()) {
         Err(Errno::INVAL) => Ok(None),
@@ -53,7 +53,8 @@ fn joined(path: &str, link: &str) -> Result<String, FileError> {
     if joined.len() > crate::path::PATH_MAX { Err(FileError::Links) } else { Ok(joined) }
 }
 
-/// The text may contain `..`, which the kernel resolves; it must end in a plain name.
+/// Opens the directory of a path. The path may contain `..`, which the kernel resolves; its last
+/// part must be a plain name.
 fn place_of(root: &Root, text: &str) -> Result<NameInDir, FileError> {
     let (dir, name) = text.rsplit_once('/').unwrap_or(("", text));
     if matches!(name, "" | "." | "..") {

@@ -1,4 +1,4 @@
-//! A file that gets its name when it is complete, and is removed if it never gets one.
+//! A file that gets its name once it is complete, and is removed if it never gets one.
 
 use std::{
     ffi::{CStr, CString},
@@ -20,21 +20,22 @@ use crate::{
     root::NameInDir,
 };
 
-/// The mode of a new file, as far as the umask lets it.
+/// The mode of a new file, before the umask.
 pub(crate) const PLAIN: Mode = Mode::from_raw_mode(0o644);
-/// The mode of a file until it gets its final one, before its name.
+/// The mode of a temporary file until it gets its final mode. It gets its name only after that.
 pub(super) const PRIVATE: Mode = Mode::from_raw_mode(0o600);
-/// How often another name is drawn when one is taken.
+/// The most names that are drawn, if drawn names are taken.
 const DRAWS: usize = 8;
 
-/// A new file in the directory of its final name. Removed if dropped before it has that name.
+/// A new file in the directory of its final name. It is removed if it is dropped before it has that
+/// name.
 #[derive(Debug)]
 pub(crate) struct Temporary<'a> {
     dir: BorrowedFd<'a>,
     name: CString,
     file: File,
     named: bool,
-    /// Removed from the list once the file has its name or is gone.
+    /// The file's entry in the list, which is removed once the file has its name or is gone.
     noted: Option<NotedFile>,
 }
 
@@ -61,7 +62,7 @@ impl<'a> Temporary<'a> {
         self.sync()
     }
 
-    /// The same with the owner and mode of another file. They are set last, since a
+    /// The same with the owner and mode of another file. They are set after the write, since a
     /// write may clear bits of the mode.
     pub(super) fn fill_like(&mut self, bytes: &[u8], old: &Stat) -> Result<(), FileError> {
         self.write(bytes)?;
@@ -90,21 +91,22 @@ impl<'a> Temporary<'a> {
         fchmod(&self.file, mode).map_err(doing("keep its mode"))
     }
 
-    /// Gives it a free name.
+    /// Gives the file a free name.
     pub(crate) fn publish(mut self, name: &CStr) -> Result<(), FileError> {
         rename::exclusively(self.dir, &self.name, self.dir, name).map_err(doing("name it"))?;
         self.is_named();
         Ok(())
     }
 
-    /// Gives it a name, and replaces the file of that name.
+    /// Gives the file a name, replacing the file that had the name.
     pub(super) fn replace(mut self, name: &CStr) -> Result<(), FileError> {
         rustix::fs::renameat(self.dir, &self.name, self.dir, name).map_err(doing("replace it"))?;
         self.is_named();
         Ok(())
     }
 
-    /// Syncs the directory, so that the name survives a loss of power. An error is not one of the write.
+    /// Syncs the directory, so that the name survives a power failure. The write has succeeded even
+    /// if this fails.
     fn is_named(&mut self) {
         self.named = true;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -120,7 +122,7 @@ impl Drop for Temporary<'_> {
             && let Err(errno) = unlinkat(self.dir, &self.name, AtFlags::empty())
         {
             tracing::warn!(name = ?self.name, %errno, "a temporary file could not be removed");
-            // It stays on the list, so that the next start removes it.
+            // The file stays on the list, so that the next start removes it.
             std::mem::forget(self.noted.take());
         }
     }

@@ -1,4 +1,4 @@
-//! Writes: what is refused, what stays, what others see.
+//! Writes: refusals, the state that stays, and the state that others see.
 
 use std::{
     fs,
@@ -180,11 +180,11 @@ fn a_change_by_others_during_the_write_is_noticed() {
     let place = target::find(&project.root, &path("f")).unwrap();
     let mut old = OldFile::open(&place).unwrap();
     assert!(old.is_still(&place, Some(&base)).unwrap());
-    // In its place, with the same length.
+    // The file is changed in place, with the same length.
     fs::write(project.at("f"), "eno").unwrap();
     let refused = old.is_still(&place, Some(&base));
     assert!(matches!(refused, Err(FileError::Conflict { current_sha256: Some(_) })));
-    // By another file of the same name.
+    // The file is replaced by another file with the same name and content.
     fs::write(project.at("f"), "one").unwrap();
     fs::write(project.at("other"), "one").unwrap();
     fs::rename(project.at("other"), project.at("f")).unwrap();

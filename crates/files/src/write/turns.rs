@@ -1,5 +1,5 @@
-//! Our own writers of one file wait for each other. So of two with the same base, the
-//! second gets a conflict.
+//! Writers of one file in this process wait for each other. So of two writers with the same base,
+//! the second one gets a conflict.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -13,13 +13,13 @@ use crate::{
     root::{Identity, NameInDir},
 };
 
-/// Files share locks by hash: a fixed number needs no growing map.
+/// The number of locks. Files share locks by hash, so no map can grow.
 const LOCKS: usize = 64;
 
 static TURNS: [Mutex<()>; LOCKS] = [const { Mutex::new(()) }; LOCKS];
 
-/// Waits for the file's turn. It is short: a writer writes at most 1 MiB, and computes the
-/// digest of one other file.
+/// Waits for the file's turn. The wait is short, since a writer writes at most 1 MiB and computes
+/// the digest of one other file.
 pub(super) fn take(place: &NameInDir) -> Result<MutexGuard<'static, ()>, FileError> {
     let dir = fstat(place.dir()).map_err(doing("look at it"))?;
     let mut hasher = DefaultHasher::new();

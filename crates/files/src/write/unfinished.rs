@@ -1,9 +1,9 @@
-//! A list of the temporary files on disk. After a kill, the next start finds the leftover files
-//! by it, and removes nothing else.
+//! A list of the temporary files on disk. After a kill, the next start reads it to find the
+//! leftover files, and removes nothing else.
 //!
-//! The list is a file of slots, one for each file that is being written. It is kept open, so that
-//! threads with another user's rights can write to it too. It is never synced: it has to outlive the
-//! process, not the machine.
+//! The list is a file of slots, one for each file that is being written. The file is kept open, so
+//! that threads with another user's rights can write to it too. It is never synced, since it has to
+//! survive only the death of the process, not of the machine.
 
 use std::{
     ffi::{CStr, CString, OsStr},
@@ -24,9 +24,9 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, readlinkat
 
 use crate::root::{Identity, LOOK, kind, stat};
 
-/// The most files in the list at once. A file without a slot is still written.
+/// The most files in the list at once. Further files are written without a slot.
 const SLOTS: usize = 128;
-/// The size of a slot, in bytes: a path, and the line before it.
+/// The size of a slot, in bytes: a line, and the path after it.
 const SLOT: usize = 4096 + 256;
 /// The beginning of the names of temporary files, and the number of digits after it.
 const PREFIX: &str = ".warren-";
@@ -50,14 +50,14 @@ pub struct Unfinished {
     slots: Mutex<[bool; SLOTS]>,
 }
 
-/// A file that an earlier process left behind, and its place in the list.
+/// A file that an earlier process left behind, and its slot in the list.
 #[derive(Debug)]
 pub struct LeftFile {
     slot: usize,
     record: Record,
 }
 
-/// The location of a temporary file, written or about to be.
+/// The location of a temporary file that exists or is about to be created.
 #[derive(Debug, PartialEq, Eq)]
 struct Record {
     name: String,
@@ -84,9 +84,9 @@ impl Unfinished {
         Ok((Self { list, slots: Mutex::new(slots) }, left))
     }
 
-    /// Removes the leftover files, and returns how many. It only removes plain files with a name that
-    /// was drawn here, in the same directory in which they were created, and follows no links. It
-    /// blocks if a directory lies on a machine that is gone.
+    /// Removes the leftover files, and returns their number. It removes only plain files with a
+    /// drawn name, in the same directory in which they were created, and follows no links. It
+    /// blocks if a directory lies on a file server that is gone.
     pub fn remove(&self, left: Vec<LeftFile>) -> usize {
         let removed = left.into_iter().filter(|LeftFile { slot, record }| {
             let removed = record.remove();
@@ -100,7 +100,8 @@ impl Unfinished {
         removed.count()
     }
 
-    /// Adds a file that is about to be created, if there is a slot.
+    /// Adds a file that is about to be created. `None` if there is no slot, or the list cannot be
+    /// written.
     pub(super) fn note(self: &Arc<Self>, dir: BorrowedFd<'_>, name: &CStr) -> Option<NotedFile> {
         let record = Record::of(dir, name)?;
         let slot = self.take()?;
@@ -118,7 +119,7 @@ impl Unfinished {
     }
 
     fn free(&self, slot: usize) {
-        // If the entry cannot be cleared, the next start looks for the file in vain.
+        // If the entry cannot be cleared, the next start searches for the file in vain.
         if let Err(error) = self.list.write_all_at(&[0], offset(slot)) {
             tracing::warn!(%error, "a write that has ended cannot be struck out");
         }
@@ -144,7 +145,7 @@ impl Drop for NotedFile {
 }
 
 impl Record {
-    /// The future location of a file. `None` if the system does not tell it.
+    /// The future location of a file; `None` if the system does not report it.
     fn of(dir: BorrowedFd<'_>, name: &CStr) -> Option<Self> {
         let link = format!("/proc/self/fd/{}", dir.as_raw_fd());
         let path = readlinkat(CWD, link, Vec::new()).ok()?;
@@ -153,7 +154,7 @@ impl Record {
         Some(Self { name: name.to_str().ok()?.to_owned(), dir, path })
     }
 
-    /// Its form in the list: a line, then the path. `None` if it is too long for a slot.
+    /// The record's form in the list: a line, then the path. `None` if it is too long for a slot.
     fn bytes(&self) -> Option<Vec<u8>> {
         let Self { name, dir: Identity { device, inode }, path } = self;
         let path = path.as_os_str().as_bytes();
@@ -190,7 +191,7 @@ impl Record {
             return Ok(false);
         }
         let Ok(file) = stat(dir.as_fd(), &name) else { return Ok(false) };
-        // With a second name the file belongs to somebody else.
+        // A file with a second name belongs to somebody else.
         if kind(&file) != FileType::RegularFile || file.st_nlink != 1 {
             return Ok(false);
         }
@@ -224,7 +225,7 @@ mod tests {
         (project, list, unfinished)
     }
 
-    /// Leaves a file in the list, as a kill during its write would.
+    /// Leaves a file in the list, as a kill during its write would do.
     fn leave(project: &Project, unfinished: &Arc<Unfinished>, bits: u128) -> String {
         let name = name(bits);
         let dir = File::open(project.root.path()).unwrap();
@@ -233,7 +234,7 @@ mod tests {
         name
     }
 
-    /// The files that the next start removes.
+    /// The number of files that the next start removes.
     fn removed(list: &Path) -> usize {
         let (unfinished, left) = Unfinished::open(list).unwrap();
         let removed = unfinished.remove(left);

@@ -6,7 +6,7 @@ use rustix::process::{Pid, test_kill_process};
 
 use super::*;
 
-/// Answers what comes before a status, and then does this.
+/// A git that answers the requests before a status, and then performs this action.
 fn then(repository: &Repository, action: &str) -> Runner {
     let root = fs::canonicalize(repository.root()).unwrap();
     repository.fake(&format!(
@@ -50,11 +50,11 @@ async fn a_git_that_hangs_is_ended_with_all_that_it_started() {
     let time_out = Duration::from_millis(1500);
     repository.git = Git::new(GitSettings { time_out, ..GitSettings::default() });
     let pids = repository.base.path().join("pids");
-    // Its child keeps the output open, and ignores being asked to end.
+    // The child keeps the output open, and ignores SIGTERM.
     let hang =
         format!("(trap '' TERM HUP; sleep 1000) & echo $! > '{}'; sleep 1000", pids.display());
     let runner = then(&repository, &hang);
-    // Its child would hold the output open for 1000 s.
+    // The child would hold the output open for 1000 s.
     assert!(matches!(status(&repository, &runner).await, Err(GitError::TimedOut(_))));
     let child: i32 = fs::read_to_string(&pids).unwrap().trim().parse().unwrap();
     assert_ends(child).await;
@@ -75,7 +75,7 @@ async fn a_request_that_is_given_up_ends_its_git() {
     assert_ends(child).await;
 }
 
-/// Killed, it is gone, or waits as a zombie for its new parent.
+/// Waits until a killed process is gone, or is a zombie that its new parent has not reaped.
 async fn assert_ends(pid: i32) {
     until(|| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

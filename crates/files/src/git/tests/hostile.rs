@@ -12,7 +12,7 @@ fn trace(repository: &Repository) -> (String, PathBuf) {
     (format!("sh '{}'", program.display()), trace)
 }
 
-/// A file that is tracked, has the attributes, and was touched, so that git looks into it.
+/// Commits a file with the attributes and changes it, so that git has to read it.
 fn touched(repository: &Repository) {
     repository.write("f", "one\n");
     repository.write(".gitattributes", "f filter=evil diff=evil\n");
@@ -51,7 +51,7 @@ async fn no_program_named_by_a_repository_is_executed() {
     assert!(repository.diff("f", false).await.contains("+two"));
     assert_eq!(repository.diff("f", true).await, "");
     assert!(!trace.exists());
-    // Asked plainly, git does run them: the trap is real.
+    // Without the options, git does run the programs: the trap works.
     repository.run(&["status"]);
     assert!(trace.exists());
 }
@@ -90,7 +90,7 @@ async fn no_program_named_by_a_submodule_is_executed() {
     repository.commit("with a submodule");
     let sub = repository.at("sub");
     repository.run_in(&sub, &["config", "filter.evil.clean", &program]);
-    // Of the same length, so that git has to look into it.
+    // The content has the same length, so that git has to read it.
     fs::write(sub.join("f"), "six\n").unwrap();
     repository.status().await;
     repository.diff("sub", false).await;

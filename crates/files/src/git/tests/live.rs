@@ -244,7 +244,7 @@ async fn a_status_takes_no_lock_and_leaves_the_index_alone() {
     let repository = Repository::new();
     repository.write("f", "one\n");
     repository.commit("one");
-    // The same content with another time: a plain status would update the index.
+    // The content is the same and the time is another: a plain status would update the index.
     let later = std::time::SystemTime::now() + Duration::from_secs(5);
     fs::File::options().write(true).open(repository.at("f")).unwrap().set_modified(later).unwrap();
     let index = fs::read(repository.at(".git/index")).unwrap();

@@ -1,4 +1,4 @@
-//! The reading of a status, on bytes as git wrote them.
+//! Parsing of a status, on bytes recorded from git.
 
 use proptest::prelude::*;
 use protocol::workspace::client::{ChangeStatus, GitChange};
