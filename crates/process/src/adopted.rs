@@ -19,13 +19,13 @@ use crate::{
     unsafe_calls::watch,
 };
 
-/// How long killing may take. Only a process stuck in the kernel takes longer.
+/// The longest time for killing. Only a process stuck in the kernel takes longer.
 const LONGEST_KILL: Duration = Duration::from_secs(5);
-/// The time between two checks of what is left of a group.
+/// The time between two checks of the processes left in a group.
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// A process that somebody else started. It is held by a pidfd, so that it can never be mistaken
-/// for another process with the same id.
+/// A process that somebody else started. A pidfd holds it, so that it can never be mistaken for
+/// another process with the same id.
 #[derive(Debug)]
 pub struct Adopted {
     held: AsyncFd<OwnedFd>,
@@ -40,7 +40,7 @@ impl Adopted {
     /// Opens a process of any user. Needs a runtime.
     ///
     /// # Errors
-    /// [`ProcessError::NoSuchProcess`] when there is none, or it has ended;
+    /// [`ProcessError::NoSuchProcess`] when there is no such process, or it has ended;
     /// [`ProcessError::Process`] when it cannot be examined.
     pub fn open(pid: u32) -> Result<Self, ProcessError> {
         let failed = |error: io::Error| failure(pid, error);
@@ -56,7 +56,8 @@ impl Adopted {
             working_dir: procfs::working_dir(pid).ok(),
             owner: procfs::owner(pid).map_err(failed)?,
         };
-        // `/proc` is read by number. The number was this process's only if it still lives.
+        // `/proc` is read by number. The number belonged to this process all the time only if the
+        // process still lives.
         if adopted.is_alive() { Ok(adopted) } else { Err(ProcessError::NoSuchProcess { pid }) }
     }
 
@@ -73,38 +74,38 @@ impl Adopted {
         }
     }
 
-    /// Its process id.
+    /// The process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Its start, in clock ticks since boot.
+    /// The start of the process, in clock ticks since boot.
     #[must_use]
     pub fn start_time(&self) -> u64 {
         self.start_time
     }
 
-    /// Its program and arguments when it was adopted; they may be any bytes, and are empty for a thread
-    /// of the kernel.
+    /// The program and the arguments at the time of the adoption. They may be any bytes. A thread
+    /// of the kernel has one empty argument.
     #[must_use]
     pub fn command_line(&self) -> &[OsString] {
         &self.command_line
     }
 
-    /// Its working directory when it was adopted, if that is visible.
+    /// The working directory at the time of the adoption, if it is visible.
     #[must_use]
     pub fn working_dir(&self) -> Option<&PathBuf> {
         self.working_dir.as_ref()
     }
 
-    /// The id of the user that it runs as.
+    /// The id of the user that the process runs as.
     #[must_use]
     pub fn owner(&self) -> u32 {
         self.owner
     }
 
-    /// Whether it runs. A zombie is not alive.
+    /// Whether the process runs. A zombie does not.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         procfs::stat(self.pid).is_ok_and(|stat| stat.start_time == self.start_time && !stat.is_dead)
@@ -113,16 +114,17 @@ impl Adopted {
     /// Sends a signal to this process alone.
     ///
     /// # Errors
-    /// [`ProcessError::NoSuchProcess`] when it has ended; [`ProcessError::Process`] when it may not
-    /// be signalled.
+    /// [`ProcessError::NoSuchProcess`] when the process has ended; [`ProcessError::Process`] when
+    /// it may not be signalled.
     pub fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
         pidfd_send_signal(self.held.get_ref(), signal.raw())
             .map_err(|error| failure(self.pid, error.into()))
     }
 
-    /// Ends it, and its process group if it leads one, as a job of a shell or of a service
-    /// manager does: with SIGTERM, and after `grace` with SIGKILL. In a group with another
-    /// leader it ends alone.
+    /// Ends the process, and its process group if the process leads one, as jobs of a shell or of a
+    /// service manager do: with SIGTERM, and after `grace` with SIGKILL. If its group has another
+    /// leader, only the process itself is ended. Gives up on processes that are stuck in the
+    /// kernel, without an error.
     ///
     /// # Errors
     /// As for [`Adopted::signal`]. A process that has already ended is not an error.
@@ -145,18 +147,19 @@ impl Adopted {
         timeout(LONGEST_KILL, killing).await.unwrap_or(Ok(()))
     }
 
-    /// Waits until it ends. Only its parent learns the exit code.
+    /// Waits until the process ends. Only its parent learns the exit code.
     ///
     /// # Errors
-    /// [`ProcessError::Process`] when it can no longer be watched.
+    /// [`ProcessError::Process`] when the process can no longer be watched.
     pub async fn wait(&self) -> Result<(), ProcessError> {
         let ready = self.held.readable().await;
         ready.map(|mut ready| ready.retain_ready()).map_err(|error| failure(self.pid, error))
     }
 
-    /// Sends a signal to it, and to the others of the group that it leads.
+    /// Sends a signal to the process, and to the others in the group that it leads.
     async fn tell(&self, signal: Signal, leads: bool) -> Result<(), ProcessError> {
-        // Found before it ends: afterwards its number no longer identifies the group.
+        // The others are found before the process ends: afterwards its number no longer identifies
+        // the group.
         let others = self.others(leads).await;
         for stat in others {
             procfs::signal_exactly(stat.pid, stat.start_time, signal.raw());
@@ -174,8 +177,9 @@ impl Adopted {
         }
     }
 
-    /// The other living processes of the group that it leads or led. While there are any, the kernel
-    /// does not reuse its number. So a reused number means that there are none.
+    /// The other living processes of the group that the process leads or led. As long as there are
+    /// any, the kernel does not reuse the group's number. So if the number was reused, there are
+    /// none.
     async fn others(&self, leads: bool) -> Vec<Stat> {
         if !leads {
             return Vec::new();
@@ -224,7 +228,7 @@ mod tests {
     async fn an_adopted_process_is_described_by_the_kernel() {
         let mut child = cat(&["-u", "-"]);
         let adopted = Adopted::open(child.id()).unwrap();
-        // Between fork and exec it still has our command line.
+        // Between fork and exec the process still has the command line of the tests.
         while procfs::command_line(child.id()).unwrap()[0] != "cat" {
             tokio::task::yield_now().await;
         }
@@ -257,8 +261,8 @@ mod tests {
         }
     }
 
-    /// A shell, deaf to SIGTERM on request, with two background processes. Returns
-    /// their ids, too.
+    /// Starts a shell with two background processes; on request it ignores SIGTERM. Returns the ids
+    /// of the background processes, too.
     fn shell(leads: bool, deaf: bool) -> (Child, Vec<u32>) {
         let trap = if deaf { "trap '' TERM;" } else { "" };
         let script = format!("{trap} sleep 1000 & echo $!; sleep 1000 & echo $!; wait; wait");
@@ -292,7 +296,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_process_in_a_group_of_another_ends_alone() {
-        // It is in the group of the tests, which must go on.
+        // The process is in the group of the tests, which must go on.
         let (mut child, others) = shell(false, false);
         let adopted = Adopted::open(child.id()).unwrap();
         adopted.end(Duration::from_secs(5)).await.unwrap();

@@ -9,16 +9,17 @@ use crate::{
     credentials, error::ProcessError, messages::Identity, unsafe_calls::before_program, user::User,
 };
 
-/// Runs `f` on a thread of its own that has only the rights of `user` to files (this is
-/// verified). Blocks until `f` returns. For the daemon's own user nothing is given up.
+/// Runs `f` on a thread of its own that has only the rights of `user` to files, which is verified.
+/// Blocks until `f` returns. For the daemon's own user no rights are given up.
 ///
-/// It is for operations on files, where the kernel checks the rights of the thread, not for untrusted
-/// code: memory, open files and umask belong to the whole process. For signals and limits the thread
-/// stays the daemon's, so that the user cannot kill the daemon through it. It must not start processes: see
-/// [`start_as`]. Threads that it starts use files as it does.
+/// This is for operations on files, where the kernel checks the rights of the thread. It is not for
+/// untrusted code, since memory, open files and umask belong to the whole process. For signals and
+/// limits the thread stays the daemon's, so that the user cannot kill the daemon through it. The
+/// thread must not start processes; see [`start_as`]. Threads that it starts access files with the
+/// same rights.
 ///
 /// # Errors
-/// [`ProcessError::MayNotBecome`] for root and, unless the daemon is root's, for any other user;
+/// [`ProcessError::MayNotBecome`] for root and, unless the daemon runs as root, for any other user;
 /// [`ProcessError::Credentials`] when rights could not be given up. In both cases `f` did not run.
 pub fn as_user<T: Send>(user: &User, f: impl FnOnce() -> T + Send) -> Result<T, ProcessError> {
     user.check()?;
@@ -39,9 +40,9 @@ fn assume(user: &User) -> Result<(), ProcessError> {
     credentials::use_files_as(&identity).map_err(|source| ProcessError::Credentials { source })
 }
 
-/// Makes a command run as `user`: the child gives up all other rights for good before it executes the
-/// program, and fails to start when it cannot. For short commands; sessions are started by
-/// the supervisor.
+/// Makes a command run as `user`. The child gives up all other rights for good before it executes
+/// the program, and fails to start if it cannot. This is for short commands; the supervisor starts
+/// sessions.
 ///
 /// # Errors
 /// [`ProcessError::MayNotBecome`], as for [`as_user`].

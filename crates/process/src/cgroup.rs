@@ -1,9 +1,10 @@
-//! Control groups: one for each session, so that the kernel knows what belongs to it.
+//! Control groups: one for each session, so that the kernel knows the processes of the session.
 //!
-//! Version 2 if it is writable: `cgroup.kill` ends a whole session at once, and `pids.max` limits
-//! it if the controller is available. If the `pids` controller is still in a version 1 hierarchy, a
-//! group there limits, but cannot kill. Each supervisor has a group named after it, so that
-//! the next one finds the leftovers.
+//! Version 2 is used if it is writable: `cgroup.kill` ends a whole session at once, and `pids.max`
+//! limits the session if that controller is available. If the `pids` controller is still in a
+//! version 1 hierarchy, a group there limits the session, but cannot kill it. The name of a
+//! supervisor's group holds the supervisor's process id and start time, so that the next supervisor
+//! finds the leftovers.
 
 use std::{
     fs, io,
@@ -16,7 +17,7 @@ use uuid::Uuid;
 
 use crate::procfs;
 
-/// The group that the daemon moves to when its own group must have no processes.
+/// The group to which the daemon moves when its own group must not hold processes.
 const MAIN: &str = "warren-main";
 const PREFIX: &str = "warren-";
 /// The depth to which groups inside a session's group are searched.
@@ -25,13 +26,13 @@ const DEPTH: usize = 8;
 /// The groups of one supervisor.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
-    /// The name of its directory in each hierarchy.
+    /// The name of the supervisor's directory in each hierarchy.
     name: String,
     unified: Option<PathBuf>,
     limiting: Option<PathBuf>,
 }
 
-/// The group of one session: its directories. If one of them can kill, it is the first.
+/// The directories of the group of one session. If one of them can kill, it is the first.
 #[derive(Debug)]
 pub(crate) struct Group {
     directories: Vec<PathBuf>,
@@ -54,7 +55,8 @@ impl Groups {
         Self { name, unified, limiting }
     }
 
-    /// Its directories. The daemon kills everything in them when the supervisor cannot.
+    /// The directories of the groups. The daemon kills everything in them when the supervisor
+    /// cannot.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         let mut all: Vec<_> =
             [&self.unified, &self.limiting].into_iter().flatten().cloned().collect();
@@ -62,7 +64,7 @@ impl Groups {
         all
     }
 
-    /// The session whose group contains a process, directly or deeper.
+    /// The session whose group contains a process, directly or in a group below.
     pub(crate) fn session_of(&self, pid: u32) -> Option<Uuid> {
         let groups = ProcessCGroups::from_file(format!("/proc/{pid}/cgroup")).ok()?;
         groups.into_iter().find_map(|group| session_below(&group.pathname, &self.name))
@@ -93,7 +95,7 @@ impl Groups {
 }
 
 impl Group {
-    /// Whether the kernel limits the number of its processes.
+    /// Whether the kernel limits the number of the group's processes.
     pub(crate) fn limits(&self) -> bool {
         self.limits
     }
@@ -102,14 +104,14 @@ impl Group {
         self.directories.iter().try_for_each(|group| move_in(group, "0"))
     }
 
-    /// Kills everything in it at once, if the kernel can.
+    /// Kills all processes in the group at once, if the kernel can do that.
     pub(crate) fn kill(&self) {
         if let Some(directory) = self.directories.first() {
             let _ = fs::write(directory.join("cgroup.kill"), "1");
         }
     }
 
-    /// Removes it, if it is empty.
+    /// Removes the group, if it is empty.
     pub(crate) fn remove(&self) {
         for directory in &self.directories {
             remove_all(directory, DEPTH);
@@ -139,8 +141,8 @@ pub(crate) fn pids_below(directory: &Path, depth: usize) -> Vec<u32> {
     own.chain(inner).collect()
 }
 
-/// The directory of this process's group in the version 2 hierarchy, or in that of a version 1
-/// controller.
+/// The directory of this process's group in the version 2 hierarchy, or in the hierarchy of a
+/// version 1 controller.
 fn place(controller: Option<&str>) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let groups = ProcessCGroups::from_file("/proc/self/cgroup").ok()?;
@@ -151,7 +153,7 @@ fn place(controller: Option<&str>) -> Option<PathBuf> {
     Some(if is_main { own.parent()?.to_owned() } else { own })
 }
 
-/// The mount point of the hierarchy, and the directory of it that is mounted there.
+/// The mount point of the hierarchy, and the directory of the hierarchy that is mounted there.
 fn mount_of(line: &str, controller: Option<&str>) -> Option<(PathBuf, String)> {
     let mount = MountInfo::from_line(line).ok()?;
     let is_it = match controller {
@@ -161,7 +163,7 @@ fn mount_of(line: &str, controller: Option<&str>) -> Option<(PathBuf, String)> {
     is_it.then_some((mount.mount_point, mount.root))
 }
 
-/// Whether a group is in the version 2 hierarchy, or in that of a version 1 controller.
+/// Whether a group is in the version 2 hierarchy, or in the hierarchy of a version 1 controller.
 fn is_in(group: &ProcessCGroup, controller: Option<&str>) -> bool {
     match controller {
         None => group.controllers.is_empty(),
@@ -169,14 +171,15 @@ fn is_in(group: &ProcessCGroup, controller: Option<&str>) -> bool {
     }
 }
 
-/// The session whose group a path leads to or through, below the supervisor's group of this name.
+/// The session whose group the path leads to or through. The group must be directly below the
+/// supervisor's group, which has this name.
 fn session_below(path: &str, name: &str) -> Option<Uuid> {
     let mut parts = path.split('/').skip_while(|part| *part != name);
     parts.next().filter(|name| !name.is_empty())?;
     parts.next()?.parse().ok()
 }
 
-/// Creates a supervisor's group below `parent`, if processes can be moved there and back.
+/// Creates a supervisor's group below `parent`. `None` if processes cannot be moved there and back.
 fn own_group(parent: &Path, name: &str) -> Option<PathBuf> {
     end_dead(parent);
     let own = parent.join(name);
@@ -206,8 +209,8 @@ fn is_of_dead(directory: &Path) -> bool {
     !lives
 }
 
-/// Enables a controller in the groups below `own`. The kernel then forbids processes in `parent`. If
-/// only the daemon and its supervisor are there, they are moved to another group.
+/// Enables a controller in the groups below `own`. The kernel then forbids processes in `parent`.
+/// If only the daemon and its supervisor are there, both are moved to another group.
 fn enable(own: &Path, controller: &str) -> bool {
     let Some(parent) = own.parent() else { return false };
     let enabled = pass_on(parent, controller).is_ok()

@@ -1,4 +1,5 @@
-//! The socket pair between daemon and supervisor: whole packets, and descriptors with them.
+//! The socket pair between the daemon and the supervisor. It carries whole packets, and descriptors
+//! with them.
 
 use std::{
     io::{self, IoSlice, IoSliceMut},

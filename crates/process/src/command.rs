@@ -17,7 +17,7 @@ pub const MAX_COMMAND: usize = 128 * 1024;
 /// A command to run for a session.
 #[derive(Clone)]
 pub struct Command {
-    /// The session; each has one command at a time.
+    /// The session. A session has one command at a time.
     pub id: Uuid,
     /// A path, or a name that is looked up in the `PATH` of `env`.
     pub program: OsString,
@@ -25,14 +25,15 @@ pub struct Command {
     pub args: Vec<OsString>,
     /// The whole environment; nothing is inherited. See [`clean_environment`](crate::clean_environment).
     pub env: Vec<(OsString, OsString)>,
-    /// Entered as the user that it runs as.
+    /// The directory to start in, which is entered as the command's user.
     pub working_dir: PathBuf,
-    /// Its input and output.
+    /// Its stdin, stdout and stderr.
     pub stdio: Stdio,
-    /// The user to run it as; by default the user of the daemon.
+    /// The user to run the command as; `None` for the daemon's user.
     pub run_as: Option<User>,
-    /// The most processes and threads at once: counted for the session if it has
-    /// a control group; otherwise on top of those that its user has now, except for root.
+    /// The most processes and threads at once. If the session has a control group, those of the
+    /// session count. Otherwise the limit counts from the user's present number on, and does not
+    /// apply to root.
     pub max_processes: Option<u32>,
 }
 
@@ -41,9 +42,9 @@ pub struct Command {
 pub enum Stdio {
     /// A terminal of its own.
     Terminal {
-        /// Its columns.
+        /// The number of columns.
         cols: u16,
-        /// Its lines.
+        /// The number of lines.
         rows: u16,
     },
     /// Three pipes.
@@ -72,7 +73,7 @@ impl Command {
     }
 }
 
-/// The environment may hold secrets, and so may arguments.
+/// Shows only the numbers of arguments and variables, since both may hold secrets.
 impl fmt::Debug for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Command")

@@ -1,8 +1,8 @@
-//! Giving up privileges of the calling thread, verified afterwards.
+//! Gives up privileges of the calling thread, and verifies the result.
 //!
-//! A freshly forked child has one thread, so there it covers the whole process, and is
-//! complete. A thread of the daemon only changes its access to files: a thread that really is another
-//! user's could be signalled and limited by that user, and the whole process with it.
+//! A freshly forked child has one thread, so there the change covers the whole process. A thread of
+//! the daemon changes only its access to files: if the thread really became another user's, that
+//! user could signal and limit it, and the whole process with it.
 
 use std::io;
 
@@ -16,7 +16,8 @@ use rustix::thread::{Gid, Uid};
 
 use crate::{messages::Identity, unsafe_calls::set_file_user};
 
-/// Becomes another user for good. After an error the process must end: half of it may be done.
+/// Becomes another user for good. After an error the process must end, since the change may be half
+/// done.
 pub(crate) fn become_for_good(identity: &Identity) -> io::Result<()> {
     let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
     let groups: Vec<Gid> = identity.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
@@ -24,15 +25,15 @@ pub(crate) fn become_for_good(identity: &Identity) -> io::Result<()> {
     verify(identity)
 }
 
-/// The same in a child just forked by a process with threads. There nothing may be allocated or
-/// locked: another thread may have held the lock at the fork. So only the kernel is asked.
+/// The same in a child just forked by a process with threads. Nothing may be allocated or locked
+/// there, since another thread may have held the lock at the fork. So only system calls are made.
 pub(crate) fn become_in_child(uid: Uid, gid: Gid, groups: &[Gid]) -> io::Result<()> {
     give_up_all(uid, gid, groups)?;
     if is_way_back(uid.as_raw(), gid.as_raw()) { Err(not_permitted()) } else { Ok(()) }
 }
 
-/// Makes this thread access files as another user, without any capability. For everybody else it
-/// keeps its user. It must not start processes: they would belong to the real user.
+/// Makes this thread access files as another user, without any capability. In all other respects
+/// the thread keeps its user. It must not start processes: they would belong to the real user.
 pub(crate) fn use_files_as(identity: &Identity) -> io::Result<()> {
     let groups: Vec<Gid> = identity.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
     clear_ambient_capability_set()?;
@@ -47,7 +48,7 @@ pub(crate) fn use_files_as(identity: &Identity) -> io::Result<()> {
     }
 }
 
-/// Allocates and locks nothing: see [`become_in_child`].
+/// Gives up all other rights. It allocates and locks nothing; see [`become_in_child`].
 fn give_up_all(uid: Uid, gid: Gid, groups: &[Gid]) -> io::Result<()> {
     clear_ambient_capability_set()?;
     set_thread_groups(groups)?;
@@ -61,12 +62,12 @@ fn nothing() -> CapabilitySets {
     CapabilitySets { effective: none, permitted: none, inheritable: none }
 }
 
-/// How the kernel sees this thread.
+/// The status of this thread in `/proc`.
 fn status() -> io::Result<Status> {
     Status::from_file("/proc/thread-self/status").map_err(io::Error::other)
 }
 
-/// Checks the result in `/proc`, and that there is no way back.
+/// Checks the result in `/proc`, and that root's rights cannot be regained.
 fn verify(identity: &Identity) -> io::Result<()> {
     let status = status()?;
     let uids = [status.ruid, status.euid, status.suid, status.fuid];

@@ -1,16 +1,18 @@
-//! The part of the daemon's environment that a child gets: an allow-list, so that new secrets stay inside.
+//! The part of the daemon's environment that a child gets. It is an allow-list, so that new secrets
+//! stay inside.
 
 use std::ffi::{OsStr, OsString};
 
 use crate::user::User;
 
-/// Passed on unchanged, beside `LC_*`.
+/// The variables that are passed on unchanged, beside `LC_*`.
 const PASSED_ON: [&str; 3] = ["LANG", "TZ", "PATH"];
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The whole environment of a process of `user`: locale, time zone and `PATH` of the daemon, the
-/// user's `HOME`, `USER`, `LOGNAME` and `SHELL`, the `TERM` of our terminals, and then
-/// `extra`, which wins. Nothing else of the daemon's is passed on, above all no secret.
+/// The whole environment of a process of `user`: the daemon's locale, time zone and `PATH`; the
+/// user's `HOME`, `USER`, `LOGNAME` and `SHELL`; the `TERM` of our terminals; and then `extra`,
+/// which overrides the others. Nothing else of the daemon's environment is passed on, above all no
+/// secret.
 #[must_use]
 pub fn clean_environment(extra: &[(String, String)], user: &User) -> Vec<(OsString, OsString)> {
     clean(std::env::vars_os(), extra, user)
@@ -40,7 +42,8 @@ fn of_user(user: &User) -> [(OsString, OsString); 4] {
     ]
 }
 
-/// The daemon may have been started with another `HOME` or `SHELL` than the user database has.
+/// Whether a variable of the daemon is passed on. For the daemon's own user `HOME` and `SHELL` are,
+/// since the daemon may have been started with other values than the user database has.
 fn passes(name: &OsStr, user: &User) -> bool {
     let Some(name) = name.to_str() else { return false };
     let own = ["HOME", "SHELL"].contains(&name) && user.is_current();

@@ -1,4 +1,4 @@
-//! What can go wrong with processes.
+//! The errors of processes.
 
 use std::{io, path::PathBuf};
 
@@ -10,93 +10,95 @@ pub enum ProcessError {
     /// There is no such program, or the interpreter that its first line names is missing.
     #[error("no program {program:?} is found; check its name, its interpreter, and PATH")]
     NotFound {
-        /// As it was asked for.
+        /// The program in its requested form.
         program: PathBuf,
     },
-    /// The program may not be executed by the user that is to run it.
+    /// The command's user may not execute the program.
     #[error("{program:?} may not be executed by the user that it is to run as")]
     Permission {
-        /// As it was asked for.
+        /// The program in its requested form.
         program: PathBuf,
     },
     /// The program could not be executed for another reason.
     #[error("{program:?} cannot be executed: {source}")]
     Execute {
-        /// As it was asked for.
+        /// The program in its requested form.
         program: PathBuf,
-        /// The kernel's reason.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The working directory is missing, not a directory, or closed to the user that is to run in it.
+    /// The working directory is missing, is not a directory, or may not be entered by the command's
+    /// user.
     #[error("the working directory {path:?} cannot be entered: {source}")]
     WorkingDir {
-        /// As it was asked for.
+        /// The directory in its requested form.
         path: PathBuf,
-        /// The kernel's reason.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Arguments and environment are too large.
+    /// The command with its arguments and its environment is too large.
     #[error(
         "the command takes {size} bytes with arguments and environment, more than the {limit} allowed"
     )]
     TooLarge {
-        /// The size of all, in bytes.
+        /// The size in bytes: of the whole command, or of its longest argument if the kernel
+        /// refused the command.
         size: usize,
-        /// The most that is allowed, in bytes.
+        /// The largest allowed size, in bytes.
         limit: usize,
     },
-    /// A text holds what the kernel cannot take.
+    /// A text of the command has a form that the kernel does not take.
     #[error(
         "{what} is not valid: it is empty, or holds a NUL or an equals sign where there may be none"
     )]
     InvalidText {
-        /// Which text.
+        /// The name of the text.
         what: &'static str,
     },
-    /// As many children run as may.
+    /// The supervisor has as many sessions with processes as it may have.
     #[error("{limit} sessions have processes already, as many as may; end some first")]
     TooMany {
-        /// The limit.
+        /// The most sessions.
         limit: u32,
     },
-    /// A session of this id has processes still.
+    /// The session with this id still has processes.
     #[error("session {id} has processes already")]
     Duplicate {
         /// The session.
         id: Uuid,
     },
-    /// The system has no such user.
+    /// The machine has no such user.
     #[error("there is no user {name:?} on this machine")]
     UnknownUser {
-        /// As it was asked for.
+        /// The requested name.
         name: String,
     },
-    /// The user exists, but nothing may be run as it.
+    /// The user exists, but no process may run as it.
     #[error("nothing may run as user {name:?}: {reason}")]
     MayNotBecome {
         /// The user.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
     /// Privileges could not be given up completely, so nothing was run.
     #[error("privileges could not be given up completely, so nothing was run: {source}")]
     Credentials {
-        /// What went wrong.
+        /// The error of the step that failed.
         source: io::Error,
     },
-    /// A process could not be started, before its program came into play.
+    /// A process could not be started, for a reason before the execution of its program.
     #[error("no process could be started ({step}): {source}")]
     Start {
-        /// What was being done.
+        /// The step that failed.
         step: &'static str,
-        /// The kernel's reason.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The supervisor itself could not be started.
     #[error("the supervisor {program:?} could not be started: {source}")]
     Supervisor {
-        /// The program that was to be it.
+        /// The program that was started as the supervisor.
         program: PathBuf,
         /// The reason.
         source: io::Error,
@@ -104,13 +106,13 @@ pub enum ProcessError {
     /// The supervisor has ended, and with it all its processes.
     #[error("the supervisor of processes has ended, and all of them with it")]
     SupervisorGone,
-    /// Something took longer than it may.
+    /// An operation took longer than it may.
     #[error("{what} took longer than it may")]
     TimedOut {
-        /// What.
+        /// The operation.
         what: &'static str,
     },
-    /// No process has this id, or it is another than was meant.
+    /// No process has this id, or the intended process has ended.
     #[error("process {pid} is gone")]
     NoSuchProcess {
         /// The process id.
@@ -122,12 +124,12 @@ pub enum ProcessError {
         /// The process id.
         pid: u32,
     },
-    /// A process could not be looked at or signalled.
+    /// A process could not be examined or signalled.
     #[error("process {pid}: {source}")]
     Process {
         /// The process id.
         pid: u32,
-        /// The kernel's reason.
+        /// The kernel's error.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! Why a process could not be started: at which step, with which error of the kernel.
+//! The failure to start a process: its step, and the error of the kernel.
 
 use std::{io, path::PathBuf};
 
@@ -27,8 +27,8 @@ pub(crate) enum Step {
     Deadline,
 }
 
-/// Where it failed, and why. What a child that could not become its program writes into the report
-/// pipe, and what the daemon is told.
+/// The failed step and its error. A child that could not become its program writes this into the
+/// report pipe, and the daemon is told the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
     pub(crate) step: Step,
@@ -44,7 +44,7 @@ impl Failure {
         Self { step, errno: 0 }
     }
 
-    /// The error for the caller of `order`, of a supervisor that takes `limit` children.
+    /// The error for the caller of `order`. `limit` is the most children that the supervisor takes.
     pub(crate) fn into_error(self, order: &Order, limit: u32) -> ProcessError {
         let source = io::Error::from_raw_os_error(self.errno);
         let program = || PathBuf::from(&order.program);

@@ -1,4 +1,4 @@
-//! Processes that have lost their supervisor: found by their marker, and ended.
+//! Finds processes that have lost their supervisor, by their marker, and ends them.
 
 use std::{collections::HashSet, path::PathBuf, time::Duration};
 
@@ -8,17 +8,18 @@ use uuid::Uuid;
 
 use crate::{cgroup, procfs};
 
-/// How often the search is repeated: a process may start others until it is killed.
+/// How often the search is repeated, since a process may start others until it is killed.
 const ROUNDS: usize = 50;
 const BETWEEN: Duration = Duration::from_millis(20);
 
-/// Ends leftover sessions of an earlier daemon that neither it nor its supervisor could end:
-/// processes with the marker of one of `ids`. Returns how many are left, usually none.
+/// Ends leftover sessions of an earlier daemon that neither the daemon nor its supervisor could
+/// end: processes with the marker of one of `ids`. Returns the number of processes that are left,
+/// usually 0.
 pub async fn end_leftovers(ids: &[Uuid]) -> usize {
     end(ids.iter().copied().collect(), Vec::new()).await
 }
 
-/// The same, with all processes in these control groups.
+/// The same, also for all processes in these control groups.
 pub(crate) async fn end(ids: HashSet<Uuid>, groups: Vec<PathBuf>) -> usize {
     if ids.is_empty() && groups.is_empty() {
         return 0;
@@ -34,7 +35,7 @@ pub(crate) async fn end(ids: HashSet<Uuid>, groups: Vec<PathBuf>) -> usize {
     task::spawn_blocking(move || look()).await.unwrap_or(0)
 }
 
-/// Kills all visible ones. Returns their number.
+/// Kills all processes that are found. Returns their number.
 fn kill_once(ids: &HashSet<Uuid>, groups: &[PathBuf]) -> usize {
     let grouped = groups.iter().map(|group| cgroup::pids_below(group, 8).len()).sum::<usize>();
     groups.iter().for_each(|group| cgroup::kill_below(group));

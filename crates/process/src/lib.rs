@@ -1,8 +1,8 @@
 //! Processes on this machine: terminals and commands run for users, and no orphans.
 //!
 //! A daemon starts one small helper, the *supervisor*, and asks it over a socket pair to start
-//! processes. All their descendants stay below the supervisor, daemonised or not. When the daemon
-//! is gone, however it ended, the supervisor ends them and then itself.
+//! processes. All descendants of these processes stay below the supervisor, even daemonised ones.
+//! When the daemon is gone, however it ended, the supervisor ends them and then itself.
 //!
 //! - [`Supervisor`]: the daemon's side: starts a [`Command`] as a [`Child`], stops it with all its
 //!   descendants through a [`Handle`]
@@ -10,17 +10,18 @@
 //! - [`Terminal`]: the master of a child's terminal: read, write, resize, foreground process
 //! - [`User`], [`as_user`], [`start_as`]: other users, to run commands or access files as
 //! - [`clean_environment`]: the part of the daemon's environment that a child gets
-//! - [`Adopted`]: a process that somebody else started: watched, signalled, never mistaken for another
+//! - [`Adopted`]: a process that somebody else started: watched, signalled, and never mistaken for
+//!   another one
 //! - [`listening_ports`]: the TCP ports that processes listen on
 //! - [`end_leftovers`]: ends the leftovers of an earlier daemon and its supervisor
 //! - [`give_back_memory`]: returns memory to the machine that this process no longer uses
-//! - [`ProcessError`]: what can go wrong
+//! - [`ProcessError`]: the errors of this crate
 //!
 //! Linux only: sub-reapers, pidfds, `/proc` and control groups (version 2, and the version 1 `pids`
-//! controller beside it) have no equivalent elsewhere. It works without a writable control group,
-//! with two restrictions: a process that cleared its environment, left its session and lost
-//! its parents only ends with the daemon; and a limit on processes is the user's, not the
-//! session's, and does not hold for root.
+//! controller beside it) have no equivalent elsewhere. Without a writable control group there are
+//! two restrictions. A process that cleared its environment, left its session and lost its parents
+//! ends only with the daemon. And a limit on processes counts those of the user instead of the
+//! session's, and does not apply to root.
 
 mod adopted;
 mod as_user;

@@ -1,11 +1,12 @@
 //! Returns memory that this process no longer uses to the machine.
 //!
-//! The C library keeps freed memory for later use, in a pool for each thread. After a peak this can be
-//! hundreds of unused MiB: the larger the freed blocks, the larger the blocks it keeps from
-//! then on. So large blocks are mapped one by one and go back at once, and what a peak of small blocks
-//! leaves in the pools is released shortly afterwards.
+//! The C library keeps freed memory for later use, in a pool for each thread. After a peak this can
+//! be hundreds of unused MiB: the larger the freed blocks, the larger the blocks that it keeps from
+//! then on. So large blocks are mapped one by one and returned at once, and the memory that a peak
+//! of small blocks leaves in the pools is released shortly afterwards.
 //!
-//! [`give_back_memory`] is called where a runtime is created, so that servers and workers behave alike.
+//! [`give_back_memory`] is called wherever a runtime is created, so that servers and workers behave
+//! alike.
 
 use std::{sync::Once, thread, time::Duration};
 
@@ -16,17 +17,17 @@ use crate::unsafe_calls::{keep_no_large_blocks, trim_pools};
 /// How often the size of the process is checked.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How much larger the process must be than its smallest size since the last trim, in bytes, to count
-/// as having had a peak.
+/// A process has had a peak if its size has grown by this many bytes over its smallest size since
+/// the last trim.
 const PEAK: u64 = 16 * 1024 * 1024;
 
-/// Memory that was in use when the pools were trimmed may be freed soon after. So they are trimmed
-/// again after waits that double, up to this many checks.
+/// The longest wait between two trims, in checks. The pools are trimmed again after waits that
+/// double, since memory that was in use during a trim may be freed soon after it.
 const LONGEST: u32 = 32;
 
-/// From now on, unused memory goes back to the machine. This costs one sleeping thread. It is best
-/// called before the first runtime starts: memory that other threads freed earlier stays with the
-/// process until the next peak.
+/// Makes the process return unused memory to the machine from now on. This costs one sleeping
+/// thread. Call it before the first runtime starts: memory that other threads freed earlier stays
+/// with the process until the next peak.
 pub fn give_back_memory() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -55,9 +56,9 @@ fn watch() {
 struct Size {
     /// The smallest size of the process since the pools were trimmed, in bytes.
     smallest: u64,
-    /// Checks since the pools were trimmed.
+    /// The number of checks since the pools were trimmed.
     looks: u32,
-    /// Checks until they are trimmed again, whatever the size.
+    /// The number of checks until the pools are trimmed again, whatever the size.
     wait: u32,
 }
 
@@ -91,7 +92,7 @@ mod tests {
 
     const MIB: u64 = 1024 * 1024;
 
-    /// Checks until the pools are trimmed, if the process keeps this size.
+    /// The number of checks until the pools are trimmed, if the process keeps this size.
     fn looks(size: &mut Size, resident: u64) -> u32 {
         let looks = (1..1000).find(|_| size.is_to_be_trimmed(resident));
         size.is_trimmed_to(resident);

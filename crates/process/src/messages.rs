@@ -1,7 +1,7 @@
-//! The messages between daemon and supervisor, each of them one packet.
+//! The messages between the daemon and the supervisor, one packet each.
 //!
-//! Both ends are the same binary: the daemon starts the supervisor from its own executable. So the
-//! encoding has no version, and no message ever has to be skipped.
+//! Both ends are the same binary, since the daemon starts the supervisor from its own executable.
+//! So the encoding has no version, and no message ever has to be skipped.
 
 use std::{ffi::OsString, time::Duration};
 
@@ -14,18 +14,18 @@ use crate::{
     signal::{Exit, Signal},
 };
 
-/// The largest packet that the daemon sends: a command and a few numbers. A group id takes up to five
-/// bytes, while a command's size counts four.
+/// The size of the largest packet that the daemon sends: a command and a few numbers. A group id
+/// takes up to five bytes here, but counts as four in a command's size.
 pub(crate) const MAX_REQUEST: usize = crate::MAX_COMMAND / 4 * 5 + 1024;
-/// The largest packet that the supervisor sends.
+/// The size of the largest packet that the supervisor sends.
 pub(crate) const MAX_EVENT: usize = 80 * 1024;
-/// The most process ids that fit into it, at five bytes each.
+/// The most process ids that fit into an event, at five bytes each.
 pub(crate) const MAX_MEMBERS: usize = (MAX_EVENT - 64) / 5;
 
-/// From the daemon. It numbers its requests, and the answers repeat the number.
+/// A message of the daemon. The daemon numbers its requests, and the answers repeat the number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
-    /// The first, and only once.
+    /// The first message, sent only once.
     Configure {
         max_children: u32,
         control_groups: bool,
@@ -54,7 +54,7 @@ pub(crate) enum Request {
     },
 }
 
-/// A command as the supervisor needs it: the user by number.
+/// A command in the form that the supervisor needs: the user is given by numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) id: Uuid,
@@ -75,14 +75,16 @@ pub(crate) struct Identity {
     pub(crate) groups: Vec<u32>,
 }
 
-/// From the supervisor.
+/// A message of the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Event {
-    /// It is ready. All its processes will be below these directories of control groups.
+    /// The supervisor is ready. All its processes will be below these directories of control
+    /// groups.
     Ready {
         groups: Vec<OsString>,
     },
-    /// Comes with descriptors: the terminal's master, or our ends of stdin, stdout and stderr.
+    /// A process was started. Descriptors come with this event: the terminal's master, or the
+    /// daemon's ends of stdin, stdout and stderr.
     Started {
         request: u64,
         pid: u32,
@@ -96,7 +98,8 @@ pub(crate) enum Event {
         id: Uuid,
         exit: Exit,
     },
-    /// The number of groups that a signal was sent to, or of processes left after a stop.
+    /// A request was carried out. `count` is the number of groups that a signal was sent to, or of
+    /// processes left after a stop.
     Done {
         request: u64,
         count: u32,
@@ -164,7 +167,8 @@ fn encode(message: &impl Serialize) -> Vec<u8> {
     postcard::to_stdvec(message).expect("every list knows its length")
 }
 
-/// A list grows with the bytes that are there, not with the length that it claims.
+/// Decodes a message. A list grows with the bytes that are present, not with the length that it
+/// claims, so a false length takes no memory.
 fn decode<T: DeserializeOwned>(packet: &[u8]) -> Option<T> {
     let (message, rest) = postcard::take_from_bytes(packet).ok()?;
     rest.is_empty().then_some(message)

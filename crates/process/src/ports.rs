@@ -1,6 +1,7 @@
 //! The TCP ports that processes listen on, from `/proc`.
 //!
-//! The tables are read here line by line: a machine may have more sockets than should be held at once.
+//! The tables are read line by line, since a machine may have more sockets than should be held at
+//! once.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -12,13 +13,14 @@ use std::{
 const MOST_PROCESSES: usize = 4096;
 /// The most descriptors of one process that are examined.
 const MOST_DESCRIPTORS: usize = 65_536;
-/// The bytes of a table of sockets that are read: some hundred thousand sockets.
+/// The most bytes of a table of sockets that are read: some hundred thousand sockets.
 const MOST_TABLE: u64 = 64 * 1024 * 1024;
 /// The state of a listening socket in the table.
 const LISTENING: &str = "0A";
 
-/// The TCP ports (IPv4 and IPv6) that any of these processes listens on, sorted and unique. A process
-/// that has ended or cannot be examined has none. Reads files: it blocks for some milliseconds.
+/// The TCP ports (IPv4 and IPv6) on which any of these processes listens, sorted and unique. A
+/// process that has ended or cannot be examined adds none. Reads files, and so blocks for some
+/// milliseconds.
 #[must_use]
 pub fn listening_ports(pids: &[u32]) -> Vec<u16> {
     let mut found = BTreeSet::new();
@@ -34,7 +36,8 @@ pub fn listening_ports(pids: &[u32]) -> Vec<u16> {
     found.into_iter().collect()
 }
 
-/// The processes by network namespace; the table of any of them is that of all.
+/// The processes grouped by network namespace, with one of them for each namespace: its table is
+/// that of all the others.
 fn by_network(pids: &[u32]) -> Vec<(u32, Vec<u32>)> {
     let mut networks: HashMap<_, Vec<u32>> = HashMap::new();
     for pid in pids.iter().take(MOST_PROCESSES) {
@@ -54,7 +57,7 @@ fn sockets_of(pid: u32) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Port and inode of each listening socket in a table.
+/// The port and the inode of each listening socket in a table.
 fn listeners(table: &str) -> impl Iterator<Item = (u16, u64)> {
     let lines = File::open(table).map(|file| BufReader::new(file.take(MOST_TABLE)).lines());
     lines.into_iter().flatten().map_while(Result::ok).filter_map(|line| listener(&line))
@@ -94,7 +97,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut other = std::process::Command::new("cat");
         let mut other = other.stdin(std::process::Stdio::piped()).spawn().unwrap();
-        // Before the exec it still has the sockets of the tests.
+        // Before the exec, the child still has the sockets of the tests.
         while crate::procfs::command_line(other.id()).unwrap() != ["cat"] {
             std::thread::yield_now();
         }

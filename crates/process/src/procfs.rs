@@ -1,8 +1,8 @@
 //! Processes as `/proc` shows them.
 //!
-//! `procfs_core` parses the numbers. Command lines and environments are read here: a process
-//! can make its own as long as it likes, and of any bytes, but that library reads them whole and only
-//! as UTF-8.
+//! `procfs_core` parses the numbers. Command lines and environments are read here, within bounds
+//! and as bytes: a process can make its own as long as it likes and of any bytes, but that library
+//! reads them whole and only as UTF-8.
 
 use std::{
     collections::HashMap,
@@ -22,9 +22,9 @@ use uuid::Uuid;
 
 use crate::SESSION_MARKER;
 
-/// The bytes of a process's environment that are read: the most that `exec` takes.
+/// The most bytes of a process's environment that are read, which is the most that `exec` takes.
 const MOST_ENVIRONMENT: u64 = 4 * 1024 * 1024;
-/// The bytes of a command line that are read.
+/// The most bytes of a command line that are read.
 const MOST_COMMAND_LINE: u64 = 256 * 1024;
 
 /// A process at one moment.
@@ -36,15 +36,16 @@ pub(crate) struct Stat {
     pub(crate) group: u32,
     /// The session of the kernel: the id of its first process.
     pub(crate) session: u32,
-    /// Its threads, which count for the limit of a user.
+    /// The number of threads, which count for the limit of a user.
     pub(crate) threads: u32,
-    /// Its start, in clock ticks since boot: with the id, it identifies the process.
+    /// The start of the process, in clock ticks since boot. Together with the id it identifies the
+    /// process.
     pub(crate) start_time: u64,
-    /// It is a zombie.
+    /// Whether the process is a zombie.
     pub(crate) is_dead: bool,
 }
 
-/// One process. An error of the kind `NotFound` if there is none.
+/// The status of one process. An error of the kind `NotFound` if there is no such process.
 pub(crate) fn stat(pid: u32) -> io::Result<Stat> {
     let line = fs::read(format!("/proc/{pid}/stat")).map_err(gone)?;
     parse(&line).ok_or_else(|| io::ErrorKind::InvalidData.into())
@@ -99,11 +100,13 @@ pub(crate) fn tasks_of(uid: u32) -> u64 {
         .sum()
 }
 
-/// Sends a signal to a process if it is still the one that began at `start_time`. Returns whether it did.
+/// Sends a signal to a process if it is still the one that began at `start_time`. Returns whether
+/// the signal was sent.
 pub(crate) fn signal_exactly(pid: u32, start_time: u64, signal: Signal) -> bool {
     let Some(raw) = to_pid(pid) else { return false };
     let Ok(held) = pidfd_open(raw, PidfdFlags::empty()) else { return false };
-    // Checked after the open: a pidfd never changes its process, while the number may be reused until then.
+    // The check comes after the open: a pidfd never changes its process, while the number may be
+    // reused before the open.
     let is_it = stat(pid).is_ok_and(|stat| stat.start_time == start_time);
     is_it && pidfd_send_signal(&held, signal).is_ok()
 }
@@ -121,10 +124,10 @@ fn read(pid: u32, name: &str, most: u64) -> io::Result<Vec<u8>> {
 }
 
 fn parse(line: &[u8]) -> Option<Stat> {
-    // The library would panic at a line that ends right after the name.
+    // `procfs_core` would panic at a line that ends right after the name.
     let whole = line.strip_suffix(b"\n")?;
     let stat = process::Stat::from_read(whole).ok()?;
-    // The kernel gives -1 for the group and the session of a process that has lost them.
+    // The kernel reports -1 for the group and the session of a process that has lost them.
     let number = |field: i32| u32::try_from(field).unwrap_or(0);
     Some(Stat {
         pid: number(stat.pid),
@@ -137,7 +140,8 @@ fn parse(line: &[u8]) -> Option<Stat> {
     })
 }
 
-/// A process that ends while one of its files is read gives `ESRCH`, not the error of a missing file.
+/// Maps `ESRCH` to the error of a missing file: a process that ends while one of its files is read
+/// gives `ESRCH`.
 fn gone(error: io::Error) -> io::Error {
     match Errno::from_io_error(&error) {
         Some(Errno::SRCH) => io::ErrorKind::NotFound.into(),

@@ -1,4 +1,4 @@
-//! Signals for sessions, and how processes end.
+//! Signals for sessions, and the ways in which processes end.
 
 use rustix::process::Signal as Raw;
 use serde::{Deserialize, Serialize};
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 /// A signal for a session's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Signal {
-    /// The terminal is gone.
+    /// The terminal is gone (SIGHUP).
     Hangup,
-    /// What Ctrl-C sends.
+    /// Ctrl-C was typed (SIGINT).
     Interrupt,
-    /// What Ctrl-\ sends.
+    /// Ctrl-\ was typed (SIGQUIT).
     Quit,
-    /// Asks to end.
+    /// A request to end (SIGTERM).
     Terminate,
-    /// Ends at once.
+    /// The end at once (SIGKILL).
     Kill,
     /// For the program's own use.
     User1,
     /// For the program's own use.
     User2,
-    /// Go on after a stop.
+    /// Continue after a stop (SIGCONT).
     Continue,
-    /// Stop, until continued.
+    /// Stop until continued (SIGSTOP).
     Stop,
 }
 
@@ -39,13 +39,13 @@ const ALL: [(Signal, Raw); 9] = [
 ];
 
 impl Signal {
-    /// Its number on this machine.
+    /// The signal's number on this machine.
     #[must_use]
     pub fn number(self) -> i32 {
         self.raw().as_raw()
     }
 
-    /// The signal of this number, if it is one of these.
+    /// The signal with this number, if it is one of these.
     #[must_use]
     pub fn from_number(number: i32) -> Option<Self> {
         ALL.iter().find(|(_, raw)| raw.as_raw() == number).map(|(signal, _)| *signal)
@@ -59,11 +59,11 @@ impl Signal {
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Exit {
-    /// By itself, with this code.
+    /// The process ended by itself, with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal ended the process.
     Signal(i32),
-    /// The supervisor was lost, so nobody knows; the process is dead.
+    /// The supervisor was lost, so the exit is not known. The process is dead.
     Lost,
 }
 

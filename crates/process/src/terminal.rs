@@ -23,10 +23,11 @@ use crate::unsafe_calls::watch;
 pub const MOST_PER_READ: usize = 64 * 1024;
 /// The most bytes that the kernel returns at once.
 const PIECE: usize = 4096;
-/// A piece shorter than this, in bytes, is probably the echo of a key, with nothing behind it.
+/// A piece shorter than this, in bytes, is probably the echo of a key, with no more output behind
+/// it.
 const MUCH: usize = 256;
 
-/// The master of a child's terminal, both halves of it.
+/// Both halves of the master of a child's terminal.
 #[derive(Debug)]
 pub struct Terminal {
     reader: TerminalReader,
@@ -37,20 +38,20 @@ pub struct Terminal {
 #[derive(Debug)]
 pub struct TerminalReader(Arc<AsyncFd<OwnedFd>>);
 
-/// Types into the terminal and sets its size. The terminal is closed, and its foreground hung up, when
-/// all halves are dropped.
+/// Types into the terminal and sets its size. When all halves are dropped, the terminal is closed,
+/// and its foreground programs are hung up.
 #[derive(Debug, Clone)]
 pub struct TerminalWriter(Arc<AsyncFd<OwnedFd>>);
 
 impl Terminal {
-    /// Takes over a master. Needs a runtime.
+    /// Takes over the master. Needs a runtime.
     pub(crate) fn new(master: OwnedFd) -> io::Result<Self> {
         fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
         let shared = Arc::new(watch(master, Interest::READABLE | Interest::WRITABLE)?);
         Ok(Self { reader: TerminalReader(shared.clone()), writer: TerminalWriter(shared) })
     }
 
-    /// Its halves, for two tasks.
+    /// The two halves, for two tasks.
     #[must_use]
     pub fn split(self) -> (TerminalReader, TerminalWriter) {
         (self.reader, self.writer)
@@ -59,7 +60,7 @@ impl Terminal {
     /// See [`TerminalReader::read`].
     ///
     /// # Errors
-    /// As there.
+    /// As for [`TerminalReader::read`].
     pub async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
         self.reader.read(buffer).await
     }
@@ -67,7 +68,7 @@ impl Terminal {
     /// See [`TerminalWriter::write_all`].
     ///
     /// # Errors
-    /// As there.
+    /// As for [`TerminalWriter::write_all`].
     pub async fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         self.writer.write_all(bytes).await
     }
@@ -75,7 +76,7 @@ impl Terminal {
     /// See [`TerminalWriter::resize`].
     ///
     /// # Errors
-    /// As there.
+    /// As for [`TerminalWriter::resize`].
     pub fn resize(&self, cols: u16, rows: u16) -> io::Result<()> {
         self.writer.resize(cols, rows)
     }
@@ -89,13 +90,14 @@ impl Terminal {
 
 impl TerminalReader {
     /// Waits for output and appends all of it, up to [`MOST_PER_READ`]. Returns the number of
-    /// bytes. 0 means the end: no process has the terminal open, and everything is read.
+    /// bytes. 0 means the end: no process has the terminal open, and all output was read.
     ///
-    /// Yields to other tasks of the thread in between, so that a flooding terminal does not hold up
-    /// the others. If the call is dropped, the bytes read so far are in the buffer.
+    /// Between pieces it yields to the other tasks of the thread, so that a terminal with a flood
+    /// of output does not hold up the others. If the call is dropped, the bytes read so far are in
+    /// the buffer.
     ///
     /// # Errors
-    /// The kernel's; a terminal hardly has any.
+    /// The kernel's error; a terminal hardly has any.
     pub async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
         let before = buffer.len();
         loop {
@@ -123,10 +125,10 @@ impl TerminalReader {
 
 impl TerminalWriter {
     /// Types all bytes. Waits while the terminal's programs read nothing, so give it a deadline. If
-    /// it is dropped, some of them may have been typed.
+    /// the call is dropped, some of the bytes may have been typed.
     ///
     /// # Errors
-    /// The kernel's: the terminal is gone.
+    /// The kernel's error: the terminal is gone.
     pub async fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let written = self.write(bytes).await?;
@@ -135,27 +137,27 @@ impl TerminalWriter {
         Ok(())
     }
 
-    /// Types as much as fits now, after waiting for room for one byte. Returns the number of bytes. If it
-    /// is dropped, nothing has been typed.
+    /// Types as many bytes as fit now, after waiting for room for one byte. Returns the number of
+    /// bytes. If the call is dropped, nothing has been typed.
     ///
     /// # Errors
     /// As for [`TerminalWriter::write_all`].
     pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         loop {
             let mut ready = self.0.writable().await?;
-            // Read before the attempt, which clears the readiness when nothing fits.
+            // Read before the attempt, since the attempt clears the readiness when nothing fits.
             let has_hung_up = ready.ready().is_write_closed();
             if let Ok(result) = ready.try_io(|master| Ok(rustix::io::write(master, bytes)?)) {
                 return result;
             }
-            // After the hang-up nobody will read the full queue, so waiting would never end.
+            // After the hang-up no program will read the full queue, so waiting would never end.
             if has_hung_up {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
         }
     }
 
-    /// Types as much as fits now, possibly nothing. Returns the number of bytes.
+    /// Types as many bytes as fit now, possibly none. Returns their number.
     ///
     /// # Errors
     /// As for [`TerminalWriter::write_all`].
@@ -169,14 +171,14 @@ impl TerminalWriter {
     /// Sets the size, in characters. The programs in the foreground are notified.
     ///
     /// # Errors
-    /// The kernel's: the terminal is gone.
+    /// The kernel's error: the terminal is gone.
     pub fn resize(&self, cols: u16, rows: u16) -> io::Result<()> {
         let size = Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
         Ok(tcsetwinsize(self.0.as_fd(), size)?)
     }
 
-    /// The process group in the foreground, which is the id of its leader; `None` if there
-    /// is none.
+    /// The process group in the foreground, which has the id of its leader; `None` if there is
+    /// none.
     #[must_use]
     pub fn foreground(&self) -> Option<u32> {
         tcgetpgrp(self.0.as_fd()).ok().map(|pid| pid.as_raw_pid().unsigned_abs())
@@ -191,13 +193,13 @@ enum Piece {
     Much,
     /// Nothing for now.
     Empty,
-    /// The end.
+    /// The end of the output.
     Closed,
     Error(io::Error),
 }
 
-/// Grows the buffer by one piece only: the kernel never returns more at once, and unused room would
-/// have been cleared in vain.
+/// Reads one piece into the buffer. The buffer grows by one piece only: the kernel never returns
+/// more at once, and clearing unused room would be wasted work.
 fn read_piece(master: &OwnedFd, buffer: &mut BytesMut) -> Piece {
     let length = buffer.len();
     buffer.resize(length + PIECE, 0);

@@ -1,7 +1,7 @@
 #![allow(unsafe_code, reason = "fork and what belongs to it have no safe form")]
-//! The few unsafe calls: those of the supervisor and its children, what a
-//! child of the daemon does before its exec, a thread's access to files, the runtime's watch
-//! on a descriptor, and the settings of the allocator.
+//! The few unsafe calls: those of the supervisor and its children, those of a child of the daemon
+//! before its exec, the change of a thread's access to files, the registration of a descriptor with
+//! the runtime, and the settings of the allocator.
 
 use std::{io, os::fd::OwnedFd};
 
@@ -11,16 +11,18 @@ use tokio::io::{Interest, unix::AsyncFd};
 /// The first descriptor that is neither stdin, stdout nor stderr.
 const FIRST: libc::c_uint = 3;
 
-/// Blocks of at least this size, in bytes, are mapped one by one and go back to the machine when freed.
+/// Blocks of at least this size, in bytes, are mapped one by one and returned to the machine when
+/// freed.
 #[cfg(target_env = "gnu")]
 const LARGE: libc::c_int = 1024 * 1024;
 
-/// A pool gives back its last free block once that has this size, in bytes.
+/// A pool returns its last free block once that block has this size, in bytes.
 #[cfg(target_env = "gnu")]
 const SPARE: libc::c_int = 2 * 1024 * 1024;
 
-/// Forks: `None` in the child, its process id in the parent. The child may allocate and lock as before,
-/// because the supervisor has one thread: no other can hold a lock at the fork.
+/// Forks. Returns `None` in the child, and the child's process id in the parent. The child may
+/// allocate and lock as before, because the supervisor has one thread, so no other thread can hold
+/// a lock at the fork.
 pub(crate) fn fork_single_threaded() -> io::Result<Option<u32>> {
     // SAFETY: the supervisor never starts a thread, so the child is a whole process.
     match unsafe { fork() }? {
@@ -29,7 +31,7 @@ pub(crate) fn fork_single_threaded() -> io::Result<Option<u32>> {
     }
 }
 
-/// Resets every signal to its default: a daemon may have been started with some ignored.
+/// Resets every signal to its default, since a daemon may have been started with some ignored.
 pub(crate) fn default_signals() {
     for number in 1..=libc::SIGRTMAX() {
         // SAFETY: the default handler runs no code of ours. The kernel refuses some numbers, which
@@ -38,7 +40,7 @@ pub(crate) fn default_signals() {
     }
 }
 
-/// Makes every descriptor except for the first three close at the next `exec`.
+/// Makes every descriptor except the first three close at the next `exec`.
 pub(crate) fn close_rest_on_exec() -> io::Result<()> {
     let flags = libc::CLOSE_RANGE_CLOEXEC as libc::c_int;
     // SAFETY: it only sets a flag on descriptors, and closes nothing now.
@@ -52,8 +54,8 @@ pub(crate) fn exit_child(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Runs `act` in a command's child before the exec. If it fails, the command is not
-/// started. It may only make system calls: no allocation, no lock.
+/// Runs `act` in a command's child before the exec. If it fails, the command is not started. `act`
+/// may only make system calls: no allocation, no lock.
 pub(crate) fn before_program(
     command: &mut tokio::process::Command,
     act: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
@@ -62,8 +64,8 @@ pub(crate) fn before_program(
     unsafe { command.pre_exec(act) };
 }
 
-/// Sets the user whose rights count when this thread accesses files. The calls report no failure: check
-/// the result.
+/// Sets the user whose rights count when this thread accesses files. The calls report no failure,
+/// so the caller must check the result.
 pub(crate) fn set_file_user(uid: u32, gid: u32) {
     // SAFETY: they change two numbers of this thread, and no memory. The group comes first: it
     // needs rights that are lost with the user.
@@ -76,9 +78,9 @@ pub(crate) fn watch(descriptor: OwnedFd, interest: Interest) -> io::Result<Async
     unsafe { AsyncFd::register_with_interest(descriptor, interest) }.map_err(io::Error::from)
 }
 
-/// Makes the allocator give back large blocks as soon as they are freed. Otherwise the size up to which
-/// it keeps blocks grows with the blocks freed, up to 64 MiB for each pool. C libraries other than
-/// glibc have no such setting.
+/// Makes the allocator return large blocks as soon as they are freed. Otherwise the size up to
+/// which it keeps blocks grows with the freed blocks, up to 64 MiB for each pool. C libraries other
+/// than glibc have no such setting.
 pub(crate) fn keep_no_large_blocks() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the calls set two numbers, under the allocator's own lock.
@@ -87,7 +89,7 @@ pub(crate) fn keep_no_large_blocks() {
     };
 }
 
-/// Gives back all whole free pages in the allocator's pools.
+/// Returns all whole free pages in the allocator's pools to the machine.
 pub(crate) fn trim_pools() {
     #[cfg(target_env = "gnu")]
     // SAFETY: the call takes the lock of each pool, and touches only free memory.

@@ -1,4 +1,4 @@
-//! Users of this machine, and as which of them processes may run.
+//! Users of this machine, and the check that processes may run as them.
 
 use std::{ffi::CString, path::PathBuf};
 
@@ -15,7 +15,7 @@ pub struct User {
     pub uid: u32,
     /// The id of the main group.
     pub gid: u32,
-    /// All groups, the main one included.
+    /// All groups, including the main one.
     pub groups: Vec<u32>,
     /// The home directory.
     pub home: PathBuf,
@@ -27,8 +27,8 @@ impl User {
     /// Finds a user by name. Blocks: it may ask a directory server.
     ///
     /// # Errors
-    /// [`ProcessError::UnknownUser`] when there is none; [`ProcessError::Start`] when the system's
-    /// list cannot be read.
+    /// [`ProcessError::UnknownUser`] when there is no such user; [`ProcessError::Start`] when the
+    /// system's list of users cannot be read.
     pub fn lookup(name: &str) -> Result<Self, ProcessError> {
         let unknown = || ProcessError::UnknownUser { name: name.to_owned() };
         if name.is_empty() || name.contains('\0') {

@@ -50,7 +50,8 @@ fn only_groups_of_dead_supervisors_count_as_left_behind() {
     }
 }
 
-/// Needs a controller that is enabled below the group of this process, and the right to create groups.
+/// The test needs a controller that is enabled below the group of this process, and the right to
+/// create groups.
 #[test]
 fn a_group_that_holds_only_the_daemon_is_emptied_to_pass_a_controller_on() {
     let skip = |reason| eprintln!("skipped: {reason}");

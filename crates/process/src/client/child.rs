@@ -15,15 +15,15 @@ use crate::{
     terminal::Terminal,
 };
 
-/// A process that the supervisor started. Dropping it closes its terminal or pipes, and stops
-/// nothing else.
+/// A process that the supervisor started. Dropping this closes the process's terminal or pipes, and
+/// stops nothing else.
 #[derive(Debug)]
 pub struct Child {
     /// The id of the process, its group and its session.
     pub pid: u32,
-    /// Its start, in clock ticks since boot.
+    /// The start of the process, in clock ticks since boot.
     pub start_time: u64,
-    /// Its input and output; see [`Child::take_io`].
+    /// The daemon's ends of its stdio; see [`Child::take_io`].
     pub io: ChildIo,
     exit: watch::Receiver<Option<Exit>>,
     handle: Handle,
@@ -32,18 +32,18 @@ pub struct Child {
 /// The daemon's ends of a child's stdio.
 #[derive(Debug)]
 pub enum ChildIo {
-    /// The master of its terminal.
+    /// The master of the child's terminal.
     Terminal(Terminal),
     /// Three pipes.
     Pipes {
-        /// Its standard input.
+        /// The child's standard input.
         stdin: pipe::Sender,
-        /// Its standard output.
+        /// The child's standard output.
         stdout: pipe::Receiver,
-        /// Its standard error.
+        /// The child's standard error.
         stderr: pipe::Receiver,
     },
-    /// Taken out already.
+    /// The ends were already taken out.
     Taken,
 }
 
@@ -62,14 +62,14 @@ impl Child {
         Ok(Self { pid, start_time, io, exit, handle })
     }
 
-    /// Waits until it ends. Its descendants may live on, and keep its terminal open.
-    /// The call may be dropped and repeated.
+    /// Waits until the process ends. Its descendants may live on and keep its terminal open. The
+    /// call may be dropped and repeated.
     pub async fn wait(&mut self) -> Exit {
         let exit = self.exit.wait_for(Option::is_some).await;
         exit.ok().and_then(|exit| *exit).unwrap_or(Exit::Lost)
     }
 
-    /// Takes out its input and output.
+    /// Takes out the daemon's ends of the stdio.
     pub fn take_io(&mut self) -> ChildIo {
         std::mem::replace(&mut self.io, ChildIo::Taken)
     }
@@ -107,7 +107,7 @@ impl Handle {
         self.id
     }
 
-    /// Sends a signal to the first process and its group. Returns whether there was one.
+    /// Sends a signal to the first process and its group. Returns whether there was such a group.
     ///
     /// # Errors
     /// [`ProcessError::SupervisorGone`], [`ProcessError::TimedOut`].
@@ -117,8 +117,9 @@ impl Handle {
     }
 
     /// Stops all processes of the session: with SIGHUP, after half the grace with SIGTERM, and
-    /// after the other half with SIGKILL; without grace, with SIGKILL at once. Returns as soon as none is
-    /// left, or the number of processes that are stuck in the kernel.
+    /// after the other half with SIGKILL; without grace, with SIGKILL at once. Returns the number
+    /// of processes that are left: 0 as soon as all have ended, otherwise those stuck in the
+    /// kernel.
     ///
     /// # Errors
     /// [`ProcessError::SupervisorGone`], in which case no process is left either;
@@ -127,7 +128,7 @@ impl Handle {
         self.count(Call::Stop(self.id, grace), grace).await
     }
 
-    /// The ids of all processes of the session, sorted; some ten thousand at most.
+    /// The ids of all processes of the session, sorted; about sixteen thousand at most.
     ///
     /// # Errors
     /// As for [`Handle::signal_group`].

@@ -1,4 +1,4 @@
-//! The task that talks to the supervisor, and notices its end.
+//! The task that talks to the supervisor and notices its end.
 
 use std::{collections::HashMap, io, os::fd::OwnedFd, path::PathBuf, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
     unsafe_calls::watch,
 };
 
-/// The most outstanding answers.
+/// The most requests that wait for an answer.
 const MOST_OUTSTANDING: usize = 1024;
 /// The most events that are handled before the next request.
 const EVENTS_AT_ONCE: usize = 64;
@@ -66,14 +66,14 @@ pub(super) struct Driver {
     asked: mpsc::Receiver<Ask>,
     living: watch::Sender<bool>,
     limits: Limits,
-    /// The control groups of all its processes, if there are any.
+    /// The control groups of all processes of the supervisor, if there are any.
     groups: Vec<PathBuf>,
     sessions: HashMap<Uuid, watch::Sender<Option<Exit>>>,
     outstanding: HashMap<u64, Outstanding>,
     last_request: u64,
     /// The packet that the socket had no room for.
     unsent: Option<Vec<u8>>,
-    /// Sessions whose caller did not wait for the start.
+    /// The sessions whose callers did not wait for the start.
     unwanted: Vec<Uuid>,
     buffer: Vec<u8>,
 }
@@ -163,7 +163,7 @@ impl Driver {
         self.unsent = Some(message.encode());
     }
 
-    /// Returns whether the supervisor still exists.
+    /// Sends the waiting packet, if there is room. Returns whether the supervisor still exists.
     fn send_rest(&mut self) -> bool {
         let Some(packet) = self.unsent.take() else { return true };
         let sent = self.socket.try_io(Interest::WRITABLE, |fd| channel::send(fd, &packet, &[]));
@@ -229,7 +229,7 @@ impl Driver {
         }
     }
 
-    /// Stops a session whose caller did not wait for the start. Always `true`.
+    /// Stops a session whose caller did not wait for the start. Always returns `true`.
     fn stop_unwanted(&mut self) -> bool {
         if self.unsent.is_none()
             && let Some(id) = self.unwanted.pop()
@@ -245,7 +245,7 @@ impl Driver {
     /// Closes the socket, waits for the end of the supervisor, and ends leftover processes.
     async fn end(self) {
         let Self { socket, mut helper, mut asked, living, groups, sessions, .. } = self;
-        // Known only until it has been waited for.
+        // The id is known only until the supervisor has been waited for.
         let supervisor = helper.id();
         asked.close();
         drop(socket);

@@ -1,8 +1,8 @@
 //! The daemon's side of the supervisor.
 //!
-//! - [`Supervisor`]: starts it, and asks it to start and stop processes
-//! - [`Child`], [`Handle`]: a process that it started, and its session
-//! - `driver`: the task that talks to it
+//! - [`Supervisor`]: starts the supervisor, and asks it to start and stop processes
+//! - [`Child`], [`Handle`]: a process that the supervisor started, and its session
+//! - `driver`: the task that talks to the supervisor
 
 mod child;
 mod driver;
@@ -29,7 +29,7 @@ use crate::{
 pub use child::{Child, ChildIo, Handle};
 use driver::{Ask, Call, Driver, Reply};
 
-/// The program and the hidden command that a supervisor is started with.
+/// The program and the hidden command with which a supervisor is started.
 const OURSELVES: &str = "/proc/self/exe";
 const COMMAND: &str = "supervisor";
 /// The most requests that wait for the driver.
@@ -53,8 +53,8 @@ impl Default for Limits {
     }
 }
 
-/// The helper that is the parent of all processes. Cheap to clone. When the last clone, child
-/// and handle is dropped, it ends, with all its processes.
+/// The helper that is the parent of all processes. Cheap to clone. When the last clone, child and
+/// handle are dropped, the supervisor ends, and all its processes with it.
 #[derive(Debug, Clone)]
 pub struct Supervisor {
     asks: mpsc::Sender<Ask>,
@@ -63,11 +63,11 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts a supervisor: a program that calls [`supervisor::main`](crate::supervisor::main) if it
-    /// gets `args`. Needs a runtime, which must outlive it.
+    /// Starts a supervisor: a program that calls [`supervisor::main`](crate::supervisor::main) if
+    /// it gets `args`. Needs a runtime, which must outlive the supervisor.
     ///
     /// # Errors
-    /// [`ProcessError::Supervisor`] when it cannot be started or is no supervisor.
+    /// [`ProcessError::Supervisor`] when the program cannot be started or is not a supervisor.
     pub async fn start(program: &Path, args: &[&str]) -> Result<Self, ProcessError> {
         Self::start_with(program, args, Limits::default()).await
     }
@@ -121,27 +121,27 @@ impl Supervisor {
         }
     }
 
-    /// Whether it lives. If not, all its processes are dead or dying.
+    /// Whether the supervisor lives. If not, all its processes are dead or dying.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         *self.alive.borrow() && !self.asks.is_closed()
     }
 
-    /// Waits until it has ended.
+    /// Waits until the supervisor has ended.
     pub async fn ended(&self) {
         let mut alive = self.alive.clone();
-        // An error means that the driver is gone, and it outlives the supervisor.
+        // An error means that the driver is gone. The driver outlives the supervisor.
         let _ = alive.wait_for(|alive| !alive).await;
     }
 
-    /// Its process id.
+    /// The supervisor's process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
     /// Stops all sessions, each with this grace, then ends all other descendants of the supervisor,
-    /// and then the supervisor. Returns when that is done, or at a deadline.
+    /// and then the supervisor. Returns when all have ended, or at a deadline.
     pub async fn shutdown(&self, grace: Duration) {
         let asked = self.ask(Call::Shutdown(grace), grace).await;
         if asked.is_ok() {
@@ -163,7 +163,7 @@ impl Supervisor {
     }
 }
 
-/// It gets an empty environment: ours may hold secrets.
+/// Starts the helper. It gets an empty environment, since the daemon's may hold secrets.
 fn helper(
     program: &Path,
     args: &[impl AsRef<OsStr>],

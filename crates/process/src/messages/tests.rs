@@ -1,4 +1,4 @@
-//! Tests of the messages: they survive the trip, and noise does no harm.
+//! Tests of the messages: they arrive unchanged, and noise does no harm.
 
 use std::os::unix::ffi::OsStringExt;
 
@@ -108,7 +108,7 @@ proptest! {
 fn a_list_longer_than_its_packet_is_refused() {
     let claims = |list: &[u8]| [&[5, 1][..], list].concat();
     assert!(Event::decode(&claims(&[1, 7])).is_some());
-    // It claims 2^32 - 1 process ids, and has one.
+    // The packet claims 2^32 - 1 process ids, and has one.
     assert_eq!(Event::decode(&claims(&[0xff, 0xff, 0xff, 0xff, 0x0f, 7])), None);
 }
 

@@ -1,5 +1,6 @@
-//! The steps of a forked child before it executes the program. The order matters: first those that need the
-//! supervisor's rights, then giving them up, then those that must run as the user.
+//! The steps of a forked child before it executes the program. Their order matters: first the steps
+//! that need the supervisor's rights, then giving up these rights, then the steps that must run as
+//! the user.
 
 use std::{
     convert::Infallible,
@@ -34,7 +35,7 @@ use crate::{
     unsafe_calls::{default_signals, exit_child},
 };
 
-/// The exit code of a child that never became its program; nobody sees it.
+/// The exit code of a child that never became its program. The daemon does not get this code.
 const FAILED: i32 = 127;
 
 /// The child's side of its stdio.
@@ -94,7 +95,8 @@ fn own_session(stdio: &Stdio) -> io::Result<()> {
     Ok(())
 }
 
-/// The kernel's limit counts all threads of the user, so it is set to their number plus the allowed ones.
+/// Limits the processes of the child's user. The kernel's limit counts all threads of the user, so
+/// it is set to their present number plus the allowed ones.
 fn limit_processes(order: &Order) -> io::Result<()> {
     let own = rustix::process::getuid().as_raw();
     let uid = order.identity.as_ref().map_or(own, |identity| identity.uid);
@@ -104,7 +106,8 @@ fn limit_processes(order: &Order) -> io::Result<()> {
     Ok(())
 }
 
-/// A backstop in case the supervisor is killed. A change of user would clear it, so it comes after.
+/// Makes the kernel kill this process if the supervisor is killed, as a backstop. A change of user
+/// would clear this setting, so it comes after that change.
 fn die_with(supervisor: u32) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != procfs::to_pid(supervisor) {
@@ -125,7 +128,8 @@ fn execute(order: &Order) -> io::Error {
     error
 }
 
-/// `exec` reports a closed directory of `PATH` with the same error as a closed program.
+/// Whether the program exists in any directory of `PATH`. `exec` reports a directory that may not
+/// be entered with the same error as a program that may not be executed.
 fn is_anywhere(order: &Order) -> bool {
     let path = order.env.iter().find(|(name, _)| name == "PATH");
     let Some((_, path)) = path.filter(|_| !order.program.as_bytes().contains(&b'/')) else {

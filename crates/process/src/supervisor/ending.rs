@@ -1,4 +1,4 @@
-//! The end of everything: all descendants of this process, whatever their session.
+//! The end of all descendants of this process, whatever their session.
 
 use std::time::{Duration, Instant};
 
@@ -11,13 +11,14 @@ use rustix::{
 use super::events::Supervising;
 use crate::cgroup;
 
-/// How long it may take. A process stuck in the kernel would hold it up for ever.
+/// The longest time for ending everything. A process stuck in the kernel would otherwise hold it up
+/// for ever.
 const LONGEST: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(20);
 
 impl Supervising {
-    /// Kills all descendants until no child is left. This process is their sub-reaper, so it
-    /// has children as long as there are any.
+    /// Kills all descendants until no child is left. This process is their sub-reaper, so it has
+    /// children as long as there are descendants.
     pub(super) fn end_everything(&mut self) {
         let until = Instant::now() + LONGEST;
         while !reap_all() && Instant::now() < until {

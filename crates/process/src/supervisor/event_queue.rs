@@ -1,7 +1,7 @@
 //! Events that the daemon has not read yet.
 //!
-//! It is bounded because each request has one answer and each child one end: when too many wait, no more
-//! requests are read, so no more answers or children can follow.
+//! The queue is bounded, because each request has one answer and each child one end: when too many
+//! events wait, no more requests are read, so no more answers or children can follow.
 
 use std::{
     collections::VecDeque,
@@ -14,9 +14,9 @@ use rustix::io::Errno;
 
 use crate::channel;
 
-/// With this many waiting, no more requests are read.
+/// While this many events wait, no more requests are read.
 pub(super) const MOST_WAITING: usize = 1024;
-/// How long to wait when the kernel takes no more descriptors, even if the socket has room.
+/// How long to wait when the kernel takes no more descriptors, even though the socket has room.
 const RETRY: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl EventQueue {
         self.waiting.push_back((packet, with));
     }
 
-    /// Sends as much as possible now. An error: the other end is gone.
+    /// Sends as many events as possible now. An error means that the other end is gone.
     pub(super) fn flush(&mut self, socket: impl AsFd) -> io::Result<()> {
         self.retry_at = None;
         while let Some((packet, with)) = self.waiting.front() {

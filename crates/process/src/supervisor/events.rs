@@ -42,7 +42,7 @@ pub(super) struct Supervising {
     /// Whether a process has ended since the last scan of the family, and the time of that scan.
     pub(super) has_changed: bool,
     pub(super) looked: Instant,
-    /// More children wait to be reaped.
+    /// Whether more children wait to be reaped.
     pub(super) has_more: bool,
     /// The request to end everything, if there was one.
     pub(super) ending: Option<u64>,
@@ -177,7 +177,8 @@ impl Supervising {
         }
     }
 
-    /// While the first process lives, nobody else can have the group's id.
+    /// Signals the process group of a session. Nobody else can have the group's id while the
+    /// session's first process lives, so the signal is sent only then.
     fn signal_group(&self, id: Uuid, signal: Signal) -> u32 {
         let alive = self.sessions.get(&id).filter(|session| session.is_alive);
         let group = alive.and_then(|session| procfs::to_pid(session.pid));
@@ -201,7 +202,8 @@ impl Supervising {
         self.ending.is_some() && self.stops.is_empty() && self.starting.is_empty()
     }
 
-    /// Answers the request to end, if there was one. It does not wait for a daemon that does not read.
+    /// Answers the request to end everything, if there was one. A daemon that does not read is not
+    /// waited for.
     fn say_good_bye(&mut self) -> io::Result<()> {
         if let Some(request) = self.ending {
             self.tell(&Event::Done { request, count: 0 }, Vec::new());

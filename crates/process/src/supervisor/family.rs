@@ -10,7 +10,8 @@ use crate::{
     procfs::{self, Stat},
 };
 
-/// Longer than any line of parents. A scan is not one moment, so it could show a circle.
+/// A bound on lines of parents, longer than any real one. A scan does not show a single moment, so
+/// the parents could form a circle.
 const MOST_PARENTS: usize = 100_000;
 
 /// All descendants of a supervisor at one scan.
@@ -19,13 +20,14 @@ pub(super) struct Family {
     all: Vec<Stat>,
 }
 
-/// The session of each examined process; `None`: it belongs to none.
+/// The session of each examined process; `None` if it belongs to none.
 type OwnerByPid = HashMap<u32, Option<Uuid>>;
 
 struct FamilySearch<'a> {
     processes: HashMap<u32, Stat>,
     leaders: &'a HashMap<u32, Uuid>,
-    /// Our sessions by the id of the kernel's session, which is that of its first process.
+    /// The sessions by the id of the kernel's session, which is the id of the session's first
+    /// process.
     begun: HashMap<u32, Uuid>,
     supervisor: u32,
     groups: &'a Groups,
@@ -40,7 +42,7 @@ impl Family {
         groups: &Groups,
     ) -> Self {
         let mut begun: HashMap<_, _> = sessions.iter().map(|(id, it)| (it.pid, *id)).collect();
-        // An id may be reused: then it belongs to the living process.
+        // An id may be reused. Then it belongs to the living process.
         begun.extend(leaders.iter().map(|(pid, id)| (*pid, *id)));
         let owners = HashMap::new();
         let mut look =
@@ -87,7 +89,8 @@ impl FamilySearch<'_> {
         Vec::new()
     }
 
-    /// By descent. A process that lost its parents is found by control group, kernel session or marker.
+    /// The session of a process, found by its descent. A process that lost its parents is found by
+    /// its control group, kernel session or marker.
     fn owner_of(&self, pid: u32) -> Option<Uuid> {
         let stat = self.processes.get(&pid)?;
         let led = self.leaders.get(&pid).copied();

@@ -1,13 +1,14 @@
-//! The helper's side: one process with one thread, the ancestor of all processes of sessions.
+//! The helper's side of the supervisor: one process with one thread, the ancestor of all processes
+//! of sessions.
 //!
-//! It is their sub-reaper: a process that loses its parents becomes its child, so it can wait
-//! until none is left. When the socket to the daemon closes, the daemon is dead, and it ends
-//! everything. It only ever blocks in one `poll`.
+//! The supervisor is their sub-reaper: a process that loses its parents becomes its child, so it
+//! can wait until none is left. When the socket to the daemon closes, the daemon is dead, and the
+//! supervisor ends everything. It blocks only in one `poll`.
 //!
-//! - `events`: the event loop, and the requests
-//! - `spawning`, `child`: how a process is started, and its steps before it executes the program
-//! - `reaping`: ended processes
-//! - `family`: which of all processes belong to which session
+//! - `events`: the event loop, and the daemon's requests
+//! - `spawning`, `child`: the start of a process, and its steps before it executes the program
+//! - `reaping`: reaps ended processes
+//! - `family`: assigns processes to sessions
 //! - `stopping`, `ending`: the end of one session, and of all
 //! - `event_queue`: events that the daemon has not read yet
 
@@ -45,13 +46,14 @@ use crate::{
 };
 use events::Supervising;
 
-/// Stdin is not the socket of a daemon.
+/// The error if stdin is not the socket of a daemon.
 const NOT_OURS: &str = "this command is started by the daemon, for itself; it is of no use by hand";
 /// How long the daemon may take to send its first message.
 const FIRST_WORD: Duration = Duration::from_secs(10);
 
 /// The whole life of a supervisor. The binary calls this for its hidden command, before it starts a
-/// thread or a runtime; it serves the daemon at the other end of stdin and ends with it.
+/// thread or a runtime. The supervisor serves the daemon at the other end of stdin and ends with
+/// it.
 pub fn main() -> ! {
     let ended = run();
     if let Err(error) = &ended {
@@ -64,7 +66,8 @@ fn run() -> io::Result<()> {
     let socket = take_socket()?;
     close_rest_on_exec()?;
     let signals = hold_signals()?;
-    // Fails for a process group leader (started by hand in a terminal), and then is not needed.
+    // This fails for the leader of a process group (started by hand in a terminal), where it is not
+    // needed.
     let _ = rustix::process::setsid();
     rustix::process::chdir("/")?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
@@ -76,7 +79,7 @@ fn run() -> io::Result<()> {
     supervising.run()
 }
 
-/// Stdin is the socket; children must not inherit it.
+/// Takes the socket from stdin and replaces stdin, since children must not inherit the socket.
 fn take_socket() -> io::Result<OwnedFd> {
     let not_ours = |_| io::Error::new(io::ErrorKind::InvalidInput, NOT_OURS);
     let kind = sockopt::socket_type(io::stdin()).map_err(not_ours)?;
@@ -88,8 +91,9 @@ fn take_socket() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Blocks all signals but SIGKILL and SIGSTOP: the Ctrl-C of the daemon's terminal, and what a
-/// service manager sends to all processes. The daemon still has sessions to end in good order.
+/// Blocks all signals except SIGKILL and SIGSTOP, among them Ctrl-C in the daemon's terminal and
+/// the signals that a service manager sends to all processes. The daemon still has sessions to end
+/// in good order.
 fn hold_signals() -> io::Result<SignalFd> {
     SigSet::all().thread_block()?;
     let mut children = SigSet::empty();
@@ -97,7 +101,7 @@ fn hold_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
 }
 
-/// `None` if the daemon has gone without a message.
+/// Waits for the daemon's first message. `None` if the daemon is gone without one.
 fn first_word(socket: &OwnedFd) -> io::Result<Option<(u32, bool)>> {
     let mut polled = [PollFd::new(socket, PollFlags::IN)];
     let limit = FIRST_WORD.try_into().map_err(io::Error::other)?;

@@ -1,11 +1,12 @@
-//! Reaps ended processes: first processes of sessions, which are reported to the daemon, and orphans.
+//! Reaps ended processes: the first processes of sessions, which are reported to the daemon, and
+//! orphans.
 
 use rustix::process::{WaitOptions, WaitStatus, wait};
 
 use super::events::Supervising;
 use crate::{messages::Event, signal::Exit};
 
-/// The most that are reaped before the next requests are handled.
+/// The most processes that are reaped before the next requests are handled.
 const AT_ONCE: usize = 512;
 
 impl Supervising {
@@ -25,7 +26,7 @@ impl Supervising {
         if !self.leaders.contains_key(&pid) {
             return;
         }
-        // A report that it wrote before its end must be handled first.
+        // The process may have written a report before its end, which must be handled first.
         self.read_reports();
         let Some(id) = self.leaders.remove(&pid) else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };

@@ -1,5 +1,5 @@
-//! How a process is started: its terminal or pipes, its group, the fork, and the report that it became the
-//! program.
+//! Starts a process: its terminal or pipes, its control group, the fork, and the report that it
+//! became the program.
 
 use std::{
     fs::File,
@@ -26,7 +26,8 @@ use crate::{
     unsafe_calls::fork_single_threaded,
 };
 
-/// How long a child may take to become its program. A directory on a dead file server blocks for ever.
+/// How long a child may take to become its program. A directory on a dead file server would block
+/// it for ever.
 const LONGEST_START: Duration = Duration::from_secs(10);
 
 pub(super) struct SessionProcesses {
@@ -34,9 +35,9 @@ pub(super) struct SessionProcesses {
     pub(super) pid: u32,
     pub(super) start_time: u64,
     pub(super) group: Option<Group>,
-    /// The first process has not been reaped.
+    /// Whether the first process has not been reaped yet.
     pub(super) is_alive: bool,
-    /// The daemon was told of its start, so it must be told of its end.
+    /// Whether the daemon was told of the start, and so must be told of the end.
     pub(super) is_known: bool,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct PendingStart {
     pub(super) request: u64,
     pub(super) report: File,
     pub(super) deadline: Instant,
-    /// The daemon's ends.
+    /// The daemon's ends of the child's stdio.
     ends: Vec<OwnedFd>,
 }
 
@@ -97,7 +98,7 @@ impl Supervising {
         let Some(pid) = forked.map_err(Failure::at(Step::Fork))? else {
             child::become_program(order, &ends.child, group.as_ref(), reports.1, supervisor);
         };
-        // It cannot be reaped before this returns, so its entry in `/proc` exists.
+        // The child cannot be reaped before this function returns, so its entry in `/proc` exists.
         let start_time = procfs::stat(pid).map_or(0, |stat| stat.start_time);
         let session = SessionProcesses { pid, start_time, group, is_alive: true, is_known: false };
         self.sessions.insert(id, session);
@@ -134,7 +135,8 @@ impl Supervising {
         }
     }
 
-    /// The child is about to exit, so the wait is short.
+    /// Waits for a child that could not become its program, and forgets its session. The child is
+    /// about to exit, so the wait is short.
     fn forget_failed(&mut self, id: Uuid) {
         let Some(pid) = self.kill_leader(id) else { return };
         if let Some(raw) = procfs::to_pid(pid) {
@@ -154,9 +156,9 @@ impl Supervising {
     }
 }
 
-/// The report of a child. If the pipe closes without one (at the exec), it became the program.
+/// The report of a child. If the pipe closes without a report, the child executed its program.
 fn report(pipe: &mut File) -> Option<Result<(), Failure>> {
-    // A pipe takes a report this short in one piece, so it is never read in parts.
+    // A pipe takes a report this short as a whole, so the report is never read in parts.
     let mut bytes = [0; 16];
     match pipe.read(&mut bytes) {
         Ok(0) => Some(Ok(())),

@@ -14,14 +14,14 @@ use crate::{
     procfs::{self, Stat},
 };
 
-/// How long killing may take. Only a process stuck in the kernel takes longer.
+/// The longest time for killing. Only a process stuck in the kernel takes longer.
 const LONGEST_KILL: Duration = Duration::from_secs(5);
 /// The time between two kills.
 const KILL_AGAIN: Duration = Duration::from_millis(50);
 /// The least time between two scans of all processes: during a stop, and otherwise.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 const TIDY_AGAIN: Duration = Duration::from_secs(1);
-/// How often new processes are searched for while the others are being stopped.
+/// The most times that new processes are searched for while the others are being stopped.
 const ROUNDS: usize = 50;
 
 /// A session that is being stopped.
@@ -45,12 +45,13 @@ enum Stage {
 impl Supervising {
     /// Begins to stop a session. The answer follows when no process is left, or at the deadline.
     pub(super) fn stop(&mut self, request: Option<u64>, id: Uuid, grace: Duration) {
-        // It begins after all waiting requests, so that many stops share one scan.
+        // The stop begins after all waiting requests were handled, so that many stops share one
+        // scan.
         let next = Instant::now();
         self.stops.push(PendingStop { id, request, stage: Stage::Beginning, next, grace });
     }
 
-    /// Does what is due by time or after the end of a process.
+    /// Takes the steps that are due at this time or after the end of a process.
     pub(super) fn advance(&mut self, now: Instant) {
         self.expire_starts(now);
         let is_due = self.stops.iter().any(|stop| stop.next <= now);
@@ -62,7 +63,7 @@ impl Supervising {
         self.tidy(&family);
     }
 
-    /// When to scan all processes again: never, unless a process has ended.
+    /// The time of the next scan of all processes. `None` unless a process has ended.
     pub(super) fn next_look(&self) -> Option<Instant> {
         let after = match () {
             () if !self.has_changed => return None,
@@ -110,7 +111,8 @@ impl Supervising {
         self.has_changed = true;
     }
 
-    /// Sends SIGSTOP to all first, so that none can fork while the others die, then kills them.
+    /// Sends SIGSTOP to all processes first, so that none can fork while the others die, then kills
+    /// them.
     pub(super) fn kill_members(&mut self, whom: impl Fn(&Family) -> Vec<Stat>) {
         let mut held: HashSet<(u32, u64)> = HashSet::new();
         for _ in 0..ROUNDS {
