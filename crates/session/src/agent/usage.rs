@@ -16,6 +16,16 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Both together.
+    pub(crate) fn and(self, more: Self) -> Self {
+        let costs = [self.cost_usd, more.cost_usd];
+        Self {
+            input_tokens: self.input_tokens.saturating_add(more.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(more.output_tokens),
+            cost_usd: costs.into_iter().flatten().reduce(|one, other| one + other),
+        }
+    }
+
     /// What `total` has more than `self`. A smaller total belongs to a count that was started again, and
     /// is taken whole.
     pub(crate) fn until(self, total: Self) -> Self {

@@ -20,6 +20,7 @@
 //! | `flood` | prints a line of three megabytes |
 //! | `crash` | complains, and ends with code 3 |
 //! | `never exit` | does not end when it should: not at the end of its input, and not by SIGTERM |
+//! | `background TEXT` | Claude Code: begins a turn of its own after this one, says it, and ends when a prompt waits |
 //! | `daemonise` | leaves a process in a session of its own behind, which holds its output, and says its pid |
 //!
 //! It keeps its conversations in `state` beside the link that it is started by ([`FakeAgents`]), or

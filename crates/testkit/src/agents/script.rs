@@ -53,6 +53,8 @@ pub(super) enum End {
 #[derive(Debug, Default)]
 pub(super) struct Life {
     pub(super) is_endless: bool,
+    /// Said after the turn, which nobody asked for.
+    pub(super) background: Option<String>,
 }
 
 impl Life {
@@ -144,6 +146,10 @@ fn step(
         "never" => {
             ignore_term();
             life.is_endless = true;
+            nothing
+        }
+        "background" => {
+            life.background = Some(rest.to_owned());
             nothing
         }
         "daemonise" => Some(daemonise()),

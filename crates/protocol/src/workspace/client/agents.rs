@@ -104,6 +104,9 @@ pub enum AgentEvent {
         text: String,
         /// Whether it continues the text before it.
         delta: bool,
+        /// Whether the agent says it of its own accord, so that it answers no prompt.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unasked: bool,
     },
     /// The agent thinks.
     Thinking {

@@ -35,9 +35,14 @@ pub trait Dialect: fmt::Debug + Send {
     /// The command line that starts it with a prompt. Whatever was before is over.
     fn launch(&mut self, start: Start<'_>) -> Launch;
 
-    /// The input of a warm process for its next prompt.
-    fn prompt(&mut self, _text: &str) -> Vec<u8> {
+    /// The input of a warm process for its next prompt, which has this id: a UUID.
+    fn prompt(&mut self, _text: &str, _id: &str) -> Vec<u8> {
         Vec::new()
+    }
+
+    /// Whether it works although no prompt is worked on, so that there is something to interrupt.
+    fn is_working(&self) -> bool {
+        false
     }
 
     /// The meaning of a line of its output, a JSON object.
@@ -68,6 +73,8 @@ pub struct Start<'a> {
     pub conversation: Option<&'a str>,
     /// The first prompt.
     pub prompt: &'a str,
+    /// The prompt's id, a UUID. No other prompt of the conversation has it.
+    pub id: &'a str,
 }
 
 /// The meaning of a line.
@@ -157,7 +164,7 @@ impl ParsedLine {
 
 impl AgentOutput {
     pub(crate) fn text(text: &str, delta: bool) -> Self {
-        Self::Event(AgentEvent::Text { text: text.to_owned(), delta })
+        Self::Event(AgentEvent::Text { text: text.to_owned(), delta, unasked: false })
     }
 
     pub(crate) fn thinking(text: &str) -> Self {

@@ -22,6 +22,8 @@ use crate::agent::{
 pub(crate) struct Opencode {
     settings: Settings,
     run: Run,
+    /// The session that this process named first; others are its helpers'.
+    session: String,
     is_done: bool,
     used: Usage,
 }
@@ -36,7 +38,8 @@ const RESERVED: [&str; 14] = [
 impl Opencode {
     pub(crate) fn new(settings: Settings) -> Result<Self, BadSettings> {
         settings.check(&RESERVED)?;
-        Ok(Self { settings, run: Run::default(), is_done: false, used: Usage::default() })
+        let (run, session, used) = <_>::default();
+        Ok(Self { settings, run, session, is_done: false, used })
     }
 
     fn args(&self) -> Vec<String> {
@@ -70,6 +73,13 @@ impl Opencode {
         launch
     }
 
+    fn is_anothers(&mut self, session: &str) -> bool {
+        if self.session.is_empty() {
+            session.clone_into(&mut self.session);
+        }
+        !session.is_empty() && session != self.session
+    }
+
     fn text(&mut self, line: &Value) -> Option<AgentOutput> {
         let said = text(line, "/part/text");
         self.run.answer.set(said);
@@ -100,12 +110,16 @@ impl Dialect for Opencode {
 
     fn launch(&mut self, start: Start<'_>) -> Launch {
         self.run = Run::new(start);
+        self.session.clear();
         self.is_done = false;
         self.used = Usage::default();
         Launch { stdin: Some(start.prompt.as_bytes().to_vec()), ..self.with(self.args()) }
     }
 
     fn heard(&mut self, line: &Value) -> ParsedLine {
+        if self.is_anothers(text(line, "/sessionID")) {
+            return ParsedLine::progress(Vec::new());
+        }
         if text(line, "/type") == "error" {
             return self.run.complains(complaint(line));
         }

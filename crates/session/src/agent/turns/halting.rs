@@ -12,6 +12,10 @@ use crate::agent::dialect::contract::Halt;
 
 impl Turns {
     pub(super) fn interrupt(&mut self, now: Instant) -> Result<(), TurnsError> {
+        if self.turn.is_none() && self.has_process() && self.dialect.is_working() {
+            self.halt();
+            return Ok(());
+        }
         let turn = self.turn.as_mut().ok_or(TurnsError::NoTurn)?;
         let is_second = turn.interrupted.is_some();
         turn.interrupted = Some(now + self.config.interrupt_timeout);

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use protocol::workspace::AgentEvent;
 use serde_json::Value;
 
 use super::{Turns, limits::MAX_LINE, output::Output};
@@ -63,6 +64,10 @@ impl Turns {
 
     pub(super) fn said(&mut self, now: Instant, said: AgentOutput) {
         match said {
+            AgentOutput::Event(AgentEvent::Text { text, delta, unasked }) => {
+                let unasked = unasked || !self.is_running();
+                self.event(AgentEvent::Text { text, delta, unasked });
+            }
             AgentOutput::Event(event) => self.event(event),
             AgentOutput::Conversation(id) => self.talks_in(id),
             AgentOutput::Ask { key, tool, input } => self.ask(now, key, &tool, input),

@@ -1,8 +1,13 @@
 //! The process of a session, from its start to its certain end.
 
-use std::time::Instant;
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Instant,
+};
 
-use super::{Stage, Turns, output::Output};
+use uuid::{Builder, Uuid};
+
+use super::{Stage, Turn, Turns, output::Output};
 use crate::agent::{
     dialect::contract::Start,
     launch::{Exit, Signal},
@@ -37,19 +42,32 @@ impl Process {
     }
 }
 
+/// A prompt's id. It is the same whenever the turn is begun, and another for any other turn of any session: a
+/// program may pass over a prompt whose id it knows.
+fn prompt_id(session: &str, turn: &Turn) -> String {
+    let half = |which: u8| {
+        let mut hasher = DefaultHasher::new();
+        (which, session, turn.number, &turn.prompt).hash(&mut hasher);
+        hasher.finish()
+    };
+    let bytes = Uuid::from_u64_pair(half(0), half(1)).into_bytes();
+    Builder::from_random_bytes(bytes).into_uuid().to_string()
+}
+
 impl Turns {
     /// Gives the prompt that waits to a warm process, or to one that is started for it. While an
     /// older one is ending it waits on.
     pub(super) fn give_prompt(&mut self, now: Instant) {
         let Some(turn) = &mut self.turn else { return };
+        let id = prompt_id(&self.config.request_prefix, turn);
         let output = match self.process {
             Process::Closing(_) => return,
-            Process::Live => {
-                Some(self.dialect.prompt(&turn.prompt)).filter(|b| !b.is_empty()).map(Output::Write)
-            }
+            Process::Live => Some(self.dialect.prompt(&turn.prompt, &id))
+                .filter(|b| !b.is_empty())
+                .map(Output::Write),
             Process::None => {
                 let conversation = self.conversation.as_deref();
-                let start = Start { conversation, prompt: &turn.prompt };
+                let start = Start { conversation, prompt: &turn.prompt, id: &id };
                 self.tail.clear();
                 self.process = Process::Live;
                 Some(Output::Start(self.dialect.launch(start)))

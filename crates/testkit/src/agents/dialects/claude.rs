@@ -25,7 +25,10 @@ pub(super) fn run(setting: &Setting) {
     let mut life = Life::default();
     while let Some(line) = claude.inbox.next() {
         match line["type"].as_str() {
-            Some("user") => claude.turn(&line, setting, &memory, &mut life),
+            Some("user") => {
+                claude.turn(&line, setting, &memory, &mut life);
+                claude.goes_on(&mut life);
+            }
             Some("control_request") => acknowledge(&line),
             _ => {}
         }
@@ -65,6 +68,8 @@ struct Claude {
     id: String,
     model: String,
     has_pieces: bool,
+    /// Whether it repeats a prompt that it takes up.
+    replays: bool,
     /// Whether it may ask, and whether it need not.
     asks: bool,
     is_free: bool,
@@ -83,6 +88,7 @@ impl Claude {
             id,
             model: setting.value("--model").unwrap_or("claude-fake").to_owned(),
             has_pieces: setting.has("--include-partial-messages"),
+            replays: setting.has("--replay-user-messages"),
             asks: setting.value("--permission-prompt-tool") == Some("stdio"),
             is_free: mode == "bypassPermissions",
             mode,
@@ -96,6 +102,11 @@ impl Claude {
     fn turn(&mut self, line: &Value, setting: &Setting, memory: &Memory, life: &mut Life) {
         self.turns += 1;
         self.init();
+        if self.replays {
+            let mut echo = line.clone();
+            (echo["isReplay"], echo["session_id"]) = (json!(true), json!(self.id));
+            print(&echo.to_string());
+        }
         let prompt = line["message"]["content"].as_str().unwrap_or_default().to_owned();
         match perform(&prompt, self, setting, memory, life) {
             End::Done(answer) => self.result("success", &json!({ "result": answer })),
@@ -109,6 +120,20 @@ impl Claude {
                 self.result("error_during_execution", &more);
             }
         }
+    }
+
+    /// A task in the background has ended: a turn that no prompt began. It lasts until a prompt waits.
+    fn goes_on(&mut self, life: &mut Life) {
+        let Some(text) = life.background.take() else { return };
+        self.line(json!({ "type": "system", "subtype": "task_notification", "task_id": "b1" }));
+        self.turns += 1;
+        self.init();
+        self.say(&text);
+        if let Some(line) = self.inbox.wait() {
+            self.inbox.put_back(line);
+        }
+        let more = json!({ "result": text, "origin": { "kind": "task-notification" } });
+        self.result("success", &more);
     }
 
     fn init(&self) {

@@ -96,6 +96,28 @@ async fn the_first_event_of_a_warm_agent_comes_at_once() {
 }
 
 #[tokio::test]
+async fn a_turn_that_nobody_asked_for_is_shown_and_answers_nobody() {
+    let (rig, workspace) = Rig::start().await;
+    let mut seen = open(&workspace, &rig, "claude").await;
+    assert_eq!(
+        seen.answer(&workspace, "background the task is done; say started").await,
+        "started"
+    );
+    let is_unasked = |event: &AgentEvent| matches!(event, AgentEvent::Text { unasked: true, .. });
+    seen.until(is_unasked).await;
+    assert_eq!(workspace.0.sessions.info(seen.id).unwrap().status, SessionStatus::Idle);
+    assert_eq!(seen.answer(&workspace, "say four").await, "four");
+    assert_eq!(seen.answer(&workspace, "say six").await, "six");
+    let turns: Vec<u64> = seen.events.iter().filter_map(started).collect();
+    assert_eq!(turns, [1, 2, 3]);
+    let costs =
+        [seen.usage(1).await, seen.usage(2).await, seen.usage(3).await].map(|it| it.cost_usd);
+    assert_eq!(costs, [Some(0.25), Some(0.5), Some(0.25)]);
+    assert!(seen.text.contains("the task is done"));
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
 async fn prompts_wait_in_order_and_only_so_many() {
     let (rig, workspace) = Rig::start().await;
     let mut seen = open(&workspace, &rig, "claude").await;

@@ -13,7 +13,7 @@ use crate::{
 };
 
 fn text(text: &str) -> AgentEvent {
-    AgentEvent::Text { text: text.to_owned(), delta: false }
+    AgentEvent::Text { text: text.to_owned(), delta: false, unasked: false }
 }
 
 fn line(feed: &Feed, number: usize) {

@@ -202,6 +202,7 @@ impl Acp {
     /// The program tells something.
     fn told(&mut self, notification: &Value) -> ParsedLine {
         match text(notification, "/method") {
+            "session/update" if self.is_anothers(notification) => ParsedLine::progress(Vec::new()),
             "session/update" => self.updates.told(&part(notification, "/params/update")),
             "$/cancel_request" => {
                 let key = part(notification, "/params/requestId").to_string();
@@ -209,6 +210,14 @@ impl Acp {
             }
             _ => ParsedLine::default(),
         }
+    }
+}
+
+impl Acp {
+    /// Whether it is about another session of the program, such as a helper's: its text is no answer.
+    fn is_anothers(&self, notification: &Value) -> bool {
+        let of = text(notification, "/params/sessionId");
+        matches!(&self.stage, Stage::Open(session) if !of.is_empty() && of != session)
     }
 }
 
@@ -241,7 +250,7 @@ impl Dialect for Acp {
         Launch { stdin: Some(hello), keep_stdin_open: true, ..self.program.launch(&self.settings) }
     }
 
-    fn prompt(&mut self, text: &str) -> Vec<u8> {
+    fn prompt(&mut self, text: &str, _id: &str) -> Vec<u8> {
         self.prompt = Some(text.to_owned());
         match self.stage.clone() {
             Stage::Open(session) => self.prompt_now(&session).unwrap_or_default(),

@@ -39,6 +39,7 @@ impl Claude {
             "--output-format=stream-json",
             "--verbose",
             "--include-partial-messages",
+            "--replay-user-messages",
             "--permission-prompt-tool=stdio",
         ];
         let mut args: Vec<String> = fixed.map(str::to_owned).into();

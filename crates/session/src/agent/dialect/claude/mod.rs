@@ -3,17 +3,20 @@
 //! Its traps: `init` comes with every turn; the cost is that of the whole process; a text that came
 //! in pieces comes again whole; a resumed one may name an id that does not exist; a control request
 //! that nobody answers hangs it; a turn that is interrupted may end with `success`, and only its
-//! `terminal_reason` says otherwise.
+//! `terminal_reason` says otherwise; it begins turns of its own.
 //!
 //! - `launch`: how it is started
+//! - `origin`: which turns are a prompt's
 
 mod launch;
+mod origin;
 
 use std::collections::HashMap;
 
-use protocol::workspace::TurnOutcome;
+use protocol::workspace::{AgentEvent, TurnOutcome};
 use serde_json::{Value, json};
 
+use self::origin::Origin;
 use super::{
     json::{line, list, number, owned, part, readable, text},
     words::{self, Answer},
@@ -35,6 +38,11 @@ pub(crate) struct Claude {
     /// The tools with open permission requests, and their input.
     asked: HashMap<String, Value>,
     interrupts: u64,
+    /// Whether the prompt is to be interrupted as soon as it is worked on.
+    is_interrupted: bool,
+    origin: Origin,
+    /// Used by turns that no prompt began, and not told yet: the next prompt's turn tells it.
+    unasked: Usage,
     /// Of the process so far, in US dollars.
     cost: f64,
     /// Text, and thoughts, that came in pieces and will come again whole.
@@ -52,6 +60,9 @@ impl Claude {
             was_resumed: false,
             asked: HashMap::new(),
             interrupts: 0,
+            is_interrupted: false,
+            origin: Origin::default(),
+            unasked: Usage::default(),
             cost: 0.0,
             said_in_pieces: false,
             thought_in_pieces: false,
@@ -61,7 +72,7 @@ impl Claude {
 
     fn system(&mut self, line: &Value) -> ParsedLine {
         match text(line, "/subtype") {
-            "init" => ParsedLine::progress(self.named(text(line, "/session_id"))),
+            "init" => ParsedLine::progress(self.begins(line)),
             "api_retry" => ParsedLine::waiting(vec![AgentOutput::notice(&retry(line))]),
             "compact_boundary" => {
                 ParsedLine::progress(vec![AgentOutput::notice("The conversation was compacted.")])
@@ -69,6 +80,24 @@ impl Claude {
             "" => ParsedLine::default(),
             _ => ParsedLine::progress(Vec::new()),
         }
+    }
+
+    /// A turn begins. An interrupt before it has ended another one, or none.
+    fn begins(&mut self, line: &Value) -> Vec<AgentOutput> {
+        let mut said = self.named(text(line, "/session_id"));
+        if self.is_interrupted && self.origin.has_prompt() {
+            said.push(AgentOutput::Write(self.interruption()));
+        }
+        said
+    }
+
+    fn interruption(&mut self) -> Vec<u8> {
+        self.interrupts += 1;
+        line(&json!({
+            "type": "control_request",
+            "request_id": format!("interrupt-{}", self.interrupts),
+            "request": { "subtype": "interrupt" },
+        }))
     }
 
     fn named(&mut self, id: &str) -> Vec<AgentOutput> {
@@ -83,7 +112,7 @@ impl Claude {
             match text(&delta, "/type") {
                 "text_delta" => {
                     self.said_in_pieces = true;
-                    said.push(AgentOutput::text(text(&delta, "/text"), true));
+                    said.push(self.text(text(&delta, "/text"), true));
                 }
                 "thinking_delta" => {
                     self.thought_in_pieces = true;
@@ -106,7 +135,7 @@ impl Claude {
             "text" if own => {
                 self.answer.set(text(block, "/text"));
                 let again = std::mem::take(&mut self.said_in_pieces);
-                (!again).then(|| AgentOutput::text(text(block, "/text"), false))
+                (!again).then(|| self.text(text(block, "/text"), false))
             }
             "thinking" if own => {
                 let again = std::mem::take(&mut self.thought_in_pieces);
@@ -120,15 +149,26 @@ impl Claude {
         }
     }
 
+    fn text(&self, text: &str, delta: bool) -> AgentOutput {
+        let (text, unasked) = (text.to_owned(), self.origin.is_unasked());
+        AgentOutput::Event(AgentEvent::Text { text, delta, unasked })
+    }
+
     fn result(&mut self, line: &Value) -> Vec<AgentOutput> {
         let errors = errors(line);
-        let usage = self.usage(line);
+        let usage = self.unasked.and(self.usage(line));
         let answer = self.answer.take();
         self.said_in_pieces = false;
         self.thought_in_pieces = false;
         if self.was_resumed && errors.to_ascii_lowercase().contains("no conversation found") {
             return vec![AgentOutput::ResumeRefused];
         }
+        let was_marked = self.origin.is_unasked();
+        if !self.origin.ends(line) {
+            self.unasked = usage;
+            return self.ended_unasked(answer.is_some() && !was_marked);
+        }
+        self.unasked = Usage::default();
         let failed = line.pointer("/is_error") == Some(&Value::Bool(true))
             || text(line, "/subtype") != "success";
         let mut said = self.named(text(line, "/session_id"));
@@ -140,6 +180,12 @@ impl Claude {
             (false, false) => TurnResult::completed(final_text(line).or(answer), usage),
         }));
         said
+    }
+
+    /// A turn of its own has ended. A prompt that waits comes next.
+    fn ended_unasked(&self, was_said: bool) -> Vec<AgentOutput> {
+        let is_mistakable = was_said && self.origin.has_prompt();
+        is_mistakable.then(|| AgentOutput::notice(UNASKED)).into_iter().collect()
     }
 
     /// Tokens are the turn's, the cost is the process's so far.
@@ -199,29 +245,38 @@ impl Dialect for Claude {
         self.was_resumed = start.conversation.is_some();
         self.asked.clear();
         self.cost = 0.0;
+        self.origin = Origin::default();
+        self.answer.clear();
+        (self.said_in_pieces, self.thought_in_pieces) = (false, false);
         Launch {
             program: self.program(),
             args: self.args(),
             env: self.env(),
             files: self.files(),
-            stdin: Some(self.prompt(start.prompt)),
+            stdin: Some(self.prompt(start.prompt, start.id)),
             keep_stdin_open: true,
         }
     }
 
-    fn prompt(&mut self, text: &str) -> Vec<u8> {
-        self.answer.clear();
-        self.said_in_pieces = false;
-        self.thought_in_pieces = false;
+    /// What a turn of its own has said so far, if one goes on, ends with that turn.
+    fn prompt(&mut self, text: &str, id: &str) -> Vec<u8> {
+        self.origin.prompted(id);
+        self.is_interrupted = false;
         line(&json!({
             "type": "user",
+            "uuid": id,
             "message": { "role": "user", "content": text },
             "parent_tool_use_id": null,
             "session_id": "",
         }))
     }
 
+    fn is_working(&self) -> bool {
+        self.origin.is_unasked()
+    }
+
     fn heard(&mut self, line: &Value) -> ParsedLine {
+        self.origin.heard(line);
         match text(line, "/type") {
             "system" => self.system(line),
             "stream_event" => self.piece(line),
@@ -243,6 +298,9 @@ impl Dialect for Claude {
             return Vec::new();
         }
         let answer = self.answer.take();
+        if !self.origin.ends_overlong(beginning) {
+            return Vec::new();
+        }
         vec![AgentOutput::Ended(match beginning.contains(r#""subtype":"success""#) {
             true => TurnResult::completed(answer, Usage::default()),
             false => {
@@ -252,12 +310,8 @@ impl Dialect for Claude {
     }
 
     fn interrupt(&mut self) -> Halt {
-        self.interrupts += 1;
-        Halt::Write(line(&json!({
-            "type": "control_request",
-            "request_id": format!("interrupt-{}", self.interrupts),
-            "request": { "subtype": "interrupt" },
-        })))
+        self.is_interrupted = true;
+        Halt::Write(self.interruption())
     }
 
     /// What is interrupted is cancelled by the program itself.
@@ -278,6 +332,9 @@ impl Dialect for Claude {
         }
     }
 }
+
+const UNASKED: &str =
+    "The agent has gone on by itself; that was no answer to the prompt, which it takes up now.";
 
 fn is_own(line: &Value) -> bool {
     line.get("parent_tool_use_id").is_none_or(Value::is_null)

@@ -45,7 +45,7 @@ fn full() -> Settings {
 
 fn launch(provider: &str, settings: Settings, conversation: Option<&str>) -> Launch {
     let mut dialect: Box<dyn Dialect> = open(provider, &[], settings).unwrap();
-    dialect.launch(Start { conversation, prompt: "--version; $(reboot)" })
+    dialect.launch(Start { conversation, prompt: "--version; $(reboot)", id: "i" })
 }
 
 fn env<'a>(launch: &'a Launch, name: &str) -> Option<&'a str> {
@@ -101,6 +101,7 @@ fn claude_speaks_json_both_ways_and_asks_on_its_output() {
             "--output-format=stream-json",
             "--verbose",
             "--include-partial-messages",
+            "--replay-user-messages",
             "--permission-prompt-tool=stdio",
             "--permission-mode=default",
             "--resume=id-1",
@@ -235,7 +236,7 @@ fn a_configured_provider_goes_before_one_that_is_known() {
         env: vec![("A".to_owned(), "b".into())],
     };
     let mut dialect = open("claude", &[own], full()).unwrap();
-    let launch = dialect.launch(Start { conversation: None, prompt: "x" });
+    let launch = dialect.launch(Start { conversation: None, prompt: "x", id: "i" });
     assert_eq!((launch.program.as_str(), launch.args.len()), ("/opt/claude-acp", 2));
     assert_eq!(env(&launch, "A"), Some("b"));
 }

@@ -109,7 +109,7 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
         answer(3, &json!({"stopReason":"end_turn"})),
     ];
     let outputs = rig.lines(&lines.join("\n"));
-    let delta = |text: &str| AgentEvent::Text { text: text.into(), delta: true };
+    let delta = |text: &str| AgentEvent::Text { text: text.into(), delta: true, unasked: false };
     assert_eq!(
         events(&outputs),
         [
@@ -177,7 +177,7 @@ fn a_loaded_session_does_not_tell_its_history_again() {
     assert_eq!(written(&outputs)[0]["method"], "session/prompt");
     assert_eq!(
         events(&rig.line(&chunk("now"))),
-        [AgentEvent::Text { text: "now".into(), delta: true }]
+        [AgentEvent::Text { text: "now".into(), delta: true, unasked: false }]
     );
     let outputs = rig.line(&answer(3, &json!({"stopReason":"end_turn"})));
     assert_eq!(end(&outputs).text.as_deref(), Some("now"));

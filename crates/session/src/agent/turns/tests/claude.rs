@@ -62,8 +62,10 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
     let stdin = json_lines(&launch.stdin.unwrap());
     assert_eq!(
         stdin,
-        [json!({"type":"user","message":{"role":"user","content":"count the files"},
-                "parent_tool_use_id":null,"session_id":""})]
+        [
+            json!({"type":"user","uuid":stdin[0]["uuid"],"message":{"role":"user","content":"count the files"},
+                "parent_tool_use_id":null,"session_id":""})
+        ]
     );
     let lines = [
         init(ID),
@@ -85,7 +87,7 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
                 input: json!({"command":"ls | wc -l"})
             },
             AgentEvent::ToolFinished { id: "toolu_1".into(), ok: true, output: "3".into() },
-            AgentEvent::Text { text: "Three.".into(), delta: false },
+            AgentEvent::Text { text: "Three.".into(), delta: false, unasked: false },
             AgentEvent::TurnEnded {
                 turn: 1,
                 outcome: TurnOutcome::Completed,
@@ -120,12 +122,15 @@ fn a_text_that_came_in_pieces_does_not_come_again_whole() {
     assert_eq!(
         events(&outputs),
         [
-            AgentEvent::Text { text: "Hel".into(), delta: true },
-            AgentEvent::Text { text: "lo".into(), delta: true },
+            AgentEvent::Text { text: "Hel".into(), delta: true, unasked: false },
+            AgentEvent::Text { text: "lo".into(), delta: true, unasked: false },
         ]
     );
     let outputs = rig.line(&assistant(r#"{"type":"text","text":"Another"}"#));
-    assert_eq!(events(&outputs), [AgentEvent::Text { text: "Another".into(), delta: false }]);
+    assert_eq!(
+        events(&outputs),
+        [AgentEvent::Text { text: "Another".into(), delta: false, unasked: false }]
+    );
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn a_whole_turn_with_tools_becomes_events_in_order() {
             done("item_2", true, ""),
             tool("item_3", "team.send", json!({"to":"x"})),
             done("item_3", false, "no such member"),
-            AgentEvent::Text { text: "Two files.".into(), delta: false },
+            AgentEvent::Text { text: "Two files.".into(), delta: false, unasked: false },
             AgentEvent::TurnEnded {
                 turn: 1,
                 outcome: TurnOutcome::Completed,

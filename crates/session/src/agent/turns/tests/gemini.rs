@@ -41,7 +41,7 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
     ];
     let outputs = rig.lines(&lines.join("\n"));
     assert_eq!(outputs[0], Output::Conversation(ID.to_owned()));
-    let delta = |text: &str| AgentEvent::Text { text: text.into(), delta: true };
+    let delta = |text: &str| AgentEvent::Text { text: text.into(), delta: true, unasked: false };
     assert_eq!(
         events(&outputs),
         [

@@ -13,10 +13,12 @@ const PROVIDERS: [&str; 7] =
     ["claude", "codex", "gemini", "opencode", "gemini-acp", "opencode-acp", "somebody"];
 
 /// Lines that mean something to some dialect; the numbers and ids repeat.
-const LINES: [&str; 32] = [
+const LINES: [&str; 34] = [
     r#"{"type":"system","subtype":"init","session_id":"id-1"}"#,
     r#"{"type":"system","subtype":"api_retry","attempt":1}"#,
     r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"id-1","total_cost_usd":0.1,"usage":{"input_tokens":1}}"#,
+    r#"{"type":"result","subtype":"success","is_error":false,"result":"By itself.","origin":{"kind":"task-notification"},"usage":{}}"#,
+    r#"{"type":"user","isReplay":true,"uuid":"u","message":{"content":"x"}}"#,
     r#"{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID"]}"#,
     r#"{"type":"result","status":"success","stats":{"input_tokens":1}}"#,
     r#"{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"a":1}}}"#,

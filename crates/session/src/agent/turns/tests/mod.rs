@@ -2,6 +2,7 @@
 //!
 //! - `rig`: a session, its clock and what it wants done
 //! - `claude`, `codex`, `gemini`, `opencode`, `acp`: what each really says, and its traps
+//! - `unasked`: what they do that nobody asked for
 //! - `rules`: what holds for all; `bounds`: each reached; `histories`: any order of things
 
 mod acp;
@@ -13,3 +14,4 @@ mod histories;
 mod opencode;
 mod rig;
 mod rules;
+mod unasked;

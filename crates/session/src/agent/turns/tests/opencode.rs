@@ -53,7 +53,7 @@ fn a_whole_turn_with_a_tool_ends_with_the_process() {
                 input: json!({"command":"ls"})
             },
             AgentEvent::ToolFinished { id: "call_1".into(), ok: true, output: "a\n".into() },
-            AgentEvent::Text { text: "One file.".into(), delta: false },
+            AgentEvent::Text { text: "One file.".into(), delta: false, unasked: false },
         ]
     );
     let outputs = rig.exit(0);

@@ -138,7 +138,7 @@ impl Chat {
                 (self.is_working, self.has_text) = (true, false);
                 String::new()
             }
-            AgentEvent::Text { text, delta } => self.text(&base::plain::lines(&text), delta),
+            AgentEvent::Text { text, delta, .. } => self.text(&base::plain::lines(&text), delta),
             AgentEvent::Thinking { text } => {
                 self.line(&format!("  ~ {}", cut(&base::plain::lines(&text))))
             }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     fn said(text: &str, delta: bool) -> SessionView {
-        SessionView::Event(AgentEvent::Text { text: text.to_owned(), delta })
+        SessionView::Event(AgentEvent::Text { text: text.to_owned(), delta, unasked: false })
     }
 
     fn ended(outcome: TurnOutcome, text: &str) -> SessionView {

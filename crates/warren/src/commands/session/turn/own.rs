@@ -176,7 +176,7 @@ mod tests {
     }
 
     fn said(text: &str) -> SessionView {
-        SessionView::Event(AgentEvent::Text { text: text.to_owned(), delta: false })
+        SessionView::Event(AgentEvent::Text { text: text.to_owned(), delta: false, unasked: false })
     }
 
     fn ended(turn: u64, outcome: TurnOutcome) -> SessionView {

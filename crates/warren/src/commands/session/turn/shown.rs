@@ -24,7 +24,8 @@ impl PrintedAnswer {
     fn text(&mut self, event: &AgentEvent) -> String {
         let mut text = String::new();
         match event {
-            AgentEvent::Text { text: said, delta } => {
+            AgentEvent::Text { unasked: true, .. } => {}
+            AgentEvent::Text { text: said, delta, .. } => {
                 if !delta && self.in_line {
                     text.push('\n');
                 }
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     fn said(text: &str, delta: bool) -> AgentEvent {
-        AgentEvent::Text { text: text.to_owned(), delta }
+        AgentEvent::Text { text: text.to_owned(), delta, unasked: false }
     }
 
     fn ended() -> AgentEvent {
@@ -77,6 +78,14 @@ mod tests {
     #[test]
     fn an_answer_that_comes_only_at_the_end_is_printed_then() {
         assert_eq!(shown(&[AgentEvent::TurnStarted { turn: 1 }, ended()]), "whole\n");
+    }
+
+    #[test]
+    fn what_an_agent_says_unasked_is_not_printed() {
+        let unasked =
+            AgentEvent::Text { text: "By the way.".to_owned(), delta: false, unasked: true };
+        let events = [unasked.clone(), said("mi", false), unasked, said("ne", true), ended()];
+        assert_eq!(shown(&events), "mine\n");
     }
 
     #[test]

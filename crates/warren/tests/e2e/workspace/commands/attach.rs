@@ -152,3 +152,20 @@ async fn an_agent_is_talked_to_line_by_line_and_its_questions_are_answered() {
     terminal.press("\u{4}").await;
     terminal.ends(0).await;
 }
+
+#[tokio::test]
+async fn what_an_agent_does_unasked_is_seen_and_is_no_answer() {
+    let agents = Agents::start().await;
+    let dir = agents.place.dir();
+    let made = agents.place.cli(&["session", "new"], &["--name", "claude", "--dir", &dir]).await;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let mut terminal = agents.place.terminal(&["session", "attach"], &["claude"]);
+    let begin = "background the task is done; say begun";
+    for (prompt, answer) in [(begin, "begun"), ("say four", "four"), ("say six", "six")] {
+        let asked = agents.place.cli(&["session", "send"], &["claude", prompt, "--wait"]).await;
+        assert_eq!((asked.code, asked.out.trim()), (Some(0), answer), "{asked:?}");
+        terminal.shows("the task is done").await;
+    }
+    terminal.press("\u{4}").await;
+    terminal.ends(0).await;
+}
