@@ -7,6 +7,7 @@
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use session::terminal::size::Size;
+use tokio::sync::oneshot;
 
 use crate::{refusal::Refusal, teams::delivery::Ticket};
 
@@ -18,10 +19,20 @@ pub(crate) struct PermissionAnswer {
     pub(crate) message: Option<String>,
 }
 
+/// Keys that were taken.
+#[derive(Debug)]
+pub(crate) enum Typed {
+    /// They are typed, or soon will be.
+    Now,
+    /// So much waits before them that their client should wait, too: until this says that they are typed. It
+    /// ends without a word where they never will be.
+    Later(oneshot::Receiver<()>),
+}
+
 /// The commands for a live session. An engine refuses, in words, those that make no sense for it.
 pub(crate) trait Engine: Send + Sync {
     /// Raw keys.
-    fn type_in(&self, keys: Bytes) -> Result<(), Refusal>;
+    fn type_in(&self, keys: Bytes) -> Result<Typed, Refusal>;
 
     /// A whole prompt: for an agent one turn, for a terminal the text and one Enter. Which turn it
     /// will be, where there are turns and that is known already.

@@ -16,7 +16,7 @@ use process::{
 };
 use session::terminal::size::Size;
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     task::JoinHandle,
     time::timeout,
 };
@@ -24,7 +24,7 @@ use tracing::Instrument as _;
 
 use crate::{
     command::CommandLine,
-    engine::{Engine, PermissionAnswer},
+    engine::{Engine, PermissionAnswer, Typed},
     host::EngineHost,
     refusal::Refusal,
     sessions::{Facts, Feed},
@@ -34,6 +34,9 @@ use crate::{
 /// What was typed and has not been read: so many messages, and so many bytes.
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 4 * 1024 * 1024;
+/// Behind so much, [`Typed::Later`].
+const MUCH: usize = 256;
+const MUCH_BYTES: usize = 1024 * 1024;
 /// How long nothing must come before the output of an ended process counts as over, even if something
 /// that it left behind keeps the terminal open; and the time after which it is over whatever comes.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -76,13 +79,20 @@ struct Running {
     handle: Handle,
     /// As long as the terminal is there.
     writer: Arc<Mutex<Option<TerminalWriter>>>,
-    keys: mpsc::Sender<Bytes>,
+    keys: mpsc::Sender<WaitingKeys>,
     /// Bytes that were typed and not read yet.
     waiting: Arc<AtomicUsize>,
     /// Whether all is over.
     over: watch::Receiver<bool>,
     grace: Duration,
     feed: Feed,
+}
+
+/// Keys that wait for the terminal.
+struct WaitingKeys {
+    keys: Bytes,
+    /// Where it is said that they are typed.
+    typed: Option<oneshot::Sender<()>>,
 }
 
 impl Running {
@@ -115,7 +125,7 @@ impl Running {
 }
 
 impl Engine for Running {
-    fn type_in(&self, keys: Bytes) -> Result<(), Refusal> {
+    fn type_in(&self, keys: Bytes) -> Result<Typed, Refusal> {
         // Held to the end: what two clients type at the same time is not mixed.
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = self.waiting.load(Ordering::Acquire) == 0;
@@ -127,11 +137,11 @@ impl Engine for Running {
 
     fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
         let takes_pastes = text.contains('\n') && self.feed.takes_pastes();
-        self.type_in(Bytes::from(typed(&text, takes_pastes))).map(|()| None)
+        self.type_in(Bytes::from(typed(&text, takes_pastes))).map(|_| None)
     }
 
     fn interrupt(&self) -> Result<(), Refusal> {
-        self.type_in(Bytes::from_static(INTERRUPT))
+        self.type_in(Bytes::from_static(INTERRUPT)).map(drop)
     }
 
     fn permit(&self, _: PermissionAnswer) -> Result<(), Refusal> {
@@ -167,21 +177,22 @@ impl Engine for Running {
 
 impl Running {
     /// Has keys typed once those before them are.
-    fn wait(&self, keys: Bytes) -> Result<(), Refusal> {
-        let full =
-            || Refusal::invalid("the program reads nothing: what was typed before waits still");
+    fn wait(&self, keys: Bytes) -> Result<Typed, Refusal> {
         let (length, waiting) = (keys.len(), &self.waiting);
         if length == 0 {
-            return Ok(());
+            return Ok(Typed::Now);
         }
-        if waiting.fetch_add(length, Ordering::AcqRel) + length > WAITING_BYTES {
+        let bytes = waiting.fetch_add(length, Ordering::AcqRel) + length;
+        let (told, is_typed) = oneshot::channel();
+        let is_much = bytes > MUCH_BYTES || WAITING - self.keys.capacity() > MUCH;
+        let keys = WaitingKeys { keys, typed: is_much.then_some(told) };
+        if bytes > WAITING_BYTES || self.keys.try_send(keys).is_err() {
             waiting.fetch_sub(length, Ordering::AcqRel);
-            return Err(full());
+            return Err(Refusal::invalid(
+                "the program reads nothing: what was typed before waits still",
+            ));
         }
-        self.keys.try_send(keys).map_err(|_| {
-            waiting.fetch_sub(length, Ordering::AcqRel);
-            full()
-        })
+        Ok(if is_much { Typed::Later(is_typed) } else { Typed::Now })
     }
 }
 
@@ -206,16 +217,20 @@ fn typed(text: &str, takes_pastes: bool) -> String {
 
 /// Types what comes, for as long as the terminal takes it.
 async fn pass_on(
-    mut typed: mpsc::Receiver<Bytes>,
+    mut waiting_keys: mpsc::Receiver<WaitingKeys>,
     writer: TerminalWriter,
     waiting: Arc<AtomicUsize>,
 ) {
-    while let Some(keys) = typed.recv().await {
+    while let Some(WaitingKeys { keys, typed }) = waiting_keys.recv().await {
         let written = writer.write_all(&keys).await;
         waiting.fetch_sub(keys.len(), Ordering::Release);
         if let Err(error) = written {
             tracing::debug!(%error, "a terminal takes no keys any more");
             return;
+        }
+        if let Some(typed) = typed {
+            // The client may have gone.
+            let _ = typed.send(());
         }
     }
 }

@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 
 use super::{following::Follower, subject::Subject, talk::Talk};
 use crate::{
-    engine::{Engine, PermissionAnswer},
+    engine::{Engine, PermissionAnswer, Typed},
     host::EngineHost,
     refusal::Refusal,
     sessions::{Facts, Feed},
@@ -77,7 +77,7 @@ impl Watched {
 }
 
 impl Engine for Watched {
-    fn type_in(&self, _: Bytes) -> Result<(), Refusal> {
+    fn type_in(&self, _: Bytes) -> Result<Typed, Refusal> {
         Err(Refusal::invalid(
             "this process was adopted: its terminal is somebody else's, and takes no keys from here",
         ))

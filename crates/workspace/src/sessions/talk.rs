@@ -11,7 +11,11 @@ use super::{
     clock::now,
     session::{Session, SessionState},
 };
-use crate::{engine::PermissionAnswer, refusal::Refusal, teams::delivery::Ticket};
+use crate::{
+    engine::{PermissionAnswer, Typed},
+    refusal::Refusal,
+    teams::delivery::Ticket,
+};
 
 /// A prompt that was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,20 +49,20 @@ impl Sessions {
         Ok(Past { from_seq, to_seq, data: past.text(), more: past.more })
     }
 
-    /// Raw keys; `false`: this `input_id` was applied before, and is not again.
+    /// Raw keys; `None`: this `input_id` was applied before, and is not again.
     pub(crate) fn type_in(
         &self,
         id: SessionId,
         client: ClientId,
         keys: Bytes,
         input_id: Option<&str>,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<Option<Typed>, Refusal> {
         let session = self.get(id)?;
         let typed = session.once(input_id, || session.live()?.type_in(keys))?;
         if typed.is_some() {
             session.was_used(client, now());
         }
-        Ok(typed.is_some())
+        Ok(typed)
     }
 
     /// A whole prompt: for an agent one turn, for a terminal the text and one Enter.

@@ -27,7 +27,7 @@ use self::{
 };
 use super::plan::Plan;
 use crate::{
-    engine::{Engine, PermissionAnswer},
+    engine::{Engine, PermissionAnswer, Typed},
     host::EngineHost,
     refusal::Refusal,
     sessions::Feed,
@@ -66,7 +66,7 @@ impl Running {
 }
 
 impl Engine for Running {
-    fn type_in(&self, _: Bytes) -> Result<(), Refusal> {
+    fn type_in(&self, _: Bytes) -> Result<Typed, Refusal> {
         Err(Refusal::invalid(
             "an agent has no terminal: it takes whole prompts (send_input), not keys",
         ))

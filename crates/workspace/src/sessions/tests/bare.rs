@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::{
     Settings,
-    engine::{Engine, PermissionAnswer},
+    engine::{Engine, PermissionAnswer, Typed},
     engines::Engines,
     events::Events,
     refusal::Refusal,
@@ -98,12 +98,12 @@ pub(super) struct EngineCalls {
 struct Listens(Arc<EngineCalls>);
 
 impl Engine for Listens {
-    fn type_in(&self, keys: Bytes) -> Result<(), Refusal> {
+    fn type_in(&self, keys: Bytes) -> Result<Typed, Refusal> {
         if self.0.refuses.load(std::sync::atomic::Ordering::Relaxed) {
             return Err(Refusal::invalid("not now"));
         }
         self.0.typed.lock().unwrap().push(keys);
-        Ok(())
+        Ok(Typed::Now)
     }
 
     fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {

@@ -5,6 +5,7 @@ use protocol::workspace::{ServerMessage, SessionKind, SessionMode, SessionStatus
 
 use super::seen::{Watcher, type_in, until_status};
 use crate::{
+    engine::Typed,
     refusal::Refusal,
     sessions::{ClientId, NewSession},
     testing::{Site, soon},
@@ -125,7 +126,7 @@ async fn input_with_an_id_is_applied_once_and_again_if_it_was_refused() {
     seen.until("on").await;
     let send = |client, text: &'static str, id| {
         let keys = Bytes::from_static(text.as_bytes());
-        workspace.0.sessions.type_in(info.id, ClientId(client), keys, Some(id)).unwrap()
+        workspace.0.sessions.type_in(info.id, ClientId(client), keys, Some(id)).unwrap().is_some()
     };
     assert!(send(1, "once\n", "id-1"));
     assert!(!send(2, "once\n", "id-1"));
@@ -149,6 +150,32 @@ async fn a_program_that_reads_nothing_has_what_is_typed_refused_at_the_bound() {
     assert!(type_in().unwrap_err().to_string().contains("reads nothing"));
     std::fs::write(place.dir.path().join("go"), "").unwrap();
     seen.until("read all").await;
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
+async fn keys_behind_much_that_waits_are_acknowledged_when_they_are_typed() {
+    let (place, workspace) = Site::started().await;
+    let script = "stty raw -echo; echo raw; until [ -e go ]; do sleep 0.02; done; cat >/dev/null";
+    let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
+    Watcher::attach(&workspace, info.id, 1).until("raw").await;
+    let type_in = |bytes: usize| {
+        let keys = Bytes::from(vec![b'x'; bytes]);
+        workspace.0.sessions.type_in(info.id, ClientId(1), keys, None).unwrap().unwrap()
+    };
+    let is_now = |typed| matches!(typed, Typed::Now);
+    // Few and short ones at once, many or long ones later.
+    assert!(is_now(type_in(64 * 1024)));
+    let few = (0..1000).take_while(|_| is_now(type_in(1))).count();
+    assert!((200..300).contains(&few), "{few}");
+    let Typed::Later(mut is_typed) = type_in(1024 * 1024) else { panic!() };
+    assert!(is_typed.try_recv().is_err());
+    std::fs::write(place.dir.path().join("go"), "").unwrap();
+    soon(is_typed).await.unwrap();
+    assert!(is_now(type_in(1)));
+    let Typed::Later(lost) = type_in(2 * 1024 * 1024) else { panic!() };
+    workspace.0.sessions.kill(info.id).await.unwrap();
+    let _typed_or_not = soon(lost).await;
     workspace.shut_down().await;
 }
 

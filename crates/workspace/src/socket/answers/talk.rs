@@ -8,8 +8,14 @@ use protocol::workspace::{
     client::{InputAck, OfSession, PermissionResponse, Resize, SendInput, TerminalInput},
 };
 
+use tokio::sync::oneshot;
+use wire::Outbox;
+
 use super::asker::{Answer, Asker};
-use crate::{engine::PermissionAnswer, refusal::Refusal};
+use crate::{
+    engine::{PermissionAnswer, Typed},
+    refusal::Refusal,
+};
 
 pub(in crate::socket) fn prompt(asker: &Asker, asked: SendInput) -> Answer {
     let SendInput { session_id, input, input_id } = asked;
@@ -25,10 +31,26 @@ pub(in crate::socket) fn type_in(asker: &Asker, asked: TerminalInput) -> Answer 
     let (id, input_id) = (asked.session_id, asked.input_id.clone());
     let keys = asked.bytes().map_err(|error| Refusal::failed(&error))?;
     let sessions = &asker.services.sessions;
-    if sessions.type_in(id, asker.client, Bytes::from(keys), input_id.as_deref())? {
+    let typed = sessions.type_in(id, asker.client, Bytes::from(keys), input_id.as_deref())?;
+    if typed.is_some() {
         asker.services.audit.typed(&asker.me.who, id, Instant::now());
     }
-    Ok(input_id.map(|input_id| acknowledged(input_id, None)))
+    let answer = input_id.map(|input_id| acknowledged(input_id, None));
+    match (typed, answer) {
+        (Some(Typed::Later(is_typed)), Some(answer)) => {
+            tokio::spawn(acknowledge(is_typed, answer, asker.outbox.clone()));
+            Ok(None)
+        }
+        (_, answer) => Ok(answer),
+    }
+}
+
+/// A client that types faster than the program reads waits for this before it types more.
+async fn acknowledge(is_typed: oneshot::Receiver<()>, answer: ServerMessage, outbox: Outbox) {
+    if is_typed.await.is_ok() {
+        // The client may have gone.
+        let _ = outbox.push(answer.encode());
+    }
 }
 
 pub(in crate::socket) fn interrupt(asker: &Asker, asked: OfSession) -> Answer {
