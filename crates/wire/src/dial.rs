@@ -71,6 +71,14 @@ pub enum DialError {
         /// Why.
         source: io::Error,
     },
+    /// The connection came about, and broke before the server had answered.
+    #[error("the connection to {host} ended before the server answered")]
+    Broken {
+        /// The host.
+        host: String,
+        /// Why.
+        source: hyper::Error,
+    },
     /// The server answered, but not with a WebSocket.
     #[error("the server refused: {status} {body}")]
     Refused {
@@ -105,7 +113,8 @@ async fn dial_now(dial: Dial<'_>) -> Result<DialedLink, DialError> {
     let io = connect(dial.url, secure).await?;
     let key = tungstenite::handshake::client::generate_key();
     let request = request(&dial, &key)?;
-    let response = send(io, request).await?;
+    let not_http = |error| unanswered(dial.url, error);
+    let response = send(io, request).await.map_err(not_http)?;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         return Err(refusal(response).await);
     }
@@ -173,17 +182,19 @@ fn request(dial: &Dial<'_>, key: &str) -> Result<Request<Empty<bytes::Bytes>>, D
 async fn send(
     io: Io,
     request: Request<Empty<bytes::Bytes>>,
-) -> Result<Response<Incoming>, DialError> {
-    let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(io)).await.map_err(not_http)?;
+) -> Result<Response<Incoming>, hyper::Error> {
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(io)).await?;
     // Ends with the connection, which ends with the response or the link.
     tokio::spawn(connection.with_upgrades());
-    sender.send_request(request).await.map_err(not_http)
+    sender.send_request(request).await
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
-fn not_http(error: hyper::Error) -> DialError {
-    DialError::Handshake(error.to_string())
+/// No answer came, or one that is not HTTP.
+fn unanswered(url: &Url, source: hyper::Error) -> DialError {
+    if source.is_parse() || source.is_user() {
+        return DialError::Handshake(source.to_string());
+    }
+    DialError::Broken { host: url.host_str().unwrap_or_default().to_owned(), source }
 }
 
 async fn refusal(response: Response<Incoming>) -> DialError {

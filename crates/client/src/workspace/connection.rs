@@ -141,6 +141,12 @@ impl Workspace {
         Ok(None)
     }
 
+    /// Writes what was said, and hears nothing: for a caller that cannot take more now. It ends only with the
+    /// connection, which shows in what is heard next. May be dropped at any await.
+    pub async fn write(&mut self) {
+        let _broken = self.link.write_only().await;
+    }
+
     /// Writes what is still to be written, and says goodbye.
     pub async fn close(self) {
         self.link.close(1000, "").await;
@@ -303,7 +309,7 @@ fn undialled(address: &Address, error: DialError) -> ClientError {
         }
         DialError::Handshake(reason) => ClientError::Strange { url, reason },
         DialError::Url(_) => ClientError::NotAServer { url, reason: "it cannot be dialled" },
-        error @ (DialError::Connect { .. } | DialError::Tls { .. }) => {
+        error @ (DialError::Connect { .. } | DialError::Tls { .. } | DialError::Broken { .. }) => {
             ClientError::Unreachable { url, reason: chain(&error) }
         }
     }

@@ -166,28 +166,46 @@ impl Following {
         Ok(self.ready.pop_front())
     }
 
-    /// Whether there is a connection now.
-    pub fn is_connected(&self) -> bool {
-        matches!(self.state, FollowingState::Connected(_))
+    /// Says what was typed, and hears nothing: for a caller that can show no more now. It does not end. May be
+    /// dropped at any await.
+    pub async fn write(&mut self) {
+        if let FollowingState::Connected(workspace) = &mut self.state {
+            workspace.write().await;
+        }
+        std::future::pending::<()>().await;
     }
 
-    /// Whether more may be typed now; else it waits for the server.
+    /// Whether more may be typed now; else too much waits for the server already.
     pub fn has_room(&self) -> bool {
         self.inputs.has_room()
     }
 
-    /// Types. Without a connection it is sent when there is one again.
-    pub fn type_in(&mut self, keys: &[u8]) {
-        for message in self.inputs.push(keys) {
-            self.say(&message);
-        }
+    /// So many typed bytes wait here: as many are on their way as may be.
+    pub fn waiting(&self) -> usize {
+        self.inputs.waiting()
     }
 
-    /// Gives it a whole prompt. Without a connection it is sent when there is one again.
-    /// [`SessionView::Taken`] tells that it was taken.
-    pub fn prompt(&mut self, text: String) {
-        let message = self.inputs.prompt(text);
-        self.say(&message);
+    /// Types; `false`: too much waits for the server already, and this is dropped. Without a connection
+    /// it is sent when there is one again.
+    pub fn type_in(&mut self, keys: &[u8]) -> bool {
+        let is_taken = self.inputs.push(keys);
+        self.say_inputs();
+        is_taken
+    }
+
+    /// Gives it a whole prompt; `false`: too many wait for the server already, and this is dropped.
+    /// Without a connection it is sent when there is one again. [`SessionView::Taken`] tells that it was
+    /// taken.
+    pub fn prompt(&mut self, text: String) -> bool {
+        let is_taken = self.inputs.prompt(text);
+        self.say_inputs();
+        is_taken
+    }
+
+    /// Asks for the whole screen again, once all that was missed during a loss has come:
+    /// [`SessionView::Screen`].
+    pub fn repaint(&mut self) {
+        self.place.repaint();
     }
 
     /// The terminal that it is shown on has another size.
@@ -245,6 +263,13 @@ impl Following {
         }
     }
 
+    /// Says as much of what was typed as may be on its way.
+    fn say_inputs(&mut self) {
+        while let Some(message) = self.inputs.due() {
+            self.say(&message);
+        }
+    }
+
     fn told(&mut self, told: Result<Option<ServerFrame>, ClientError>) -> Result<(), ClientError> {
         let lost = match told {
             Ok(Some(told)) => return self.step(told),
@@ -272,6 +297,15 @@ impl Following {
     }
 
     fn step(&mut self, told: ServerFrame) -> Result<(), ClientError> {
+        self.take(told)?;
+        if let Some(attach) = self.place.repaint_due() {
+            self.say(&attach);
+        }
+        self.say_inputs();
+        Ok(())
+    }
+
+    fn take(&mut self, told: ServerFrame) -> Result<(), ClientError> {
         let step = self.place.take(told);
         if let Some(exited) = self.exited.as_mut().filter(|_| matches!(step, Step::Show(_))) {
             exited.since = Instant::now();
@@ -354,6 +388,7 @@ impl Following {
                 self.ready.push_back(SessionView::Back);
                 // A loss in this moment shows in what is heard next.
                 let _ = self.hello();
+                self.say_inputs();
                 Ok(())
             }
             Err(error) if is_passing(&error) && self.since.elapsed() < self.settings.patience => {
@@ -367,7 +402,11 @@ impl Following {
 
 /// Whether trying again may help.
 fn is_passing(error: &ClientError) -> bool {
-    error.is_unreachable() || matches!(error, ClientError::Refused { status: 429 | 500.., .. })
+    let is_for_now = |status| matches!(status, 408 | 425 | 429 | 500..);
+    match error {
+        ClientError::Refused { status, .. } => is_for_now(*status),
+        error => error.is_unreachable(),
+    }
 }
 
 async fn at(moment: Option<Instant>) {

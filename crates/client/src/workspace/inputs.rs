@@ -1,18 +1,22 @@
 //! Keys and prompts on their way: each is kept until the server has acknowledged it, and sent again
-//! when the connection was lost meanwhile. The server applies each once.
+//! when the connection was lost meanwhile. The server applies each once. Only so much is on its way at
+//! once; the rest waits here, so that the keys behind it are still read: one of them may detach.
 
 use std::collections::VecDeque;
 
+use bytes::BytesMut;
 use protocol::workspace::{
     ClientMessage, SessionId, base64,
     client::{Encoding, SendInput, TerminalInput},
 };
 use wire::dial::jitter;
 
-/// So many are kept at most.
+/// So many are on their way at most, and so many bytes of them.
 const MOST: usize = 512;
-/// No more keys are taken while all have so many bytes.
 const MOST_BYTES: usize = 256 * 1024;
+/// So much waits behind these at most, in bytes and in prompts.
+const MOST_WAITING: usize = 32 * 1024 * 1024;
+const MOST_PROMPTS: usize = 512;
 /// One message has so many bytes of keys at most.
 const PIECE: usize = 64 * 1024;
 
@@ -28,8 +32,22 @@ pub struct Inputs {
     /// What tells its ids from those of other clients.
     prefix: String,
     count: u64,
+    /// On its way.
     open: VecDeque<Open>,
     bytes: usize,
+    waiting: Waiting,
+}
+
+/// What waits until more may be on its way. Keys are joined: many small pieces become few messages.
+#[derive(Debug, Default)]
+struct Waiting {
+    keys: BytesMut,
+    prompts: VecDeque<String>,
+    /// Of all of them.
+    bytes: usize,
+    /// Whether some was not taken since there was too much. What follows it is not taken either, until
+    /// nothing waits: the middle of a paste must not be missing.
+    is_cut: bool,
 }
 
 #[derive(Debug)]
@@ -48,22 +66,46 @@ enum Typed {
 impl Inputs {
     /// What is typed into a session. The prefix is of this client alone: [`unique`].
     pub fn new(session: SessionId, prefix: String) -> Self {
-        Self { session, prefix, count: 0, open: VecDeque::new(), bytes: 0 }
+        let (open, waiting) = (VecDeque::new(), Waiting::default());
+        Self { session, prefix, count: 0, open, bytes: 0, waiting }
     }
 
-    /// Whether more may be typed. If not, it waits until some is acknowledged.
+    /// Whether more is taken.
     pub fn has_room(&self) -> bool {
-        self.open.len() < MOST && self.bytes < MOST_BYTES
+        let Waiting { prompts, bytes, is_cut, .. } = &self.waiting;
+        !is_cut && *bytes < MOST_WAITING && prompts.len() < MOST_PROMPTS
     }
 
-    /// What to send for these keys. Ask [`Inputs::has_room`] first.
-    pub fn push(&mut self, keys: &[u8]) -> Vec<ClientMessage> {
-        keys.chunks(PIECE).map(|piece| self.piece(piece)).collect()
+    /// Takes keys, for [`Inputs::due`]; `false`: there is no room for them, and they are dropped.
+    pub fn push(&mut self, keys: &[u8]) -> bool {
+        let is_taken = self.take(keys.len());
+        if is_taken {
+            self.waiting.keys.extend_from_slice(keys);
+        }
+        is_taken
     }
 
-    /// What to send for a whole prompt.
-    pub fn prompt(&mut self, text: String) -> ClientMessage {
-        self.keep(Typed::Prompt(text))
+    /// Takes a whole prompt, for [`Inputs::due`]; `false`: there is no room for it, and it is dropped.
+    pub fn prompt(&mut self, text: String) -> bool {
+        let is_taken = self.take(text.len());
+        if is_taken {
+            self.waiting.prompts.push_back(text);
+        }
+        is_taken
+    }
+
+    /// What to send now, until there is nothing more or enough is on its way.
+    pub fn due(&mut self) -> Option<ClientMessage> {
+        if self.open.len() >= MOST || self.bytes >= MOST_BYTES {
+            return None;
+        }
+        let typed = self.waiting.next()?;
+        Some(self.keep(typed))
+    }
+
+    /// So many bytes have not been sent yet.
+    pub fn waiting(&self) -> usize {
+        self.waiting.bytes
     }
 
     /// The server has applied this one; whether it was a prompt of this client.
@@ -83,8 +125,11 @@ impl Inputs {
         self.open.iter().map(|open| self.message(open))
     }
 
-    fn piece(&mut self, keys: &[u8]) -> ClientMessage {
-        self.keep(Typed::Keys(base64::encode(keys)))
+    fn take(&mut self, length: usize) -> bool {
+        let is_taken = self.has_room();
+        self.waiting.is_cut |= !is_taken;
+        self.waiting.bytes += if is_taken { length } else { 0 };
+        is_taken
     }
 
     fn keep(&mut self, typed: Typed) -> ClientMessage {
@@ -118,6 +163,20 @@ impl Inputs {
     }
 }
 
+impl Waiting {
+    /// A session takes either keys or prompts.
+    fn next(&mut self) -> Option<Typed> {
+        let prompt = self.prompts.pop_front();
+        let piece = self.keys.split_to(self.keys.len().min(PIECE));
+        self.bytes -= piece.len() + prompt.as_ref().map_or(0, String::len);
+        self.is_cut &= self.bytes > 0;
+        match prompt {
+            Some(text) => Some(Typed::Prompt(text)),
+            None => (!piece.is_empty()).then(|| Typed::Keys(base64::encode(&piece))),
+        }
+    }
+}
+
 impl Typed {
     fn len(&self) -> usize {
         match self {
@@ -134,6 +193,12 @@ mod tests {
         Inputs::new(SessionId::from_random(1), "p".to_owned())
     }
 
+    /// What is sent for these keys.
+    fn push(inputs: &mut Inputs, keys: &[u8]) -> Vec<ClientMessage> {
+        assert!(inputs.push(keys));
+        std::iter::from_fn(|| inputs.due()).collect()
+    }
+
     fn id_and_bytes(message: ClientMessage) -> (String, Vec<u8>) {
         let ClientMessage::TerminalInput(input) = message else { panic!("{message:?}") };
         (input.input_id.clone().unwrap(), input.bytes().unwrap())
@@ -142,7 +207,8 @@ mod tests {
     #[test]
     fn unacknowledged_input_is_sent_again_in_order_with_its_id() {
         let mut inputs = inputs();
-        let sent: Vec<_> = [&b"a"[..], b"\x00\xff", b"c"].map(|it| inputs.push(it)).concat();
+        let keys = [&b"a"[..], b"\x00\xff", b"c"];
+        let sent: Vec<_> = keys.into_iter().flat_map(|keys| push(&mut inputs, keys)).collect();
         assert_eq!(id_and_bytes(sent[1].clone()), ("p-2".to_owned(), vec![0, 0xff]));
         inputs.acknowledged("p-2");
         inputs.acknowledged("of another");
@@ -155,35 +221,61 @@ mod tests {
     #[test]
     fn a_prompt_is_sent_again_as_well_until_it_is_acknowledged() {
         let mut inputs = inputs();
-        inputs.push(b"a");
-        let ClientMessage::SendInput(sent) = inputs.prompt("look".to_owned()) else { panic!() };
+        push(&mut inputs, b"a");
+        assert!(inputs.prompt("look".to_owned()));
+        let Some(ClientMessage::SendInput(sent)) = inputs.due() else { panic!() };
         assert_eq!((sent.input.as_str(), sent.input_id.as_deref()), ("look", Some("p-2")));
         assert_eq!(inputs.again().last(), Some(ClientMessage::SendInput(sent)));
         assert!(!inputs.acknowledged("p-1"));
         assert!(inputs.acknowledged("p-2") && !inputs.acknowledged("p-2"));
-        assert_eq!((inputs.open.len(), inputs.bytes), (0, 0));
+        assert_eq!((inputs.open.len(), inputs.bytes, inputs.waiting()), (0, 0, 0));
     }
 
     #[test]
-    fn a_long_paste_is_cut_and_comes_back_whole() {
-        let paste: Vec<u8> = (0..=255).cycle().take(3 * PIECE + 1).collect();
-        let sent = inputs().push(&paste);
-        assert_eq!(sent.len(), 4);
-        let whole: Vec<u8> = sent.into_iter().flat_map(|it| id_and_bytes(it).1).collect();
-        assert_eq!(whole, paste);
-    }
-
-    #[test]
-    fn more_than_the_bounds_is_not_taken_until_some_is_acknowledged() {
-        let mut inputs = inputs();
-        for _ in 0..MOST {
-            assert!(inputs.has_room());
-            inputs.push(b"k");
+    fn a_long_paste_goes_out_as_it_is_acknowledged_and_comes_whole() {
+        for step in [1, 7, PIECE, 3 * PIECE + 1] {
+            let paste: Vec<u8> = (0..=255).cycle().take(10 * PIECE + 1).collect();
+            let (mut inputs, mut sent) = (inputs(), Vec::new());
+            assert!(paste.chunks(step).all(|keys| inputs.push(keys)));
+            loop {
+                while let Some(message) = inputs.due() {
+                    sent.push(id_and_bytes(message));
+                }
+                assert!(inputs.open.len() <= MOST && inputs.bytes < MOST_BYTES + 2 * PIECE);
+                let Some(first) = inputs.open.front() else { break };
+                let id = first.id.clone();
+                inputs.acknowledged(&id);
+            }
+            assert_eq!((sent.len(), inputs.waiting()), (11, 0));
+            assert_eq!(sent.into_iter().flat_map(|(_, bytes)| bytes).collect::<Vec<u8>>(), paste);
         }
-        assert!(!inputs.has_room());
+    }
+
+    #[test]
+    fn single_keys_are_joined_once_enough_is_on_its_way() {
+        let mut inputs = inputs();
+        let sent: usize = (0..MOST + 100).map(|_| push(&mut inputs, b"k").len()).sum();
+        assert_eq!((sent, inputs.waiting()), (MOST, 100));
         inputs.acknowledged("p-1");
-        assert!(inputs.has_room());
-        inputs.push(&vec![0; MOST_BYTES]);
-        assert!(!inputs.has_room());
+        let joined = inputs.due().map(id_and_bytes).unwrap().1;
+        assert_eq!((joined, inputs.due()), (b"k".repeat(100), None));
+    }
+
+    #[test]
+    fn a_paste_that_is_too_long_is_cut_once_and_not_in_its_middle() {
+        let mut inputs = inputs();
+        let taken = (0..).take_while(|_| inputs.push(&[0; PIECE])).count();
+        assert_eq!(taken * PIECE, MOST_WAITING);
+        while let Some(ClientMessage::TerminalInput(input)) = inputs.due() {
+            inputs.acknowledged(&input.input_id.unwrap());
+            assert!(inputs.waiting() == 0 || !inputs.push(b"its end"));
+        }
+        assert!(inputs.waiting() == 0 && inputs.push(b"another"));
+    }
+
+    #[test]
+    fn no_more_prompts_wait_than_the_bound() {
+        let mut inputs = inputs();
+        assert_eq!((0..).take_while(|_| inputs.prompt(String::new())).count(), MOST_PROMPTS);
     }
 }

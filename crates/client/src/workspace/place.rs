@@ -97,6 +97,10 @@ pub struct SessionPosition {
     used: u64,
     /// Whether this connection has said where output goes on.
     has_begun: bool,
+    /// The session's newest output when this connection asked; within, if that is known.
+    newest: Option<Option<u64>>,
+    /// Whether the whole screen is to be asked for.
+    repaints: bool,
 }
 
 impl SessionPosition {
@@ -112,6 +116,8 @@ impl SessionPosition {
             again: 0,
             used: 0,
             has_begun: false,
+            newest: None,
+            repaints: false,
         }
     }
 
@@ -137,10 +143,23 @@ impl SessionPosition {
     /// and what was shown of it is passed over.
     pub fn attach(&mut self) -> ClientMessage {
         let repeats = self.is_agent && self.last_has_events;
-        self.has_begun = false;
+        (self.has_begun, self.newest) = (false, None);
         self.again = if repeats { self.events } else { 0 };
         let after_seq = self.last.map(|last| if repeats { last.saturating_sub(1) } else { last });
         ClientMessage::Attach(Attach { session_id: self.session, after_seq })
+    }
+
+    /// The whole screen is to be shown once more, when all output that was missed is here.
+    pub fn repaint(&mut self) {
+        self.repaints = true;
+    }
+
+    /// What to send for that, once it is time. Output before the screen still counts.
+    pub fn repaint_due(&mut self) -> Option<ClientMessage> {
+        let is_due = self.repaints && self.has_begun && self.last >= self.newest?;
+        self.repaints &= !is_due;
+        let session_id = self.session;
+        is_due.then_some(ClientMessage::Attach(Attach { session_id, after_seq: None }))
     }
 
     /// What something that the server said means.
@@ -182,6 +201,7 @@ impl SessionPosition {
             ServerMessage::SessionStatusChanged(it) if it.session.id == ours => status(it.session),
             ServerMessage::SessionList(list) => {
                 let found = list.sessions.into_iter().find(|session| session.id == ours);
+                self.newest = found.as_ref().map(|session| session.last_seq);
                 found.map_or(Step::Show(SessionView::Ended(Ending::Killed)), |it| {
                     status(Box::new(it))
                 })
@@ -210,7 +230,7 @@ impl SessionPosition {
 
     fn screen(&mut self, snapshot: SessionSnapshot) -> Step {
         (self.last, self.last_has_events) = (Some(snapshot.seq), false);
-        (self.events, self.again) = (0, 0);
+        (self.events, self.again, self.repaints) = (0, 0, false);
         Step::Show(SessionView::Screen(snapshot))
     }
 

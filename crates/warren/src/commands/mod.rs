@@ -80,8 +80,37 @@ pub(crate) fn server_runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()
 }
 
+/// Runs the command of a client. What hangs in the background when it is done does not keep the process: a name that
+/// no server resolves can take half a minute.
+pub(crate) fn run_client<T>(command: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = worker_runtime()?;
+    let done = runtime.block_on(command);
+    runtime.shutdown_background();
+    done
+}
+
 /// The runtime of a worker: one thread forwards more than any backend answers.
 pub(crate) fn worker_runtime() -> std::io::Result<Runtime> {
     process::give_back_memory();
     Builder::new_current_thread().enable_all().build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_is_done_waits_for_nothing_in_the_background() {
+        let (free, hangs) = std::sync::mpsc::channel::<()>();
+        let command = async {
+            let (begins, has_begun) = tokio::sync::oneshot::channel();
+            tokio::task::spawn_blocking(move || {
+                begins.send(()).unwrap();
+                hangs.recv().unwrap_err();
+            });
+            Ok(has_begun.await?)
+        };
+        run_client(command).unwrap();
+        drop(free);
+    }
 }

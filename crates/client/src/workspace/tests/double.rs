@@ -7,7 +7,10 @@ use protocol::workspace::{
     client::{Attach, AuthResult, SessionHistory, SessionList, SessionSnapshot},
     decode_request, frame,
 };
-use tokio::net::{TcpListener, TcpStream};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
 use tokio_tungstenite::{WebSocketStream, accept_async, tungstenite::Message};
 
 use crate::workspace::Address;
@@ -46,8 +49,28 @@ impl Double {
     }
 
     pub(super) async fn accept(&self) -> Peer {
-        let (stream, _) = self.listener.accept().await.unwrap();
-        Peer(accept_async(stream).await.unwrap())
+        Peer(accept_async(self.connection().await).await.unwrap())
+    }
+
+    /// The next connection, as it is.
+    pub(super) async fn connection(&self) -> TcpStream {
+        self.listener.accept().await.unwrap().0
+    }
+
+    /// The next connection gets this in place of an answer to its request; `None`: not even its request is
+    /// read, and it is reset.
+    pub(super) async fn answer_wrongly(&self, answer: Option<&str>) {
+        let mut stream = self.connection().await;
+        let Some(answer) = answer else { return stream.set_zero_linger().unwrap() };
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            assert_ne!(stream.read_buf(&mut request).await.unwrap(), 0);
+        }
+        stream.write_all(answer.as_bytes()).await.unwrap();
+        // The other end closes first: nothing that was written is lost.
+        if !answer.is_empty() {
+            let _ended = stream.read_buf(&mut request).await;
+        }
     }
 }
 

@@ -49,7 +49,6 @@ async fn a_lost_connection_costs_nothing_and_repeats_nothing() {
     assert_eq!(next(&mut following).await, output("a"));
     drop(peer);
     assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
-    assert!(!following.is_connected());
     let (back, mut peer) = join!(next(&mut following), double.admit());
     assert_eq!(back, SessionView::Back);
     let (more, ()) = join!(next(&mut following), async {
@@ -271,4 +270,136 @@ async fn a_size_is_told_on_each_connection_unless_it_is_too_small() {
         }
         peer.history(1, Some("")).await;
     });
+}
+
+/// Answers in place of a server that is away for a moment.
+const AWAY: [Option<&str>; 8] = [
+    None,
+    Some(""),
+    Some("HTTP/1.1 101 Switching"),
+    Some("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"),
+    Some("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 9\r\n\r\nhalf"),
+    Some("HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\n\r\n"),
+    Some("HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n"),
+    Some("HTTP/1.1 425 Too Early\r\ncontent-length: 0\r\n\r\n"),
+];
+
+#[tokio::test]
+async fn a_server_that_is_away_in_any_way_is_tried_until_it_is_back() {
+    let double = Double::start().await;
+    let (mut following, peer) = follow(&double).await;
+    drop(peer);
+    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
+    let (back, _peer) = join!(next(&mut following), async {
+        for answer in AWAY {
+            double.answer_wrongly(answer).await;
+        }
+        // It goes again before it has looked at the token.
+        drop(double.accept().await);
+        double.accept().await.next().await;
+        double.admit().await
+    });
+    assert_eq!(back, SessionView::Back);
+}
+
+#[tokio::test]
+async fn the_first_connection_is_tried_once() {
+    for answer in AWAY {
+        let double = Double::start().await;
+        let (refused, ()) =
+            join!(Workspace::connect(&double.address), double.answer_wrongly(answer));
+        let error = refused.err().unwrap();
+        let is_refused = matches!(error, ClientError::Refused { .. });
+        assert!(error.is_unreachable() || is_refused, "{answer:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn what_stays_as_it_is_ends_the_tries_at_once() {
+    for status in
+        ["401 Unauthorized", "403 Forbidden", "400 Bad Request", "404 Not Found", "200 OK"]
+    {
+        let double = Double::start().await;
+        let (mut following, peer) = follow(&double).await;
+        drop(peer);
+        assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
+        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 3\r\n\r\nno.");
+        let (error, ()) = join!(following.next(), double.answer_wrongly(Some(&answer)));
+        assert!(!error.unwrap_err().is_unreachable(), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_paste_goes_out_while_the_session_says_nothing() {
+    let double = Double::start().await;
+    let (mut following, mut peer) = follow(&double).await;
+    let paste: Vec<u8> = (0..=255).cycle().take(3 * 1024 * 1024).collect();
+    assert!(paste.chunks(1000).all(|keys| following.type_in(keys)));
+    assert!(following.waiting() > 2 * 1024 * 1024);
+    let mut typed = Vec::new();
+    let (seen, ()) = join!(next(&mut following), async {
+        peer.attached().await;
+        while typed.len() < paste.len() {
+            let Some(ClientMessage::TerminalInput(input)) = peer.next().await else { panic!() };
+            let input_id = input.input_id.clone().unwrap();
+            typed.extend(input.bytes().unwrap());
+            peer.tell(ServerMessage::InputAck(InputAck { input_id, turn: None })).await;
+        }
+        peer.history(1, Some("")).await;
+    });
+    assert!(matches!(seen, SessionView::Screen(_)));
+    assert!(typed == paste && following.waiting() == 0);
+}
+
+#[tokio::test]
+async fn what_is_typed_leaves_even_while_nothing_can_be_shown() {
+    let double = Double::start().await;
+    let (mut following, mut peer) = follow(&double).await;
+    following.type_in(b"\x03");
+    tokio::select! {
+        () = following.write() => panic!("it has ended"),
+        () = async {
+            peer.attached().await;
+            assert!(matches!(peer.next().await, Some(ClientMessage::TerminalInput(_))));
+        } => {}
+    }
+}
+
+#[tokio::test]
+async fn the_whole_screen_is_asked_for_once_all_that_was_missed_is_here() {
+    let double = Double::start().await;
+    let (mut following, mut peer) = follow(&double).await;
+    let (_, ()) = join!(next(&mut following), async {
+        peer.attached().await;
+        peer.history(1, Some("")).await;
+    });
+    drop(peer);
+    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
+    let (_, mut peer) = join!(next(&mut following), double.admit());
+    following.repaint();
+    let missed = SessionInfo { last_seq: Some(3), ..info(SessionStatus::Running) };
+    let tell = async {
+        assert_eq!(peer.attached().await, Some(1));
+        peer.history(1, None).await;
+        peer.output(2, "mis").await;
+        peer.tell(ServerMessage::SessionList(SessionList { sessions: vec![missed] })).await;
+        peer.output(3, "sed").await;
+        let Some(ClientMessage::Attach(attach)) = peer.next().await else { panic!() };
+        assert_eq!(attach.after_seq, None);
+        // On its way before the server has read that.
+        peer.output(4, "!").await;
+        peer.history(4, Some("missed!")).await;
+    };
+    let see = async {
+        assert_eq!(next(&mut following).await, output("mis"));
+        assert!(matches!(next(&mut following).await, SessionView::Status(_)));
+        assert_eq!(next(&mut following).await, output("sed"));
+        assert_eq!(next(&mut following).await, output("!"));
+        next(&mut following).await
+    };
+    let (screen, ()) = join!(see, tell);
+    assert!(matches!(screen, SessionView::Screen(it) if it.data == "missed!"));
+    // Once, and not again.
+    peer.output(5, "?").await;
+    assert_eq!(next(&mut following).await, output("?"));
 }

@@ -11,9 +11,8 @@ use protocol::workspace::{
 };
 
 use super::{
-    say, say_json,
+    run_client, say, say_json,
     session::attach::{Keys, has_terminal, size, use_session},
-    worker_runtime,
     workspace::{WorkspaceServer, named},
 };
 use crate::exit::usage;
@@ -71,7 +70,7 @@ pub(crate) struct Open {
 
 impl Open {
     pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        worker_runtime()?.block_on(self.open(file))
+        run_client(self.open(file))
     }
 
     async fn open(self, file: &ConfigFile) -> anyhow::Result<()> {

@@ -17,7 +17,7 @@ use daemon::ConfigFile;
 
 pub(crate) use new::Mode;
 
-use super::worker_runtime;
+use super::run_client;
 
 /// Make, list, use and end terminals and agents of a machine
 #[derive(Args)]
@@ -54,7 +54,7 @@ enum Command {
 
 impl Session {
     pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        worker_runtime()?.block_on(self.command.run(file))
+        run_client(self.command.run(file))
     }
 }
 

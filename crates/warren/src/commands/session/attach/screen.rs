@@ -13,16 +13,29 @@ pub(super) const RESET: &str = "\x18\x1b[?1049l\x1b[?47l\x1b[!p\x1b[?6l\x1b[?69l
     \x1b[=0;1u\x1b[>4m\x1b[?25h\x1b[0 q\x1b]8;;\x1b\\\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\
     \x1b]112\x1b\\\x1b[?5W";
 
+/// Cuts an open sequence off.
+const CANCEL: &[u8] = b"\x18";
+/// Leads to the beginning of the last line, plain; leads back.
+const TO_LAST_LINE: &str = "\x1b7\x1b[?6l\x1b[9999;1H\x1b(B\x0f\x1b[m\x1b[2K";
+const BACK: &str = "\x1b8";
+
 /// Remembers the title and sets another; brings it back.
 const PUSH_TITLE: &str = "\x1b[22;2t";
 const POP_TITLE: &str = "\x1b[23;2t";
 
+/// Said as long as there is no connection.
+const LOST: &str = "connection lost, another is tried for";
+
 /// What of a session goes to this terminal.
 pub(super) struct Painter {
     rest: Rest,
-    /// How high the terminal is.
-    rows: u16,
+    /// Whether the sequence that is being read was cut off here, and its end is not to be shown.
+    is_cut: bool,
+    /// How wide and how high the terminal is.
+    size: (u16, u16),
     has_painted: bool,
+    /// Whether the last line says that the connection is lost.
+    has_line: bool,
     has_title: bool,
     /// What is to be said when the terminal is given back.
     pub(super) last_words: Option<String>,
@@ -30,15 +43,22 @@ pub(super) struct Painter {
 }
 
 impl Painter {
-    pub(super) fn new(rows: u16) -> Self {
+    pub(super) fn new(size: (u16, u16)) -> Self {
         Self {
             rest: Rest::default(),
-            rows,
+            is_cut: false,
+            size,
             has_painted: false,
+            has_line: false,
             has_title: false,
             last_words: None,
             ended: None,
         }
+    }
+
+    /// The terminal has another size.
+    pub(super) fn resized(&mut self, size: (u16, u16)) {
+        self.size = size;
     }
 
     /// Adds what something brings to `out`.
@@ -50,12 +70,13 @@ impl Painter {
                     // screen.
                     self.paint("", out);
                 }
-                self.rest.read(&data);
-                out.extend_from_slice(&data);
+                let data = self.after_cut(&data);
+                self.rest.read(data);
+                out.extend_from_slice(data);
             }
             SessionView::Screen(snapshot) => self.paint(&snapshot.data, out),
-            SessionView::Lost(_) => self.say("the connection is lost, another is tried for", out),
-            SessionView::Back => self.say_no_more(out),
+            SessionView::Lost(_) => self.lost(out),
+            SessionView::Back => self.is_back(out),
             SessionView::Refused(words) => {
                 self.say(&words, out);
                 self.last_words = Some(plain::lines(&words));
@@ -73,10 +94,17 @@ impl Painter {
         }
     }
 
+    /// Rings the bell: what was typed is not taken.
+    pub(super) fn ring(&self, out: &mut Vec<u8>) {
+        if self.is_between_sequences() {
+            out.push(0x07);
+        }
+    }
+
     /// What puts this terminal back as it was, the cursor below what was painted.
     pub(super) fn leave(&mut self) -> Vec<u8> {
         let mut out = RESET.as_bytes().to_vec();
-        self.rest = Rest::default();
+        (self.rest, self.is_cut) = (Rest::default(), false);
         self.say_no_more(&mut out);
         if self.has_painted {
             out.extend_from_slice(b"\x1b[9999;1H\r\n");
@@ -87,19 +115,62 @@ impl Painter {
     fn paint(&mut self, snapshot: &str, out: &mut Vec<u8>) {
         if !self.has_painted {
             // What was on the screen before scrolls away, and is there afterwards.
-            out.extend(std::iter::repeat_n(b'\n', self.rows.into()));
+            out.extend(std::iter::repeat_n(b'\n', self.size.1.into()));
         }
         self.has_painted = true;
         out.extend_from_slice(RESET.as_bytes());
         out.extend_from_slice(b"\x1b[H\x1b[2J");
         out.extend_from_slice(snapshot.as_bytes());
-        self.rest = Rest::default();
+        (self.rest, self.is_cut, self.has_line) = (Rest::default(), false, false);
         self.rest.read(snapshot.as_bytes());
+    }
+
+    /// Says so at once, in the last line and in the title. A sequence whose end has not come is cut off. All
+    /// that this spoils is painted again when the connection is back.
+    fn lost(&mut self, out: &mut Vec<u8>) {
+        if !self.has_painted {
+            self.paint("", out);
+        }
+        if !self.is_between_sequences() {
+            self.is_cut = true;
+            out.extend_from_slice(CANCEL);
+        }
+        self.say(LOST, out);
+        // A character in the last column could wrap, and with it the whole screen.
+        let fits = usize::from(self.size.0).saturating_sub(1);
+        let line: String = format!(" {LOST} ").chars().take(fits).collect();
+        self.has_line = true;
+        out.extend_from_slice(format!("{TO_LAST_LINE}\x1b[7m{line}{BACK}").as_bytes());
+    }
+
+    /// The line must not scroll into what is kept.
+    fn is_back(&mut self, out: &mut Vec<u8>) {
+        self.say_no_more(out);
+        if std::mem::take(&mut self.has_line) {
+            out.extend_from_slice(format!("{TO_LAST_LINE}{BACK}").as_bytes());
+        }
+    }
+
+    /// The output without the end of a sequence that was cut off.
+    fn after_cut<'a>(&mut self, data: &'a [u8]) -> &'a [u8] {
+        let mut rest = data;
+        while self.is_cut
+            && let Some((first, more)) = rest.split_first()
+        {
+            self.rest.read(std::slice::from_ref(first));
+            self.is_cut = !self.rest.is_ground();
+            rest = more;
+        }
+        rest
+    }
+
+    fn is_between_sequences(&self) -> bool {
+        self.rest.is_ground() || self.is_cut
     }
 
     /// Says something in the title. Not in the midst of a sequence: that would garble both.
     fn say(&mut self, words: &str, out: &mut Vec<u8>) {
-        if !self.rest.is_ground() {
+        if !self.is_between_sequences() {
             return;
         }
         if !std::mem::replace(&mut self.has_title, true) {
@@ -110,7 +181,7 @@ impl Painter {
     }
 
     fn say_no_more(&mut self, out: &mut Vec<u8>) {
-        if self.rest.is_ground() && std::mem::take(&mut self.has_title) {
+        if self.is_between_sequences() && std::mem::take(&mut self.has_title) {
             out.extend_from_slice(POP_TITLE.as_bytes());
         }
     }
@@ -151,7 +222,7 @@ mod tests {
 
     #[test]
     fn the_first_screen_does_not_eat_what_was_there() {
-        let mut painter = Painter::new(5);
+        let mut painter = Painter::new((20, 5));
         let mut terminal = shown(&mut painter, vec![screen("hello"), output(" world")]);
         assert_eq!(terminal.screen().contents(), "hello world");
         terminal.screen_mut().set_scrollback(100);
@@ -160,7 +231,7 @@ mod tests {
 
     #[test]
     fn output_from_the_beginning_on_has_an_empty_screen_and_eats_nothing() {
-        let mut painter = Painter::new(5);
+        let mut painter = Painter::new((20, 5));
         let lines: String = (0..9).map(|number| format!("{number}\r\n")).collect();
         let mut terminal =
             shown(&mut painter, vec![output("\x1b[1;1Hat home\r\n"), output(&lines)]);
@@ -173,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_later_screen_takes_the_place_of_all_that_was_shown() {
-        let mut painter = Painter::new(5);
+        let mut painter = Painter::new((20, 5));
         let dirty = "\x1b[?1049h\x1b[2;3r\x1b[?6h\x1b[31mvim\x1b[?2004h\x1b[?1000h\x1b]0;cut off";
         let terminal = shown(&mut painter, vec![screen(""), output(dirty), screen("again")]);
         let screen = terminal.screen();
@@ -186,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_terminal_is_given_back_as_it_was() {
-        let mut painter = Painter::new(5);
+        let mut painter = Painter::new((20, 5));
         let dirty =
             "\x1b[?1049h\x1b[?25l\x1b[?1h\x1b=\x1b[?1003h\x1b[?1006h\x1b[?2004h\x1b[7m\x1b[1;2";
         let mut terminal = shown(&mut painter, vec![screen("main"), output(dirty)]);
@@ -198,29 +269,77 @@ mod tests {
         assert_eq!(screen.cursor_position(), (4, 0));
     }
 
+    fn lost() -> SessionView {
+        SessionView::Lost("why".to_owned())
+    }
+
     #[test]
-    fn a_loss_is_told_in_the_title_and_never_in_the_midst_of_a_sequence() {
-        let lost = || SessionView::Lost("why".to_owned());
-        let told = |seen: Vec<SessionView>| {
-            let (mut painter, mut out) = (Painter::new(5), Vec::new());
-            // Nothing is painted before the first output, or once the terminal is given back.
-            painter.has_painted = true;
-            seen.into_iter().for_each(|seen| painter.take(seen, &mut out));
-            painter.has_painted = false;
-            (String::from_utf8(out).unwrap(), painter)
+    fn a_loss_is_said_at_once_in_the_last_line_and_in_the_title() {
+        let (mut painter, mut out) = (Painter::new((20, 5)), Vec::new());
+        painter.has_painted = true;
+        for seen in [output("a"), lost()] {
+            painter.take(seen, &mut out);
+        }
+        let text = String::from_utf8(std::mem::take(&mut out)).unwrap();
+        assert!(
+            text.starts_with(&format!("a{PUSH_TITLE}\x1b]2;warren: connection lost")),
+            "{text:?}"
+        );
+        assert!(text.contains("\x1b[9999;1H"), "{text:?}");
+        painter.take(SessionView::Back, &mut out);
+        painter.take(output("b"), &mut out);
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.starts_with(POP_TITLE) && text.ends_with("\x1b8b"), "{text:?}");
+        painter.take(lost(), &mut Vec::new());
+        assert!(String::from_utf8(painter.leave()).unwrap().contains(POP_TITLE));
+    }
+
+    #[test]
+    fn the_line_leaves_the_cursor_and_its_colour_and_is_gone_when_the_connection_is_back() {
+        let before = || vec![screen("one\r\ntwo"), output("\r\n\x1b[31mr")];
+        let with = |more: Vec<SessionView>| {
+            let seen = before().into_iter().chain(more).collect();
+            shown(&mut Painter::new((20, 5)), seen)
         };
-        let (text, _) = told(vec![output("a"), lost(), SessionView::Back, output("b")]);
-        assert!(text.starts_with(&format!("a{PUSH_TITLE}\x1b]2;warren: the connection")));
-        assert!(text.ends_with(&format!("\x1b\\{POP_TITLE}b")));
-        let (text, _) = told(vec![output("\x1b[3"), lost(), SessionView::Back, output("1m")]);
-        assert_eq!(text, "\x1b[31m");
-        let (_, mut painter) = told(vec![lost()]);
-        assert!(String::from_utf8(painter.leave()).unwrap().ends_with(POP_TITLE));
+        let terminal = with(vec![lost()]);
+        assert_eq!(terminal.screen().contents(), "one\ntwo\nr\n\n connection lost, a");
+        assert_eq!(terminal.screen().cursor_position(), (2, 1));
+        let terminal = with(vec![lost(), SessionView::Back, output("ed")]);
+        assert_eq!(terminal.screen().contents(), "one\ntwo\nred");
+        assert_eq!(terminal.screen().cell(2, 2).unwrap().fgcolor(), vt100::Color::Idx(1));
+    }
+
+    #[test]
+    fn a_loss_before_anything_was_shown_eats_nothing() {
+        let mut terminal = shown(&mut Painter::new((20, 5)), vec![lost()]);
+        assert!(terminal.screen().contents().ends_with("connection lost, a"));
+        terminal.screen_mut().set_scrollback(100);
+        assert!(terminal.screen().contents().starts_with("before"));
+    }
+
+    #[test]
+    fn a_loss_in_the_midst_of_a_sequence_cuts_it_off_with_its_end() {
+        for (begin, end) in [
+            ("\x1b[3", "1m"),
+            ("\x1b]0;ti", "tle\x07"),
+            ("\x1b]8;;http", "://x\x1b\\"),
+            ("\x1b", "[2J"),
+            ("\x1bPq#1", ";2;3\x1b\\"),
+        ] {
+            for cut in 0..=end.len() {
+                let (first, second) = end.split_at(cut);
+                let seen =
+                    vec![screen("kept"), output(begin), lost(), SessionView::Back, output(first)];
+                let seen = seen.into_iter().chain([output(second), output("!")]).collect();
+                let terminal = shown(&mut Painter::new((20, 5)), seen);
+                assert_eq!(terminal.screen().contents(), "kept!", "{begin:?} {cut}");
+            }
+        }
     }
 
     #[test]
     fn a_refusal_cannot_write_to_the_terminal() {
-        let (mut painter, mut out) = (Painter::new(5), Vec::new());
+        let (mut painter, mut out) = (Painter::new((20, 5)), Vec::new());
         painter.take(SessionView::Refused("no\x1b]0;x\x07\u{9b}2J\u{2066}".to_owned()), &mut out);
         let text = String::from_utf8(out).unwrap();
         assert!(

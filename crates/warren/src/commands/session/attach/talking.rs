@@ -43,11 +43,12 @@ pub(super) async fn talk(mut following: Following, session: &SessionInfo) -> any
             },
             _ = terminate.recv() => break,
             _ = hangup.recv() => break,
-            line = lines.recv() => match line {
+            // An acknowledgement makes room, and is seen: then this is asked again.
+            line = lines.recv(), if following.has_room() => match line {
                 None => break,
                 Some(line) => match chat.typed(&line?) {
                     Typed::Send(message) => tell(&mut following, &message),
-                    Typed::Prompt(text) => following.prompt(text),
+                    Typed::Prompt(text) => prompt(&mut following, text),
                     Typed::Say(text) => show(&text)?,
                     Typed::Nothing => {}
                 },
@@ -88,6 +89,12 @@ fn farewell(session: &SessionInfo, ending: Option<Ending>) {
 fn tell(following: &mut Following, message: &protocol::workspace::ClientMessage) {
     if let Err(error) = following.tell(message) {
         note(&format!("  ! not sent: {error}"));
+    }
+}
+
+fn prompt(following: &mut Following, text: String) {
+    if !following.prompt(text) {
+        note("  ! not sent: too many prompts wait for the server");
     }
 }
 

@@ -1,7 +1,10 @@
 //! A terminal's session, used from this terminal.
 
 use anyhow::Context;
-use client::workspace::{Ending, Following};
+use client::{
+    ClientError,
+    workspace::{Ending, Following, SessionView},
+};
 use protocol::workspace::SessionInfo;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -24,6 +27,8 @@ use crate::commands::{
 /// So much is gathered while the terminal is busy, in bytes; then the server waits.
 const BATCH: usize = 256 * 1024;
 
+const TOO_MUCH: &str = "more was typed than can wait for the session: the last of it is dropped";
+
 /// Uses it until it ends, its user detaches, or this process is told to end.
 pub(super) async fn use_terminal(
     following: Following,
@@ -32,8 +37,7 @@ pub(super) async fn use_terminal(
 ) -> anyhow::Result<()> {
     let mut using = Using::begin(following, detach)?;
     let end = using.run().await;
-    let last_words = using.end().await;
-    if let Some(words) = last_words {
+    for words in using.end().await {
         note(&format!("[{words}]"));
     }
     let name = called(session);
@@ -67,7 +71,7 @@ struct Using {
 
 impl Using {
     fn begin(following: Following, detach: DetachKey) -> anyhow::Result<Self> {
-        let rows = size().map_or(24, |(_, rows)| rows);
+        let size = size().unwrap_or((80, 24));
         let signals = Signals::new().context("signals cannot be heard")?;
         let raw = Raw::take().context("the terminal cannot be made raw")?;
         Ok(Self {
@@ -75,7 +79,7 @@ impl Using {
             detach,
             keys: typed()?,
             signals,
-            painter: Painter::new(rows),
+            painter: Painter::new(size),
             out: Vec::new(),
             writer: Writer::start()?,
             raw,
@@ -84,16 +88,14 @@ impl Using {
 
     async fn run(&mut self) -> anyhow::Result<End> {
         loop {
-            // While the server is lost, keys are taken even when nothing more can be kept: one of
-            // them may detach.
-            let takes_keys = self.following.has_room() || !self.following.is_connected();
+            // Keys are always taken: one of them may detach. In no order, so that a paste without an end
+            // does not keep the server waiting.
             tokio::select! {
-                biased;
                 signal = self.signals.next() => match signal {
                     Notice::Resized => self.resize(),
                     Notice::End => return Ok(End::Detached),
                 },
-                keys = self.keys.recv(), if takes_keys => match keys {
+                keys = self.keys.recv() => match keys {
                     Some(keys) if !self.type_in(&keys) => {}
                     _ => return Ok(End::Detached),
                 },
@@ -101,9 +103,9 @@ impl Using {
                     Some(room) => drop(room.send(std::mem::take(&mut self.out))),
                     None => return Ok(End::Detached),
                 },
-                seen = self.following.next(), if self.out.len() < BATCH => {
+                seen = next(&mut self.following, self.out.len() < BATCH) => {
                     match seen? {
-                        Some(seen) => self.painter.take(seen, &mut self.out),
+                        Some(seen) => self.show(seen),
                         None => {
                             return Ok(End::Session(self.painter.ended.unwrap_or(Ending::Killed)));
                         }
@@ -119,19 +121,25 @@ impl Using {
         while self.out.len() < BATCH
             && let Some(seen) = self.following.ready()?
         {
-            self.painter.take(seen, &mut self.out);
+            self.show(seen);
         }
         Ok(())
+    }
+
+    fn show(&mut self, seen: SessionView) {
+        if seen == SessionView::Back {
+            // The loss was said on the screen.
+            self.following.repaint();
+        }
+        self.painter.take(seen, &mut self.out);
     }
 
     /// Types; whether that detaches.
     fn type_in(&mut self, typed: &[u8]) -> bool {
         let (keys, detaches) = self.detach.split(typed);
-        if self.following.has_room() {
-            self.following.type_in(keys);
-        } else {
-            // More than can be kept until the server is back: the bell tells that it is lost.
-            self.out.push(0x07);
+        if !self.following.type_in(keys) {
+            self.painter.ring(&mut self.out);
+            self.painter.take(SessionView::Refused(TOO_MUCH.to_owned()), &mut self.out);
         }
         detaches
     }
@@ -139,18 +147,34 @@ impl Using {
     fn resize(&mut self) {
         if let Ok((cols, rows)) = size() {
             self.following.resize(cols, rows);
+            self.painter.resized((cols, rows));
         }
     }
 
     /// Ends, and gives the terminal back; what is to be said then.
-    async fn end(mut self) -> Option<String> {
+    async fn end(mut self) -> Vec<String> {
+        let unsent = Some(self.following.waiting()).filter(|bytes| *bytes > 0);
+        let unsent =
+            unsent.map(|bytes| format!("{bytes} bytes that were typed last were not sent"));
         let leave = self.painter.leave();
         self.writer.end(self.out).await;
         self.raw.leave(leave);
         // What was typed last is still on its way.
         self.following.close().await;
-        self.painter.last_words
+        self.painter.last_words.into_iter().chain(unsent).collect()
     }
+}
+
+/// What is seen next, once there is room for it. Until then what was typed still leaves: a terminal that takes no
+/// more output must not keep an interrupt from the session.
+async fn next(
+    following: &mut Following,
+    has_room: bool,
+) -> Result<Option<SessionView>, ClientError> {
+    if !has_room {
+        following.write().await;
+    }
+    following.next().await
 }
 
 /// What the system tells this process.

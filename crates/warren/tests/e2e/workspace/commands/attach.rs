@@ -116,6 +116,62 @@ async fn a_lost_connection_is_found_again_and_nothing_is_shown_or_typed_twice() 
 }
 
 #[tokio::test]
+async fn a_server_that_only_accepts_and_closes_is_tried_until_it_is_back() {
+    let place = WorkspaceHost::start().await;
+    let dir = place.dir();
+    let way = Cutter::calm(place.daemon.address()).await;
+    let url = format!("http://{}", way.address());
+    let open = |script| {
+        let words = ["open", "--server", &url, "--token", TOKEN, "--dir", &dir];
+        Terminal::start(&[&words[..], &["--", "sh", "-c", script]].concat())
+    };
+    let last_line = "stty -echo; printf '\\033[24;1Hthe last line\\033[1;1H'; while read x; do echo \"<$x>\"; done";
+    let [mut terminal, mut leaving] = [open(last_line), open(last_line)];
+    terminal.shows("the last line").await;
+    leaving.shows("the last line").await;
+    // Nothing is there: the way itself accepts, and closes.
+    let nothing = testkit::RefusingPort::take();
+    way.lead_to(nothing.address());
+    way.cut();
+    terminal.shows("connection lost").await;
+    leaving.shows("connection lost").await;
+    leaving.press(DETACH).await;
+    leaving.ends(0).await;
+    terminal.press("later\r").await;
+    way.lead_to(place.daemon.address());
+    terminal.shows("<later>").await;
+    terminal.hides("connection lost").await;
+    // What the line had covered is there again.
+    terminal.shows("the last line").await;
+    terminal.press(DETACH).await;
+    terminal.ends(0).await;
+}
+
+#[tokio::test]
+async fn a_large_paste_reaches_a_program_that_says_nothing_and_never_keeps_from_leaving() {
+    let place = WorkspaceHost::start().await;
+    let dir = place.dir();
+    let paste = "x".repeat(3_000_000);
+    for step in [1000, 64, 4096] {
+        let script = "stty raw -echo; echo ready; head -c 3000000 | wc -c";
+        let mut terminal = place.terminal(&["open"], &["--dir", &dir, "--", "sh", "-c", script]);
+        terminal.shows("ready").await;
+        for keys in paste.as_bytes().chunks(step) {
+            terminal.press(str::from_utf8(keys).unwrap()).await;
+        }
+        terminal.shows("3000000").await;
+        terminal.ends(0).await;
+    }
+    let script = "stty raw -echo; echo ready; sleep 1000";
+    let mut terminal = place.terminal(&["open"], &["--dir", &dir, "--", "sh", "-c", script]);
+    terminal.shows("ready").await;
+    terminal.press(&paste).await;
+    terminal.press(DETACH).await;
+    terminal.shows("were not sent").await;
+    terminal.ends(0).await;
+}
+
+#[tokio::test]
 async fn the_terminal_is_given_back_as_it_was_whatever_was_on_it_and_however_it_ends() {
     let place = WorkspaceHost::start().await;
     let dir = place.dir();
