@@ -7,19 +7,19 @@
 use std::{
     future::Future,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
-use base::ModelName;
+use base::{ModelName, ProviderId};
 use bytes::Bytes;
 use http::{StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use protocol::sse::Boundary;
-use scheduler::{Answer, Event, Failure, Head};
+use scheduler::{Answer, Event, Head};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::{error::ApiError, head::is_event_stream, shape::Shape};
+use crate::{early::Early, error::ApiError, head::is_event_stream, shape::Shape};
 
 /// Why a body was cut off. The connection is closed, so that no client takes the body for complete.
 #[derive(Debug)]
@@ -42,6 +42,8 @@ pub(crate) struct AnswerBody {
     left: Option<u64>,
     /// Whether its status forbids a body.
     bodyless: bool,
+    /// While the provider's head is not here, but the client's is.
+    early: Option<Early>,
     done: bool,
 }
 
@@ -65,13 +67,20 @@ impl AnswerBody {
         shape: &'static dyn Shape,
         model: ModelName,
         keepalive: Duration,
+        early: Option<Early>,
     ) -> Self {
-        let events = is_event_stream(head).then(|| Events::new(keepalive));
+        let begun = if early.is_some() { Duration::ZERO } else { keepalive };
+        let events = is_event_stream(head).then(|| Events::new(keepalive, begun));
         let announced = head.headers.get(header::CONTENT_LENGTH);
         let announced = announced.and_then(|value| value.to_str().ok()?.parse().ok());
         let left = announced.or_else(|| answer.rest().map(|rest| rest as u64));
         let bodyless = matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        Self { answer, shape, model, events, left, bodyless, done: false }
+        Self { answer, shape, model, events, left, bodyless, early, done: false }
+    }
+
+    /// The provider that answers, once its head is here.
+    pub(crate) fn provider(&self) -> Option<ProviderId> {
+        self.answer.provider().filter(|_| self.early.is_none())
     }
 
     fn chunk(&mut self, chunk: Bytes) -> Result<Frame<Bytes>, BrokenOff> {
@@ -88,15 +97,27 @@ impl AnswerBody {
         Ok(Frame::data(chunk))
     }
 
+    /// Says now and then what the request waits for.
+    fn poll_waiting(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let (Some(early), Some(events)) = (&self.early, &mut self.events) else {
+            return Poll::Pending;
+        };
+        ready!(events.poll_sign_of_life(cx, self.shape));
+        let words = early.words(&self.answer, self.model.as_str());
+        Poll::Ready(Some(Ok(Frame::data(self.shape.waiting(&words).into()))))
+    }
+
     fn end(&mut self) -> Option<Result<Frame<Bytes>, BrokenOff>> {
         self.done = true;
         let short = self.left.is_some_and(|left| left > 0);
         short.then(|| Err(BrokenOff("it is shorter than announced".to_owned())))
     }
 
-    fn failed(&mut self, failure: &Failure) -> Result<Frame<Bytes>, BrokenOff> {
+    fn failed(&mut self, error: ApiError) -> Result<Frame<Bytes>, BrokenOff> {
         self.done = true;
-        let error = ApiError::of_failure(failure, self.model.as_str());
         let Some(events) = &self.events else {
             return Err(BrokenOff(error.message.into_owned()));
         };
@@ -128,12 +149,26 @@ impl Body for AnswerBody {
         if this.done {
             return Poll::Ready(None);
         }
+        if let Some(early) = &mut this.early {
+            match early.poll(cx, &mut this.answer, this.model.as_str()) {
+                Poll::Ready(Ok(())) => this.early = None,
+                Poll::Ready(Err(error)) => return Poll::Ready(Some(this.failed(error))),
+                Poll::Pending => return this.poll_waiting(cx),
+            }
+        }
         match this.answer.poll_next(cx) {
             Poll::Ready(Event::Chunk(chunk)) => Poll::Ready(Some(this.chunk(chunk))),
             Poll::Ready(Event::End) => Poll::Ready(this.end()),
-            Poll::Ready(Event::Failed(failure)) => Poll::Ready(Some(this.failed(&failure))),
+            Poll::Ready(Event::Failed(failure)) => {
+                let error = ApiError::of_failure(&failure, this.model.as_str());
+                Poll::Ready(Some(this.failed(error)))
+            }
             Poll::Pending => match &mut this.events {
-                Some(events) => events.poll_sign_of_life(cx, this.shape),
+                Some(events) => {
+                    ready!(events.poll_sign_of_life(cx, this.shape));
+                    let sign = Bytes::from_static(this.shape.keepalive());
+                    Poll::Ready(Some(Ok(Frame::data(sign))))
+                }
                 None => Poll::Pending,
             },
         }
@@ -149,10 +184,12 @@ impl Body for AnswerBody {
 }
 
 impl Events {
-    fn new(every: Duration) -> Self {
+    /// Signs of life are due after `first`, and each time that nothing is sent for `every`.
+    fn new(every: Duration, first: Duration) -> Self {
         let keepalive = (!every.is_zero()).then(|| {
-            let sent = Instant::now();
-            Keepalive { every, sent, timer: Box::pin(sleep_until(sent + every)) }
+            let due = Instant::now() + first;
+            let sent = due.checked_sub(every).unwrap_or(due);
+            Keepalive { every, sent, timer: Box::pin(sleep_until(due)) }
         });
         Self { boundary: Boundary::new(), keepalive }
     }
@@ -164,11 +201,8 @@ impl Events {
         }
     }
 
-    fn poll_sign_of_life(
-        &mut self,
-        cx: &mut Context<'_>,
-        shape: &dyn Shape,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    /// Ready when a sign of life is due and may be added.
+    fn poll_sign_of_life(&mut self, cx: &mut Context<'_>, shape: &dyn Shape) -> Poll<()> {
         let Some(keepalive) = &mut self.keepalive else { return Poll::Pending };
         while keepalive.timer.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
@@ -179,8 +213,7 @@ impl Events {
             keepalive.timer.as_mut().reset(keepalive.sent + keepalive.every);
             // Nothing may be added inside an event: the next timer tries again.
             if due && shape.may_add(&self.boundary) {
-                let sign = Bytes::from_static(shape.keepalive());
-                return Poll::Ready(Some(Ok(Frame::data(sign))));
+                return Poll::Ready(());
             }
         }
         Poll::Pending

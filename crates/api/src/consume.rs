@@ -2,14 +2,14 @@
 
 use std::{
     sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use axum::{extract::State, response::Response};
 use base::{Endpoint, JobId, ModelName, ProviderId};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, request::Parts};
-use protocol::{headers::ROUTE, room::selector::RESERVED};
+use protocol::{headers::ROUTE, room::selector::RESERVED, via::VIA};
 use rooms::Room;
 use scheduler::{Answer, Job, JobRequest, NoRoute, Route};
 use translate::{BadRequest, Context, served_as};
@@ -18,6 +18,7 @@ use crate::{
     admission::{Admission, put_standing},
     body::AnswerBody,
     count_tokens,
+    early::{self, Early},
     error::{ApiError, Kind},
     head,
     head::new_id,
@@ -29,7 +30,7 @@ use crate::{
     shape::{self, Shape},
     state::Api,
     translation::Translation,
-    uploads::HeldBody,
+    uploads::{HeldBody, HeldMemory},
 };
 
 /// The header by which a consumer names the only provider that may serve it.
@@ -65,10 +66,10 @@ pub(crate) async fn serve(
     };
     let counted = match accepted {
         Ok(accepted) if shape.endpoint() == Endpoint::CountTokens => {
-            count_tokens::count(shape, api, accepted).await
+            count_tokens::count(shape, api, accepted, &mut held).await
         }
         Ok(accepted) => {
-            let answered = answer(shape, api, accepted).await;
+            let answered = answer(shape, api, accepted, held.take()).await;
             return answered.unwrap_or_else(|error| error.response(shape, id));
         }
         Err(error) => Err(error),
@@ -126,6 +127,8 @@ pub(crate) struct Accepted {
     pub(crate) translation: Option<Arc<Translation>>,
     /// Its room, if it is served in one.
     pub(crate) room: Option<Arc<Room>>,
+    /// Whether its client may get a head before the provider's.
+    pub(crate) may_be_early: bool,
 }
 
 /// Reads the body of a request and makes a job of it.
@@ -141,6 +144,7 @@ async fn accept(
     if shape.says_json() {
         read::expect_json(&parts.headers)?;
     }
+    let passed_on = parts.headers.contains_key(VIA);
     let via = head::via(api.marks(), request_scope.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
     let peeked = peek_request(&body, api.limits().affinity).await?;
@@ -150,7 +154,9 @@ async fn accept(
     let headers = head::put_via(head::for_provider(std::mem::take(&mut parts.headers)), via);
     let path = request_scope::path_and_query(&parts.uri);
     let request = draft.request(parts.method.clone(), path, headers, body);
-    draft.accept(api, request, held).await
+    let accepted = draft.accept(api, request, held).await?;
+    let may_be_early = early::may_be_early(&accepted.job.request, shape.endpoint(), passed_on);
+    Ok(Accepted { may_be_early, ..accepted })
 }
 
 /// Submits a job and returns the response to its client, or the failure of a job whose answer never began.
@@ -158,8 +164,9 @@ pub(crate) async fn answer(
     shape: &'static dyn Shape,
     api: &Api,
     accepted: Accepted,
+    memory: HeldMemory,
 ) -> Result<Response, ApiError> {
-    let Accepted { job, admission, translation, room } = accepted;
+    let Accepted { job, admission, translation, room, may_be_early } = accepted;
     let (id, model, method) = (job.id, job.model.clone(), job.request.method.clone());
     let mut answer: Answer = api.scheduler().submit(job);
     let standing = admission.submitted();
@@ -167,14 +174,19 @@ pub(crate) async fn answer(
         let standing = Some(Box::new(standing));
         ApiError { standing, ..ApiError::of_failure(&failure, model.as_str()) }
     };
-    let mut head = answer.head().await.map_err(&failed)?;
-    if let Some(translation) = translation {
-        translation.forget();
-    }
-    if answer.comes_whole() {
-        // Waiting costs nothing here, and until the first byte a failure can still set the status.
-        answer.first_byte().await.map_err(failed)?;
-    }
+    let every = if may_be_early { api.limits().keepalive } else { Duration::ZERO };
+    let (mut head, early) = match early::head(&mut answer, every).await {
+        Some(head) => {
+            let head = head.map_err(&failed)?;
+            Early::new(translation, memory).begun();
+            if answer.comes_whole() {
+                // Waiting costs nothing here, and until the first byte a failure can still set the status.
+                answer.first_byte().await.map_err(failed)?;
+            }
+            (head, None)
+        }
+        None => (early::stream_head(), Some(Early::new(translation, memory))),
+    };
     head::drop_bad_length(&mut head.headers);
     if room.is_some() {
         head::keep_content_only(&mut head.headers);
@@ -183,7 +195,7 @@ pub(crate) async fn answer(
     let makes = shape.endpoint() == Endpoint::Responses && method == Method::POST;
     let recorder =
         room.filter(|_| makes).and_then(|room| Recorder::new(api, &room, &answer, &head));
-    let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive);
+    let body = AnswerBody::new(answer, &head, shape, model, api.limits().keepalive, early);
     let body = match recorder {
         Some(recorder) => axum::body::Body::new(recorder.around(body)),
         None => axum::body::Body::new(body),
@@ -221,7 +233,7 @@ impl JobDraft {
         }
         let room = self.request_scope.room().cloned();
         let job = self.job(targets, prepared, &translation);
-        Ok(Accepted { job, admission, translation: Some(translation), room })
+        Ok(Accepted { job, admission, translation: Some(translation), room, may_be_early: false })
     }
 
     fn request(

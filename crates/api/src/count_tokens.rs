@@ -1,11 +1,14 @@
 //! `POST /v1/messages/count_tokens`: by the model's own server where one can, else an estimate.
 
+use std::time::Duration;
+
 use axum::response::Response;
 use base::{Endpoint, JobId};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use protocol::anthropic;
 use scheduler::Job;
+use tokio::time::timeout;
 
 use crate::{
     consume::{Accepted, answer},
@@ -14,10 +17,14 @@ use crate::{
     peeked::off_thread,
     shape::Shape,
     state::Api,
+    uploads::HeldBody,
 };
 
 /// Marks a number that was estimated here.
 const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");
+
+/// How long a worker may take. Counting is quick: one that has not answered by then is busy.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Counts the tokens of one message. If the model's server cannot count, the answer is an estimate, because
 /// clients ask often and continue with any number.
@@ -25,10 +32,11 @@ pub(crate) async fn count(
     shape: &'static dyn Shape,
     api: &Api,
     accepted: Accepted,
+    held: &mut HeldBody<'_>,
 ) -> Result<Response, ApiError> {
     let (id, body) = (accepted.job.id, accepted.job.request.body.clone());
     if can_count(api, &accepted.job)
-        && let Ok(response) = answer(shape, api, accepted).await
+        && let Ok(Ok(response)) = timeout(PATIENCE, answer(shape, api, accepted, held.take())).await
         && !is_no_count(response.status())
     {
         return Ok(response);

@@ -6,8 +6,11 @@ use access::{Denied, OverLimit, Standing, limits::Limited};
 use http::{HeaderValue, StatusCode, Uri};
 use protocol::{openai::BadBody, via::Loop};
 use rooms::Refused;
-use scheduler::{Ending, Failure};
+use scheduler::{Ending, Failure, Wait};
 use translate::BadRequest;
+
+/// The stock server's words for a wait in vain.
+const QUEUE_TIMEOUT: &str = "queue timeout: no worker available within deadline";
 
 /// An error as consumers see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +55,20 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The kind of a backend's answer with this status.
+    pub(crate) fn of_status(status: StatusCode) -> Self {
+        match status.as_u16() {
+            401 => Self::Authentication,
+            403 => Self::Permission,
+            404 => Self::NotFound,
+            408 | 504 => Self::Timeout,
+            413 => Self::TooLarge,
+            429 => Self::Overload,
+            400..=499 => Self::Invalid,
+            _ => Self::Server,
+        }
+    }
+
     pub(crate) fn openai(self) -> &'static str {
         match self {
             Self::Invalid | Self::NotFound | Self::TooLarge => "invalid_request_error",
@@ -130,8 +147,11 @@ impl ApiError {
                 Self::new(S::PAYLOAD_TOO_LARGE, Kind::TooLarge, words).code("request_too_large")
             }
             Ending::QueueTimeout => {
-                let words = "queue timeout: no worker available within deadline";
-                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, words).code("queue_timeout")
+                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, QUEUE_TIMEOUT).code("queue_timeout")
+            }
+            Ending::BusyTimeout { waited, wait } => {
+                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, too_busy(model, *waited, *wait))
+                    .code("busy_timeout")
             }
             Ending::RequestTimeout => {
                 Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, "request timeout")
@@ -226,6 +246,27 @@ impl From<Refused> for ApiError {
     }
 }
 
+/// The words for what a job waits for, while connected providers could serve it.
+pub(crate) fn busy(wait: Wait) -> String {
+    let workers = match wait.providers {
+        1 => "the worker that serves it is busy".to_owned(),
+        several => format!("the {several} workers that serve it are busy"),
+    };
+    let ahead = match wait.ahead {
+        0 => "no request is in front".to_owned(),
+        1 => "1 request is in front".to_owned(),
+        Wait::MOST_AHEAD.. => format!("{} or more requests are in front", Wait::MOST_AHEAD),
+        several => format!("{several} requests are in front"),
+    };
+    format!("{workers}, {ahead}")
+}
+
+/// The stock server's words, and more.
+fn too_busy(model: &str, waited: Duration, wait: Wait) -> String {
+    let (seconds, busy) = (waited.as_secs(), busy(wait));
+    format!("{QUEUE_TIMEOUT}; waited {seconds} s for {model}: {busy}")
+}
+
 /// The header's value: whole seconds, at least 1.
 pub(crate) fn retry_after(after: Duration) -> HeaderValue {
     let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
@@ -245,6 +286,21 @@ mod tests {
     fn told(ending: Ending) -> (u16, String) {
         let error = ApiError::of_failure(&ending.into(), "llama3-8b");
         (error.status.as_u16(), error.message.into_owned())
+    }
+
+    #[test]
+    fn a_wait_in_vain_says_for_whom_and_behind_whom() {
+        let table = [
+            (1, 0, "the worker that serves it is busy, no request is in front"),
+            (2, 1, "the 2 workers that serve it are busy, 1 request is in front"),
+            (1, 1_000, "the worker that serves it is busy, 1000 or more requests are in front"),
+        ];
+        for (providers, ahead, words) in table {
+            let wait = Wait { providers, ahead };
+            let waited = Duration::from_millis(600_400);
+            let words = format!("{QUEUE_TIMEOUT}; waited 600 s for llama3-8b: {words}");
+            assert_eq!(told(Ending::BusyTimeout { waited, wait }), (504, words));
+        }
     }
 
     #[test]

@@ -143,6 +143,12 @@ pub(crate) fn is_event_stream(head: &Head) -> bool {
     is_plain_event_stream(head) && !head.headers.contains_key(header::CONTENT_LENGTH)
 }
 
+/// Whether a head announces JSON.
+pub(crate) fn is_json(head: &Head) -> bool {
+    let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("application/json"))
+}
+
 /// Whether a head announces a stream of events that is not compressed.
 pub(crate) fn is_plain_event_stream(head: &Head) -> bool {
     let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());

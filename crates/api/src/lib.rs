@@ -32,6 +32,7 @@ mod condition;
 pub mod consume;
 pub mod cors;
 mod count_tokens;
+mod early;
 pub mod error;
 pub mod fallback;
 pub mod head;

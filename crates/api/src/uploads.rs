@@ -20,10 +20,22 @@ pub(crate) struct Uploads {
     total: u32,
 }
 
+/// Memory that a body goes on holding, until this is dropped.
+pub(crate) struct HeldMemory {
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
 /// The memory that one body holds, until this is dropped.
 pub(crate) struct HeldBody<'a> {
     uploads: &'a Uploads,
     permit: Option<OwnedSemaphorePermit>,
+}
+
+impl HeldMemory {
+    /// No memory, of a request without a body.
+    pub(crate) fn none() -> Self {
+        Self { _permit: None }
+    }
 }
 
 impl Uploads {
@@ -41,6 +53,11 @@ impl Uploads {
 }
 
 impl HeldBody<'_> {
+    /// Takes the memory over, to hold it longer.
+    pub(crate) fn take(&mut self) -> HeldMemory {
+        HeldMemory { _permit: self.permit.take() }
+    }
+
     /// Takes memory for a body that has grown to `len` bytes. A body larger than the whole bound takes all of it.
     ///
     /// # Errors

@@ -198,9 +198,12 @@ options! {
         /// Jobs that may wait for one model; one key may fill half of these places [default: 100]
         #[arg(long, env = "WARREN_MAX_QUEUE_LEN", value_name = "N")]
         max_queue_len: Option<usize>,
-        /// How long a job may wait for a worker [default: 30]
+        /// How long a job may wait while no worker that can serve it is connected [default: 30]
         #[arg(long, env = "WARREN_QUEUE_TIMEOUT_SECS", value_name = "SECONDS")]
         queue_timeout_secs: Option<Seconds>,
+        /// How long a job may wait for connected workers that are busy [default: 600]
+        #[arg(long, env = "WARREN_BUSY_TIMEOUT_SECS", value_name = "SECONDS")]
+        busy_timeout_secs: Option<Seconds>,
         /// How long a worker may take until its answer begins [default: 300]
         #[arg(long, env = "WARREN_REQUEST_TIMEOUT_SECS", value_name = "SECONDS")]
         request_timeout_secs: Option<Seconds>,
@@ -240,8 +243,8 @@ options! {
         /// What is logged: a level, or a filter such as info,wire=debug [default: info]
         #[arg(long, env = "WARREN_LOG", value_name = "FILTER")]
         log: Option<String>,
-        /// A stream that is silent for this long gets a comment as a sign of life; 0: never
-        /// [default: 15]
+        /// A stream that is silent for this long, its wait for a head included, gets a comment as a
+        /// sign of life; 0: never [default: 15]
         #[arg(long, env = "WARREN_SSE_KEEPALIVE_SECS", value_name = "SECONDS")]
         sse_keepalive_secs: Option<Seconds>,
         /// How a worker is chosen among several that are free [default: least-loaded]

@@ -209,6 +209,7 @@ fn dispatch_config(options: &ServeOptions) -> anyhow::Result<dispatch::Config> {
         max_queue_len: options.max_queue_len.unwrap_or(defaults.max_queue_len),
         max_queued_bytes,
         queue_timeout: seconds(options.queue_timeout_secs, defaults.queue_timeout),
+        busy_timeout: seconds(options.busy_timeout_secs, defaults.busy_timeout),
         request_timeout: seconds(options.request_timeout_secs, defaults.request_timeout),
         idle_timeout: seconds(options.idle_timeout_secs, defaults.idle_timeout),
         max_requeue_count: options.max_requeue_count.unwrap_or(defaults.max_requeue_count),

@@ -15,8 +15,14 @@ pub struct Config {
     /// How many bytes of jobs ([`JobSpec::size`](crate::JobSpec::size)) may wait, all queues
     /// together.
     pub max_queued_bytes: u64,
-    /// How long a job may wait in queues, in total. Time at a provider does not count.
+    /// How long a job may wait while no connected provider can serve it. Time at a provider does
+    /// not count. A job that goes on to wait for a busy provider has the whole time again when that
+    /// one leaves.
     pub queue_timeout: Duration,
+    /// How long a job may wait for connected providers that have no free slot, in total. Time at a
+    /// provider does not count. Both kinds of waiting together take no longer than this and
+    /// [`Config::queue_timeout`].
+    pub busy_timeout: Duration,
     /// The time limit from a job's assignment to the head of its answer.
     pub request_timeout: Duration,
     /// How long an answer that has begun may make no progress.
@@ -43,6 +49,7 @@ impl Default for Config {
             max_queues: 10_000,
             max_queued_bytes: 1 << 30,
             queue_timeout: Duration::from_secs(30),
+            busy_timeout: Duration::from_secs(600),
             request_timeout: Duration::from_secs(300),
             idle_timeout: Duration::from_secs(300),
             max_requeue_count: 3,

@@ -136,7 +136,8 @@ pub struct JobSpec {
     /// where it would otherwise end for lack of a provider
     /// ([`NoProvider`](crate::Ending::NoProvider), [`NotServed`](crate::Ending::NotServed),
     /// [`TooLarge`](crate::Ending::TooLarge), [`QueueFull`](crate::Ending::QueueFull),
-    /// [`QueueTimeout`](crate::Ending::QueueTimeout)) or through a provider's fault
+    /// [`QueueTimeout`](crate::Ending::QueueTimeout), [`BusyTimeout`](crate::Ending::BusyTimeout))
+    /// or through a provider's fault
     /// ([`RequestTimeout`](crate::Ending::RequestTimeout),
     /// [`RequeueExhausted`](crate::Ending::RequeueExhausted),
     /// [`ProviderFailed`](crate::Ending::ProviderFailed)). It never moves back.
@@ -151,7 +152,8 @@ pub struct JobSpec {
     ///   would otherwise end, it ends as it would have ended without fallbacks.
     /// - Each model has its own requeues, and starts without avoided providers. The time in queues
     ///   is the job's, over all its models: once it is used up, the job moves to a fallback only if
-    ///   a provider is free for it at once.
+    ///   a provider is free for it at once. While the providers of its model are busy, it does the
+    ///   same each time that the queue time-out has passed.
     /// - The fallbacks of a pinned job are for the same provider.
     pub fallbacks: Vec<ModelName>,
     /// The shape of the request.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
 
-use crate::{input::JobSpec, provider::Provider};
+use crate::{config::Config, input::JobSpec, provider::Provider};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
@@ -12,8 +12,10 @@ pub(crate) struct Job {
     /// Its position in the order of acceptance, which is its age; requeueing does not change it.
     pub(crate) seq: u64,
     pub(crate) accepted_at: Instant,
-    /// Its total time in queues, without the present wait.
-    pub(crate) waited: Duration,
+    /// Its time in queues, without the present wait.
+    pub(crate) waits: Waits,
+    /// Whether its fallbacks were looked at because its present model's providers were busy.
+    pub(crate) looked: bool,
     /// The number of its assignments.
     pub(crate) assigned: u32,
     /// The number of its requeues for its present model, without retries in another shape.
@@ -28,10 +30,26 @@ pub(crate) struct Job {
     pub(crate) state: JobState,
 }
 
+/// How long a job has waited in queues.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Waits {
+    /// Without a provider, since it last waited with one.
+    absent: Duration,
+    /// For providers without a free slot.
+    busy: Duration,
+    /// In all.
+    total: Duration,
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum JobState {
     /// In its queue, since this time.
-    Queued { since: Instant },
+    Queued {
+        since: Instant,
+        /// Whether a connected provider can serve it, once that has a free slot. `since` is at
+        /// least as late as the last change of this.
+        served: bool,
+    },
     /// At a provider.
     Held(Hold),
 }
@@ -63,13 +81,14 @@ impl Job {
             spec,
             seq,
             accepted_at: now,
-            waited: Duration::ZERO,
+            waits: Waits::default(),
+            looked: false,
             assigned: 0,
             requeued: 0,
             unserved: 0,
             fallen_back: 0,
             avoided: Vec::new(),
-            state: JobState::Queued { since: now },
+            state: JobState::Queued { since: now, served: false },
         }
     }
 
@@ -102,6 +121,17 @@ impl Job {
         self.spec.fallbacks.get(self.fallen_back..).unwrap_or_default()
     }
 
+    /// Adds its present wait to its waits: from now on it waits in this way.
+    pub(crate) fn waits_on(&mut self, now: Instant, served: bool) {
+        if let JobState::Queued { since, served: before } = self.state {
+            self.waits.add(now.saturating_duration_since(since), before);
+        }
+        if served {
+            self.waits.absent = Duration::ZERO;
+        }
+        self.state = JobState::Queued { since: now, served };
+    }
+
     pub(crate) fn hold(&self) -> Option<Hold> {
         match self.state {
             JobState::Held(hold) => Some(hold),
@@ -111,6 +141,29 @@ impl Job {
 
     pub(crate) fn id(&self) -> JobId {
         self.spec.id
+    }
+}
+
+impl Waits {
+    /// How much longer a job may wait, with a provider or without one.
+    pub(crate) fn left(&self, served: bool, config: &Config) -> Duration {
+        let of_kind = if served {
+            config.busy_timeout.saturating_sub(self.busy)
+        } else {
+            config.queue_timeout.saturating_sub(self.absent)
+        };
+        let longest = config.queue_timeout.saturating_add(config.busy_timeout);
+        of_kind.min(longest.saturating_sub(self.total))
+    }
+
+    pub(crate) fn total(&self) -> Duration {
+        self.total
+    }
+
+    fn add(&mut self, wait: Duration, served: bool) {
+        let of_kind = if served { &mut self.busy } else { &mut self.absent };
+        *of_kind = of_kind.saturating_add(wait);
+        self.total = self.total.saturating_add(wait);
     }
 }
 

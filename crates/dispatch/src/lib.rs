@@ -39,4 +39,4 @@ pub use distance::{Distance, NoRoute, Route};
 pub use input::{Affinity, BlockedOn, Input, JobSpec, LeaveReason, Offer, Verdict};
 pub use output::{CancelReason, Ending, Output};
 pub use route::{Candidate, LeastLoaded, Policy, PrefixAffinity};
-pub use view::{ProviderView, QueueView};
+pub use view::{ProviderView, QueueView, Wait};

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
 
+use crate::view::Wait;
+
 /// One action, to be carried out in order.
 #[expect(missing_docs, reason = "ids and reasons are what their types say")]
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +84,15 @@ pub enum Ending {
         /// The largest size that could be sent, in bytes.
         limit: u64,
     },
-    /// No provider was free within the queue time-out.
+    /// No provider that can serve it was connected within the queue time-out.
     QueueTimeout,
+    /// Providers that can serve it are connected, and none had a free slot within the busy time-out.
+    BusyTimeout {
+        /// Its total time in queues.
+        waited: Duration,
+        /// What it waited for.
+        wait: Wait,
+    },
     /// The head of the answer did not arrive in time.
     RequestTimeout,
     /// The answer began, then nothing came for the idle time-out.

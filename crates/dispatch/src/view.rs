@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use base::{Endpoints, ModelName, ProviderId, Scope};
+use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
 
 use crate::{
     dispatcher::Dispatcher,
     distance::{Distance, Route},
     provider::{Drain, Provider},
-    queue::Queue,
+    queue::{MOST_COUNTED, Queue},
 };
 
 /// A connected provider.
@@ -54,6 +54,20 @@ pub struct QueueView<'a> {
     pub oldest: Instant,
 }
 
+/// What a waiting job waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// The number of connected providers that can serve it, once they have a free slot.
+    pub providers: usize,
+    /// The number of jobs that are before it in its queue, up to [`Wait::MOST_AHEAD`].
+    pub ahead: usize,
+}
+
+impl Wait {
+    /// The most jobs that are counted before another.
+    pub const MOST_AHEAD: usize = MOST_COUNTED;
+}
+
 impl<'a> ProviderView<'a> {
     /// The scope of its jobs.
     pub fn scope(&self) -> &'a Scope {
@@ -90,6 +104,13 @@ impl Dispatcher {
         self.queues.iter().filter_map(|(scope, model, queue)| {
             Some(QueueView { scope, model, len: queue.len(), oldest: self.oldest(queue)? })
         })
+    }
+
+    /// What a job in a queue waits for. O(the providers of its model).
+    pub fn wait(&self, job: JobId) -> Option<Wait> {
+        let job = self.jobs.get(&job).filter(|job| job.hold().is_none())?;
+        let providers = self.providers.able(job).count();
+        Some(Wait { providers, ahead: self.queues.ahead(job) })
     }
 
     /// Whether some connected provider that is not draining serves the model, by name or by `*`.

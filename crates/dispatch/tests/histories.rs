@@ -25,6 +25,7 @@ fn long_histories_of_fixed_seeds_reach_everything() {
     let (mut requeued, mut fell_back, mut moved) = (0, 0, 0);
     let (mut unserved, mut overloaded, mut revoked) = (0, 0, 0);
     let (mut narrowed, mut tried, mut ceased) = (0, 0, 0);
+    let (mut flipped, mut looked, mut gave_up_busy) = (0, 0, 0);
     for seed in 0..6 {
         let account = history::run(&history::steps(seed, 3_000)).unwrap();
         assert_eq!(account.steps, 3_000);
@@ -38,10 +39,14 @@ fn long_histories_of_fixed_seeds_reach_everything() {
         narrowed += account.narrowed;
         tried += account.tried;
         ceased += account.ceased;
+        flipped += account.flipped;
+        looked += account.looked;
+        gave_up_busy += account.gave_up_busy;
     }
     assert!(requeued > 100 && fell_back > 100 && moved > 30, "{requeued} {fell_back} {moved}");
     assert!(unserved > 20 && revoked > 20, "{unserved} {revoked}");
     assert!(overloaded > 20, "{overloaded}");
     assert!(narrowed > 20 && tried > 5, "{narrowed} {tried}");
     assert!(ceased > 20, "{ceased}");
+    assert!(flipped > 100 && looked > 20 && gave_up_busy > 10, "{flipped} {looked} {gave_up_busy}");
 }

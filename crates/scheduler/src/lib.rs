@@ -25,7 +25,9 @@ pub mod status;
 pub mod terms;
 pub mod translate;
 
-pub use dispatch::{Affinity, CancelReason, Config, Distance, Ending, LeaveReason, NoRoute, Route};
+pub use dispatch::{
+    Affinity, CancelReason, Config, Distance, Ending, LeaveReason, NoRoute, Route, Wait,
+};
 pub use exchange::{Answer, AnswerWriter, Event, Head, WriteError};
 pub use job::{Failure, Job, JobRequest, Meter, Usage};
 pub use observer::{JobEnd, JobFacts, Observer, Outcome};

@@ -98,6 +98,7 @@ impl Outcome {
                 Ending::NoProvider => "no_provider",
                 Ending::TooLarge { .. } => "too_large",
                 Ending::QueueTimeout => "queue_timeout",
+                Ending::BusyTimeout { .. } => "busy_timeout",
                 Ending::RequestTimeout => "request_timeout",
                 Ending::IdleTimeout => "idle_timeout",
                 Ending::ClientStalled => "client_stalled",

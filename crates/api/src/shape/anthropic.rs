@@ -25,6 +25,11 @@ impl Shape for Anthropic {
         anthropic::PING
     }
 
+    /// A comment and a ping: some clients count only events as life.
+    fn waiting(&self, words: &str) -> String {
+        format!(": {words}\n{}", String::from_utf8_lossy(anthropic::PING))
+    }
+
     fn id_header(&self) -> Option<&'static str> {
         Some("request-id")
     }

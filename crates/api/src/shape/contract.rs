@@ -19,6 +19,11 @@ pub(crate) trait Shape: Send + Sync {
     /// A sign of life between two events of a stream.
     fn keepalive(&self) -> &'static [u8];
 
+    /// A sign of life before the first event, with words about what the request waits for.
+    fn waiting(&self, words: &str) -> String {
+        format!(": {words}\n\n")
+    }
+
     /// Whether an event may be added at this point of a stream.
     fn may_add(&self, at: &Boundary) -> bool {
         at.at_event_start()

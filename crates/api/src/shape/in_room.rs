@@ -37,6 +37,10 @@ impl Shape for InRoom {
         self.0.keepalive()
     }
 
+    fn waiting(&self, words: &str) -> String {
+        self.0.waiting(words)
+    }
+
     fn may_add(&self, at: &Boundary) -> bool {
         self.0.may_add(at)
     }

@@ -46,6 +46,10 @@ impl Shape for NodeChat {
         b"\n"
     }
 
+    fn waiting(&self, _: &str) -> String {
+        "\n".to_owned()
+    }
+
     fn may_add(&self, at: &Boundary) -> bool {
         at.at_line_start()
     }
@@ -81,7 +85,7 @@ fn stock_word(error: &ApiError) -> Option<&'static str> {
         (Kind::Authentication, _) => Some("unauthorized"),
         (Kind::NotFound, _) => Some(UNKNOWN_MODEL),
         (Kind::Invalid | Kind::TooLarge, _) => Some(INVALID),
-        (Kind::Timeout, Some("queue_timeout")) => Some("timeout waiting for node"),
+        (Kind::Timeout, Some("queue_timeout" | "busy_timeout")) => Some("timeout waiting for node"),
         (Kind::Timeout, Some("request_timeout" | "idle_timeout")) => {
             Some("timeout waiting for finish")
         }

@@ -26,3 +26,4 @@ mod route;
 mod streams;
 mod translation;
 mod usage;
+mod waiting;

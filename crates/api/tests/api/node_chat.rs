@@ -1,5 +1,7 @@
 //! `POST /api/chat`, as stock clients of the node protocol use it.
 
+use std::time::Duration;
+
 use axum::body::Body;
 use base::Endpoint;
 use bytes::Bytes;
@@ -68,7 +70,7 @@ async fn refusals_have_the_stock_words_and_the_proper_status() {
 
 #[tokio::test(start_paused = true)]
 async fn a_timeout_is_told_in_stock_words() {
-    let mut kit = Kit::new();
+    let mut kit = Kit::with(|_, limits| limits.keepalive = Duration::ZERO);
     kit.serves(&["m"], &[Endpoint::ChatCompletions]);
     let response = tokio::spawn(kit.meanwhile(request(ASK)));
     let _silent = kit.assigned().await;

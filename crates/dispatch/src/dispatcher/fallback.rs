@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use base::{JobId, ProviderId};
 
-use super::{Dispatcher, accept::Prospect, placing::waited};
+use super::{Dispatcher, accept::Prospect};
 use crate::{job::Job, output::Ending};
 
 impl Dispatcher {
@@ -26,17 +26,6 @@ impl Dispatcher {
         self.end(job.id(), ending);
     }
 
-    /// Handles the queue time-out of a job: it may only move to a model that has a free provider.
-    pub(super) fn waited_too_long(&mut self, now: Instant, id: JobId) {
-        let Some(mut job) = self.unqueue(id).map(|job| waited(job, now)) else { return };
-        while job.next_model() {
-            if let Some(provider) = self.choose(&job) {
-                return self.assign(now, job, provider);
-            }
-        }
-        self.end(id, Ending::QueueTimeout);
-    }
-
     /// The waiting jobs with fallbacks left that this provider could serve, now or later. When it
     /// joins, changes or drains, they may be better served elsewhere. Oldest first.
     pub(super) fn concerned(&self, id: ProviderId) -> Vec<JobId> {
@@ -49,8 +38,10 @@ impl Dispatcher {
     /// their age and their time-out. Like requeued jobs they always get a place, since they already
     /// had one. Returns the moved jobs; place them afterwards. O(the jobs) while each still has a
     /// provider, otherwise also O(the providers of its fallbacks).
-    pub(super) fn go_on(&mut self, mut jobs: Vec<JobId>) -> Vec<JobId> {
+    pub(super) fn go_on(&mut self, now: Instant, mut jobs: Vec<JobId>) -> Vec<JobId> {
         jobs.retain(|job| self.goes_on(*job));
+        // Each has a provider now, and other fallbacks to look at.
+        jobs.iter().for_each(|job| self.wait_on(now, *job, true));
         jobs
     }
 
@@ -216,8 +207,11 @@ mod tests {
         bench.leave(1);
         let queue = bench.dispatcher.queues().next().map(|queue| (queue.len, queue.oldest));
         assert_eq!(queue, Some((3, accepted)));
-        assert_eq!(bench.wait(SECOND * 9), []);
-        assert_eq!(bench.wait(SECOND), [end(1, Ending::QueueTimeout)]);
+        bench.leave(2);
+        bench.wait(SECOND * 29);
+        assert!(waits_for(&bench, 1, "n"));
+        bench.wait(SECOND);
+        assert!(!waits_for(&bench, 1, "n"));
     }
 
     #[test]
@@ -249,7 +243,8 @@ mod tests {
         let queues: Vec<_> =
             bench.dispatcher.queues().map(|it| (it.model.as_str(), it.len)).collect();
         assert_eq!(queues, [("m", 10_000), ("o", 10_000)]);
-        assert_eq!(bench.wait(SECOND * 30).len(), 20_000);
+        assert_eq!(bench.wait(SECOND * 30).len(), 10_000);
+        assert_eq!(bench.wait(SECOND * 570).len(), 10_000);
         bench.assert_no_jobs();
     }
 
@@ -288,8 +283,8 @@ mod tests {
         bench.submit(JobSpec { model: "n".into(), ..spec(2) });
         bench.submit(or_else(3, &["n", "o"]));
         bench.submit(or_else(4, &["n"]));
-        let expected = [assign_for(3, 3, "o", 0), end(4, Ending::QueueTimeout)];
-        assert_eq!(bench.wait(SECOND * 30), expected);
+        assert_eq!(bench.wait(SECOND * 30), [assign_for(3, 3, "o", 0)]);
+        assert!(waits_for(&bench, 4, "m"));
         assert_eq!(bench.finished(3, 3, Verdict::Failed), [end(3, Ending::ProviderFailed)]);
     }
 

@@ -13,10 +13,11 @@ impl Dispatcher {
     pub(super) fn moved(&mut self, now: Instant, id: ProviderId, distance: Distance) {
         if let Some(provider) = self.providers.get_mut(id) {
             provider.distance = distance;
-            let moved = self.go_on(self.concerned(id));
+            let moved = self.go_on(now, self.concerned(id));
             self.fill(now, id);
             self.place_all(now, moved);
             self.fill_limited(now);
+            self.note_change(now, id);
         }
     }
 

@@ -105,7 +105,7 @@ impl Dispatcher {
     /// Handles the job's deadline.
     pub(super) fn job_due(&mut self, now: Instant, id: JobId) {
         match self.jobs.get(&id).map(|job| job.state) {
-            Some(JobState::Queued { .. }) => self.waited_too_long(now, id),
+            Some(JobState::Queued { served, .. }) => self.wait_due(now, id, served),
             Some(JobState::Held(Hold { phase: Phase::Unbegun, .. })) => {
                 self.timed_out(now, id, Ending::RequestTimeout);
             }

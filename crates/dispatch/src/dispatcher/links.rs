@@ -16,10 +16,13 @@ use crate::{
 impl Dispatcher {
     pub(super) fn join(&mut self, now: Instant, id: ProviderId, offer: Offer) {
         if self.providers.get(id).is_none() {
-            self.providers.insert(id, Provider::new(offer));
+            let provider = Provider::new(offer);
+            let depending = self.depending_on(&provider);
+            self.providers.insert(id, provider);
             // Moved jobs now go to this provider: filling it places them.
-            self.go_on(self.concerned(id));
+            self.go_on(now, self.concerned(id));
             self.fill(now, id);
+            self.note_all(now, depending);
         }
     }
 
@@ -33,11 +36,14 @@ impl Dispatcher {
         let Some(provider) = self.providers.get(id) else { return };
         let changed = provider.models.iter().chain(&models).cloned().collect();
         let concerned = self.queues.with_fallbacks(&provider.scope, &changed);
+        let before = self.waiting_for_models_of(id);
         self.providers.set_models(id, models);
-        let moved = self.go_on(concerned);
+        let moved = self.go_on(now, concerned);
         self.load(now, id, load);
         self.place_all(now, moved);
         self.fill_limited(now);
+        self.note_all(now, before);
+        self.note_change(now, id);
     }
 
     /// Changes a provider's endpoints. With fewer endpoints, a resting provider may become the last
@@ -46,10 +52,11 @@ impl Dispatcher {
     pub(super) fn endpoints(&mut self, now: Instant, id: ProviderId, endpoints: Endpoints) {
         if let Some(provider) = self.providers.get_mut(id) {
             provider.endpoints = endpoints;
-            let moved = self.go_on(self.concerned(id));
+            let moved = self.go_on(now, self.concerned(id));
             self.fill(now, id);
             self.place_all(now, moved);
             self.fill_limited(now);
+            self.note_change(now, id);
         }
     }
 
@@ -79,10 +86,11 @@ impl Dispatcher {
         }
         if first {
             self.end_pinned(id);
-            let moved = self.go_on(self.concerned(id));
+            let moved = self.go_on(now, self.concerned(id));
             self.has_room(now, id);
             self.place_all(now, moved);
             self.fill_limited(now);
+            self.note_change(now, id);
         }
     }
 
@@ -94,15 +102,17 @@ impl Dispatcher {
         let Some(gone) = self.providers.remove(id) else { return };
         gone.lingering.iter().for_each(|job| self.timers.disarm(Timer::Linger(id, *job)));
         let concerned = self.queues.with_fallbacks(&gone.scope, &gone.models);
+        let depending = self.depending_on(&gone);
         for job in &held {
             if let Some((job, hold)) = self.release(*job) {
                 self.lost(now, job, hold);
             }
         }
-        let moved = self.go_on(concerned);
+        let moved = self.go_on(now, concerned);
         self.place_all(now, held);
         self.place_all(now, moved);
         self.fill_limited(now);
+        self.note_all(now, depending);
     }
 
     /// Handles the end of a provider's grace: its remaining jobs are requeued, or end with the

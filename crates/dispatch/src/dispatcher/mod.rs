@@ -5,6 +5,7 @@
 //! - [`fallback`]: moves a job to another of its models
 //! - [`far`]: providers on other machines: their distance and condition
 //! - [`links`]: providers that join, change, drain, rest and leave
+//! - [`waiting`]: how long a job waits, with a provider or without one
 
 mod accept;
 mod fallback;
@@ -13,6 +14,7 @@ mod jobs;
 mod links;
 mod placing;
 mod retry;
+mod waiting;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -65,6 +67,10 @@ use crate::{
 /// **Fallbacks.** A job that has not begun and that its model's providers cannot serve moves to its
 /// next served fallback: see [`JobSpec::fallbacks`](crate::JobSpec::fallbacks). After each input,
 /// no job waits for a model that no provider here can serve while a fallback is served.
+///
+/// **Waits.** A job that no connected provider can serve ends after the queue time-out. While one
+/// is connected that could, and none has a free slot, the busy time-out applies. A provider that
+/// drains, and one that failed or declined the job, cannot serve it; one that rests or is paused can.
 ///
 /// **Rests.** Consecutive faults send a provider to rest, then on trial. A job that no healthy
 /// provider may get ignores rests and trials.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
 
-use super::Dispatcher;
+use super::{Dispatcher, waiting::waited};
 use crate::{
     input::JobSpec,
     job::{Hold, Job, JobState, Phase},
@@ -52,15 +52,6 @@ impl Dispatcher {
             attempt,
         });
         self.jobs.insert(id, job);
-    }
-
-    /// Queues the job, for the rest of its queue time-out.
-    pub(super) fn enqueue(&mut self, now: Instant, mut job: Job) {
-        job.state = JobState::Queued { since: now };
-        let left = self.config.queue_timeout.saturating_sub(job.waited);
-        self.timers.arm(Timer::Job(job.id()), now, left, "queue time-out");
-        self.queues.push(&job);
-        self.jobs.insert(job.id(), job);
     }
 
     /// Assigns waiting jobs to the provider as long as it has room.
@@ -215,14 +206,6 @@ impl Dispatcher {
     ) -> Option<JobId> {
         jobs.find(|id| self.jobs.get(id).is_some_and(&fits))
     }
-}
-
-/// The job, with its present wait added to its total.
-pub(super) fn waited(mut job: Job, now: Instant) -> Job {
-    if let JobState::Queued { since } = job.state {
-        job.waited = job.waited.saturating_add(now.saturating_duration_since(since));
-    }
-    job
 }
 
 #[cfg(test)]

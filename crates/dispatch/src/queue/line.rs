@@ -9,6 +9,10 @@ use crate::{
     input::JobSpec,
 };
 
+/// The most jobs, and the most keys, that are counted before a job: when many jobs are counted at
+/// once, each must be cheap.
+pub(crate) const MOST_COUNTED: usize = 1_000;
+
 /// The requeued jobs first, oldest first; then one job of each key in turn, each key's in the order
 /// of acceptance. Jobs are found again by their position in that order (`seq`).
 ///
@@ -104,6 +108,25 @@ impl Line {
             let lanes = waiting.lanes.values().flat_map(BTreeMap::values);
             waiting.requeued.values().chain(lanes).copied()
         })
+    }
+
+    /// The number of jobs that are served before this one, if nothing changes, up to
+    /// [`MOST_COUNTED`]. O(its kinds, and as many).
+    pub(crate) fn ahead(&self, seq: u64, spec: &JobSpec) -> usize {
+        let before = |jobs: &BTreeMap<u64, JobId>| jobs.range(..seq).take(MOST_COUNTED).count();
+        let waiting = || self.kinds.values();
+        if waiting().any(|waiting| waiting.requeued.contains_key(&seq)) {
+            let requeued: usize = waiting().map(|waiting| before(&waiting.requeued)).sum();
+            return requeued.min(MOST_COUNTED);
+        }
+        let requeued: usize = waiting().map(|waiting| waiting.requeued.len()).sum();
+        let Some(turn) = self.turns.get(&spec.key) else { return requeued.min(MOST_COUNTED) };
+        let lanes = waiting().filter_map(|waiting| waiting.lanes.get(&turn.number));
+        let rounds: usize = lanes.map(before).sum();
+        let others = self.turns.values().filter(|other| other.number != turn.number);
+        let in_turn = |it: &Turn| it.jobs.min(rounds + usize::from(it.number < turn.number));
+        let others: usize = others.take(MOST_COUNTED).map(in_turn).sum();
+        (requeued + rounds + others).min(MOST_COUNTED)
     }
 
     /// The smallest `seq` in the line: that of its oldest job.
@@ -271,6 +294,20 @@ mod tests {
         assert_eq!(line.oldest().map(|(seq, _)| seq), Some(1));
         let keys = BTreeMap::from([(1, "a"), (2, "a"), (3, "a"), (4, "b")]);
         assert_eq!(serve_all(&mut line, &keys), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn jobs_ahead_are_those_that_are_served_before() {
+        let jobs = [(1, "a"), (2, "a"), (3, "a"), (4, "b"), (5, "b"), (6, "c")];
+        let mut line = line(&jobs);
+        line.push_requeued(0, &of_key(0, "c"));
+        let order = [(0, "c"), (1, "a"), (4, "b"), (6, "c"), (2, "a"), (5, "b"), (3, "a")];
+        for (ahead, (seq, key)) in order.into_iter().enumerate() {
+            assert_eq!(line.ahead(seq, &of_key(seq, key)), ahead, "{seq}");
+        }
+        let many: Vec<_> = (7..3_000).map(|seq| (seq, "d")).collect();
+        many.iter().for_each(|(seq, key)| line.push(*seq, &of_key(*seq, key)));
+        assert_eq!(line.ahead(2_999, &of_key(2_999, "d")), MOST_COUNTED, "no more are counted");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use base::{JobId, KeyId, ModelName, ProviderId, Scope};
 
 use crate::{config::Config, input::JobSpec, job::Job};
 
-pub(crate) use line::{Line, Reach};
+pub(crate) use line::{Line, MOST_COUNTED, Reach};
 use outlooks::Outlooks;
 
 /// The provider that a line waits for: any, or the pinned one.
@@ -82,6 +82,26 @@ impl Queues {
     /// Takes out a job that is served now.
     pub(crate) fn serve(&mut self, job: &Job) {
         self.take(job, Line::serve);
+    }
+
+    /// The number of jobs that are before a waiting one in its line.
+    pub(crate) fn ahead(&self, job: &Job) -> usize {
+        let line = self.line(&job.spec.scope, &job.spec.model, job.spec.pinned);
+        line.map_or(0, |line| line.ahead(job.seq, &job.spec))
+    }
+
+    /// The lines of this model; `*` stands for every model.
+    pub(crate) fn lines_of<'a>(
+        &'a self,
+        scope: &Scope,
+        model: &ModelName,
+    ) -> impl Iterator<Item = &'a Line> + use<'a> {
+        let first = (scope.clone(), if model.is_wildcard() { "".into() } else { model.clone() });
+        let (scope, model) = (scope.clone(), model.clone());
+        let queues = self.queues.range(first..).take_while(move |((other, name), _)| {
+            *other == scope && (model.is_wildcard() || *name == model)
+        });
+        queues.flat_map(|(_, queue)| queue.lines.values())
     }
 
     /// The number of jobs that wait for the model.

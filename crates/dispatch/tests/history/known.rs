@@ -49,7 +49,14 @@ pub(crate) struct JobRecord {
     pub(crate) spec: JobSpec,
     pub(crate) seq: u64,
     pub(crate) accepted_at: Instant,
+    /// How long it waited without a provider, since it last waited with one.
+    pub(crate) absent: Duration,
+    /// How long it waited for providers that were busy.
+    pub(crate) busy: Duration,
+    /// How long it waited in all.
     pub(crate) waited: Duration,
+    /// Whether it has looked for a fallback while its providers were busy.
+    pub(crate) looked: bool,
     /// How often it was assigned.
     pub(crate) attempt: u32,
     /// How often it was requeued for its present model.
@@ -62,7 +69,8 @@ pub(crate) struct JobRecord {
 pub(crate) enum JobState {
     /// Just submitted, and somebody is free for it.
     AtTheDoor,
-    Queued(Instant),
+    /// Since when, and whether a provider is there that could serve it.
+    Queued(Instant, bool),
     Held(HeldJob),
 }
 
@@ -88,7 +96,10 @@ impl JobRecord {
             spec: spec.clone(),
             seq,
             accepted_at: now,
+            absent: Duration::ZERO,
+            busy: Duration::ZERO,
             waited: Duration::ZERO,
+            looked: false,
             attempt: 0,
             requeues: 0,
             avoided: Vec::new(),
@@ -98,6 +109,28 @@ impl JobRecord {
 
     pub(crate) fn line(&self) -> LineName {
         (self.spec.scope.clone(), self.spec.model.clone(), self.spec.pinned)
+    }
+
+    /// Counts its wait so far, if it is in a queue.
+    pub(crate) fn count_wait(&mut self, now: Instant) {
+        let JobState::Queued(since, served) = self.place else { return };
+        let wait = now - since;
+        self.waited += wait;
+        if served {
+            self.busy += wait;
+        } else {
+            self.absent += wait;
+        }
+        self.place = JobState::Queued(now, served);
+    }
+
+    /// Waits from now on with a provider, or without one.
+    pub(crate) fn wait_from(&mut self, now: Instant, served: bool) {
+        self.count_wait(now);
+        if served {
+            self.absent = Duration::ZERO;
+        }
+        self.place = JobState::Queued(now, served);
     }
 
     /// Asks for the next of its models, with nothing held against anybody.

@@ -40,6 +40,12 @@ pub(crate) struct Account {
     pub(crate) tried: u64,
     /// Cancelled jobs that providers said they had ended.
     pub(crate) ceased: u64,
+    /// Waiting jobs that lost their last provider or found their first.
+    pub(crate) flipped: u64,
+    /// Looks at the fallbacks of jobs whose providers were busy.
+    pub(crate) looked: u64,
+    /// Jobs that waited for busy providers for too long.
+    pub(crate) gave_up_busy: u64,
 }
 
 /// Lives through the steps, then lets everything end. An error says which rule was broken, where.
@@ -90,6 +96,7 @@ fn config() -> Config {
         max_queues: 4,
         max_queued_bytes: 120,
         queue_timeout: seconds(30),
+        busy_timeout: seconds(70),
         request_timeout: seconds(40),
         idle_timeout: seconds(50),
         max_requeue_count: 3,
@@ -180,6 +187,9 @@ impl History {
         self.account.narrowed = self.oracle.narrowed;
         self.account.tried = self.oracle.tried;
         self.account.ceased = self.oracle.ceased;
+        self.account.flipped = self.oracle.flipped;
+        self.account.looked = self.oracle.looked;
+        self.account.gave_up_busy = self.oracle.gave_up_busy;
         Ok(())
     }
 
@@ -241,8 +251,10 @@ impl History {
                 _ => {}
             }
         }
+        self.oracle.note_providers();
         if deadline {
             self.oracle.rests_end();
+            self.oracle.looks_are_over();
         }
         self.oracle.check(&self.dispatcher, deadline)?;
         asked.into_iter().try_for_each(|job| self.answer(job))

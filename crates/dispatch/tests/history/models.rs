@@ -40,7 +40,8 @@ impl Oracle {
     pub(crate) fn go_on(&mut self) {
         for id in self.queued() {
             let better = self.jobs.get(&id).and_then(|job| self.better_served(job));
-            if let Some(better) = better {
+            if let Some(mut better) = better {
+                better.wait_from(self.now, true);
                 self.unqueue(id, false);
                 self.enter_queue(better);
                 self.moved += 1;

@@ -30,6 +30,9 @@ pub(crate) struct Oracle {
     pub(crate) narrowed: u64,
     pub(crate) tried: u64,
     pub(crate) ceased: u64,
+    pub(crate) flipped: u64,
+    pub(crate) looked: u64,
+    pub(crate) gave_up_busy: u64,
     /// How many assignments there were.
     pub(crate) given: u64,
     /// How often somebody slow was left out since one was tried again, if that is certain.
@@ -56,6 +59,9 @@ impl Oracle {
             narrowed: 0,
             tried: 0,
             ceased: 0,
+            flipped: 0,
+            looked: 0,
+            gave_up_busy: 0,
             given: 0,
             left_out: Some(0),
             stopping: false,
@@ -125,6 +131,21 @@ impl Oracle {
         self.go_on();
     }
 
+    /// Jobs that still wait, and have lost their last provider or found their first.
+    pub(crate) fn note_providers(&mut self) {
+        let now = self.now;
+        for id in self.queued() {
+            let Some(job) = self.jobs.get(&id) else { continue };
+            let served = !self.nobody_is_left(job);
+            if let Some(job) = self.jobs.get_mut(&id)
+                && !matches!(job.place, JobState::Queued(_, before) if before == served)
+            {
+                job.wait_from(now, served);
+                self.flipped += 1;
+            }
+        }
+    }
+
     pub(crate) fn peer(&self, id: ProviderId) -> Option<&Peer> {
         self.peers.iter().find(|peer| peer.id == id)
     }
@@ -140,7 +161,7 @@ impl Oracle {
 
     /// The jobs in queues, oldest first.
     pub(crate) fn queued(&self) -> Vec<JobId> {
-        self.sorted(|job| matches!(job.place, JobState::Queued(_)))
+        self.sorted(|job| matches!(job.place, JobState::Queued(..)))
     }
 
     pub(crate) fn owe_end(&mut self, job: JobId, ending: Ending) {
@@ -193,8 +214,10 @@ impl Oracle {
 
     /// Lets a job wait from now on, for a later model if it is better served there.
     pub(crate) fn queue(&mut self, job: JobRecord) {
-        let job = self.better_served(&job).unwrap_or(job);
-        self.enter_queue(JobRecord { place: JobState::Queued(self.now), ..job });
+        let mut job = self.better_served(&job).unwrap_or(job);
+        let served = !self.nobody_is_left(&job);
+        job.wait_from(self.now, served);
+        self.enter_queue(job);
     }
 
     /// Puts a job into its queue.
@@ -211,11 +234,11 @@ impl Oracle {
     /// Takes a job out of its queue. `served` costs its key the turn.
     pub(crate) fn unqueue(&mut self, id: JobId, served: bool) -> Option<JobRecord> {
         let job = self.jobs.remove(&id)?;
-        if job.attempt > 0 || !matches!(job.place, JobState::Queued(_)) {
+        if job.attempt > 0 || !matches!(job.place, JobState::Queued(..)) {
             return Some(job);
         }
         let mine = |other: &JobRecord| {
-            let fresh = other.attempt == 0 && matches!(other.place, JobState::Queued(_));
+            let fresh = other.attempt == 0 && matches!(other.place, JobState::Queued(..));
             fresh && other.line() == job.line() && other.spec.key == job.spec.key
         };
         let more = self.jobs.values().any(mine);

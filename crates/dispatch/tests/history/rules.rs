@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
-use dispatch::{CancelReason, Dispatcher, Ending, Output};
+use dispatch::{CancelReason, Config, Dispatcher, Ending, Output, Wait};
 
 use super::{
     known::{HeldJob, JobRecord, JobState, LineName, Peer, Standing},
@@ -29,7 +29,10 @@ impl Oracle {
                 })
             }
             Output::AskProgress { job } => self.asked(*job),
-            Output::End { job, ending: Ending::QueueTimeout } => self.queue_timed_out(*job),
+            Output::End {
+                job,
+                ending: ending @ (Ending::QueueTimeout | Ending::BusyTimeout { .. }),
+            } => self.queue_timed_out(*job, ending),
             Output::Cancel { job, provider, reason: CancelReason::Timeout } => {
                 self.request_timed_out(*job, *provider)
             }
@@ -146,15 +149,12 @@ impl Oracle {
     /// before it.
     fn waited_too_long(&mut self, id: JobId, model: &ModelName) -> Verdict {
         let job = self.known(id)?;
-        let queued = matches!(job.place, JobState::Queued(_));
+        let queued = matches!(job.place, JobState::Queued(..));
         if !queued || !self.is_due(job) || job.spec.model == *model {
             return Ok(());
         }
-        let since = self.now;
         let Some(mut job) = self.unqueue(id, false) else { return Ok(()) };
-        if let JobState::Queued(from) = job.place {
-            job.waited += since - from;
-        }
+        job.count_wait(self.now);
         job.place = JobState::AtTheDoor;
         while job.spec.model != *model {
             let before = job.spec.model.clone();
@@ -197,9 +197,7 @@ impl Oracle {
         let shapes = self.peer(by).map_or(Endpoints::NONE, |peer| peer.offer.endpoints);
         let Some(mut job) = self.unqueue(id, true) else { return };
         job.attempt += 1;
-        if let JobState::Queued(from) = job.place {
-            job.waited += since - from;
-        }
+        job.count_wait(since);
         job.place = JobState::Held(HeldJob {
             by,
             since,
@@ -285,17 +283,66 @@ impl Oracle {
         }
     }
 
-    fn queue_timed_out(&mut self, id: JobId) -> Verdict {
-        let job = self.known(id)?;
-        let queued = matches!(job.place, JobState::Queued(_));
-        ensure(self.is_due(job) && queued, || format!("{id} has not waited too long"))?;
+    fn queue_timed_out(&mut self, id: JobId, ending: &Ending) -> Verdict {
+        let mut job = self.known(id)?.clone();
+        let queued = matches!(job.place, JobState::Queued(..));
+        ensure(self.is_due(&job) && queued, || format!("{id} has not waited too long"))?;
         let mut other = job.clone();
         while other.go_on() {
             ensure(!self.somebody_may_take(&other), || format!("{other:?} could be served"))?;
         }
+        job.count_wait(self.now);
+        ensure(self.left(&job) == Duration::ZERO, || format!("{id} has time left"))?;
+        let own = self.wait_ending(&job);
+        ensure(own == *ending, || format!("{ending:?}, not {own:?}"))?;
+        self.gave_up_busy += u64::from(*ending != Ending::QueueTimeout);
         self.unqueue(id, false);
         self.ended += 1;
         Ok(())
+    }
+
+    /// How a job ends whose time in queues is over.
+    fn wait_ending(&self, job: &JobRecord) -> Ending {
+        let able = |peer: &&Peer| !peer.draining && peer.fits(job);
+        let providers = self.peers.iter().filter(able).count();
+        if !matches!(job.place, JobState::Queued(_, true)) {
+            return Ending::QueueTimeout;
+        }
+        let wait = Wait { providers, ahead: self.ahead(job) };
+        Ending::BusyTimeout { waited: job.waited, wait }
+    }
+
+    /// How many jobs of its line would be served before a job: requeued ones, then one of each key
+    /// in turn.
+    fn ahead(&self, job: &JobRecord) -> usize {
+        let order = self.in_order(&job.line());
+        let jobs: Vec<_> = order.iter().filter_map(|id| self.jobs.get(id)).collect();
+        let (mut served, mut waiting): (Vec<_>, Vec<_>) =
+            jobs.into_iter().partition(|job| job.attempt > 0);
+        let mut turns = self.turns.get(&job.line()).cloned().unwrap_or_default();
+        while !waiting.is_empty() {
+            let key = turns.remove(0);
+            if let Some(next) = waiting.iter().position(|job| job.spec.key == key) {
+                served.push(waiting.remove(next));
+            }
+            turns.push(key);
+        }
+        served.iter().position(|other| other.spec.id == job.spec.id).unwrap_or(usize::MAX)
+    }
+
+    /// Jobs whose fallbacks were looked at in vain while their providers are busy.
+    pub(crate) fn looks_are_over(&mut self) {
+        let now = self.now;
+        for id in self.queued() {
+            let Some(job) = self.jobs.get(&id).filter(|job| self.is_due(job)) else { continue };
+            let mut counted = job.clone();
+            counted.count_wait(now);
+            if self.left(&counted) > Duration::ZERO {
+                counted.looked = true;
+                self.jobs.insert(id, counted);
+                self.looked += 1;
+            }
+        }
     }
 
     fn request_timed_out(&mut self, id: JobId, by: ProviderId) -> Verdict {
@@ -396,9 +443,29 @@ impl Oracle {
     fn deadline(&self, job: &JobRecord) -> Option<Instant> {
         match job.place {
             JobState::AtTheDoor => None,
-            JobState::Queued(since) => Some(since + self.config.queue_timeout - job.waited),
+            JobState::Queued(since, served) => {
+                let look = self.next_look(job).filter(|_| served);
+                Some(since + look.unwrap_or(Duration::MAX).min(self.left(job)))
+            }
             JobState::Held(held) => (!held.asked).then_some(held.deadline),
         }
+    }
+
+    /// How long a job may still wait, from the time that its wait was last counted.
+    fn left(&self, job: &JobRecord) -> Duration {
+        let Config { queue_timeout, busy_timeout, .. } = self.config;
+        let of_kind = match job.place {
+            JobState::Queued(_, true) => busy_timeout.saturating_sub(job.busy),
+            _ => queue_timeout.saturating_sub(job.absent),
+        };
+        of_kind.min((queue_timeout + busy_timeout).saturating_sub(job.waited))
+    }
+
+    /// When a job that has fallbacks left looks at them, from that time on.
+    fn next_look(&self, job: &JobRecord) -> Option<Duration> {
+        let every = self.config.queue_timeout;
+        let look = if job.looked { every } else { every.saturating_sub(job.waited) };
+        (!job.spec.fallbacks.is_empty()).then_some(look)
     }
 
     pub(crate) fn pair(&self, id: JobId, by: ProviderId) -> Result<(&JobRecord, &Peer), String> {

@@ -71,7 +71,7 @@ impl Refused {
                 let words = format!("model '{}' not loaded on this node", clip(model, 256));
                 (ErrorCode::ModelNotLoaded, words)
             }
-            Ending::QueueTimeout => {
+            Ending::QueueTimeout | Ending::BusyTimeout { .. } => {
                 (ErrorCode::Timeout, "no backend was free within the time-out".to_owned())
             }
             Ending::RequestTimeout | Ending::IdleTimeout => {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use base::{JobId, ProviderId};
-use dispatch::Ending;
+use dispatch::{Ending, Wait};
 use tracing::Span;
 
 use super::{
@@ -109,6 +109,11 @@ impl Answer {
                 Poll::Pending
             }
         }
+    }
+
+    /// What the job waits for, while it is in a queue.
+    pub fn wait(&self) -> Option<Wait> {
+        self.scheduler.wait(self.job)
     }
 
     /// The next event after the head.

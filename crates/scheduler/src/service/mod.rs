@@ -17,7 +17,7 @@ use std::{
 };
 
 use base::{Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
-use dispatch::{Config, Ending, Input, JobSpec, LeaveReason, Route, Verdict, route};
+use dispatch::{Config, Ending, Input, JobSpec, LeaveReason, Route, Verdict, Wait, route};
 use tokio::sync::Notify;
 
 use self::{
@@ -194,6 +194,10 @@ impl Scheduler {
     pub fn status(&self) -> Status {
         let core = self.lock();
         Status::of(&core.dispatcher, &core.providers, now())
+    }
+
+    pub(crate) fn wait(&self, job: JobId) -> Option<Wait> {
+        self.lock().dispatcher.wait(job)
     }
 
     pub(crate) fn models_of(&self, id: ProviderId, models: Vec<ModelName>, load: u32) {

@@ -68,7 +68,7 @@ pub fn cut(bytes: &[u8], longest: u64, random: &mut Random) -> Vec<Vec<u8>> {
 
 #[derive(Debug)]
 pub struct Patience {
-    /// In queues, in all.
+    /// In queues, for absent providers and for busy ones.
     pub queue: Duration,
     /// For the beginning of an answer, at each provider.
     pub request: Duration,
@@ -82,13 +82,15 @@ impl Patience {
     /// The longest that a request takes: it may meet a frozen provider at each of its tries.
     pub const fn longest(&self) -> Duration {
         let tries = self.request.saturating_mul(1 + self.requeues);
-        self.queue.saturating_add(tries).saturating_add(self.idle)
+        let queues = self.queue.saturating_mul(2);
+        queues.saturating_add(tries).saturating_add(self.idle)
     }
 
-    pub fn flags(&self) -> [(&'static str, String); 4] {
+    pub fn flags(&self) -> [(&'static str, String); 5] {
         let seconds = |time: Duration| time.as_secs().to_string();
         [
             ("--queue-timeout-secs", seconds(self.queue)),
+            ("--busy-timeout-secs", seconds(self.queue)),
             ("--request-timeout-secs", seconds(self.request)),
             ("--idle-timeout-secs", seconds(self.idle)),
             ("--max-requeue-count", self.requeues.to_string()),

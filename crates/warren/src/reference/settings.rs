@@ -217,6 +217,7 @@ fn defaults() -> BTreeMap<String, String> {
         ("listen", server.listen.to_string()),
         ("max_queue_len", jobs.max_queue_len.to_string()),
         ("queue_timeout_secs", secs(jobs.queue_timeout)),
+        ("busy_timeout_secs", secs(jobs.busy_timeout)),
         ("request_timeout_secs", secs(jobs.request_timeout)),
         ("idle_timeout_secs", secs(jobs.idle_timeout)),
         ("max_requeue_count", jobs.max_requeue_count.to_string()),

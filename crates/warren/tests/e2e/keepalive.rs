@@ -76,9 +76,10 @@ async fn it_can_be_switched_off(form: Form) {
     assert!(text.starts_with("data: 1\n\ndata: {\"error\":"), "{text}");
 }
 
-/// Nothing is sent before the head, so that the status stays true.
+/// Before the head there are signs of life too, after a time without any. Then the status is 200, and
+/// a failure is an event.
 #[tokio::test]
-async fn nothing_is_sent_before_the_head() {
+async fn a_stream_without_a_head_is_kept_alive() {
     let daemon = serve()
         .set("--sse-keepalive-secs", "0.1")
         .set("--request-timeout-secs", "0.5")
@@ -88,8 +89,27 @@ async fn nothing_is_sent_before_the_head() {
     let answer = daemon.client().post(CHAT, &ask(true)).open().await;
     worker.expect_job().await;
     let answer = answer.answer().await.finish().await;
+    assert_eq!(answer.status, 200);
+    let text = answer.text();
+    assert!(text.starts_with(": waiting for m: a worker is at it\n\n"), "{text}");
+    let last = text.split("\n\n").filter(|event| !event.is_empty()).last().unwrap();
+    assert!(last.starts_with("data: {\"error\":") && last.contains("request timeout"), "{last}");
+}
+
+/// Nothing is sent before the head of an answer that is no stream, so that the status is true.
+#[tokio::test]
+async fn a_plain_answer_has_its_true_status() {
+    let daemon = serve()
+        .set("--sse-keepalive-secs", "0.1")
+        .set("--request-timeout-secs", "0.5")
+        .start()
+        .await;
+    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    let answer = daemon.client().post(CHAT, &ask(false)).open().await;
+    worker.expect_job().await;
+    let answer = answer.answer().await.finish().await;
     assert_eq!(answer.status, 504);
-    assert!(!answer.text().contains("keep-alive"), "{}", answer.text());
+    assert!(!answer.text().contains("waiting"), "{}", answer.text());
 }
 
 /// An answer that is no event stream is never added to.

@@ -46,7 +46,7 @@ async fn lines_come_as_they_are_written_and_leaving_stops_the_backend() {
 #[tokio::test]
 async fn the_stock_words_tell_what_is_wrong() {
     let keyed =
-        serve().flag("--require-key").set("--client-token", "k").set("--queue-timeout-secs", "0.2");
+        serve().flag("--require-key").set("--client-token", "k").set("--busy-timeout-secs", "0.2");
     let daemon = keyed.start().await;
     let err = async |client: &Client, body: &Value| {
         let answer = client.post_json(PATH, body).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use testkit::{Connect, Form, eventually};
 
-use crate::common::{CHAT, ask, assert_openai_error, both_forms, join, post, serve};
+use crate::common::{CHAT, ask, both_forms, join, post, serve};
 
 both_forms!(
     a_worker_is_acknowledged_and_listed,
@@ -93,13 +93,12 @@ async fn a_silent_worker_is_closed_and_its_request_requeued(form: Form) {
 
 #[tokio::test]
 async fn a_worker_that_takes_none_takes_one() {
-    let daemon = serve().set("--queue-timeout-secs", "0.3").start().await;
+    let daemon = serve().set("--busy-timeout-secs", "0.3").start().await;
     let mut worker = join(&daemon, Form::Stock, "w", 0).await;
     let first = post(&daemon.client(), CHAT, ask(false));
     let job = worker.expect_job().await;
     let second = daemon.client().post_json(CHAT, &ask(false)).await;
-    let words = "queue timeout: no worker available within deadline";
-    assert_openai_error(&second, 504, words);
+    assert_eq!((second.status, &second.json()["error"]["code"]), (504, &json!("busy_timeout")));
     worker.complete(&job, 200, &json!({})).await;
     assert_eq!(first.await.unwrap().status, 200);
 }

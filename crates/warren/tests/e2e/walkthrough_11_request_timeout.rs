@@ -31,7 +31,7 @@ async fn worker_and_client_are_told(form: Form) {
 /// The request time-out is for the head; after it only silence counts.
 async fn a_stream_that_has_begun_is_not_cut(form: Form) {
     let daemon =
-        serve().set("--request-timeout-secs", "0.3").set("--queue-timeout-secs", "0.6").start();
+        serve().set("--request-timeout-secs", "0.3").set("--busy-timeout-secs", "0.6").start();
     let daemon = daemon.await;
     let mut worker = join(&daemon, form, "w", 1).await;
     let (job, mut answer) = begin_stream(&daemon, &mut worker).await;

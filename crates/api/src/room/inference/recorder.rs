@@ -24,15 +24,13 @@ pub(crate) struct Recorder {
     api: Api,
     room: RoomId,
     job: JobId,
-    provider: ProviderId,
 }
 
 impl Recorder {
     /// The recorder of an answer with this head; `None` when the answer makes no response.
     pub(crate) fn new(api: &Api, room: &Room, answer: &Answer, head: &Head) -> Option<Self> {
-        let provider = answer.provider().filter(|_| head.status.is_success())?;
-        let room = room.id().clone();
-        Some(Self { api: api.clone(), room, job: answer.job(), provider })
+        let new = || Self { api: api.clone(), room: room.id().clone(), job: answer.job() };
+        head.status.is_success().then(new)
     }
 
     /// Wraps the answer's body, which passes unchanged.
@@ -40,9 +38,9 @@ impl Recorder {
         RecordedBody { recorder: self, reader: ResponseIdReader::default(), body }
     }
 
-    fn note(&self, id: &str) {
+    fn note(&self, id: &str, provider: ProviderId) {
         let translated = id.strip_prefix("resp_") == Some(&self.job.digits());
-        let maker = if translated { Maker::Translation } else { Maker::Provider(self.provider) };
+        let maker = if translated { Maker::Translation } else { Maker::Provider(provider) };
         self.api.response_makers().note(&self.room, id, maker, Instant::now());
     }
 }
@@ -73,8 +71,8 @@ impl Body for RecordedBody {
         // Nobody may ask for what follows the last of the announced bytes.
         let found =
             found.or_else(|| this.body.is_end_stream().then(|| this.reader.end()).flatten());
-        if let Some(id) = found {
-            this.recorder.note(&id);
+        if let (Some(id), Some(provider)) = (found, this.body.provider()) {
+            this.recorder.note(&id, provider);
         }
         polled
     }

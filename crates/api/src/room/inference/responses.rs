@@ -25,6 +25,7 @@ use crate::{
     response_makers::Maker,
     shape::in_room::RESPONSES,
     state::Api,
+    uploads::HeldMemory,
 };
 
 type Named = Result<Path<(String, String)>, PathRejection>;
@@ -59,7 +60,8 @@ async fn ask_maker(
     let accepted = found.and_then(|found| found.accepted(api, &parts, job));
     match accepted {
         Ok((accepted, room, id)) => {
-            let answered = answer(&RESPONSES, api, accepted).await.map_err(of_maker_gone);
+            let answered = answer(&RESPONSES, api, accepted, HeldMemory::none());
+            let answered = answered.await.map_err(of_maker_gone);
             let response = answered.unwrap_or_else(|error| error.response(&RESPONSES, job));
             (response, Some((room, id)))
         }
@@ -103,7 +105,8 @@ impl StoredResponse {
         let admission = Admission::new(self.request_scope.admitted(), id, 0)?;
         let job = self.job(request(parts, via), id);
         let room = Some(Arc::clone(&self.room));
-        Ok((Accepted { job, admission, translation: None, room }, self.room, self.id))
+        let (translation, may_be_early) = (None, false);
+        Ok((Accepted { job, admission, translation, room, may_be_early }, self.room, self.id))
     }
 
     fn job(&self, request: JobRequest, id: JobId) -> Job {

@@ -1,0 +1,146 @@
+//! The head of a streamed answer that is sent before the provider's, so that nobody on the way takes
+//! a long wait for death.
+//!
+//! The status is then 200, whatever the provider answers: an error becomes the API's own error event.
+//! So the client is left without a head for a while: almost every refusal comes within that time.
+
+use std::{
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use base::Endpoint;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use protocol::failure::Failure as BackendFailure;
+use scheduler::{Answer, Event, Failure, Head, JobRequest};
+use tokio::time::timeout;
+
+use crate::{
+    error::{ApiError, Kind, busy},
+    head::is_json,
+    translation::Translation,
+    uploads::HeldMemory,
+};
+
+/// How many bytes of a refusal are read.
+const MAX_REFUSAL: usize = 64 * 1024;
+
+/// Whether a request may get its head early: one for a stream. `passed_on`: another server has passed
+/// it on. That one keeps its client's stream alive itself, and needs the true status to choose
+/// another worker.
+pub(crate) fn may_be_early(request: &JobRequest, endpoint: Endpoint, passed_on: bool) -> bool {
+    let streams = !matches!(endpoint, Endpoint::Embeddings | Endpoint::CountTokens);
+    request.streaming && streams && request.method == Method::POST && !passed_on
+}
+
+/// Waits for the head. `None` once the client should get one of our own: when this time has passed,
+/// and the job is at a provider or waits for a busy one. A job without a provider soon ends with its
+/// true status.
+pub(crate) async fn head(answer: &mut Answer, every: Duration) -> Option<Result<Head, Failure>> {
+    if every.is_zero() {
+        return Some(answer.head().await);
+    }
+    loop {
+        if let Ok(head) = timeout(every, answer.head()).await {
+            return Some(head);
+        }
+        if answer.wait().is_none_or(|wait| wait.providers > 0) {
+            return None;
+        }
+    }
+}
+
+/// A head for a stream of events.
+pub(crate) fn stream_head() -> Head {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
+    ];
+    Head { status: StatusCode::OK, headers: HeaderMap::from_iter(headers) }
+}
+
+/// An answer whose client has a head, and whose provider has sent none.
+pub(crate) struct Early {
+    /// The translation of its request, which may be needed again.
+    pub(crate) translation: Option<Arc<Translation>>,
+    /// The memory of its request's body.
+    pub(crate) memory: Option<HeldMemory>,
+    /// The provider's answer, if it is no stream.
+    refusal: Option<Refusal>,
+}
+
+struct Refusal {
+    status: StatusCode,
+    body: Vec<u8>,
+}
+
+impl Early {
+    pub(crate) fn new(translation: Option<Arc<Translation>>, memory: HeldMemory) -> Self {
+        Self { translation, memory: Some(memory), refusal: None }
+    }
+
+    /// Waits for the provider's head. An answer that is no stream is read and becomes an error.
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        answer: &mut Answer,
+        model: &str,
+    ) -> Poll<Result<(), ApiError>> {
+        let failed = |failure: Failure| ApiError::of_failure(&failure, model);
+        if self.refusal.is_none() {
+            let head = ready!(answer.poll_head(cx)).map_err(failed)?;
+            self.begun();
+            if head.status.is_success() && !is_json(&head) {
+                return Poll::Ready(Ok(()));
+            }
+            self.refusal = Some(Refusal { status: head.status, body: Vec::new() });
+        }
+        let Some(refusal) = &mut self.refusal else { return Poll::Pending };
+        loop {
+            match ready!(answer.poll_next(cx)) {
+                Event::Chunk(chunk) => refusal.take(&chunk),
+                Event::Failed(failure) => return Poll::Ready(Err(failed(failure))),
+                Event::End => return Poll::Ready(Err(refusal.error())),
+            }
+        }
+    }
+
+    /// The words for the client while it waits.
+    pub(crate) fn words(&self, answer: &Answer, model: &str) -> String {
+        // The name comes from the client: a line break in it would end the comment.
+        let model = base::plain::line(model);
+        match answer.wait() {
+            Some(wait) if wait.providers > 0 => format!("waiting for {model}: {}", busy(wait)),
+            Some(_) => format!("waiting for {model}: no worker that serves it is connected"),
+            None => format!("waiting for {model}: a worker is at it"),
+        }
+    }
+
+    /// The answer has begun, so the job will not move: its request is not needed any more.
+    pub(crate) fn begun(&mut self) {
+        self.memory = None;
+        if let Some(translation) = self.translation.take() {
+            translation.forget();
+        }
+    }
+}
+
+impl Refusal {
+    fn take(&mut self, chunk: &Bytes) {
+        let room = MAX_REFUSAL - self.body.len();
+        self.body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+    }
+
+    fn error(&self) -> ApiError {
+        let status = self.status;
+        if status.is_success() {
+            let words = "the worker's answer is JSON, and not the stream that was asked for";
+            return ApiError::new(StatusCode::BAD_GATEWAY, Kind::Server, words);
+        }
+        let BackendFailure { message, param, .. } = BackendFailure::read(&self.body);
+        let error = ApiError::new(status, Kind::of_status(status), message);
+        ApiError { param: param.map(Into::into), ..error }
+    }
+}
