@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, Method, Response, header};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use protocol::endpoint::{may_be_unserved, not_served};
+use protocol::endpoint::{Missing, may_be_missing, missing};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
@@ -53,7 +53,8 @@ impl HttpBackend {
         let response = self.respond(request, Phase::FirstByte, DEADLINE).await?;
         let status = response.status().as_u16();
         let body = beginning(status, response, by).await;
-        let missing = not_served(status, &body, "");
+        // The request names nothing that could be missing but the path and a model.
+        let missing = missing(status, &body, endpoint.path(), "") != Missing::No;
         tracing::debug!(backend = self.label(), %endpoint, status, missing, "probed");
         Ok(missing.then_some(endpoint))
     }
@@ -63,7 +64,7 @@ impl HttpBackend {
 async fn beginning(status: u16, response: Response<Incoming>, by: Instant) -> Vec<u8> {
     let mut body = response.into_body();
     let mut read = Vec::new();
-    while read.len() < MAX_ANSWER && may_be_unserved(status, &read) {
+    while read.len() < MAX_ANSWER && may_be_missing(status, &read) {
         let Ok(Some(Ok(frame))) = timeout_at(by, body.frame()).await else { break };
         read.extend_from_slice(&frame.into_data().unwrap_or_default());
     }

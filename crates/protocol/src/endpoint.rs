@@ -6,25 +6,73 @@ use serde_json::value::RawValue;
 /// LM Studio's error for an unknown path, which it sends with status 200.
 const UNEXPECTED: &str = "unexpected endpoint or method";
 
-/// Whether this answer to a POST means that its path is not served, for any model.
+/// The bodies with which servers say that there is nothing at a path: Go's, Starlette's and aiohttp's.
+const NO_PATH: [&str; 4] = ["not found", "404 page not found", "404: not found", "404 not found"];
+
+/// FastAPI's, and with it vLLM's.
+const NO_PATH_DETAIL: &str = "Not Found";
+
+/// llama.cpp's, under `code` 404.
+const NO_PATH_MESSAGE: &str = "File Not Found";
+
+/// Whether an answer means that its path is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Missing {
+    /// It says nothing about the path.
+    No,
+    /// It may be about something in the request, such as an image or a tool.
+    Perhaps,
+    /// It is about the path.
+    Surely,
+}
+
+/// Whether this answer to a POST means that `path` is not served, for any model.
 ///
-/// That is a 404, 405 or 501 that is not about the model: the body contains neither the word
-/// "model" nor the model's name. An empty `model` does not count as a name. It is also any other
-/// answer below 500 whose error is LM Studio's "Unexpected endpoint or method".
+/// Only a 404, 405 or 501 that is not about the model can mean that: one whose body contains neither
+/// the word "model" nor the model's name. An empty `model` does not count as a name. It is sure if
+/// the body is empty, is HTML, names the path, or is what a known server says of an unknown path; so
+/// is each 405. Also sure is any other answer below 500 whose error is LM Studio's "Unexpected
+/// endpoint or method".
 ///
 /// The body may be cut off; the missing rest is assumed not to matter.
-pub fn not_served(status: u16, body: &[u8], model: &str) -> bool {
-    let text = String::from_utf8_lossy(body).to_lowercase();
+pub fn missing(status: u16, body: &[u8], path: &str, model: &str) -> Missing {
     match status {
-        404 | 405 | 501 => !speaks_of(&text, model),
-        200..=499 => error_words(body).is_some_and(|words| is_unexpected(&words)),
-        _ => false,
+        404 | 405 | 501 => {
+            let text = String::from_utf8_lossy(body).to_lowercase();
+            match speaks_of(&text, model) {
+                true => Missing::No,
+                false if status == 405 || is_of_path(body, text.trim(), path) => Missing::Surely,
+                false => Missing::Perhaps,
+            }
+        }
+        200..=499 if error_words(body).is_some_and(|words| is_unexpected(&words)) => {
+            Missing::Surely
+        }
+        _ => Missing::No,
     }
 }
 
-/// Whether an answer with this status may turn out to be one that [`not_served`] means, once more
+/// Whether an error's body, `text` in lower case, is about the path.
+fn is_of_path(body: &[u8], text: &str, path: &str) -> bool {
+    text.is_empty()
+        || text.starts_with('<')
+        || text.contains(path)
+        || text.contains(UNEXPECTED)
+        || NO_PATH.contains(&text)
+        || is_of_known_server(body)
+}
+
+/// Whether this is the whole of what FastAPI or llama.cpp say of an unknown path.
+fn is_of_known_server(body: &[u8]) -> bool {
+    let detail = serde_json::from_slice::<Detail>(body);
+    let coded = serde_json::from_slice::<Coded>(body).map(|coded| coded.error);
+    detail.is_ok_and(|told| told.detail == NO_PATH_DETAIL)
+        || coded.is_ok_and(|error| error.code == 404 && error.message == NO_PATH_MESSAGE)
+}
+
+/// Whether an answer with this status may turn out to mean that its path is [`missing`], once more
 /// of its body has arrived than these first bytes.
-pub fn may_be_unserved(status: u16, start: &[u8]) -> bool {
+pub fn may_be_missing(status: u16, start: &[u8]) -> bool {
     match status {
         404 | 405 | 501 => true,
         200..=499 => {
@@ -55,6 +103,24 @@ struct Fields<'a> {
     error: &'a RawValue,
 }
 
+/// No more than this: further fields would tell of something else.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Detail {
+    detail: String,
+}
+
+#[derive(Deserialize)]
+struct Coded {
+    error: CodedError,
+}
+
+#[derive(Deserialize)]
+struct CodedError {
+    code: u16,
+    message: String,
+}
+
 #[derive(Deserialize)]
 struct Message {
     message: String,
@@ -82,6 +148,8 @@ fn holds_word(text: &str, word: &str) -> bool {
 mod tests {
     use super::*;
 
+    const PATH: &str = "/v1/messages";
+
     #[test]
     fn paths_that_are_not_there_are_known_by_the_words_of_every_server() {
         let cases = [
@@ -90,17 +158,22 @@ mod tests {
                 r#"{"error":{"code":404,"message":"File Not Found","type":"not_found_error"}}"#,
                 "llama.cpp",
             ),
-            (
-                501,
-                r#"{"error":{"code":501,"message":"This server does not support embeddings. Start it with `--embeddings`","type":"not_supported_error"}}"#,
-                "llama.cpp without --embeddings",
-            ),
             (404, r#"{"detail":"Not Found"}"#, "vLLM"),
             (405, r#"{"detail":"Method Not Allowed"}"#, "FastAPI"),
             (404, "404 page not found", "Ollama"),
+            (404, "404: Not Found", "aiohttp"),
+            (404, "Not Found\n", "Starlette"),
             (404, "", "TGI"),
             (405, "", "TGI"),
+            (501, "", "a server without POST"),
             (404, "<html><h1>404 Not Found</h1><hr>nginx</html>", "a proxy"),
+            (404, "<!DOCTYPE html>\n<pre>Cannot POST /v1/messages</pre>", "Express"),
+            (
+                404,
+                r#"{"message":"Route POST:/v1/messages not found","error":"Not Found"}"#,
+                "Fastify",
+            ),
+            (404, r#"{"error":"Unexpected endpoint or method. (POST /v1/x)"}"#, "LM Studio"),
             (200, r#"{"error":"Unexpected endpoint or method. (POST /v1/messages)"}"#, "LM Studio"),
             (
                 400,
@@ -109,10 +182,30 @@ mod tests {
             ),
         ];
         for (status, body, who) in cases {
-            assert!(not_served(status, body.as_bytes(), "llama3:8b"), "{who}");
-            assert!(not_served(status, body.as_bytes(), ""), "{who}, probed");
-            assert!(may_be_unserved(status, body.as_bytes()), "{who}");
-            assert!(may_be_unserved(status, &body.as_bytes()[..body.len().min(3)]), "{who}");
+            for model in ["llama3:8b", ""] {
+                assert_eq!(missing(status, body.as_bytes(), PATH, model), Missing::Surely, "{who}");
+            }
+            assert!(may_be_missing(status, body.as_bytes()), "{who}");
+            assert!(may_be_missing(status, &body.as_bytes()[..body.len().min(3)]), "{who}");
+        }
+    }
+
+    #[test]
+    fn an_error_about_something_in_the_request_is_no_sure_sign() {
+        let cases = [
+            (404, r#"{"error":{"message":"image not found","type":"not_found_error"}}"#),
+            (404, r#"{"error":{"code":404,"message":"file not found"}}"#),
+            (404, r#"{"error":{"message":"File Not Found"}}"#),
+            (404, r#"{"error":"Not Found"}"#),
+            (404, r#"{"detail":"Tool 'search' not found"}"#),
+            (404, r#"{"detail":"Not Found","file":"a.png"}"#),
+            (404, "no such tool"),
+            (404, "\u{fffd}"),
+            (501, r#"{"error":{"code":501,"message":"This server does not support embeddings."}}"#),
+        ];
+        for (status, body) in cases {
+            let told = missing(status, body.as_bytes(), PATH, "llama3:8b");
+            assert_eq!(told, Missing::Perhaps, "{body}");
         }
     }
 
@@ -143,27 +236,28 @@ mod tests {
             (503, "404 page not found", "a server that starts"),
         ];
         for (status, body, who) in cases {
-            assert!(!not_served(status, body.as_bytes(), "llama3:8b"), "{who}");
+            assert_eq!(missing(status, body.as_bytes(), PATH, "llama3:8b"), Missing::No, "{who}");
         }
     }
 
     #[test]
     fn words_are_whole_words() {
-        assert!(not_served(404, b"remodelled, modelless, gpt4o", "gpt4"));
-        assert!(!not_served(404, b"no (gpt4)", "gpt4"));
-        assert!(not_served(404, "gpt4\u{e9}".as_bytes(), "gpt4"));
-        assert!(not_served(404, b"\xff\xfe", "gpt4"));
+        let told = |body: &[u8]| missing(404, body, PATH, "gpt4");
+        assert_eq!(told(b"remodelled, modelless, gpt4o"), Missing::Perhaps);
+        assert_eq!(told(b"no (gpt4)"), Missing::No);
+        assert_eq!(told("gpt4\u{e9}".as_bytes()), Missing::Perhaps);
+        assert_eq!(told(b"\xff\xfe"), Missing::Perhaps);
     }
 
     #[test]
     fn an_answer_is_suspected_only_as_long_as_it_may_be_an_error() {
         for start in ["", " ", "{", "{ \n\"err", "{\"error\" : \"x"] {
-            assert!(may_be_unserved(200, start.as_bytes()), "{start:?}");
+            assert!(may_be_missing(200, start.as_bytes()), "{start:?}");
         }
         for start in ["[", "{\"id\"", "{\"errors\"", "data: {}", "\u{feff}{"] {
-            assert!(!may_be_unserved(200, start.as_bytes()), "{start:?}");
+            assert!(!may_be_missing(200, start.as_bytes()), "{start:?}");
         }
-        assert!(may_be_unserved(404, b"anything"));
-        assert!(!may_be_unserved(500, b""));
+        assert!(may_be_missing(404, b"anything"));
+        assert!(!may_be_missing(500, b""));
     }
 }

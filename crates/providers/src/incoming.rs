@@ -2,6 +2,7 @@
 //! say that the backend does not have the endpoint.
 
 use bytes::Bytes;
+use http::StatusCode;
 use scheduler::{AnswerWriter, Head, WriteError};
 
 use crate::served::{HeldAnswer, RequestShape, ServedEndpoints};
@@ -16,13 +17,15 @@ pub(crate) const REFUSED: &str = "its backend refused, and another is asked";
 pub(crate) struct Incoming {
     pub(crate) writer: AnswerWriter,
     pub(crate) shape: RequestShape,
+    /// The status of its head, once it has arrived.
+    status: Option<StatusCode>,
     /// The answer so far, while it may turn out to be such a refusal.
     held: Option<HeldAnswer>,
 }
 
 impl Incoming {
     pub(crate) fn new(writer: AnswerWriter, shape: RequestShape) -> Self {
-        Self { writer, shape, held: None }
+        Self { writer, shape, status: None, held: None }
     }
 
     /// Whether its head has arrived.
@@ -31,11 +34,12 @@ impl Incoming {
     }
 
     /// Writes a head, or holds it back while it may be such a refusal. A second head is ignored.
-    pub(crate) fn head(&mut self, head: Head, served: ServedEndpoints) -> Result<(), WriteError> {
+    pub(crate) fn head(&mut self, head: Head, served: &ServedEndpoints) -> Result<(), WriteError> {
         if self.has_head() {
             return Ok(());
         }
-        if !served.may_learn(&self.shape) {
+        self.status = Some(head.status);
+        if !served.learns() {
             return self.writer.head(head);
         }
         match HeldAnswer::of(head) {
@@ -51,9 +55,20 @@ impl Incoming {
         if held.take(&bytes) { Ok(0) } else { self.release() }
     }
 
-    /// Whether the complete answer says that the endpoint does not exist.
-    pub(crate) fn is_unserved(&self) -> bool {
-        self.held.as_ref().is_some_and(|held| held.is_unserved(&self.shape))
+    /// The status of its head, once it has arrived.
+    pub(crate) fn status(&self) -> Option<StatusCode> {
+        self.status
+    }
+
+    /// The body so far, if it is held back.
+    pub(crate) fn held_body(&self) -> Option<&[u8]> {
+        self.held.as_ref().map(HeldAnswer::body)
+    }
+
+    /// Passes the job to another provider. Returns it when there is none.
+    pub(crate) fn pass_on(self) -> Option<Self> {
+        let Self { writer, shape, status, held } = self;
+        writer.pass_on().err().map(|writer| Self { writer, shape, status, held })
     }
 
     /// Ends a complete answer.

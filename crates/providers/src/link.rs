@@ -46,6 +46,14 @@ pub(crate) trait Codec {
     /// long. Its last frame arrived at `heard`.
     fn check_silence(&mut self, heard: Instant) -> Option<Instant>;
 
+    /// When [`Codec::due`] is to be called, if at all.
+    fn next_due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Called at the time of [`Codec::next_due`].
+    fn due(&mut self) {}
+
     /// Leaves the scheduler, which moves or ends the remaining jobs.
     fn leave(self, why: LeaveReason);
 }
@@ -135,11 +143,20 @@ async fn until_end<C: Codec>(
                     return (LeaveReason::Drained, close);
                 }
             }
+            () = until(codec.next_due()) => codec.due(),
             () = &mut check => match codec.check_silence(link.heard()) {
                 Some(next) => check.set(sleep_until(next)),
                 None => return (LeaveReason::HeartbeatLost, C::CLOSES.silent),
             }
         }
+    }
+}
+
+/// Resolves at this time; never, if there is none. Cancel safe.
+pub(crate) async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => pending().await,
     }
 }
 

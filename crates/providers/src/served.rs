@@ -5,74 +5,195 @@
 //! serve an endpoint until an answer shows that its backend does not have it. An answer that may
 //! show this is held back, head included, until that is clear. The job is then served in another
 //! shape, and no client sees the answer.
+//!
+//! A client chooses what is in its request, so one answer about something that is not there proves
+//! little: see [`ServedEndpoints::judge`].
 
-use base::{Endpoint, Endpoints, ModelName};
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
+
+use base::{Endpoint, Endpoints};
 use bytes::Bytes;
-use http::header;
-use protocol::endpoint::{may_be_unserved, not_served};
-use scheduler::{Head, Membership};
+use http::{StatusCode, header};
+use protocol::endpoint::{Missing, may_be_missing, missing};
+use scheduler::{Head, JobRequest, Membership};
+use tokio::time::Instant;
 
 use crate::incoming::Incoming;
 
 /// The longest body that is held back, in bytes. A longer one is passed on as it is.
 pub(crate) const MAX_HELD: usize = 64 * 1024;
 
+/// After this time a missing endpoint is tried again.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// How many bytes at each end of a body tell two requests apart.
+const SAMPLE: usize = 256;
+
 /// The endpoints of one provider.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct ServedEndpoints {
     endpoints: Endpoints,
     /// Whether some endpoints are assumed rather than announced.
     assumed: bool,
+    /// The endpoints that have answered a request.
+    proven: Endpoints,
+    /// The endpoints that are taken to be missing, and since when. One entry for each at most.
+    missing: Vec<(Endpoint, Instant)>,
+    /// The answers that may mean that an endpoint is missing: the last for each.
+    doubts: Vec<Doubt>,
+}
+
+/// An answer that may mean that an endpoint is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Doubt {
+    endpoint: Endpoint,
+    request: u64,
+    answer: u64,
+}
+
+/// What to do with a complete answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Judgement {
+    /// Its endpoint is missing from now on: serve the job in another shape.
+    Missing,
+    /// The backend does not have the path, but nothing else is left for such jobs: ask another
+    /// provider, if there is one.
+    Elsewhere,
+    /// Pass it on as it is.
+    Answer,
 }
 
 impl ServedEndpoints {
     /// The endpoints that a registration announces.
     pub(crate) fn new(announced: Option<Endpoints>) -> Self {
-        let endpoints = announced.unwrap_or(Endpoints::ASSUMED);
-        Self { endpoints, assumed: announced.is_none() }
+        match announced {
+            Some(endpoints) => Self { assumed: false, ..Self::assumed(endpoints) },
+            None => Self::assumed(Endpoints::ASSUMED),
+        }
     }
 
     /// The endpoints that are assumed until answers show otherwise.
     pub(crate) fn assumed(endpoints: Endpoints) -> Self {
-        Self { endpoints, assumed: true }
+        let (missing, doubts) = (Vec::new(), Vec::new());
+        Self { endpoints, assumed: true, proven: Endpoints::NONE, missing, doubts }
     }
 
-    pub(crate) fn endpoints(self) -> Endpoints {
-        self.endpoints
+    /// Those that it is taken to serve now.
+    pub(crate) fn endpoints(&self) -> Endpoints {
+        self.missing.iter().fold(self.endpoints, |all, (endpoint, _)| all.without(*endpoint))
     }
 
-    /// Records the endpoints that the provider has announced.
-    pub(crate) fn announce(&mut self, endpoints: Endpoints) {
-        *self = Self { endpoints, assumed: false };
+    /// Whether answers may be held back to learn from them.
+    pub(crate) fn learns(&self) -> bool {
+        self.assumed
     }
 
-    /// Whether the answer to such a request may be held back to learn from it. A job with other
-    /// shapes loses nothing by this.
-    pub(crate) fn may_learn(self, shape: &RequestShape) -> bool {
-        self.assumed && shape.alternatives
+    /// Records that the provider has announced itself again, with its endpoints or without: its
+    /// backend may be another one, so all that was learnt is forgotten. Returns whether that changes
+    /// its endpoints.
+    pub(crate) fn announce(&mut self, endpoints: Option<Endpoints>) -> bool {
+        let before = self.endpoints();
+        *self = match endpoints {
+            Some(_) => Self::new(endpoints),
+            None if self.assumed => Self::assumed(self.endpoints),
+            None => return false,
+        };
+        self.endpoints() != before
     }
 
-    /// Records that the backend does not have the endpoint that a job was sent to: the job is
-    /// served in another shape. `provider` names it in the log.
-    pub(crate) fn unserved(
+    /// When the next missing endpoint is tried again.
+    pub(crate) fn next_retry(&self) -> Option<Instant> {
+        self.missing.iter().map(|(_, since)| *since + RETRY).min()
+    }
+
+    /// Takes endpoints for served again that were found missing a minute ago. Returns whether there
+    /// were any.
+    pub(crate) fn retry(&mut self, now: Instant) -> bool {
+        let before = self.missing.len();
+        self.missing.retain(|(_, since)| *since + RETRY > now);
+        self.missing.len() < before
+    }
+
+    /// Judges a complete answer; `body` is its body if it was held back. An endpoint is missing if an
+    /// answer says so for sure, or if two different requests got the same answer that may say so, and
+    /// none has been answered there. It stays if such jobs have no other endpoint here.
+    pub(crate) fn judge(
+        &mut self,
+        shape: &RequestShape,
+        status: StatusCode,
+        body: Option<&[u8]>,
+        now: Instant,
+    ) -> Judgement {
+        let endpoint = shape.endpoint;
+        let told = body.filter(|_| self.assumed).map(|body| shape.missing(status.as_u16(), body));
+        let sure = match (told, body) {
+            (Some(Missing::Surely), _) => true,
+            (Some(Missing::Perhaps), Some(body)) => self.doubts_twice(shape, body),
+            _ => false,
+        };
+        if !sure {
+            // An error about the content of a request shows that it was read.
+            if status.is_success() || matches!(status.as_u16(), 400 | 422) {
+                self.proven = self.proven.with(endpoint);
+            }
+            return Judgement::Answer;
+        }
+        if !shape.alternatives.meets(self.endpoints().without(endpoint)) {
+            return Judgement::Elsewhere;
+        }
+        self.doubts.retain(|doubt| doubt.endpoint != endpoint);
+        self.missing.retain(|(other, _)| *other != endpoint);
+        self.missing.push((endpoint, now));
+        Judgement::Missing
+    }
+
+    /// Ends a complete answer that came through [`Incoming`]. `provider` names the provider in the
+    /// log.
+    pub(crate) fn end(
         &mut self,
         membership: &Membership,
         incoming: Incoming,
         provider: &'static str,
     ) {
-        let endpoint = incoming.shape.endpoint;
-        if self.lacks(endpoint) {
-            tracing::info!(%endpoint, "the {provider}'s backend does not serve this: translating");
-            membership.endpoints(self.endpoints);
+        let Some(status) = incoming.status() else { return incoming.end() };
+        match self.judge(&incoming.shape, status, incoming.held_body(), Instant::now()) {
+            Judgement::Missing => self.unserved(membership, incoming, provider),
+            Judgement::Elsewhere => {
+                if let Some(incoming) = incoming.pass_on() {
+                    incoming.end();
+                }
+            }
+            Judgement::Answer => incoming.end(),
         }
+    }
+
+    /// Has a job served in another shape, after [`Judgement::Missing`].
+    pub(crate) fn unserved(
+        &self,
+        membership: &Membership,
+        incoming: Incoming,
+        provider: &'static str,
+    ) {
+        let endpoint = incoming.shape.endpoint;
+        tracing::info!(%endpoint, "the {provider}'s backend does not serve this: translating");
+        membership.endpoints(self.endpoints());
         incoming.writer.unserved();
     }
 
-    /// Removes an endpoint. Returns whether it was there.
-    fn lacks(&mut self, endpoint: Endpoint) -> bool {
-        let new = self.endpoints.contains(endpoint);
-        self.endpoints = self.endpoints.without(endpoint);
-        new
+    /// Whether another request got the same answer before. Notes this one.
+    fn doubts_twice(&mut self, shape: &RequestShape, body: &[u8]) -> bool {
+        let RequestShape { endpoint, request, .. } = *shape;
+        let doubt = Doubt { endpoint, request, answer: hashed(&body) };
+        let again = self.doubts.iter().any(|before| {
+            (before.endpoint, before.answer) == (endpoint, doubt.answer)
+                && before.request != request
+        });
+        self.doubts.retain(|before| before.endpoint != endpoint);
+        self.doubts.push(doubt);
+        again && !self.proven.contains(endpoint)
     }
 }
 
@@ -80,21 +201,36 @@ impl ServedEndpoints {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestShape {
     pub(crate) endpoint: Endpoint,
-    /// Whether the job can be served in another shape.
-    pub(crate) alternatives: bool,
+    /// The other endpoints that the job can be served at.
+    alternatives: Endpoints,
     /// The model, by the provider's name for it.
-    pub(crate) model: String,
+    model: String,
+    /// Tells it from other requests.
+    request: u64,
 }
 
 impl RequestShape {
-    pub(crate) fn new(endpoint: Endpoint, alternatives: bool, model: &ModelName) -> Self {
-        Self { endpoint, alternatives, model: model.as_str().to_owned() }
+    pub(crate) fn new(endpoint: Endpoint, alternatives: Endpoints, request: &JobRequest) -> Self {
+        let body = &*request.body;
+        let (first, last) = (body.len().min(SAMPLE), body.len().saturating_sub(SAMPLE));
+        let request_hash = hashed(&(body.len(), &body[..first], &body[last..]));
+        let model = request.model.as_str().to_owned();
+        Self { endpoint, alternatives, model, request: request_hash }
     }
 
     /// Whether a complete answer says that the endpoint does not exist.
-    pub(crate) fn is_unserved(&self, status: u16, body: &[u8]) -> bool {
-        body.len() <= MAX_HELD && not_served(status, body, &self.model)
+    fn missing(&self, status: u16, body: &[u8]) -> Missing {
+        match body.len() {
+            ..=MAX_HELD => missing(status, body, self.endpoint.path(), &self.model),
+            _ => Missing::No,
+        }
     }
+}
+
+fn hashed(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// An answer that is held back.
@@ -109,7 +245,7 @@ impl HeldAnswer {
     /// head.
     pub(crate) fn of(head: Head) -> Result<Self, Head> {
         let plain_refusal = matches!(head.status.as_u16(), 404 | 405 | 501);
-        if plain_refusal || (is_json(&head) && may_be_unserved(head.status.as_u16(), b"")) {
+        if plain_refusal || (is_json(&head) && may_be_missing(head.status.as_u16(), b"")) {
             Ok(Self { head, body: Vec::new() })
         } else {
             Err(head)
@@ -119,12 +255,11 @@ impl HeldAnswer {
     /// Takes more of the body. Returns whether it must still be held back.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> bool {
         self.body.extend_from_slice(bytes);
-        self.body.len() <= MAX_HELD && may_be_unserved(self.head.status.as_u16(), &self.body)
+        self.body.len() <= MAX_HELD && may_be_missing(self.head.status.as_u16(), &self.body)
     }
 
-    /// Whether the complete answer says that the endpoint does not exist.
-    pub(crate) fn is_unserved(&self, shape: &RequestShape) -> bool {
-        shape.is_unserved(self.head.status.as_u16(), &self.body)
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
     }
 
     /// The answer so far.
@@ -150,22 +285,106 @@ mod tests {
         Head { status, headers: HeaderMap::from_iter([kind]) }
     }
 
-    fn asked(alternatives: bool) -> RequestShape {
-        RequestShape { endpoint: Endpoint::Messages, alternatives, model: "m".to_owned() }
+    const MESSAGES: Endpoint = Endpoint::Messages;
+    const CHAT: Endpoint = Endpoint::ChatCompletions;
+    const NO_PATH: &str = "404 page not found";
+    const NO_IMAGE: &str = r#"{"error":"image not found"}"#;
+
+    fn request(body: &'static str) -> JobRequest {
+        JobRequest {
+            method: http::Method::POST,
+            path_and_query: String::new(),
+            model: "m".into(),
+            streaming: false,
+            headers: HeaderMap::new(),
+            body: body.into(),
+        }
+    }
+
+    /// A request to this endpoint that can also be served at the other one of chats.
+    fn to(endpoint: Endpoint, body: &'static str) -> RequestShape {
+        let chats = Endpoints::only(MESSAGES).with(CHAT);
+        RequestShape::new(endpoint, chats.without(endpoint), &request(body))
+    }
+
+    fn judge(
+        served: &mut ServedEndpoints,
+        shape: &RequestShape,
+        status: u16,
+        body: &str,
+    ) -> Judgement {
+        let status = StatusCode::from_u16(status).unwrap();
+        served.judge(shape, status, Some(body.as_bytes()), Instant::now())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_path_that_is_missing_for_sure_is_missing_for_a_minute() {
+        let mut served = ServedEndpoints::new(None);
+        assert_eq!(served.endpoints(), Endpoints::ASSUMED);
+        assert_eq!(judge(&mut served, &to(MESSAGES, "a"), 404, NO_PATH), Judgement::Missing);
+        assert_eq!(served.endpoints(), Endpoints::ASSUMED.without(MESSAGES));
+        let retry = served.next_retry().unwrap();
+        assert_eq!(retry, Instant::now() + Duration::from_secs(60));
+        assert!(!served.retry(retry - Duration::from_millis(1)) && served.retry(retry));
+        assert_eq!((served.endpoints(), served.next_retry()), (Endpoints::ASSUMED, None));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_endpoint_for_a_job_stays() {
+        let mut served = ServedEndpoints::new(None);
+        assert_eq!(judge(&mut served, &to(MESSAGES, "a"), 404, NO_PATH), Judgement::Missing);
+        for _ in 0..3 {
+            assert_eq!(judge(&mut served, &to(CHAT, "a"), 404, NO_PATH), Judgement::Elsewhere);
+        }
+        let alone = RequestShape::new(Endpoint::Embeddings, Endpoints::NONE, &request("a"));
+        assert_eq!(judge(&mut served, &alone, 404, NO_PATH), Judgement::Elsewhere);
+        assert_eq!(served.endpoints(), Endpoints::ASSUMED.without(MESSAGES));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unclear_answer_counts_from_the_second_request_on() {
+        let mut served = ServedEndpoints::new(None);
+        for (body, answer) in [("a", NO_IMAGE), ("a", NO_IMAGE), ("b", "no tool"), ("b", NO_IMAGE)]
+        {
+            let judged = judge(&mut served, &to(MESSAGES, body), 404, answer);
+            assert_eq!(judged, Judgement::Answer, "{body} {answer}");
+        }
+        assert_eq!(judge(&mut served, &to(CHAT, "c"), 404, NO_IMAGE), Judgement::Answer);
+        assert_eq!(judge(&mut served, &to(MESSAGES, "c"), 404, NO_IMAGE), Judgement::Missing);
+        assert_eq!(served.endpoints(), Endpoints::ASSUMED.without(MESSAGES));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_endpoint_that_has_answered_is_missing_only_for_sure() {
+        for status in [200, 400, 422] {
+            let mut served = ServedEndpoints::new(None);
+            let answered = StatusCode::from_u16(status).unwrap();
+            served.judge(&to(MESSAGES, "a"), answered, None, Instant::now());
+            for body in ["b", "c", "d"] {
+                let judged = judge(&mut served, &to(MESSAGES, body), 404, NO_IMAGE);
+                assert_eq!(judged, Judgement::Answer, "{status} {body}");
+            }
+            assert_eq!(judge(&mut served, &to(MESSAGES, "e"), 404, NO_PATH), Judgement::Missing);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_announcement_begins_anew() {
+        let mut served = ServedEndpoints::new(None);
+        judge(&mut served, &to(MESSAGES, "a"), 404, NO_PATH);
+        assert!(served.announce(None) && !served.announce(None));
+        assert_eq!(served.endpoints(), Endpoints::ASSUMED);
+        assert!(served.announce(Some(Endpoints::only(MESSAGES))) && !served.learns());
+        assert_eq!(judge(&mut served, &to(MESSAGES, "a"), 404, NO_PATH), Judgement::Answer);
+        assert!(!served.announce(None));
+        assert!(!ServedEndpoints::new(Some(Endpoints::NONE)).learns());
     }
 
     #[test]
-    fn assumed_endpoints_are_learnt_where_the_job_has_alternatives() {
-        let mut served = ServedEndpoints::new(None);
-        assert_eq!(served.endpoints(), Endpoints::ASSUMED);
-        assert!(served.may_learn(&asked(true)) && !served.may_learn(&asked(false)));
-        assert!(served.lacks(Endpoint::Messages));
-        assert!(!served.lacks(Endpoint::Messages), "it is known already");
-        assert!(!served.endpoints().contains(Endpoint::Messages));
-        served.announce(Endpoints::only(Endpoint::Messages));
-        assert!(!served.may_learn(&asked(true)));
-        let told = ServedEndpoints::new(Some(Endpoints::NONE));
-        assert!(told.endpoints().is_empty() && !told.may_learn(&asked(true)));
+    fn requests_are_told_apart_by_their_length_and_their_ends() {
+        let shape = |body| to(CHAT, body).request;
+        assert_eq!(shape("a"), shape("a"));
+        assert!(shape("a") != shape("b") && shape("") != shape("a"));
     }
 
     #[test]
@@ -187,14 +406,15 @@ mod tests {
         assert_eq!(body, "{\"id\":1}");
         let mut long = HeldAnswer::of(head(404, "")).unwrap();
         assert!(long.take(&[b'x'; MAX_HELD]));
-        assert!(long.is_unserved(&asked(true)));
-        assert!(!long.take(b"x") && !long.is_unserved(&asked(true)));
+        assert_eq!(to(CHAT, "").missing(404, long.body()), Missing::Perhaps);
+        assert!(!long.take(b"x"));
+        assert_eq!(to(CHAT, "").missing(404, long.body()), Missing::No);
     }
 
     #[test]
     fn a_missing_model_is_not_a_missing_path() {
         let mut held = HeldAnswer::of(head(404, "application/json")).unwrap();
         assert!(held.take(b"{\"error\":\"'m' not found\"}"));
-        assert!(!held.is_unserved(&asked(true)));
+        assert_eq!(to(CHAT, "").missing(404, held.body()), Missing::No);
     }
 }

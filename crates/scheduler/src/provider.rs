@@ -46,8 +46,8 @@ pub struct Assignment {
     pub request: Arc<JobRequest>,
     /// The endpoint of the request.
     pub endpoint: Endpoint,
-    /// Whether the job could be served in another shape if the provider lacks this endpoint.
-    pub alternatives: bool,
+    /// The other endpoints that the job could be served at, if the provider lacks this one.
+    pub alternatives: Endpoints,
     /// The writing end of the job's exchange.
     pub answer: AnswerWriter,
 }

@@ -75,7 +75,7 @@ impl Participants {
         let presence = Presence::new(connection);
         let served = served(participant.capabilities);
         // A stock participant cannot be told to stop. Others report when they have stopped.
-        let offer = Offer { lingers: true, ..offer(&member, &participant, served) };
+        let offer = Offer { lingers: true, ..offer(&member, &participant, &served) };
         tracing::info!(max_concurrent = offer.max_concurrent, "participant connected");
         let sender = Arc::new(Sender::new(participant.nickname, Some(member.clone())));
         let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);

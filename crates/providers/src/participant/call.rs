@@ -53,18 +53,17 @@ pub(super) async fn run(
     presence: Arc<Presence>,
 ) -> CallResult {
     let Assignment { job, attempt, request, endpoint, alternatives, answer: writer } = assignment;
-    let shape = RequestShape::new(endpoint, alternatives, &request.model);
+    let shape = RequestShape::new(endpoint, alternatives, &request);
     let mut incoming = Incoming::new(writer, shape);
-    let passed = pass(&backend, &request, served, &presence, &mut incoming).await;
-    let unserved = end(passed, incoming);
-    CallResult { job, attempt, unserved }
+    let passed = pass(&backend, &request, &served, &presence, &mut incoming).await;
+    let complete = end(passed, incoming);
+    CallResult { job, attempt, complete }
 }
 
-/// Ends a job. Returns it when the backend does not have its endpoint.
+/// Ends a job that broke off. Returns one whose answer is complete.
 fn end(passed: Result<(), CallError>, incoming: Incoming) -> Option<Incoming> {
     match passed {
-        Ok(()) if incoming.is_unserved() => return Some(incoming),
-        Ok(()) => incoming.end(),
+        Ok(()) => return Some(incoming),
         Err(CallError::Failed(why)) => {
             tracing::warn!(why, "an endpoint failed a request");
             incoming.writer.fail(&why);
@@ -77,7 +76,7 @@ fn end(passed: Result<(), CallError>, incoming: Incoming) -> Option<Incoming> {
 async fn pass(
     backend: &HttpBackend,
     request: &JobRequest,
-    served: ServedEndpoints,
+    served: &ServedEndpoints,
     presence: &Presence,
     incoming: &mut Incoming,
 ) -> Result<(), CallError> {

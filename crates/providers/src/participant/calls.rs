@@ -5,11 +5,15 @@ use std::{collections::HashMap, sync::Arc};
 use backend::HttpBackend;
 use base::JobId;
 use scheduler::{Assignment, LeaveReason, Membership};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::{
+    task::{AbortHandle, JoinSet},
+    time::Instant,
+};
 
 use super::call;
 use crate::{
-    incoming::Incoming, member::Presence, notes::Note, sender::Sender, served::ServedEndpoints,
+    incoming::Incoming, link::until, member::Presence, notes::Note, sender::Sender,
+    served::ServedEndpoints,
 };
 
 /// The jobs at an endpoint. Dropping this abandons the remaining ones.
@@ -27,8 +31,8 @@ pub(super) struct Calls {
 pub(super) struct CallResult {
     pub(super) job: JobId,
     pub(super) attempt: u32,
-    /// Set when the backend does not have the endpoint that the job asked for.
-    pub(super) unserved: Option<Incoming>,
+    /// The job, if its answer is complete.
+    pub(super) complete: Option<Incoming>,
 }
 
 impl Calls {
@@ -49,6 +53,11 @@ impl Calls {
                 () = sender.notes.woken() => {
                     if self.notes(sender.notes.take()) {
                         return;
+                    }
+                }
+                () = until(self.served.next_retry()) => {
+                    if self.served.retry(Instant::now()) {
+                        self.membership.endpoints(self.served.endpoints());
                     }
                 }
                 Some(done) = self.tasks.join_next() => {
@@ -91,7 +100,7 @@ impl Calls {
     fn call(&mut self, assignment: Assignment) {
         let (job, attempt) = (assignment.job, assignment.attempt);
         let (backend, presence) = (Arc::clone(&self.backend), Arc::clone(&self.presence));
-        let call = call::run(backend, assignment, self.served, presence);
+        let call = call::run(backend, assignment, self.served.clone(), presence);
         let task = self.tasks.spawn(call);
         self.running.insert(job, (attempt, task));
     }
@@ -101,7 +110,7 @@ impl Calls {
         if self.running.get(&done.job).is_some_and(|(attempt, _)| *attempt == done.attempt) {
             self.running.remove(&done.job);
         }
-        let Some(incoming) = done.unserved else { return };
-        self.served.unserved(&self.membership, incoming, "participant");
+        let Some(incoming) = done.complete else { return };
+        self.served.end(&self.membership, incoming, "participant");
     }
 }

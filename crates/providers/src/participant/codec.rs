@@ -90,7 +90,7 @@ impl Codec for TunnelCodec {
             // The tunnel's task will find the tunnel broken and give the job back.
             tracing::debug!(request_id = %job, "a request could not be sent: the tunnel is closed");
         }
-        let shape = RequestShape::new(endpoint, alternatives, &request.model);
+        let shape = RequestShape::new(endpoint, alternatives, &request);
         let incoming = Incoming::new(writer, shape);
         self.requests.insert(id, job, Request { unsent, incoming });
     }
@@ -139,6 +139,16 @@ impl Codec for TunnelCodec {
     fn check_silence(&mut self, heard: Instant) -> Option<Instant> {
         let lost = heard + SILENCE;
         (lost > Instant::now()).then_some(lost)
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.served.next_retry()
+    }
+
+    fn due(&mut self) {
+        if self.served.retry(Instant::now()) {
+            self.membership.endpoints(self.served.endpoints());
+        }
     }
 
     fn leave(self, why: LeaveReason) {
@@ -208,7 +218,7 @@ impl TunnelCodec {
         match answer::head(start.status, headers) {
             Err(bad) => self.spoil(id, &bad.to_string()),
             Ok(head) => {
-                if let Err(error) = request.incoming.head(head, self.served) {
+                if let Err(error) = request.incoming.head(head, &self.served) {
                     self.unwritten(id, error);
                 }
             }
@@ -230,10 +240,7 @@ impl TunnelCodec {
         let Some((_, Request { incoming, .. })) = self.requests.take(id) else {
             return self.over(id);
         };
-        if incoming.is_unserved() {
-            return self.served.unserved(&self.membership, incoming, Self::NAME);
-        }
-        incoming.end();
+        self.served.end(&self.membership, incoming, Self::NAME);
     }
 
     fn error(&mut self, error: &ResponseError) {

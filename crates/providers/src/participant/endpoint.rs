@@ -114,7 +114,7 @@ async fn connected(
     };
     let presence = Arc::new(Presence::new(connection));
     let served = served(participant.capabilities);
-    let offer = offer(member, &participant, served);
+    let offer = offer(member, &participant, &served);
     tracing::info!(provider = %id, max_concurrent = offer.max_concurrent, "endpoint connected");
     let sender = Arc::new(Sender::new(participant.nickname, Some(member.clone())));
     let provider: Arc<dyn Provider> = Arc::<Sender>::clone(&sender);

@@ -26,7 +26,7 @@ pub(super) fn served(capabilities: Capabilities) -> ServedEndpoints {
 }
 
 /// A participant's offer to the dispatcher.
-pub(super) fn offer(member: &Member, participant: &Participant, served: ServedEndpoints) -> Offer {
+pub(super) fn offer(member: &Member, participant: &Participant, served: &ServedEndpoints) -> Offer {
     Offer {
         scope: member.room().scope(),
         models: member.offered(&participant.models),

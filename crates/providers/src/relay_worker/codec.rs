@@ -7,6 +7,7 @@ use std::{
 
 use base::JobId;
 use bytes::Bytes;
+use http::StatusCode;
 use protocol::{
     json::clip,
     relay::{
@@ -33,7 +34,7 @@ use crate::{
     jobs::Jobs,
     link::{Closes, Codec},
     refusal::cannot_ask,
-    served::ServedEndpoints,
+    served::{Judgement, ServedEndpoints},
 };
 
 /// How many bytes of a worker's own text are logged or passed on.
@@ -110,6 +111,16 @@ impl Codec for RelayCodec {
         }
         self.sender.send(&ServerMessage::Ping(Ping { timestamp_unix_ms: Some(unix_ms()) }));
         Some(now + self.heartbeat)
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.served.next_retry()
+    }
+
+    fn due(&mut self) {
+        if self.served.retry(Instant::now()) {
+            self.membership.endpoints(self.served.endpoints());
+        }
     }
 
     fn leave(self, why: LeaveReason) {
@@ -191,20 +202,27 @@ impl RelayCodec {
     }
 
     fn complete(&mut self, job: PlainJob, complete: ResponseComplete) {
-        let shape = &job.incoming.shape;
-        let learns = self.served.may_learn(shape) && !job.incoming.writer.has_begun();
-        if learns && shape.is_unserved(complete.status_code, job.body(&complete)) {
-            return self.served.unserved(&self.membership, job.incoming, Self::NAME);
+        // A bad status is complained about when the answer is passed on.
+        let status = StatusCode::from_u16(complete.status_code).unwrap_or_default();
+        let held = (!job.incoming.writer.has_begun()).then(|| job.body(&complete));
+        match self.served.judge(&job.incoming.shape, status, held, Instant::now()) {
+            Judgement::Missing => {
+                self.served.unserved(&self.membership, job.incoming, Self::NAME);
+            }
+            Judgement::Elsewhere => {
+                if let Some(job) = job.pass_on() {
+                    job.complete(complete);
+                }
+            }
+            Judgement::Answer => job.complete(complete),
         }
-        job.complete(complete);
     }
 
     fn models_update(&mut self, update: &ModelsUpdate) {
         // Endpoints come before models: new models dispatch queued jobs at once, in the right
         // shape.
-        if let Some(endpoints) = update.endpoints {
-            self.served.announce(endpoints);
-            self.membership.endpoints(endpoints);
+        if self.served.announce(update.endpoints) {
+            self.membership.endpoints(self.served.endpoints());
         }
         let (models, warnings) = normalise_models(&update.models);
         let (models, more) = self.scope.change_models(models);
@@ -296,7 +314,7 @@ impl RelayCodec {
             Err(bad) => self.spoil(number, &bad.to_string()),
             Ok(head) => {
                 let Some(job) = self.jobs.get_mut(&number) else { return };
-                if let Err(error) = job.incoming.head(head, self.served) {
+                if let Err(error) = job.incoming.head(head, &self.served) {
                     self.unwritten(number, error);
                 }
             }
@@ -305,13 +323,10 @@ impl RelayCodec {
 
     fn binary_end(&mut self, number: u32, end: &ResponseEnd) {
         let Some((_, job)) = self.take(number) else { return };
-        if job.incoming.is_unserved() {
-            return self.served.unserved(&self.membership, job.incoming, Self::NAME);
-        }
         if let Some(counts) = end.token_counts {
             job.incoming.writer.report(usage(Usage::from(counts)));
         }
-        job.incoming.end();
+        self.served.end(&self.membership, job.incoming, Self::NAME);
     }
 
     /// Fails a job whose frame was bad; the worker can stop working on it.

@@ -70,6 +70,12 @@ impl PlainJob {
         }
     }
 
+    /// Passes the job to another provider. Returns it when there is none.
+    pub(super) fn pass_on(self) -> Option<Self> {
+        let Self { incoming, streaming, kept } = self;
+        incoming.pass_on().map(|incoming| Self { incoming, streaming, kept })
+    }
+
     /// Handles `response_complete`: the end of a stream that has begun, or else the whole answer.
     pub(super) fn complete(mut self, complete: ResponseComplete) {
         if let Some(counts) = complete.token_counts {

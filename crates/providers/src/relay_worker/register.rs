@@ -71,7 +71,7 @@ impl RelayWorkers {
 
     async fn serve_worker(&self, link: Link, outbox: Outbox, worker: Worker) {
         let served = ServedEndpoints::new(worker.register.endpoints);
-        let offer = offer(&worker, served);
+        let offer = offer(&worker, &served);
         let member = worker.scope.member().cloned();
         let sender = Arc::new(Sender::new(worker.name.clone(), worker.form, member, outbox));
         // The acknowledgement comes before the join: a job may be sent as soon as the worker joins.
@@ -150,7 +150,7 @@ fn log(worker: &Worker, max_concurrent: u32) {
     tracing::info!(models, max_concurrent, ?form, key, room, "worker connected");
 }
 
-fn offer(worker: &Worker, served: ServedEndpoints) -> Offer {
+fn offer(worker: &Worker, served: &ServedEndpoints) -> Offer {
     Offer {
         scope: worker.scope.scope(),
         models: worker.scope.names(&worker.models),

@@ -149,7 +149,7 @@ impl Provider for Sender {
             return self.notes.assign(NewJob::Unaskable(job, answer, request.method.clone()));
         }
         let (streaming, shape) =
-            (request.streaming, RequestShape::new(endpoint, alternatives, &request.model));
+            (request.streaming, RequestShape::new(endpoint, alternatives, &request));
         let rest = UnsentRequest::new(request);
         let mut unsent = self.lock();
         unsent.last_number = unsent.last_number.wrapping_add(1);

@@ -140,7 +140,7 @@ impl Core {
         entry.give(claim, provider.name(), &model, notes);
         // Before the provider has the writer: it may write at once, from another thread.
         entry.exchange.begin_attempt(attempt, answer);
-        let alternatives = entry.has_alternatives(endpoint);
+        let alternatives = entry.alternatives(endpoint);
         let exchange = Arc::clone(&entry.exchange);
         let answer = AnswerWriter::new(exchange, scheduler.clone(), claim);
         provider.assign(Assignment { job, attempt, request, endpoint, alternatives, answer });

@@ -171,10 +171,10 @@ impl Entry {
         at == (true, Some(claim.provider), claim.attempt)
     }
 
-    /// Whether it could be served at another endpoint than this.
-    pub(super) fn has_alternatives(&self, endpoint: Endpoint) -> bool {
+    /// The other endpoints than this that it could be served at.
+    pub(super) fn alternatives(&self, endpoint: Endpoint) -> Endpoints {
         let serve_as = self.wanted.as_ref().map_or(Endpoints::NONE, |wanted| wanted.serve_as);
-        serve_as.without(endpoint).meets(Endpoints::ASSUMED)
+        serve_as.without(endpoint)
     }
 
     /// Takes it from its provider: later writes of that provider are ignored.

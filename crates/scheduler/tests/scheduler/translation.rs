@@ -129,7 +129,7 @@ async fn an_endpoint_that_is_not_there_is_learnt_and_the_job_served_in_another_s
     let mut provider = kit.join(1);
     let mut answer = submit(&mut kit, CHAT.union(MESSAGES));
     let assignment = provider.assigned().await;
-    assert!(assignment.alternatives);
+    assert_eq!(assignment.alternatives, CHAT);
     assert_eq!(assignment.endpoint, Endpoint::Messages);
     provider.membership.endpoints(Endpoints::ASSUMED.without(Endpoint::Messages));
     assignment.answer.unserved();
@@ -149,7 +149,7 @@ async fn an_endpoint_that_is_nowhere_ends_the_job() {
     let mut provider = kit.join(1);
     let mut answer = submit(&mut kit, MESSAGES);
     let assignment = provider.assigned().await;
-    assert!(!assignment.alternatives);
+    assert!(assignment.alternatives.is_empty());
     provider.membership.endpoints(CHAT);
     assignment.answer.unserved();
     assert_eq!(answer.head().await.unwrap_err().ending, Ending::NotServed);

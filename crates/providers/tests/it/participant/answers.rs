@@ -1,13 +1,16 @@
 //! Requests out, answers in.
 
+use std::time::Duration;
+
 use base::Endpoint;
 use http::Method;
 use protocol::room::selector;
 use scheduler::Ending;
 use serde_json::json;
 
-use super::kit::{Kit, read};
+use super::kit::{Far, Kit, read};
 
+const NO_IMAGE: &str = "eyJlcnJvciI6ImltYWdlIG5vdCBmb3VuZCJ9"; // {"error":"image not found"}
 const NO_PATH: &str = "eyJkZXRhaWwiOiJOb3QgRm91bmQifQ=="; // {"detail":"Not Found"}
 
 #[tokio::test(start_paused = true)]
@@ -147,6 +150,48 @@ async fn a_missing_endpoint_is_learnt_and_no_client_sees_it() {
         assert_eq!(read(&mut answer).await.whole(), (200, "hi"));
         let _next = kit.ask_responses();
         assert_eq!(far.hear().await["path"], "/v1/chat/completions", "it is remembered");
+    }
+}
+
+/// Answers the next request for a response with a 404; returns the path that was asked.
+async fn refuse(far: &mut Far, body: &str) -> String {
+    let request = far.hear().await;
+    let id = request["requestId"].as_str().unwrap();
+    far.start(id, 404);
+    far.chunk(id, body);
+    far.end(id);
+    request["path"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_request_takes_an_endpoint_away_by_what_it_asks_for() {
+    let mut kit = Kit::new();
+    let mut far = kit.participant("a", 1).await;
+    for _ in 0..3 {
+        let mut answer = kit.ask_responses();
+        assert_eq!(refuse(&mut far, NO_IMAGE).await, "/v1/responses");
+        far.settle().await;
+        let told = read(&mut answer).await;
+        assert_eq!(told.whole(), (404, "{\"error\":\"image not found\"}"), "as it was written");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_endpoint_is_tried_again_and_the_last_one_stays() {
+    let mut kit = Kit::new();
+    let mut far = kit.participant("a", 1).await;
+    for _ in 0..2 {
+        let mut answer = kit.ask_responses();
+        assert_eq!(refuse(&mut far, NO_PATH).await, "/v1/responses");
+        assert_eq!(refuse(&mut far, NO_PATH).await, "/v1/chat/completions");
+        far.settle().await;
+        assert_eq!(read(&mut answer).await.whole(), (404, "{\"detail\":\"Not Found\"}"));
+        // It is alive for a minute.
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_secs(20)).await;
+            far.say(&json!({"type": "tunnel.ping", "timestamp": 1}));
+            assert_eq!(far.hear().await["type"], "tunnel.pong");
+        }
     }
 }
 

@@ -184,3 +184,94 @@ async fn an_answer_that_cannot_be_translated_ends_its_job_as_a_failure() {
         assert_eq!(failure.ending, Ending::ProviderFailed, "{binary}");
     }
 }
+
+const NO_IMAGE: &str = r#"{"error":{"message":"image not found"}}"#;
+
+/// What a request of messages gets that the worker, asked on this path, answers like this.
+async fn told(
+    kit: &mut Kit,
+    (worker, binary): (&mut Worker, bool),
+    path: &str,
+    (status, body): (u16, &str),
+) -> (u16, String) {
+    let mut asking = kit.submit_messages(false);
+    let asked = got(worker, binary).await;
+    assert_eq!(asked.path, path);
+    answer(worker, binary, &asked, status, body);
+    answered(worker, &mut asking).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_request_takes_an_endpoint_away_by_what_it_asks_for() {
+    for binary in [false, true] {
+        let mut kit = Kit::new();
+        let mut worker = kit.worker(binary).await;
+        let missing = (404, NO_IMAGE);
+        for (status, body) in [missing, missing, (200, "{\"ok\":1}"), missing, missing] {
+            let answer = told(&mut kit, (&mut worker, binary), MESSAGES, (status, body)).await;
+            assert_eq!(answer, (status, body.to_owned()), "as it was written");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_endpoint_stays_and_its_answer_reaches_the_client() {
+    for binary in [false, true] {
+        let mut kit = Kit::new();
+        let mut worker = kit.worker(binary).await;
+        let mut first = kit.submit_messages(false);
+        for path in [MESSAGES, CHAT] {
+            let asked = got(&mut worker, binary).await;
+            assert_eq!(asked.path, path);
+            answer(&worker, binary, &asked, 404, NO_PATH);
+        }
+        assert_eq!(answered(&mut worker, &mut first).await, (404, NO_PATH.to_owned()));
+        let again = told(&mut kit, (&mut worker, binary), CHAT, (404, NO_PATH)).await;
+        assert_eq!(again, (404, NO_PATH.to_owned()), "it is still asked");
+        let good = told(&mut kit, (&mut worker, binary), CHAT, (200, "{\"ok\":1}")).await;
+        assert_eq!(good.0, 200);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_endpoint_is_tried_again_after_a_minute_and_at_an_announcement() {
+    for binary in [false, true] {
+        let mut kit = Kit::new();
+        let mut worker = kit.worker(binary).await;
+        let update = json!({"type": "models_update", "models": ["m"], "current_load": 0});
+        for way in ["at first", "after a minute", "at an announcement"] {
+            let mut first = kit.submit_messages(false);
+            let asked = got(&mut worker, binary).await;
+            assert_eq!(asked.path, MESSAGES, "{way}");
+            answer(&worker, binary, &asked, 404, NO_PATH);
+            let again = got(&mut worker, binary).await;
+            assert_eq!(again.path, CHAT);
+            answer(&worker, binary, &again, 200, "{\"ok\":1}");
+            assert_eq!(answered(&mut worker, &mut first).await.0, 200);
+            if way == "after a minute" {
+                worker.say(&update);
+            }
+            // The pings of a minute, if nothing was said.
+            for _ in 0..if way == "at first" { 4 } else { 1 } {
+                worker.heard().await;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_goes_to_another_worker_from_one_that_has_no_endpoint_for_it() {
+    for binary in [false, true] {
+        let mut kit = Kit::new();
+        let mut worker = kit.worker(binary).await;
+        let mut job = kit.submit(false);
+        let asked = got(&mut worker, binary).await;
+        let mut other = kit.worker(binary).await;
+        answer(&worker, binary, &asked, 404, NO_PATH);
+        worker.heard().await;
+        let again = got(&mut other, binary).await;
+        assert_eq!(again.id, asked.id);
+        answer(&other, binary, &again, 200, "{\"ok\":1}");
+        assert_eq!(answered(&mut other, &mut job).await.0, 200);
+    }
+}
