@@ -25,7 +25,7 @@ fn of_nobody(command: Command) -> Option<Command> {
 #[tokio::test]
 async fn a_process_of_nobody_is_wholly_nobodys() {
     let script = "grep -E '^(Uid|Gid|Groups|CapInh|CapPrm|CapEff|CapAmb)' /proc/self/status; whoami; \
-                  cat /etc/shadow 2>&1; ls /root 2>&1; echo $HOME $USER";
+                  export LC_ALL=C; cat /etc/shadow 2>&1; ls /root 2>&1; echo $HOME $USER";
     let Some(command) = of_nobody(in_pipes(script)) else { return };
     let supervisor = supervisor().await;
     let user = command.run_as.clone().unwrap();

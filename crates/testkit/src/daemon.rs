@@ -71,7 +71,7 @@ impl Serve {
             .map(str::to_owned)
             .to_vec();
         args.extend(self.args.iter().cloned());
-        ChildProcess::start("server", &self.binary, &args)
+        ChildProcess::start_at(self.data_dir.path(), "server", &self.binary, &args)
     }
 
     pub async fn start(self) -> Daemon {

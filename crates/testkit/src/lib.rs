@@ -13,6 +13,7 @@
 //! - [`participant`]: a stock participant of a room in the hands of a test
 //! - [`hub`]: a stock-shaped server of rooms in the hands of a test
 //! - [`mesh`]: stock-shaped peers of the mesh, and a relay as stock ones are
+//! - [`git`]: git without this machine's configuration
 //! - [`process`]: a child process with its log, its signals and its exit code
 //! - [`daemon`]: `warren serve` and `warren worker`, the real binary
 //! - [`client`]: an HTTP client that sees bytes as they arrive and hangs up where a test wants
@@ -41,6 +42,7 @@ pub mod agents;
 pub mod backend;
 pub mod client;
 pub mod daemon;
+pub mod git;
 pub mod http1;
 pub mod hub;
 pub mod lab;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fmt,
     net::SocketAddr,
     path::Path,
@@ -53,6 +53,17 @@ pub struct ChildProcess {
     outputs: JoinSet<()>,
 }
 
+/// The variables that are set here and are settings of Warren, or of git, which the server runs, or
+/// say where people keep their settings. A test starts no program with them.
+pub fn settings() -> impl Iterator<Item = OsString> {
+    let names = std::env::vars_os().map(|(name, _)| name);
+    names.filter(|name| {
+        let name = name.to_string_lossy();
+        name == "NO_COLOR"
+            || ["WARREN_", "GIT_", "XDG_"].iter().any(|start| name.starts_with(start))
+    })
+}
+
 impl fmt::Debug for ChildProcess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.name, self.pid)
@@ -64,11 +75,21 @@ impl ChildProcess {
     /// prints on stdout and stderr is its log.
     pub fn start<A: AsRef<OsStr>>(name: &str, binary: &Path, args: &[A]) -> Self {
         let mut command = Command::new(binary);
-        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for (variable, _) in std::env::vars_os() {
-            if variable.to_string_lossy().starts_with("WARREN_") {
-                command.env_remove(variable);
-            }
+        command.args(args);
+        Self::of(name, command)
+    }
+
+    /// The same, with a home of its own: there are no settings in it either.
+    pub fn start_at<A: AsRef<OsStr>>(home: &Path, name: &str, binary: &Path, args: &[A]) -> Self {
+        let mut command = Command::new(binary);
+        command.args(args).env("HOME", home);
+        Self::of(name, command)
+    }
+
+    fn of(name: &str, mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for variable in settings() {
+            command.env_remove(variable);
         }
         let mut child = command.kill_on_drop(true).spawn().expect("the binary starts");
         let pid = child.id().expect("it has just started");

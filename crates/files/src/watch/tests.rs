@@ -73,8 +73,10 @@ fn write(dir: &Path, name: &str) {
 
 fn git(dir: &Path, args: &[&str]) {
     let mut git = Command::new("git");
-    git.args(["-c", "user.name=A", "-c", "user.email=a@example.org"]).args(args);
-    let done = git.current_dir(dir).env("HOME", dir).output().unwrap();
+    git.args(["-c", "user.name=A", "-c", "user.email=a@example.org"]).args(args).current_dir(dir);
+    // Nothing of the configuration here, nor of a hook that runs the tests.
+    git.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", dir);
+    let done = git.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap();
     assert!(done.status.success(), "{args:?}");
 }
 

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use testkit::{Client, Daemon, Response, within};
+use testkit::{Client, Daemon, Response, process::settings, within};
 use tokio::process::Command;
 
 use crate::common::binary;
@@ -29,10 +29,8 @@ impl Ran {
 pub(crate) async fn warren(args: &[&str]) -> Ran {
     let mut command = Command::new(binary());
     command.args(args).stdin(Stdio::null()).kill_on_drop(true);
-    for (variable, _) in std::env::vars_os() {
-        if variable.to_string_lossy().starts_with("WARREN_") {
-            command.env_remove(variable);
-        }
+    for variable in settings() {
+        command.env_remove(variable);
     }
     let output = within("a command", command.output()).await.expect("the binary runs");
     let text = |bytes| String::from_utf8(bytes).expect("text");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{ChildProcess, Gate, MockBackend, Reply, within};
+use testkit::{ChildProcess, Gate, MockBackend, Reply, process::settings, within};
 use tokio::process::Command;
 
 use crate::{cli::Ran, common::binary};
@@ -23,9 +23,8 @@ impl Person {
     /// Sets the environment: of the one that runs the tests no settings count.
     fn environment(&self) -> Vec<String> {
         let home = self.home.path().display();
-        let unset = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
-        let unset = unset.filter(|name| name.starts_with("WARREN_"));
-        let mut all: Vec<String> = unset.map(|name| format!("--unset={name}")).collect();
+        let unset = settings().map(|name| format!("--unset={}", name.display()));
+        let mut all: Vec<String> = unset.collect();
         for variable in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
             all.push(format!("{variable}={home}"));
         }

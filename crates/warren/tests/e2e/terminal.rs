@@ -6,7 +6,7 @@ use std::{
 };
 
 use pty_process::{Command, OwnedWritePty, Size, open};
-use testkit::{DEADLINE, eventually, within};
+use testkit::{DEADLINE, eventually, process::settings, within};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     process::Child,
@@ -32,11 +32,8 @@ impl Terminal {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(24, 80)).unwrap();
         let mut command = Command::new(binary()).args(args).env("TERM", "xterm-256color");
-        for (name, _) in std::env::vars_os() {
-            let name = name.to_string_lossy().into_owned();
-            if name.starts_with("WARREN_") || name == "NO_COLOR" {
-                command = command.env_remove(name);
-            }
+        for variable in settings() {
+            command = command.env_remove(variable);
         }
         let child = command.kill_on_drop(true).spawn(pts).unwrap();
         let (mut output, keyboard) = pty.into_split();

@@ -3,7 +3,10 @@
 use std::{fs, path::Path, process::Command};
 
 use serde_json::{Value, json};
-use testkit::workspace::{WorkspaceClient, samples::NOBODY};
+use testkit::{
+    git::git,
+    workspace::{WorkspaceClient, samples::NOBODY},
+};
 
 use super::kit::WorkspaceHost;
 
@@ -32,9 +35,7 @@ impl Repository {
     }
 
     fn git(&self, args: &[&str]) {
-        let me = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"];
-        let done = Command::new("git").args(me).args(args).current_dir(self.root()).status();
-        assert!(done.unwrap().success(), "git {args:?}");
+        git(self.root(), args);
     }
 
     fn write(&self, path: &str, text: &str) {

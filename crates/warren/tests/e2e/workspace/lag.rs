@@ -1,23 +1,42 @@
 //! A client that does not read for a while: its screen is the session's all the same.
 
-use testkit::workspace::{Follow, Step, WorkspaceClient};
+use testkit::{
+    Random,
+    workspace::{Follow, Step, WorkspaceClient},
+};
 use vt100::{Cell, Color, Parser, Screen};
 
 use serde_json::json;
 
 use super::kit::{Viewer, WorkspaceHost, about, serving};
 
-/// Draws all over the screen, in colours, wide characters and both screens, and much of it; then rests.
-const DRAWS: &str = r#"stty -echo; echo ready; read x; LC_ALL=C awk 'BEGIN {
-    srand(7);
-    for (i = 0; i < 400000; i++) {
-        printf "\033[%d;%dH\033[3%d;4%dm%c", 1+rand()*24, 1+rand()*80, rand()*8, rand()*8, 33+rand()*90;
-        if (i % 997 == 0) printf "\033[%d;%dr\033[24;1H\n\033[r", 2+rand()*5, 10+rand()*10;
-        if (i % 5003 == 0) printf "\033[2J";
-        if (i % 7001 == 0) printf "\033[1m\033[7m\344\270\255\033[0m";
+/// Shows a drawing, and rests.
+const DRAWS: &str = "stty -echo; echo ready; read x; cat drawing; read x";
+
+/// A drawing all over the screen, the same each time: in colours, with wide characters, with scrolling
+/// and erasing. Of the wide ones first halves are written over, and no second ones: then the
+/// terminal of these tests, other than that of a session, keeps the colours of the first.
+fn drawing() -> String {
+    let mut random = Random::new(7);
+    let mut text = String::new();
+    for step in 0..400_000 {
+        let mut below = |end| random.below(end);
+        let character = match below(8) {
+            0 => ['漢', '字', '中', '！'][below(4) as usize],
+            _ => char::from(b'!' + below(90) as u8),
+        };
+        let (row, column, ink, ground) = (1 + below(24), 1 + 2 * below(40), below(8), below(8));
+        let pen = if below(9) == 0 { "1;7" } else { "0" };
+        text.push_str(&format!("\x1b[{row};{column}H\x1b[{pen};3{ink};4{ground}m{character}"));
+        if step % 997 == 0 {
+            text.push_str(&format!("\x1b[{};{}r\x1b[24;1H\n\x1b[r", 2 + below(5), 10 + below(10)));
+        }
+        if step % 5003 == 0 {
+            text.push_str("\x1b[2J");
+        }
     }
-    printf "\033[0m\033[12;1Hthe end";
-}'; read x"#;
+    text + "\x1b[0m\x1b[12;1Hthe end"
+}
 
 /// What is to be seen in a cell: its text, colours and attributes. Of a blank one only the ground is,
 /// whether it was written or erased.
@@ -99,6 +118,7 @@ fn parser(cols: u16, rows: u16) -> Parser {
 #[tokio::test]
 async fn the_screen_of_one_who_was_too_slow_is_the_sessions_own() {
     let (place, mut client) = WorkspaceHost::with_client().await;
+    std::fs::write(place.path().join("drawing"), drawing()).unwrap();
     let id = place.runs(&mut client, DRAWS).await;
     let mut slow = Eye::of(place.slow_client().await, &id).await;
     let mut quick = Eye::of(place.client().await, &id).await;
@@ -160,9 +180,9 @@ async fn a_client_that_takes_nothing_for_too_long_loses_the_stream_only() {
 #[tokio::test]
 async fn an_onlooker_shows_the_sessions_screen_after_a_resize() {
     let (place, mut client) = WorkspaceHost::with_client().await;
-    let script = "stty -echo; for i in 1 2 3 4 5 6 7 8 9; do echo \
-        \"$i: a line that is longer than the smaller of the windows, and broken there. It has colours: \
-        \\033[31mred\\033[0m.\"; done; echo ready; read x";
+    let script = "stty -echo; for i in 1 2 3 4 5 6 7 8 9; do printf \
+        '%s: a line that is longer than the smaller of the windows, and broken there. It has colours: \
+        \\033[31mred\\033[0m.\\n' $i; done; echo ready; read x";
     let id = place.runs(&mut client, script).await;
     let mut eye = Eye::of(place.client().await, &id).await;
     while !eye.terminal.screen().contents().contains("ready") {

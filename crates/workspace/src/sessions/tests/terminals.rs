@@ -64,7 +64,8 @@ async fn an_end_is_seen_and_told_with_its_last_words() {
 #[tokio::test]
 async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
     let (place, workspace) = Site::started().await;
-    let script = "setsid sleep 1000 & trap '' HUP; echo ready; sleep 1000";
+    // All three processes are there before it is ready, and no shell becomes the last of them.
+    let script = "setsid sleep 1000 & trap '' HUP; sleep 1000 & echo ready; wait";
     let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("ready").await;

@@ -5,11 +5,11 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown},
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use process::User;
 use serde_json::{Value, json};
+use testkit::git::git;
 
 use super::kit::{Caller, Kit};
 use crate::testing::soon;
@@ -59,12 +59,6 @@ impl Theirs {
         rest["project_id"] = json!(self.id);
         rest
     }
-
-    fn git(&self, args: &[&str]) {
-        let mut git = Command::new("git");
-        git.args(args).current_dir(&self.dir).env("HOME", &self.dir);
-        assert!(git.output().unwrap().status.success(), "{args:?}");
-    }
 }
 
 fn mode(path: &Path, mode: u32) {
@@ -104,7 +98,7 @@ async fn a_project_whose_directory_its_user_may_not_read_is_not_watched() {
 #[tokio::test]
 async fn git_sees_what_its_projects_user_may_see() {
     let Some(mut theirs) = Theirs::new().await else { return };
-    theirs.git(&["init", "-q", "-b", "main"]);
+    git(&theirs.dir, &["init", "-q", "-b", "main"]);
     fs::write(theirs.dir.join("f"), "x").unwrap();
     let status = theirs.of("git_status", json!({}));
     let told = theirs.client.ask(status.clone(), "git_status_result").await;

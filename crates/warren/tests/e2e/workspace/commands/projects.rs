@@ -1,8 +1,9 @@
 //! `warren project`, `warren files` and `warren git`.
 
-use std::{fs, process::Command};
+use std::fs;
 
 use serde_json::json;
+use testkit::git::git;
 
 use crate::common::assert_fields;
 use crate::workspace::kit::WorkspaceHost;
@@ -99,11 +100,7 @@ async fn git_tells_status_and_diff() {
     let place = with_project().await;
     let none = place.cli(&["git", "status"], &["site"]).await;
     assert_eq!(none.code, Some(0), "{none:?}");
-    let git = |args: &[&str]| {
-        let me = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "commit.gpgsign=false"];
-        let done = Command::new("git").args(me).args(args).current_dir(place.path()).status();
-        assert!(done.unwrap().success(), "{args:?}");
-    };
+    let git = |args: &[&str]| git(place.path(), args);
     fs::write(place.path().join("a.txt"), "old\n").unwrap();
     git(&["init", "--quiet", "--initial-branch", "main"]);
     git(&["add", "."]);
