@@ -185,7 +185,7 @@ impl Session {
     }
 
     /// Paints on a painting thread. The thread must survive a panic, so after a panic the screen
-    /// begins anew, blank.
+    /// begins again, blank.
     fn paint_or_begin_anew(&self) {
         self.lock().output.is_to_be_painted = false;
         if catch_unwind(AssertUnwindSafe(|| self.catch_up())).is_err() {

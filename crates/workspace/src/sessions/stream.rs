@@ -58,7 +58,7 @@ enum Why {
     /// The viewer was too slow; this many chunks were skipped.
     Lagged { skipped_chunks: u64 },
     /// The terminal's size is not the one that the viewer assumes. Terminals break long lines
-    /// differently at another size, so the viewer gets the screen anew.
+    /// differently at another size, so the viewer gets the whole screen again.
     Resized,
 }
 

@@ -206,7 +206,7 @@ async fn a_client_that_reads_nothing_is_paused_and_loses_nothing() {
     let kit = Kit::with(|settings| settings.message_rate = 1_000_000).await;
     let (mut deaf, outbox) = deaf_with_outbox(&kit).await;
     let ask = json!({"type": "get_cluster_config"}).to_string();
-    let asked = 40_000;
+    let asked = 25_000;
     (0..asked).for_each(|_| outbox.push(ask.clone()).unwrap());
     tokio::time::pause();
     let stuck = timeout(Duration::from_secs(1), deaf.write_only()).await;
