@@ -145,18 +145,25 @@ async fn a_server_that_is_killed_in_the_middle_of_writes_removes_what_it_left_at
     fs::write(&own, "not ours").unwrap();
     for round in 0..10 {
         let mut writers = Vec::new();
-        for number in 0..4 {
-            let mut writer = place.client().await;
-            for _ in 0..20 {
-                let write = json!({"type": "write_project_file", "project_id": project,
-                    "path": format!("f{number}"), "content": "x".repeat(1_000_000)});
-                writer.say(write).await;
-            }
-            writers.push(writer);
+        for _ in 0..4 {
+            writers.push(place.client().await);
         }
+        // They write until a file is seen that is not finished, however quick the disk is.
+        let writing = async {
+            loop {
+                for (number, writer) in writers.iter_mut().enumerate() {
+                    let write = json!({"type": "write_project_file", "project_id": project,
+                        "path": format!("f{number}"), "content": "x".repeat(1_000_000)});
+                    writer.say(write).await;
+                }
+            }
+        };
         let path = place.path().to_owned();
-        let writes = async || unfinished(&path) > 1;
-        testkit::eventually("a file that is being written", testkit::DEADLINE, writes).await;
+        let seen = async || unfinished(&path) > 1;
+        tokio::select! {
+            () = writing => {}
+            () = testkit::eventually("a file that is being written", testkit::DEADLINE, seen) => {}
+        }
         place.daemon.kill_and_restart().await;
         drop(writers);
         let list = json!({"type": "list_project_files", "project_id": project});

@@ -151,12 +151,15 @@ async fn get_team_inbox_replays_from_any_place_also_after_the_server_was_killed(
     let mut team = Team::new().await;
     let worker = team.worker().await;
     let mut seqs = Vec::new();
-    for number in 0..5 {
+    // The first keeps the worker busy, so that no later one begins before the server is killed: a
+    // message whose turn has begun is not delivered again.
+    let payloads = (1..5).map(|number| format!("say number {number}"));
+    for payload in ["hang".to_owned()].into_iter().chain(payloads) {
         let relay = json!({
-            "from_session_id": team.leader, "to_session_id": worker,
-            "payload": format!("say number {number}"),
+            "from_session_id": team.leader, "to_session_id": worker, "payload": payload,
         });
         seqs.push(team.asks("relay_team_message", relay, "team_message_sent").await["seq"].clone());
+        team.agents.place.is(&worker, "running").await;
     }
     team.agents.place.daemon.kill_and_restart().await;
     team.client = team.agents.place.client().await;
