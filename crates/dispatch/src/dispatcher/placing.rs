@@ -34,6 +34,8 @@ impl Dispatcher {
         self.given += 1;
         let attempt = job.assigned;
         job.assigned = attempt.saturating_add(1);
+        // Whether its look came first, or this at the same instant, makes no difference later.
+        job.looked |= job.waits.total() >= self.config.queue_timeout;
         let (mut rests, mut endpoints) = (0, Endpoints::NONE);
         if let Some(provider) = self.providers.get_mut(provider) {
             provider.give(id, self.given);

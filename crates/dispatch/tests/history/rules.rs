@@ -198,6 +198,7 @@ impl Oracle {
         let Some(mut job) = self.unqueue(id, true) else { return };
         job.attempt += 1;
         job.count_wait(since);
+        job.looked |= job.waited >= self.config.queue_timeout;
         job.place = JobState::Held(HeldJob {
             by,
             since,
