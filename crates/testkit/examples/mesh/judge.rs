@@ -3,7 +3,7 @@
 use std::io;
 
 use serde_json::Value;
-use testkit::lab::Nonce;
+use testkit::lab::{Nonce, without_comments};
 
 use crate::{
     backend::{OUT_OF_ORDER, TOO_LONG},
@@ -11,9 +11,6 @@ use crate::{
     plan::{self, MACHINES, Model},
     script::{self, Manner},
 };
-
-/// What a server sends into a stream that is silent.
-const KEEPALIVE: &str = ": keep-alive\n\n";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RequestEnd {
@@ -156,7 +153,7 @@ impl SentRequest {
 
     fn streamed(self, text: &str) -> RequestEnd {
         // Signs of life stand between events, while a peer is frozen.
-        match Read::of(&text.replace(KEEPALIVE, ""), &self.model.name()) {
+        match Read::of(&without_comments(text), &self.model.name()) {
             Some(Read { content, finished: true, last: Last::Done, .. }) => {
                 let by = self.by(&content, true);
                 by.map_or_else(

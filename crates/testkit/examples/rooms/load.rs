@@ -12,6 +12,7 @@ use testkit::{
     lab::{
         Nonce,
         http::{self, Answer},
+        without_comments,
     },
 };
 use tokio::time::{Instant, sleep, timeout};
@@ -25,9 +26,6 @@ use crate::{
 };
 
 pub(crate) const HANG_UPS: f64 = 0.1;
-
-/// What a server sends into a stream that is silent.
-const KEEPALIVE: &str = ": keep-alive\n\n";
 
 /// The longest that a client of chats thinks between two requests, in milliseconds; others think longer.
 const THINKS: u64 = 100;
@@ -156,7 +154,7 @@ pub(crate) fn refused(status: u16, text: &str) -> RequestEnd {
 async fn judge_stream(nonce: Nonce, answer: Answer) -> RequestEnd {
     let text = match answer.whole().await {
         // Signs of life stand between events, while a participant is frozen.
-        Ok(text) => text.replace(KEEPALIVE, ""),
+        Ok(text) => without_comments(&text),
         Err(error) => return RequestEnd::Wrong(format!("a stream was cut: {error}")),
     };
     let whole = script::stream(nonce);

@@ -47,6 +47,11 @@ pub fn chat_stream(pieces: impl Iterator<Item = String>, fields: &Value) -> Stri
     events.collect::<String>() + "data: [DONE]\n\n"
 }
 
+/// The events of a stream, without the comments between them: signs of life.
+pub fn without_comments(stream: &str) -> String {
+    stream.split_inclusive("\n\n").filter(|event| !event.starts_with(':')).collect()
+}
+
 pub fn chat_whole(content: &str, fields: &Value) -> Value {
     let message = json!({"role": "assistant", "content": content});
     let mut whole = fields.clone();
