@@ -29,5 +29,5 @@ pub use dial::{Dial, DialError, DialedLink, dial};
 pub use io::{Io, IoStream};
 pub use limits::Limits;
 pub use link::{Link, LinkError, Role};
-pub use outbox::{Frame, FrameSource, Outbox, OutboxClosed};
+pub use outbox::{Frame, FrameSource, Outbox, OutboxClosed, OutboxReader};
 pub use tungstenite::Utf8Bytes;

@@ -2,8 +2,9 @@
 
 use std::{
     collections::VecDeque,
+    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Waker},
+    task::{Context, Poll, Waker},
 };
 
 use bytes::Bytes;
@@ -132,6 +133,13 @@ enum Item {
 impl Outbox {
     pub(crate) fn new() -> Self {
         Self(Arc::new(Shared { state: Mutex::default(), space: Notify::new() }))
+    }
+
+    /// An outbox without a link of its own, and the end that takes its frames. The bounds and the
+    /// turns of sources are those of a link.
+    pub fn detached() -> (Self, OutboxReader) {
+        let outbox = Self::new();
+        (outbox.clone(), OutboxReader(outbox))
     }
 
     /// Queues a control frame without waiting.
@@ -292,6 +300,33 @@ impl Outbox {
     }
 }
 
+/// Takes the frames of an [`Outbox::detached`]. Dropping it closes the outbox.
+#[derive(Debug)]
+pub struct OutboxReader(Outbox);
+
+impl OutboxReader {
+    /// The next frame, once there is one; `None` when the outbox is closed. Cancel safe.
+    pub async fn next(&mut self) -> Option<Frame> {
+        poll_fn(|cx| match self.0.pop(cx) {
+            Some(frame) => Poll::Ready(Some(frame)),
+            None if self.0.is_closed() => Poll::Ready(None),
+            None => Poll::Pending,
+        })
+        .await
+    }
+
+    /// The next frame, if there is one now.
+    pub fn try_next(&mut self) -> Option<Frame> {
+        self.0.pop(&Context::from_waker(Waker::noop()))
+    }
+}
+
+impl Drop for OutboxReader {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// What an item of this length takes of [`SMALL_BOUND`], in bytes.
 fn small(len: usize) -> usize {
     if len <= SMALL { len + OVERHEAD } else { 0 }
@@ -406,6 +441,24 @@ mod tests {
         pop(&outbox);
         assert!(outbox.has_room());
         sent.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_detached_outbox_is_read_until_it_is_closed() {
+        let (outbox, mut reader) = Outbox::detached();
+        let reading = tokio::spawn(async move { (reader.next().await, reader.next().await) });
+        tokio::task::yield_now().await;
+        outbox.push("now".to_owned()).unwrap();
+        tokio::task::yield_now().await;
+        outbox.close();
+        assert_eq!(reading.await.unwrap(), (Some(Frame::from("now".to_owned())), None));
+    }
+
+    #[test]
+    fn an_outbox_whose_reader_is_gone_takes_nothing() {
+        let (outbox, reader) = Outbox::detached();
+        drop(reader);
+        assert_eq!(outbox.push("late".to_owned()), Err(OutboxClosed));
     }
 
     #[tokio::test]
