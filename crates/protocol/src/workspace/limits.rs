@@ -56,3 +56,17 @@ pub const TAGS_MAX: usize = 32;
 pub const WAITED_MAX: usize = 256;
 /// The most peers that one `update_cluster_config` may name.
 pub const PEERS_MAX: usize = 256;
+
+/// The longest message between members, a `state_snapshot`, in bytes.
+pub const SNAPSHOT_MAX: usize = 32 * 1024 * 1024;
+/// The most objects of a `state_snapshot`: sessions, projects, teams and tombstones together.
+pub const OBJECTS_MAX: usize = 65_536;
+/// The longest session, project or team between members, in bytes of JSON.
+pub const OBJECT_MAX: usize = 192 * 1024;
+/// How deeply lists and objects may lie within each other in an object between members. More would
+/// make readers with a limit of their own refuse the message that carries the object.
+pub const OBJECT_DEPTH_MAX: usize = 32;
+/// How often a request may be forwarded.
+pub const HOPS_MAX: u8 = 4;
+/// The most members that a forwarded request may name as visited.
+pub const VISITED_MAX: usize = 16;

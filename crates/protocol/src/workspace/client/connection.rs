@@ -85,7 +85,11 @@ pub struct InputAck {
     pub turn: Option<u64>,
 }
 
-fn exposed<S: Serializer>(token: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+/// A secret as it is sent.
+pub(in crate::workspace) fn exposed<S: Serializer>(
+    token: &Secret,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(token.expose())
 }
 

@@ -1,16 +1,13 @@
 //! Messages between clients and a daemon (specification, "Client Protocol").
 //!
 //! - [`request`]: [`ClientMessage`], every message of a client; [`reply`]: [`ServerMessage`], every
-//!   message of a daemon
+//!   message of a daemon; both with their readers
 //! - the fields of both, by subject: [`connection`], [`sessions`], [`terminals`], [`agents`],
 //!   [`projects`], [`files`], [`git`], [`teams`], [`cluster`]
-//! - [`decode`]: reads either, and describes faults
 
 pub mod agents;
 pub mod cluster;
 pub mod connection;
-pub mod decode;
-mod define;
 pub mod files;
 pub mod git;
 pub mod projects;
@@ -29,7 +26,6 @@ pub use cluster::{
     UpdateClusterConfig,
 };
 pub use connection::{Auth, AuthResult, ClientNotice, ErrorMessage, InputAck, Notice, NoticeLevel};
-pub use decode::{BadMessage, Problem, decode_reply, decode_request};
 pub use files::{
     CreateProjectEntry, DeleteProjectEntry, DirectoryListing, FileEntry, FileKind, ListDirectory,
     ListProjectFiles, ProjectFileChunk, ProjectFileChunkError, ProjectFileContent,
@@ -39,8 +35,8 @@ pub use files::{
 };
 pub use git::{ChangeStatus, GitChange, GitDiff, GitDiffResult, GitError, GitStatus};
 pub use projects::{CreateProject, OfProject, ProjectList, ProjectSaved, UpdateProject};
-pub use reply::{ReplyKind, ServerMessage};
-pub use request::{ClientMessage, RequestKind};
+pub use reply::{ReplyKind, ServerMessage, decode_reply};
+pub use request::{ClientMessage, RequestKind, decode_request};
 pub use sessions::{
     AdoptSession, Attach, ListSessions, NewSession, OfSession, RenameSession, SendInput,
     SessionList, WithSession,

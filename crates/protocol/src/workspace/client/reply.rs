@@ -4,7 +4,6 @@ use super::{
     agents::{AgentEventMessage, PermissionRequest, PermissionResolved, Usage},
     cluster::{ClusterActionAck, ClusterConfig, ClusterStatusReply},
     connection::{AuthResult, ClientNotice, ErrorMessage, InputAck},
-    define::messages,
     files::{
         DirectoryListing, ProjectFileChunk, ProjectFileChunkError, ProjectFileContent,
         ProjectFileError, ProjectFileList, ProjectFileSaved, ProjectFileWriteConflict,
@@ -19,8 +18,13 @@ use super::{
     },
     terminals::{History, Output, SessionHistory, SessionSnapshot, TerminalSize},
 };
+use crate::workspace::{
+    decode::{BadMessage, decode},
+    define::messages,
+};
 
 messages! {
+    example "keepalive_ack";
     /// A message from a daemon to a client.
     pub enum ServerMessage: ReplyKind {
         /// Whether the client may continue.
@@ -147,4 +151,12 @@ impl ServerMessage {
     pub fn error(message: impl Into<String>) -> Self {
         Self::Error(ErrorMessage { message: message.into() })
     }
+}
+
+/// Reads a daemon's message. Unknown fields are ignored.
+///
+/// # Errors
+/// [`BadMessage`]; a `type` that this version does not know is one.
+pub fn decode_reply(text: &str) -> Result<ServerMessage, BadMessage> {
+    decode(text)
 }

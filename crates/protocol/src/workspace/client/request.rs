@@ -4,7 +4,6 @@ use super::{
     agents::PermissionResponse,
     cluster::{PromoteNode, RenameNode, UpdateClusterConfig},
     connection::Auth,
-    define::messages,
     files::{
         CreateProjectEntry, DeleteProjectEntry, ListDirectory, ListProjectFiles, ReadProjectFile,
         ReadProjectFileChunk, TransferProjectEntry, UploadProjectFile, WriteProjectFile,
@@ -20,8 +19,13 @@ use super::{
     },
     terminals::{GetHistory, OpenTerminal, Resize, TerminalInput},
 };
+use crate::workspace::{
+    decode::{BadMessage, decode},
+    define::messages,
+};
 
 messages! {
+    example "list_sessions";
     /// A message from a client to a daemon.
     pub enum ClientMessage: RequestKind {
         /// Authenticate; the first message of all.
@@ -139,4 +143,13 @@ messages! {
         /// No longer has an effect.
         "trigger_sync" => TriggerSync,
     }
+}
+
+/// Reads a client's message. Unknown fields are ignored; an absent field or `null` means the
+/// default.
+///
+/// # Errors
+/// [`BadMessage`], with a text for the sender.
+pub fn decode_request(text: &str) -> Result<ClientMessage, BadMessage> {
+    decode(text)
 }

@@ -1,11 +1,13 @@
-//! How the two lists of messages are written down: each with its name on the wire.
+//! How the lists of messages are written down: each message with its name on the wire.
 
-/// Defines an enum of messages, distinguished by their `type`, with its names and its reader.
+/// Defines an enum of messages, distinguished by their `type`, with its names and its reader. Errors
+/// show the example to senders. A message is written with its first name and read with all of them.
 macro_rules! messages {
     (
+        example $example:literal;
         $(#[$meta:meta])*
         pub enum $enum:ident: $kind:ident {
-            $($(#[$doc:meta])* $name:literal => $variant:ident $(($body:ty))?,)+
+            $($(#[$doc:meta])* $name:literal $(| $other:literal)* => $variant:ident $(($body:ty))?,)+
         }
     ) => {
         $(#[$meta])*
@@ -38,7 +40,7 @@ macro_rules! messages {
             /// The kind of messages with this `type`.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name {
-                    $($name => Some(Self::$variant),)+
+                    $($name $(| $other)* => Some(Self::$variant),)+
                     _ => None,
                 }
             }
@@ -63,10 +65,17 @@ macro_rules! messages {
             }
         }
 
-        impl super::decode::Message for $enum {
-            fn read(kind: &str, text: &str) -> Option<Result<Self, super::decode::Wrong>> {
+        impl $crate::workspace::decode::Message for $enum {
+            const EXAMPLE: &'static str = $example;
+
+            fn read(
+                kind: &str,
+                text: &str,
+            ) -> Option<Result<Self, $crate::workspace::decode::Wrong>> {
                 Some(match kind {
-                    $($name => super::define::messages!(@read text $variant $($body)?),)+
+                    $($name $(| $other)* => {
+                        $crate::workspace::define::messages!(@read text $variant $($body)?)
+                    })+
                     _ => return None,
                 })
             }
@@ -74,16 +83,16 @@ macro_rules! messages {
 
         impl<'de> serde::Deserialize<'de> for $enum {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                super::decode::deserialize(deserializer)
+                $crate::workspace::decode::deserialize(deserializer)
             }
         }
     };
     (@read $text:ident $variant:ident) => {
-        super::decode::fields::<super::decode::Nothing>($text).map(|_| Self::$variant)
+        $crate::workspace::decode::fields::<$crate::workspace::decode::Nothing>($text).map(|_| Self::$variant)
     };
     (@read $text:ident $variant:ident $body:ty) => {
-        super::decode::fields::<$body>($text).map(Self::$variant)
+        $crate::workspace::decode::fields::<$body>($text).map(Self::$variant)
     };
 }
 
-pub(super) use messages;
+pub(in crate::workspace) use messages;

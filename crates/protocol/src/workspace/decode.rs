@@ -6,7 +6,6 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-use super::{reply::ServerMessage, request::ClientMessage};
 use crate::{
     json::clip,
     relay::decode::{MessageError, Problem as Envelope, kind_of},
@@ -38,9 +37,9 @@ pub enum Problem {
     /// Not JSON, or cut short; with the line and column.
     #[error("the message is not JSON: {0}")]
     NotJson(String),
-    /// JSON, but not an object.
-    #[error("the message is not a JSON object; send one such as {{\"type\":\"list_sessions\"}}")]
-    NotAnObject,
+    /// JSON, but not an object; with the `type` of a message as an example.
+    #[error("the message is not a JSON object; send one such as {{\"type\":\"{0}\"}}")]
+    NotAnObject(&'static str),
     /// No `type`, or one that is not a string.
     #[error("the message has no `type` that is a string")]
     NoType,
@@ -57,25 +56,11 @@ pub enum Problem {
     },
 }
 
-/// Reads a client's message. Unknown fields are ignored; an absent field or `null` means the
-/// default.
-///
-/// # Errors
-/// [`BadMessage`], with a text for the sender.
-pub fn decode_request(text: &str) -> Result<ClientMessage, BadMessage> {
-    decode(text)
-}
-
-/// Reads a daemon's message. Unknown fields are ignored.
-///
-/// # Errors
-/// [`BadMessage`]; a `type` that this version does not know is one.
-pub fn decode_reply(text: &str) -> Result<ServerMessage, BadMessage> {
-    decode(text)
-}
-
-/// One of the two lists of messages.
+/// One of the lists of messages.
 pub(super) trait Message: Sized {
+    /// The `type` of the message that errors show as an example.
+    const EXAMPLE: &'static str;
+
     fn read(kind: &str, text: &str) -> Option<Result<Self, Wrong>>;
 }
 
@@ -110,8 +95,9 @@ where
     decode(raw.get()).map_err(D::Error::custom)
 }
 
-fn decode<T: Message>(text: &str) -> Result<T, BadMessage> {
-    let kind = kind_of(text).map_err(BadMessage::from)?;
+/// Reads a message of the list `T`.
+pub(super) fn decode<T: Message>(text: &str) -> Result<T, BadMessage> {
+    let kind = kind_of(text).map_err(|error| BadMessage::of(error, T::EXAMPLE))?;
     match T::read(&kind, text) {
         Some(Ok(message)) => Ok(message),
         Some(Err(wrong)) => Err(BadMessage::new(text, wrong.problem(text))),
@@ -122,17 +108,21 @@ fn decode<T: Message>(text: &str) -> Result<T, BadMessage> {
     }
 }
 
-impl BadMessage {
-    fn new(text: &str, problem: Problem) -> Self {
-        Self { problem, ..MessageError::new(text, Envelope::NoType).into() }
-    }
+/// The fault of text that is not JSON.
+pub(super) fn not_json(error: &serde_json::Error) -> Problem {
+    Problem::NotJson(shown(&error.to_string(), MAX_WHY))
 }
 
-impl From<MessageError> for BadMessage {
-    fn from(error: MessageError) -> Self {
+impl BadMessage {
+    /// A message with this fault, and what else can be read of it.
+    pub(super) fn new(text: &str, problem: Problem) -> Self {
+        Self { problem, ..Self::of(MessageError::new(text, Envelope::NoType), "") }
+    }
+
+    fn of(error: MessageError, example: &'static str) -> Self {
         let problem = match error.problem {
             Envelope::NotJson(why) => Problem::NotJson(why),
-            Envelope::NotAnObject => Problem::NotAnObject,
+            Envelope::NotAnObject => Problem::NotAnObject(example),
             Envelope::NoType => Problem::NoType,
             Envelope::UnknownType => Problem::UnknownType(error.kind.clone().unwrap_or_default()),
             Envelope::BadField(why) => Problem::WrongField { field: String::new(), why },
@@ -153,7 +143,7 @@ impl Wrong {
         if serde_json::from_str::<IgnoredAny>(text).is_ok() {
             return wrong_field(&self.path, &format!("not a value that it can have ({words})"));
         }
-        Problem::NotJson(shown(&whole, MAX_WHY))
+        not_json(&self.error)
     }
 }
 

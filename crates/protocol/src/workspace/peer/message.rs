@@ -1,0 +1,127 @@
+//! Every message between members that has a meaning (specification, "Peer Protocol").
+
+use serde::de::IgnoredAny;
+
+use super::{
+    files::SubscribeProjectFiles,
+    forward::{ForwardedRequest, ForwardedResponse},
+    hello::{PeerHello, PeerHelloAck},
+    legacy,
+    node::NodeName,
+    output::{OfSubscriber, SessionOutput, SubscribeOutput},
+    project::{ProjectDeleted, ProjectUpserted},
+    session::{SessionRemoved, SessionUpdate},
+    snapshot::StateSnapshot,
+    team::{TeamRemoved, TeamUpserted},
+};
+use crate::workspace::{
+    client::OfSession,
+    decode::{BadMessage, Problem, decode, not_json},
+    define::messages,
+    limits::SNAPSHOT_MAX,
+};
+
+messages! {
+    example "peer_hello";
+    /// A message from one member to another.
+    pub enum PeerMessage: PeerKind {
+        /// The first message of the end that dialled.
+        "peer_hello" => Hello(PeerHello),
+        /// Its answer.
+        "peer_hello_ack" => HelloAck(PeerHelloAck),
+        /// All objects that the sender knows.
+        "state_snapshot" => StateSnapshot(StateSnapshot),
+
+        /// A session was made or changed.
+        "session_update" | "session_upserted" => SessionUpdate(SessionUpdate),
+        /// A session is gone.
+        "session_removed" => SessionRemoved(SessionRemoved),
+        /// The sender does not run this session.
+        "session_unknown" => SessionUnknown(OfSession),
+        /// A project was made or changed.
+        "project_upserted" => ProjectUpserted(ProjectUpserted),
+        /// A project was deleted.
+        "project_deleted" => ProjectDeleted(ProjectDeleted),
+        /// A team was made or changed.
+        "team_upserted" => TeamUpserted(TeamUpserted),
+        /// A team was deleted.
+        "team_removed" | "team_deleted" => TeamRemoved(TeamRemoved),
+
+        /// The receiver is to take this name.
+        "peer_rename_node" => RenameNode(NodeName),
+        /// The sender has this name.
+        "peer_display_name_update" => DisplayNameUpdate(NodeName),
+
+        /// A client's request.
+        "forwarded_request" => ForwardedRequest(ForwardedRequest),
+        /// Its response.
+        "forwarded_response" => ForwardedResponse(ForwardedResponse),
+
+        /// Ask for a session's output.
+        "subscribe_output" => SubscribeOutput(SubscribeOutput),
+        /// Ask for it no longer.
+        "unsubscribe_output" => UnsubscribeOutput(OfSubscriber),
+        /// A session's output.
+        "session_output" => SessionOutput(SessionOutput),
+        /// Ask for changes of a project's files.
+        "subscribe_project_files" => SubscribeProjectFiles(SubscribeProjectFiles),
+        /// Ask for them no longer.
+        "unsubscribe_project_files" => UnsubscribeProjectFiles(OfSubscriber),
+        /// A project's files changed.
+        "project_files_changed" => ProjectFilesChanged(OfSubscriber),
+    }
+}
+
+/// Anything that another member may send.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FromPeer {
+    /// A message with a meaning.
+    Message(PeerMessage),
+    /// One of [`legacy::LEGACY`], to be ignored.
+    Legacy(&'static str),
+    /// A message of an unknown type, cut to 64 bytes, to be ignored.
+    Unknown(String),
+}
+
+/// Reads another member's message. Unknown fields are ignored, and fields of the wrong type where
+/// the message means something without them.
+///
+/// # Errors
+/// [`BadMessage`] for text that is not a JSON object with a `type`, for a message that lacks a field
+/// which it needs, and for one over [`SNAPSHOT_MAX`].
+pub fn decode_peer(text: &str) -> Result<FromPeer, BadMessage> {
+    if text.len() > SNAPSHOT_MAX {
+        return Err(too_long(text));
+    }
+    match decode(text) {
+        Ok(message) => Ok(FromPeer::Message(message)),
+        Err(BadMessage { problem: Problem::UnknownType(kind), .. }) => ignored(text, kind),
+        Err(bad) => Err(bad),
+    }
+}
+
+fn ignored(text: &str, kind: String) -> Result<FromPeer, BadMessage> {
+    serde_json::from_str::<IgnoredAny>(text)
+        .map(|_| legacy::named(&kind).map_or(FromPeer::Unknown(kind), FromPeer::Legacy))
+        .map_err(|error| BadMessage::new(text, not_json(&error)))
+}
+
+fn too_long(text: &str) -> BadMessage {
+    let why = format!("the message is longer than {SNAPSHOT_MAX} bytes");
+    BadMessage::new(text, Problem::WrongField { field: String::new(), why })
+}
+
+impl PeerMessage {
+    /// The message as JSON, once with each name that members know it by: each copy does nothing
+    /// where another was taken.
+    pub fn spellings(&self) -> Vec<String> {
+        let text = self.encode();
+        let other = match self.kind() {
+            PeerKind::SessionUpdate => "session_upserted",
+            PeerKind::TeamRemoved => "team_deleted",
+            _ => return vec![text],
+        };
+        let renamed = text.replacen(self.name(), other, 1);
+        vec![text, renamed]
+    }
+}

@@ -1,0 +1,40 @@
+//! Messages between the members of a cluster (specification, "Peer Protocol").
+//!
+//! - [`message`]: [`PeerMessage`], every message with a meaning, and its reader; [`legacy`]: those
+//!   without
+//! - the fields of each, by subject: [`hello`], [`snapshot`], [`session`], [`project`], [`team`],
+//!   [`node`], [`forward`], [`output`], [`files`]
+//! - [`object`]: sessions, projects and teams as text with all their fields
+//!
+//! Other programs' members leave much open or differ in it. So everything is read leniently, within
+//! bounds, and written with every name that another member may look for.
+
+pub mod files;
+pub mod forward;
+pub mod hello;
+pub mod legacy;
+mod lenient;
+pub mod message;
+pub mod node;
+pub mod object;
+pub mod output;
+pub mod project;
+pub mod session;
+pub mod snapshot;
+pub mod team;
+
+pub use files::SubscribeProjectFiles;
+pub use forward::{ForwardedRequest, ForwardedResponse};
+pub use hello::{PeerHello, PeerHelloAck};
+pub use lenient::Zero;
+pub use message::{FromPeer, PeerKind, PeerMessage, decode_peer};
+pub use node::NodeName;
+pub use object::{BadObject, ObjectText};
+pub use output::{OfSubscriber, SessionOutput, SubscribeOutput};
+pub use project::{ProjectDeleted, ProjectObject, ProjectUpserted};
+pub use session::{SessionObject, SessionRemoved, SessionUpdate};
+pub use snapshot::{State, StateSnapshot, Tombstone};
+pub use team::{TeamObject, TeamRemoved, TeamUpserted};
+
+#[cfg(test)]
+mod tests;
