@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use session::terminal::size::Size;
 use tokio::sync::oneshot;
 
-use crate::{refusal::Refusal, teams::delivery::Ticket};
+use crate::refusal::Refusal;
 
 /// The answer to a question of an agent.
 #[derive(Debug, Clone)]
@@ -29,6 +29,47 @@ pub(crate) enum Typed {
     Later(oneshot::Receiver<()>),
 }
 
+/// The receipt of a prompt. An engine gives it back exactly once: by [`Receipt::turn_begins`], or by
+/// dropping it if the turn with the prompt will never begin.
+pub(crate) struct Receipt {
+    /// Called when the receipt is given back; `None` once that has happened.
+    given_back: Option<Box<dyn FnOnce(PromptFate) + Send>>,
+}
+
+/// What became of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PromptFate {
+    /// Its turn begins now.
+    Begun,
+    /// It was refused or discarded, and its turn will never begin.
+    Dropped,
+}
+
+impl Receipt {
+    /// A receipt that calls `given_back` when the engine gives it back. The call may be made under
+    /// an engine's lock, so it must not wait, nor call the engine.
+    pub(crate) fn new(given_back: impl FnOnce(PromptFate) + Send + 'static) -> Self {
+        Self { given_back: Some(Box::new(given_back)) }
+    }
+
+    /// The turn with this prompt begins now.
+    pub(crate) fn turn_begins(mut self) {
+        self.give_back(PromptFate::Begun);
+    }
+
+    fn give_back(&mut self, fate: PromptFate) {
+        if let Some(given_back) = self.given_back.take() {
+            given_back(fate);
+        }
+    }
+}
+
+impl Drop for Receipt {
+    fn drop(&mut self) {
+        self.give_back(PromptFate::Dropped);
+    }
+}
+
 /// The commands for a live session. An engine refuses, in words, those that make no sense for it.
 pub(crate) trait Engine: Send + Sync {
     /// Raw keys.
@@ -38,12 +79,12 @@ pub(crate) trait Engine: Send + Sync {
     /// will be, where there are turns and that is known already.
     fn prompt(&self, text: String) -> Result<Option<u64>, Refusal>;
 
-    /// A whole prompt of a team's. The ticket says that its turn begins: right before
-    /// [`Feed::turn_started`](crate::sessions::Feed::turn_started) of the turn with this prompt,
-    /// for what has no turns at once. A ticket that is dropped says that the turn never comes.
-    fn prompt_for(&self, text: String, ticket: Ticket) -> Result<(), Refusal> {
+    /// A whole prompt, for a caller that has to know when its turn begins. An agent gives the
+    /// receipt back right before [`Feed::turn_started`](crate::sessions::Feed::turn_started) of the
+    /// turn with this prompt. An engine without turns gives it back at once.
+    fn prompt_for(&self, text: String, receipt: Receipt) -> Result<(), Refusal> {
         self.prompt(text)?;
-        ticket.turn_begins();
+        receipt.turn_begins();
         Ok(())
     }
 
@@ -62,4 +103,27 @@ pub(crate) trait Engine: Send + Sync {
     /// Ends it: HUP, TERM, KILL to all that belongs to it. Returns when nothing is left, or cannot
     /// be got rid of.
     fn stop(&self) -> BoxFuture<'_, ()>;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    fn receipt() -> (Receipt, Arc<Mutex<Vec<PromptFate>>>) {
+        let fates = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&fates);
+        (Receipt::new(move |fate| noted.lock().unwrap().push(fate)), fates)
+    }
+
+    #[test]
+    fn a_receipt_is_given_back_exactly_once() {
+        let (begun, fates) = receipt();
+        begun.turn_begins();
+        assert_eq!(*fates.lock().unwrap(), [PromptFate::Begun]);
+        let (dropped, fates) = receipt();
+        drop(dropped);
+        assert_eq!(*fates.lock().unwrap(), [PromptFate::Dropped]);
+    }
 }

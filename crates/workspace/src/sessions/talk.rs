@@ -12,9 +12,8 @@ use super::{
     session::{Session, SessionState},
 };
 use crate::{
-    engine::{PermissionAnswer, Typed},
+    engine::{PermissionAnswer, Receipt, Typed},
     refusal::Refusal,
-    teams::delivery::Ticket,
 };
 
 /// A prompt that was given.
@@ -87,14 +86,14 @@ impl Sessions {
         Ok(Prompted { is_new: true, turn })
     }
 
-    /// A whole prompt of a team, which gets a notice by its ticket when the turn begins.
+    /// A whole prompt, for a caller that has to know when its turn begins.
     pub(crate) fn deliver(
         &self,
         id: SessionId,
         text: String,
-        ticket: Ticket,
+        receipt: Receipt,
     ) -> Result<(), Refusal> {
-        self.get(id)?.live()?.prompt_for(text, ticket)
+        self.get(id)?.live()?.prompt_for(text, receipt)
     }
 
     pub(crate) fn interrupt(&self, id: SessionId) -> Result<(), Refusal> {

@@ -19,55 +19,28 @@ use protocol::workspace::SessionId;
 use uuid::Uuid;
 
 use super::queue::{Queue, SessionNotice};
+use crate::engine::{PromptFate, Receipt};
 
-/// A prompt on its way to a member of a team. Its holder calls [`Ticket::turn_begins`] when the
-/// turn begins. If the ticket is dropped instead, the message is offered again later.
-pub(crate) struct Ticket {
-    queue: Arc<Queue>,
-    /// `None` once the turn has begun.
-    open: Option<Offer>,
-}
-
-/// The content of a prompt, and its addressee.
-#[derive(Debug, Clone, Copy)]
-enum Offer {
-    Message { team: Uuid, seq: u64, session: Uuid },
-    News { leader: Uuid },
-}
-
-impl Ticket {
-    pub(super) fn new(queue: Arc<Queue>, delivery: &Delivery) -> Self {
-        let Delivery { team, seq, to: session, .. } = *delivery;
-        Self { queue, open: Some(Offer::Message { team, seq, session }) }
-    }
-
-    /// The ticket of a prompt that gives results to a leader.
-    pub(super) fn of_news(queue: Arc<Queue>, leader: Uuid) -> Self {
-        Self { queue, open: Some(Offer::News { leader }) }
-    }
-
-    /// The turn with this prompt begins now.
-    pub(crate) fn turn_begins(mut self) {
-        self.tell(|offer| match offer {
-            Offer::Message { team, seq, session } => SessionNotice::Begun { team, seq, session },
-            Offer::News { leader } => SessionNotice::NewsBegun { leader },
+/// The receipt of the prompt with this message. If the turn never begins, the message is offered
+/// again later.
+pub(super) fn receipt(queue: Arc<Queue>, delivery: &Delivery) -> Receipt {
+    let Delivery { team, seq, to: session, .. } = *delivery;
+    Receipt::new(move |fate| {
+        queue.tell(match fate {
+            PromptFate::Begun => SessionNotice::Begun { team, seq, session },
+            PromptFate::Dropped => SessionNotice::NotTaken { team, seq, session },
         });
-    }
-
-    fn tell(&mut self, told: impl FnOnce(Offer) -> SessionNotice) {
-        if let Some(offer) = self.open.take() {
-            self.queue.tell(told(offer));
-        }
-    }
+    })
 }
 
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        self.tell(|offer| match offer {
-            Offer::Message { team, seq, session } => SessionNotice::NotTaken { team, seq, session },
-            Offer::News { leader } => SessionNotice::NewsNotTaken { leader },
+/// The receipt of a prompt that gives results to a leader.
+pub(super) fn news_receipt(queue: Arc<Queue>, leader: Uuid) -> Receipt {
+    Receipt::new(move |fate| {
+        queue.tell(match fate {
+            PromptFate::Begun => SessionNotice::NewsBegun { leader },
+            PromptFate::Dropped => SessionNotice::NewsNotTaken { leader },
         });
-    }
+    })
 }
 
 /// The sender of a message.

@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::{
     core::{Core, Moment, now, results, sorted},
-    delivery::{Speaker, Ticket, prompt},
+    delivery::{Speaker, news_receipt, prompt, receipt},
     facts::{Records, StoredTeams},
     news,
     queue::{Input, Queue, SessionNotice, Tell},
@@ -269,9 +269,9 @@ impl Driver {
         let name = name.and_then(|facts| facts.name);
         let leads = self.core.machine.team_of(delivery.from).is_some_and(|(_, leads)| leads);
         let text = prompt(delivery, &Speaker { name, leads });
-        let (session, ticket) =
-            (SessionId::from_uuid(delivery.to), Ticket::new(Arc::clone(queue), delivery));
-        if let Err(refusal) = self.world.deliver(session, text, ticket) {
+        let (session, receipt) =
+            (SessionId::from_uuid(delivery.to), receipt(Arc::clone(queue), delivery));
+        if let Err(refusal) = self.world.deliver(session, text, receipt) {
             tracing::debug!(%session, %refusal, "a message waits for its addressee");
         }
     }
@@ -286,8 +286,8 @@ impl Driver {
             let name = |worker| self.world.facts(SessionId::from_uuid(worker))?.name;
             let text = news::prompt(&results, name);
             self.core.news.tells(leader, &results);
-            let ticket = Ticket::of_news(Arc::clone(queue), leader);
-            if let Err(refusal) = self.world.deliver(session, text, ticket) {
+            let receipt = news_receipt(Arc::clone(queue), leader);
+            if let Err(refusal) = self.world.deliver(session, text, receipt) {
                 tracing::debug!(%session, %refusal, "a leader is not told of results");
             }
         }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use protocol::workspace::{SessionId, SessionInfo, SessionMode, SessionStatus, TeamId};
 
-use super::{core::now, delivery::Ticket, world::World};
+use super::{core::now, world::World};
 use crate::{
     agents::args::ArgRules,
     audit::Audit,
+    engine::Receipt,
     events::{Event, Events},
     refusal::Refusal,
     sessions::{Facts, NewSession, Sessions, WeakSessions},
@@ -50,8 +51,8 @@ impl World for Outside {
         self.events.send(event);
     }
 
-    fn deliver(&self, session: SessionId, text: String, ticket: Ticket) -> Result<(), Refusal> {
-        self.sessions()?.deliver(session, text, ticket)
+    fn deliver(&self, session: SessionId, text: String, receipt: Receipt) -> Result<(), Refusal> {
+        self.sessions()?.deliver(session, text, receipt)
     }
 
     fn create(&self, new: NewSession) -> BoxFuture<'static, Result<SessionInfo, Refusal>> {

@@ -3,8 +3,8 @@
 use futures_util::future::BoxFuture;
 use protocol::workspace::{SessionId, SessionInfo};
 
-use super::delivery::Ticket;
 use crate::{
+    engine::Receipt,
     events::Event,
     refusal::Refusal,
     sessions::{Facts, NewSession},
@@ -16,7 +16,7 @@ pub(super) trait World: Send + Sync {
     fn tell(&self, event: Event);
 
     /// Gives a session a prompt.
-    fn deliver(&self, session: SessionId, text: String, ticket: Ticket) -> Result<(), Refusal>;
+    fn deliver(&self, session: SessionId, text: String, receipt: Receipt) -> Result<(), Refusal>;
 
     /// Makes a session.
     fn create(&self, new: NewSession) -> BoxFuture<'static, Result<SessionInfo, Refusal>>;

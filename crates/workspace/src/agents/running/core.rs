@@ -12,10 +12,10 @@ use tokio::sync::{Notify, watch};
 
 use crate::{
     agents::{gateway::SessionKey, plan::Plan},
+    engine::Receipt,
     host::EngineHost,
     refusal::Refusal,
     sessions::Feed,
-    teams::delivery::Ticket,
     users,
 };
 
@@ -47,9 +47,9 @@ pub(super) struct Prompted {
 struct Machine {
     /// `None` before the first prompt.
     turns: Option<Turns>,
-    /// The tickets of prompts whose turns have not begun, in order; `None` for a prompt without
+    /// The receipts of prompts whose turns have not begun, in order; `None` for a prompt without
     /// one.
-    tickets: VecDeque<Option<Ticket>>,
+    receipts: VecDeque<Option<Receipt>>,
     key: Option<SessionKey>,
     handle: Option<Handle>,
     is_stopped: bool,
@@ -82,7 +82,11 @@ impl Core {
         }
     }
 
-    pub(super) fn prompt(&self, text: String, ticket: Option<Ticket>) -> Result<Prompted, Refusal> {
+    pub(super) fn prompt(
+        &self,
+        text: String,
+        receipt: Option<Receipt>,
+    ) -> Result<Prompted, Refusal> {
         let mut machine = self.machine();
         if machine.is_stopped {
             return Err(refusal(&TurnsError::Stopped));
@@ -100,7 +104,7 @@ impl Core {
             (machine.turns, machine.key) = (Some(turns), key);
         }
         told.map_err(|error| refusal(&error))?;
-        machine.tickets.push_back(ticket);
+        machine.receipts.push_back(receipt);
         Ok(Prompted { is_first, turn })
     }
 
@@ -146,9 +150,9 @@ impl Core {
         }
     }
 
-    /// Takes the ticket of the prompt whose turn begins.
-    pub(super) fn next_ticket(&self) -> Option<Ticket> {
-        self.machine().tickets.pop_front().flatten()
+    /// Takes the receipt of the prompt whose turn begins.
+    pub(super) fn next_receipt(&self) -> Option<Receipt> {
+        self.machine().receipts.pop_front().flatten()
     }
 
     pub(super) fn is_working(&self) -> bool {
@@ -166,12 +170,12 @@ impl Core {
     pub(super) fn stop(&self) -> bool {
         let mut machine = self.machine();
         machine.is_stopped = true;
-        let tickets = std::mem::take(&mut machine.tickets);
+        let receipts = std::mem::take(&mut machine.receipts);
         let Some(turns) = machine.turns.as_mut() else { return false };
         let stopped = turns.handle(now(), Input::Stop);
         drop(machine);
         // Dropped after the lock is released: the team gets its messages back, and may act at once.
-        drop(tickets);
+        drop(receipts);
         stopped.is_ok() && !*self.done.borrow()
     }
 

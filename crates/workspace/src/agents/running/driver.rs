@@ -126,11 +126,11 @@ impl Driver {
 
     async fn event(&mut self, event: AgentEvent) {
         if let AgentEvent::TurnStarted { turn } = event {
-            let ticket = self.core.next_ticket();
+            let receipt = self.core.next_receipt();
             self.feed().activity(Activity::Working);
             self.keep(move |feed| {
-                if let Some(ticket) = ticket {
-                    ticket.turn_begins();
+                if let Some(receipt) = receipt {
+                    receipt.turn_begins();
                 }
                 feed.turn_started(turn);
             })

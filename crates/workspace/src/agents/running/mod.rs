@@ -27,11 +27,10 @@ use self::{
 };
 use super::plan::Plan;
 use crate::{
-    engine::{Engine, PermissionAnswer, Typed},
+    engine::{Engine, PermissionAnswer, Receipt, Typed},
     host::EngineHost,
     refusal::Refusal,
     sessions::Feed,
-    teams::delivery::Ticket,
 };
 
 /// How long it may take until a process that was killed is gone.
@@ -48,8 +47,8 @@ impl Running {
     }
 
     /// Which turn the prompt will be.
-    fn take(&self, text: String, ticket: Option<Ticket>) -> Result<Option<u64>, Refusal> {
-        let Prompted { is_first, turn } = self.core.prompt(text, ticket)?;
+    fn take(&self, text: String, receipt: Option<Receipt>) -> Result<Option<u64>, Refusal> {
+        let Prompted { is_first, turn } = self.core.prompt(text, receipt)?;
         if is_first {
             let driver = Driver::new(Arc::clone(&self.core));
             tokio::spawn(driver.run().instrument(self.core.feed.span()));
@@ -76,8 +75,8 @@ impl Engine for Running {
         self.take(text, None)
     }
 
-    fn prompt_for(&self, text: String, ticket: Ticket) -> Result<(), Refusal> {
-        self.take(text, Some(ticket)).map(drop)
+    fn prompt_for(&self, text: String, receipt: Receipt) -> Result<(), Refusal> {
+        self.take(text, Some(receipt)).map(drop)
     }
 
     fn interrupt(&self) -> Result<(), Refusal> {

@@ -15,13 +15,13 @@ use store::{VolatileStore, WorkspaceStore};
 use tokio::task::JoinHandle;
 
 use crate::{
+    engine::Receipt,
     events::Event,
     identity::{Identity, Member},
     refusal::Refusal,
     sessions::{Facts, NewSession, What},
     teams::{
         Desk,
-        delivery::Ticket,
         driver::Driver,
         facts::KIND,
         queue::{Queue, SessionNotice, ask},
@@ -71,7 +71,7 @@ pub(super) struct FakeSessions {
 pub(super) struct FakeSession {
     pub(super) facts: Facts,
     /// The prompts that it was given and has not begun.
-    pub(super) prompts: VecDeque<(String, Ticket)>,
+    pub(super) prompts: VecDeque<(String, Receipt)>,
     pub(super) is_full: bool,
     pub(super) is_idle: bool,
     turn: u64,
@@ -191,13 +191,13 @@ impl Rig {
     /// Begins a session's next turn with its oldest prompt, and returns that prompt.
     pub(super) async fn begin(&self, id: SessionId) -> String {
         self.settle().await;
-        let (text, ticket) = {
+        let (text, receipt) = {
             let mut state = self.sessions.lock();
             let session = state.all.get_mut(&id).unwrap();
             (session.turn, session.is_idle) = (session.turn + 1, false);
             session.prompts.pop_front().expect("it was given nothing")
         };
-        ticket.turn_begins();
+        receipt.turn_begins();
         let turn = self.turn(id);
         self.queue.tell(SessionNotice::Started { session: id.uuid(), turn, at: turn });
         self.settle().await;
@@ -268,14 +268,14 @@ impl World for Sessions {
         self.lock().events.push(event);
     }
 
-    fn deliver(&self, session: SessionId, text: String, ticket: Ticket) -> Result<(), Refusal> {
-        // A refused ticket is dropped after this guard, as all parameters are, and finds nothing
+    fn deliver(&self, session: SessionId, text: String, receipt: Receipt) -> Result<(), Refusal> {
+        // A refused receipt is dropped after this guard, as all parameters are, and finds nothing
         // locked.
         let mut state = self.lock();
         let found = state.all.get_mut(&session).filter(|session| session.facts.ended.is_none());
         match found {
             Some(session) if !session.is_full => {
-                session.prompts.push_back((text, ticket));
+                session.prompts.push_back((text, receipt));
                 Ok(())
             }
             Some(_) => Err(Refusal::invalid("full")),
