@@ -1,30 +1,30 @@
-//! Gives sessions access to the engines and the teams.
+//! Starts the engines of sessions.
 
 use std::sync::Arc;
 
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::workspace::{Project, ProjectId, SessionId, SessionKind, SessionMode};
+use protocol::workspace::{SessionKind, SessionMode};
 use session::terminal::size::Size;
 
 use crate::{
-    adopted, agents,
+    adopted,
+    agents::{self, args::ArgRules},
     command::CommandLine,
     events::Events,
     host::EngineHost,
     refusal::Refusal,
-    sessions::{Facts, Feed, Outside, Started},
-    teams::Teams,
+    sessions::{EngineStarter, Facts, Feed, Started},
     terminal,
 };
 
-/// Starts engines, and passes turns on to teams.
+/// Starts the engines of sessions.
 pub(crate) struct Engines {
     pub(crate) host: Arc<EngineHost>,
     pub(crate) events: Events,
-    pub(crate) teams: Arc<Teams>,
+    pub(crate) arg_rules: ArgRules,
 }
 
-impl Outside for Engines {
+impl EngineStarter for Engines {
     fn start(
         &self,
         facts: Facts,
@@ -48,24 +48,8 @@ impl Outside for Engines {
         .boxed()
     }
 
-    fn project(&self, id: ProjectId) -> Result<Project, Refusal> {
-        self.host.projects.get(id)
-    }
-
-    fn run_as(&self) -> &[String] {
-        &self.host.settings.run_as
-    }
-
-    fn turn_started(&self, session: SessionId, turn: u64) {
-        self.teams.turn_started(session, turn);
-    }
-
-    fn turn_ended(&self, session: SessionId, turn: u64, ok: bool, text: Option<String>) {
-        self.teams.turn_ended(session, turn, ok, text);
-    }
-
-    fn session_gone(&self, session: SessionId) {
-        self.teams.session_gone(session);
+    fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {
+        self.arg_rules.check(args, administrator)
     }
 }
 

@@ -8,9 +8,9 @@ use session::agent::McpServer;
 
 use crate::{
     identity::Member,
+    member_tokens::MemberTokens,
     projects::Projects,
     settings::{GatewaySlot, Settings},
-    teams::tokens::Tokens,
 };
 
 /// The parts of the workspace that terminals, agents and adopted processes use. An engine knows no
@@ -21,7 +21,7 @@ pub(crate) struct EngineHost {
     pub(crate) keys: Keys,
     pub(crate) projects: Arc<Projects>,
     pub(crate) gateway: GatewaySlot,
-    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) member_tokens: Arc<MemberTokens>,
 }
 
 impl EngineHost {
@@ -33,6 +33,6 @@ impl EngineHost {
 
     /// The MCP server by which a member of a team reaches it.
     pub(crate) fn team_server(&self, team: TeamId, session: SessionId) -> McpServer {
-        self.tokens.mcp(self.gateway.get(), Member { team, session })
+        self.member_tokens.mcp(self.gateway.get(), Member { team, session })
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! - [`Workspace`]: the whole, put together in `work`; [`Counts`]: its figures
 //! - [`Settings`]: its directory and its bounds
-//! - `socket`: connections of clients and their requests; `identity`: a client's name and role
+//! - `socket`: connections of clients and their requests; `identity`: a client's name and role;
+//!   `member_tokens`: the tokens by which agents prove their membership in a team
 //! - `sessions`: sessions, their output and their viewers, kept over restarts
 //! - `engine`: the interface of all engines; `engines`: starts the engine of a session; `host`: the
 //!   parts of the workspace that engines use; `command`: a command line
@@ -24,6 +25,7 @@ mod engines;
 mod events;
 mod host;
 mod identity;
+mod member_tokens;
 mod projects;
 mod refusal;
 mod sessions;

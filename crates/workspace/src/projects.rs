@@ -66,6 +66,11 @@ impl Projects {
         projects
     }
 
+    /// The users that sessions and projects may run as.
+    pub(crate) fn run_as(&self) -> &[String] {
+        &self.run_as
+    }
+
     pub(crate) fn get(&self, id: ProjectId) -> Result<Project, Refusal> {
         self.lock().get(&id).cloned().ok_or(Refusal::UnknownProject(id))
     }

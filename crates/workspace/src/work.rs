@@ -21,8 +21,9 @@ use crate::{
     engines::Engines,
     events::Events,
     host::EngineHost,
+    member_tokens::MemberTokens,
     projects::Projects,
-    sessions::Sessions,
+    sessions::{EngineStarter, Sessions, TurnFollower},
     settings::{Gateway, GatewaySlot, Settings},
     socket::{
         accept,
@@ -150,32 +151,33 @@ impl Whole {
         let events = Events::default();
         let audit = Arc::new(Audit::new(audit));
         let gateway = GatewaySlot::new(settings.agents.gateway.clone());
-        let arg_rules = ArgRules::new(&settings.agents.allowed_args);
         let projects = Arc::new(Projects::new(
             settings.run_as.clone(),
             Arc::clone(&store),
             Arc::clone(&audit),
             events.clone(),
         ));
-        let teams = Arc::new(Teams::default());
+        let member_tokens = Arc::<MemberTokens>::default();
+        let teams = Arc::new(Teams::new(Arc::clone(&member_tokens)));
         let host = Arc::new(EngineHost {
             settings: Arc::clone(settings),
             supervisor,
             keys: keys.clone(),
             projects: Arc::clone(&projects),
             gateway: gateway.clone(),
-            tokens: teams.tokens(),
+            member_tokens: Arc::clone(&member_tokens),
         });
         let engines = Arc::new(Engines {
             host: Arc::clone(&host),
             events: events.clone(),
-            teams: Arc::clone(&teams),
+            arg_rules: ArgRules::new(&settings.agents.allowed_args),
         });
-        let weak_engines = Arc::downgrade(&engines);
-        let sessions = Sessions::new(settings, &store, &events, weak_engines);
+        let starter: Arc<dyn EngineStarter> = Arc::<Engines>::clone(&engines);
+        let follower: Arc<dyn TurnFollower> = Arc::<Teams>::clone(&teams);
+        let (starter, follower) = (Arc::downgrade(&starter), Arc::downgrade(&follower));
+        let sessions = Sessions::new(settings, &store, &projects, &events, starter, follower);
         let outside = Outside {
             sessions: sessions.downgrade(),
-            arg_rules: arg_rules.clone(),
             events: events.clone(),
             audit: Arc::clone(&audit),
         };
@@ -183,7 +185,7 @@ impl Whole {
             sessions: sessions.clone(),
             projects: Arc::clone(&projects),
             teams: teams.requests(&outside),
-            arg_rules,
+            member_tokens,
             audit: Arc::clone(&audit),
             events,
             files: Arc::new(ProjectFiles::new(Arc::clone(&projects), unfinished(&settings.dir))),

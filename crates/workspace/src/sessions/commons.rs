@@ -13,9 +13,10 @@ use session::terminal::log::Retention;
 use store::WorkspaceStore;
 
 use super::{
-    alarms::Alarms, history::writer::Writer, keeper::Keeper, outside::Outside, painting::Painting,
+    alarms::Alarms, engine_starter::EngineStarter, history::writer::Writer, keeper::Keeper,
+    painting::Painting, turn_follower::TurnFollower,
 };
-use crate::{events::Events, refusal::Refusal, settings::Settings};
+use crate::{events::Events, projects::Projects, refusal::Refusal, settings::Settings};
 
 /// The smallest log of a session, in bytes.
 const SMALLEST_LOG: usize = 64 * 1024;
@@ -24,7 +25,10 @@ const SEGMENT: (u64, u64) = (64 * 1024, 1024 * 1024);
 
 /// The state that all sessions share.
 pub(super) struct Commons {
-    outside: Weak<dyn Outside>,
+    /// Weak, as are the followers: both lead back to the sessions.
+    engines: Weak<dyn EngineStarter>,
+    turns: Weak<dyn TurnFollower>,
+    pub(super) projects: Arc<Projects>,
     pub(super) events: Events,
     pub(super) alarms: Arc<Alarms>,
     pub(super) writer: Arc<Writer>,
@@ -50,13 +54,17 @@ impl Commons {
     pub(super) fn new(
         settings: &Settings,
         store: Arc<dyn WorkspaceStore>,
+        projects: Arc<Projects>,
         events: Events,
-        outside: Weak<dyn Outside>,
+        engines: Weak<dyn EngineStarter>,
+        turns: Weak<dyn TurnFollower>,
     ) -> Self {
         let total = settings.history_bytes;
         let segment = (total / 16).clamp(SEGMENT.0, SEGMENT.1);
         Self {
-            outside,
+            engines,
+            turns,
+            projects,
             events,
             alarms: Arc::default(),
             writer: Arc::default(),
@@ -73,10 +81,15 @@ impl Commons {
         }
     }
 
-    /// The rest of the workspace; an error while the workspace ends.
-    pub(super) fn outside(&self) -> Result<Arc<dyn Outside>, Refusal> {
-        let outside = self.outside.upgrade().filter(|_| !self.is_closing());
-        outside.ok_or_else(|| Refusal::Failed("the workspace is shutting down".to_owned()))
+    /// Starts engines; an error while the workspace ends.
+    pub(super) fn engines(&self) -> Result<Arc<dyn EngineStarter>, Refusal> {
+        let engines = self.engines.upgrade().filter(|_| !self.is_closing());
+        engines.ok_or_else(|| Refusal::Failed("the workspace is shutting down".to_owned()))
+    }
+
+    /// Follows the turns of members of teams; `None` while the workspace ends.
+    pub(super) fn turns(&self) -> Option<Arc<dyn TurnFollower>> {
+        self.turns.upgrade().filter(|_| !self.is_closing())
     }
 
     pub(super) fn is_closing(&self) -> bool {

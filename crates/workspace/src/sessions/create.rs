@@ -13,22 +13,26 @@ use tracing::Instrument as _;
 use super::{
     Sessions,
     clock::now,
+    engine_starter::EngineStarter,
     facts::Facts,
     feed::Feed,
     new::{NewSession, What},
-    outside::Outside,
     session::Session,
 };
-use crate::{projects, refusal::Refusal, users};
+use crate::{
+    projects::{self, Projects},
+    refusal::Refusal,
+    users,
+};
 
 impl Sessions {
     /// Makes a session, starts its engine and stores its facts.
     pub(crate) async fn create(&self, new: NewSession) -> Result<SessionInfo, Refusal> {
-        let outside = self.0.commons.outside()?;
+        let engines = self.0.commons.engines()?;
         let size = size(new.size)?;
-        let facts = facts(&*outside, new).await?;
+        let facts = facts(&self.0.commons.projects, new).await?;
         let session = self.add(facts, size)?;
-        let started = session.start(&*outside, size).await;
+        let started = session.start(&*engines, size).await;
         let kept = match started {
             Ok(()) => self.0.commons.keeper.keep(&session).await,
             Err(refusal) => Err(refusal),
@@ -61,11 +65,11 @@ impl Session {
     /// Starts the session's engine, for the first time since the daemon started.
     pub(super) async fn start(
         self: &Arc<Self>,
-        outside: &dyn Outside,
+        engines: &dyn EngineStarter,
         size: Size,
     ) -> Result<(), Refusal> {
         let facts = self.lock().facts.clone();
-        let starting = outside.start(facts, size, Feed::new(self)).instrument(self.span.clone());
+        let starting = engines.start(facts, size, Feed::new(self)).instrument(self.span.clone());
         let (engine, start_time) = starting.await?;
         if let (Some((_, at)), Some(start_time)) = (&mut self.lock().facts.adopted, start_time) {
             *at = start_time;
@@ -82,11 +86,11 @@ fn size(asked: Option<(u16, u16)>) -> Result<Size, Refusal> {
 }
 
 /// Checks a new session, and returns its facts.
-async fn facts(outside: &dyn Outside, new: NewSession) -> Result<Facts, Refusal> {
-    let project = new.project_id.map(|id| outside.project(id)).transpose()?;
+async fn facts(projects: &Projects, new: NewSession) -> Result<Facts, Refusal> {
+    let project = new.project_id.map(|id| projects.get(id)).transpose()?;
     let own = project.as_ref().and_then(|project| project.run_as_user.clone());
     let run_as_user = new.run_as_user.or(own);
-    let user = users::user(outside.run_as(), run_as_user.as_deref()).await?;
+    let user = users::user(projects.run_as(), run_as_user.as_deref()).await?;
     let dir = match (&*new.working_dir, &project) {
         ("", Some(project)) => &project.working_dir,
         ("", None) => return Err(Refusal::invalid("working_dir is missing: say where to start")),

@@ -11,7 +11,8 @@ use session::agent::Usage as TurnUsage;
 use tracing::Span;
 
 use super::{
-    activity::Activity, clock::now, facts::TranscriptPosition, outside::Outside, session::Session,
+    activity::Activity, clock::now, facts::TranscriptPosition, session::Session,
+    turn_follower::TurnFollower,
 };
 
 /// How much of the newest output is searched for lines that were already fed, in bytes.
@@ -111,8 +112,8 @@ impl Feed {
             state.facts.turn = turn;
             state.touch();
         });
-        if let Some(outside) = session.team_outside() {
-            outside.turn_started(self.id, turn);
+        if let Some(follower) = session.turn_follower() {
+            follower.turn_started(self.id, turn);
         }
     }
 
@@ -129,8 +130,8 @@ impl Feed {
         }));
         session.lock().touch();
         session.commons.keeper.keep_soon(&session);
-        if let Some(outside) = session.team_outside() {
-            outside.turn_ended(self.id, turn, ok, text);
+        if let Some(follower) = session.turn_follower() {
+            follower.turn_ended(self.id, turn, ok, text);
         }
     }
 
@@ -189,9 +190,9 @@ impl Feed {
     pub(crate) fn ended(&self, how: String, exit_code: Option<i32>) {
         let Some(session) = self.session.upgrade() else { return };
         if session.end(how, exit_code)
-            && let Some(outside) = session.team_outside()
+            && let Some(follower) = session.turn_follower()
         {
-            outside.session_gone(self.id);
+            follower.session_gone(self.id);
         }
     }
 
@@ -229,9 +230,9 @@ impl Session {
         }
     }
 
-    /// The rest of the workspace, if the session belongs to a team, which has to be notified.
-    fn team_outside(&self) -> Option<Arc<dyn Outside>> {
+    /// The follower of the session's turns, if the session belongs to a team.
+    fn turn_follower(&self) -> Option<Arc<dyn TurnFollower>> {
         self.lock().facts.team_id?;
-        self.commons.outside().ok()
+        self.commons.turns()
     }
 }

@@ -12,8 +12,8 @@
 //! - [`windows`]: the terminal's size; [`inputs`]: the inputs that were applied; [`questions`]: an
 //!   agent's open questions; [`port`], `port_search`: the port of a development server; `ending`:
 //!   the end
-//! - [`outside`]: the interface to the rest of the workspace; [`commons`]: the state that all
-//!   sessions share; [`alarms`], `clock`: time; [`keeper`]: stores facts
+//! - [`engine_starter`]: starts engines; [`turn_follower`]: follows turns for teams; [`commons`]: the
+//!   state that all sessions share; [`alarms`], `clock`: time; [`keeper`]: stores facts
 
 mod activity;
 mod alarms;
@@ -24,6 +24,7 @@ mod clock;
 mod commons;
 mod create;
 mod ending;
+mod engine_starter;
 pub(crate) mod facts;
 pub(crate) mod feed;
 mod history;
@@ -31,7 +32,6 @@ mod inputs;
 mod keeper;
 pub(crate) mod new;
 mod output;
-mod outside;
 mod painter;
 mod painting;
 mod past;
@@ -43,6 +43,7 @@ mod restore;
 pub(crate) mod session;
 mod stream;
 mod talk;
+mod turn_follower;
 mod viewers;
 mod windows;
 
@@ -64,15 +65,17 @@ pub(crate) use self::{
     activity::Activity,
     attachment::{Attachment, Streamed},
     client_id::ClientId,
+    engine_starter::{EngineStarter, Started},
     facts::{Facts, TranscriptPosition},
     feed::Feed,
     new::{NewSession, What},
-    outside::{Outside, Started},
+    turn_follower::TurnFollower,
 };
 use self::{clock::now, commons::Commons, session::Session};
 use crate::{
     counts::Counts,
     events::{Event, Events},
+    projects::Projects,
     refusal::Refusal,
     settings::Settings,
 };
@@ -112,10 +115,13 @@ impl Sessions {
     pub(crate) fn new(
         settings: &Settings,
         store: &Arc<dyn WorkspaceStore>,
+        projects: &Arc<Projects>,
         events: &Events,
-        outside: Weak<dyn Outside>,
+        engines: Weak<dyn EngineStarter>,
+        turns: Weak<dyn TurnFollower>,
     ) -> Self {
-        let commons = Commons::new(settings, Arc::clone(store), events.clone(), outside);
+        let (store, projects) = (Arc::clone(store), Arc::clone(projects));
+        let commons = Commons::new(settings, store, projects, events.clone(), engines, turns);
         let (all, ringing) = (Mutex::default(), Mutex::default());
         Self(Arc::new(Inner { commons: Arc::new(commons), all, ringing }))
     }
@@ -142,6 +148,11 @@ impl Sessions {
         Ok(self.get(id)?.info())
     }
 
+    /// Refuses arguments that this caller may not give to an agent.
+    pub(crate) fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {
+        self.0.commons.engines()?.check_args(args, administrator)
+    }
+
     pub(crate) async fn rename(&self, id: SessionId, name: String) -> Result<SessionInfo, Refusal> {
         self.keep_change(id, |facts| facts.name = Some(name)).await
     }
@@ -159,9 +170,9 @@ impl Sessions {
         let message = ServerMessage::SessionKilled(OfSession { session_id: id });
         self.0.commons.events.send(Event { message, only_viewers_of, team: None });
         if facts.team_id.is_some()
-            && let Ok(outside) = self.0.commons.outside()
+            && let Some(follower) = self.0.commons.turns()
         {
-            outside.session_gone(id);
+            follower.session_gone(id);
         }
         forgotten
     }

@@ -56,8 +56,8 @@ impl Sessions {
         if !session.may_go_on() {
             return;
         }
-        let started = match self.0.commons.outside() {
-            Ok(outside) => session.start(&*outside, Size::DEFAULT).await,
+        let started = match self.0.commons.engines() {
+            Ok(engines) => session.start(&*engines, Size::DEFAULT).await,
             Err(refusal) => Err(refusal),
         };
         if let Err(refusal) = started {

@@ -97,7 +97,7 @@ fn admit(admission: &Arc<Admission>, from: IpAddr, token: Secret) -> Result<Admi
     }
     let (me, credential) = match admission.rules.admit(token.expose(), now) {
         Ok(client) => (of_client(&client), Credential::Own(client)),
-        Err(denied) => match admission.services.teams.member(token.expose()) {
+        Err(denied) => match admission.services.member_tokens.member(token.expose()) {
             Some(member) => (of_member(member), Credential::Member(token)),
             None => {
                 if !matches!(denied, NotAdmitted::Key(_)) {

@@ -7,8 +7,8 @@ use tokio::sync::Semaphore;
 
 use super::project_files::ProjectFiles;
 use crate::{
-    agents::args::ArgRules, audit::Audit, events::Events, projects::Projects, sessions::Sessions,
-    settings::GatewaySlot, teams::TeamRequests,
+    audit::Audit, events::Events, member_tokens::MemberTokens, projects::Projects,
+    sessions::Sessions, settings::GatewaySlot, teams::TeamRequests,
 };
 
 /// The most projects that are watched at the same time, for all clients.
@@ -20,7 +20,7 @@ pub(crate) struct Services {
     pub(crate) sessions: Sessions,
     pub(crate) projects: Arc<Projects>,
     pub(crate) teams: TeamRequests,
-    pub(crate) arg_rules: ArgRules,
+    pub(crate) member_tokens: Arc<MemberTokens>,
     pub(crate) audit: Arc<Audit>,
     pub(crate) events: Events,
     pub(crate) files: Arc<ProjectFiles>,

@@ -19,14 +19,9 @@ use super::{
     queue::{Leaving, Queue, ask},
     shown,
     spawning::{self, Worker},
-    tokens::Tokens,
     world::World,
 };
-use crate::{
-    identity::{Identity, Member},
-    refusal::Refusal,
-    sessions::Facts,
-};
+use crate::{identity::Identity, refusal::Refusal, sessions::Facts};
 
 /// The answer to a request.
 type Answer = Result<Option<ServerMessage>, Refusal>;
@@ -39,22 +34,16 @@ const USUAL_WAIT: Duration = Duration::from_secs(10 * 60);
 pub(crate) struct TeamRequests {
     queue: Arc<Queue>,
     world: Arc<dyn World>,
-    tokens: Arc<Tokens>,
 }
 
 impl TeamRequests {
-    pub(super) fn new(queue: Arc<Queue>, world: Arc<dyn World>, tokens: Arc<Tokens>) -> Self {
-        Self { queue, world, tokens }
+    pub(super) fn new(queue: Arc<Queue>, world: Arc<dyn World>) -> Self {
+        Self { queue, world }
     }
 
     /// The handler of one client's requests.
     pub(crate) fn desk(&self, who: &Identity) -> Desk {
         Desk::new(&self.queue, &self.world, who)
-    }
-
-    /// The member of a team that was started with this token, if there is one.
-    pub(crate) fn member(&self, token: &str) -> Option<Member> {
-        self.tokens.member(token)
     }
 }
 

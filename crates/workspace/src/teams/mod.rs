@@ -8,7 +8,6 @@
 //!   acknowledges requests; `core`: the machine and its callers
 //! - `facts`: records in the store
 //! - `delivery`: a message as an agent's prompt; `news`: results that no caller waited for
-//! - `tokens`: the tokens by which agents prove their membership
 //! - `world`: the rest of the workspace as teams need it; `outside`: its implementation
 
 mod core;
@@ -23,7 +22,6 @@ mod shown;
 mod spawning;
 #[cfg(test)]
 mod tests;
-pub(crate) mod tokens;
 mod world;
 
 use std::{
@@ -41,33 +39,34 @@ use self::{
     core::now,
     driver::Driver,
     queue::{Queue, SessionNotice},
-    tokens::Tokens,
     world::World,
 };
 pub(crate) use self::{
     desk::{Desk, TeamRequests},
     outside::Outside,
 };
+use crate::{member_tokens::MemberTokens, sessions::TurnFollower};
 
 /// How long a shut-down waits for records that are not stored yet.
 const FLUSH: Duration = Duration::from_secs(5);
 
-#[derive(Default)]
+/// All teams of this machine.
 pub(crate) struct Teams {
     queue: Arc<Queue>,
-    tokens: Arc<Tokens>,
+    member_tokens: Arc<MemberTokens>,
     driving: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Teams {
+    /// Without any teams yet. The token of a member is forgotten when its session is gone.
+    pub(crate) fn new(member_tokens: Arc<MemberTokens>) -> Self {
+        Self { queue: Arc::default(), member_tokens, driving: Mutex::default() }
+    }
+
     /// The handler of clients' requests.
     pub(crate) fn requests(&self, outside: &Outside) -> TeamRequests {
         let world: Arc<dyn World> = Arc::new(outside.clone());
-        TeamRequests::new(Arc::clone(&self.queue), world, Arc::clone(&self.tokens))
-    }
-
-    pub(crate) fn tokens(&self) -> Arc<Tokens> {
-        Arc::clone(&self.tokens)
+        TeamRequests::new(Arc::clone(&self.queue), world)
     }
 
     /// Restores the stored teams, after all sessions were restored. Ends sessions whose team is gone, and
@@ -93,26 +92,26 @@ impl Teams {
         let _late = timeout(FLUSH, nothing).await;
     }
 
-    pub(crate) fn turn_started(&self, session: SessionId, turn: u64) {
-        self.queue.tell(SessionNotice::Started { session: session.uuid(), turn, at: now().at });
-    }
-
-    /// A turn of a session has ended, with its final text.
-    pub(crate) fn turn_ended(&self, session: SessionId, turn: u64, ok: bool, text: Option<String>) {
-        self.queue.tell(SessionNotice::ended(session, turn, ok, text, now().at));
-    }
-
-    /// A session was killed, or has ended.
-    pub(crate) fn session_gone(&self, session: SessionId) {
-        self.tokens.forget(session);
-        self.queue.tell(SessionNotice::Gone { session: session.uuid(), at: now().at });
-    }
-
     fn drive(&self, driver: Driver) {
         // One task serves all teams, so it must not inherit the span of a client.
         let span = tracing::info_span!(parent: None, "teams");
         let driving = tokio::spawn(driver.run(Arc::clone(&self.queue)).instrument(span));
         *self.driving.lock().unwrap_or_else(PoisonError::into_inner) = Some(driving);
+    }
+}
+
+impl TurnFollower for Teams {
+    fn turn_started(&self, session: SessionId, turn: u64) {
+        self.queue.tell(SessionNotice::Started { session: session.uuid(), turn, at: now().at });
+    }
+
+    fn turn_ended(&self, session: SessionId, turn: u64, ok: bool, text: Option<String>) {
+        self.queue.tell(SessionNotice::ended(session, turn, ok, text, now().at));
+    }
+
+    fn session_gone(&self, session: SessionId) {
+        self.member_tokens.forget(session);
+        self.queue.tell(SessionNotice::Gone { session: session.uuid(), at: now().at });
     }
 }
 

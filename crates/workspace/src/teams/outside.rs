@@ -7,7 +7,6 @@ use protocol::workspace::{SessionId, SessionInfo, SessionMode, SessionStatus, Te
 
 use super::{core::now, world::World};
 use crate::{
-    agents::args::ArgRules,
     audit::Audit,
     engine::Receipt,
     events::{Event, Events},
@@ -23,7 +22,6 @@ const ENDED_AT_ONCE: usize = 16;
 #[derive(Clone)]
 pub(crate) struct Outside {
     pub(crate) sessions: WeakSessions,
-    pub(crate) arg_rules: ArgRules,
     pub(crate) events: Events,
     pub(crate) audit: Arc<Audit>,
 }
@@ -80,7 +78,7 @@ impl World for Outside {
     }
 
     fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {
-        self.arg_rules.check(args, administrator)
+        self.sessions()?.check_args(args, administrator)
     }
 
     fn note(&self, who: &str, what: &'static str, target: &str) {

@@ -11,11 +11,15 @@ use tempfile::TempDir;
 
 use crate::{
     Settings,
+    audit::Audit,
     engine::{Engine, PermissionAnswer, Typed},
-    engines::Engines,
     events::Events,
+    projects::Projects,
     refusal::Refusal,
-    sessions::{Attachment, ClientId, Facts, Feed, Sessions, session::Session},
+    sessions::{
+        Attachment, ClientId, EngineStarter, Facts, Feed, Sessions, Started, TurnFollower,
+        session::Session,
+    },
 };
 
 /// Sessions, and where they are kept.
@@ -38,7 +42,11 @@ impl Bare {
         change(&mut settings);
         let events = Events::default();
         let kept: Arc<dyn WorkspaceStore> = store.clone();
-        let sessions = Sessions::new(&settings, &kept, &events, Weak::<Engines>::new());
+        let audit = Arc::new(Audit::new(store.clone()));
+        let projects = Projects::new(Vec::new(), Arc::clone(&kept), audit, events.clone());
+        let (engines, turns) = (Weak::<Nothing>::new(), Weak::<Nothing>::new());
+        let sessions =
+            Sessions::new(&settings, &kept, &Arc::new(projects), &events, engines, turns);
         sessions.begin();
         Self { _dir: dir, store, sessions }
     }
@@ -84,6 +92,27 @@ pub(super) fn facts(mode: SessionMode) -> Facts {
         ended: None,
         exit_code: None,
     }
+}
+
+/// Starts no engine and follows no turn.
+struct Nothing;
+
+impl EngineStarter for Nothing {
+    fn start(&self, _: Facts, _: Size, _: Feed) -> BoxFuture<'static, Result<Started, Refusal>> {
+        async { Err(Refusal::invalid("nothing is started")) }.boxed()
+    }
+
+    fn check_args(&self, _: &[String], _: bool) -> Result<(), Refusal> {
+        Ok(())
+    }
+}
+
+impl TurnFollower for Nothing {
+    fn turn_started(&self, _: SessionId, _: u64) {}
+
+    fn turn_ended(&self, _: SessionId, _: u64, _: bool, _: Option<String>) {}
+
+    fn session_gone(&self, _: SessionId) {}
 }
 
 /// What an engine was told.

@@ -99,7 +99,7 @@ fn of_agent(asker: &Asker, asked: AskedFor) -> Result<NewSession, Refusal> {
     let is_server = asked.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
     let is_command_line = is_server && asked.mode == SessionMode::Pty;
     if !extra_args.is_empty() && !is_command_line {
-        asker.services.arg_rules.check(&extra_args, asker.me.role == Role::Admin)?;
+        asker.services.sessions.check_args(&extra_args, asker.me.role == Role::Admin)?;
     }
     let model = asked.model;
     let what = match asked.mode {

@@ -206,7 +206,7 @@ impl Client {
             return Err(End::Goodbye(1008, "a long answer is not read"));
         }
         if let Credential::Member(token) = &*self.credential
-            && self.asker.services.teams.member(token.expose()).is_none()
+            && self.asker.services.member_tokens.member(token.expose()).is_none()
         {
             return Err(End::Goodbye(1008, "the team, or the session in it, is gone"));
         }

@@ -155,9 +155,13 @@ async fn a_team_is_there_after_a_restart_and_deleting_it_ends_its_sessions() {
     let member = Member { team, session: worker };
     let token = workspace.0.host.team_server(member.team, member.session).env;
     let token = token.iter().find(|(name, _)| name == "WARREN_TOKEN").unwrap().1.clone();
-    assert_eq!(workspace.0.host.tokens.member(token.expose()), Some(member));
+    assert_eq!(workspace.0.host.member_tokens.member(token.expose()), Some(member));
     let workspace = place.restart(workspace).await;
-    assert_eq!(workspace.0.host.tokens.member(token.expose()), None, "tokens die with the daemon");
+    assert_eq!(
+        workspace.0.host.member_tokens.member(token.expose()),
+        None,
+        "tokens die with the daemon"
+    );
     relay(&workspace, team, made.leader_session.id, worker, "say more").await;
     let wait = format!(r#"{{"type":"team_wait","team_id":"{team}"}}"#);
     let ServerMessage::TeamWaitResult(waited) = say(&workspace, &wait).await.unwrap() else {

@@ -27,7 +27,7 @@ static PROGRAM: LazyLock<PathBuf> =
 
 /// The tokens of all members whose sessions live.
 #[derive(Default)]
-pub(crate) struct Tokens(Mutex<HashMap<SessionId, MemberToken>>);
+pub(crate) struct MemberTokens(Mutex<HashMap<SessionId, MemberToken>>);
 
 /// A member's token. It stays the same when the member's agent is started again.
 struct MemberToken {
@@ -36,7 +36,7 @@ struct MemberToken {
     token: Token,
 }
 
-impl Tokens {
+impl MemberTokens {
     /// The member with this token. The token is compared as a hash, in constant time.
     pub(crate) fn member(&self, presented: &str) -> Option<Member> {
         let (session, _) = presented.strip_prefix(PREFIX)?.split_once('_')?;
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_token_speaks_for_its_member_until_that_is_gone() {
-        let tokens = Tokens::default();
+        let tokens = MemberTokens::default();
         let (ann, bob) = (tokens.mcp(None, member(1)), tokens.mcp(None, member(2)));
         let (ann, bob) = (variable(&ann, "WARREN_TOKEN"), variable(&bob, "WARREN_TOKEN"));
         assert_ne!(ann, bob);
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn an_unknown_token_speaks_for_nobody() {
-        let tokens = Tokens::default();
+        let tokens = MemberTokens::default();
         let token = variable(&tokens.mcp(None, member(1)), "WARREN_TOKEN");
         let shorter = &token[..token.len() - 1];
         for wrong in ["", "wt_", "wt__", shorter, &token[3..], &format!("{token}0")] {
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn the_mcp_server_is_this_program_with_all_it_needs_in_its_environment() {
         let gateway = Gateway { url: "http://127.0.0.1:4711".to_owned() };
-        let server = Tokens::default().mcp(Some(gateway), member(7));
+        let server = MemberTokens::default().mcp(Some(gateway), member(7));
         assert!(std::path::Path::new(&server.command).is_absolute(), "{}", server.command);
         assert_eq!(server.args, ["team", "mcp"]);
         assert_eq!(variable(&server, "WARREN_SERVER"), "http://127.0.0.1:4711");

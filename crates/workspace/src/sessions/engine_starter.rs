@@ -1,0 +1,24 @@
+//! The interface by which sessions get their engines.
+
+use futures_util::future::BoxFuture;
+use session::terminal::size::Size;
+
+use super::{facts::Facts, feed::Feed};
+use crate::{engine::Engine, refusal::Refusal};
+
+/// A started engine; for an adopted process also its start time, in ticks since boot.
+pub(crate) type Started = (Box<dyn Engine>, Option<u64>);
+
+/// Starts the engines of sessions.
+pub(crate) trait EngineStarter: Send + Sync {
+    /// Starts the engine of a session with these facts. The engine reports to `feed`.
+    fn start(
+        &self,
+        facts: Facts,
+        size: Size,
+        feed: Feed,
+    ) -> BoxFuture<'static, Result<Started, Refusal>>;
+
+    /// Refuses arguments that this caller may not give to an agent.
+    fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal>;
+}
