@@ -23,7 +23,9 @@ use prometheus_client::{
 use protocol::admin::status::WorkspaceHealth;
 use store::{SqliteStore, StoreError, WorkspaceStore as _};
 use tokio::{sync::OnceCell, task};
-use workspace::{Counts, Gateway, Parts, StartError, Workspace};
+use workspace::{Counts, Gateway, Parts, StartError, TurnFollower, Workspace};
+use workspace_socket::ClientSocket;
+use workspace_teams::Teams;
 
 use crate::{
     settings::Settings,
@@ -43,7 +45,21 @@ struct Inner {
     keys: Keys,
     local: LocalRules,
     gateway: OnceLock<Gateway>,
-    running: OnceCell<Workspace>,
+    running: OnceCell<Running>,
+}
+
+/// The workspace with its teams and its clients' socket.
+struct Running {
+    workspace: Workspace,
+    teams: Arc<Teams>,
+    socket: ClientSocket,
+}
+
+/// The figures of the workspace, for health and metrics.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WorkspaceCounts {
+    clients: usize,
+    sessions: Counts,
 }
 
 impl WorkspacePart {
@@ -85,52 +101,36 @@ impl WorkspacePart {
     pub(crate) async fn answer(&self, mut request: Request) -> Response {
         let from = Peer::of(request.extensions());
         match self.running().await {
-            Ok(workspace) => workspace.connect(&mut request, from).map(Body::from),
+            Ok(running) => running.socket.connect(&mut request, from).map(Body::from),
             Err(error) => unavailable(&error),
         }
     }
 
     /// Its counts, if it runs.
-    pub(crate) fn counts(&self) -> Option<Counts> {
-        self.0.running.get().map(Workspace::counts)
+    pub(crate) fn counts(&self) -> Option<WorkspaceCounts> {
+        self.0.running.get().map(Running::counts)
     }
 
     /// The same for `/health`.
     pub(crate) fn health(&self) -> WorkspaceHealth {
-        let Counts { clients, sessions, live, .. } = self.counts().unwrap_or_default();
+        let WorkspaceCounts { clients, sessions } = self.counts().unwrap_or_default();
         WorkspaceHealth {
             clients: clients as u64,
-            sessions: sessions as u64,
-            live_sessions: live as u64,
+            sessions: sessions.sessions as u64,
+            live_sessions: sessions.live as u64,
         }
     }
 
     /// Ends every session, and returns once everything is written.
     pub(crate) async fn shut_down(&self) {
-        if let Some(workspace) = self.0.running.get() {
-            workspace.shut_down().await;
+        if let Some(running) = self.0.running.get() {
+            running.shut_down().await;
         }
     }
 
     /// Starts it if necessary. A failed start is tried again for the next client.
-    async fn running(&self) -> Result<&Workspace, StartError> {
-        let Inner { settings, store, keys, local, gateway, running } = &*self.0;
-        running
-            .get_or_try_init(|| async {
-                let parts = Parts {
-                    store: Arc::<SqliteStore>::clone(store),
-                    audit: Arc::<SqliteStore>::clone(store),
-                    keys: keys.clone(),
-                    local: local.clone(),
-                    supervisor: None,
-                };
-                let workspace = Workspace::start(settings.clone(), parts).await?;
-                if let Some(gateway) = gateway.get() {
-                    workspace.set_gateway(gateway.clone());
-                }
-                Ok(workspace)
-            })
-            .await
+    async fn running(&self) -> Result<&Running, StartError> {
+        self.0.running.get_or_try_init(|| Running::start(&self.0)).await
     }
 
     async fn has_stored_sessions(&self) -> bool {
@@ -138,6 +138,41 @@ impl WorkspacePart {
         let kept = task::spawn_blocking(move || store.load_facts(SESSION_FACTS)).await;
         let any = |kept: Result<Vec<_>, StoreError>| kept.is_ok_and(|kept| !kept.is_empty());
         kept.is_ok_and(any)
+    }
+}
+
+impl Running {
+    async fn start(inner: &Inner) -> Result<Self, StartError> {
+        let Inner { settings, store, keys, local, gateway, running: _ } = inner;
+        let teams = Arc::<Teams>::default();
+        let follower: Arc<dyn TurnFollower> = Arc::<Teams>::clone(&teams);
+        let parts = Parts {
+            store: Arc::<SqliteStore>::clone(store),
+            audit: Arc::<SqliteStore>::clone(store),
+            keys: keys.clone(),
+            turns: Arc::downgrade(&follower),
+            supervisor: None,
+        };
+        let workspace = Workspace::start(settings.clone(), parts).await?;
+        teams.restore(&workspace).await?;
+        if let Some(gateway) = gateway.get() {
+            workspace.set_gateway(gateway.clone());
+        }
+        let requests = teams.requests(&workspace);
+        let socket = ClientSocket::new(&workspace, requests, local.clone());
+        Ok(Self { workspace, teams, socket })
+    }
+
+    fn counts(&self) -> WorkspaceCounts {
+        WorkspaceCounts { clients: self.socket.clients(), sessions: self.workspace.counts() }
+    }
+
+    /// Clients go first, so that nothing new begins. The teams' records are stored before their
+    /// sessions end: the end with the daemon is no end of a member.
+    async fn shut_down(&self) {
+        self.socket.close().await;
+        self.teams.flush().await;
+        self.workspace.shut_down().await;
     }
 }
 
@@ -162,20 +197,20 @@ fn unavailable(error: &StartError) -> Response {
 }
 
 /// Appends the workspace's metrics.
-pub(crate) fn encode(text: &mut String, counts: Option<&Counts>) {
-    let Some(counts) = counts else { return };
+pub(crate) fn encode(text: &mut String, counts: Option<&WorkspaceCounts>) {
+    let Some(WorkspaceCounts { clients, sessions }) = counts else { return };
     let mut registry = Registry::with_prefix("warren_workspace");
     for (name, help, number) in [
-        ("clients", "Clients that are connected", counts.clients),
-        ("sessions", "Sessions, those that have ended among them", counts.sessions),
-        ("live_sessions", "Sessions that have not ended", counts.live),
+        ("clients", "Clients that are connected", *clients),
+        ("sessions", "Sessions, those that have ended among them", sessions.sessions),
+        ("live_sessions", "Sessions that have not ended", sessions.live),
     ] {
         registry.register(name, help, gauge(number));
     }
     let help = "Output of all sessions";
-    registry.register_with_unit("output", help, Unit::Bytes, counter(counts.output_bytes));
+    registry.register_with_unit("output", help, Unit::Bytes, counter(sessions.output_bytes));
     let help = "Times that a client fell behind and was given a snapshot";
-    registry.register("resyncs", help, counter(counts.resyncs));
+    registry.register("resyncs", help, counter(sessions.resyncs));
     // Writing to a string does not fail.
     let _ = encode_registry(text, &registry);
 }
@@ -197,7 +232,8 @@ mod tests {
         let mut text = String::new();
         encode(&mut text, None);
         assert_eq!(text, "");
-        let counts = Counts { clients: 1, sessions: 2, live: 3, output_bytes: 4, resyncs: 5 };
+        let sessions = Counts { sessions: 2, live: 3, output_bytes: 4, resyncs: 5 };
+        let counts = WorkspaceCounts { clients: 1, sessions };
         encode(&mut text, Some(&counts));
         for line in [
             "warren_workspace_clients 1",

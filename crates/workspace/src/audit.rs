@@ -27,7 +27,7 @@ const LONGEST: usize = 10 * 1024;
 const TYPISTS: usize = 4096;
 
 /// The interface to the audit log. A caller never waits until a note is written.
-pub(crate) struct Audit {
+pub struct Audit {
     notes: SyncSender<Note>,
     typed: Mutex<HashMap<(String, SessionId), Instant>>,
 }
@@ -40,14 +40,14 @@ enum Note {
 
 impl Audit {
     /// Starts the writing thread, which ends when this is dropped.
-    pub(crate) fn new(store: Arc<dyn AuditStore>) -> Self {
+    pub fn new(store: Arc<dyn AuditStore>) -> Self {
         let (notes, noted) = mpsc::sync_channel(WAITING);
         thread::spawn(move || write(&*store, &noted));
         Self { notes, typed: Mutex::default() }
     }
 
     /// Notes that `who` did `what` (such as `session.open`) to `target`, and how it went.
-    pub(crate) fn note(&self, who: &str, what: &'static str, target: &str, outcome: &str) {
+    pub fn note(&self, who: &str, what: &'static str, target: &str, outcome: &str) {
         let at = u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or(0);
         let action = Action {
             at,
@@ -67,7 +67,7 @@ impl Audit {
     }
 
     /// Notes an attempt and its result.
-    pub(crate) fn note_outcome<T>(
+    pub fn note_outcome<T>(
         &self,
         who: &str,
         what: &'static str,
@@ -81,14 +81,14 @@ impl Audit {
     }
 
     /// Notes that `who` typed into a session: at first, then once a minute at most.
-    pub(crate) fn typed(&self, who: &str, session: SessionId, now: Instant) {
+    pub fn typed(&self, who: &str, session: SessionId, now: Instant) {
         if self.is_to_be_noted(who, session, now) {
             self.note(who, "session.type", &session.to_string(), "done");
         }
     }
 
     /// Waits until all earlier notes are written. It blocks.
-    pub(crate) fn flush(&self) {
+    pub fn flush(&self) {
         let (done, wait) = mpsc::sync_channel(1);
         if self.notes.send(Note::Flush(done)).is_ok() {
             let _ended = wait.recv();

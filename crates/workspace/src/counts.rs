@@ -3,8 +3,6 @@
 /// The current figures of the workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Connections of clients.
-    pub clients: usize,
     /// Sessions, including those that have ended.
     pub sessions: usize,
     /// Sessions that have not ended.

@@ -13,15 +13,18 @@ use crate::refusal::Refusal;
 
 /// The answer to a question of an agent.
 #[derive(Debug, Clone)]
-pub(crate) struct PermissionAnswer {
-    pub(crate) request_id: String,
-    pub(crate) allow: bool,
-    pub(crate) message: Option<String>,
+pub struct PermissionAnswer {
+    /// The id of the question, as the engine knows it.
+    pub request_id: String,
+    /// Whether the agent may do what it asked for.
+    pub allow: bool,
+    /// A remark for the agent.
+    pub message: Option<String>,
 }
 
 /// Keys that were taken.
 #[derive(Debug)]
-pub(crate) enum Typed {
+pub enum Typed {
     /// They are typed, or soon will be.
     Now,
     /// So much waits before them that their client should wait, too: until this says that they are typed. It
@@ -31,14 +34,14 @@ pub(crate) enum Typed {
 
 /// The receipt of a prompt. An engine gives it back exactly once: by [`Receipt::turn_begins`], or by
 /// dropping it if the turn with the prompt will never begin.
-pub(crate) struct Receipt {
+pub struct Receipt {
     /// Called when the receipt is given back; `None` once that has happened.
     given_back: Option<Box<dyn FnOnce(PromptFate) + Send>>,
 }
 
 /// What became of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PromptFate {
+pub enum PromptFate {
     /// Its turn begins now.
     Begun,
     /// It was refused or discarded, and its turn will never begin.
@@ -48,12 +51,12 @@ pub(crate) enum PromptFate {
 impl Receipt {
     /// A receipt that calls `given_back` when the engine gives it back. The call may be made under
     /// an engine's lock, so it must not wait, nor call the engine.
-    pub(crate) fn new(given_back: impl FnOnce(PromptFate) + Send + 'static) -> Self {
+    pub fn new(given_back: impl FnOnce(PromptFate) + Send + 'static) -> Self {
         Self { given_back: Some(Box::new(given_back)) }
     }
 
     /// The turn with this prompt begins now.
-    pub(crate) fn turn_begins(mut self) {
+    pub fn turn_begins(mut self) {
         self.give_back(PromptFate::Begun);
     }
 

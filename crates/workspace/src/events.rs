@@ -9,18 +9,19 @@ const BEHIND: usize = 1024;
 
 /// Something that happened, for every client that may read the workspace.
 #[derive(Debug, Clone)]
-pub(crate) struct Event {
-    pub(crate) message: ServerMessage,
+pub struct Event {
+    /// The message to the clients.
+    pub message: ServerMessage,
     /// Set if the event is about a hidden session: only viewers of that session get the event.
-    pub(crate) only_viewers_of: Option<SessionId>,
+    pub only_viewers_of: Option<SessionId>,
     /// The team that the event is about. The connections of a team's members get only events of
     /// that team.
-    pub(crate) team: Option<TeamId>,
+    pub team: Option<TeamId>,
 }
 
 /// The channel of events to all clients.
 #[derive(Debug, Clone)]
-pub(crate) struct Events(broadcast::Sender<Event>);
+pub struct Events(broadcast::Sender<Event>);
 
 impl Default for Events {
     fn default() -> Self {
@@ -30,16 +31,17 @@ impl Default for Events {
 
 impl Events {
     /// Sends a message to all clients.
-    pub(crate) fn tell(&self, message: ServerMessage) {
+    pub fn tell(&self, message: ServerMessage) {
         self.send(Event { message, only_viewers_of: None, team: None });
     }
 
     /// Sends an event. It is no error if no client is connected.
-    pub(crate) fn send(&self, event: Event) {
+    pub fn send(&self, event: Event) {
         let _nobody = self.0.send(event);
     }
 
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
+    /// The events from now on, for one client.
+    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.0.subscribe()
     }
 }

@@ -1,19 +1,18 @@
-//! The workspace: terminals and agents that run on this machine, its projects' files and their
-//! git, and teams of agents; for clients that come and go.
+//! The workspace: terminals and agents that run on this machine, and its projects. Teams and the
+//! clients' socket are crates of their own, above this one.
 //!
-//! - [`Workspace`]: the whole, put together in `work`; [`Counts`]: its figures
+//! - [`Workspace`]: the whole, put together in `workspace`; [`Counts`]: its figures
 //! - [`Settings`]: its directory and its bounds
-//! - `socket`: connections of clients and their requests; `identity`: a client's name and role;
-//!   `member_tokens`: the tokens by which agents prove their membership in a team
+//! - `identity`: a client's name and role; `member_tokens`: the tokens by which agents prove their
+//!   membership in a team
 //! - `sessions`: sessions, their output and their viewers, kept over restarts
 //! - `engine`: the interface of all engines; `engines`: starts the engine of a session; `host`: the
 //!   parts of the workspace that engines use; `command`: a command line
 //! - `terminal`, `agents`, `adopted`: the engines
 //! - `projects`: working directories, their users and environments; `users`: the users
-//! - `teams`: leaders, team workers and their inboxes
 //! - `events`: messages to all clients
 //! - `audit`: the audit log; `refusal`: why a request is refused
-//! - `testing`: a workspace for tests
+//! - `testing`: a workspace for tests, also of the crates above
 
 mod adopted;
 mod agents;
@@ -30,14 +29,24 @@ mod projects;
 mod refusal;
 mod sessions;
 mod settings;
-mod socket;
-mod teams;
 mod terminal;
-#[cfg(test)]
-mod testing;
-mod users;
-mod work;
+#[cfg(any(test, feature = "testing"))]
+#[allow(clippy::expect_used, clippy::unwrap_used, reason = "it is for tests")]
+pub mod testing;
+pub mod users;
+mod workspace;
 
+pub use audit::Audit;
 pub use counts::Counts;
-pub use settings::{AgentSettings, Gateway, Settings};
-pub use work::{Parts, StartError, Workspace};
+pub use engine::{PermissionAnswer, PromptFate, Receipt, Typed};
+pub use events::{Event, Events};
+pub use identity::{Identity, Member};
+pub use member_tokens::MemberTokens;
+pub use projects::{ProjectPlace, Projects, path_text};
+pub use refusal::Refusal;
+pub use sessions::{
+    Attachment, ClientId, Facts, NewEngine, NewSession, PastOutput, Prompted, Sessions, Streamed,
+    TranscriptPosition, TurnFollower, WeakSessions,
+};
+pub use settings::{AgentSettings, Gateway, GatewaySlot, Settings};
+pub use workspace::{Parts, StartError, Workspace};

@@ -27,7 +27,7 @@ static PROGRAM: LazyLock<PathBuf> =
 
 /// The tokens of all members whose sessions live.
 #[derive(Default)]
-pub(crate) struct MemberTokens(Mutex<HashMap<SessionId, MemberToken>>);
+pub struct MemberTokens(Mutex<HashMap<SessionId, MemberToken>>);
 
 /// A member's token. It stays the same when the member's agent is started again.
 struct MemberToken {
@@ -38,7 +38,7 @@ struct MemberToken {
 
 impl MemberTokens {
     /// The member with this token. The token is compared as a hash, in constant time.
-    pub(crate) fn member(&self, presented: &str) -> Option<Member> {
+    pub fn member(&self, presented: &str) -> Option<Member> {
         let (session, _) = presented.strip_prefix(PREFIX)?.split_once('_')?;
         let all = self.lock();
         let given = all.get(&session.parse().ok()?)?;
@@ -46,7 +46,7 @@ impl MemberTokens {
     }
 
     /// The command and the environment of a member's MCP server.
-    pub(crate) fn mcp(&self, gateway: Option<Gateway>, member: Member) -> McpServer {
+    pub fn mcp(&self, gateway: Option<Gateway>, member: Member) -> McpServer {
         let url = gateway.map_or_else(|| DEFAULT_SERVER.to_owned(), |gateway| gateway.url);
         let env = [
             ("WARREN_SERVER", url.into()),
@@ -63,7 +63,7 @@ impl MemberTokens {
     }
 
     /// Forgets the token of a session that has ended.
-    pub(crate) fn forget(&self, session: SessionId) {
+    pub fn forget(&self, session: SessionId) {
         self.lock().remove(&session);
     }
 

@@ -20,7 +20,8 @@ use crate::{audit::Audit, events::Events, refusal::Refusal, users};
 pub(crate) const KIND: &str = "project";
 const MOST: usize = 4096;
 
-pub(crate) struct Projects {
+/// The projects of this machine.
+pub struct Projects {
     run_as: Vec<String>,
     store: Arc<dyn WorkspaceStore>,
     audit: Arc<Audit>,
@@ -33,9 +34,11 @@ pub(crate) struct Projects {
 
 /// The folder of a project, and the user who accesses it.
 #[derive(Debug, Clone)]
-pub(crate) struct ProjectPlace {
-    pub(crate) dir: PathBuf,
-    pub(crate) user: Option<process::User>,
+pub struct ProjectPlace {
+    /// The folder.
+    pub dir: PathBuf,
+    /// The user; `None`: the daemon's own.
+    pub user: Option<process::User>,
 }
 
 impl Projects {
@@ -60,7 +63,7 @@ impl Projects {
     }
 
     /// All projects, sorted by name.
-    pub(crate) fn list(&self) -> Vec<Project> {
+    pub fn list(&self) -> Vec<Project> {
         let mut projects: Vec<Project> = self.lock().values().cloned().collect();
         projects.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
         projects
@@ -71,15 +74,16 @@ impl Projects {
         &self.run_as
     }
 
-    pub(crate) fn get(&self, id: ProjectId) -> Result<Project, Refusal> {
+    /// A project.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownProject`].
+    pub fn get(&self, id: ProjectId) -> Result<Project, Refusal> {
         self.lock().get(&id).cloned().ok_or(Refusal::UnknownProject(id))
     }
 
     /// Like [`place`](Self::place), on a thread that may block.
-    pub(crate) async fn place_soon(
-        self: &Arc<Self>,
-        id: ProjectId,
-    ) -> Result<ProjectPlace, Refusal> {
+    pub async fn place_soon(self: &Arc<Self>, id: ProjectId) -> Result<ProjectPlace, Refusal> {
         let projects = Arc::clone(self);
         let place = task::spawn_blocking(move || projects.place(id)).await;
         place.map_err(|error| Refusal::failed(&error))?
@@ -87,17 +91,17 @@ impl Projects {
 
     /// The folder and the user of a project. The user must still be allowed. The call may
     /// block, as [`users::find`] does.
-    pub(crate) fn place(&self, id: ProjectId) -> Result<ProjectPlace, Refusal> {
+    pub fn place(&self, id: ProjectId) -> Result<ProjectPlace, Refusal> {
         let project = self.get(id)?;
         let user = users::find(&self.run_as, project.run_as_user.as_deref())?;
         Ok(ProjectPlace { dir: project.working_dir.into(), user })
     }
 
-    pub(crate) async fn create(
-        &self,
-        who: &str,
-        create: CreateProject,
-    ) -> Result<ServerMessage, Refusal> {
+    /// Makes a project for the caller `who`, and announces it.
+    ///
+    /// # Errors
+    /// When there are too many, its folder or its user cannot be used, or it cannot be stored.
+    pub async fn create(&self, who: &str, create: CreateProject) -> Result<ServerMessage, Refusal> {
         let target = create.working_dir.clone();
         let done = self.do_create(who, create).await;
         self.note_refusal(who, "project.create", &target, &done);
@@ -123,11 +127,11 @@ impl Projects {
         self.save(who, "project.create", project).await
     }
 
-    pub(crate) async fn update(
-        &self,
-        who: &str,
-        update: UpdateProject,
-    ) -> Result<ServerMessage, Refusal> {
+    /// Changes a project for the caller `who`, and announces it.
+    ///
+    /// # Errors
+    /// When there is no such project, its folder or its user cannot be used, or it cannot be stored.
+    pub async fn update(&self, who: &str, update: UpdateProject) -> Result<ServerMessage, Refusal> {
         let target = update.project_id.to_string();
         let done = self.do_update(who, update).await;
         self.note_refusal(who, "project.update", &target, &done);
@@ -140,11 +144,11 @@ impl Projects {
         self.save(who, "project.update", project).await
     }
 
-    pub(crate) async fn delete(
-        &self,
-        who: &str,
-        delete: OfProject,
-    ) -> Result<ServerMessage, Refusal> {
+    /// Forgets a project for the caller `who`. Its folder and its sessions stay.
+    ///
+    /// # Errors
+    /// When there is no such project, or the store fails.
+    pub async fn delete(&self, who: &str, delete: OfProject) -> Result<ServerMessage, Refusal> {
         let target = delete.project_id.to_string();
         let done = self.do_delete(who, delete).await;
         self.note_refusal(who, "project.delete", &target, &done);
@@ -171,7 +175,7 @@ impl Projects {
     ) -> Result<ServerMessage, Refusal> {
         let user = users::user(&self.run_as, project.run_as_user.as_deref()).await?;
         let dir = working_dir(&project.working_dir, user.as_ref()).await?;
-        project.working_dir = text(&dir)?;
+        project.working_dir = path_text(&dir)?;
         keep(&self.store, Change::Keep(fact(&project)?)).await?;
         self.lock().insert(project.id, project.clone());
         self.audit.note(who, what, &project.id.to_string(), "done");
@@ -226,7 +230,7 @@ pub(crate) async fn working_dir(
 }
 
 /// A path as text, as messages have it.
-pub(crate) fn text(path: &Path) -> Result<String, Refusal> {
+pub fn path_text(path: &Path) -> Result<String, Refusal> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| Refusal::Invalid(format!("{} is not UTF-8", path.display())))
 }
@@ -284,7 +288,7 @@ mod tests {
     async fn a_project_is_made_changed_kept_and_removed() {
         let place = testing::Site::new();
         let workspace = place.start().await;
-        let projects = &workspace.0.projects;
+        let projects = &workspace.projects;
         let dir = place.dir.path().to_str().unwrap();
         let ServerMessage::ProjectSaved(saved) = projects.create(WHO, create(dir)).await.unwrap()
         else {
@@ -302,7 +306,7 @@ mod tests {
         workspace.shut_down().await;
         drop(workspace);
         let workspace = place.start().await;
-        let projects = &workspace.0.projects;
+        let projects = &workspace.projects;
         let kept = projects.get(id).unwrap();
         assert_eq!((&*kept.name, &*kept.working_dir, kept.env.len()), ("other", dir, 1));
         assert_eq!(projects.place(id).unwrap().dir, place.dir.path());
@@ -317,13 +321,13 @@ mod tests {
     async fn an_unusable_project_is_refused_and_not_kept() {
         let place = testing::Site::new();
         let workspace = place.start().await;
-        let projects = &workspace.0.projects;
+        let projects = &workspace.projects;
         for dir in ["src", "/no/such/directory", "/etc/passwd"] {
             let refused = projects.create(WHO, create(dir)).await.unwrap_err();
             assert!(refused.to_string().contains(dir), "{refused}");
         }
         // Notes are written by a separate thread.
-        workspace.0.audit.flush();
+        workspace.audit.flush();
         let noted = place.store.actions(9).unwrap();
         assert!(noted.iter().all(|it| it.what == "project.create" && it.outcome != "done"));
         assert_eq!(noted.len(), 3);

@@ -5,7 +5,7 @@ use store::StoreError;
 
 /// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// No session has this id.
     #[error("there is no session {0}")]
     UnknownSession(SessionId),
@@ -23,6 +23,7 @@ pub(crate) enum Refusal {
     Role {
         /// The request.
         what: &'static str,
+        /// The role that allows it.
         needed: Role,
     },
     /// A bound is reached.
@@ -46,12 +47,12 @@ pub(crate) enum Refusal {
 
 impl Refusal {
     /// A request that makes no sense here, in words.
-    pub(crate) fn invalid(words: impl Into<String>) -> Self {
+    pub fn invalid(words: impl Into<String>) -> Self {
         Self::Invalid(words.into())
     }
 
     /// A failure, with all its causes.
-    pub(crate) fn failed(error: &dyn std::error::Error) -> Self {
+    pub fn failed(error: &dyn std::error::Error) -> Self {
         Self::Failed(base::error::chain(error))
     }
 }

@@ -80,7 +80,7 @@ pub struct Gateway {
 
 /// The gateway, which is known once the server listens.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct GatewaySlot(Arc<Mutex<Option<Gateway>>>);
+pub struct GatewaySlot(Arc<Mutex<Option<Gateway>>>);
 
 impl GatewaySlot {
     pub(crate) fn new(gateway: Option<Gateway>) -> Self {
@@ -91,7 +91,8 @@ impl GatewaySlot {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(gateway);
     }
 
-    pub(crate) fn get(&self) -> Option<Gateway> {
+    /// The gateway, if it is known by now.
+    pub fn get(&self) -> Option<Gateway> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -1,69 +1,89 @@
-//! A workspace for tests: with a supervisor of its own, a store in memory and a directory that is
+//! A workspace for tests, also those of the crates above: with a supervisor of its own, a store in memory and a directory that is
 //! removed at the end.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
-use access::{Keys, LocalRules, Moment};
+use access::{Keys, Moment};
+use protocol::workspace::SessionId;
 use store::VolatileStore;
 use tempfile::TempDir;
 
-use crate::{
-    Parts, Settings, Workspace,
-    sessions::{NewSession, What},
-};
+use crate::{NewEngine, NewSession, Parts, Settings, TurnFollower, Workspace};
 
 /// The longest wait of a test.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A place where a workspace can be started repeatedly.
-pub(crate) struct Site {
-    pub(crate) dir: TempDir,
-    pub(crate) store: Arc<VolatileStore>,
-    pub(crate) settings: Settings,
+pub struct Site {
+    /// The directory of all that the workspace keeps.
+    pub dir: TempDir,
+    /// The store.
+    pub store: Arc<VolatileStore>,
+    /// The settings of the next start.
+    pub settings: Settings,
 }
 
-impl Site {
-    pub(crate) fn new() -> Self {
+impl Default for Site {
+    fn default() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut settings = Settings::new(dir.path().join("workspace"));
         settings.stop_grace = Duration::from_millis(500);
         Self { dir, store: Arc::new(VolatileStore::default()), settings }
     }
+}
 
-    pub(crate) async fn started() -> (Self, Workspace) {
+impl Site {
+    /// A new place, with the usual settings and a short grace.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A new place with a workspace.
+    pub async fn started() -> (Self, Workspace) {
         let site = Self::new();
         let workspace = site.start().await;
         (site, workspace)
     }
 
     /// Ends this workspace, and starts the next one with the data that it has stored.
-    pub(crate) async fn restart(&self, workspace: Workspace) -> Workspace {
+    pub async fn restart(&self, workspace: Workspace) -> Workspace {
         workspace.shut_down().await;
         drop(workspace);
         self.start().await
     }
 
     /// Starts a workspace in this place, where only one may run at a time.
-    pub(crate) async fn start(&self) -> Workspace {
+    pub async fn start(&self) -> Workspace {
+        self.start_with(Weak::<NoTeams>::new()).await
+    }
+
+    /// Like [`Site::start`], with teams that follow the turns of their members.
+    pub async fn start_with(&self, turns: Weak<dyn TurnFollower>) -> Workspace {
         let now = Moment::now();
         let parts = Parts {
             store: self.store.clone(),
             audit: self.store.clone(),
             keys: Keys::open(self.store.clone(), now).unwrap(),
-            local: LocalRules::default(),
+            turns,
             supervisor: Some((host(), Vec::new())),
         };
         Workspace::start(self.settings.clone(), parts).await.unwrap()
     }
 
-    pub(crate) fn shell(&self, script: &str) -> NewSession {
+    /// A session that runs a script.
+    pub fn shell(&self, script: &str) -> NewSession {
         self.command("sh", &["-c", script])
     }
 
-    pub(crate) fn command(&self, command: &str, args: &[&str]) -> NewSession {
+    /// A session that runs a command.
+    pub fn command(&self, command: &str, args: &[&str]) -> NewSession {
         let args = args.iter().map(|arg| (*arg).to_owned()).collect();
         NewSession {
-            what: What::Shell { command: command.to_owned(), args: Some(args) },
+            engine: NewEngine::Shell { command: command.to_owned(), args: Some(args) },
             name: None,
             working_dir: self.dir.path().to_str().unwrap().to_owned(),
             project_id: None,
@@ -76,8 +96,19 @@ impl Site {
     }
 }
 
+/// Follows no turns, where there are no teams.
+struct NoTeams;
+
+impl TurnFollower for NoTeams {
+    fn turn_started(&self, _: SessionId, _: u64) {}
+
+    fn turn_ended(&self, _: SessionId, _: u64, _: bool, _: Option<String>) {}
+
+    fn session_gone(&self, _: SessionId) {}
+}
+
 /// Waits for a future, at most for [`PATIENCE`].
-pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
+pub async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what).await.expect("it took too long")
 }
 

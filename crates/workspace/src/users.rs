@@ -33,7 +33,7 @@ pub(crate) fn find(allowed: &[String], name: Option<&str>) -> Result<Option<User
 }
 
 /// The user's home: where `~` leads.
-pub(crate) fn home(user: Option<&User>) -> Result<PathBuf, Refusal> {
+pub fn home(user: Option<&User>) -> Result<PathBuf, Refusal> {
     let own = std::env::var_os("HOME").filter(|home| !home.is_empty());
     match (user, own) {
         (Some(user), _) => Ok(user.home.clone()),

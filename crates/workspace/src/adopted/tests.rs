@@ -13,7 +13,7 @@ use testkit::agents::{FakeAgents, program};
 use crate::{
     Workspace,
     agents::tests::rig::{Rig, Watcher, prompt},
-    sessions::{NewSession, What, facts::KIND},
+    sessions::{NewEngine, NewSession, facts::KIND},
 };
 
 /// A process that the workspace did not start.
@@ -64,14 +64,14 @@ impl Drop for Foreign {
 }
 
 async fn adopt(workspace: &Workspace, rig: &Rig, pid: u32) -> Result<SessionId, String> {
-    let new = NewSession { what: What::Adopted { pid }, ..rig.place.shell("") };
-    let made = workspace.0.sessions.create(new).await;
+    let new = NewSession { engine: NewEngine::Adopted { pid }, ..rig.place.shell("") };
+    let made = workspace.sessions.create(new).await;
     made.map(|info| info.id).map_err(|refusal| refusal.to_string())
 }
 
 async fn until_exited(workspace: &Workspace, id: SessionId) {
     testkit::eventually("the session ends", testkit::DEADLINE, || async {
-        workspace.0.sessions.info(id).unwrap().status == SessionStatus::Exited
+        workspace.sessions.info(id).unwrap().status == SessionStatus::Exited
     })
     .await;
 }
@@ -81,7 +81,7 @@ async fn a_process_is_running_until_it_ends_and_is_not_spoken_to() {
     let (rig, workspace) = Rig::start().await;
     let mut foreign = Foreign::sleeping(&mut Command::new("cat"));
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
-    let info = workspace.0.sessions.info(id).unwrap();
+    let info = workspace.sessions.info(id).unwrap();
     assert_eq!((info.status, info.adopted_pid), (SessionStatus::Running, Some(foreign.0.id())));
     assert!(prompt(&workspace, id, "x").unwrap_err().to_string().contains("no Claude"));
     drop(foreign.0.stdin.take());
@@ -98,8 +98,8 @@ async fn a_session_that_is_killed_ends_its_process_and_a_daemon_that_ends_does_n
     drop(workspace);
     assert!(!foreign.has_ended());
     let workspace = rig.place.start().await;
-    assert_eq!(workspace.0.sessions.info(id).unwrap().status, SessionStatus::Running);
-    workspace.0.sessions.kill(id).await.unwrap();
+    assert_eq!(workspace.sessions.info(id).unwrap().status, SessionStatus::Running);
+    workspace.sessions.kill(id).await.unwrap();
     assert!(foreign.0.wait().unwrap().code().is_none(), "by a signal");
     workspace.shut_down().await;
 }
@@ -112,14 +112,14 @@ async fn one_that_has_ended_while_the_daemon_was_away_is_exited() {
     workspace.shut_down().await;
     drop((workspace, foreign));
     let workspace = rig.place.start().await;
-    assert_eq!(workspace.0.sessions.info(id).unwrap().status, SessionStatus::Exited);
+    assert_eq!(workspace.sessions.info(id).unwrap().status, SessionStatus::Exited);
     workspace.shut_down().await;
 }
 
 #[tokio::test]
 async fn one_that_is_not_there_or_is_the_daemons_own_is_refused() {
     let (rig, workspace) = Rig::start().await;
-    let own = [1, std::process::id(), workspace.0.host.supervisor.pid()];
+    let own = [1, std::process::id(), workspace.host.supervisor.pid()];
     for pid in own {
         let refused = adopt(&workspace, &rig, pid).await.unwrap_err();
         assert!(refused.contains("own"), "{refused}");
@@ -147,14 +147,14 @@ async fn claudes_transcript_is_its_output_and_the_conversation_continues_in_a_co
     seen.until_shown("done").await;
     assert!(!seen.text.contains("say mine | "), "the process does not hear of the copy");
     assert!(!foreign.has_ended());
-    workspace.0.sessions.kill(id).await.unwrap();
+    workspace.sessions.kill(id).await.unwrap();
     foreign.0.wait().unwrap();
     workspace.shut_down().await;
 }
 
 /// All lines of a session's output.
 async fn lines(workspace: &Workspace, id: SessionId) -> Vec<String> {
-    let past = workspace.0.sessions.history(id, u64::MAX, 1 << 20).await.unwrap();
+    let past = workspace.sessions.history(id, u64::MAX, 1 << 20).await.unwrap();
     past.data.lines().map(str::to_owned).collect()
 }
 
@@ -212,7 +212,7 @@ async fn each_line_of_a_transcript_is_said_once_over_restarts() {
         let prompts = after.iter().filter(|line| line.contains(&format!("say {said}"))).count();
         assert_eq!(prompts, 1, "{said}: {after:#?}");
     }
-    workspace.0.sessions.kill(id).await.unwrap();
+    workspace.sessions.kill(id).await.unwrap();
     foreign.0.wait().unwrap();
     workspace.shut_down().await;
 }
@@ -233,7 +233,7 @@ async fn the_copy_of_a_conversation_is_gone_on_with_after_a_restart() {
     assert_eq!((ended.turn, ended.text.as_deref()), (2, Some("say I am claude | say mine")));
     foreign.tell("say still here");
     seen.until_shown("still here").await;
-    workspace.0.sessions.kill(id).await.unwrap();
+    workspace.sessions.kill(id).await.unwrap();
     foreign.0.wait().unwrap();
     workspace.shut_down().await;
 }
@@ -246,7 +246,7 @@ async fn a_process_that_leads_its_group_is_killed_with_what_it_started() {
     let mut foreign = Foreign::sleeping(Command::new("sh").args(["-c", &script]).process_group(0));
     mark.has_processes(3).await;
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
-    workspace.0.sessions.kill(id).await.unwrap();
+    workspace.sessions.kill(id).await.unwrap();
     foreign.0.wait().unwrap();
     mark.is_gone().await;
     workspace.shut_down().await;

@@ -10,7 +10,7 @@ use super::{client_id::ClientId, clock::now, session::Session, stream::Turn, vie
 
 /// An item of a stream.
 #[derive(Debug)]
-pub(crate) enum Streamed {
+pub enum Streamed {
     /// A message of the protocol, to be sent as JSON.
     Message(ServerMessage),
     /// A binary frame, complete: header and payload.
@@ -18,7 +18,7 @@ pub(crate) enum Streamed {
 }
 
 /// A client's place in a session's output. Dropping it detaches.
-pub(crate) struct Attachment {
+pub struct Attachment {
     session: Arc<Session>,
     viewer: ViewerId,
     asking: Arc<Asking>,
@@ -42,7 +42,8 @@ impl Attachment {
         Self { session, viewer, asking, ready: VecDeque::new(), is_over: false }
     }
 
-    pub(crate) fn session(&self) -> SessionId {
+    /// The session.
+    pub fn session(&self) -> SessionId {
         self.session.id
     }
 
@@ -53,7 +54,7 @@ impl Attachment {
     ///
     /// Call it only when there is room. Output that is not requested stays in the session's log,
     /// which is how a slow client is distinguished from a quick one (see `session::viewer`).
-    pub(crate) async fn next(&mut self) -> Option<Streamed> {
+    pub async fn next(&mut self) -> Option<Streamed> {
         while self.ready.is_empty() && !self.is_over {
             self.ask().await;
         }

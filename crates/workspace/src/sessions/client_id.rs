@@ -2,4 +2,4 @@
 
 /// Identifies one connection of a client among all connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct ClientId(pub(crate) u64);
+pub struct ClientId(pub u64);

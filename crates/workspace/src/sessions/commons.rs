@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use protocol::workspace::SessionId;
 use session::terminal::log::Retention;
 use store::WorkspaceStore;
 
@@ -16,19 +17,33 @@ use super::{
     alarms::Alarms, engine_starter::EngineStarter, history::writer::Writer, keeper::Keeper,
     painting::Painting, turn_follower::TurnFollower,
 };
-use crate::{events::Events, projects::Projects, refusal::Refusal, settings::Settings};
+use crate::{
+    events::Events, member_tokens::MemberTokens, projects::Projects, refusal::Refusal,
+    settings::Settings,
+};
 
 /// The smallest log of a session, in bytes.
 const SMALLEST_LOG: usize = 64 * 1024;
 /// The smallest and the largest segment of a history, in bytes.
 const SEGMENT: (u64, u64) = (64 * 1024, 1024 * 1024);
 
+/// The parts of the workspace that sessions use.
+pub(crate) struct Dependencies {
+    pub(crate) store: Arc<dyn WorkspaceStore>,
+    pub(crate) projects: Arc<Projects>,
+    pub(crate) events: Events,
+    pub(crate) member_tokens: Arc<MemberTokens>,
+    /// Weak, as are the followers of turns: both lead back to the sessions.
+    pub(crate) engines: Weak<dyn EngineStarter>,
+    pub(crate) turns: Weak<dyn TurnFollower>,
+}
+
 /// The state that all sessions share.
 pub(super) struct Commons {
-    /// Weak, as are the followers: both lead back to the sessions.
     engines: Weak<dyn EngineStarter>,
     turns: Weak<dyn TurnFollower>,
     pub(super) projects: Arc<Projects>,
+    member_tokens: Arc<MemberTokens>,
     pub(super) events: Events,
     pub(super) alarms: Arc<Alarms>,
     pub(super) writer: Arc<Writer>,
@@ -51,20 +66,15 @@ pub(super) struct Commons {
 }
 
 impl Commons {
-    pub(super) fn new(
-        settings: &Settings,
-        store: Arc<dyn WorkspaceStore>,
-        projects: Arc<Projects>,
-        events: Events,
-        engines: Weak<dyn EngineStarter>,
-        turns: Weak<dyn TurnFollower>,
-    ) -> Self {
+    pub(super) fn new(settings: &Settings, dependencies: Dependencies) -> Self {
+        let Dependencies { store, projects, events, member_tokens, engines, turns } = dependencies;
         let total = settings.history_bytes;
         let segment = (total / 16).clamp(SEGMENT.0, SEGMENT.1);
         Self {
             engines,
             turns,
             projects,
+            member_tokens,
             events,
             alarms: Arc::default(),
             writer: Arc::default(),
@@ -92,6 +102,14 @@ impl Commons {
         self.turns.upgrade().filter(|_| !self.is_closing())
     }
 
+    /// A member of a team was killed, or has ended: its token is no longer valid.
+    pub(super) fn member_gone(&self, session: SessionId) {
+        self.member_tokens.forget(session);
+        if let Some(follower) = self.turns() {
+            follower.session_gone(session);
+        }
+    }
+
     pub(super) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
@@ -102,12 +120,12 @@ impl Commons {
         self.closing.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn history_dir(&self, id: protocol::workspace::SessionId) -> PathBuf {
+    pub(super) fn history_dir(&self, id: SessionId) -> PathBuf {
         self.dir.join("history").join(id.to_string())
     }
 
     /// The directory of a session's private agent files.
-    pub(super) fn agent_dir(&self, id: protocol::workspace::SessionId) -> PathBuf {
+    pub(super) fn agent_dir(&self, id: SessionId) -> PathBuf {
         self.dir.join("agents").join(id.to_string())
     }
 

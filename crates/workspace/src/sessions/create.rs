@@ -16,7 +16,7 @@ use super::{
     engine_starter::EngineStarter,
     facts::Facts,
     feed::Feed,
-    new::{NewSession, What},
+    new::{NewEngine, NewSession},
     session::Session,
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
 
 impl Sessions {
     /// Makes a session, starts its engine and stores its facts.
-    pub(crate) async fn create(&self, new: NewSession) -> Result<SessionInfo, Refusal> {
+    pub async fn create(&self, new: NewSession) -> Result<SessionInfo, Refusal> {
         let engines = self.0.commons.engines()?;
         let size = size(new.size)?;
         let facts = facts(&self.0.commons.projects, new).await?;
@@ -98,21 +98,21 @@ async fn facts(projects: &Projects, new: NewSession) -> Result<Facts, Refusal> {
     };
     let dir = projects::working_dir(dir, user.as_ref()).await?;
     let is_server = new.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
-    let what = described(new.what, is_server)?;
+    let described = described(new.engine, is_server)?;
     let now = Timestamp::now();
     Ok(Facts {
         id: SessionId::from_random(rand::random()),
         name: new.name,
-        mode: what.mode,
-        kind: what.kind,
-        working_dir: projects::text(&dir)?,
-        model: what.model,
+        mode: described.mode,
+        kind: described.kind,
+        working_dir: projects::path_text(&dir)?,
+        model: described.model,
         created_at: now,
         last_active: now,
         project_id: new.project_id,
-        provider: what.provider,
-        extra_args: what.extra_args,
-        hidden: new.hidden || (is_server && what.mode == SessionMode::Pty),
+        provider: described.provider,
+        extra_args: described.extra_args,
+        hidden: new.hidden || (is_server && described.mode == SessionMode::Pty),
         tags: new.tags,
         team_id: new.team.map(|(team, _)| team),
         is_team_leader: new.team.is_some_and(|(_, leader)| leader),
@@ -120,7 +120,7 @@ async fn facts(projects: &Projects, new: NewSession) -> Result<Facts, Refusal> {
         conversation: None,
         used: None,
         turn: 0,
-        adopted: what.pid.map(|pid| (pid, 0)),
+        adopted: described.pid.map(|pid| (pid, 0)),
         transcript: None,
         ended: None,
         exit_code: None,
@@ -137,29 +137,29 @@ struct Described {
     pid: Option<u32>,
 }
 
-fn described(what: What, is_server: bool) -> Result<Described, Refusal> {
+fn described(engine: NewEngine, is_server: bool) -> Result<Described, Refusal> {
     let claude = || DEFAULT_PROVIDER.to_owned();
-    let (mode, kind, provider, model, extra_args, pid) = match what {
-        What::Interactive { extra_args, .. } if is_server => {
+    let (mode, kind, provider, model, extra_args, pid) = match engine {
+        NewEngine::Interactive { extra_args, .. } if is_server => {
             let kind = command_line(extra_args)?;
             (SessionMode::Pty, kind, claude(), None, Vec::new(), None)
         }
-        What::Shell { command, args } => {
+        NewEngine::Shell { command, args } => {
             if command.is_empty() {
                 return Err(Refusal::invalid("command is empty: say what to run"));
             }
             let kind = SessionKind::Shell { command, args };
             (SessionMode::Pty, kind, claude(), None, Vec::new(), None)
         }
-        What::Interactive { provider, model, extra_args } => {
+        NewEngine::Interactive { provider, model, extra_args } => {
             let kind = SessionKind::of_provider(&provider);
             (SessionMode::Pty, kind, provider, model, extra_args, None)
         }
-        What::Agent { provider, model, extra_args } => {
+        NewEngine::Agent { provider, model, extra_args } => {
             let kind = SessionKind::of_provider(&provider);
             (SessionMode::Sdk, kind, provider, model, extra_args, None)
         }
-        What::Adopted { pid } => {
+        NewEngine::Adopted { pid } => {
             (SessionMode::Adopted, SessionKind::Claude, claude(), None, Vec::new(), Some(pid))
         }
     };

@@ -9,54 +9,71 @@ pub(crate) const KIND: &str = "session";
 
 /// The facts of a session, live or not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Facts {
-    pub(crate) id: SessionId,
-    pub(crate) name: Option<String>,
-    pub(crate) mode: SessionMode,
-    pub(crate) kind: SessionKind,
-    pub(crate) working_dir: String,
-    pub(crate) model: Option<String>,
-    pub(crate) created_at: jiff::Timestamp,
-    pub(crate) last_active: jiff::Timestamp,
-    pub(crate) project_id: Option<ProjectId>,
-    pub(crate) provider: String,
-    pub(crate) extra_args: Vec<String>,
-    pub(crate) hidden: bool,
-    pub(crate) tags: Vec<String>,
-    pub(crate) team_id: Option<TeamId>,
-    pub(crate) is_team_leader: bool,
-    pub(crate) run_as_user: Option<String>,
+pub struct Facts {
+    /// Its id.
+    pub id: SessionId,
+    /// The name that clients gave it.
+    pub name: Option<String>,
+    /// Terminal, driven agent or adopted process.
+    pub mode: SessionMode,
+    /// The program that runs in it.
+    pub kind: SessionKind,
+    /// Its directory, a full path.
+    pub working_dir: String,
+    /// The model that was asked for.
+    pub model: Option<String>,
+    /// When it was made.
+    pub created_at: jiff::Timestamp,
+    /// When it last had input or output.
+    pub last_active: jiff::Timestamp,
+    /// Its project.
+    pub project_id: Option<ProjectId>,
+    /// The agent's name.
+    pub provider: String,
+    /// Further arguments of the agent.
+    pub extra_args: Vec<String>,
+    /// Whether only its viewers get its events, and lists leave it out.
+    pub hidden: bool,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its team.
+    pub team_id: Option<TeamId>,
+    /// Whether it leads its team.
+    pub is_team_leader: bool,
+    /// Its user; `None`: the daemon's own.
+    pub run_as_user: Option<String>,
     /// An agent's own id of its conversation, with which the conversation is continued; for an
     /// adopted process, the id of the copy.
-    pub(crate) conversation: Option<String>,
+    pub conversation: Option<String>,
     /// The conversation's usage so far, for agents that report it only for the whole conversation.
     #[serde(default)]
-    pub(crate) used: Option<TurnUsage>,
+    pub used: Option<TurnUsage>,
     /// Turns so far.
-    pub(crate) turn: u64,
+    pub turn: u64,
     /// For an adopted process: its pid, and its start time in ticks since boot; 0 until that is
     /// known.
-    pub(crate) adopted: Option<(u32, u64)>,
+    pub adopted: Option<(u32, u64)>,
     /// For an adopted process: how far its transcript is read.
     #[serde(default)]
-    pub(crate) transcript: Option<TranscriptPosition>,
+    pub transcript: Option<TranscriptPosition>,
     /// How it ended, in words, once it has.
-    pub(crate) ended: Option<String>,
+    pub ended: Option<String>,
     /// How its process ended: its exit code, or 128 plus the number of a signal.
     #[serde(default)]
-    pub(crate) exit_code: Option<i32>,
+    pub exit_code: Option<i32>,
 }
 
 /// How far a transcript is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TranscriptPosition {
-    pub(crate) conversation: String,
+pub struct TranscriptPosition {
+    /// The id of the conversation.
+    pub conversation: String,
     /// The identity of the file: device and inode.
-    pub(crate) file: (u64, u64),
+    pub file: (u64, u64),
     /// How many bytes of the file are read, up to the end of a line.
-    pub(crate) at: u64,
+    pub at: u64,
     /// The number of the newest output at that time.
-    pub(crate) seq: u64,
+    pub seq: u64,
 }
 
 /// The stored form: the facts, and the terminal's size in columns and rows.

@@ -189,10 +189,8 @@ impl Feed {
     /// `exit_code` is given if known. The engine has fed all output that it read before.
     pub(crate) fn ended(&self, how: String, exit_code: Option<i32>) {
         let Some(session) = self.session.upgrade() else { return };
-        if session.end(how, exit_code)
-            && let Some(follower) = session.turn_follower()
-        {
-            follower.session_gone(self.id);
+        if session.end(how, exit_code) && session.lock().facts.team_id.is_some() {
+            session.commons.member_gone(self.id);
         }
     }
 

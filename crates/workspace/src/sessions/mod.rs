@@ -57,41 +57,40 @@ use futures_util::StreamExt as _;
 use protocol::workspace::{
     ServerMessage, SessionId, SessionInfo, SessionStatus, client::OfSession,
 };
-use store::WorkspaceStore;
 use tokio::task::{self, JoinHandle};
 use tracing::Instrument as _;
 
 pub(crate) use self::{
     activity::Activity,
+    commons::Dependencies,
+    engine_starter::{EngineStarter, Started},
+    feed::Feed,
+};
+pub use self::{
     attachment::{Attachment, Streamed},
     client_id::ClientId,
-    engine_starter::{EngineStarter, Started},
     facts::{Facts, TranscriptPosition},
-    feed::Feed,
-    new::{NewSession, What},
+    new::{NewEngine, NewSession},
+    talk::Prompted,
     turn_follower::TurnFollower,
 };
 use self::{clock::now, commons::Commons, session::Session};
-use crate::{
-    counts::Counts,
-    events::{Event, Events},
-    projects::Projects,
-    refusal::Refusal,
-    settings::Settings,
-};
+use crate::{counts::Counts, events::Event, refusal::Refusal, settings::Settings};
 
 /// The most sessions that are ended at the same time.
 const ENDED_AT_ONCE: usize = 64;
 
+/// The sessions of this machine. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Sessions(Arc<Inner>);
+pub struct Sessions(Arc<Inner>);
 
 /// A weak reference to all sessions.
 #[derive(Clone)]
-pub(crate) struct WeakSessions(Weak<Inner>);
+pub struct WeakSessions(Weak<Inner>);
 
 impl WeakSessions {
-    pub(crate) fn upgrade(&self) -> Option<Sessions> {
+    /// The sessions; `None` if the workspace is gone.
+    pub fn upgrade(&self) -> Option<Sessions> {
         self.0.upgrade().map(Sessions)
     }
 }
@@ -104,34 +103,32 @@ struct Inner {
 
 /// Part of a session's output, for `history`.
 #[derive(Debug)]
-pub(crate) struct Past {
-    pub(crate) from_seq: u64,
-    pub(crate) to_seq: u64,
-    pub(crate) data: String,
-    pub(crate) more: bool,
+pub struct PastOutput {
+    /// The number of its first chunk; 0 if it is empty.
+    pub from_seq: u64,
+    /// The number of its last chunk; 0 if it is empty.
+    pub to_seq: u64,
+    /// The output.
+    pub data: String,
+    /// Whether there is earlier output.
+    pub more: bool,
 }
 
 impl Sessions {
-    pub(crate) fn new(
-        settings: &Settings,
-        store: &Arc<dyn WorkspaceStore>,
-        projects: &Arc<Projects>,
-        events: &Events,
-        engines: Weak<dyn EngineStarter>,
-        turns: Weak<dyn TurnFollower>,
-    ) -> Self {
-        let (store, projects) = (Arc::clone(store), Arc::clone(projects));
-        let commons = Commons::new(settings, store, projects, events.clone(), engines, turns);
+    /// Without any sessions yet.
+    pub(crate) fn new(settings: &Settings, dependencies: Dependencies) -> Self {
+        let commons = Commons::new(settings, dependencies);
         let (all, ringing) = (Mutex::default(), Mutex::default());
         Self(Arc::new(Inner { commons: Arc::new(commons), all, ringing }))
     }
 
-    pub(crate) fn downgrade(&self) -> WeakSessions {
+    /// For parts that the sessions lead to.
+    pub fn downgrade(&self) -> WeakSessions {
         WeakSessions(Arc::downgrade(&self.0))
     }
 
     /// All sessions, the oldest first; hidden ones only with `include_hidden`.
-    pub(crate) fn list(&self, include_hidden: bool) -> Vec<SessionInfo> {
+    pub fn list(&self, include_hidden: bool) -> Vec<SessionInfo> {
         let infos = self.all().into_iter().map(|session| session.info());
         let mut infos: Vec<_> = infos.filter(|info| include_hidden || !info.hidden).collect();
         infos.sort_by_key(|info| (info.created_at, info.id));
@@ -139,27 +136,28 @@ impl Sessions {
     }
 
     /// The current facts of a session.
-    pub(crate) fn facts(&self, id: SessionId) -> Result<Facts, Refusal> {
+    pub fn facts(&self, id: SessionId) -> Result<Facts, Refusal> {
         Ok(self.get(id)?.lock().facts.clone())
     }
 
     /// The state of a session in the clients' form.
-    pub(crate) fn info(&self, id: SessionId) -> Result<SessionInfo, Refusal> {
+    pub fn info(&self, id: SessionId) -> Result<SessionInfo, Refusal> {
         Ok(self.get(id)?.info())
     }
 
     /// Refuses arguments that this caller may not give to an agent.
-    pub(crate) fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {
+    pub fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {
         self.0.commons.engines()?.check_args(args, administrator)
     }
 
-    pub(crate) async fn rename(&self, id: SessionId, name: String) -> Result<SessionInfo, Refusal> {
+    /// Gives a session another name, stores and announces it.
+    pub async fn rename(&self, id: SessionId, name: String) -> Result<SessionInfo, Refusal> {
         self.keep_change(id, |facts| facts.name = Some(name)).await
     }
 
     /// Ends a session, and removes it with its history. All clients get `session_killed`; of a
     /// hidden session only its viewers.
-    pub(crate) async fn kill(&self, id: SessionId) -> Result<(), Refusal> {
+    pub async fn kill(&self, id: SessionId) -> Result<(), Refusal> {
         let session = self.remove(id).ok_or(Refusal::UnknownSession(id))?;
         let facts = session.lock().facts.clone();
         if let Some(engine) = session.engine.get() {
@@ -169,20 +167,17 @@ impl Sessions {
         let only_viewers_of = facts.hidden.then_some(id);
         let message = ServerMessage::SessionKilled(OfSession { session_id: id });
         self.0.commons.events.send(Event { message, only_viewers_of, team: None });
-        if facts.team_id.is_some()
-            && let Some(follower) = self.0.commons.turns()
-        {
-            follower.session_gone(id);
+        if facts.team_id.is_some() {
+            self.0.commons.member_gone(id);
         }
         forgotten
     }
 
-    /// The figures of all sessions. `clients` is 0, because sessions do not know connections.
+    /// The figures of all sessions.
     pub(crate) fn counts(&self) -> Counts {
         let all = self.all();
         let exited = |session: &&Arc<Session>| session.info().status == SessionStatus::Exited;
         Counts {
-            clients: 0,
             sessions: all.len(),
             live: all.len() - all.iter().filter(exited).count(),
             output_bytes: self.0.commons.output_bytes.load(Ordering::Relaxed),

@@ -4,29 +4,59 @@ use protocol::workspace::{ProjectId, TeamId};
 
 /// A session to be made. It has been checked that the client may request all of this.
 #[derive(Debug, Clone)]
-pub(crate) struct NewSession {
-    pub(crate) what: What,
-    pub(crate) name: Option<String>,
-    pub(crate) working_dir: String,
-    pub(crate) project_id: Option<ProjectId>,
+pub struct NewSession {
+    /// Its engine.
+    pub engine: NewEngine,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its directory; empty: the project's.
+    pub working_dir: String,
+    /// Its project.
+    pub project_id: Option<ProjectId>,
     /// Overrides the project's user.
-    pub(crate) run_as_user: Option<String>,
-    pub(crate) hidden: bool,
-    pub(crate) tags: Vec<String>,
-    pub(crate) team: Option<(TeamId, /* leader */ bool)>,
-    pub(crate) size: Option<(u16, u16)>,
+    pub run_as_user: Option<String>,
+    /// Whether only its viewers get its events, and lists leave it out.
+    pub hidden: bool,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its team, and whether it leads it.
+    pub team: Option<(TeamId, bool)>,
+    /// The columns and rows of its terminal; `None`: the usual ones.
+    pub size: Option<(u16, u16)>,
 }
 
 /// The engine of a new session.
 #[derive(Debug, Clone)]
-pub(crate) enum What {
+pub enum NewEngine {
     /// A terminal running any command (`open_terminal`).
-    Shell { command: String, args: Option<Vec<String>> },
+    Shell {
+        /// The program.
+        command: String,
+        /// Its arguments.
+        args: Option<Vec<String>>,
+    },
     /// An agent's own interactive interface in a terminal (mode `pty`). With the tag `dev-server`,
     /// a terminal running the command line in `extra_args`.
-    Interactive { provider: String, model: Option<String>, extra_args: Vec<String> },
+    Interactive {
+        /// The agent's name.
+        provider: String,
+        /// The model; `None`: the one of the settings.
+        model: Option<String>,
+        /// Further arguments.
+        extra_args: Vec<String>,
+    },
     /// An agent driven turn by turn (mode `sdk`).
-    Agent { provider: String, model: Option<String>, extra_args: Vec<String> },
+    Agent {
+        /// The agent's name.
+        provider: String,
+        /// The model; `None`: the one of the settings.
+        model: Option<String>,
+        /// Further arguments.
+        extra_args: Vec<String>,
+    },
     /// A process that runs already (mode `adopted`).
-    Adopted { pid: u32 },
+    Adopted {
+        /// Its process id.
+        pid: u32,
+    },
 }

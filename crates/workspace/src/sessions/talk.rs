@@ -7,7 +7,7 @@ use protocol::workspace::SessionId;
 use session::terminal::viewer::ViewerId;
 
 use super::{
-    Attachment, ClientId, Past, Sessions,
+    Attachment, ClientId, PastOutput, Sessions,
     clock::now,
     session::{Session, SessionState},
 };
@@ -18,16 +18,16 @@ use crate::{
 
 /// A prompt that was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Prompted {
+pub struct Prompted {
     /// Whether it was taken now; else its `input_id` was before.
-    pub(crate) is_new: bool,
+    pub is_new: bool,
     /// Which of an agent's turns it is, where that is known.
-    pub(crate) turn: Option<u64>,
+    pub turn: Option<u64>,
 }
 
 impl Sessions {
     /// A stream of a session's output from `after_seq` on, or from a snapshot.
-    pub(crate) fn attach(
+    pub fn attach(
         &self,
         id: SessionId,
         client: ClientId,
@@ -37,19 +37,19 @@ impl Sessions {
     }
 
     /// The newest output before a number, as much as fits.
-    pub(crate) async fn history(
+    pub async fn history(
         &self,
         id: SessionId,
         before_seq: u64,
         max_bytes: usize,
-    ) -> Result<Past, Refusal> {
+    ) -> Result<PastOutput, Refusal> {
         let past = self.get(id)?.past(before_seq, max_bytes).await?;
         let (from_seq, to_seq) = past.range().unwrap_or_default();
-        Ok(Past { from_seq, to_seq, data: past.text(), more: past.more })
+        Ok(PastOutput { from_seq, to_seq, data: past.text(), more: past.more })
     }
 
     /// Raw keys; `None`: this `input_id` was applied before, and is not again.
-    pub(crate) fn type_in(
+    pub fn type_in(
         &self,
         id: SessionId,
         client: ClientId,
@@ -65,7 +65,7 @@ impl Sessions {
     }
 
     /// A whole prompt: for an agent one turn, for a terminal the text and one Enter.
-    pub(crate) fn prompt(
+    pub fn prompt(
         &self,
         id: SessionId,
         client: Option<ClientId>,
@@ -87,20 +87,17 @@ impl Sessions {
     }
 
     /// A whole prompt, for a caller that has to know when its turn begins.
-    pub(crate) fn deliver(
-        &self,
-        id: SessionId,
-        text: String,
-        receipt: Receipt,
-    ) -> Result<(), Refusal> {
+    pub fn deliver(&self, id: SessionId, text: String, receipt: Receipt) -> Result<(), Refusal> {
         self.get(id)?.live()?.prompt_for(text, receipt)
     }
 
-    pub(crate) fn interrupt(&self, id: SessionId) -> Result<(), Refusal> {
+    /// Ends the current turn; a terminal gets what Ctrl-C types.
+    pub fn interrupt(&self, id: SessionId) -> Result<(), Refusal> {
         self.get(id)?.live()?.interrupt()
     }
 
-    pub(crate) fn permit(&self, id: SessionId, answer: PermissionAnswer) -> Result<(), Refusal> {
+    /// Answers an agent's open question, which is given by the clients' id.
+    pub fn permit(&self, id: SessionId, answer: PermissionAnswer) -> Result<(), Refusal> {
         let session = self.get(id)?;
         let own = session.lock().questions.own(&answer.request_id);
         let request_id = own.ok_or_else(|| {
@@ -110,12 +107,13 @@ impl Sessions {
     }
 
     /// The session whose agent asks this, if one does.
-    pub(crate) fn asker(&self, request_id: &str) -> Option<SessionId> {
+    pub fn asker(&self, request_id: &str) -> Option<SessionId> {
         let asks = |session: &&Arc<Session>| session.lock().questions.own(request_id).is_some();
         self.all().iter().find(asks).map(|session| session.id)
     }
 
-    pub(crate) fn resize(
+    /// The size of a client's window, and whether the client shows it.
+    pub fn resize(
         &self,
         id: SessionId,
         client: ClientId,
@@ -133,13 +131,14 @@ impl Sessions {
         })
     }
 
-    pub(crate) fn take_control(&self, id: SessionId, client: ClientId) -> Result<(), Refusal> {
+    /// The terminal gets the size of this client's window.
+    pub fn take_control(&self, id: SessionId, client: ClientId) -> Result<(), Refusal> {
         let (session, now) = (self.get(id)?, now());
         session.change_windows(now, |state| state.windows.take_control(client, now))
     }
 
     /// A client has gone: it looks at nothing any more.
-    pub(crate) fn client_gone(&self, client: ClientId) {
+    pub fn client_gone(&self, client: ClientId) {
         let now = now();
         for session in self.all() {
             session.change_windows(now, |state| state.windows.leave(client, now));

@@ -3,7 +3,7 @@
 use protocol::workspace::SessionId;
 
 /// Follows the turns of sessions that belong to a team. Engines call it, so it must not wait.
-pub(crate) trait TurnFollower: Send + Sync {
+pub trait TurnFollower: Send + Sync {
     /// A turn of a member has begun.
     fn turn_started(&self, session: SessionId, turn: u64);
 

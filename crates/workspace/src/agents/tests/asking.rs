@@ -41,16 +41,16 @@ async fn an_allowed_tool_runs_and_a_refused_one_does_not() {
         let question = seen.question().await;
         assert_eq!((question.session_id, question.tool.as_str()), (seen.id, "Bash"));
         assert_eq!(question.input["command"], "ls");
-        workspace.0.sessions.permit(seen.id, allow(&question)).unwrap();
+        workspace.sessions.permit(seen.id, allow(&question)).unwrap();
         assert_eq!(seen.end().await.text.as_deref(), Some("Bash was allowed"), "{provider}");
         assert_eq!(outcome(&mut seen, &question).await, PermissionOutcome::Allow);
-        let twice = workspace.0.sessions.permit(seen.id, allow(&question)).unwrap_err();
+        let twice = workspace.sessions.permit(seen.id, allow(&question)).unwrap_err();
         assert!(twice.to_string().contains("nobody asks"), "{twice}");
 
         seen.messages.clear();
         prompt(&workspace, seen.id, "ask Edit").unwrap();
         let question = seen.question().await;
-        workspace.0.sessions.permit(seen.id, deny(&question, "not on a Sunday")).unwrap();
+        workspace.sessions.permit(seen.id, deny(&question, "not on a Sunday")).unwrap();
         let text = seen.end().await.text.unwrap();
         assert!(text.starts_with("Edit was denied"), "{provider}: {text}");
         assert_eq!(text.contains("not on a Sunday"), provider == "claude", "{provider}: {text}");
@@ -82,7 +82,7 @@ async fn a_question_is_there_for_who_comes_later() {
     drop(first);
     let mut second = Watcher::attach(&workspace, id);
     assert_eq!(second.question().await, question);
-    workspace.0.sessions.permit(id, allow(&question)).unwrap();
+    workspace.sessions.permit(id, allow(&question)).unwrap();
     assert_eq!(second.end().await.text.as_deref(), Some("Bash was allowed"));
     drop(second);
     let mut third = Watcher::attach(&workspace, id);
@@ -99,7 +99,7 @@ async fn an_interrupt_answers_what_was_asked() {
         let mut seen = open(&workspace, &rig, provider).await;
         prompt(&workspace, seen.id, "ask Bash").unwrap();
         let question = seen.question().await;
-        workspace.0.sessions.interrupt(seen.id).unwrap();
+        workspace.sessions.interrupt(seen.id).unwrap();
         let ended = seen.end().await;
         assert_eq!(ended.outcome, protocol::workspace::TurnOutcome::Interrupted, "{provider}");
         assert_eq!(outcome(&mut seen, &question).await, PermissionOutcome::Expired);
@@ -113,7 +113,9 @@ async fn an_agent_with_all_permissions_does_not_ask() {
     let (rig, workspace) = Rig::start().await;
     for provider in ["claude", "own"] {
         let mut new = rig.new_session(provider);
-        let crate::sessions::What::Agent { extra_args, .. } = &mut new.what else { panic!() };
+        let crate::sessions::NewEngine::Agent { extra_args, .. } = &mut new.engine else {
+            panic!()
+        };
         extra_args.push("--dangerously-skip-permissions".to_owned());
         let id = super::rig::create(&workspace, new).await.unwrap();
         let mut seen = Watcher::attach(&workspace, id);

@@ -11,7 +11,7 @@ use super::rig::{Rig, Watcher, create};
 use crate::{
     Gateway, Workspace,
     host::EngineHost,
-    sessions::{NewSession, What},
+    sessions::{NewEngine, NewSession},
 };
 
 fn whose(host: &EngineHost, key: &str) -> Option<String> {
@@ -31,7 +31,7 @@ fn key(request: &RawRequest) -> String {
 async fn serve(workspace: &Workspace) {
     let server = RawServer::start().await;
     workspace.set_gateway(Gateway { url: server.url() });
-    let host = Arc::downgrade(&workspace.0.host);
+    let host = Arc::downgrade(&workspace.host);
     tokio::spawn(async move {
         loop {
             let (connection, request) = server.request().await;
@@ -55,8 +55,8 @@ async fn answer(mut connection: RawConnection, request: &RawRequest, whose: Opti
 
 fn agent(rig: &Rig, provider: &str, model: Option<&str>) -> NewSession {
     let (provider, model) = (provider.to_owned(), model.map(str::to_owned));
-    let what = What::Agent { provider, model, extra_args: Vec::new() };
-    NewSession { what, ..rig.place.shell("") }
+    let engine = NewEngine::Agent { provider, model, extra_args: Vec::new() };
+    NewSession { engine, ..rig.place.shell("") }
 }
 
 async fn serving() -> (Rig, Workspace) {
@@ -89,12 +89,12 @@ async fn a_key_is_for_inference_only_and_gone_after_its_session() {
     let id = create(&workspace, new).await.unwrap();
     let mut seen = Watcher::attach(&workspace, id);
     let key = seen.answer(&workspace, "env ANTHROPIC_AUTH_TOKEN").await;
-    let host = Arc::clone(&workspace.0.host);
+    let host = Arc::clone(&workspace.host);
     assert_eq!(whose(&host, &key), Some(format!("session:{id}")));
     for scope in [KeyScope::Worker, KeyScope::Admin] {
         assert!(host.keys.present(&key, scope, Moment::now()).unwrap().is_none());
     }
-    workspace.0.sessions.kill(id).await.unwrap();
+    workspace.sessions.kill(id).await.unwrap();
     assert_eq!(whose(&host, &key), None);
     workspace.shut_down().await;
 }
@@ -102,22 +102,22 @@ async fn a_key_is_for_inference_only_and_gone_after_its_session() {
 #[tokio::test]
 async fn a_terminals_key_is_gone_after_its_session_too() {
     let (rig, workspace) = serving().await;
-    let what = What::Interactive {
+    let engine = NewEngine::Interactive {
         provider: "claude".into(),
         model: Some("warren:tiny".into()),
         extra_args: Vec::new(),
     };
-    let id = create(&workspace, NewSession { what, ..rig.place.shell("") }).await.unwrap();
+    let id = create(&workspace, NewSession { engine, ..rig.place.shell("") }).await.unwrap();
     let mut seen = Watcher::attach(&workspace, id);
     super::rig::prompt(&workspace, id, "gateway; env ANTHROPIC_AUTH_TOKEN; pid").unwrap();
     seen.until_shown(&format!("\"tiny\" for session:{id}")).await;
     seen.until_shown("\nws_").await;
     let key = seen.text.split("\nws_").nth(1).unwrap().lines().next().unwrap();
     let key = format!("ws_{}", key.trim());
-    assert!(whose(&workspace.0.host, &key).is_some());
-    workspace.0.sessions.kill(id).await.unwrap();
+    assert!(whose(&workspace.host, &key).is_some());
+    workspace.sessions.kill(id).await.unwrap();
     testkit::eventually("the key ends", testkit::DEADLINE, || async {
-        whose(&workspace.0.host, &key).is_none()
+        whose(&workspace.host, &key).is_none()
     })
     .await;
     workspace.shut_down().await;

@@ -13,7 +13,7 @@ async fn an_interrupt_ends_a_turn_and_the_conversation_goes_on() {
         let mut seen = open(&workspace, &rig, provider).await;
         prompt(&workspace, seen.id, "say I work; wait").unwrap();
         seen.until(|event| matches!(event, AgentEvent::Text { .. })).await;
-        workspace.0.sessions.interrupt(seen.id).unwrap();
+        workspace.sessions.interrupt(seen.id).unwrap();
         assert_eq!(seen.end().await.outcome, TurnOutcome::Interrupted, "{provider}");
         let heard = seen.answer(&workspace, "recall").await;
         assert_eq!(heard, "say I work; wait", "{provider}");
@@ -27,8 +27,8 @@ async fn a_second_interrupt_ends_at_once_what_does_not_listen() {
     let mut seen = open(&workspace, &rig, "claude").await;
     prompt(&workspace, seen.id, "pid; hang").unwrap();
     seen.until(|event| matches!(event, AgentEvent::Text { .. })).await;
-    workspace.0.sessions.interrupt(seen.id).unwrap();
-    workspace.0.sessions.interrupt(seen.id).unwrap();
+    workspace.sessions.interrupt(seen.id).unwrap();
+    workspace.sessions.interrupt(seen.id).unwrap();
     assert_eq!(seen.end().await.outcome, TurnOutcome::Interrupted);
     assert_eq!(seen.answer(&workspace, "say I am back").await, "I am back");
     workspace.shut_down().await;
@@ -97,7 +97,7 @@ async fn an_agent_that_will_not_end_is_killed_with_its_session() {
     let (rig, workspace) = Rig::start().await;
     let mut seen = open(&workspace, &rig, "claude").await;
     let pid = seen.answer(&workspace, "never exit; pid").await;
-    workspace.0.sessions.kill(seen.id).await.unwrap();
+    workspace.sessions.kill(seen.id).await.unwrap();
     assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
     workspace.shut_down().await;
 }
@@ -109,7 +109,7 @@ async fn background_processes_end_with_their_agent() {
         let mut seen = open(&workspace, &rig, provider).await;
         let pid = seen.answer(&workspace, "daemonise").await;
         if provider == "claude" {
-            workspace.0.sessions.kill(seen.id).await.unwrap();
+            workspace.sessions.kill(seen.id).await.unwrap();
         } else {
             assert_eq!(seen.answer(&workspace, "say on").await, "on");
         }
@@ -122,7 +122,7 @@ async fn background_processes_end_with_their_agent() {
 async fn a_session_that_was_not_prompted_is_killed_without_ado() {
     let (rig, workspace) = Rig::start().await;
     let id = create(&workspace, rig.new_session("codex")).await.unwrap();
-    workspace.0.sessions.kill(id).await.unwrap();
+    workspace.sessions.kill(id).await.unwrap();
     assert!(prompt(&workspace, id, "say x").is_err());
     workspace.shut_down().await;
 }

@@ -16,7 +16,7 @@ use testkit::{
 use crate::{
     Workspace,
     refusal::Refusal,
-    sessions::{Attachment, ClientId, NewSession, Streamed, What},
+    sessions::{Attachment, ClientId, NewEngine, NewSession, Streamed},
     testing::{Site, soon},
 };
 
@@ -48,13 +48,13 @@ impl Rig {
 
     pub(crate) fn new_session(&self, provider: &str) -> NewSession {
         let provider = provider.to_owned();
-        let what = What::Agent { provider, model: None, extra_args: Vec::new() };
-        NewSession { what, ..self.place.shell("") }
+        let engine = NewEngine::Agent { provider, model: None, extra_args: Vec::new() };
+        NewSession { engine, ..self.place.shell("") }
     }
 }
 
 pub(crate) async fn create(workspace: &Workspace, new: NewSession) -> Result<SessionId, Refusal> {
-    Ok(workspace.0.sessions.create(new).await?.id)
+    Ok(workspace.sessions.create(new).await?.id)
 }
 
 pub(crate) async fn open(workspace: &Workspace, rig: &Rig, provider: &str) -> Watcher {
@@ -63,7 +63,7 @@ pub(crate) async fn open(workspace: &Workspace, rig: &Rig, provider: &str) -> Wa
 }
 
 pub(crate) fn prompt(workspace: &Workspace, id: SessionId, text: &str) -> Result<(), Refusal> {
-    workspace.0.sessions.prompt(id, None, text.to_owned(), None).map(drop)
+    workspace.sessions.prompt(id, None, text.to_owned(), None).map(drop)
 }
 
 /// A client that watches an agent's session.
@@ -90,7 +90,7 @@ pub(crate) struct TurnResult {
 
 impl Watcher {
     pub(crate) fn attach(workspace: &Workspace, id: SessionId) -> Self {
-        let attachment = workspace.0.sessions.attach(id, ClientId(1), None).unwrap();
+        let attachment = workspace.sessions.attach(id, ClientId(1), None).unwrap();
         let (text, events, messages) = (String::new(), Vec::new(), Vec::new());
         Self { id, attachment, text, events, messages, ended: 0, is_ready: false }
     }

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use super::rig::{Rig, Watcher, create, open, prompt};
-use crate::sessions::{NewSession, What};
+use crate::sessions::{NewEngine, NewSession};
 
 fn with_args(rig: &Rig, provider: &str, args: &[&str]) -> NewSession {
     let provider = provider.to_owned();
     let extra_args = args.iter().map(|arg| (*arg).to_owned()).collect();
-    let what = What::Agent { provider, model: Some("opus".to_owned()), extra_args };
-    NewSession { what, ..rig.place.shell("") }
+    let engine = NewEngine::Agent { provider, model: Some("opus".to_owned()), extra_args };
+    NewSession { engine, ..rig.place.shell("") }
 }
 
 #[tokio::test]
@@ -78,16 +78,17 @@ async fn an_agents_own_interface_runs_in_a_terminal() {
     let (rig, workspace) = Rig::start().await;
     for provider in ["claude", "codex", "gemini", "opencode"] {
         let (provider_name, extra_args) = (provider.to_owned(), vec!["--effort=high".to_owned()]);
-        let what = What::Interactive { provider: provider_name, model: None, extra_args };
-        let id = create(&workspace, NewSession { what, ..rig.place.shell("") }).await.unwrap();
+        let engine = NewEngine::Interactive { provider: provider_name, model: None, extra_args };
+        let id = create(&workspace, NewSession { engine, ..rig.place.shell("") }).await.unwrap();
         let mut seen = Watcher::attach(&workspace, id);
         seen.until_shown(&format!("fake {provider}")).await;
         prompt(&workspace, id, "env TERM").unwrap();
         seen.until_shown("xterm-256color").await;
-        workspace.0.sessions.kill(id).await.unwrap();
+        workspace.sessions.kill(id).await.unwrap();
     }
-    let what = What::Interactive { provider: "own".into(), model: None, extra_args: Vec::new() };
-    let refused = create(&workspace, NewSession { what, ..rig.place.shell("") }).await;
+    let engine =
+        NewEngine::Interactive { provider: "own".into(), model: None, extra_args: Vec::new() };
+    let refused = create(&workspace, NewSession { engine, ..rig.place.shell("") }).await;
     assert!(refused.is_err(), "it is known only by what it speaks");
     workspace.shut_down().await;
 }
@@ -97,16 +98,16 @@ async fn private_files_are_gone_when_the_session_is() {
     let mut rig = Rig::new();
     rig.place.settings.agents.gateway = Some(crate::Gateway { url: "http://127.0.0.1:9".into() });
     let workspace = rig.place.start().await;
-    let what = What::Agent {
+    let engine = NewEngine::Agent {
         provider: "opencode".into(),
         model: Some("warren:tiny".into()),
         extra_args: Vec::new(),
     };
-    let id = create(&workspace, NewSession { what, ..rig.place.shell("") }).await.unwrap();
+    let id = create(&workspace, NewSession { engine, ..rig.place.shell("") }).await.unwrap();
     let mut seen = Watcher::attach(&workspace, id);
     let path = seen.answer(&workspace, "env OPENCODE_CONFIG").await;
     assert!(Path::new(&path).starts_with(rig.place.settings.dir.join("agents")), "{path}");
-    workspace.0.sessions.kill(id).await.unwrap();
+    workspace.sessions.kill(id).await.unwrap();
     assert!(!Path::new(&path).parent().unwrap().exists());
     workspace.shut_down().await;
 }

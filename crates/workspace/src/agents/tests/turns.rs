@@ -21,9 +21,9 @@ async fn an_agent_of_each_dialect_answers_and_goes_on_with_its_conversation() {
         let turns: Vec<u64> = seen.events.iter().filter_map(started).collect();
         assert_eq!(turns, [1, 2], "{provider}");
         assert!(seen.text.contains("hello"), "{provider}: its own lines are the output");
-        let info = workspace.0.sessions.info(seen.id).unwrap();
+        let info = workspace.sessions.info(seen.id).unwrap();
         assert_eq!(info.status, SessionStatus::Idle, "{provider}");
-        workspace.0.sessions.kill(seen.id).await.unwrap();
+        workspace.sessions.kill(seen.id).await.unwrap();
     }
     workspace.shut_down().await;
 }
@@ -41,7 +41,7 @@ async fn a_conversation_goes_on_after_a_restart_and_turns_are_counted_on() {
     let workspace = rig.place.restart(workspace).await;
     for (provider, id) in ids {
         let mut seen = Watcher::attach(&workspace, id);
-        let info = workspace.0.sessions.info(id).unwrap();
+        let info = workspace.sessions.info(id).unwrap();
         assert_eq!(info.status, SessionStatus::Idle, "{provider}");
         let ended = seen.turn(&workspace, "recall").await;
         let expected = format!("say I am {provider}");
@@ -105,7 +105,7 @@ async fn a_turn_that_nobody_asked_for_is_shown_and_answers_nobody() {
     );
     let is_unasked = |event: &AgentEvent| matches!(event, AgentEvent::Text { unasked: true, .. });
     seen.until(is_unasked).await;
-    assert_eq!(workspace.0.sessions.info(seen.id).unwrap().status, SessionStatus::Idle);
+    assert_eq!(workspace.sessions.info(seen.id).unwrap().status, SessionStatus::Idle);
     assert_eq!(seen.answer(&workspace, "say four").await, "four");
     assert_eq!(seen.answer(&workspace, "say six").await, "six");
     let turns: Vec<u64> = seen.events.iter().filter_map(started).collect();
@@ -128,7 +128,7 @@ async fn prompts_wait_in_order_and_only_so_many() {
     }
     let refused = prompt(&workspace, seen.id, "say 33").unwrap_err().to_string();
     assert!(refused.contains("32 prompts wait already"), "{refused}");
-    workspace.0.sessions.permit(seen.id, super::asking::allow(&question)).unwrap();
+    workspace.sessions.permit(seen.id, super::asking::allow(&question)).unwrap();
     for number in 0..=32 {
         let ended = seen.end().await;
         assert_eq!((ended.turn, ended.text), (number + 1, Some(number.to_string())));
@@ -197,9 +197,9 @@ async fn prompts_that_are_none_and_keys_are_refused_in_words() {
     assert!(prompt(&workspace, id, " \n ").unwrap_err().to_string().contains("empty"));
     let long = "x".repeat(session::agent::MAX_PROMPT + 1);
     assert!(prompt(&workspace, id, &long).unwrap_err().to_string().contains("bytes"));
-    let typed = workspace.0.sessions.type_in(id, crate::sessions::ClientId(1), "x".into(), None);
+    let typed = workspace.sessions.type_in(id, crate::sessions::ClientId(1), "x".into(), None);
     assert!(typed.unwrap_err().to_string().contains("send_input"));
-    assert!(workspace.0.sessions.interrupt(id).unwrap_err().to_string().contains("no turn"));
+    assert!(workspace.sessions.interrupt(id).unwrap_err().to_string().contains("no turn"));
     let mut seen = Watcher::attach(&workspace, id);
     assert_eq!(seen.turn(&workspace, "say fine").await.outcome, TurnOutcome::Completed);
     workspace.shut_down().await;

@@ -17,8 +17,8 @@ use crate::{
     projects::Projects,
     refusal::Refusal,
     sessions::{
-        Attachment, ClientId, EngineStarter, Facts, Feed, Sessions, Started, TurnFollower,
-        session::Session,
+        Attachment, ClientId, Dependencies, EngineStarter, Facts, Feed, Sessions, Started,
+        TurnFollower, session::Session,
     },
 };
 
@@ -44,9 +44,15 @@ impl Bare {
         let kept: Arc<dyn WorkspaceStore> = store.clone();
         let audit = Arc::new(Audit::new(store.clone()));
         let projects = Projects::new(Vec::new(), Arc::clone(&kept), audit, events.clone());
-        let (engines, turns) = (Weak::<Nothing>::new(), Weak::<Nothing>::new());
-        let sessions =
-            Sessions::new(&settings, &kept, &Arc::new(projects), &events, engines, turns);
+        let dependencies = Dependencies {
+            store: kept,
+            projects: Arc::new(projects),
+            events,
+            member_tokens: Arc::default(),
+            engines: Weak::<Nothing>::new(),
+            turns: Weak::<Nothing>::new(),
+        };
+        let sessions = Sessions::new(&settings, dependencies);
         sessions.begin();
         Self { _dir: dir, store, sessions }
     }

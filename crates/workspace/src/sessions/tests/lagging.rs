@@ -33,7 +33,7 @@ async fn a_viewer_that_lags_in_a_flood_is_told_and_then_sees_the_screen() {
     std::fs::write(place.dir.path().join("flood"), flood(5_000_000)).unwrap();
     let script =
         "stty raw -echo; printf 'ready\\r\\n'; read go; cat flood; printf '\\r\\ndone'; cat";
-    let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
     let mut slow = Watcher::attach(&workspace, info.id, 1);
     slow.step().await;
     let mut quick = Watcher::attach(&workspace, info.id, 2);

@@ -12,15 +12,15 @@ use crate::{
 async fn after_a_restart_sessions_are_listed_as_they_are_with_what_they_showed() {
     let (place, workspace) = Site::started().await;
     let new = place.shell("printf '\\033[31mred words'; exec cat");
-    let info = workspace.0.sessions.create(new).await.unwrap();
+    let info = workspace.sessions.create(new).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("red words").await;
     type_in(&workspace, info.id, 1, "typed\n");
     seen.until("typed").await;
-    let renamed = workspace.0.sessions.rename(info.id, "mine".to_owned()).await.unwrap();
+    let renamed = workspace.sessions.rename(info.id, "mine".to_owned()).await.unwrap();
     assert_eq!(renamed.name.as_deref(), Some("mine"));
     let workspace = place.restart(workspace).await;
-    let sessions = &workspace.0.sessions;
+    let sessions = &workspace.sessions;
     let [again] = &sessions.list(false)[..] else { panic!("it is not listed") };
     assert_eq!((again.id, again.status), (info.id, SessionStatus::Exited));
     assert_eq!(again.name.as_deref(), Some("mine"));
@@ -48,10 +48,10 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
         let workspace = place.start().await;
         // The word comes after the fork, so both processes exist once it is seen.
         let new = place.shell("setsid sleep 1000 & echo here; sleep 1000");
-        let info = workspace.0.sessions.create(new).await.unwrap();
+        let info = workspace.sessions.create(new).await.unwrap();
         Watcher::attach(&workspace, info.id, 1).until("here").await;
-        workspace.0.sessions.0.commons.writer.flush().await;
-        let session = workspace.0.sessions.get(info.id).unwrap();
+        workspace.sessions.0.commons.writer.flush().await;
+        let session = workspace.sessions.get(info.id).unwrap();
         let pids = session.live().unwrap().processes().await;
         std::mem::forget(workspace);
         (info.id, pids)
@@ -62,7 +62,7 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
     let second = tokio::runtime::Runtime::new().unwrap();
     second.block_on(async {
         let workspace = place.start().await;
-        let [info] = &workspace.0.sessions.list(true)[..] else { panic!("it is not listed") };
+        let [info] = &workspace.sessions.list(true)[..] else { panic!("it is not listed") };
         assert_eq!((info.id, info.status), (id, SessionStatus::Exited));
         Watcher::attach(&workspace, id, 1).until("here").await;
         for pid in pids {
@@ -78,28 +78,28 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
 async fn a_session_is_kept_before_it_is_told_of_and_not_made_where_it_cannot_be() {
     let (place, workspace) = Site::started().await;
     place.store.fail_writes(true);
-    let refused = workspace.0.sessions.create(place.shell("cat")).await;
+    let refused = workspace.sessions.create(place.shell("cat")).await;
     assert!(matches!(refused, Err(Refusal::Store(_))), "{refused:?}");
-    assert!(workspace.0.sessions.list(true).is_empty());
+    assert!(workspace.sessions.list(true).is_empty());
     place.store.fail_writes(false);
-    let info = workspace.0.sessions.create(place.shell("exit 0")).await.unwrap();
+    let info = workspace.sessions.create(place.shell("exit 0")).await.unwrap();
     until_status(&workspace, info.id, SessionStatus::Exited).await;
     place.store.fail_writes(true);
-    let renamed = workspace.0.sessions.rename(info.id, "new".to_owned()).await;
+    let renamed = workspace.sessions.rename(info.id, "new".to_owned()).await;
     assert!(matches!(renamed, Err(Refusal::Store(_))));
     place.store.fail_writes(false);
     let workspace = place.restart(workspace).await;
-    assert_eq!(workspace.0.sessions.list(true).len(), 1);
+    assert_eq!(workspace.sessions.list(true).len(), 1);
     workspace.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_killed_session_does_not_come_back() {
     let (place, workspace) = Site::started().await;
-    let info = workspace.0.sessions.create(place.shell("exec cat")).await.unwrap();
-    workspace.0.sessions.kill(info.id).await.unwrap();
+    let info = workspace.sessions.create(place.shell("exec cat")).await.unwrap();
+    workspace.sessions.kill(info.id).await.unwrap();
     let workspace = place.restart(workspace).await;
-    assert!(workspace.0.sessions.list(true).is_empty());
+    assert!(workspace.sessions.list(true).is_empty());
     workspace.shut_down().await;
 }
 

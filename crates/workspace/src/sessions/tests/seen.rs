@@ -41,7 +41,7 @@ impl Watcher {
         client: u64,
         after_seq: Option<u64>,
     ) -> Self {
-        Self::of(workspace.0.sessions.attach(id, ClientId(client), after_seq).unwrap())
+        Self::of(workspace.sessions.attach(id, ClientId(client), after_seq).unwrap())
     }
 
     pub(super) fn of(attachment: Attachment) -> Self {
@@ -143,13 +143,13 @@ impl Watcher {
 
 pub(super) fn type_in(workspace: &Workspace, id: SessionId, client: u64, text: &str) {
     let keys = Bytes::copy_from_slice(text.as_bytes());
-    assert!(workspace.0.sessions.type_in(id, ClientId(client), keys, None).unwrap().is_some());
+    assert!(workspace.sessions.type_in(id, ClientId(client), keys, None).unwrap().is_some());
 }
 
 /// Waits until a session has this status, as everybody is told.
 pub(super) async fn until_status(workspace: &Workspace, id: SessionId, status: SessionStatus) {
-    let mut events = workspace.0.admission.services.events.subscribe();
-    while workspace.0.sessions.info(id).unwrap().status != status {
+    let mut events = workspace.events.subscribe();
+    while workspace.sessions.info(id).unwrap().status != status {
         soon(events.recv()).await.unwrap();
     }
 }

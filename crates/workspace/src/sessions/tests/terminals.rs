@@ -14,7 +14,7 @@ use crate::{
 #[tokio::test]
 async fn a_shell_is_opened_typed_into_and_seen() {
     let (place, workspace) = Site::started().await;
-    let sessions = &workspace.0.sessions;
+    let sessions = &workspace.sessions;
     let info = sessions.create(place.command("sh", &[])).await.unwrap();
     assert_eq!((info.mode, info.status), (SessionMode::Pty, SessionStatus::Running));
     assert!(matches!(&info.kind, SessionKind::Shell { command, .. } if command == "sh"));
@@ -31,7 +31,7 @@ async fn a_shell_is_opened_typed_into_and_seen() {
 async fn output_before_the_first_viewer_is_painted_for_it() {
     let (place, workspace) = Site::started().await;
     let script = "printf 'one\\033[31mred\\n'; read line; echo got $line; cat";
-    let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
     let mut first = Watcher::attach(&workspace, info.id, 1);
     first.until("red").await;
     let mut second = Watcher::attach(&workspace, info.id, 2);
@@ -42,20 +42,20 @@ async fn output_before_the_first_viewer_is_painted_for_it() {
     first.until("got words").await;
     second.until("got words").await;
     assert_eq!(first.screen.snapshot(), second.screen.snapshot());
-    assert_eq!(workspace.0.sessions.info(info.id).unwrap().attached_clients, 2);
+    assert_eq!(workspace.sessions.info(info.id).unwrap().attached_clients, 2);
     workspace.shut_down().await;
 }
 
 #[tokio::test]
 async fn an_end_is_seen_and_told_with_its_last_words() {
     let (place, workspace) = Site::started().await;
-    let info = workspace.0.sessions.create(place.shell("echo last words; exit 3")).await.unwrap();
+    let info = workspace.sessions.create(place.shell("echo last words; exit 3")).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("last words").await;
     until_status(&workspace, info.id, SessionStatus::Exited).await;
-    let facts = workspace.0.sessions.facts(info.id).unwrap();
+    let facts = workspace.sessions.facts(info.id).unwrap();
     assert_eq!(facts.ended.as_deref(), Some("exited with 3"));
-    let typed = workspace.0.sessions.type_in(info.id, ClientId(1), Bytes::from_static(b"x"), None);
+    let typed = workspace.sessions.type_in(info.id, ClientId(1), Bytes::from_static(b"x"), None);
     assert!(matches!(typed, Err(Refusal::Ended(how)) if how == "exited with 3"));
     Watcher::attach(&workspace, info.id, 2).until("last words").await;
     workspace.shut_down().await;
@@ -66,26 +66,26 @@ async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
     let (place, workspace) = Site::started().await;
     // All three processes are there before it is ready, and no shell becomes the last of them.
     let script = "setsid sleep 1000 & trap '' HUP; sleep 1000 & echo ready; wait";
-    let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("ready").await;
-    workspace.0.sessions.0.commons.writer.flush().await;
-    let history = workspace.0.sessions.0.commons.history_dir(info.id);
+    workspace.sessions.0.commons.writer.flush().await;
+    let history = workspace.sessions.0.commons.history_dir(info.id);
     assert!(history.exists());
     let pids = {
-        let session = workspace.0.sessions.get(info.id).unwrap();
+        let session = workspace.sessions.get(info.id).unwrap();
         session.live().unwrap().processes().await
     };
     assert!(pids.len() >= 3, "{pids:?}");
-    let mut events = workspace.0.admission.services.events.subscribe();
-    soon(workspace.0.sessions.kill(info.id)).await.unwrap();
+    let mut events = workspace.events.subscribe();
+    soon(workspace.sessions.kill(info.id)).await.unwrap();
     let is_alive = |pid: &u32| process::Adopted::open(*pid).is_ok_and(|process| process.is_alive());
     assert_eq!(pids.iter().filter(|pid| is_alive(pid)).count(), 0);
     while seen.step().await {}
     let killed = |message: &ServerMessage| matches!(message, ServerMessage::SessionKilled(_));
     while !killed(&soon(events.recv()).await.unwrap().message) {}
-    assert!(!history.exists() && workspace.0.sessions.list(true).is_empty());
-    let again = workspace.0.sessions.kill(info.id).await;
+    assert!(!history.exists() && workspace.sessions.list(true).is_empty());
+    let again = workspace.sessions.kill(info.id).await;
     assert!(matches!(again, Err(Refusal::UnknownSession(id)) if id == info.id));
     workspace.shut_down().await;
 }
@@ -93,7 +93,7 @@ async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
 #[tokio::test]
 async fn the_terminal_gets_the_size_of_who_uses_it_and_the_others_are_told() {
     let (place, workspace) = Site::started().await;
-    let sessions = &workspace.0.sessions;
+    let sessions = &workspace.sessions;
     let script = "trap 'stty size' WINCH; stty size; while :; do sleep 0.1; done";
     let size = Some((100, 30));
     let info = sessions.create(NewSession { size, ..place.shell(script) }).await.unwrap();
@@ -122,12 +122,12 @@ async fn the_terminal_gets_the_size_of_who_uses_it_and_the_others_are_told() {
 #[tokio::test]
 async fn input_with_an_id_is_applied_once_and_again_if_it_was_refused() {
     let (place, workspace) = Site::started().await;
-    let info = workspace.0.sessions.create(place.shell("stty -echo; echo on; cat")).await.unwrap();
+    let info = workspace.sessions.create(place.shell("stty -echo; echo on; cat")).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("on").await;
     let send = |client, text: &'static str, id| {
         let keys = Bytes::from_static(text.as_bytes());
-        workspace.0.sessions.type_in(info.id, ClientId(client), keys, Some(id)).unwrap().is_some()
+        workspace.sessions.type_in(info.id, ClientId(client), keys, Some(id)).unwrap().is_some()
     };
     assert!(send(1, "once\n", "id-1"));
     assert!(!send(2, "once\n", "id-1"));
@@ -142,11 +142,11 @@ async fn a_program_that_reads_nothing_has_what_is_typed_refused_at_the_bound() {
     let (place, workspace) = Site::started().await;
     let script = "stty raw -echo; echo raw; until [ -e go ]; do sleep 0.02; done; \
                   head -c 4194304 >/dev/null; echo read all";
-    let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("raw").await;
     let keys = Bytes::from(vec![b'x'; 1024 * 1024]);
-    let type_in = || workspace.0.sessions.type_in(info.id, ClientId(1), keys.clone(), None);
+    let type_in = || workspace.sessions.type_in(info.id, ClientId(1), keys.clone(), None);
     assert_eq!((0..100).take_while(|_| type_in().is_ok()).count(), 4);
     assert!(type_in().unwrap_err().to_string().contains("reads nothing"));
     std::fs::write(place.dir.path().join("go"), "").unwrap();
@@ -158,11 +158,11 @@ async fn a_program_that_reads_nothing_has_what_is_typed_refused_at_the_bound() {
 async fn keys_behind_much_that_waits_are_acknowledged_when_they_are_typed() {
     let (place, workspace) = Site::started().await;
     let script = "stty raw -echo; echo raw; until [ -e go ]; do sleep 0.02; done; cat >/dev/null";
-    let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
     Watcher::attach(&workspace, info.id, 1).until("raw").await;
     let type_in = |bytes: usize| {
         let keys = Bytes::from(vec![b'x'; bytes]);
-        workspace.0.sessions.type_in(info.id, ClientId(1), keys, None).unwrap().unwrap()
+        workspace.sessions.type_in(info.id, ClientId(1), keys, None).unwrap().unwrap()
     };
     let is_now = |typed| matches!(typed, Typed::Now);
     // Few and short ones at once, many or long ones later.
@@ -175,7 +175,7 @@ async fn keys_behind_much_that_waits_are_acknowledged_when_they_are_typed() {
     soon(is_typed).await.unwrap();
     assert!(is_now(type_in(1)));
     let Typed::Later(lost) = type_in(2 * 1024 * 1024) else { panic!() };
-    workspace.0.sessions.kill(info.id).await.unwrap();
+    workspace.sessions.kill(info.id).await.unwrap();
     let _typed_or_not = soon(lost).await;
     workspace.shut_down().await;
 }
@@ -184,13 +184,13 @@ async fn keys_behind_much_that_waits_are_acknowledged_when_they_are_typed() {
 async fn a_prompt_is_pasted_where_the_program_says_that_it_wants_to_know() {
     let (place, workspace) = Site::started().await;
     let script = "stty -echo; printf 'on\\033[?2004h'; cat -v";
-    let info = workspace.0.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("on").await;
-    workspace.0.sessions.prompt(info.id, Some(ClientId(1)), "a\nb".to_owned(), None).unwrap();
+    workspace.sessions.prompt(info.id, Some(ClientId(1)), "a\nb".to_owned(), None).unwrap();
     seen.until("^[[201~").await;
     assert!(seen.screen.text().contains("^[[200~a"), "{}", seen.screen.text());
-    workspace.0.sessions.interrupt(info.id).unwrap();
+    workspace.sessions.interrupt(info.id).unwrap();
     until_status(&workspace, info.id, SessionStatus::Exited).await;
     workspace.shut_down().await;
 }
@@ -199,7 +199,7 @@ async fn a_prompt_is_pasted_where_the_program_says_that_it_wants_to_know() {
 async fn a_command_that_cannot_start_is_refused_by_name_and_leaves_nothing() {
     let (place, workspace) = Site::started().await;
     let refused =
-        async |new: NewSession| workspace.0.sessions.create(new).await.unwrap_err().to_string();
+        async |new: NewSession| workspace.sessions.create(new).await.unwrap_err().to_string();
     let missing = refused(place.command("no-such-program", &[])).await;
     assert!(missing.contains("no-such-program"), "{missing}");
     let elsewhere =
@@ -214,7 +214,7 @@ async fn a_command_that_cannot_start_is_refused_by_name_and_leaves_nothing() {
     assert!(refused(run_as).await.contains("run_as_users"));
     let size = Some((1, 1));
     assert!(refused(NewSession { size, ..place.command("sh", &[]) }).await.contains("too small"));
-    assert!(workspace.0.sessions.list(true).is_empty());
+    assert!(workspace.sessions.list(true).is_empty());
     workspace.shut_down().await;
 }
 
@@ -223,7 +223,7 @@ async fn home_is_where_the_tilde_leads_and_the_environment_is_clean() {
     let (place, workspace) = Site::started().await;
     let script = "echo in $PWD with $TERM and ${WARREN_ADMIN_TOKEN-nothing}; cat";
     let new = NewSession { working_dir: "~".to_owned(), ..place.shell(script) };
-    let info = workspace.0.sessions.create(new).await.unwrap();
+    let info = workspace.sessions.create(new).await.unwrap();
     let home = crate::users::home(None).unwrap().to_str().unwrap().to_owned();
     assert_eq!(info.working_dir, home);
     let mut seen = Watcher::attach(&workspace, info.id, 1);
@@ -236,7 +236,7 @@ async fn at_the_bound_the_oldest_that_has_ended_makes_room_and_else_there_is_non
     let mut place = Site::new();
     place.settings.max_sessions = 2;
     let workspace = place.start().await;
-    let sessions = &workspace.0.sessions;
+    let sessions = &workspace.sessions;
     let ended = sessions.create(place.shell("exit 0")).await.unwrap();
     until_status(&workspace, ended.id, SessionStatus::Exited).await;
     sessions.create(place.shell("cat")).await.unwrap();
@@ -257,10 +257,10 @@ async fn a_development_server_is_hidden_and_its_port_is_found_again_when_that_is
                   t=s.getsockname()[1]; s.close()";
     let tags = vec!["dev-server".to_owned()];
     let new = NewSession { tags, ..place.command("python3", &["-c", script]) };
-    let info = workspace.0.sessions.create(new).await.unwrap();
-    assert!(info.hidden && workspace.0.sessions.list(false).is_empty());
-    let mut events = workspace.0.admission.services.events.subscribe();
-    let found = || workspace.0.sessions.info(info.id).unwrap().dev_server_port;
+    let info = workspace.sessions.create(new).await.unwrap();
+    assert!(info.hidden && workspace.sessions.list(false).is_empty());
+    let mut events = workspace.events.subscribe();
+    let found = || workspace.sessions.info(info.id).unwrap().dev_server_port;
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     let mut before = None;
     for _ in 0..2 {
@@ -271,7 +271,7 @@ async fn a_development_server_is_hidden_and_its_port_is_found_again_when_that_is
         seen.until(&format!("http://localhost:{}/", found().unwrap())).await;
         type_in(&workspace, info.id, 1, "\n");
     }
-    workspace.0.sessions.interrupt(info.id).unwrap();
+    workspace.sessions.interrupt(info.id).unwrap();
     until_status(&workspace, info.id, SessionStatus::Exited).await;
     assert_eq!(found(), None, "nothing listens any more");
     workspace.shut_down().await;

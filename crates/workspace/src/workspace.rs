@@ -1,0 +1,189 @@
+//! The workspace of this machine: joins the parts of this crate.
+
+use std::{
+    fs::DirBuilder,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+    sync::{Arc, Weak},
+};
+
+use access::Keys;
+use store::{AuditStore, StoreError, WorkspaceStore};
+use tokio::task;
+
+use crate::{
+    agents::args::ArgRules,
+    audit::Audit,
+    counts::Counts,
+    engines::Engines,
+    events::Events,
+    host::EngineHost,
+    member_tokens::MemberTokens,
+    projects::Projects,
+    sessions::{Dependencies, EngineStarter, Sessions, TurnFollower},
+    settings::{Gateway, GatewaySlot, Settings},
+};
+
+/// The parts of the server that the workspace uses.
+pub struct Parts {
+    /// The store of facts.
+    pub store: Arc<dyn WorkspaceStore>,
+    /// The store of the audit log.
+    pub audit: Arc<dyn AuditStore>,
+    /// All keys of the server.
+    pub keys: Keys,
+    /// The teams. Weak, because they use the workspace.
+    pub turns: Weak<dyn TurnFollower>,
+    /// The program that supervises processes, and its arguments; `None`: this program itself.
+    pub supervisor: Option<(PathBuf, Vec<String>)>,
+}
+
+/// The workspace of this machine. Clones share all parts.
+#[derive(Clone)]
+pub struct Workspace {
+    /// Its directory and its bounds.
+    pub settings: Arc<Settings>,
+    /// The store of facts.
+    pub store: Arc<dyn WorkspaceStore>,
+    /// All keys of the server.
+    pub keys: Keys,
+    /// The audit log.
+    pub audit: Arc<Audit>,
+    /// The events for all clients.
+    pub events: Events,
+    /// The projects.
+    pub projects: Arc<Projects>,
+    /// The sessions.
+    pub sessions: Sessions,
+    /// The tokens by which agents prove that they are members of a team.
+    pub member_tokens: Arc<MemberTokens>,
+    /// The address at which agents reach this server.
+    pub gateway: GatewaySlot,
+    pub(crate) host: Arc<EngineHost>,
+    /// Sessions hold the engines weakly, because engines lead back to sessions.
+    _engines: Arc<Engines>,
+}
+
+/// Why the workspace cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The stored data cannot be read.
+    #[error("cannot read what the workspace has kept")]
+    Store(#[from] StoreError),
+    /// The supervisor of processes does not start.
+    #[error("cannot start the supervisor of processes")]
+    Supervisor(#[from] process::ProcessError),
+    /// The directory cannot be used.
+    #[error("cannot use {dir}")]
+    Dir {
+        /// The directory.
+        dir: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+}
+
+impl Workspace {
+    /// Starts the supervisor, and restores projects and sessions.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub async fn start(settings: Settings, parts: Parts) -> Result<Self, StartError> {
+        prepare(&settings.dir)?;
+        let supervisor = supervise(&parts, &settings).await?;
+        let workspace = Self::new(Arc::new(settings), parts, supervisor);
+        // The order matters: sessions need the projects' environments.
+        let projects = Arc::clone(&workspace.projects);
+        task::spawn_blocking(move || projects.restore()).await.unwrap_or(Ok(()))?;
+        workspace.sessions.restore(Arc::clone(&workspace.store)).await?;
+        Ok(workspace)
+    }
+
+    /// The current figures of the workspace.
+    pub fn counts(&self) -> Counts {
+        self.sessions.counts()
+    }
+
+    /// Sets the address at which agents reach this server, once it is known.
+    pub fn set_gateway(&self, gateway: Gateway) {
+        self.gateway.set(gateway);
+    }
+
+    /// Ends every process that sessions started. Returns when all data to be kept is written.
+    pub async fn shut_down(&self) {
+        self.sessions.shut_down().await;
+        self.host.supervisor.shutdown(self.settings.stop_grace).await;
+        let audit = Arc::clone(&self.audit);
+        let _flushed = task::spawn_blocking(move || audit.flush()).await;
+    }
+
+    /// Builds the parts from the ground up; each is given the parts that it uses.
+    fn new(settings: Arc<Settings>, parts: Parts, supervisor: process::Supervisor) -> Self {
+        let Parts { store, audit, keys, turns, supervisor: _ } = parts;
+        let events = Events::default();
+        let audit = Arc::new(Audit::new(audit));
+        let gateway = GatewaySlot::new(settings.agents.gateway.clone());
+        let member_tokens = Arc::<MemberTokens>::default();
+        let projects = Arc::new(Projects::new(
+            settings.run_as.clone(),
+            Arc::clone(&store),
+            Arc::clone(&audit),
+            events.clone(),
+        ));
+        let host = Arc::new(EngineHost {
+            settings: Arc::clone(&settings),
+            supervisor,
+            keys: keys.clone(),
+            projects: Arc::clone(&projects),
+            gateway: gateway.clone(),
+            member_tokens: Arc::clone(&member_tokens),
+        });
+        let engines = Arc::new(Engines {
+            host: Arc::clone(&host),
+            events: events.clone(),
+            arg_rules: ArgRules::new(&settings.agents.allowed_args),
+        });
+        let starter: Arc<dyn EngineStarter> = Arc::<Engines>::clone(&engines);
+        let dependencies = Dependencies {
+            store: Arc::clone(&store),
+            projects: Arc::clone(&projects),
+            events: events.clone(),
+            member_tokens: Arc::clone(&member_tokens),
+            engines: Arc::downgrade(&starter),
+            turns,
+        };
+        let sessions = Sessions::new(&settings, dependencies);
+        Self {
+            settings,
+            store,
+            keys,
+            audit,
+            events,
+            projects,
+            sessions,
+            member_tokens,
+            gateway,
+            host,
+            _engines: engines,
+        }
+    }
+}
+
+/// Creates the directory, which only the daemon's user may access.
+fn prepare(dir: &Path) -> Result<(), StartError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|source| StartError::Dir { dir: dir.to_owned(), source })
+}
+
+async fn supervise(
+    parts: &Parts,
+    settings: &Settings,
+) -> Result<process::Supervisor, process::ProcessError> {
+    let max_children = u32::try_from(settings.max_sessions).unwrap_or(u32::MAX);
+    let limits = process::Limits { max_children, ..process::Limits::default() };
+    let Some((program, args)) = &parts.supervisor else {
+        return process::Supervisor::start_ourselves(limits).await;
+    };
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    process::Supervisor::start_with(program, &args, limits).await
+}

@@ -1,0 +1,106 @@
+//! The way from an HTTP request to a connection.
+
+use std::{net::IpAddr, sync::Arc, time::Duration};
+
+use http::{Request, Response, StatusCode};
+use protocol::workspace::{Role, limits::MAX_BEFORE_AUTH};
+use tokio::time::timeout;
+use tracing::Instrument as _;
+use wire::{Io, Limits, Link, Upgrade, UpgradeError, link};
+
+use crate::{
+    admission::Admission,
+    client::Client,
+    gate,
+    greeting::{self, Refused},
+    strangers::Stranger,
+};
+
+/// The deadline of an upgrade, which begins when its response is handed over.
+const UPGRADE: Duration = Duration::from_secs(10);
+/// The time that a stopping server gives its clients to close.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Small buffers, since there may be thousands of idle links and most messages are short.
+const LIMITS: Limits = Limits {
+    max_message: MAX_BEFORE_AUTH,
+    read_buffer: 16 * 1024,
+    write_buffer: 128 * 1024,
+    fragment: 15 * 1024 * 1024,
+};
+
+/// Closes all connections and accepts no new ones. Waits for [`FAREWELL`] at most.
+pub(crate) async fn close(admission: &Admission) {
+    admission.closing.cancel();
+    admission.links.close();
+    if timeout(FAREWELL, admission.links.wait()).await.is_err() {
+        tracing::debug!("some clients are not done yet");
+    }
+}
+
+/// Answers a request for an upgrade. If it is accepted, a task serves the connection.
+pub(crate) fn connect<B>(
+    admission: &Arc<Admission>,
+    request: &mut Request<B>,
+    from: IpAddr,
+) -> Response<String> {
+    if !admission.local.takes_socket(from, request.uri(), request.headers()) {
+        let words = "the workspace takes no pages of other origins, nor such that were led here \
+                     by a name that is not the server's: see --allow-origin and --allow-host";
+        return refuse(StatusCode::FORBIDDEN, words.to_owned());
+    }
+    if admission.closing.is_cancelled() {
+        let words = "the server is stopping".to_owned();
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, words);
+    }
+    let Some(stranger) = admission.strangers.admit(from) else {
+        let words = "too many connections have not said who they are: try again".to_owned();
+        return refuse(StatusCode::SERVICE_UNAVAILABLE, words);
+    };
+    let upgrade = match Upgrade::new(request, &[]) {
+        Ok(upgrade) => upgrade,
+        Err(error) => return no_upgrade(error),
+    };
+    let response = upgrade.response();
+    let serving = Arc::clone(admission);
+    admission.links.spawn(async move {
+        match timeout(UPGRADE, upgrade.stream()).await {
+            Ok(Ok(io)) => serve(&serving, io, from, stranger).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a client left before its link stood"),
+            Err(_) => tracing::debug!("a client did not take the response to its upgrade"),
+        }
+    });
+    response
+}
+
+/// Serves a link, from its first byte to its end.
+pub(crate) async fn serve(admission: &Arc<Admission>, io: Io, from: IpAddr, stranger: Stranger) {
+    let (io, gate) = gate::gated(io);
+    let (mut link, outbox) = Link::within(io, link::Role::Server, LIMITS);
+    let greeted = tokio::select! {
+        greeted = greeting::greet(admission, &mut link, &outbox, from) => greeted,
+        () = admission.closing.cancelled() => Err(Refused::Goodbye(1001, "the server is stopping")),
+    };
+    match greeted {
+        Ok(admitted) => {
+            let is_administrator = admitted.me.role == Role::Admin;
+            gate.admit(admission.large.claim(&admitted.me.who, is_administrator));
+            drop(stranger);
+            let client = Client::new(admission, admitted, link, outbox, gate);
+            let span = client.span();
+            client.run().instrument(span).await;
+        }
+        Err(Refused::Goodbye(code, reason)) => link.close(code, reason).await,
+        Err(Refused::Left) => {}
+    }
+}
+
+fn no_upgrade(error: UpgradeError) -> Response<String> {
+    refuse(error.status(), error.to_string())
+}
+
+fn refuse(status: StatusCode, words: String) -> Response<String> {
+    let mut response = Response::new(words);
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,172 @@
+//! Creates, lists, renames and ends sessions, and reads their history.
+
+use protocol::workspace::{
+    Role, ServerMessage, SessionInfo, SessionMode,
+    client::{
+        AdoptSession, GetHistory, History, ListSessions, NewSession as AskedFor, OfSession,
+        OpenTerminal, RenameSession, SessionList, WithSession,
+    },
+    session::{DEFAULT_PROVIDER, DEV_SERVER_TAG},
+};
+use workspace::{NewEngine, NewSession, Refusal, path_text};
+
+use super::asker::{Answer, Asker};
+
+/// The length of the history that is sent, in bytes: by default, and at most.
+const PAST: u64 = 256 * 1024;
+const MOST_PAST: u64 = 8 * 1024 * 1024;
+
+pub(crate) async fn agent(asker: &Asker, asked: AskedFor) -> Answer {
+    let new = of_agent(asker, asked)?;
+    let made = create(asker, "session.open", new).await?;
+    Ok(Some(ServerMessage::SessionCreated(made)))
+}
+
+pub(crate) async fn terminal(asker: &Asker, asked: OpenTerminal) -> Answer {
+    let new = of_terminal(asker, asked)?;
+    let made = create(asker, "session.open", new).await?;
+    Ok(Some(ServerMessage::TerminalOpened(made)))
+}
+
+pub(crate) async fn adopt(asker: &Asker, asked: AdoptSession) -> Answer {
+    let made = create(asker, "session.adopt", of_process(asked)?).await?;
+    Ok(Some(ServerMessage::SessionCreated(made)))
+}
+
+pub(crate) async fn rename(asker: &Asker, asked: RenameSession) -> Answer {
+    let info = asker.services.sessions.rename(asked.session_id, asked.name).await?;
+    asker.note("session.rename", &asked.session_id.to_string(), "done");
+    Ok(Some(ServerMessage::SessionStatusChanged(with(info))))
+}
+
+pub(crate) async fn list(asker: &Asker, asked: ListSessions) -> Answer {
+    let sessions = asker.services.sessions.list(asked.include_hidden);
+    Ok(Some(ServerMessage::SessionList(SessionList { sessions })))
+}
+
+pub(crate) async fn history(asker: &Asker, asked: GetHistory) -> Answer {
+    let GetHistory { session_id, before_seq, max_bytes } = asked;
+    let bytes = max_bytes.unwrap_or(PAST).min(MOST_PAST);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let sessions = &asker.services.sessions;
+    let past = sessions.history(session_id, before_seq.unwrap_or(u64::MAX), bytes).await?;
+    Ok(Some(ServerMessage::History(History {
+        session_id,
+        from_seq: past.from_seq,
+        to_seq: past.to_seq,
+        data: past.data,
+        more: past.more,
+    })))
+}
+
+/// The event of a killed session goes to all clients, the asker included, so it is the answer, too.
+/// The event of a hidden session goes only to its viewers; any other asker gets an answer of its
+/// own.
+pub(crate) async fn kill(asker: &Asker, asked: OfSession) -> Answer {
+    let id = asked.session_id;
+    let is_hidden = asker.services.sessions.info(id)?.hidden;
+    let killed = asker.services.sessions.kill(id).await;
+    asker.note_outcome("session.kill", &id.to_string(), &killed);
+    killed?;
+    let is_told = !is_hidden || asker.attached == Some(id);
+    Ok((!is_told).then_some(ServerMessage::SessionKilled(asked)))
+}
+
+async fn create(
+    asker: &Asker,
+    what: &'static str,
+    new: NewSession,
+) -> Result<WithSession, Refusal> {
+    let dir = new.working_dir.clone();
+    let made = asker.services.sessions.create(new).await;
+    let target = made.as_ref().map_or(dir, |info| info.id.to_string());
+    asker.note_outcome(what, &target, &made);
+    made.map(with)
+}
+
+fn with(info: SessionInfo) -> WithSession {
+    WithSession { session: Box::new(info) }
+}
+
+fn of_agent(asker: &Asker, asked: AskedFor) -> Result<NewSession, Refusal> {
+    on_this_node(asker, asked.node_id.as_deref())?;
+    let provider = asked.provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned());
+    let extra_args = asked.extra_args.unwrap_or_default();
+    let is_server = asked.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
+    let is_command_line = is_server && asked.mode == SessionMode::Pty;
+    if !extra_args.is_empty() && !is_command_line {
+        asker.services.sessions.check_args(&extra_args, asker.me.role == Role::Admin)?;
+    }
+    let model = asked.model;
+    let engine = match asked.mode {
+        SessionMode::Sdk => NewEngine::Agent { provider, model, extra_args },
+        SessionMode::Pty => NewEngine::Interactive { provider, model, extra_args },
+        SessionMode::Adopted => {
+            return Err(Refusal::invalid("a process is taken in with adopt_session"));
+        }
+    };
+    Ok(NewSession {
+        engine,
+        name: asked.name,
+        working_dir: asked.working_dir.unwrap_or_default(),
+        project_id: asked.project_id,
+        run_as_user: asked.run_as_user,
+        hidden: asked.hidden,
+        tags: asked.tags,
+        team: None,
+        size: size(asked.cols, asked.rows),
+    })
+}
+
+fn of_terminal(asker: &Asker, asked: OpenTerminal) -> Result<NewSession, Refusal> {
+    on_this_node(asker, asked.node_id.as_deref())?;
+    Ok(NewSession {
+        engine: NewEngine::Shell { command: asked.command, args: asked.args },
+        name: asked.name,
+        working_dir: asked.working_dir.unwrap_or_default(),
+        project_id: asked.project_id,
+        run_as_user: asked.run_as_user,
+        hidden: asked.hidden,
+        tags: asked.tags,
+        team: None,
+        size: size(asked.cols, asked.rows),
+    })
+}
+
+fn of_process(asked: AdoptSession) -> Result<NewSession, Refusal> {
+    let AdoptSession { pid, name, working_dir } = asked;
+    let working_dir = match working_dir {
+        Some(dir) => dir,
+        None => {
+            let process = process::Adopted::open(pid).map_err(|error| Refusal::failed(&error))?;
+            let dir = process.working_dir().map(|dir| path_text(dir)).transpose()?;
+            dir.ok_or_else(|| Refusal::invalid("the process does not say where it runs"))?
+        }
+    };
+    Ok(NewSession {
+        engine: NewEngine::Adopted { pid },
+        name,
+        working_dir,
+        project_id: None,
+        run_as_user: None,
+        hidden: false,
+        tags: Vec::new(),
+        team: None,
+        size: None,
+    })
+}
+
+/// Refuses other nodes: without a cluster there is only this one.
+fn on_this_node(asker: &Asker, node: Option<&str>) -> Result<(), Refusal> {
+    match node {
+        Some(node) if node != asker.services.node.id => Err(Refusal::Invalid(format!(
+            "there is no node {node:?}: this server is in no cluster"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A terminal's size. If only one of the two is given, the other has its usual value.
+fn size(cols: Option<u16>, rows: Option<u16>) -> Option<(u16, u16)> {
+    (cols.is_some() || rows.is_some()).then(|| (cols.unwrap_or(80), rows.unwrap_or(24)))
+}

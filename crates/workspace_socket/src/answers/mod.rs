@@ -1,0 +1,19 @@
+//! The handlers of requests. `table` says which request each handler gets.
+//!
+//! - `asker`: the client behind a request
+//! - `connection`: the connection itself; `talk`: input of sessions, which never waits
+//! - `make`: creates, lists and ends sessions; `projects`; `files`, `git`: projects' files and
+//!   their git repositories; `host`: the machine's directories
+//! - `cluster`: the cluster of this machine alone
+//!
+//! Teams have no handlers here: `teams::Desk` answers.
+
+pub(super) mod asker;
+pub(super) mod cluster;
+pub(super) mod connection;
+pub(super) mod files;
+pub(super) mod git;
+pub(super) mod host;
+pub(super) mod make;
+pub(super) mod projects;
+pub(super) mod talk;

@@ -1,0 +1,83 @@
+//! Input of sessions. None of it waits.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use protocol::workspace::{
+    ServerMessage,
+    client::{InputAck, OfSession, PermissionResponse, Resize, SendInput, TerminalInput},
+};
+use tokio::sync::oneshot;
+use wire::Outbox;
+use workspace::{PermissionAnswer, Refusal, Typed};
+
+use super::asker::{Answer, Asker};
+
+pub(crate) fn prompt(asker: &Asker, asked: SendInput) -> Answer {
+    let SendInput { session_id, input, input_id } = asked;
+    let sessions = &asker.services.sessions;
+    let prompted = sessions.prompt(session_id, Some(asker.client), input, input_id.as_deref())?;
+    if prompted.is_new {
+        asker.services.audit.typed(&asker.me.who, session_id, Instant::now());
+    }
+    Ok(input_id.map(|input_id| acknowledged(input_id, prompted.turn)))
+}
+
+pub(crate) fn type_in(asker: &Asker, asked: TerminalInput) -> Answer {
+    let (id, input_id) = (asked.session_id, asked.input_id.clone());
+    let keys = asked.bytes().map_err(|error| Refusal::failed(&error))?;
+    let sessions = &asker.services.sessions;
+    let typed = sessions.type_in(id, asker.client, Bytes::from(keys), input_id.as_deref())?;
+    if typed.is_some() {
+        asker.services.audit.typed(&asker.me.who, id, Instant::now());
+    }
+    let answer = input_id.map(|input_id| acknowledged(input_id, None));
+    match (typed, answer) {
+        (Some(Typed::Later(is_typed)), Some(answer)) => {
+            tokio::spawn(acknowledge(is_typed, answer, asker.outbox.clone()));
+            Ok(None)
+        }
+        (_, answer) => Ok(answer),
+    }
+}
+
+/// A client that types faster than the program reads waits for this before it types more.
+async fn acknowledge(is_typed: oneshot::Receiver<()>, answer: ServerMessage, outbox: Outbox) {
+    if is_typed.await.is_ok() {
+        // The client may have gone.
+        let _ = outbox.push(answer.encode());
+    }
+}
+
+pub(crate) fn interrupt(asker: &Asker, asked: OfSession) -> Answer {
+    asker.services.sessions.interrupt(asked.session_id)?;
+    asker.note("session.interrupt", &asked.session_id.to_string(), "done");
+    Ok(None)
+}
+
+pub(crate) fn take_control(asker: &Asker, asked: OfSession) -> Answer {
+    asker.services.sessions.take_control(asked.session_id, asker.client)?;
+    Ok(None)
+}
+
+pub(crate) fn resize(asker: &Asker, asked: Resize) -> Answer {
+    let Resize { session_id, cols, rows, visible } = asked;
+    asker.services.sessions.resize(session_id, asker.client, cols, rows, visible)?;
+    Ok(None)
+}
+
+pub(crate) fn permit(asker: &Asker, asked: PermissionResponse) -> Answer {
+    let PermissionResponse { session_id, request_id, allow, message } = asked;
+    let (sessions, request_id) = (&asker.services.sessions, request_id.to_string());
+    let id = session_id.or_else(|| sessions.asker(&request_id));
+    let id = id.ok_or_else(|| Refusal::Invalid(format!("nobody asks {request_id} any more")))?;
+    sessions.permit(id, PermissionAnswer { request_id, allow, message })?;
+    let what = if allow { "permission.allow" } else { "permission.deny" };
+    asker.note(what, &id.to_string(), "done");
+    Ok(None)
+}
+
+/// An input that was applied before is acknowledged again: the first acknowledgement may be lost.
+fn acknowledged(input_id: String, turn: Option<u64>) -> ServerMessage {
+    ServerMessage::InputAck(InputAck { input_id, turn })
+}

@@ -1,0 +1,87 @@
+//! The clients' socket, as the server sees it.
+
+use std::{
+    net::IpAddr,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+};
+
+use access::LocalRules;
+use files::{Git, write::Unfinished};
+use http::{Request, Response};
+use tokio::task;
+use workspace::Workspace;
+use workspace_teams::TeamRequests;
+
+use crate::{
+    accept,
+    admission::Admission,
+    node_id::node_id,
+    project_files::ProjectFiles,
+    services::{Node, Services, WatchBudget},
+};
+
+/// The name of the file that lists the files being written.
+const UNFINISHED: &str = "unfinished";
+
+/// The socket by which clients reach the workspace. Clones share its connections.
+#[derive(Clone)]
+pub struct ClientSocket(pub(crate) Arc<Admission>);
+
+impl ClientSocket {
+    /// Without any connections yet. `local` says which web pages may connect. Blocks: it reads small
+    /// files in the workspace's directory.
+    pub fn new(workspace: &Workspace, teams: TeamRequests, local: LocalRules) -> Self {
+        let Workspace { settings, keys, projects, .. } = workspace;
+        let services = Services {
+            sessions: workspace.sessions.clone(),
+            projects: Arc::clone(projects),
+            teams,
+            member_tokens: Arc::clone(&workspace.member_tokens),
+            audit: Arc::clone(&workspace.audit),
+            events: workspace.events.clone(),
+            files: Arc::new(ProjectFiles::new(Arc::clone(projects), unfinished(&settings.dir))),
+            git: Git::default(),
+            watches: WatchBudget::default(),
+            node: Node { id: node_id(&settings.dir), gateway: workspace.gateway.clone() },
+        };
+        Self(Arc::new(Admission::new(settings, keys, local, services)))
+    }
+
+    /// Answers a request for an upgrade with `101`, and serves the connection in a task of its own.
+    /// Pages of other origins and improper upgrades are refused.
+    pub fn connect<B>(&self, request: &mut Request<B>, from: IpAddr) -> Response<String> {
+        accept::connect(&self.0, request, from)
+    }
+
+    /// The number of authenticated connections.
+    pub fn clients(&self) -> usize {
+        self.0.connected.load(Ordering::Relaxed)
+    }
+
+    /// Closes all connections, and accepts no new ones. Waits a few seconds at most for clients that
+    /// have to close their end.
+    pub async fn close(&self) {
+        accept::close(&self.0).await;
+    }
+}
+
+/// The list of files that are being written. Files left behind by an earlier process are removed in
+/// the background, because some directories may lie on machines that are gone.
+fn unfinished(dir: &Path) -> Option<Arc<Unfinished>> {
+    let opened = Unfinished::open(&dir.join(UNFINISHED));
+    let opened = opened.inspect_err(|error| {
+        tracing::warn!(%error, "files that are being written cannot be noted: a server that is \
+            killed leaves them behind");
+    });
+    let (unfinished, left) = opened.ok()?;
+    let unfinished = Arc::new(unfinished);
+    if !left.is_empty() {
+        let list = Arc::clone(&unfinished);
+        drop(task::spawn_blocking(move || {
+            let removed = list.remove(left);
+            tracing::info!(removed, "files that were being written when the server was killed");
+        }));
+    }
+    Some(unfinished)
+}

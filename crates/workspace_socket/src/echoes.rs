@@ -1,0 +1,126 @@
+//! Keeps a client from getting its own change both as an answer and as an event.
+//!
+//! A change is announced to all clients, and the client that made it gets the same message as its
+//! answer. Either of the two may come first; the second one is dropped.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use protocol::workspace::ServerMessage;
+
+/// The most messages that each of the two lists remembers.
+const REMEMBERED: usize = 64;
+
+/// The recent answers and events of one client, to be compared with each other.
+#[derive(Clone, Default)]
+pub(crate) struct Echoes(Arc<Mutex<PendingAnswers>>);
+
+#[derive(Default)]
+struct PendingAnswers {
+    /// The number of answers that are still pending.
+    awaited: usize,
+    answered: VecDeque<ServerMessage>,
+    told: VecDeque<ServerMessage>,
+}
+
+/// Counts as a pending answer until it is dropped.
+pub(crate) struct Awaited(Echoes);
+
+impl Echoes {
+    /// Begins to wait for an answer that may also be announced as an event.
+    pub(crate) fn awaited(&self) -> Awaited {
+        self.lock().awaited += 1;
+        Awaited(self.clone())
+    }
+
+    /// Whether the client already has this event as an answer. If not, the caller sends the event,
+    /// which is remembered while an answer is pending.
+    pub(crate) fn was_answered(&self, message: &ServerMessage) -> bool {
+        let mut state = self.lock();
+        let PendingAnswers { awaited, answered, told } = &mut *state;
+        if take(answered, message) {
+            return true;
+        }
+        if *awaited > 0 {
+            remember(told, message);
+        }
+        false
+    }
+
+    fn lock(&self) -> MutexGuard<'_, PendingAnswers> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Awaited {
+    /// Whether the client already has this answer as an event. If not, the caller sends the answer,
+    /// which is remembered.
+    pub(crate) fn was_told(&self, message: &ServerMessage) -> bool {
+        let mut state = self.0.lock();
+        let PendingAnswers { answered, told, .. } = &mut *state;
+        let was_told = take(told, message);
+        if !was_told {
+            remember(answered, message);
+        }
+        was_told
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.awaited -= 1;
+        if state.awaited == 0 {
+            state.told = VecDeque::new();
+        }
+    }
+}
+
+fn take(messages: &mut VecDeque<ServerMessage>, message: &ServerMessage) -> bool {
+    let at = messages.iter().position(|known| known == message);
+    at.is_some_and(|at| messages.remove(at).is_some())
+}
+
+fn remember(messages: &mut VecDeque<ServerMessage>, message: &ServerMessage) {
+    if messages.len() >= REMEMBERED {
+        messages.pop_front();
+    }
+    messages.push_back(message.clone());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> ServerMessage {
+        ServerMessage::error(text)
+    }
+
+    #[test]
+    fn a_change_is_either_an_answer_or_an_announcement() {
+        let echoes = Echoes::default();
+        assert!(!echoes.was_answered(&message("before")));
+        let awaited = echoes.awaited();
+        assert!(!awaited.was_told(&message("before")), "nobody was asked then");
+        assert!(!echoes.was_answered(&message("a")));
+        assert!(awaited.was_told(&message("a")));
+        assert!(!awaited.was_told(&message("b")));
+        drop(awaited);
+        assert!(echoes.was_answered(&message("b")));
+        assert!(!echoes.was_answered(&message("b")), "once");
+    }
+
+    #[test]
+    fn no_more_is_remembered_than_the_bound() {
+        let echoes = Echoes::default();
+        let awaited = echoes.awaited();
+        for number in 0..REMEMBERED * 2 {
+            echoes.was_answered(&message(&format!("told {number}")));
+            awaited.was_told(&message(&format!("answered {number}")));
+        }
+        let state = echoes.lock();
+        assert_eq!((state.told.len(), state.answered.len()), (REMEMBERED, REMEMBERED));
+    }
+}

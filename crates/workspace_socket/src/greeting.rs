@@ -1,0 +1,155 @@
+//! Authentication. The first message of every connection says who the client is.
+
+use std::{net::IpAddr, sync::Arc};
+
+use access::{Moment, NotAdmitted, WorkspaceClient};
+use base::{KeyScope, Secret};
+use protocol::workspace::{
+    ClientMessage, Role, ServerMessage,
+    client::{Auth, AuthResult},
+    decode_request,
+    limits::AUTH_DEADLINE,
+};
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+use wire::{Frame, Link, Outbox};
+use workspace::{Identity, Member};
+
+use crate::admission::Admission;
+
+/// The close code of a connection that did not authenticate: a violation of policy.
+const POLICY: u16 = 1008;
+
+/// A client that has authenticated.
+pub(crate) struct Admitted {
+    pub(crate) me: Identity,
+    pub(crate) credential: Credential,
+    /// Its permit out of the most clients that there may be.
+    pub(crate) place: OwnedSemaphorePermit,
+}
+
+/// The credential that a client was admitted with.
+pub(crate) enum Credential {
+    /// A key, or one of the server's tokens.
+    Own(WorkspaceClient),
+    /// The token that a member of a team was started with.
+    Member(Secret),
+}
+
+/// Why a connection is not admitted.
+pub(crate) enum Refused {
+    /// The client has gone.
+    Left,
+    /// The client got an answer with the reason. The connection is closed with this code and text.
+    Goodbye(u16, &'static str),
+}
+
+/// Reads the first message of a client, and answers it.
+pub(crate) async fn greet(
+    admission: &Arc<Admission>,
+    link: &mut Link,
+    outbox: &Outbox,
+    from: IpAddr,
+) -> Result<Admitted, Refused> {
+    let frame = match timeout(AUTH_DEADLINE, link.next()).await {
+        Ok(Ok(Some(frame))) => frame,
+        Ok(Ok(None)) => return Err(Refused::Left),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, %from, "a stranger's link broke");
+            return Err(Refused::Left);
+        }
+        Err(_) => {
+            let words = format!("no auth came within {} s", AUTH_DEADLINE.as_secs());
+            return Err(goodbye(outbox, &ServerMessage::error(words)));
+        }
+    };
+    let auth = match credential(&frame) {
+        Ok(auth) => auth,
+        Err(words) => return Err(goodbye(outbox, &ServerMessage::error(words))),
+    };
+    match admit(admission, from, auth.token) {
+        Ok(admitted) => {
+            told(outbox, &result(true, "authenticated".to_owned()));
+            Ok(admitted)
+        }
+        Err(words) => Err(goodbye(outbox, &result(false, words))),
+    }
+}
+
+fn credential(frame: &Frame) -> Result<Auth, String> {
+    let Frame::Text(text) = frame else {
+        return Err("the first message must be auth, and this was a binary frame".to_owned());
+    };
+    match decode_request(text) {
+        Ok(ClientMessage::Auth(auth)) => Ok(auth),
+        Ok(other) => Err(format!("the first message must be auth, and this was {}", other.name())),
+        Err(bad) => Err(format!("the first message must be auth: {bad}")),
+    }
+}
+
+/// Holds the lock on failed attempts throughout. So an address cannot have more tokens checked by
+/// trying in parallel.
+fn admit(admission: &Arc<Admission>, from: IpAddr, token: Secret) -> Result<Admitted, String> {
+    let now = Moment::now();
+    let mut lock_out = admission.lock_out();
+    if let Err(left) = lock_out.check(from, now.steady) {
+        let seconds = left.as_secs() + 1;
+        return Err(format!("too many wrong tokens came from this address: wait {seconds} s"));
+    }
+    let (me, credential) = match admission.rules.admit(token.expose(), now) {
+        Ok(client) => (of_client(&client), Credential::Own(client)),
+        Err(denied) => match admission.services.member_tokens.member(token.expose()) {
+            Some(member) => (of_member(member), Credential::Member(token)),
+            None => {
+                if !matches!(denied, NotAdmitted::Key(_)) {
+                    lock_out.failed(from, now.steady);
+                }
+                tracing::info!(%from, %denied, "a client of the workspace was refused");
+                return Err(denied.to_string());
+            }
+        },
+    };
+    lock_out.succeeded(from);
+    let place = Arc::clone(&admission.clients).try_acquire_owned();
+    let place = place
+        .map_err(|_| format!("there are {} clients, and no more may be", admission.most_clients))?;
+    Ok(Admitted { me, credential, place })
+}
+
+fn of_client(client: &WorkspaceClient) -> Identity {
+    let role = match client.scope {
+        KeyScope::WorkspaceAdmin => Role::Admin,
+        KeyScope::WorkspaceWrite => Role::Write,
+        _ => Role::Read,
+    };
+    Identity { who: client.name(), role, member: None }
+}
+
+fn of_member(member: Member) -> Identity {
+    let who = format!("team:{}/{}", member.team, member.session);
+    Identity { who, role: Role::Write, member: Some(member) }
+}
+
+fn result(success: bool, message: String) -> ServerMessage {
+    ServerMessage::AuthResult(AuthResult { success, message })
+}
+
+fn goodbye(outbox: &Outbox, message: &ServerMessage) -> Refused {
+    told(outbox, message);
+    Refused::Goodbye(POLICY, "not authenticated")
+}
+
+/// Sends a message. If the client has gone, the link reports that later.
+fn told(outbox: &Outbox, message: &ServerMessage) {
+    let _gone = outbox.push(message.encode());
+}
+
+impl Credential {
+    /// Waits until the key is no longer valid. Never returns for a token; a member's token is
+    /// checked at each tick of its connection instead.
+    pub(crate) async fn ended(&self) {
+        match self {
+            Self::Own(client) => client.ended().await,
+            Self::Member(_) => std::future::pending().await,
+        }
+    }
+}

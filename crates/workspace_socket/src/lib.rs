@@ -1,0 +1,49 @@
+//! The socket by which clients reach the workspace: their connections and their requests.
+//!
+//! - [`ClientSocket`]: the whole, as the server sees it
+//! - `table`: the [policy](policy::Policy) of each request, and its handler in `answers`
+//! - `accept`: from an HTTP request to a connection; `admission`: the state that all connections
+//!   share
+//! - `greeting`: authenticates a client; `gate`: limits what a connection sends before that, and
+//!   makes large messages wait for a place; `places`: those places; `strangers`: bounds the
+//!   connections that have not authenticated
+//! - `client`: one connection, from its authentication to its end
+//! - `allowed`: which requests a client may send; `bucket`: how many per second
+//! - `shares`: bounds the memory of long answers
+//! - `lanes`: requests that run beside the connection, in order
+//! - `services`: the parts of the workspace that serve requests; `project_files`: files, accessed
+//!   as their projects' users
+//! - `reading`: decodes messages, and answers those that cannot be decoded; `family`: which message
+//!   reports a failure
+//! - `stream`: sends a session's output to a client; `watching`: reports a project's changes
+//! - `echoes`: keeps a client from getting a message both as an answer and as an event
+//! - `node_id`: the id of this machine
+
+mod accept;
+mod admission;
+mod allowed;
+mod answers;
+mod bucket;
+mod client;
+mod client_socket;
+mod echoes;
+mod family;
+mod gate;
+mod greeting;
+mod lanes;
+mod node_id;
+mod places;
+mod policy;
+mod project_files;
+mod reading;
+mod services;
+mod shares;
+mod strangers;
+mod stream;
+mod table;
+mod watching;
+
+#[cfg(test)]
+mod tests;
+
+pub use client_socket::ClientSocket;

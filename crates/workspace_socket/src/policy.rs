@@ -1,0 +1,47 @@
+//! The policy of a request: one row of the table.
+
+use protocol::workspace::{Role, SessionId, TeamId};
+
+use crate::family::Family;
+
+/// A row of `table`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Policy {
+    pub(crate) role: Role,
+    pub(crate) subject: Subject,
+    pub(crate) family: Family,
+    pub(crate) memory: Memory,
+    pub(crate) audience: Audience,
+}
+
+/// The subject of a request. It decides whether a member of a team may send the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// The connection itself: members may send it, too.
+    Connection,
+    /// A team. A member may name its own team.
+    Team(TeamId),
+    /// A session in a team. A member may name itself.
+    Member(TeamId, SessionId),
+    /// Anything else, which is closed to members.
+    Workspace,
+}
+
+/// How much memory a request takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// Too little to be counted.
+    Short,
+    /// The answer may have this many bytes.
+    Long(usize),
+    /// The request itself is large, even when it is parsed, so it keeps its place until it is done.
+    Request,
+}
+
+/// The recipients of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Audience {
+    Asker,
+    /// The asker; and all clients, as an event. The asker must not get the message twice.
+    Everyone,
+}

@@ -1,0 +1,86 @@
+//! Bounds the connections that have not authenticated. One address gets three quarters of the
+//! places at most, so that it cannot keep all others out.
+
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use access::party;
+
+#[derive(Clone)]
+pub(crate) struct Strangers(Arc<Mutex<Places>>);
+
+struct Places {
+    most: usize,
+    taken: usize,
+    by: HashMap<IpAddr, usize>,
+}
+
+/// A place, taken until this is dropped.
+pub(crate) struct Stranger {
+    of: Strangers,
+    party: IpAddr,
+}
+
+impl Strangers {
+    pub(crate) fn new(most: usize) -> Self {
+        Self(Arc::new(Mutex::new(Places { most, taken: 0, by: HashMap::new() })))
+    }
+
+    /// A place for a connection from this address, if there is one.
+    pub(crate) fn admit(&self, from: IpAddr) -> Option<Stranger> {
+        let party = party(from);
+        let mut places = self.lock();
+        let own = places.by.get(&party).copied().unwrap_or(0);
+        if places.taken >= places.most || own >= places.most - places.most / 4 {
+            return None;
+        }
+        places.taken += 1;
+        places.by.insert(party, own + 1);
+        Some(Stranger { of: self.clone(), party })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let mut places = self.of.lock();
+        places.taken -= 1;
+        let own = places.by.remove(&self.party).unwrap_or(0);
+        if own > 1 {
+            places.by.insert(self.party, own - 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_has_not_all_places_and_all_together_no_more_than_there_are() {
+        let strangers = Strangers::new(8);
+        let admit = |from: &str| strangers.admit(from.parse().unwrap());
+        let mut one: Vec<_> = std::iter::from_fn(|| admit("10.0.0.1")).collect();
+        assert_eq!(one.len(), 6);
+        let others = [admit("10.0.0.2"), admit("10.0.0.3"), admit("10.0.0.4")];
+        assert_eq!(others.each_ref().map(Option::is_some), [true, true, false]);
+        one.pop();
+        assert!(admit("10.0.0.4").is_some());
+        drop((one, others));
+        assert!(strangers.lock().by.is_empty() && strangers.lock().taken == 0);
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_address() {
+        let strangers = Strangers::new(4);
+        let admit = |last: u16| strangers.admit(IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]));
+        let all: Vec<_> = (1..9).filter_map(admit).collect();
+        assert_eq!(all.len(), 3);
+    }
+}

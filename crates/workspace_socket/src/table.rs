@@ -1,0 +1,287 @@
+//! The one table of requests. For each message of a client it has the role that it needs, its
+//! subject, the form of its errors, the memory of its answer, who gets the answer, its lane and its
+//! handler.
+//!
+//! The compiler demands a row for every message of the protocol. A new message is a type in
+//! `protocol::workspace::client`, a row here, and its handler.
+
+use futures_util::future::BoxFuture;
+use protocol::workspace::{
+    ClientMessage, RequestKind,
+    Role::{self, Admin, Read, Write},
+    client::Attach,
+    limits::{CHUNK_MAX, TEXT_FILE_MAX},
+};
+
+use crate::{
+    answers::{
+        asker::{Answer, Asker},
+        cluster, connection, files, git, host, make, projects, talk,
+    },
+    family::{ErrorFamily, Family},
+    lanes::Lane,
+    policy::{
+        Audience,
+        Memory::{Long, Request, Short},
+        Policy,
+        Subject::{Connection, Member, Team, Workspace},
+    },
+};
+
+/// The assumed length of lists, in bytes. There is no bound to compute it from.
+const LIST: usize = 2 * 1024 * 1024;
+
+/// How a request is served.
+pub(crate) enum Work {
+    Done(Answer),
+    /// The answer may take a while, so the request goes into a lane.
+    Later(Lane, BoxFuture<'static, Answer>),
+    /// Attaches the connection to a session.
+    Attach(Attach),
+    Detach,
+}
+
+/// Generates the functions that read the table, each as a match without a wildcard.
+macro_rules! requests {
+    ($asker:ident; $($variant:ident $(($of:ident))? => $role:expr, $subject:expr,
+        $family:ident $(($($field:expr),+))?, $memory:expr, $audience:ident,
+        $lane:ident: $serve:expr;)+) => {
+        impl Policy {
+            /// The row of a message.
+            #[allow(unused_variables, reason = "not every row looks into its message")]
+            pub(crate) fn of(message: &ClientMessage) -> Self {
+                match message {
+                    $(ClientMessage::$variant $(($of))? => Self {
+                        role: $role,
+                        subject: $subject,
+                        family: Family::$family $(($($field),+))?,
+                        memory: $memory,
+                        audience: Audience::$audience,
+                    },)+
+                }
+            }
+        }
+
+        /// The family of errors for messages of this kind, also if the message cannot be read.
+        pub(crate) const fn error_family(kind: RequestKind) -> ErrorFamily {
+            match kind {
+                $(RequestKind::$variant => ErrorFamily::$family,)+
+            }
+        }
+
+        /// Serves a message, or returns its lane and its work. That work begins when it is polled.
+        #[allow(unused_variables, reason = "not every row needs the asker")]
+        pub(crate) fn serve($asker: &Asker, message: ClientMessage) -> Work {
+            match message {
+                $(ClientMessage::$variant $(($of))? => requests!(@ $lane $asker $serve),)+
+            }
+        }
+    };
+    (@ Now $asker:ident $serve:expr) => { Work::Done($serve) };
+    (@ Own $asker:ident $serve:expr) => { $serve };
+    (@ $lane:ident $asker:ident $serve:expr) => {{
+        let $asker = $asker.clone();
+        Work::Later(Lane::$lane, Box::pin(async move { $serve.await }))
+    }};
+}
+
+requests! {
+    asker;
+    // message => role, subject, family of errors, memory, who hears the answer, lane: handler;
+
+    Auth(of) => Read, Connection, Plain, Short, Asker, Now: connection::authenticated_already();
+    Keepalive => Read, Connection, Plain, Short, Asker, Now: connection::keepalive();
+    Attach(of) => Read, Workspace, Plain, Short, Asker, Own: Work::Attach(of);
+    Detach => Read, Workspace, Plain, Short, Asker, Own: Work::Detach;
+
+    NewSession(of) => running_as(of.run_as_user.as_deref()), Workspace, Plain, Short, Asker,
+        Make: make::agent(&asker, *of);
+    OpenTerminal(of) => running_as(of.run_as_user.as_deref()), Workspace, Plain, Short, Asker,
+        Make: make::terminal(&asker, *of);
+    AdoptSession(of) => Admin, Workspace, Plain, Short, Asker, Make: make::adopt(&asker, of);
+    RenameSession(of) => Write, Workspace, Plain, Short, Asker, Make: make::rename(&asker, of);
+    KillSession(of) => Write, Workspace, Plain, Short, Asker, Kill: make::kill(&asker, of);
+    ListSessions(of) => Read, Workspace, Plain, Long(LIST), Asker, Look: make::list(&asker, of);
+    GetHistory(of) => Read, Workspace, Plain, Long(asked(of.max_bytes, LIST)), Asker,
+        Look: make::history(&asker, of);
+
+    SendInput(of) => Write, Workspace, Plain, Short, Asker, Now: talk::prompt(asker, of);
+    TerminalInput(of) => Write, Workspace, Plain, Short, Asker, Now: talk::type_in(asker, of);
+    Interrupt(of) => Write, Workspace, Plain, Short, Asker, Now: talk::interrupt(asker, of);
+    PermissionResponse(of) => Write, Workspace, Plain, Short, Asker, Now: talk::permit(asker, of);
+    Resize(of) => Write, Workspace, Plain, Short, Asker, Now: talk::resize(asker, of);
+    TakeControl(of) => Write, Workspace, Plain, Short, Asker, Now: talk::take_control(asker, of);
+
+    ListDirectory(of) => Admin, Workspace, Plain, Long(LIST), Asker, Look: host::list(of);
+    CreateProject(of) => Admin, Workspace, Plain, Short, Everyone,
+        Make: projects::create(&asker, of);
+    UpdateProject(of) => Admin, Workspace, Plain, Short, Everyone,
+        Make: projects::update(&asker, of);
+    DeleteProject(of) => Admin, Workspace, Plain, Short, Everyone,
+        Make: projects::delete(&asker, of);
+    ListProjects => Read, Workspace, Plain, Long(LIST), Asker, Look: projects::list(&asker);
+
+    ListProjectFiles(of) => Read, Workspace,
+        File(of.project_id, of.path.clone().unwrap_or_default()), Long(LIST), Asker,
+        Files: files::list(&asker, of);
+    ReadProjectFile(of) => Read, Workspace, File(of.project_id, of.path.clone()),
+        Long(TEXT_FILE_MAX), Asker, Files: files::content(&asker, of);
+    ReadProjectFileChunk(of) => Read, Workspace, Chunk(of.request_id.clone()),
+        Long(asked(Some(of.len), CHUNK_MAX)), Asker, Files: files::chunk(&asker, of);
+    WriteProjectFile(of) => Write, Workspace, File(of.project_id, of.path.clone()), Short, Asker,
+        Files: files::write(&asker, of);
+    CreateProjectFile(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
+        Asker, Files: files::create_file(&asker, of);
+    CreateProjectDirectory(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()),
+        Short, Asker, Files: files::create_directory(&asker, of);
+    MoveProjectEntry(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
+        Asker, Files: files::move_entry(&asker, of);
+    CopyProjectEntry(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
+        Asker, Files: files::copy(&asker, of);
+    DeleteProjectEntry(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
+        Asker, Files: files::delete(&asker, of);
+    UploadProjectFile(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()), Request,
+        Asker, Files: files::upload(&asker, of);
+    WatchProjectFiles(of) => Read, Workspace, File(of.project_id, String::new()), Short, Asker,
+        Files: files::watch(&asker, of);
+    UnwatchProjectFiles(of) => Read, Workspace, Plain, Short, Asker, Files: files::unwatch(&asker, of);
+    GitStatus(of) => Read, Workspace, Git(of.project_id), Long(CHUNK_MAX), Asker,
+        Git: git::status(&asker, of);
+    GitDiff(of) => Read, Workspace, Git(of.project_id), Long(CHUNK_MAX), Asker,
+        Git: git::diff(&asker, of);
+
+    CreateTeam(of) => Write, Workspace, Plain, Short, Asker, Teams: asker.desk().create(*of);
+    SpawnWorker(of) => Write, Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().spawn(*of);
+    RelayTeamMessage(of) => Write, Member(of.team_id, of.from_session_id), Plain, Short, Asker,
+        Teams: asker.desk().relay(of);
+    ListTeams => Read, Workspace, Plain, Long(LIST), Asker, Teams: asker.desk().list();
+    GetTeam(of) => Read, Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().get(of.team_id);
+    DeleteTeam(of) => Write, Workspace, Plain, Short, Everyone, Teams: asker.desk().delete(of.team_id);
+    Handoff(of) => Write, Team(of.team_id), Plain, Short, Asker, Waits: asker.desk().handoff(of);
+    Assign(of) => Write, Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().assign(of);
+    TeamWait(of) => Write, Team(of.team_id), Plain, Short, Asker, Waits: asker.desk().wait(of);
+    GetTeamInbox(of) => Read, Member(of.team_id, of.session_id), Plain, Long(LIST), Asker,
+        Teams: asker.desk().inbox(of);
+    ReportResult(of) => Write, Member(of.team_id, of.worker_session_id), Plain, Short, Everyone,
+        Teams: asker.desk().report(of);
+
+    ClusterStatus => Read, Workspace, Plain, Short, Asker, Now: cluster::status(asker);
+    GetClusterConfig => Read, Workspace, Plain, Short, Asker, Now: cluster::config(asker);
+    UpdateClusterConfig(of) => Admin, Workspace, Plain, Short, Asker,
+        Now: cluster::nothing_to_change(RequestKind::UpdateClusterConfig);
+    RenameNode(of) => Admin, Workspace, Plain, Short, Asker,
+        Now: cluster::nothing_to_change(RequestKind::RenameNode);
+    ForceElection => Admin, Workspace, Plain, Short, Asker,
+        Now: cluster::nothing_to_do(RequestKind::ForceElection);
+    PromoteNode(of) => Admin, Workspace, Plain, Short, Asker,
+        Now: cluster::nothing_to_do(RequestKind::PromoteNode);
+    TriggerSync => Admin, Workspace, Plain, Short, Asker,
+        Now: cluster::nothing_to_do(RequestKind::TriggerSync);
+}
+
+/// Running a program as another user is for admins.
+const fn running_as(user: Option<&str>) -> Role {
+    match user {
+        Some(_) => Admin,
+        None => Write,
+    }
+}
+
+/// The requested length, or `otherwise` if none was requested.
+fn asked(bytes: Option<u64>, otherwise: usize) -> usize {
+    bytes.map_or(otherwise, |bytes| usize::try_from(bytes).unwrap_or(CHUNK_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::workspace::decode_request;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The requests that need `read`. Those in neither of the two lists need `write`.
+    const READ: [RequestKind; 19] = [
+        RequestKind::Attach,
+        RequestKind::Auth,
+        RequestKind::ClusterStatus,
+        RequestKind::Detach,
+        RequestKind::GetClusterConfig,
+        RequestKind::GetHistory,
+        RequestKind::GetTeam,
+        RequestKind::GetTeamInbox,
+        RequestKind::GitDiff,
+        RequestKind::GitStatus,
+        RequestKind::Keepalive,
+        RequestKind::ListProjectFiles,
+        RequestKind::ListProjects,
+        RequestKind::ListSessions,
+        RequestKind::ListTeams,
+        RequestKind::ReadProjectFile,
+        RequestKind::ReadProjectFileChunk,
+        RequestKind::UnwatchProjectFiles,
+        RequestKind::WatchProjectFiles,
+    ];
+    const ADMIN: [RequestKind; 10] = [
+        RequestKind::AdoptSession,
+        RequestKind::CreateProject,
+        RequestKind::DeleteProject,
+        RequestKind::ForceElection,
+        RequestKind::ListDirectory,
+        RequestKind::PromoteNode,
+        RequestKind::RenameNode,
+        RequestKind::TriggerSync,
+        RequestKind::UpdateClusterConfig,
+        RequestKind::UpdateProject,
+    ];
+
+    fn examples() -> impl Iterator<Item = Value> {
+        let spec = include_str!("../../protocol/src/workspace/tests/data/requests.jsonl");
+        let ours = include_str!("../../protocol/src/workspace/tests/data/requests_ours.jsonl");
+        spec.lines().chain(ours.lines()).map(|line| serde_json::from_str(line).unwrap())
+    }
+
+    fn policy(message: &Value) -> (RequestKind, Policy) {
+        let message = decode_request(&message.to_string()).unwrap();
+        (message.kind(), Policy::of(&message))
+    }
+
+    #[test]
+    fn every_request_has_its_role() {
+        let mut kinds = Vec::new();
+        for mut example in examples() {
+            let is_project = example["type"].as_str().unwrap().ends_with("project");
+            if example.get("run_as_user").is_some() && !is_project {
+                example["run_as_user"] = json!(null);
+            }
+            let (kind, policy) = policy(&example);
+            let needed = match () {
+                () if READ.contains(&kind) => Read,
+                () if ADMIN.contains(&kind) => Admin,
+                () => Write,
+            };
+            assert_eq!(policy.role, needed, "{example}");
+            kinds.push(kind);
+        }
+        for kind in RequestKind::ALL {
+            assert!(kinds.contains(kind), "{} has no example", kind.name());
+        }
+    }
+
+    #[test]
+    fn being_another_user_is_for_admins() {
+        for message in [
+            json!({"type": "new_session", "run_as_user": "alice"}),
+            json!({"type": "open_terminal", "command": "sh", "run_as_user": "alice"}),
+        ] {
+            assert_eq!(policy(&message).1.role, Admin);
+        }
+    }
+
+    #[test]
+    fn a_message_and_its_kind_have_the_same_family_of_errors() {
+        for example in examples() {
+            let (kind, policy) = policy(&example);
+            assert_eq!(policy.family.kind(), error_family(kind), "{example}");
+        }
+    }
+}

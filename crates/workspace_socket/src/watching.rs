@@ -1,0 +1,93 @@
+//! Reports the changes of one project's files to one client.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+use files::{
+    Watch,
+    watch::{Limits, Work},
+};
+use process::User;
+use protocol::workspace::{ProjectId, ServerMessage, client::OfProject};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument as _;
+use wire::Outbox;
+use workspace::{ProjectPlace, Refusal};
+
+use crate::{
+    family::Family,
+    services::{WATCHES, WatchBudget},
+};
+
+/// The watch of a connection, which covers one project at a time.
+#[derive(Clone, Default)]
+pub(crate) struct Watching(Arc<Mutex<Option<Watched>>>);
+
+struct Watched {
+    project: ProjectId,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Watching {
+    /// Watches this project instead of the one before. Changes after this returns are reported.
+    pub(crate) async fn start(
+        &self,
+        budget: &WatchBudget,
+        project: ProjectId,
+        place: &ProjectPlace,
+        outbox: Outbox,
+    ) -> Result<(), Refusal> {
+        *self.lock() = None;
+        let permit = Arc::clone(&budget.projects).try_acquire_owned();
+        let permit = permit.map_err(|_| Refusal::TooMany { what: "watches", most: WATCHES })?;
+        let begin = |work| begin(place.user.clone(), permit, work);
+        let (limits, all) = (Limits::default(), &budget.directories);
+        let watch = Watch::start_on(&place.dir, limits, all, begin).await;
+        let watch = watch.map_err(|error| Refusal::failed(&error))?;
+        let task = tokio::spawn(tell(watch, project, outbox).in_current_span());
+        *self.lock() = Some(Watched { project, _task: AbortOnDropHandle::new(task) });
+        Ok(())
+    }
+
+    pub(crate) fn end(&self, project: ProjectId) {
+        self.lock().take_if(|watched| watched.project == project);
+    }
+
+    /// Ends the watch, if there is one.
+    pub(crate) fn end_all(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Watched>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts the thread of a watch, with the rights of the project's user. The thread keeps its permit
+/// until it ends: it may still be reading a large tree when its watch is over.
+fn begin(user: Option<User>, permit: OwnedSemaphorePermit, work: Work) -> io::Result<()> {
+    let watching = move || {
+        let _counted = permit;
+        let Some(user) = user else { return work() };
+        if let Err(error) = process::as_user(&user, work) {
+            tracing::error!(user = user.name, %error, "a project cannot be watched as its user");
+        }
+    };
+    thread::Builder::new().name("watch".to_owned()).spawn(watching).map(drop)
+}
+
+async fn tell(mut watch: Watch, project_id: ProjectId, outbox: Outbox) {
+    let changed = ServerMessage::ProjectFilesChanged(OfProject { project_id }).encode();
+    while watch.changed().await.is_some() {
+        if outbox.send(changed.clone()).await.is_err() {
+            return;
+        }
+    }
+    let family = Family::File(project_id, String::new());
+    let ended = family.error("the project is not watched any more: ask again".to_owned());
+    let _gone = outbox.send(ended.encode()).await;
+}

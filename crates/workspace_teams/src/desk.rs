@@ -1,0 +1,394 @@
+//! Answers every request about teams.
+use std::{sync::Arc, time::Duration};
+
+use ::session::team::{Effect, NewTeam, Report, TeamError, TeamView, WaitFor};
+use protocol::workspace::{
+    Role, ServerMessage, SessionId, SessionInfo, Team, TeamId, WaitId,
+    client::{
+        Assign, CreateTeam, GetTeamInbox, Handoff, OfTeam, RelayTeamMessage, SpawnWorker,
+        TeamCreated, TeamList, TeamMessageSent, TeamWait, WorkerAssigned, WorkerResult,
+        WorkerSpawned,
+    },
+};
+use tokio::{sync::oneshot, task};
+use uuid::Uuid;
+use workspace::{Facts, Identity, Refusal};
+
+use crate::{
+    core::{Core, Moment, Waited},
+    queue::{Leaving, Queue, ask},
+    shown,
+    spawning::{self, Worker},
+    world::World,
+};
+
+/// The answer to a request.
+type Answer = Result<Option<ServerMessage>, Refusal>;
+
+/// The time-out of requests that name none.
+const USUAL_WAIT: Duration = Duration::from_secs(10 * 60);
+
+/// The handler of requests about teams.
+#[derive(Clone)]
+pub struct TeamRequests {
+    queue: Arc<Queue>,
+    world: Arc<dyn World>,
+}
+
+impl TeamRequests {
+    pub(crate) fn new(queue: Arc<Queue>, world: Arc<dyn World>) -> Self {
+        Self { queue, world }
+    }
+
+    /// The handler of one client's requests.
+    pub fn desk(&self, who: &Identity) -> Desk {
+        Desk::new(&self.queue, &self.world, who)
+    }
+}
+
+/// Handles one client's requests. Dropping the future of a request only gives up waiting for its
+/// answer.
+#[derive(Clone)]
+pub struct Desk {
+    queue: Arc<Queue>,
+    world: Arc<dyn World>,
+    who: Identity,
+}
+
+/// A waiting caller.
+struct Pending {
+    // Dropped before `_leaving`. So the driver, when it gets that notice, sees that the caller is
+    // gone.
+    waited: oneshot::Receiver<Waited>,
+    _leaving: Leaving,
+}
+
+impl Desk {
+    pub(crate) fn new(queue: &Arc<Queue>, world: &Arc<dyn World>, who: &Identity) -> Self {
+        Self { queue: Arc::clone(queue), world: Arc::clone(world), who: who.clone() }
+    }
+
+    /// Refuses an agent that does not lead its team. Otherwise workers could spawn workers without
+    /// end.
+    fn check_leads(&self) -> Result<(), Refusal> {
+        let Some(member) = self.who.member else { return Ok(()) };
+        let facts = self.world.facts(member.session);
+        if !facts.is_some_and(|facts| facts.is_team_leader) {
+            let words = "only the leader of a team gives work to others: send it a message";
+            return Err(Refusal::invalid(words));
+        }
+        Ok(())
+    }
+
+    fn check_args(&self, args: Option<&[String]>) -> Result<(), Refusal> {
+        self.world.check_args(args.unwrap_or_default(), self.who.role == Role::Admin)
+    }
+
+    /// Makes a team, with the session of its leader.
+    pub async fn create(self, create: CreateTeam) -> Answer {
+        self.check_args(create.extra_args.as_deref())?;
+        let team = TeamId::from_random(rand::random());
+        let (name, project) = (create.name.clone(), create.project_id.map(|id| id.uuid()));
+        let new = spawning::leader(create, team)?;
+        let desk = self.clone();
+        let (leader, made) = undisturbed(async move {
+            let leader = desk.world.create(new).await?;
+            let new = NewTeam { id: team.uuid(), name, leader: leader.id.uuid(), project };
+            let made = ask(&desk.queue, move |core, moment| created(core, new, moment)).await;
+            Ok((leader.clone(), desk.or_end(leader.id, made).await?))
+        })
+        .await?;
+        self.world.note(&self.who.who, "team.create", &team.to_string());
+        let (team, leader_session) = (self.shown(made), Box::new(leader));
+        Ok(Some(ServerMessage::TeamCreated(TeamCreated { team, leader_session })))
+    }
+
+    /// Makes a team worker without work.
+    pub async fn spawn(self, spawn: SpawnWorker) -> Answer {
+        self.check_leads()?;
+        self.check_args(spawn.extra_args.as_deref())?;
+        let team = spawn.team_id;
+        let (session, joined) = self.with_worker(team, spawn.into(), joined).await?;
+        let (team, worker_session) = (self.shown(joined), Box::new(session));
+        Ok(Some(ServerMessage::WorkerSpawned(WorkerSpawned { team, worker_session })))
+    }
+
+    /// Makes a team worker and gives it work.
+    pub async fn assign(self, assign: Assign) -> Answer {
+        self.check_leads()?;
+        check_prompt(&assign.prompt)?;
+        let (team_id, worker) = (assign.team_id, Worker::from(&assign));
+        let is_leaders = self.who.member.is_some();
+        let (session, ()) = self
+            .with_worker(team_id, worker, move |core, place, moment| {
+                assigned(core, place, &assign.prompt, is_leaders, moment)
+            })
+            .await?;
+        let worker_session_id = session.id;
+        Ok(Some(ServerMessage::WorkerAssigned(WorkerAssigned { team_id, worker_session_id })))
+    }
+
+    /// Makes a team worker, gives it work and waits for its result.
+    pub async fn handoff(self, handoff: Handoff) -> Answer {
+        self.check_leads()?;
+        check_prompt(&handoff.prompt)?;
+        // The work is given out even if the caller leaves.
+        let (session, pending) = undisturbed(self.hand_off(handoff)).await?;
+        let answer = pending.answer().await?;
+        Ok(Some(ServerMessage::HandoffResult(shown::handoff(&answer, session.id))))
+    }
+
+    async fn hand_off(self, handoff: Handoff) -> Result<(SessionInfo, Pending), Refusal> {
+        let worker = Worker::from(&handoff);
+        let is_leaders = self.who.member.is_some();
+        let (tell, pending) = self.pending();
+        let (team, timeout) = (handoff.team_id, waits_for(handoff.timeout_ms));
+        let (session, ()) = self
+            .with_worker(team, worker, move |core, place, moment| {
+                let given = assigned(core, place, &handoff.prompt, is_leaders, moment);
+                let workers = Some(vec![place.session]);
+                and_wait(core, given, &wait_for(team, workers, timeout, None), moment, tell)
+            })
+            .await?;
+        Ok((session, pending))
+    }
+
+    /// Waits for the results of team workers.
+    pub async fn wait(self, wait: TeamWait) -> Answer {
+        let workers = wait.for_session_ids.map(|ids| ids.iter().map(|id| id.uuid()).collect());
+        let timeout = waits_for(wait.timeout_ms);
+        let ours = wait_for(wait.team_id, workers, timeout, wait.wait_id);
+        let (tell, pending) = self.pending();
+        ask(&self.queue, move |core, moment| core.wait(&ours, moment, tell)).await?;
+        Ok(Some(ServerMessage::TeamWaitResult(shown::waited(&pending.answer().await?))))
+    }
+
+    /// Puts a message into a member's inbox, or into the inboxes of all others.
+    pub async fn relay(self, relay: RelayTeamMessage) -> Answer {
+        let RelayTeamMessage { team_id, from_session_id: from, to_session_id: to, payload } = relay;
+        let seq = ask(&self.queue, move |core, Moment { at, .. }| {
+            let to = to.map(SessionId::uuid);
+            done(core.machine.relay(team_id.uuid(), from.uuid(), to, payload, at))
+        })
+        .await?;
+        self.world.note_typing(&self.who.who, to.unwrap_or(from));
+        Ok(Some(ServerMessage::TeamMessageSent(TeamMessageSent { team_id, seq })))
+    }
+
+    /// A team worker's own result.
+    pub async fn report(self, report: WorkerResult) -> Answer {
+        let WorkerResult { team_id, worker_session_id: worker, success, result } = report;
+        let (team, worker) = (team_id.uuid(), worker.uuid());
+        let report = Report { success, result };
+        let (success, text) = ask(&self.queue, move |core, Moment { at, .. }| {
+            done(core.machine.report(team, worker, report, at))
+        })
+        .await?;
+        let counts = shown::result(team, worker, success, &text);
+        Ok(Some(ServerMessage::WorkerResultReceived(counts)))
+    }
+
+    /// The messages in a member's inbox.
+    pub async fn inbox(self, inbox: GetTeamInbox) -> Answer {
+        let GetTeamInbox { team_id, session_id, since_seq } = inbox;
+        let page = ask(&self.queue, move |core, _| {
+            done(core.machine.inbox(team_id.uuid(), session_id.uuid(), since_seq))
+        })
+        .await?;
+        Ok(Some(ServerMessage::TeamInbox(shown::inbox(team_id, session_id, &page))))
+    }
+
+    /// All teams; for an agent its own.
+    pub async fn list(self) -> Answer {
+        let all = ask(&self.queue, |core, _| (Ok(core.machine.list()), Vec::new())).await?;
+        let own = |team: &Team| self.who.member.is_none_or(|member| member.team == team.id);
+        let teams = all.into_iter().map(|team| self.shown(team)).filter(own).collect();
+        Ok(Some(ServerMessage::TeamList(TeamList { teams })))
+    }
+
+    /// One team.
+    pub async fn get(self, team: TeamId) -> Answer {
+        let teams = vec![self.shown(self.team(team).await?)];
+        Ok(Some(ServerMessage::TeamList(TeamList { teams })))
+    }
+
+    /// Deletes a team, and ends its sessions.
+    pub async fn delete(self, team_id: TeamId) -> Answer {
+        let desk = self.clone();
+        undisturbed(async move {
+            let sessions = ask(&desk.queue, move |core, _| deleted(core, team_id.uuid())).await?;
+            desk.world.kill(sessions).await;
+            Ok(())
+        })
+        .await?;
+        self.world.note(&self.who.who, "team.delete", &team_id.to_string());
+        Ok(Some(ServerMessage::TeamDeleted(OfTeam { team_id })))
+    }
+
+    /// Creates a worker's session and calls `join` with its seat in the team. If that fails, the
+    /// session ends.
+    async fn with_worker<T: Send + 'static>(
+        &self,
+        team: TeamId,
+        worker: Worker,
+        join: impl FnOnce(&mut Core, Seat, Moment) -> CallResult<T> + Send + 'static,
+    ) -> Result<(SessionInfo, T), Refusal> {
+        let new = spawning::worker(worker, &self.leader(team).await?, team)?;
+        let desk = self.clone();
+        let made = undisturbed(async move {
+            let session = desk.world.create(new).await?;
+            let place = Seat { team: team.uuid(), session: session.id.uuid() };
+            let joined = ask(&desk.queue, move |core, moment| join(core, place, moment)).await;
+            Ok((session.clone(), desk.or_end(session.id, joined).await?))
+        });
+        let (session, given) = made.await?;
+        self.world.note(&self.who.who, "team.spawn", &session.id.to_string());
+        Ok((session, given))
+    }
+
+    async fn or_end<T>(&self, session: SessionId, made: Result<T, Refusal>) -> Result<T, Refusal> {
+        if made.is_err() {
+            self.world.kill(vec![session]).await;
+        }
+        made
+    }
+
+    /// The facts about a team's leader. It is an error if the team is not active.
+    async fn leader(&self, team: TeamId) -> Result<Facts, Refusal> {
+        let shown = self.team(team).await?;
+        let inactive = || Refusal::Invalid(TeamError::Inactive(shown.id).to_string());
+        let facts = self.world.facts(SessionId::from_uuid(shown.leader));
+        facts.filter(|_| shown.active).ok_or_else(inactive)
+    }
+
+    async fn team(&self, team: TeamId) -> Result<TeamView, Refusal> {
+        ask(&self.queue, move |core, _| (core.machine.get(team.uuid()), Vec::new())).await
+    }
+
+    fn shown(&self, team: TeamView) -> Team {
+        shown::team(team, |session| self.world.facts(session).is_some())
+    }
+
+    fn pending(&self) -> (oneshot::Sender<Waited>, Pending) {
+        let (tell, waited) = oneshot::channel();
+        (tell, Pending { waited, _leaving: Leaving(Arc::clone(&self.queue)) })
+    }
+}
+
+impl Pending {
+    async fn answer(mut self) -> Waited {
+        let closed = || Refusal::Failed("the workspace is shutting down".to_owned());
+        (&mut self.waited).await.map_err(|_| closed())?
+    }
+}
+
+/// The answer of a call of the machine, and its effects, which count even if the call failed.
+type CallResult<T> = (Result<T, TeamError>, Vec<Effect>);
+
+/// A session in its team.
+#[derive(Debug, Clone, Copy)]
+struct Seat {
+    team: Uuid,
+    session: Uuid,
+}
+
+fn done<T>(done: ::session::team::Called<T>) -> CallResult<T> {
+    match done {
+        Ok((given, effects)) => (Ok(given), effects),
+        Err(error) => (Err(error), Vec::new()),
+    }
+}
+
+fn created(core: &mut Core, new: NewTeam, Moment { at, .. }: Moment) -> CallResult<TeamView> {
+    let id = new.id;
+    match core.machine.create(new, at) {
+        Ok(effects) => (core.machine.get(id), effects),
+        Err(error) => (Err(error), Vec::new()),
+    }
+}
+
+fn joined(core: &mut Core, place: Seat, Moment { at, .. }: Moment) -> CallResult<TeamView> {
+    match core.machine.worker_joined(place.team, place.session, at) {
+        Ok(effects) => (core.machine.get(place.team), effects),
+        Err(error) => (Err(error), Vec::new()),
+    }
+}
+
+fn assigned(
+    core: &mut Core,
+    place: Seat,
+    prompt: &str,
+    is_leaders: bool,
+    moment: Moment,
+) -> CallResult<()> {
+    let (team, mut effects) = joined(core, place, moment);
+    let given = team.and_then(|_| {
+        let assigned = core.machine.assign(place.team, place.session, prompt, moment.at);
+        effects.extend(assigned?.1);
+        if is_leaders {
+            effects.extend(core.machine.works_for_leader(place.team, place.session)?);
+        }
+        Ok(())
+    });
+    (given, effects)
+}
+
+fn and_wait(
+    core: &mut Core,
+    (given, mut effects): CallResult<()>,
+    ask: &WaitFor,
+    moment: Moment,
+    tell: oneshot::Sender<Waited>,
+) -> CallResult<()> {
+    let waits = given.and_then(|()| {
+        let (waits, more) = core.wait(ask, moment, tell);
+        effects.extend(more);
+        waits
+    });
+    (waits, effects)
+}
+
+fn deleted(core: &mut Core, team: Uuid) -> CallResult<Vec<SessionId>> {
+    let mut sessions = Vec::new();
+    match core.machine.delete(team) {
+        Ok(mut effects) => {
+            effects.retain(|effect| match effect {
+                Effect::KillSessions(ids) => {
+                    sessions.extend(ids.iter().map(|id| SessionId::from_uuid(*id)));
+                    false
+                }
+                _ => true,
+            });
+            (Ok(sessions), effects)
+        }
+        Err(error) => (Err(error), Vec::new()),
+    }
+}
+
+fn wait_for(
+    team: TeamId,
+    workers: Option<Vec<Uuid>>,
+    timeout: Duration,
+    resume: Option<WaitId>,
+) -> WaitFor {
+    let new_id = WaitId::from_random(rand::random()).uuid();
+    WaitFor { team: team.uuid(), workers, timeout, resume: resume.map(WaitId::uuid), new_id }
+}
+
+fn waits_for(timeout_ms: Option<u64>) -> Duration {
+    timeout_ms.map_or(USUAL_WAIT, Duration::from_millis)
+}
+
+fn check_prompt(prompt: &str) -> Result<(), Refusal> {
+    if prompt.trim().is_empty() {
+        return Err(Refusal::invalid("prompt is empty: say what is to be done"));
+    }
+    Ok(())
+}
+
+/// Runs work to its end, even if the caller stops waiting for it.
+async fn undisturbed<T: Send + 'static>(
+    work: impl Future<Output = Result<T, Refusal>> + Send + 'static,
+) -> Result<T, Refusal> {
+    task::spawn(work).await.map_err(|error| Refusal::failed(&error))?
+}

@@ -1,0 +1,314 @@
+//! The one task that calls the machine. It stores the changes of a call, carries out the other
+//! effects, and only then acknowledges. If changes cannot be stored, nothing is carried out: the
+//! callers get an error, and the machine is rebuilt from the store.
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use ::session::team::{self, Delivery, Effect, Limits, Teams as Machine};
+use protocol::workspace::{
+    ServerMessage, SessionId, TeamId,
+    client::{OfTeam, TeamMessage, TeamUpdated},
+};
+use store::{StoreError, WorkspaceStore};
+use tokio::time::sleep;
+use tracing::Instrument as _;
+use uuid::Uuid;
+use workspace::Event;
+
+use crate::{
+    core::{Core, Moment, now, results, sorted},
+    delivery::{Speaker, news_receipt, prompt, receipt},
+    facts::{Records, StoredTeams},
+    news,
+    queue::{Input, Queue, SessionNotice, Tell},
+    shown,
+    world::World,
+};
+
+/// The pause before the store is tried again after a failure.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The pause before a message is offered again to a session that had no room, unless a turn ends first.
+const OFFER_AGAIN: Duration = Duration::from_secs(5);
+
+/// The owner and only caller of the machine.
+pub(crate) struct Driver {
+    core: Core,
+    records: Records,
+    world: Arc<dyn World>,
+    /// The number of the message that each session was given and has not begun.
+    in_hand: BTreeMap<Uuid, u64>,
+    /// When sessions that had no room are offered their message again.
+    again: BTreeMap<Uuid, Instant>,
+    /// Effects of the restored machine, which the next round carries out first.
+    first: Vec<Effect>,
+    /// Whether the effects of the daemon's start were carried out.
+    has_started: bool,
+    /// Whether the machine may be ahead of the store.
+    is_lost: bool,
+}
+
+/// One call of the machine, and what it caused.
+#[derive(Default)]
+struct Call {
+    changes: Vec<team::Change>,
+    rest: Vec<Effect>,
+    tell: Option<Tell>,
+    /// The notice that caused the call. It is put back if the changes cannot be stored.
+    told: Option<SessionNotice>,
+}
+
+impl Driver {
+    /// Restores the machine from the store. Also returns whether all records could be read.
+    pub(crate) async fn restore(
+        store: Arc<dyn WorkspaceStore>,
+        world: Arc<dyn World>,
+        limits: Limits,
+    ) -> Result<(Self, bool), StoreError> {
+        let core = Core::new(Machine::new(limits), limits);
+        let (in_hand, again, first) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        let (records, has_started, is_lost) = (Records::new(store), false, false);
+        let mut driver = Self { core, records, world, in_hand, again, first, has_started, is_lost };
+        let all_read = driver.find().await?;
+        Ok((driver, all_read))
+    }
+
+    pub(crate) fn teams(&self) -> Vec<TeamId> {
+        self.core.machine.list().iter().map(|team| TeamId::from_uuid(team.id)).collect()
+    }
+
+    /// Works until it is aborted.
+    pub(crate) async fn run(mut self, queue: Arc<Queue>) {
+        let mut inputs = Vec::new();
+        loop {
+            if self.round(&queue, inputs).await.is_err() {
+                sleep(PAUSE).await;
+            }
+            inputs = queue.next(self.deadline()).await;
+        }
+    }
+
+    /// Rebuilds the machine from the store, and offers messages that have not reached their
+    /// addressee. At the daemon's start, sessions that have ended leave their teams and turns that
+    /// had begun have failed. After a failure of the store the sessions are still running, so only
+    /// the offers are made again.
+    async fn find(&mut self) -> Result<bool, StoreError> {
+        let StoredTeams { records, all_read } = self.records.load().await?;
+        let (machine, left_out) = Machine::restore(self.core.limits, records);
+        self.core.machine = machine;
+        let removals = left_out.into_iter().map(|key| Effect::Keep(team::Change::Remove(key)));
+        self.first = removals.collect();
+        if self.has_started {
+            self.offer_all();
+        } else {
+            self.start(now());
+        }
+        self.is_lost = false;
+        Ok(all_read)
+    }
+
+    fn start(&mut self, moment: Moment) {
+        for session in self.core.members() {
+            let facts = self.world.facts(SessionId::from_uuid(session));
+            if facts.is_none_or(|facts| facts.ended.is_some()) {
+                self.first.extend(self.core.machine.session_gone(session, moment.at));
+            }
+        }
+        self.first.extend(self.core.machine.restarted(moment.at));
+    }
+
+    fn offer_all(&mut self) {
+        for session in self.core.members() {
+            self.first.extend(self.core.machine.has_room(session));
+        }
+    }
+
+    /// Feeds these inputs to the machine, stores the changes and carries out the effects.
+    async fn round(&mut self, queue: &Arc<Queue>, inputs: Vec<Input>) -> Result<(), ()> {
+        let lost = if self.is_lost { self.find().await.err() } else { None };
+        let moment = now();
+        let mut calls = vec![Call::of(std::mem::take(&mut self.first))];
+        calls.extend(inputs.into_iter().map(|input| self.call(input, moment)));
+        calls.push(Call::of(self.time_passed(moment)));
+        let changes = calls.iter_mut().map(|call| std::mem::take(&mut call.changes)).collect();
+        let kept = match lost {
+            Some(error) => Err(base::error::chain(&error)),
+            None => self.records.write(changes).await,
+        };
+        if let Err(why) = kept {
+            self.fail(queue, calls, &why);
+            return Err(());
+        }
+        self.has_started = true;
+        calls.into_iter().for_each(|call| self.finish(queue, call));
+        self.tell_leaders(queue);
+        Ok(())
+    }
+
+    /// Carries out nothing of these calls. Callers get an error; notices go back into the queue.
+    fn fail(&mut self, queue: &Queue, calls: Vec<Call>, why: &str) {
+        tracing::error!(why, "what happens in teams cannot be written down");
+        self.is_lost = true;
+        let mut again = Vec::new();
+        for call in calls {
+            again.extend(call.told);
+            if let Some(tell) = call.tell {
+                tell(Err(why));
+            }
+        }
+        self.core.fail_waits(why);
+        queue.put_back(again);
+    }
+
+    fn call(&mut self, input: Input, moment: Moment) -> Call {
+        match input {
+            Input::Ask(ask) => {
+                let (effects, tell) = ask(&mut self.core, moment);
+                Call { tell: Some(tell), ..Call::of(effects) }
+            }
+            Input::SessionNotice(told) => {
+                let effects = self.core.told(&told);
+                Call { told: Some(told), ..Call::of(effects) }
+            }
+        }
+    }
+
+    fn time_passed(&mut self, moment: Moment) -> Vec<Effect> {
+        let mut effects = self.core.machine.handle_timeout(moment.now);
+        while let Some((&session, _)) = self.again.iter().find(|(_, at)| **at <= moment.now) {
+            self.again.remove(&session);
+            effects.extend(self.core.machine.has_room(session));
+        }
+        effects
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let times = [
+            self.core.machine.poll_timeout(),
+            self.again.values().min().copied(),
+            self.core.look_at(now().now),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    fn finish(&mut self, queue: &Arc<Queue>, call: Call) {
+        match call.told {
+            Some(SessionNotice::Begun { session, .. }) => {
+                self.in_hand.remove(&session);
+            }
+            Some(SessionNotice::NotTaken { session, .. }) => {
+                self.in_hand.remove(&session);
+                self.again.insert(session, now().now + OFFER_AGAIN);
+            }
+            Some(SessionNotice::Gone { session, .. }) => {
+                self.in_hand.remove(&session);
+                self.again.remove(&session);
+                self.core.news.gone(session);
+            }
+            _ => {}
+        }
+        call.rest.into_iter().for_each(|effect| self.carry_out(queue, effect));
+        if let Some(tell) = call.tell {
+            tell(Ok(()));
+        }
+    }
+
+    fn carry_out(&mut self, queue: &Arc<Queue>, effect: Effect) {
+        match effect {
+            // Changes are stored before anything is carried out.
+            Effect::Keep(_) => {}
+            Effect::Show(delivery) => self.show(&delivery),
+            Effect::Deliver(delivery) => self.deliver(queue, &delivery),
+            Effect::WorkerResult { team, worker, success, result } => {
+                let result = shown::result(team, worker, success, &result);
+                self.tell(team, ServerMessage::WorkerResultReceived(result));
+            }
+            Effect::Completed(team) => {
+                let team_id = TeamId::from_uuid(team);
+                self.tell(team, ServerMessage::TeamCompleted(OfTeam { team_id }));
+            }
+            Effect::WaitAnswered { caller, answer } => {
+                let told = answer.as_ref().map(results).unwrap_or_default();
+                if self.core.answer(caller, answer) && !told.is_empty() {
+                    queue.tell(SessionNotice::Heard(told));
+                }
+            }
+            Effect::Updated(team) => self.tell_updated(team),
+            Effect::Deleted(team) => {
+                let team_id = TeamId::from_uuid(team);
+                self.tell(team, ServerMessage::TeamDeleted(OfTeam { team_id }));
+            }
+            Effect::KillSessions(sessions) => {
+                let sessions = sessions.into_iter().map(SessionId::from_uuid).collect();
+                tokio::spawn(self.world.kill(sessions).in_current_span());
+            }
+        }
+    }
+
+    fn show(&self, delivery: &Delivery) {
+        let team_id = TeamId::from_uuid(delivery.team);
+        let message = ServerMessage::TeamMessage(TeamMessage {
+            team_id,
+            from_session_id: SessionId::from_uuid(delivery.from),
+            payload: delivery.payload.to_string(),
+        });
+        let only_viewers_of = Some(SessionId::from_uuid(delivery.to));
+        self.world.tell(Event { message, only_viewers_of, team: Some(team_id) });
+    }
+
+    /// Hands a message to its addressee, unless the addressee was already given it before the store
+    /// failed.
+    fn deliver(&mut self, queue: &Arc<Queue>, delivery: &Delivery) {
+        if self.in_hand.insert(delivery.to, delivery.seq) == Some(delivery.seq) {
+            return;
+        }
+        let name = self.world.facts(SessionId::from_uuid(delivery.from));
+        let name = name.and_then(|facts| facts.name);
+        let leads = self.core.machine.team_of(delivery.from).is_some_and(|(_, leads)| leads);
+        let text = prompt(delivery, &Speaker { name, leads });
+        let (session, receipt) =
+            (SessionId::from_uuid(delivery.to), receipt(Arc::clone(queue), delivery));
+        if let Err(refusal) = self.world.deliver(session, text, receipt) {
+            tracing::debug!(%session, %refusal, "a message waits for its addressee");
+        }
+    }
+
+    /// Gives results that no caller waited for to leaders that are idle.
+    fn tell_leaders(&mut self, queue: &Arc<Queue>) {
+        for (leader, results) in self.core.untold(now().now) {
+            let session = SessionId::from_uuid(leader);
+            if !self.world.is_idle(session) {
+                continue;
+            }
+            let name = |worker| self.world.facts(SessionId::from_uuid(worker))?.name;
+            let text = news::prompt(&results, name);
+            self.core.news.tells(leader, &results);
+            let receipt = news_receipt(Arc::clone(queue), leader);
+            if let Err(refusal) = self.world.deliver(session, text, receipt) {
+                tracing::debug!(%session, %refusal, "a leader is not told of results");
+            }
+        }
+    }
+
+    fn tell_updated(&self, team: Uuid) {
+        if let Ok(shown) = self.core.machine.get(team) {
+            let known = |session| self.world.facts(session).is_some();
+            let shown = TeamUpdated { team: shown::team(shown, known) };
+            self.tell(team, ServerMessage::TeamUpdated(shown));
+        }
+    }
+
+    fn tell(&self, team: Uuid, message: ServerMessage) {
+        let team = Some(TeamId::from_uuid(team));
+        self.world.tell(Event { message, only_viewers_of: None, team });
+    }
+}
+
+impl Call {
+    fn of(effects: Vec<Effect>) -> Self {
+        let (changes, rest) = sorted(effects);
+        Self { changes, rest, ..Self::default() }
+    }
+}

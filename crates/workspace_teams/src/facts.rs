@@ -1,0 +1,189 @@
+//! Records of teams in the store. Each record is a fact of the kind `team`. Its id is the team's,
+//! followed by the record's part: `TEAM/message/00000000000000000012`.
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use ::session::team::{Change, Key, Part, Record};
+use store::{Change as Step, Fact, StoreError, WorkspaceStore, workspace::MAX_CHANGES};
+use tokio::task;
+use uuid::Uuid;
+
+/// The kind of these facts in the store.
+pub(crate) const KIND: &str = "team";
+
+/// The store, and the keys of the records in it.
+pub(crate) struct Records {
+    store: Arc<dyn WorkspaceStore>,
+    parts: BTreeMap<Uuid, BTreeSet<Part>>,
+}
+
+/// The records found in the store.
+#[derive(Default)]
+pub(crate) struct StoredTeams {
+    pub(crate) records: Vec<Record>,
+    /// Whether all records could be read.
+    pub(crate) all_read: bool,
+}
+
+/// The changes of one call to one team, which are written together.
+type Atom = Vec<Step>;
+
+impl Records {
+    pub(crate) fn new(store: Arc<dyn WorkspaceStore>) -> Self {
+        Self { store, parts: BTreeMap::new() }
+    }
+
+    /// Reads all records. A record that cannot be read is logged and left in the store.
+    pub(crate) async fn load(&mut self) -> Result<StoredTeams, StoreError> {
+        let store = Arc::clone(&self.store);
+        let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
+        // The task fails only if the process ends or the store panicked.
+        let facts = facts.unwrap_or_else(|error| {
+            tracing::error!(%error, "teams are not read");
+            Ok(Vec::new())
+        })?;
+        let records: Vec<_> = facts.iter().filter_map(read).collect();
+        let all_read = records.len() == facts.len();
+        self.parts.clear();
+        records.iter().for_each(|record| self.note(record.key()));
+        Ok(StoredTeams { records, all_read })
+    }
+
+    /// Writes the changes of these calls. The changes of one call to one team are written all or
+    /// not at all, unless there are more than [`MAX_CHANGES`].
+    ///
+    /// # Errors
+    /// The reason, in words. It is then unknown what is in the store, so it must be read again.
+    pub(crate) async fn write(&mut self, calls: Vec<Vec<Change>>) -> Result<(), String> {
+        let atoms: Vec<Atom> = calls.into_iter().flat_map(|call| self.atoms(call)).collect();
+        let steps = packed(atoms);
+        if steps.is_empty() {
+            return Ok(());
+        }
+        let store = Arc::clone(&self.store);
+        let write = move || steps.iter().try_for_each(|step| store.change_facts(step));
+        let written = task::spawn_blocking(write).await.map_err(|error| error.to_string())?;
+        written.map_err(|error| base::error::chain(&error))
+    }
+
+    fn atoms(&mut self, call: Vec<Change>) -> Vec<Atom> {
+        let mut of_team: BTreeMap<Uuid, Atom> = BTreeMap::new();
+        for change in call {
+            let atom = of_team.entry(team_of(&change)).or_default();
+            self.add(change, atom);
+        }
+        of_team.into_values().collect()
+    }
+
+    fn add(&mut self, change: Change, atom: &mut Atom) {
+        match change {
+            Change::Put(record) => {
+                let key = record.key();
+                self.note(key);
+                atom.push(Step::Keep(Fact {
+                    kind: KIND.to_owned(),
+                    id: id(key),
+                    json: json(&record),
+                }));
+            }
+            Change::Remove(key) if key.part == Part::Team => {
+                // The team's own record goes first: without it, the other records mean nothing.
+                atom.push(forget(key));
+                let parts = self.parts.remove(&key.team).unwrap_or_default().into_iter();
+                let others = parts.filter(|part| *part != Part::Team);
+                atom.extend(others.map(|part| forget(Key { part, ..key })));
+            }
+            Change::Remove(key) => {
+                if let Some(parts) = self.parts.get_mut(&key.team) {
+                    parts.remove(&key.part);
+                }
+                atom.push(forget(key));
+            }
+        }
+    }
+
+    fn note(&mut self, key: Key) {
+        self.parts.entry(key.team).or_default().insert(key.part);
+    }
+}
+
+/// Packs atoms into few steps. An atom that is too large for one step is split, and its new records
+/// go first: a record that is removed late does no harm.
+fn packed(atoms: Vec<Atom>) -> Vec<Vec<Step>> {
+    let mut steps: Vec<Vec<Step>> = Vec::new();
+    for mut atom in atoms {
+        match steps.last_mut() {
+            Some(last) if last.len() + atom.len() <= MAX_CHANGES => last.append(&mut atom),
+            _ => steps.push(atom),
+        }
+    }
+    steps.into_iter().flat_map(split).filter(|step| !step.is_empty()).collect()
+}
+
+fn split(mut step: Vec<Step>) -> Vec<Vec<Step>> {
+    if step.len() <= MAX_CHANGES {
+        return vec![step];
+    }
+    step.sort_by_key(|change| matches!(change, Step::Forget { .. }));
+    step.chunks(MAX_CHANGES).map(<[Step]>::to_vec).collect()
+}
+
+fn team_of(change: &Change) -> Uuid {
+    match change {
+        Change::Put(record) => record.key().team,
+        Change::Remove(key) => key.team,
+    }
+}
+
+fn id(key: Key) -> String {
+    format!("{}/{}", key.team, key.part)
+}
+
+fn forget(key: Key) -> Step {
+    Step::Forget { kind: KIND.to_owned(), id: id(key) }
+}
+
+/// Every record has a JSON form, so the default is never used.
+fn json(record: &Record) -> String {
+    serde_json::to_string(record).unwrap_or_default()
+}
+
+fn read(fact: &Fact) -> Option<Record> {
+    let record = serde_json::from_str(&fact.json);
+    record.inspect_err(|error| tracing::error!(id = fact.id, %error, "a team cannot be read")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(number: usize) -> Step {
+        let fact = Fact { kind: KIND.to_owned(), id: number.to_string(), json: String::new() };
+        Step::Keep(fact)
+    }
+
+    fn forgotten(number: usize) -> Step {
+        Step::Forget { kind: KIND.to_owned(), id: number.to_string() }
+    }
+
+    #[test]
+    fn related_records_are_written_together() {
+        let atoms = vec![vec![kept(0); MAX_CHANGES - 1], vec![kept(1); 2], vec![kept(2)]];
+        let steps = packed(atoms);
+        let sizes: Vec<_> = steps.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [MAX_CHANGES - 1, 3]);
+        assert!(packed(vec![Vec::new()]).is_empty());
+    }
+
+    #[test]
+    fn of_what_is_too_large_for_one_step_the_new_comes_first() {
+        let mut atom: Vec<_> = (0..MAX_CHANGES).map(forgotten).collect();
+        atom.push(kept(0));
+        let steps = packed(vec![atom]);
+        assert_eq!(steps.iter().map(Vec::len).collect::<Vec<_>>(), [MAX_CHANGES, 1]);
+        assert_eq!(steps[0][0], kept(0));
+        assert_eq!(steps[0][1], forgotten(0));
+    }
+}

@@ -1,0 +1,114 @@
+//! Teams of agents on this machine: `session::team`'s machine with sessions, a clock and the store.
+//!
+//! - [`Teams`]: follows the turns of members; [`TeamRequests`], [`Desk`]: called for clients
+//! - `desk`: answers every request about teams; `spawning`: the sessions that teams create;
+//!   `shown`: teams in the form that clients get
+//! - `queue`: the inputs of the machine, in order
+//! - `driver`: the one task that feeds the machine: it stores changes, carries out effects and
+//!   acknowledges requests; `core`: the machine and its callers
+//! - `facts`: records in the store
+//! - `delivery`: a message as an agent's prompt; `news`: results that no caller waited for
+//! - `world`: the rest of the workspace as teams need it; `outside`: its implementation
+
+mod core;
+mod delivery;
+mod desk;
+mod driver;
+mod facts;
+mod news;
+mod outside;
+mod queue;
+mod shown;
+mod spawning;
+#[cfg(test)]
+mod tests;
+mod world;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use ::session::team::Limits;
+use protocol::workspace::SessionId;
+use store::StoreError;
+use tokio::{task::JoinHandle, time::timeout};
+use tracing::Instrument as _;
+use workspace::{TurnFollower, Workspace};
+
+pub use self::desk::{Desk, TeamRequests};
+use self::{
+    core::now,
+    driver::Driver,
+    outside::Outside,
+    queue::{Queue, SessionNotice},
+};
+
+/// How long a shut-down waits for records that are not stored yet.
+const FLUSH: Duration = Duration::from_secs(5);
+
+/// All teams of this machine.
+#[derive(Default)]
+pub struct Teams {
+    queue: Arc<Queue>,
+    driving: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Teams {
+    /// The handler of clients' requests.
+    pub fn requests(&self, workspace: &Workspace) -> TeamRequests {
+        TeamRequests::new(Arc::clone(&self.queue), Arc::new(Outside::new(workspace)))
+    }
+
+    /// Restores the stored teams of a workspace that has started. Ends sessions whose team is gone,
+    /// and delivers messages that did not reach their addressee.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn restore(&self, workspace: &Workspace) -> Result<(), StoreError> {
+        let outside = Outside::new(workspace);
+        let (store, world) = (Arc::clone(&workspace.store), Arc::new(outside.clone()));
+        let (driver, all_read) = Driver::restore(store, world, Limits::default()).await?;
+        // If a record could not be read, the team of an apparent orphan may still exist.
+        if all_read {
+            outside.end_orphans(&driver.teams());
+        }
+        self.drive(driver);
+        Ok(())
+    }
+
+    /// Waits until all earlier changes are stored or have failed, a few seconds at most.
+    pub async fn flush(&self) {
+        let nothing = queue::ask(&self.queue, |_, _| (Ok(()), Vec::new()));
+        let _late = timeout(FLUSH, nothing).await;
+    }
+
+    fn drive(&self, driver: Driver) {
+        // One task serves all teams, so it must not inherit the span of a client.
+        let span = tracing::info_span!(parent: None, "teams");
+        let driving = tokio::spawn(driver.run(Arc::clone(&self.queue)).instrument(span));
+        *self.driving.lock().unwrap_or_else(PoisonError::into_inner) = Some(driving);
+    }
+}
+
+impl TurnFollower for Teams {
+    fn turn_started(&self, session: SessionId, turn: u64) {
+        self.queue.tell(SessionNotice::Started { session: session.uuid(), turn, at: now().at });
+    }
+
+    fn turn_ended(&self, session: SessionId, turn: u64, ok: bool, text: Option<String>) {
+        self.queue.tell(SessionNotice::ended(session, turn, ok, text, now().at));
+    }
+
+    fn session_gone(&self, session: SessionId) {
+        self.queue.tell(SessionNotice::Gone { session: session.uuid(), at: now().at });
+    }
+}
+
+impl Drop for Teams {
+    fn drop(&mut self) {
+        let driving = self.driving.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(driving) = driving.take() {
+            driving.abort();
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The workspace, as teams see it.
+use std::sync::Arc;
+
+use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
+use protocol::workspace::{SessionId, SessionInfo, SessionMode, SessionStatus, TeamId};
+use workspace::{
+    Audit, Event, Events, Facts, NewSession, Receipt, Refusal, Sessions, WeakSessions, Workspace,
+};
+
+use crate::{core::now, world::World};
+
+/// The most sessions that are ended at the same time.
+const ENDED_AT_ONCE: usize = 16;
+
+/// The workspace itself. It holds the sessions weakly: sessions hold the teams, and the teams' task
+/// holds this, so a strong reference would be a cycle.
+#[derive(Clone)]
+pub(crate) struct Outside {
+    sessions: WeakSessions,
+    events: Events,
+    audit: Arc<Audit>,
+}
+
+impl Outside {
+    pub(crate) fn new(workspace: &Workspace) -> Self {
+        Self {
+            sessions: workspace.sessions.downgrade(),
+            events: workspace.events.clone(),
+            audit: Arc::clone(&workspace.audit),
+        }
+    }
+
+    fn sessions(&self) -> Result<Sessions, Refusal> {
+        let gone = || Refusal::Failed("the workspace is shutting down".to_owned());
+        self.sessions.upgrade().ok_or_else(gone)
+    }
+
+    /// Ends the sessions of teams that no longer exist. The daemon died before it had ended them.
+    pub(crate) fn end_orphans(&self, teams: &[TeamId]) {
+        let Ok(sessions) = self.sessions() else { return };
+        let all = sessions.list(true).into_iter();
+        let orphans = all.filter(|session| session.team_id.is_some_and(|id| !teams.contains(&id)));
+        let orphans: Vec<_> = orphans.map(|session| session.id).collect();
+        if !orphans.is_empty() {
+            tokio::spawn(self.kill(orphans));
+        }
+    }
+}
+
+impl World for Outside {
+    fn tell(&self, event: Event) {
+        self.events.send(event);
+    }
+
+    fn deliver(&self, session: SessionId, text: String, receipt: Receipt) -> Result<(), Refusal> {
+        self.sessions()?.deliver(session, text, receipt)
+    }
+
+    fn create(&self, new: NewSession) -> BoxFuture<'static, Result<SessionInfo, Refusal>> {
+        let sessions = self.sessions();
+        async move { sessions?.create(new).await }.boxed()
+    }
+
+    fn kill(&self, ids: Vec<SessionId>) -> BoxFuture<'static, ()> {
+        let sessions = self.sessions();
+        async move {
+            let Ok(sessions) = sessions else { return };
+            let all = stream::iter(ids);
+            all.for_each_concurrent(ENDED_AT_ONCE, |id| kill(&sessions, id)).await;
+        }
+        .boxed()
+    }
+
+    fn facts(&self, session: SessionId) -> Option<Facts> {
+        self.sessions().ok()?.facts(session).ok()
+    }
+
+    fn is_idle(&self, session: SessionId) -> bool {
+        let info = self.sessions().and_then(|sessions| sessions.info(session));
+        info.is_ok_and(|info| info.mode == SessionMode::Sdk && info.status == SessionStatus::Idle)
+    }
+
+    fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {
+        self.sessions()?.check_args(args, administrator)
+    }
+
+    fn note(&self, who: &str, what: &'static str, target: &str) {
+        self.audit.note(who, what, target, "done");
+    }
+
+    fn note_typing(&self, who: &str, session: SessionId) {
+        self.audit.typed(who, session, now().now);
+    }
+}
+
+async fn kill(sessions: &Sessions, session: SessionId) {
+    match sessions.kill(session).await {
+        // Another caller has killed it meanwhile.
+        Ok(()) | Err(Refusal::UnknownSession(_)) => {}
+        Err(refusal) => tracing::error!(%session, %refusal, "a session of a team does not end"),
+    }
+}

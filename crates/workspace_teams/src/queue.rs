@@ -1,0 +1,256 @@
+//! The inputs of the machine, in order. Adding one never waits.
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use ::session::team::{Effect, TeamError};
+use protocol::workspace::SessionId;
+use protocol::workspace::TurnOutcome;
+use tokio::{
+    sync::{Notify, oneshot},
+    time::{sleep_until, timeout},
+};
+use uuid::Uuid;
+use workspace::Refusal;
+
+use crate::core::{Core, Moment, refusal};
+
+/// The most requests that may wait for the machine. A caller waits for each.
+pub(crate) const ASKS: usize = 256;
+/// The most notices from sessions that may wait while the store fails.
+pub(crate) const TOLD: usize = 16 * 1024;
+/// The most bytes of text in these notices. A text that does not fit is left out.
+pub(crate) const TEXT: usize = 64 << 20;
+/// The most inputs that are handled and stored in one round.
+const AT_ONCE: usize = 256;
+/// The deadline of an answer, which has to wait for the store.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The text in place of one that did not fit.
+pub(crate) const LEFT_OUT: &str =
+    "[the text is lost: it could not be written down, and there were too many]";
+
+/// The inputs that wait for the machine.
+#[derive(Default)]
+pub(crate) struct Queue {
+    waiting: Mutex<Waiting>,
+    rung: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    inputs: VecDeque<Input>,
+    asks: usize,
+    told: usize,
+    bytes: usize,
+}
+
+/// An input of the machine.
+pub(crate) enum Input {
+    Ask(Ask),
+    SessionNotice(SessionNotice),
+}
+
+/// A request. It calls the machine, and returns the effects and the way to tell its caller whether
+/// the changes are stored.
+pub(crate) type Ask = Box<dyn FnOnce(&mut Core, Moment) -> (Vec<Effect>, Tell) + Send>;
+/// Tells the caller that the changes are stored; `Err` says why they cannot be.
+pub(crate) type Tell = Box<dyn FnOnce(Result<(), &str>) + Send>;
+
+/// Something that happened in a session. It is applied again if its changes could not be stored.
+/// `at` is in milliseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SessionNotice {
+    /// A turn begins whose prompt is this message.
+    Begun {
+        team: Uuid,
+        seq: u64,
+        session: Uuid,
+    },
+    /// The session had no room for this message.
+    NotTaken {
+        team: Uuid,
+        seq: u64,
+        session: Uuid,
+    },
+    /// The turn begins in which a leader is given results.
+    NewsBegun {
+        leader: Uuid,
+    },
+    /// The leader had no room for a prompt with results.
+    NewsNotTaken {
+        leader: Uuid,
+    },
+    /// A wait has returned these results: worker and number.
+    Heard(Vec<(Uuid, u64)>),
+    Started {
+        session: Uuid,
+        turn: u64,
+        at: u64,
+    },
+    Ended {
+        session: Uuid,
+        turn: u64,
+        outcome: TurnOutcome,
+        text: String,
+        at: u64,
+    },
+    Gone {
+        session: Uuid,
+        at: u64,
+    },
+    /// A waiting caller may have left.
+    Left,
+}
+
+impl SessionNotice {
+    pub(crate) fn ended(
+        session: SessionId,
+        turn: u64,
+        ok: bool,
+        text: Option<String>,
+        at: u64,
+    ) -> Self {
+        let outcome = if ok { TurnOutcome::Completed } else { TurnOutcome::Failed };
+        let nothing = if ok { "" } else { "the turn failed" };
+        let text = text.unwrap_or_else(|| nothing.to_owned());
+        Self::Ended { session: session.uuid(), turn, outcome, text, at }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Ended { text, .. } => text.len(),
+            _ => 0,
+        }
+    }
+}
+
+/// Calls the machine with `run`, and returns its answer when the changes are stored. If the caller
+/// leaves, the call is carried out all the same.
+pub(crate) async fn ask<T: Send + 'static>(
+    queue: &Queue,
+    run: impl FnOnce(&mut Core, Moment) -> (Result<T, TeamError>, Vec<Effect>) + Send + 'static,
+) -> Result<T, Refusal> {
+    let (answer, answered) = oneshot::channel();
+    let ask: Ask = Box::new(move |core, moment| {
+        let (given, effects) = run(core, moment);
+        let tell: Tell = Box::new(move |kept| {
+            let given = given.map_err(refusal);
+            let kept = kept.map_err(|why| Refusal::Failed(not_kept(why)));
+            let _gone = answer.send(kept.and(given));
+        });
+        (effects, tell)
+    });
+    queue.ask(ask)?;
+    let late =
+        || Refusal::Failed("the store of teams does not answer; it may be done later".into());
+    let closed = || Refusal::Failed("the workspace is shutting down".into());
+    timeout(PATIENCE, answered).await.map_err(|_| late())?.map_err(|_| closed())?
+}
+
+pub(crate) fn not_kept(why: &str) -> String {
+    format!("it is not done, since it cannot be written down: {why}")
+}
+
+impl Queue {
+    /// Adds a notice. If too many are waiting, it is logged and dropped.
+    pub(crate) fn tell(&self, told: SessionNotice) {
+        let mut waiting = self.lock();
+        if waiting.told >= TOLD {
+            tracing::error!(?told, "teams are not told: too much waits to be written down");
+            return;
+        }
+        let told = fitted(told, TEXT.saturating_sub(waiting.bytes));
+        waiting.count(&told);
+        waiting.inputs.push_back(Input::SessionNotice(told));
+        drop(waiting);
+        self.rung.notify_one();
+    }
+
+    fn ask(&self, ask: Ask) -> Result<(), Refusal> {
+        let mut waiting = self.lock();
+        if waiting.asks >= ASKS {
+            let what = "requests about teams that wait to be written down";
+            return Err(Refusal::TooMany { what, most: ASKS });
+        }
+        waiting.asks += 1;
+        waiting.inputs.push_back(Input::Ask(ask));
+        drop(waiting);
+        self.rung.notify_one();
+        Ok(())
+    }
+
+    /// Puts back notices that could not be stored, in their order, before all others.
+    pub(crate) fn put_back(&self, told: Vec<SessionNotice>) {
+        let mut waiting = self.lock();
+        for told in told.into_iter().rev() {
+            waiting.count(&told);
+            waiting.inputs.push_front(Input::SessionNotice(told));
+        }
+        drop(waiting);
+        self.rung.notify_one();
+    }
+
+    /// Takes the inputs that wait, or waits for the next one. Empty once `deadline` has passed.
+    pub(crate) async fn next(&self, deadline: Option<Instant>) -> Vec<Input> {
+        loop {
+            let taken = self.lock().take();
+            if !taken.is_empty() {
+                return taken;
+            }
+            let Some(deadline) = deadline else {
+                self.rung.notified().await;
+                continue;
+            };
+            tokio::select! {
+                () = self.rung.notified() => {}
+                () = sleep_until(deadline.into()) => return Vec::new(),
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn count(&mut self, told: &SessionNotice) {
+        self.told += 1;
+        self.bytes += told.bytes();
+    }
+
+    fn take(&mut self) -> Vec<Input> {
+        let most = self.inputs.len().min(AT_ONCE);
+        let taken: Vec<_> = self.inputs.drain(..most).collect();
+        for input in &taken {
+            match input {
+                Input::Ask(_) => self.asks -= 1,
+                Input::SessionNotice(told) => {
+                    self.told -= 1;
+                    self.bytes -= told.bytes();
+                }
+            }
+        }
+        taken
+    }
+}
+
+fn fitted(mut told: SessionNotice, room: usize) -> SessionNotice {
+    if let SessionNotice::Ended { text, .. } = &mut told
+        && text.len() > room
+    {
+        *text = LEFT_OUT.to_owned();
+    }
+    told
+}
+
+/// Reports, when it is dropped, that a waiting caller may have left.
+pub(crate) struct Leaving(pub(crate) Arc<Queue>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.tell(SessionNotice::Left);
+    }
+}

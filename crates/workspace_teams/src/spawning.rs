@@ -1,0 +1,91 @@
+//! The sessions that teams create. A team worker gets its leader's settings, except those that the
+//! request names.
+use protocol::workspace::{
+    SessionMode, TeamId,
+    client::{Assign, CreateTeam, Handoff, SpawnWorker},
+    session::DEFAULT_PROVIDER,
+};
+use workspace::{Facts, NewEngine, NewSession, Refusal};
+
+/// The request for a new team worker.
+#[derive(Debug, Default)]
+pub(crate) struct Worker {
+    pub(crate) working_dir: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) extra_args: Option<Vec<String>>,
+    pub(crate) name: Option<String>,
+    pub(crate) provider: Option<String>,
+    pub(crate) mode: Option<SessionMode>,
+}
+
+impl From<SpawnWorker> for Worker {
+    fn from(spawn: SpawnWorker) -> Self {
+        let SpawnWorker { working_dir, model, extra_args, name, provider, mode, .. } = spawn;
+        Self { working_dir, model, extra_args, name, provider, mode }
+    }
+}
+
+impl From<&Assign> for Worker {
+    fn from(assign: &Assign) -> Self {
+        let (name, provider) = (assign.worker_name.clone(), assign.provider.clone());
+        Self { name, provider, mode: assign.mode, ..Self::default() }
+    }
+}
+
+impl From<&Handoff> for Worker {
+    fn from(handoff: &Handoff) -> Self {
+        let (name, provider) = (handoff.worker_name.clone(), handoff.provider.clone());
+        Self { name, provider, mode: handoff.mode, ..Self::default() }
+    }
+}
+
+pub(crate) fn leader(create: CreateTeam, team: TeamId) -> Result<NewSession, Refusal> {
+    let provider = create.provider.unwrap_or_else(|| DEFAULT_PROVIDER.to_owned());
+    let extra_args = create.extra_args.unwrap_or_default();
+    Ok(NewSession {
+        engine: engine(create.mode, provider, create.model, extra_args)?,
+        name: Some(create.name),
+        // Empty means the project's directory.
+        working_dir: create.working_dir.unwrap_or_default(),
+        project_id: create.project_id,
+        run_as_user: None,
+        hidden: false,
+        tags: Vec::new(),
+        team: Some((team, true)),
+        size: None,
+    })
+}
+
+/// The session of a team worker. The leader's model and arguments are for its own provider only.
+pub(crate) fn worker(new: Worker, leader: &Facts, team: TeamId) -> Result<NewSession, Refusal> {
+    let provider = new.provider.unwrap_or_else(|| leader.provider.clone());
+    let as_leader = provider == leader.provider;
+    let model = new.model.or_else(|| leader.model.clone().filter(|_| as_leader));
+    let args = || if as_leader { leader.extra_args.clone() } else { Vec::new() };
+    Ok(NewSession {
+        engine: engine(new.mode, provider, model, new.extra_args.unwrap_or_else(args))?,
+        name: new.name,
+        working_dir: new.working_dir.unwrap_or_else(|| leader.working_dir.clone()),
+        project_id: leader.project_id,
+        run_as_user: leader.run_as_user.clone(),
+        hidden: leader.hidden,
+        tags: Vec::new(),
+        team: Some((team, false)),
+        size: None,
+    })
+}
+
+fn engine(
+    mode: Option<SessionMode>,
+    provider: String,
+    model: Option<String>,
+    extra_args: Vec<String>,
+) -> Result<NewEngine, Refusal> {
+    match mode.unwrap_or_default() {
+        SessionMode::Sdk => Ok(NewEngine::Agent { provider, model, extra_args }),
+        SessionMode::Pty => Ok(NewEngine::Interactive { provider, model, extra_args }),
+        SessionMode::Adopted => Err(Refusal::invalid(
+            "a member of a team is an agent of mode sdk or pty, and not an adopted process",
+        )),
+    }
+}

@@ -1,0 +1,380 @@
+//! Teams with a store in memory and sessions that do what the test says.
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use ::session::team::Limits;
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::workspace::{
+    ClientMessage, Role, ServerMessage, SessionId, SessionInfo, SessionKind, SessionMode,
+    SessionStatus, Team, TeamId, client::TeamCreated, decode_request,
+};
+use store::{VolatileStore, WorkspaceStore};
+use tokio::task::JoinHandle;
+use workspace::{Event, Facts, Identity, Member, NewEngine, NewSession, Receipt, Refusal};
+
+use crate::{
+    Desk,
+    driver::Driver,
+    facts::KIND,
+    queue::{Queue, SessionNotice, ask},
+    world::World,
+};
+
+pub(super) async fn answer(desk: Desk, message: ClientMessage) -> Result<ServerMessage, Refusal> {
+    let answer = match message {
+        ClientMessage::CreateTeam(create) => desk.create(*create).await,
+        ClientMessage::SpawnWorker(spawn) => desk.spawn(*spawn).await,
+        ClientMessage::RelayTeamMessage(relay) => desk.relay(relay).await,
+        ClientMessage::ListTeams => desk.list().await,
+        ClientMessage::GetTeam(of) => desk.get(of.team_id).await,
+        ClientMessage::DeleteTeam(of) => desk.delete(of.team_id).await,
+        ClientMessage::Handoff(handoff) => desk.handoff(handoff).await,
+        ClientMessage::Assign(assign) => desk.assign(assign).await,
+        ClientMessage::TeamWait(wait) => desk.wait(wait).await,
+        ClientMessage::GetTeamInbox(inbox) => desk.inbox(inbox).await,
+        ClientMessage::ReportResult(result) => desk.report(result).await,
+        other => panic!("{} is not about teams", other.name()),
+    };
+    answer.map(|answer| answer.expect("every request about teams is answered"))
+}
+
+/// A daemon's teams; dropping it is the daemon's death.
+pub(super) struct Rig {
+    pub(super) store: Arc<VolatileStore>,
+    pub(super) sessions: Arc<Sessions>,
+    pub(super) queue: Arc<Queue>,
+    driving: JoinHandle<()>,
+}
+
+/// The sessions, and the events that clients were sent.
+#[derive(Default)]
+pub(super) struct Sessions(Mutex<FakeSessions>);
+
+#[derive(Default)]
+pub(super) struct FakeSessions {
+    pub(super) all: BTreeMap<SessionId, FakeSession>,
+    pub(super) events: Vec<Event>,
+    /// Whether requests for new sessions are refused.
+    pub(super) refuses: bool,
+    last: u128,
+}
+
+pub(super) struct FakeSession {
+    pub(super) facts: Facts,
+    /// The prompts that it was given and has not begun.
+    pub(super) prompts: VecDeque<(String, Receipt)>,
+    pub(super) is_full: bool,
+    pub(super) is_idle: bool,
+    turn: u64,
+}
+
+impl Rig {
+    pub(super) async fn start() -> Self {
+        Self::within(Limits::default()).await
+    }
+
+    pub(super) async fn with_team() -> (Self, Team) {
+        let rig = Self::start().await;
+        let team = rig.create().await;
+        (rig, team)
+    }
+
+    pub(super) async fn within(limits: Limits) -> Self {
+        let (store, sessions) = (Arc::new(VolatileStore::default()), Arc::new(Sessions::default()));
+        Self::go_on(store, sessions, limits).await
+    }
+
+    async fn go_on(store: Arc<VolatileStore>, sessions: Arc<Sessions>, limits: Limits) -> Self {
+        let (queue, world) = (Arc::new(Queue::default()), Arc::clone(&sessions) as Arc<dyn World>);
+        let driver = Driver::restore(store.clone(), world, limits).await;
+        let driving = tokio::spawn(driver.unwrap().0.run(Arc::clone(&queue)));
+        let rig = Self { store, sessions, queue, driving };
+        rig.settle().await;
+        rig
+    }
+
+    /// The daemon dies, and starts again. Its sessions have lost what they were given.
+    pub(super) async fn restart(self) -> Self {
+        self.driving.abort();
+        for session in self.sessions.lock().all.values_mut() {
+            session.prompts.clear();
+        }
+        self.sessions.lock().events.clear();
+        Self::go_on(self.store.clone(), self.sessions.clone(), Limits::default()).await
+    }
+
+    /// Sends a request from outside of all teams.
+    pub(super) async fn say(&self, message: &str) -> Result<ServerMessage, Refusal> {
+        self.say_as(None, message).await
+    }
+
+    /// Sends a request as an agent.
+    pub(super) async fn say_as(
+        &self,
+        member: Option<Member>,
+        message: &str,
+    ) -> Result<ServerMessage, Refusal> {
+        let who = Identity { who: "test".to_owned(), role: Role::Write, member };
+        let world = Arc::clone(&self.sessions) as Arc<dyn World>;
+        let message = decode_request(message).unwrap();
+        answer(Desk::new(&self.queue, &world, &who), message).await
+    }
+
+    /// Waits until everything sent before is done.
+    pub(super) async fn settle(&self) {
+        for _ in 0..3 {
+            ask(&self.queue, |_, _| (Ok(()), Vec::new())).await.unwrap();
+        }
+    }
+
+    pub(super) async fn create(&self) -> Team {
+        let made = self.say(r#"{"type":"create_team","name":"crew","working_dir":"/work"}"#).await;
+        let ServerMessage::TeamCreated(TeamCreated { team, .. }) = made.unwrap() else { panic!() };
+        team
+    }
+
+    /// A worker without work.
+    pub(super) async fn spawn(&self, team: TeamId) -> SessionId {
+        let spawn = format!(r#"{{"type":"spawn_worker","team_id":"{team}","name":"ann"}}"#);
+        match self.say(&spawn).await.unwrap() {
+            ServerMessage::WorkerSpawned(made) => made.worker_session.id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A worker that was given work.
+    pub(super) async fn assign(&self, team: TeamId, prompt: &str) -> SessionId {
+        let assign = format!(r#"{{"type":"assign","team_id":"{team}","prompt":"{prompt}"}}"#);
+        let assigned = self.say(&assign).await.unwrap();
+        self.settle().await;
+        match assigned {
+            ServerMessage::WorkerAssigned(made) => made.worker_session_id,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sends a message from one member to another. Returns its number.
+    pub(super) async fn relay(
+        &self,
+        team: TeamId,
+        from: SessionId,
+        to: Option<SessionId>,
+        payload: &str,
+    ) -> Result<u64, Refusal> {
+        let to = to.map(|to| format!(r#""to_session_id":"{to}","#)).unwrap_or_default();
+        let relay = format!(
+            r#"{{"type":"relay_team_message","team_id":"{team}","from_session_id":"{from}",{to}
+            "payload":"{payload}"}}"#
+        );
+        match self.say(&relay).await? {
+            ServerMessage::TeamMessageSent(sent) => Ok(sent.seq),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) async fn wait(&self, more: &str) -> protocol::workspace::client::TeamWaitResult {
+        match self.say(&format!(r#"{{"type":"team_wait",{more}}}"#)).await.unwrap() {
+            ServerMessage::TeamWaitResult(result) => result,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Begins a session's next turn with its oldest prompt, and returns that prompt.
+    pub(super) async fn begin(&self, id: SessionId) -> String {
+        self.settle().await;
+        let (text, receipt) = {
+            let mut state = self.sessions.lock();
+            let session = state.all.get_mut(&id).unwrap();
+            (session.turn, session.is_idle) = (session.turn + 1, false);
+            session.prompts.pop_front().expect("it was given nothing")
+        };
+        receipt.turn_begins();
+        let turn = self.turn(id);
+        self.queue.tell(SessionNotice::Started { session: id.uuid(), turn, at: turn });
+        self.settle().await;
+        text
+    }
+
+    /// Its turn ends with these words.
+    pub(super) async fn end(&self, id: SessionId, ok: bool, text: &str) {
+        self.end_unheard(id, ok, text);
+        self.settle().await;
+    }
+
+    pub(super) fn end_unheard(&self, id: SessionId, ok: bool, text: &str) {
+        self.sessions.lock().all.get_mut(&id).unwrap().is_idle = true;
+        self.queue.tell(SessionNotice::ended(id, self.turn(id), ok, Some(text.to_owned()), 0));
+    }
+
+    pub(super) async fn die(&self, id: SessionId) {
+        self.sessions.lock().all.get_mut(&id).unwrap().facts.ended = Some("killed".to_owned());
+        self.queue.tell(SessionNotice::Gone { session: id.uuid(), at: 0 });
+        self.settle().await;
+    }
+
+    pub(super) fn given(&self, id: SessionId) -> Vec<String> {
+        let state = self.sessions.lock();
+        state.all[&id].prompts.iter().map(|(text, _)| text.clone()).collect()
+    }
+
+    /// The messages that clients were sent since the last call.
+    pub(super) fn told(&self) -> Vec<ServerMessage> {
+        let events = std::mem::take(&mut self.sessions.lock().events);
+        events.into_iter().map(|event| event.message).collect()
+    }
+
+    pub(super) fn names_told(&self) -> Vec<&'static str> {
+        self.told().iter().map(ServerMessage::name).collect()
+    }
+
+    /// The ids of all facts in the store.
+    pub(super) fn kept(&self) -> Vec<String> {
+        let facts = self.store.load_facts(KIND).unwrap();
+        facts.into_iter().map(|fact| fact.id).collect()
+    }
+
+    pub(super) async fn waits(&self) -> usize {
+        ask(&self.queue, |core, _| (Ok(core.waits()), Vec::new())).await.unwrap()
+    }
+
+    fn turn(&self, id: SessionId) -> u64 {
+        self.sessions.lock().all[&id].turn
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        self.driving.abort();
+    }
+}
+
+impl Sessions {
+    pub(super) fn lock(&self) -> MutexGuard<'_, FakeSessions> {
+        self.0.lock().unwrap()
+    }
+}
+
+impl World for Sessions {
+    fn tell(&self, event: Event) {
+        self.lock().events.push(event);
+    }
+
+    fn deliver(&self, session: SessionId, text: String, receipt: Receipt) -> Result<(), Refusal> {
+        // A refused receipt is dropped after this guard, as all parameters are, and finds nothing
+        // locked.
+        let mut state = self.lock();
+        let found = state.all.get_mut(&session).filter(|session| session.facts.ended.is_none());
+        match found {
+            Some(session) if !session.is_full => {
+                session.prompts.push_back((text, receipt));
+                Ok(())
+            }
+            Some(_) => Err(Refusal::invalid("full")),
+            None => Err(Refusal::UnknownSession(session)),
+        }
+    }
+
+    fn create(&self, new: NewSession) -> BoxFuture<'static, Result<SessionInfo, Refusal>> {
+        let mut state = self.lock();
+        if state.refuses {
+            return async { Err(Refusal::invalid("no more sessions")) }.boxed();
+        }
+        state.last += 1;
+        let facts = facts(SessionId::from_random(state.last), new);
+        let (info, prompts) = (info(&facts), VecDeque::new());
+        let session = FakeSession { facts, prompts, is_full: false, is_idle: true, turn: 0 };
+        state.all.insert(info.id, session);
+        async { Ok(info) }.boxed()
+    }
+
+    fn kill(&self, sessions: Vec<SessionId>) -> BoxFuture<'static, ()> {
+        let mut state = self.lock();
+        let killed: Vec<_> = sessions.iter().map(|session| state.all.remove(session)).collect();
+        drop(state);
+        drop(killed);
+        async {}.boxed()
+    }
+
+    fn facts(&self, session: SessionId) -> Option<Facts> {
+        self.lock().all.get(&session).map(|session| session.facts.clone())
+    }
+
+    fn is_idle(&self, session: SessionId) -> bool {
+        self.lock().all.get(&session).is_some_and(|session| session.is_idle)
+    }
+
+    fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {
+        let is_bad = !administrator && args.iter().any(|arg| arg == "--dangerous");
+        if is_bad { Err(Refusal::invalid("--dangerous is not allowed")) } else { Ok(()) }
+    }
+
+    fn note(&self, _: &str, _: &'static str, _: &str) {}
+
+    fn note_typing(&self, _: &str, _: SessionId) {}
+}
+
+fn facts(id: SessionId, new: NewSession) -> Facts {
+    let (mode, provider, model, extra_args) = match new.engine {
+        NewEngine::Agent { provider, model, extra_args } => {
+            (SessionMode::Sdk, provider, model, extra_args)
+        }
+        NewEngine::Interactive { provider, model, extra_args } => {
+            (SessionMode::Pty, provider, model, extra_args)
+        }
+        other => panic!("{other:?} is no agent"),
+    };
+    Facts {
+        id,
+        name: new.name,
+        mode,
+        kind: SessionKind::of_provider(&provider),
+        working_dir: new.working_dir,
+        model,
+        created_at: jiff::Timestamp::UNIX_EPOCH,
+        last_active: jiff::Timestamp::UNIX_EPOCH,
+        project_id: new.project_id,
+        provider,
+        extra_args,
+        hidden: new.hidden,
+        tags: new.tags,
+        team_id: new.team.map(|(team, _)| team),
+        is_team_leader: new.team.is_some_and(|(_, leads)| leads),
+        run_as_user: new.run_as_user,
+        conversation: None,
+        used: None,
+        turn: 0,
+        adopted: None,
+        transcript: None,
+        ended: None,
+        exit_code: None,
+    }
+}
+
+fn info(facts: &Facts) -> SessionInfo {
+    SessionInfo {
+        id: facts.id,
+        name: facts.name.clone(),
+        mode: facts.mode,
+        status: SessionStatus::Idle,
+        working_dir: facts.working_dir.clone(),
+        model: facts.model.clone(),
+        created_at: facts.created_at,
+        last_active: facts.last_active,
+        attached_clients: 0,
+        adopted_pid: None,
+        project_id: facts.project_id,
+        node_id: None,
+        kind: facts.kind.clone(),
+        provider: facts.provider.clone(),
+        hidden: facts.hidden,
+        team_id: facts.team_id,
+        is_team_leader: facts.is_team_leader,
+        reachable: true,
+        dev_server_port: None,
+        exit_code: None,
+        last_seq: None,
+        tags: facts.tags.clone(),
+    }
+}

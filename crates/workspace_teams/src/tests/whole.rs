@@ -1,0 +1,206 @@
+//! Teams of fake agents in a whole workspace.
+use std::{sync::Arc, time::Duration};
+
+use protocol::workspace::{
+    Role, ServerMessage, SessionId, SessionStatus, TeamId,
+    client::{HandoffResult, TeamCreated},
+    decode_request,
+};
+use store::{Change, WorkspaceStore as _};
+use testkit::{
+    DEADLINE,
+    agents::{FakeAgents, program},
+    eventually,
+};
+use workspace::{
+    Identity, Member, Refusal, Sessions, TurnFollower, Workspace,
+    testing::{Site, soon},
+};
+
+use crate::{Teams, facts::KIND, tests::rig::answer};
+
+fn place() -> Site {
+    let mut place = Site::new();
+    let agents = FakeAgents::install(&program(), &place.dir.path().join("agents"));
+    place.settings.agents.programs = agents.all();
+    place.settings.agents.silence = Duration::from_secs(3600);
+    place
+}
+
+/// A workspace with its teams.
+struct Whole {
+    workspace: Workspace,
+    teams: Arc<Teams>,
+}
+
+impl Whole {
+    async fn start(place: &Site) -> Self {
+        let teams = Arc::<Teams>::default();
+        let follower: Arc<dyn TurnFollower> = Arc::<Teams>::clone(&teams);
+        let workspace = place.start_with(Arc::downgrade(&follower)).await;
+        teams.restore(&workspace).await.unwrap();
+        Self { workspace, teams }
+    }
+
+    fn sessions(&self) -> &Sessions {
+        &self.workspace.sessions
+    }
+
+    async fn shut_down(self) {
+        self.teams.flush().await;
+        self.workspace.shut_down().await;
+    }
+}
+
+async fn say(whole: &Whole, message: &str) -> Result<ServerMessage, Refusal> {
+    let who = Identity { who: "test".to_owned(), role: Role::Write, member: None };
+    let desk = whole.teams.requests(&whole.workspace).desk(&who);
+    soon(answer(desk, decode_request(message).unwrap())).await
+}
+
+async fn create(whole: &Whole, place: &Site) -> TeamCreated {
+    let dir = place.dir.path().to_str().unwrap();
+    let create = format!(r#"{{"type":"create_team","name":"crew","working_dir":"{dir}"}}"#);
+    match say(whole, &create).await.unwrap() {
+        ServerMessage::TeamCreated(made) => made,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn handoff(whole: &Whole, team: TeamId, prompt: &str) -> HandoffResult {
+    let handoff = format!(
+        r#"{{"type":"handoff","team_id":"{team}","prompt":"{prompt}","timeout_ms":15000}}"#
+    );
+    match say(whole, &handoff).await.unwrap() {
+        ServerMessage::HandoffResult(result) => result,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn relay(whole: &Whole, team: TeamId, from: SessionId, to: SessionId, text: &str) {
+    let relay = format!(
+        r#"{{"type":"relay_team_message","team_id":"{team}","from_session_id":"{from}",
+        "to_session_id":"{to}","payload":"{text}"}}"#
+    );
+    say(whole, &relay).await.unwrap();
+}
+
+/// A workspace with a team.
+async fn crew() -> (Site, Whole, TeamCreated) {
+    let place = place();
+    let whole = Whole::start(&place).await;
+    let made = create(&whole, &place).await;
+    (place, whole, made)
+}
+
+#[tokio::test]
+async fn an_agent_does_what_it_is_handed_and_its_last_words_are_the_result() {
+    let (_place, whole, made) = crew().await;
+    let result = handoff(&whole, made.team.id, "say all is well").await;
+    assert_eq!((result.completed, result.success), (true, true), "{result:?}");
+    assert_eq!(result.result.as_deref(), Some("all is well"));
+    let worker = whole.sessions().info(result.worker_session_id).unwrap();
+    assert_eq!((worker.team_id, worker.is_team_leader), (Some(made.team.id), false));
+    whole.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_message_begins_a_turn_that_knows_who_it_is_from() {
+    let (_place, whole, made) = crew().await;
+    let (team, leader) = (made.team.id, made.leader_session.id);
+    let worker = handoff(&whole, team, "say first").await.worker_session_id;
+    relay(&whole, team, leader, worker, "say second").await;
+    relay(&whole, team, leader, worker, "recall").await;
+    let wait =
+        format!(r#"{{"type":"team_wait","team_id":"{team}","for_session_ids":["{worker}"]}}"#);
+    let ServerMessage::TeamWaitResult(waited) = say(&whole, &wait).await.unwrap() else { panic!() };
+    let told = &waited.results[0].result;
+    let heading = format!("[team message 2 from leader \"crew\", session {leader}]\n\nsay second");
+    assert!(told.contains(&heading), "{told}");
+    whole.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_result_is_that_of_the_turn_with_the_work_whatever_others_say_before() {
+    let (_place, whole, made) = crew().await;
+    let (team, leader) = (made.team.id, made.leader_session.id);
+    let worker = handoff(&whole, team, "say first").await.worker_session_id;
+    for text in ["slow 100; say a client's", "say another's"] {
+        whole.sessions().prompt(worker, None, text.to_owned(), None).unwrap();
+    }
+    relay(&whole, team, leader, worker, "say the leader's").await;
+    let wait = format!(r#"{{"type":"team_wait","team_id":"{team}"}}"#);
+    let ServerMessage::TeamWaitResult(waited) = say(&whole, &wait).await.unwrap() else { panic!() };
+    assert_eq!(waited.results[0].result, "the leader's");
+    whole.shut_down().await;
+}
+
+#[tokio::test]
+async fn killing_a_worker_ends_the_handoff_to_it() {
+    let place = place();
+    let whole = Whole::start(&place).await;
+    let team = create(&whole, &place).await.team.id;
+    let killing = async {
+        let workers = || whole.sessions().list(true).into_iter().filter(|one| !one.is_team_leader);
+        let works = async || workers().any(|one| one.status == SessionStatus::Running);
+        eventually("the worker works", DEADLINE, works).await;
+        let worker = workers().next().unwrap().id;
+        whole.sessions().kill(worker).await.unwrap();
+    };
+    let (result, ()) = tokio::join!(handoff(&whole, team, "hang"), killing);
+    assert_eq!((result.completed, result.success), (true, false), "{result:?}");
+    whole.shut_down().await;
+}
+
+#[tokio::test]
+async fn the_sessions_own_environment_carries_no_token() {
+    let place = place();
+    let whole = Whole::start(&place).await;
+    let team = create(&whole, &place).await.team.id;
+    for name in ["WARREN_TOKEN", "WARREN_SERVER", "WARREN_TEAM"] {
+        let result = handoff(&whole, team, &format!("env {name}")).await;
+        assert_eq!(result.result.as_deref(), Some("unset"));
+    }
+    whole.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_team_is_there_after_a_restart_and_deleting_it_ends_its_sessions() {
+    let (place, whole, made) = crew().await;
+    let team = made.team.id;
+    let worker = handoff(&whole, team, "say done").await.worker_session_id;
+    let member = Member { team, session: worker };
+    let token = whole.workspace.member_tokens.mcp(None, member).env;
+    let token = token.iter().find(|(name, _)| name == "WARREN_TOKEN").unwrap().1.clone();
+    assert_eq!(whole.workspace.member_tokens.member(token.expose()), Some(member));
+    whole.shut_down().await;
+    let whole = Whole::start(&place).await;
+    assert_eq!(
+        whole.workspace.member_tokens.member(token.expose()),
+        None,
+        "tokens die with the daemon"
+    );
+    relay(&whole, team, made.leader_session.id, worker, "say more").await;
+    let wait = format!(r#"{{"type":"team_wait","team_id":"{team}"}}"#);
+    let ServerMessage::TeamWaitResult(waited) = say(&whole, &wait).await.unwrap() else { panic!() };
+    assert_eq!(waited.results[0].result, "more");
+    say(&whole, &format!(r#"{{"type":"delete_team","team_id":"{team}"}}"#)).await.unwrap();
+    assert!(whole.sessions().list(true).is_empty());
+    whole.shut_down().await;
+}
+
+#[tokio::test]
+async fn sessions_of_a_team_that_is_no_more_are_ended_at_the_start() {
+    let place = place();
+    let whole = Whole::start(&place).await;
+    create(&whole, &place).await;
+    whole.shut_down().await;
+    let kept = place.store.load_facts(KIND).unwrap().into_iter();
+    let forget = kept.map(|fact| Change::Forget { kind: fact.kind, id: fact.id });
+    place.store.change_facts(&forget.collect::<Vec<_>>()).unwrap();
+
+    let whole = Whole::start(&place).await;
+    let ended = async || whole.sessions().list(true).is_empty();
+    eventually("its sessions are gone", DEADLINE, ended).await;
+    whole.shut_down().await;
+}

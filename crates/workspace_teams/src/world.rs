@@ -1,0 +1,34 @@
+//! The parts of the workspace that teams use.
+use futures_util::future::BoxFuture;
+use protocol::workspace::{SessionId, SessionInfo};
+use workspace::{Event, Facts, NewSession, Receipt, Refusal};
+
+/// The parts of the workspace that teams use. Only methods that return a future may wait.
+pub(crate) trait World: Send + Sync {
+    /// Sends an event to clients.
+    fn tell(&self, event: Event);
+
+    /// Gives a session a prompt.
+    fn deliver(&self, session: SessionId, text: String, receipt: Receipt) -> Result<(), Refusal>;
+
+    /// Makes a session.
+    fn create(&self, new: NewSession) -> BoxFuture<'static, Result<SessionInfo, Refusal>>;
+
+    /// Ends these sessions, and forgets them.
+    fn kill(&self, sessions: Vec<SessionId>) -> BoxFuture<'static, ()>;
+
+    /// The facts about a session, if it is known.
+    fn facts(&self, session: SessionId) -> Option<Facts>;
+
+    /// Whether a session is an agent that waits for a prompt.
+    fn is_idle(&self, session: SessionId) -> bool;
+
+    /// Refuses arguments that this caller may not give to an agent.
+    fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal>;
+
+    /// Notes in the audit log who did what, and to what.
+    fn note(&self, who: &str, what: &'static str, target: &str);
+
+    /// Notes in the audit log who sent input to which session.
+    fn note_typing(&self, who: &str, session: SessionId);
+}
