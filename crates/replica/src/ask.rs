@@ -1,0 +1,263 @@
+//! Pulling from a linked member, and joining its context at the end.
+
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    claims::Claim,
+    dot::Dot,
+    entry::{Entry, Key},
+    input::LinkId,
+    link::{Ask, Shown},
+    message::{Batch, Last, Message, Pull},
+    replica::Replica,
+    table::Layer,
+    take::By,
+};
+
+/// The most pulls from here at a time: each one takes memory for keys.
+const MOST_PULLS: usize = 2;
+/// How long the next batch may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long no pull begins after one that met a bound: it would meet it again.
+const REST: Duration = Duration::from_secs(60);
+/// How long a pull that was cut off waits before it begins again.
+const AGAIN_AFTER: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
+/// The most keys that are gathered of one pull.
+const MOST_KEYS: usize = 131_072;
+
+impl Ask {
+    /// When the next batch must be here.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.heard + PATIENCE
+    }
+}
+
+impl Replica {
+    /// Plans a pull from this member.
+    pub(crate) fn want_pull(&mut self, link: LinkId, at: Instant) {
+        if let Some(state) = self.links.get_mut(&link) {
+            state.want_pull(at);
+        }
+    }
+
+    /// Whether another pull may begin.
+    pub(crate) fn may_pull(&self) -> bool {
+        self.links.values().filter(|link| link.ask.is_some()).count() < MOST_PULLS
+    }
+
+    /// Begins the pulls that are due, as many as may run.
+    pub(crate) fn begin_pulls(&mut self) {
+        let due = |at: Instant| at <= self.now;
+        let due = self.links.iter().filter(|(_, state)| state.pull_due().is_some_and(due));
+        let mut due: Vec<(Instant, LinkId)> =
+            due.filter_map(|(link, state)| Some((state.pull_at?, *link))).collect();
+        // The one that waits longest goes first.
+        due.sort_unstable();
+        for (_, link) in due {
+            if !self.may_pull() {
+                return;
+            }
+            self.begin_pull(link);
+        }
+    }
+
+    fn begin_pull(&mut self, link: LinkId) {
+        let is_lacking = self.is_lacking(link);
+        let Some(state) = self.links.get_mut(&link) else { return };
+        state.pull_at = None;
+        if !is_lacking {
+            return;
+        }
+        self.pulls += 1;
+        state.ask = Some(Ask {
+            id: self.pulls,
+            next: 0,
+            heard: self.now,
+            keys: BTreeSet::new(),
+            refused: false,
+        });
+        let shown = state.shown.as_ref().map(|shown| shown.retired);
+        let hash = self.knowledge.retired_hash();
+        let retired = self.knowledge.iter().filter(|(_, record)| record.retired);
+        let pull = Pull {
+            id: self.pulls,
+            of: state.incarnation,
+            context: self.knowledge.context(),
+            retired_hash: hash,
+            retired: (shown != Some(hash)).then(|| retired.map(|(i, _)| i).collect()),
+        };
+        self.send(link, Message::Pull(pull));
+    }
+
+    pub(crate) fn on_batch(&mut self, link: LinkId, batch: Batch) {
+        let Some(ask) = self.links.get_mut(&link).and_then(|state| state.ask.as_mut()) else {
+            return;
+        };
+        if ask.id != batch.id || batch.number < ask.next {
+            // Of an earlier pull, or doubled.
+            return;
+        }
+        let keys = batch.keys.into_iter().chain(batch.entries.iter().map(|(key, _)| key.clone()));
+        ask.keys.extend(keys);
+        if batch.number > ask.next || ask.keys.len() > MOST_KEYS {
+            return self.begin_again(link);
+        }
+        ask.next += 1;
+        ask.heard = self.now;
+        for (key, entry) in &batch.entries {
+            let is_taken = self.take(link, key, entry, By::Pull);
+            self.note_refusal(link, !is_taken);
+        }
+        match batch.last {
+            Some(last) => self.end_pull(link, &last),
+            None => self.go_on(link, batch.id, batch.number),
+        }
+    }
+
+    fn note_refusal(&mut self, link: LinkId, is_refused: bool) {
+        if let Some(ask) = self.links.get_mut(&link).and_then(|state| state.ask.as_mut()) {
+            ask.refused |= is_refused;
+        }
+    }
+
+    fn go_on(&mut self, link: LinkId, id: u64, batch: u32) {
+        if !self.config.rules.whole_pulls {
+            self.join_early(link);
+        }
+        self.send(link, Message::More { id, batch });
+    }
+
+    /// The fault that the rule `whole_pulls` prevents, for the simulator's tests.
+    fn join_early(&mut self, link: LinkId) {
+        let shown = self.links.get(&link).and_then(|link| link.shown.as_ref());
+        let Some(context) = shown.map(|shown| shown.context.clone()) else { return };
+        for (incarnation, seen) in context.iter() {
+            self.knowledge.join(incarnation, seen);
+            self.note_changed(incarnation);
+        }
+    }
+
+    pub(crate) fn on_cut(&mut self, link: LinkId, id: u64) {
+        let ask = self.links.get(&link).and_then(|state| state.ask.as_ref());
+        if ask.is_some_and(|ask| ask.id == id) {
+            self.begin_again(link);
+        }
+    }
+
+    /// Gives up a pull whose next batch does not come.
+    pub(crate) fn give_up_late(&mut self, link: LinkId) {
+        let ask = self.links.get(&link).and_then(|state| state.ask.as_ref());
+        if ask.is_some_and(|ask| ask.deadline() <= self.now) {
+            self.begin_again(link);
+        }
+    }
+
+    /// Ends a pull that was cut off, and plans another. What it brought is noted, and not sent
+    /// again.
+    fn begin_again(&mut self, link: LinkId) {
+        let at = self.now + self.random.between(AGAIN_AFTER[0], AGAIN_AFTER[1]);
+        if let Some(state) = self.links.get_mut(&link) {
+            state.ask = None;
+            state.want_pull(at);
+        }
+    }
+
+    fn end_pull(&mut self, link: LinkId, last: &Last) {
+        let Some(state) = self.links.get_mut(&link) else { return };
+        let Some(ask) = state.ask.take() else { return };
+        state.hinted.clear();
+        let has_room =
+            self.knowledge.unretired_after(&last.context) <= self.config.limits.incarnations;
+        if ask.refused || !has_room {
+            state.rest_until = Some(self.now + REST);
+            if !has_room {
+                self.notice_full("incarnations");
+            }
+            return;
+        }
+        state.rest_until = None;
+        self.note_shown(link, last);
+        if last.listed {
+            self.drop_unlisted(&ask.keys, last);
+        }
+        self.join(link, last);
+    }
+
+    fn note_shown(&mut self, link: LinkId, last: &Last) {
+        let at_s = self.elapsed_s();
+        let Some(state) = self.links.get_mut(&link) else { return };
+        let retired = state.shown.as_ref().map_or(0, |shown| shown.retired);
+        state.shown = Some(Shown { context: last.context.clone(), retired });
+        let claim = Claim { incarnation: state.incarnation, at_s, context: last.context.clone() };
+        self.claims.note(&state.node.clone(), claim);
+    }
+
+    /// Drops what the member has noted and does not have: its deletes are older than its
+    /// tombstones.
+    fn drop_unlisted(&mut self, keys: &BTreeSet<Key>, last: &Last) {
+        let is_gone = |key: &Key, entry: &Entry| {
+            !entry.dead
+                && !keys.contains(key)
+                && (self.is_noted_there(last, entry.dot) || self.is_noted_there(last, entry.birth))
+        };
+        let held = self.table.all_held().map(|(key, entry)| (Layer::Held, key, entry));
+        let present = self.table.entries().map(|(key, entry)| (Layer::Present, key, entry));
+        let gone = held.chain(present).filter(|(_, key, entry)| is_gone(key, entry));
+        let gone: Vec<(Layer, Key)> = gone.map(|(layer, key, _)| (layer, key.clone())).collect();
+        for (layer, key) in &gone {
+            self.put(*layer, key, None);
+        }
+        if !gone.is_empty() {
+            self.cut_answers();
+        }
+    }
+
+    /// Whether the answerer has noted a write, as its last batch says.
+    fn is_noted_there(&self, last: &Last, dot: Dot) -> bool {
+        let incarnation = dot.incarnation;
+        last.context.has(dot)
+            || last.retired.iter().any(|retired| retired.incarnation == incarnation)
+            || self.knowledge.is_retired(incarnation)
+                && last.context.seen(incarnation).is_none()
+                && !last.unknown.contains(&incarnation)
+    }
+
+    /// Notes all that the member has noted. This is right only now: every entry that stands for one
+    /// of these writes was taken in. If contexts were joined with each batch and the pull broke off,
+    /// the entries of the missing batches would count as deleted here and be lost everywhere.
+    fn join(&mut self, link: LinkId, last: &Last) {
+        for (incarnation, seen) in last.context.iter() {
+            self.join_one(link, incarnation, seen);
+        }
+        for dot in &last.floors.0 {
+            if self.knowledge.raise_floor(dot.incarnation, dot.counter) {
+                self.note_changed(dot.incarnation);
+                self.cut_answers();
+            }
+        }
+        for retired in &last.retired {
+            self.join_one(link, retired.incarnation, &retired.seen);
+            self.knowledge.raise_floor(retired.incarnation, retired.floor);
+            self.retire(retired.incarnation);
+        }
+        if !last.retired.is_empty() {
+            self.cut_answers();
+            self.leave_retired();
+        }
+    }
+
+    fn join_one(&mut self, link: LinkId, incarnation: crate::Incarnation, seen: &crate::Seen) {
+        let record = self.knowledge.get(incarnation);
+        let is_new =
+            record.is_none_or(|record| !record.retired && record.seen.lacks(seen, u64::MAX));
+        if is_new {
+            self.knowledge.join(incarnation, seen);
+            self.note_changed(incarnation);
+            self.last_noted.insert(incarnation, self.elapsed_s());
+            self.plan_hints(link, incarnation);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What each other member has noted, as far as it is known here.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    context::Context,
+    dot::{Dot, Incarnation},
+    entry::NodeId,
+    message::MOST_MEMBERS,
+};
+
+/// What a member showed, and when.
+#[derive(Debug, Clone)]
+pub(crate) struct Claim {
+    pub(crate) incarnation: Incarnation,
+    /// In seconds since this replica began; negative for earlier ones that others reported.
+    pub(crate) at_s: i64,
+    pub(crate) context: Context,
+}
+
+/// The newest claim of each member. They only say when something may be dropped, so an old or a
+/// wrong one costs memory or a list of keys, and never an object.
+#[derive(Debug, Default)]
+pub(crate) struct Claims(BTreeMap<NodeId, Claim>);
+
+impl Claims {
+    /// Keeps a claim if it is newer than the known one of that member. The age decides and not the
+    /// context: after an old disk was restored the context is smaller than before, and true.
+    pub(crate) fn note(&mut self, node: &NodeId, claim: Claim) {
+        let known = self.0.get(node);
+        let is_newer = known.is_none_or(|known| claim.at_s >= known.at_s);
+        if is_newer && (known.is_some() || self.0.len() < MOST_MEMBERS) {
+            self.0.insert(node.clone(), claim);
+        }
+    }
+
+    pub(crate) fn get(&self, node: &NodeId) -> Option<&Claim> {
+        self.0.get(node)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&NodeId, &Claim)> {
+        self.0.iter()
+    }
+
+    pub(crate) fn has(&self, node: &NodeId, dot: Dot) -> bool {
+        self.0.get(node).is_some_and(|claim| claim.context.has(dot))
+    }
+
+    /// The member that runs this incarnation now.
+    pub(crate) fn node(&self, incarnation: Incarnation) -> Option<&NodeId> {
+        self.0.iter().find(|(_, claim)| claim.incarnation == incarnation).map(|(node, _)| node)
+    }
+
+    /// Drops the claims of members that are gone.
+    pub(crate) fn retain(&mut self, is_member: impl Fn(&NodeId) -> bool) {
+        self.0.retain(|node, _| is_member(node));
+    }
+}

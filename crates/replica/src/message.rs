@@ -1,0 +1,233 @@
+//! What members say to each other about their replicas.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    bound,
+    context::{Context, Seen},
+    dot::{Dot, Incarnation},
+    entry::{Entry, Key, NodeId},
+    print::BUCKETS,
+};
+
+/// The longest message, in bytes. The longest that is written is a batch of 256 KiB whose last
+/// entry has 192 KiB, with the widest context.
+const MOST_BYTES: usize = 1024 * 1024;
+/// The most members that a digest names.
+pub(crate) const MOST_MEMBERS: usize = 1_024;
+/// The most incarnations that a message names.
+const MOST_INCARNATIONS: usize = 513;
+/// The most retired incarnations that a pull hands over.
+const MOST_RETIRED: usize = 65_536;
+/// The most entries or keys of one message.
+pub(crate) const MOST_ENTRIES: usize = 4_096;
+
+/// One message between two members.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// What the sender has noted: the receiver pulls what it lacks.
+    Digest(Box<Digest>),
+    /// The sender has taken in something that the receiver may not have.
+    Hint(LargestDots),
+    /// The sender's own write, sent when it was made.
+    Delta {
+        /// The object.
+        key: Key,
+        /// The version.
+        entry: Arc<Entry>,
+    },
+    /// Send what I lack.
+    Pull(Pull),
+    /// A batch arrived: send another.
+    More {
+        /// The pull.
+        id: u64,
+        /// The number of the batch.
+        batch: u32,
+    },
+    /// A part of the answer to a pull.
+    Batch(Box<Batch>),
+    /// The pull cannot go on: something was dropped meanwhile. Begin again.
+    Cut {
+        /// The pull.
+        id: u64,
+    },
+    /// The prints of all buckets of keys. Sent when contexts are equal and prints are not.
+    Buckets(#[serde(deserialize_with = "bound::list::<_, _, BUCKETS>")] Vec<u128>),
+    /// The keys and dots of buckets whose prints differ.
+    Keys(Box<KeyList>),
+    /// The sender's version of an object of which the receiver has another one, although the
+    /// receiver has noted it.
+    Repair {
+        /// The object.
+        key: Key,
+        /// The version.
+        entry: Arc<Entry>,
+    },
+}
+
+/// What a member has noted, and what it sees of the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Digest {
+    /// The sender's incarnation.
+    pub incarnation: Incarnation,
+    /// The sender's wall clock, in microseconds since 1970.
+    pub wall_us: u64,
+    /// What the sender has noted.
+    pub context: Context,
+    /// Equal where the lists of retired incarnations are equal.
+    #[serde(with = "postcard::fixint::le")]
+    pub retired: u64,
+    /// The print of the sender's live entries.
+    #[serde(with = "postcard::fixint::le")]
+    pub print: u128,
+    /// How many live entries the sender has.
+    pub count: u32,
+    /// The incarnations that the sender has links to.
+    #[serde(deserialize_with = "bound::list::<_, _, MOST_MEMBERS>")]
+    pub links: Vec<Incarnation>,
+    /// What the sender knows of the others; empty but once a minute.
+    #[serde(deserialize_with = "bound::list::<_, _, MOST_MEMBERS>")]
+    pub claims: Vec<ClaimOf>,
+}
+
+/// What the sender of a digest knows about another member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimOf {
+    /// The other member.
+    pub node: NodeId,
+    /// Its incarnation.
+    pub incarnation: Incarnation,
+    /// How long ago it showed this, in seconds. A time would depend on clocks.
+    pub age_s: u32,
+    /// Its context; none: equal to the sender's own.
+    pub context: Option<Context>,
+}
+
+/// Incarnations with their highest counters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LargestDots(
+    #[serde(deserialize_with = "bound::list::<_, _, MOST_INCARNATIONS>")] pub Vec<Dot>,
+);
+
+/// A request for everything that the asker lacks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pull {
+    /// The number of this pull among the asker's.
+    pub id: u64,
+    /// The incarnation that is asked. Another one may have lost what this one showed.
+    pub of: Incarnation,
+    /// What the asker has noted.
+    pub context: Context,
+    /// The hash of the asker's list of retired incarnations.
+    #[serde(with = "postcard::fixint::le")]
+    pub retired_hash: u64,
+    /// The asker's list of retired incarnations; none: it equals that of the answerer.
+    #[serde(deserialize_with = "bound::optional_list::<_, _, MOST_RETIRED>")]
+    pub retired: Option<Vec<Incarnation>>,
+}
+
+/// A part of the answer to a pull.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// The pull.
+    pub id: u64,
+    /// The number of this batch, from 0. A gap means that one was lost.
+    pub number: u32,
+    /// Versions that the asker lacks.
+    #[serde(deserialize_with = "bound::list::<_, _, MOST_ENTRIES>")]
+    pub entries: Vec<(Key, Arc<Entry>)>,
+    /// A part of the list of the answerer's keys.
+    #[serde(deserialize_with = "bound::list::<_, _, MOST_ENTRIES>")]
+    pub keys: Vec<Key>,
+    /// In the last batch: what the asker has noted once it has taken in all batches.
+    pub last: Option<Last>,
+}
+
+/// The end of a pull.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Last {
+    /// The answerer's context. Every entry whose dot is in it was sent or was the asker's already.
+    pub context: Context,
+    /// The highest dots of tombstones that the answerer, or one that it joined, has dropped.
+    pub floors: LargestDots,
+    /// The retired incarnations that the asker has not retired.
+    #[serde(deserialize_with = "bound::list::<_, _, MOST_RETIRED>")]
+    pub retired: Vec<Retired>,
+    /// The incarnations that the asker has retired and the answerer never heard of.
+    #[serde(deserialize_with = "bound::list::<_, _, MOST_RETIRED>")]
+    pub unknown: Vec<Incarnation>,
+    /// Whether the keys of all batches are the list of all keys.
+    pub listed: bool,
+}
+
+/// A retired incarnation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retired {
+    /// The incarnation.
+    pub incarnation: Incarnation,
+    /// Its writes, as every member had noted them.
+    pub seen: Seen,
+    /// Its floor.
+    pub floor: u64,
+}
+
+/// The keys and dots of some buckets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyList {
+    /// What the sender has noted.
+    pub context: Context,
+    /// The numbers of the buckets.
+    #[serde(deserialize_with = "bound::list::<_, _, BUCKETS>")]
+    pub buckets: Vec<u8>,
+    /// The live entries in these buckets.
+    #[serde(deserialize_with = "bound::list::<_, _, MOST_ENTRIES>")]
+    pub live: Vec<(Key, Dot)>,
+}
+
+/// A message that cannot be read: it is damaged, too long, or of a kind that this version does not
+/// know.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a message of the replica cannot be read")]
+pub struct BadMessage;
+
+impl Message {
+    /// The message as bytes.
+    #[expect(clippy::expect_used, reason = "postcard writes any list whose length is known")]
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("every list knows its length")
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read, is longer than 1 MiB, or has a number or a length out of range.
+    /// Lengths are checked before anything is built from them.
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadMessage> {
+        if bytes.len() > MOST_BYTES {
+            return Err(BadMessage);
+        }
+        let (message, rest) = postcard::take_from_bytes::<Self>(bytes).map_err(|_| BadMessage)?;
+        if rest.is_empty() && message.is_sound() { Ok(message) } else { Err(BadMessage) }
+    }
+
+    fn is_sound(&self) -> bool {
+        match self {
+            Self::Delta { entry, .. } | Self::Repair { entry, .. } => entry.is_sound(),
+            Self::Batch(batch) => batch.entries.iter().all(|(_, entry)| entry.is_sound()),
+            Self::Buckets(buckets) => buckets.len() == BUCKETS,
+            _ => true,
+        }
+    }
+
+    /// About how many bytes it takes, for the bound of what waits.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Delta { key, entry } => crate::table::size(key, entry),
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The outputs of a replica.
+
+use std::sync::Arc;
+
+use crate::{
+    entry::{Entry, Key},
+    fact::Fact,
+    input::LinkId,
+    message::Message,
+    notice::Notice,
+};
+
+/// One action, to be carried out in order.
+#[derive(Debug, Clone)]
+pub enum Output {
+    /// Store these facts in one transaction, after those of all lower tokens, and answer with
+    /// [`Input::Kept`](crate::Input::Kept). Together they are right at any moment; in parts they are
+    /// not: a context without its entries would count objects as deleted.
+    Keep {
+        /// The number of this transaction, counted from 1.
+        token: u64,
+        /// What to store; each replaces the fact of the same name.
+        facts: Vec<Fact>,
+    },
+    /// Send this to a linked member. It comes only after everything it speaks of is stored.
+    Send {
+        /// The link.
+        link: LinkId,
+        /// The message.
+        message: Message,
+    },
+    /// What is shown under this key is different now.
+    Changed {
+        /// The object.
+        key: Key,
+        /// Its shown version; none: it is gone.
+        entry: Option<Arc<Entry>>,
+    },
+    /// Tell the operator.
+    Notice(Notice),
+}

@@ -1,0 +1,110 @@
+//! This member's word on the sessions that it runs.
+//!
+//! Only their owner knows whether they run. If others show one otherwise (a disk was restored, a
+//! write was lost, somebody deleted the session of a machine that seemed lost), the owner writes
+//! again above them. A session that it does not run, it deletes.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    entry::{Entry, Key, Kind},
+    input::Change,
+    notice::Notice,
+    replica::{Own, Replica},
+    table::Layer,
+};
+
+/// How long a member whose id appeared twice does not repeat its word.
+const SILENCE: Duration = Duration::from_secs(10);
+
+impl Replica {
+    /// For its own sessions the disk is the truth.
+    pub(crate) fn restore_own(&mut self, layer: Layer, key: &Key, entry: &Entry) {
+        let is_own = key.kind == Kind::SESSION && entry.owner == self.config.node;
+        if is_own && layer == Layer::Present && !entry.dead {
+            self.own.insert(key.clone(), own(entry));
+        }
+    }
+
+    pub(crate) fn expect(&mut self, key: Key) {
+        // The entry may be here already: the former owner does not wait for this.
+        self.touched.insert(key.clone());
+        self.expected.insert(key);
+    }
+
+    pub(crate) fn unexpect(&mut self, key: &Key) {
+        self.expected.remove(key);
+        self.touched.insert(key.clone());
+    }
+
+    pub(crate) fn fall_silent(&mut self) {
+        self.silent_until = Some(self.now + SILENCE);
+    }
+
+    /// Compares all sessions again after the silence.
+    pub(crate) fn speak_again(&mut self) {
+        self.silent_until = None;
+        self.touched.extend(self.own.keys().cloned());
+        let sessions = self.entries_of(Kind::SESSION);
+        let mine = sessions.filter(|(_, entry)| entry.owner == self.config.node);
+        let mine: Vec<Key> = mine.map(|(key, _)| key.clone()).collect();
+        self.touched.extend(mine);
+    }
+
+    /// Compares the sessions that were touched in this step with what they are here.
+    pub(crate) fn settle_own(&mut self) {
+        if self.silent_until.is_some() {
+            return;
+        }
+        if !self.config.rules.reassertion {
+            self.touched.clear();
+        }
+        while let Some(key) = self.touched.pop_first() {
+            self.settle(&key);
+        }
+    }
+
+    fn settle(&mut self, key: &Key) {
+        let me = self.config.node.clone();
+        let present = self.table.present(key).cloned();
+        let own = self.own.get(key).cloned();
+        match (own, present) {
+            (Some(own), Some(entry)) if entry.rank.moves > own.moves && entry.owner != me => {
+                // It moved away, by a hand-over that this disk does not remember.
+                self.own.remove(key);
+            }
+            (Some(own), Some(entry)) if is_said(&own, &entry, &me) => {
+                self.own.insert(key.clone(), self::own(&entry));
+            }
+            (Some(own), _) => self.say_again(key, own.value),
+            (None, Some(entry)) if !entry.dead && entry.owner == me => self.meet(key, &entry),
+            (None, _) => {}
+        }
+    }
+
+    pub(crate) fn say_again(&mut self, key: &Key, value: Arc<str>) {
+        // A bound refuses it: the notice is out, and the next change of the session tries again.
+        let node = self.config.node.clone();
+        let _ = self.write_session(key, &node, value, Change::Update);
+    }
+
+    /// A session of this member that it does not run.
+    fn meet(&mut self, key: &Key, entry: &Entry) {
+        if self.expected.remove(key) {
+            self.own.insert(key.clone(), own(entry));
+            return;
+        }
+        let notice = Notice::Forgotten { key: key.clone() };
+        self.notice(notice.clone(), notice);
+        // Deletes are never refused for a bound, and the object is here.
+        let _ = self.delete(key);
+    }
+}
+
+fn own(entry: &Entry) -> Own {
+    Own { moves: entry.rank.moves, life: entry.rank.life, value: entry.value.clone() }
+}
+
+fn is_said(own: &Own, entry: &Entry, me: &crate::entry::NodeId) -> bool {
+    !entry.dead && entry.owner == *me && entry.value == own.value
+}

@@ -1,0 +1,230 @@
+//! Writes of this member, and what it takes over from plain peers.
+
+use std::sync::Arc;
+
+use crate::{
+    clock,
+    dot::Dot,
+    entry::{
+        Entry, Key, Kind, MOST_ID_BYTES, MOST_NODE_BYTES, MOST_NUMBER, NodeId, Rank, Stamp, Version,
+    },
+    input::{Change, Refused},
+    message::Message,
+    replica::{Own, Replica},
+    table::Layer,
+};
+
+/// A version about to be written; its dot comes last.
+pub(crate) struct Draft {
+    pub(crate) rank: Rank,
+    pub(crate) dead: bool,
+    /// The birth of the life that goes on; none: this is the first write.
+    pub(crate) birth: Option<Dot>,
+    pub(crate) adopted: bool,
+    pub(crate) owner: NodeId,
+    pub(crate) value: Arc<str>,
+}
+
+impl Replica {
+    pub(crate) fn write(
+        &mut self,
+        key: &Key,
+        owner: NodeId,
+        value: Arc<str>,
+        change: Change,
+    ) -> Result<(), Refused> {
+        self.check_size(key, &owner, &value)?;
+        if key.kind == Kind::SESSION {
+            self.check_owner(key, &owner, change)?;
+            return self.write_session(key, &owner, value, change);
+        }
+        let top = self.table.top(key).cloned();
+        let begins = match &top {
+            Some(top) if top.dead && !(key.kind == Kind::MEMBER && change == Change::Begin) => {
+                return Err(Refused::Deleted);
+            }
+            Some(top) => top.dead,
+            None => false,
+        };
+        let life = top.as_ref().map_or(0, |top| top.rank.life) + u64::from(begins);
+        let version = Version::Stamp(self.next_stamp(key));
+        let draft = Draft {
+            rank: Rank { moves: 0, life, version },
+            dead: false,
+            birth: top.as_ref().filter(|_| !begins).map(|top| top.birth),
+            adopted: top.is_some_and(|top| top.adopted),
+            owner,
+            value,
+        };
+        self.write_draft(key, draft)
+    }
+
+    fn check_owner(&self, key: &Key, owner: &NodeId, change: Change) -> Result<(), Refused> {
+        let shown = self.get(key);
+        match change {
+            Change::Move if shown.is_none() => Err(Refused::Unknown),
+            Change::Move => Ok(()),
+            _ if *owner != self.config.node => Err(Refused::Foreign(owner.clone())),
+            _ => match shown.filter(|shown| shown.owner != *owner) {
+                Some(shown) if !self.own.contains_key(key) => {
+                    Err(Refused::Foreign(shown.owner.clone()))
+                }
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Writes a session above everything that is known of it.
+    pub(crate) fn write_session(
+        &mut self,
+        key: &Key,
+        owner: &NodeId,
+        value: Arc<str>,
+        change: Change,
+    ) -> Result<(), Refused> {
+        let (top, own) = (self.table.top(key).cloned(), self.own.get(key).cloned());
+        let going_on = top.as_ref().filter(|top| !top.dead);
+        let life = match (&top, &own) {
+            (Some(top), _) => top.rank.life + u64::from(top.dead),
+            (None, Some(own)) => own.life + 1,
+            (None, None) => 0,
+        };
+        let moves = top.as_ref().map_or(0, |top| top.rank.moves);
+        let moves = moves.max(own.map_or(0, |own| own.moves)) + u64::from(change == Change::Move);
+        let generation = self.next_generation(top.as_ref().map_or(0, |top| top.generation()));
+        let draft = Draft {
+            rank: Rank { moves, life, version: Version::Generation(generation) },
+            dead: false,
+            birth: going_on.map(|top| top.birth),
+            adopted: going_on.is_some_and(|top| top.adopted),
+            owner: owner.clone(),
+            value: value.clone(),
+        };
+        self.write_draft(key, draft)?;
+        if *owner == self.config.node {
+            self.own.insert(key.clone(), Own { moves, life, value });
+        } else {
+            self.own.remove(key);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn delete(&mut self, key: &Key) -> Result<(), Refused> {
+        let was_own = self.own.remove(key).is_some();
+        let Some(top) = self.table.top(key).filter(|top| !top.dead).cloned() else {
+            return if was_own { Ok(()) } else { Err(Refused::Unknown) };
+        };
+        let version = match &top.rank.version {
+            Version::Generation(old) => Version::Generation(self.next_generation(*old)),
+            Version::Stamp(_) => Version::Stamp(self.next_stamp(key)),
+        };
+        let draft = Draft {
+            rank: Rank { version, ..top.rank },
+            dead: true,
+            birth: Some(top.birth),
+            adopted: top.adopted,
+            owner: top.owner.clone(),
+            value: "".into(),
+        };
+        self.write_draft(key, draft)
+    }
+
+    /// Takes over what a plain peer said: a write under this member's dot, with the peer's rank.
+    /// Two members that are linked to the peer write equal ranks, and the greater dot wins: the
+    /// value is the same.
+    ///
+    /// Each generation of a plain peer's session is a life of its own. By the peers' protocol a
+    /// higher generation wins over a delete; as a life it does so wherever the two meet, whether or
+    /// not the tombstone was here when this was written.
+    pub(crate) fn adopt(
+        &mut self,
+        key: &Key,
+        owner: NodeId,
+        version: Version,
+        value: Arc<str>,
+    ) -> Result<(), Refused> {
+        self.check_size(key, &owner, &value)?;
+        if self.own.contains_key(key) {
+            return Err(Refused::Foreign(self.config.node.clone()));
+        }
+        let life = match &version {
+            Version::Generation(generation) => *generation,
+            Version::Stamp(_) => 0,
+        };
+        let rank = Rank { moves: 0, life, version };
+        let top = self.table.top(key).cloned();
+        if let Some(top) = &top
+            && !is_above(&rank, top)
+        {
+            return if top.dead { Err(Refused::Deleted) } else { Ok(()) };
+        }
+        let same_life = top.filter(|top| !top.dead && top.rank.life == life);
+        let birth = same_life.map(|top| top.birth);
+        self.write_draft(key, Draft { rank, dead: false, birth, adopted: true, owner, value })
+    }
+
+    fn write_draft(&mut self, key: &Key, draft: Draft) -> Result<(), Refused> {
+        let Draft { rank, dead, birth, adopted, owner, value } = draft;
+        let seen = self.knowledge.get(self.incarnation).map_or(0, |record| record.seen.max());
+        let dot = Dot::new(self.incarnation, seen + 1);
+        let birth = birth.unwrap_or(dot);
+        let entry = Entry { rank, dead, dot, birth, adopted, owner, value };
+        if adopted && (!entry.is_sound() || self.is_ahead(&entry)) {
+            return Err(Refused::Time);
+        }
+        if !self.fits(Layer::Present, key, &entry) {
+            return Err(Refused::Full);
+        }
+        let entry = Arc::new(entry);
+        self.note(dot);
+        self.put_version(Layer::Present, key, entry.clone());
+        self.send_delta(key, &entry);
+        Ok(())
+    }
+
+    fn send_delta(&mut self, key: &Key, entry: &Arc<Entry>) {
+        let links: Vec<_> = self.links.keys().copied().collect();
+        for link in links {
+            self.send(link, Message::Delta { key: key.clone(), entry: entry.clone() });
+        }
+    }
+
+    fn check_size(&self, key: &Key, owner: &NodeId, value: &str) -> Result<(), Refused> {
+        let limits = [
+            (key.id.len(), MOST_ID_BYTES),
+            (owner.as_str().len(), MOST_NODE_BYTES),
+            (value.len(), self.config.limits.value_bytes),
+        ];
+        match limits.into_iter().find(|(length, limit)| length > limit) {
+            Some((_, limit)) => Err(Refused::TooLarge { limit }),
+            None => Ok(()),
+        }
+    }
+
+    /// A generation above `above` and above every one that this member ever used. The clock makes
+    /// it so even where the disk that held the last one is an old copy.
+    fn next_generation(&mut self, above: u64) -> u64 {
+        let wall_us = u64::try_from(self.wall.as_micros()).unwrap_or_default();
+        let next = self.generation.max(above).saturating_add(1).max(wall_us);
+        self.generation = next.min(MOST_NUMBER - 1);
+        self.outbox.changed().generation = true;
+        self.generation
+    }
+
+    /// A stamp above the present version. A held version does not count: this write would be as far
+    /// ahead.
+    fn next_stamp(&self, key: &Key) -> Stamp {
+        let present = self.table.present(key).map(|present| &present.rank.version);
+        let replaced = match present {
+            Some(Version::Stamp(stamp)) => Some(stamp),
+            _ => None,
+        };
+        clock::stamp(self.time(), replaced, self.config.node.clone())
+    }
+}
+
+/// Whether a live version of this rank is above `other`, before their dots are compared.
+fn is_above(rank: &Rank, other: &Entry) -> bool {
+    (rank.moves, rank.life, false, &rank.version)
+        > (other.rank.moves, other.rank.life, other.dead, &other.rank.version)
+}
