@@ -16,6 +16,11 @@ pub fn relay(initiator: &NodeId, responder: &NodeId, session: &str) -> Vec<u8> {
     [b"warren.mesh.relay.1", &ends[..], session.as_bytes()].concat()
 }
 
+/// Of a link between two members of a workspace cluster, opened by `initiator`.
+pub fn member(initiator: &NodeId, responder: &NodeId) -> Vec<u8> {
+    [b"warren.peer.1", &initiator.as_bytes()[..], responder.as_bytes()].concat()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

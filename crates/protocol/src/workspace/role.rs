@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// The role of a client; each role includes the ones before it.
 ///
 /// | Role | May |
@@ -13,7 +15,8 @@ use std::fmt;
 /// Projects are an admin's because they choose directories, users and environments. A terminal
 /// runs as the daemon's user in any directory, so that write is trusted with that user's files;
 /// reading and writing the files of projects over this protocol stays inside of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// May look.
     Read,

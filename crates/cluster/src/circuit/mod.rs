@@ -1,0 +1,330 @@
+//! Circuits: a client of one member, served by another. A circuit carries frames both ways, once
+//! and in order, and outlives the link that it began on. Its ends are an outbox to write to and a
+//! reader, as if the other machine were a socket.
+//!
+//! - [`Circuits`]: all circuits of this machine, those that it opened and those that others opened
+//! - `end`: one end, pure: pieces, windows, acknowledgements
+//! - `pump`: the task of one end
+
+pub(crate) mod end;
+mod pump;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use protocol::workspace::{Role, SessionId, TeamId};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use wire::{Frame, Outbox, OutboxClosed, OutboxReader};
+
+use crate::{
+    control::Control,
+    link::frame::{Channel, LinkFrame},
+};
+use end::{CircuitEnd, WINDOW_PIECES};
+use pump::{Inbound, Pump};
+
+/// A circuit of a client is given up when its member cannot be reached for this time.
+pub const UNREACHABLE: Duration = Duration::from_secs(15);
+/// The serving end waits longer, so that it never forgets what the other end will ask for.
+const FORSAKEN: Duration = Duration::from_secs(60);
+/// The most circuits that one member may have open here.
+const MOST_GUESTS: usize = 4096;
+/// The longest answer, in bytes.
+const MAX_ANSWER: usize = 64 * 1024 * 1024;
+
+/// The client at the far end of a circuit: what it may do, and as whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Caller {
+    /// For the audit log: a key's id, or another name of the credential.
+    pub who: String,
+    /// What it may do.
+    pub role: Role,
+    /// Set if the client is an agent of a team: it may use that team, as that session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<(TeamId, SessionId)>,
+}
+
+/// Why a circuit ended.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    /// No link led to the member for [`UNREACHABLE`].
+    #[error("it cannot be reached")]
+    Unreachable,
+    /// The member's daemon has restarted and knows nothing of the circuit.
+    #[error("it has restarted; whether the last request was carried out is not known")]
+    Restarted,
+    /// The serving end closed it.
+    #[error("it closed the connection: {0}")]
+    Closed(String),
+    /// The far end sent more than its window.
+    #[error("it does not keep to the bounds of a connection")]
+    Overrun,
+}
+
+/// More than a bound allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TooMuch;
+
+/// A circuit as its opener sees it.
+#[derive(Debug)]
+pub struct Circuit {
+    requests: Outbox,
+    answers: OutboxReader,
+    ended: Arc<OnceLock<Ended>>,
+    leaving: CancellationToken,
+}
+
+impl Circuit {
+    /// Sends a frame to the serving end. Never waits.
+    ///
+    /// # Errors
+    /// [`OutboxClosed`] when the circuit has ended, or ends now because too much waits.
+    pub fn send(&self, frame: Frame) -> Result<(), OutboxClosed> {
+        self.requests.push(frame)
+    }
+
+    /// The bytes that wait for a link or for the window.
+    pub fn waiting(&self) -> usize {
+        self.requests.queued()
+    }
+
+    /// The next frame from the serving end. Cancel safe.
+    ///
+    /// # Errors
+    /// [`Ended`] once the circuit has ended.
+    pub async fn next(&mut self) -> Result<Frame, Ended> {
+        match self.answers.next().await {
+            Some(frame) => Ok(frame),
+            None => Err(self.ended.get().cloned().unwrap_or(Ended::Unreachable)),
+        }
+    }
+}
+
+impl Drop for Circuit {
+    /// The frames that were sent are still delivered; then the circuit closes.
+    fn drop(&mut self) {
+        self.leaving.cancel();
+    }
+}
+
+/// A circuit as the serving end sees it.
+pub struct Served {
+    /// The machine of the client: its node id.
+    pub from: String,
+    /// The client.
+    pub caller: Caller,
+    /// Its requests; `None` from here on when it has left.
+    pub requests: OutboxReader,
+    /// The way back.
+    pub answers: Outbox,
+    /// To be cancelled when no more answers will be written.
+    pub done: CancellationToken,
+}
+
+/// Serves the circuits of other members' clients.
+pub trait Host: Send + Sync {
+    /// Serves a client in a task of its own.
+    fn serve(&self, served: Served);
+    /// The longest request, in bytes.
+    fn max_request(&self) -> usize;
+}
+
+/// The present link to a member.
+#[derive(Debug, Clone)]
+pub(crate) struct Way {
+    /// Tells links to one member apart.
+    pub(crate) link: u64,
+    pub(crate) outbox: Outbox,
+}
+
+/// The circuits with all other members.
+#[derive(Default)]
+pub struct Circuits {
+    peers: Mutex<BTreeMap<String, Peer>>,
+    host: OnceLock<Arc<dyn Host>>,
+}
+
+/// The circuits with one other member.
+struct Peer {
+    /// `None` until the first link.
+    incarnation: Option<u64>,
+    way: watch::Sender<Option<Way>>,
+    next: u32,
+    circuits: BTreeMap<Channel, mpsc::Sender<Inbound>>,
+}
+
+impl Peer {
+    fn new() -> Self {
+        let way = watch::Sender::new(None);
+        Self { incarnation: None, way, next: 0, circuits: BTreeMap::new() }
+    }
+}
+
+impl Circuits {
+    /// Sets what serves the clients of others. Called once.
+    pub fn set_host(&self, host: Arc<dyn Host>) {
+        let _set_before = self.host.set(host);
+    }
+
+    /// A link to a member is there, and replaces an earlier one.
+    pub(crate) fn linked(&self, node: &str, incarnation: u64, way: Way) {
+        let mut peers = self.lock();
+        let peer = peers.entry(node.to_owned()).or_insert_with(Peer::new);
+        if peer.incarnation.is_some_and(|known| known != incarnation) {
+            // Dropping their channels ends the circuits of its earlier life.
+            for inbound in std::mem::take(&mut peer.circuits).into_values() {
+                let _full_or_gone = inbound.try_send(Inbound::Restarted);
+            }
+        }
+        peer.incarnation = Some(incarnation);
+        peer.way.send_replace(Some(way));
+    }
+
+    /// A link has ended. A newer one is not touched.
+    pub(crate) fn unlinked(&self, node: &str, link: u64) {
+        let peers = self.lock();
+        let Some(peer) = peers.get(node) else { return };
+        peer.way.send_if_modified(|way| {
+            let is_present = way.as_ref().is_some_and(|way| way.link == link);
+            if is_present {
+                *way = None;
+            }
+            is_present
+        });
+    }
+
+    /// Opens a circuit to a member. The link may come later, within [`UNREACHABLE`].
+    pub fn open(self: &Arc<Self>, node: &str, caller: Caller) -> Circuit {
+        let (requests, to_send) = Outbox::detached();
+        let (to_read, answers) = Outbox::detached();
+        let (ended, leaving) = (Arc::default(), CancellationToken::new());
+        let (inbound, received) = mpsc::channel(2 * WINDOW_PIECES);
+        let mut peers = self.lock();
+        let peer = peers.entry(node.to_owned()).or_insert_with(Peer::new);
+        let number = peer.next;
+        peer.next = peer.next.wrapping_add(1);
+        peer.circuits.insert(Channel { number, to_opener: true }, inbound);
+        let pump = Pump {
+            end: CircuitEnd::new(MAX_ANSWER),
+            outgoing: Channel { number, to_opener: false },
+            caller: Some(caller),
+            to_send,
+            to_read,
+            received,
+            way: peer.way.subscribe(),
+            leaving: leaving.clone(),
+            patience: UNREACHABLE,
+        };
+        drop(peers);
+        self.start(node.to_owned(), pump, Arc::clone(&ended));
+        Circuit { requests, answers, ended, leaving }
+    }
+
+    /// A frame from a member. Only those of circuits are looked at.
+    pub(crate) fn received(self: &Arc<Self>, node: &str, frame: LinkFrame) {
+        match frame {
+            LinkFrame::Piece(channel, piece) => self.pass(node, channel, Inbound::Piece(piece)),
+            LinkFrame::Ack(channel, number) => self.pass(node, channel, Inbound::Ack(number)),
+            LinkFrame::Control(text) => self.control(node, &text),
+            LinkFrame::Replica(_) | LinkFrame::Carried(_) => {}
+        }
+    }
+
+    fn control(self: &Arc<Self>, node: &str, text: &str) {
+        match serde_json::from_str(text) {
+            Ok(Control::CircuitOpen { channel, caller, begun }) => {
+                self.opened(node, channel, caller, begun);
+            }
+            Ok(Control::CircuitClosed { channel, to_opener, reason }) => {
+                let channel = Channel { number: channel, to_opener };
+                self.pass(node, channel, Inbound::Closed(reason));
+            }
+            Ok(Control::Ready | Control::Unknown) => {}
+            Err(error) => tracing::warn!(node, %error, "a member's message cannot be read"),
+        }
+    }
+
+    /// A member opens a circuit, or says over a new link that it is still there.
+    pub(crate) fn opened(self: &Arc<Self>, node: &str, number: u32, caller: Caller, begun: bool) {
+        let incoming = Channel { number, to_opener: false };
+        let mut peers = self.lock();
+        let Some(peer) = peers.get_mut(node) else { return };
+        if peer.circuits.contains_key(&incoming) {
+            return;
+        }
+        let refusal = match self.host.get() {
+            _ if begun => Err("unknown"),
+            _ if peer.circuits.len() >= MOST_GUESTS => Err("too many clients"),
+            None => Err("it is starting"),
+            Some(host) => Ok(host),
+        };
+        let host = match refusal {
+            Ok(host) => Arc::clone(host),
+            Err(reason) => return refuse(peer, number, reason),
+        };
+        let (to_read, requests) = Outbox::detached();
+        let (answers, to_send) = Outbox::detached();
+        let (inbound, received) = mpsc::channel(2 * WINDOW_PIECES);
+        peer.circuits.insert(incoming, inbound);
+        let done = CancellationToken::new();
+        let pump = Pump {
+            end: CircuitEnd::new(host.max_request()),
+            outgoing: Channel { number, to_opener: true },
+            caller: None,
+            to_send,
+            to_read,
+            received,
+            way: peer.way.subscribe(),
+            leaving: done.clone(),
+            patience: FORSAKEN,
+        };
+        drop(peers);
+        self.start(node.to_owned(), pump, Arc::default());
+        host.serve(Served { from: node.to_owned(), caller, requests, answers, done });
+    }
+
+    /// A circuit whose channel is full sends more than it may, and ends.
+    fn pass(&self, node: &str, channel: Channel, inbound: Inbound) {
+        let mut peers = self.lock();
+        let Some(peer) = peers.get_mut(node) else { return };
+        if let Some(circuit) = peer.circuits.get(&channel)
+            && circuit.try_send(inbound).is_err()
+        {
+            peer.circuits.remove(&channel);
+        }
+    }
+
+    fn start(self: &Arc<Self>, node: String, pump: Pump, ended: Arc<OnceLock<Ended>>) {
+        let circuits = Arc::clone(self);
+        tokio::spawn(async move {
+            let outgoing = pump.outgoing;
+            let to_read = pump.to_read.clone();
+            let why = pump.run().await;
+            let _only_once = ended.set(why);
+            to_read.close();
+            let incoming = Channel { to_opener: !outgoing.to_opener, ..outgoing };
+            if let Some(peer) = circuits.lock().get_mut(&node) {
+                peer.circuits.remove(&incoming);
+            }
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Peer>> {
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refuse(peer: &Peer, channel: u32, reason: &str) {
+    let reason = reason.to_owned();
+    let closed = Control::CircuitClosed { channel, to_opener: true, reason };
+    if let Some(way) = &*peer.way.borrow() {
+        let _gone = way.outbox.push(LinkFrame::Control(closed.encode()).encode());
+    }
+}

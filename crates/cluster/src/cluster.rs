@@ -1,0 +1,367 @@
+//! The whole: this machine as a member of a cluster.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use base::Secret;
+use http::{Request, Response};
+use replica::{Change, Config as ReplicaConfig, Incarnation, Input, Key, Kind, Refused};
+use seal::{Identity, PasscodeKey};
+use store::{StoreError, WorkspaceStore};
+use tokio::{
+    sync::Notify,
+    task::{self, AbortHandle},
+};
+
+use crate::{
+    circuit::{Caller, Circuit, Circuits, Host},
+    config::Config,
+    directory::{Directory, Watcher},
+    driver::{Driver, WriteError},
+    facts::{Facts, FactsError},
+    link::{
+        accept,
+        dial::{self, peer_url},
+    },
+    links::Links,
+    member::Member,
+    notices::Notices,
+    settings::Settings,
+    strangers::Strangers,
+    this_member::ThisMember,
+};
+
+/// What a member is given.
+pub struct Parts {
+    /// The id of this machine.
+    pub node_id: String,
+    /// The key of this machine.
+    pub identity: Identity,
+    /// The store of facts.
+    pub store: Arc<dyn WorkspaceStore>,
+}
+
+/// Why a member does not start, or cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// What is stored cannot be used.
+    #[error(transparent)]
+    Facts(#[from] FactsError),
+    /// The store does not take it.
+    #[error("cannot store the cluster's settings")]
+    Store(#[from] StoreError),
+    /// The replica does not take it.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// An address is none.
+    #[error("{0}")]
+    Address(String),
+    /// A task ended badly.
+    #[error("it failed: the server's log says more")]
+    Failed,
+}
+
+/// This machine as a member of a cluster.
+#[derive(Clone)]
+pub struct Cluster(Arc<Whole>);
+
+struct Whole {
+    shared: Arc<Shared>,
+    dialling: AbortHandle,
+}
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Whole {
+    fn close(&self) {
+        self.dialling.abort();
+        self.shared.is_closed.store(true, Ordering::Relaxed);
+        self.shared.links.close();
+    }
+}
+
+/// The parts that links and their tasks use.
+pub(crate) struct Shared {
+    pub(crate) this: ThisMember,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) strangers: Strangers,
+    /// Notified when there may be other addresses to dial.
+    pub(crate) targets_changed: Notify,
+    /// Whether no more links are taken.
+    pub(crate) is_closed: AtomicBool,
+    driver: Driver,
+    circuits: Arc<Circuits>,
+    notices: Notices,
+    facts: Facts,
+    settings: Settings,
+    config: Mutex<Config>,
+}
+
+/// Another member, as it is seen from here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberStatus {
+    /// What it says of itself.
+    pub member: Member,
+    /// Whether a link leads to it, and it gives signs of life.
+    pub reachable: bool,
+}
+
+impl Cluster {
+    /// Starts: loads the objects, and begins to dial.
+    ///
+    /// # Errors
+    /// [`ClusterError`] if what is stored cannot be used.
+    pub async fn start(settings: Settings, parts: Parts) -> Result<Self, ClusterError> {
+        let facts = Facts::new(parts.store);
+        let config = load(&settings, &facts).await?;
+        let this = ThisMember::new(
+            parts.node_id,
+            parts.identity,
+            config.name.clone(),
+            settings.addresses.clone(),
+        );
+        let (directory, notices) = (Arc::<Directory>::default(), Notices::default());
+        let replica = ReplicaConfig {
+            tombstone_age: settings.tombstone_age,
+            ..ReplicaConfig::new(this.node_id.as_str().into())
+        };
+        let incarnation = Incarnation(this.incarnation);
+        let driver = Driver::start(
+            replica,
+            incarnation,
+            facts.clone(),
+            Arc::clone(&directory),
+            notices.clone(),
+        )
+        .await?;
+        let circuits = Arc::<Circuits>::default();
+        let links = Links::new(
+            this.node_id.clone(),
+            settings.heartbeat,
+            driver.clone(),
+            Arc::clone(&circuits),
+        );
+        let shared = Arc::new(Shared {
+            this,
+            directory,
+            links: Arc::new(links),
+            strangers: Strangers::default(),
+            targets_changed: Notify::new(),
+            is_closed: AtomicBool::new(false),
+            driver,
+            circuits,
+            notices,
+            facts,
+            settings,
+            config: Mutex::new(config.clone()),
+        });
+        if let Some(token) = config.token {
+            shared.use_token(token).await?;
+        }
+        shared.introduce().await?;
+        let dialling = tokio::spawn(dial::run(Arc::clone(&shared))).abort_handle();
+        Ok(Self(Arc::new(Whole { shared, dialling })))
+    }
+
+    /// Answers a request for an upgrade at `/peer`, and runs the link in a task of its own.
+    pub fn accept<B>(&self, request: &mut Request<B>, from: IpAddr) -> Response<String> {
+        accept::accept(&self.0.shared, request, from)
+    }
+
+    /// Ends all links, and takes no new ones.
+    pub fn shut_down(&self) {
+        self.0.close();
+    }
+
+    /// The id of this machine.
+    pub fn node_id(&self) -> &str {
+        &self.0.shared.this.node_id
+    }
+
+    /// The objects of all members.
+    pub fn directory(&self) -> &Arc<Directory> {
+        &self.0.shared.directory
+    }
+
+    /// Sets what serves the clients of others, and who hears of changes. Called once.
+    pub fn serve(&self, host: Arc<dyn Host>, watcher: Arc<dyn Watcher>) {
+        self.0.shared.circuits.set_host(host);
+        self.0.shared.directory.set_watcher(watcher);
+    }
+
+    /// Writes an object of this machine. It is stored when this returns.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn write(&self, kind: Kind, id: &str, value: String) -> Result<(), WriteError> {
+        let owner = self.node_id().into();
+        self.0.shared.driver.write(Key::new(kind, id), owner, value.into(), Change::Update).await
+    }
+
+    /// Writes an object that another member owns.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn write_for(
+        &self,
+        owner: &str,
+        kind: Kind,
+        id: &str,
+        value: String,
+    ) -> Result<(), WriteError> {
+        let key = Key::new(kind, id);
+        self.0.shared.driver.write(key, owner.into(), value.into(), Change::Update).await
+    }
+
+    /// Deletes an object. It is stored when this returns.
+    ///
+    /// # Errors
+    /// [`WriteError`].
+    pub async fn delete(&self, kind: Kind, id: &str) -> Result<(), WriteError> {
+        self.0.shared.driver.delete(Key::new(kind, id)).await
+    }
+
+    /// Opens a circuit to a member, for a client.
+    pub fn open(&self, node: &str, caller: Caller) -> Circuit {
+        self.0.shared.circuits.open(node, caller)
+    }
+
+    /// Whether a link leads to a member, and it gives signs of life.
+    pub fn is_reachable(&self, node: &str) -> bool {
+        self.0.shared.links.get(node).is_some_and(|link| link.is_alive())
+    }
+
+    /// What this machine says of itself.
+    pub fn this(&self) -> Member {
+        self.0.shared.this.member()
+    }
+
+    /// The other members, by id.
+    pub fn members(&self) -> Vec<MemberStatus> {
+        let entries = self.0.shared.directory.list(Kind::MEMBER);
+        let members = entries.iter().filter_map(|(_, entry)| Member::read(&entry.value));
+        let others = members.filter(|member| member.node_id != self.node_id());
+        let status =
+            |member: Member| MemberStatus { reachable: self.is_reachable(&member.node_id), member };
+        others.map(status).collect()
+    }
+
+    /// The name of a member, or its id if it has none.
+    pub fn name_of(&self, node: &str) -> String {
+        let entry = self.0.shared.directory.get(Kind::MEMBER, node);
+        let member = entry.and_then(|entry| Member::read(&entry.value));
+        let name = member.map(|member| member.name).filter(|name| !name.is_empty());
+        name.unwrap_or_else(|| node.to_owned())
+    }
+
+    /// The addresses that are dialled.
+    pub fn peers(&self) -> Vec<String> {
+        self.0.shared.config().peers
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_refused(&self) -> bool {
+        self.0.shared.strangers.has_failures()
+    }
+
+    /// What the operator should know, the oldest first.
+    pub fn notices(&self) -> Vec<String> {
+        self.0.shared.notices.list()
+    }
+
+    /// Dials these addresses from now on, and hangs up those that are not among them.
+    ///
+    /// # Errors
+    /// [`ClusterError`] if one is no address, or the change cannot be stored.
+    pub async fn set_peers(&self, peers: Vec<String>) -> Result<(), ClusterError> {
+        for peer in &peers {
+            peer_url(peer).map_err(|error| ClusterError::Address(error.to_string()))?;
+        }
+        self.0.shared.reconfigure(|config| config.peers = peers).await
+    }
+
+    /// Gives this machine another name.
+    ///
+    /// # Errors
+    /// [`ClusterError`] if the change cannot be stored.
+    pub async fn rename(&self, name: String) -> Result<(), ClusterError> {
+        self.0.shared.reconfigure(|config| config.name.clone_from(&name)).await?;
+        self.0.shared.this.rename(name);
+        self.0.shared.introduce().await
+    }
+}
+
+impl Shared {
+    pub(crate) fn config(&self) -> Config {
+        self.lock().clone()
+    }
+
+    /// Another machine has this one's id.
+    pub(crate) fn doubled(&self) {
+        self.notices.keep("another machine has this one's node id".to_owned());
+        let driver = self.driver.clone();
+        tokio::spawn(async move {
+            let _never_refused = driver.ask(Input::Doubled).await;
+        });
+    }
+
+    async fn use_token(&self, token: Secret) -> Result<(), ClusterError> {
+        let key = task::spawn_blocking(move || PasscodeKey::derive(&token)).await;
+        self.this.set_token(key.map_err(|_| ClusterError::Failed)?);
+        Ok(())
+    }
+
+    /// Writes this member's own entry, if it says something else.
+    async fn introduce(&self) -> Result<(), ClusterError> {
+        let member = self.this.member();
+        let shown = self.directory.get(Kind::MEMBER, &member.node_id);
+        if shown.is_some_and(|entry| Member::read(&entry.value).as_ref() == Some(&member)) {
+            return Ok(());
+        }
+        let (key, owner) =
+            (Key::new(Kind::MEMBER, &*member.node_id), member.node_id.as_str().into());
+        match self.driver.write(key, owner, member.text().into(), Change::Update).await {
+            Err(WriteError::Refused(Refused::Deleted)) => {
+                let words = "this machine was taken out of the cluster: it needs a new invitation";
+                self.notices.keep(words.to_owned());
+                tracing::warn!("{words}");
+                Ok(())
+            }
+            other => Ok(other?),
+        }
+    }
+
+    async fn reconfigure(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Config),
+    ) -> Result<(), ClusterError> {
+        let mut config = self.config();
+        change(&mut config);
+        let (shared, keeping) = (Arc::clone(self), config.clone());
+        let kept = task::spawn_blocking(move || keeping.keep(&shared.settings, &shared.facts));
+        kept.await.map_err(|_| ClusterError::Failed)??;
+        *self.lock() = config;
+        self.targets_changed.notify_one();
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Config> {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn load(settings: &Settings, facts: &Facts) -> Result<Config, ClusterError> {
+    let (settings, facts) = (settings.clone(), facts.clone());
+    let loaded = task::spawn_blocking(move || Config::load(&settings, &facts)).await;
+    Ok(loaded.map_err(|_| ClusterError::Failed)??)
+}

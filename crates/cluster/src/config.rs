@@ -1,0 +1,73 @@
+//! What clients may change of a member's setup, and what is stored of it.
+
+use base::Secret;
+use serde::{Deserialize, Serialize};
+use store::{Change, Fact, StoreError};
+
+use crate::{facts::Facts, settings::Settings};
+
+/// The kind of these facts in the store, and the id of the one.
+const KIND: &str = "cluster";
+const ID: &str = "config";
+
+/// The present setup.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) token: Option<Secret>,
+    /// The addresses to dial.
+    pub(crate) peers: Vec<String>,
+    pub(crate) discovery: bool,
+    pub(crate) name: String,
+}
+
+/// What is stored. An absent field was never changed by a client.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Stored {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+    /// Addresses that were added to those of the settings.
+    #[serde(default)]
+    added: Vec<String>,
+    /// Addresses of the settings that were dropped.
+    #[serde(default)]
+    dropped: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+}
+
+impl Config {
+    /// The settings, with the stored changes. Blocks.
+    pub(crate) fn load(settings: &Settings, facts: &Facts) -> Result<Self, StoreError> {
+        let stored = facts.setting(KIND, ID)?;
+        let stored: Stored =
+            stored.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+        let kept = settings.peers.iter().filter(|peer| !stored.dropped.contains(peer));
+        let mut peers: Vec<String> = kept.cloned().collect();
+        peers.extend(stored.added.into_iter().filter(|peer| !settings.peers.contains(peer)));
+        Ok(Self {
+            token: settings.token.clone().or(stored.token.map(Secret::from)),
+            peers,
+            discovery: settings.discovery,
+            name: stored.name.unwrap_or_else(|| settings.name.clone()),
+        })
+    }
+
+    /// Stores how it differs from the settings. Blocks.
+    pub(crate) fn keep(&self, settings: &Settings, facts: &Facts) -> Result<(), StoreError> {
+        let not_in = |list: &[String]| {
+            let list = list.to_vec();
+            move |peer: &&String| !list.contains(peer)
+        };
+        let own_token = self.token.as_ref().filter(|_| settings.token.is_none());
+        let stored = Stored {
+            token: own_token.map(|token| token.expose().to_owned()),
+            added: self.peers.iter().filter(not_in(&settings.peers)).cloned().collect(),
+            dropped: settings.peers.iter().filter(not_in(&self.peers)).cloned().collect(),
+            name: (self.name != settings.name).then(|| self.name.clone()),
+        };
+        // Text is always JSON.
+        let json = serde_json::to_string(&stored).unwrap_or_default();
+        let fact = Fact { kind: KIND.to_owned(), id: ID.to_owned(), json };
+        facts.keep_settings(&[Change::Keep(fact)])
+    }
+}

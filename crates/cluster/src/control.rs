@@ -1,0 +1,46 @@
+//! The messages between two Warrens that are neither of the replica nor of a circuit. They are
+//! JSON, since each is rare.
+
+use serde::{Deserialize, Serialize};
+use wire::Utf8Bytes;
+
+use crate::circuit::Caller;
+
+/// A message inside a sealed link.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum Control {
+    /// A sign of life, and the first message of the end that opened the link.
+    Ready,
+    /// Opens a circuit, or says over a new link that it is still open.
+    CircuitOpen {
+        /// Its number, the opener's choice.
+        channel: u32,
+        /// The client.
+        caller: Caller,
+        /// Whether the other end has acknowledged anything: if it does not know the circuit, it
+        /// must not begin again.
+        #[serde(default)]
+        begun: bool,
+    },
+    /// Ends a circuit.
+    CircuitClosed {
+        /// Its number.
+        channel: u32,
+        /// Whether the opener is to end its side.
+        to_opener: bool,
+        /// For people.
+        #[serde(default)]
+        reason: String,
+    },
+    /// A message of a newer Warren.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Control {
+    pub(crate) fn encode(&self) -> Utf8Bytes {
+        // Fields of numbers, text and flags are always JSON.
+        serde_json::to_string(self).unwrap_or_default().into()
+    }
+}

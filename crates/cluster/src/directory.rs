@@ -1,0 +1,59 @@
+//! The objects of all members, as they are shown now.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock, PoisonError, RwLock},
+};
+
+use replica::{Entry, Key, Kind};
+
+/// Hears of every change of the directory. It is called by the one task that changes it, and must
+/// not wait.
+pub trait Watcher: Send + Sync {
+    /// An object changed: it was `before`, and is `now`.
+    fn changed(&self, key: &Key, before: Option<&Entry>, now: Option<&Entry>);
+}
+
+/// The objects of all members, as they are shown now.
+#[derive(Default)]
+pub struct Directory {
+    entries: RwLock<BTreeMap<Key, Arc<Entry>>>,
+    watcher: OnceLock<Arc<dyn Watcher>>,
+}
+
+impl Directory {
+    /// Sets the one who hears of changes. Called once.
+    pub fn set_watcher(&self, watcher: Arc<dyn Watcher>) {
+        let _set_before = self.watcher.set(watcher);
+    }
+
+    /// An object.
+    pub fn get(&self, kind: Kind, id: &str) -> Option<Arc<Entry>> {
+        self.entries().get(&Key::new(kind, id)).cloned()
+    }
+
+    /// All objects of a kind, by id.
+    pub fn list(&self, kind: Kind) -> Vec<(Key, Arc<Entry>)> {
+        let from = Key::new(kind, "");
+        let entries = self.entries();
+        let of_kind = entries.range(from..).take_while(|(key, _)| key.kind == kind);
+        of_kind.map(|(key, entry)| (key.clone(), Arc::clone(entry))).collect()
+    }
+
+    /// Takes a change in, and reports it.
+    pub(crate) fn change(&self, key: &Key, now: Option<&Arc<Entry>>) {
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        let before = match now {
+            Some(entry) => entries.insert(key.clone(), Arc::clone(entry)),
+            None => entries.remove(key),
+        };
+        drop(entries);
+        if let Some(watcher) = self.watcher.get() {
+            watcher.changed(key, before.as_deref(), now.map(|now| &**now));
+        }
+    }
+
+    fn entries(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<Key, Arc<Entry>>> {
+        self.entries.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,266 @@
+//! Drives the replica: gives it what happens, stores its facts, sends its messages, and shows its
+//! changes in the directory.
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
+
+use bytes::Bytes;
+use replica::{
+    Change, Config, Fact, Incarnation, Input, Key, LinkId, Message, NodeId, Output, Refused,
+    Replica,
+};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task,
+    time::{sleep, sleep_until},
+};
+use wire::Outbox;
+
+use crate::{
+    directory::Directory,
+    facts::{Facts, FactsError},
+    link::frame::LinkFrame,
+    notices::Notices,
+};
+
+/// The most events that wait for the replica. Above it a member's message is dropped: digests heal.
+const WAITING: usize = 4096;
+/// The most events that are handled before their facts are stored together.
+const TOGETHER: usize = 256;
+/// A store that fails is asked again after this time.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Why a write was not made.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum WriteError {
+    /// The replica's rules do not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The driver has ended: the daemon is stopping.
+    #[error("the server is stopping")]
+    Stopping,
+}
+
+enum Event {
+    /// Something that only this machine asks for, and hears the outcome of once it is stored.
+    Asked(Input, oneshot::Sender<Result<(), Refused>>),
+    Linked {
+        link: LinkId,
+        node: NodeId,
+        incarnation: Incarnation,
+        outbox: Outbox,
+    },
+    Unlinked(LinkId),
+    Message(LinkId, Bytes),
+}
+
+/// The way to the replica.
+#[derive(Clone)]
+pub(crate) struct Driver {
+    events: mpsc::Sender<Event>,
+}
+
+impl Driver {
+    /// Starts the replica with what is stored. Objects are in the directory when it returns.
+    pub(crate) async fn start(
+        config: Config,
+        incarnation: Incarnation,
+        facts: Facts,
+        directory: Arc<Directory>,
+        notices: Notices,
+    ) -> Result<Self, FactsError> {
+        let loading = facts.clone();
+        let stored = task::spawn_blocking(move || loading.load()).await;
+        let stored = stored.map_err(|_| FactsError::Unreadable)??;
+        let (now, wall) = times();
+        let replica = Replica::new(config, rand::random(), incarnation, stored, now, wall);
+        for (key, entry) in replica.entries() {
+            directory.change(key, Some(entry));
+        }
+        let (events, waiting) = mpsc::channel(WAITING);
+        let links = BTreeMap::new();
+        let running =
+            Running { replica, facts, directory, notices, links, unkept: Vec::new(), token: 0 };
+        tokio::spawn(running.run(waiting));
+        Ok(Self { events })
+    }
+
+    /// Writes an object. It is stored when this returns.
+    pub(crate) async fn write(
+        &self,
+        key: Key,
+        owner: NodeId,
+        value: Arc<str>,
+        change: Change,
+    ) -> Result<(), WriteError> {
+        self.ask(Input::Write { key, owner, value, change }).await
+    }
+
+    /// Deletes an object. It is stored when this returns.
+    pub(crate) async fn delete(&self, key: Key) -> Result<(), WriteError> {
+        self.ask(Input::Delete { key }).await
+    }
+
+    /// Carries out any input that may be refused.
+    pub(crate) async fn ask(&self, input: Input) -> Result<(), WriteError> {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.events.send(Event::Asked(input, answer)).await;
+        sent.map_err(|_| WriteError::Stopping)?;
+        Ok(answered.await.map_err(|_| WriteError::Stopping)??)
+    }
+
+    pub(crate) async fn linked(
+        &self,
+        link: LinkId,
+        node: NodeId,
+        incarnation: Incarnation,
+        outbox: Outbox,
+    ) {
+        let _stopping = self.events.send(Event::Linked { link, node, incarnation, outbox }).await;
+    }
+
+    pub(crate) async fn unlinked(&self, link: LinkId) {
+        let _stopping = self.events.send(Event::Unlinked(link)).await;
+    }
+
+    /// A message of a member. It is dropped when too much waits, and asked for again later.
+    pub(crate) fn message(&self, link: LinkId, bytes: Bytes) {
+        let _full_or_stopping = self.events.try_send(Event::Message(link, bytes));
+    }
+}
+
+struct Running {
+    replica: Replica,
+    facts: Facts,
+    directory: Arc<Directory>,
+    notices: Notices,
+    links: BTreeMap<LinkId, Outbox>,
+    /// Facts that are not stored yet, and the token of the last of them.
+    unkept: Vec<Fact>,
+    token: u64,
+}
+
+type Outcome = (oneshot::Sender<Result<(), Refused>>, Result<(), Refused>);
+
+impl Running {
+    async fn run(mut self, mut waiting: mpsc::Receiver<Event>) {
+        let mut events = Vec::new();
+        loop {
+            let due = self.replica.poll_timeout().map(|(at, _)| at);
+            let count = tokio::select! {
+                count = waiting.recv_many(&mut events, TOGETHER) => count,
+                () = until(due) => {
+                    let (now, wall) = times();
+                    self.replica.handle_timeout(now, wall);
+                    self.drain();
+                    self.keep().await;
+                    continue;
+                }
+            };
+            if count == 0 {
+                return;
+            }
+            let mut outcomes = Vec::new();
+            for event in events.drain(..) {
+                outcomes.extend(self.event(event));
+                self.drain();
+            }
+            self.keep().await;
+            for (answer, outcome) in outcomes {
+                let _gave_up = answer.send(outcome);
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) -> Option<Outcome> {
+        let (input, answer) = match event {
+            Event::Asked(input, answer) => (input, Some(answer)),
+            Event::Linked { link, node, incarnation, outbox } => {
+                self.links.insert(link, outbox);
+                (Input::LinkUp { link, node, incarnation }, None)
+            }
+            Event::Unlinked(link) => {
+                self.links.remove(&link);
+                (Input::LinkDown { link }, None)
+            }
+            Event::Message(link, bytes) => match Message::decode(&bytes) {
+                Ok(message) => (Input::Message { link, message }, None),
+                Err(error) => {
+                    tracing::warn!(%error, "a member's message of the replica cannot be read");
+                    return None;
+                }
+            },
+        };
+        let (now, wall) = times();
+        let outcome = self.replica.handle(now, wall, input);
+        answer.map(|answer| (answer, outcome))
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.replica.poll_output() {
+            match output {
+                Output::Keep { token, facts } => {
+                    self.token = token;
+                    self.unkept.extend(facts);
+                }
+                Output::Send { link, message } => self.send(link, &message),
+                Output::Changed { key, entry } => self.directory.change(&key, entry.as_ref()),
+                Output::Notice(notice) => self.notices.tell(&notice),
+            }
+        }
+    }
+
+    fn send(&self, link: LinkId, message: &Message) {
+        if let Some(outbox) = self.links.get(&link) {
+            let frame = LinkFrame::Replica(message.encode().into());
+            let _link_ended = outbox.push(frame.encode());
+        }
+    }
+
+    /// Stores what has gathered, however often the store fails, and sends what waited for it.
+    async fn keep(&mut self) {
+        while !self.unkept.is_empty() {
+            let batch = Arc::new(std::mem::take(&mut self.unkept));
+            let token = self.token;
+            while !self.try_keep(&batch).await {
+                sleep(AGAIN).await;
+            }
+            let (now, wall) = times();
+            // Only writes can be refused.
+            let _never_refused = self.replica.handle(now, wall, Input::Kept { token });
+            self.drain();
+        }
+    }
+
+    async fn try_keep(&self, batch: &Arc<Vec<Fact>>) -> bool {
+        let (facts, batch) = (self.facts.clone(), Arc::clone(batch));
+        match task::spawn_blocking(move || facts.keep(&batch)).await {
+            Ok(Ok(())) => true,
+            Ok(Err(error)) => {
+                let error = base::error::chain(&error);
+                tracing::error!(error, "the cluster's objects cannot be stored; tried again");
+                false
+            }
+            Err(error) => {
+                tracing::error!(%error, "the cluster's objects cannot be stored; tried again");
+                false
+            }
+        }
+    }
+}
+
+/// The monotonic clock, and the wall clock since 1970.
+fn times() -> (Instant, Duration) {
+    let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (tokio::time::Instant::now().into_std(), wall)
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}

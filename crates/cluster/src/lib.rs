@@ -1,0 +1,36 @@
+//! The members of a workspace: linked to each other, in step, and reached from each other.
+//!
+//! - [`cluster`]: the whole, this machine as a member; [`settings`], `config`: how it is set up
+//! - [`circuit`]: a client of one member, served by another
+//! - [`directory`]: the objects of all members; [`member`]: what is known of a member
+//! - `driver`: drives the replica that keeps them; `facts`: what it stores; `notices`: what the
+//!   operator should know
+//! - `links`: one link to each other member; `link`: how links come about and run; `control`: their
+//!   rare messages; `strangers`: bounds those who have not proven the token
+//! - `this_member`: this member, as it introduces itself
+
+pub mod circuit;
+pub mod cluster;
+mod config;
+mod control;
+pub mod directory;
+mod driver;
+mod facts;
+mod link;
+mod links;
+pub mod member;
+mod notices;
+pub mod settings;
+mod strangers;
+mod this_member;
+
+#[cfg(test)]
+mod tests;
+
+pub use circuit::{Caller, Circuit, Circuits, Ended, Host, Served};
+pub use cluster::{Cluster, ClusterError, MemberStatus, Parts};
+pub use directory::{Directory, Watcher};
+pub use driver::WriteError;
+pub use facts::FactsError;
+pub use member::Member;
+pub use settings::Settings;

@@ -1,0 +1,122 @@
+//! Links that other members open.
+
+use std::{
+    net::IpAddr,
+    sync::{Arc, atomic::Ordering},
+};
+
+use base::NodeId;
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
+use replica::Kind;
+use wire::{Limits, Upgrade};
+
+use super::{
+    carrier::Carrier,
+    handshake::{self, HandshakeError, MAX_MESSAGE},
+    hello::Hello,
+};
+use crate::{cluster::Shared, member::Member};
+
+/// The subprotocol of links between two Warrens.
+pub(crate) const SUBPROTOCOL: &str = "warren.peer.1";
+/// The header in which each end names its public key.
+pub(crate) const KEY: HeaderName = HeaderName::from_static("warren-peer-key");
+
+/// The refusal of a link that a machine opened to itself.
+pub(super) const ITSELF: &str = "it is this machine itself";
+
+/// Answers a request for an upgrade at `/peer`, and runs the link in a task of its own.
+pub(crate) fn accept<B>(
+    shared: &Arc<Shared>,
+    request: &mut Request<B>,
+    from: IpAddr,
+) -> Response<String> {
+    if request.headers().contains_key(http::header::ORIGIN) {
+        return refusal(StatusCode::FORBIDDEN, "web pages cannot be members of a cluster");
+    }
+    let key = request.headers().get(KEY).and_then(|key| key.to_str().ok()?.parse().ok());
+    let upgrade = match Upgrade::new(request, &[SUBPROTOCOL]) {
+        Ok(upgrade) => upgrade,
+        Err(error) => return refusal(error.status(), &error.to_string()),
+    };
+    let (Some(key), Some(_)) = (key, upgrade.subprotocol()) else {
+        return refusal(
+            StatusCode::FORBIDDEN,
+            "this peer speaks no sealed link, and plain peers are not allowed from here",
+        );
+    };
+    if shared.is_closed.load(Ordering::Relaxed) {
+        return refusal(StatusCode::SERVICE_UNAVAILABLE, "this machine is stopping");
+    }
+    if !shared.strangers.admit(from) {
+        return refusal(StatusCode::TOO_MANY_REQUESTS, "too many attempts from this address");
+    }
+    let mut response = upgrade.response();
+    if let Ok(own) = HeaderValue::try_from(shared.this.identity.node_id().to_string()) {
+        response.headers_mut().insert(KEY, own);
+    }
+    let shared = Arc::clone(shared);
+    tokio::spawn(async move {
+        if let Err(error) = run(&shared, upgrade, key).await {
+            shared.strangers.failed(from);
+            let error = base::error::chain(&error);
+            tracing::warn!(%from, error, "a member's link was refused");
+        }
+    });
+    response
+}
+
+async fn run(shared: &Arc<Shared>, upgrade: Upgrade, key: NodeId) -> Result<(), HandshakeError> {
+    let refused = |words: &str| HandshakeError::Refused(words.to_owned());
+    let Ok((mut link, outbox)) = upgrade.link_within(Limits::default()).await else {
+        return Err(refused("it left before the link stood"));
+    };
+    link.set_max_message(MAX_MESSAGE);
+    let Some(token) = shared.this.token() else {
+        link.close(1008, "this machine is in no cluster").await;
+        return Err(refused("this machine is in no cluster"));
+    };
+    let carrier = Carrier::new(link, outbox);
+    let admit = |hello: &Hello| admit(shared, hello, &key).map(|()| shared.this.hello());
+    let proven = handshake::respond(carrier, &shared.this.identity, key, &token, admit).await?;
+    let node = proven.hello.node_id.clone();
+    let end = shared.links.run(proven, None).await;
+    tracing::info!(node, %end, "a member's link ended");
+    Ok(())
+}
+
+/// Refuses a member that may not be who it says.
+pub(super) fn admit(shared: &Shared, hello: &Hello, key: &NodeId) -> Result<(), String> {
+    let own = &shared.this;
+    if hello.node_id == own.node_id {
+        return Err(match *key == own.identity.node_id() && hello.incarnation == own.incarnation {
+            true => ITSELF.to_owned(),
+            false => {
+                shared.doubled();
+                format!(
+                    "this machine has the same node id, {}: one of the two is a copy of the other; \
+                     run `warren cluster reset-id` on one",
+                    own.node_id
+                )
+            }
+        });
+    }
+    match known(shared, &hello.node_id) {
+        Some(member) if member.key != *key => Err(format!(
+            "node {} is known here under another key: {}, not {key}; if it was set up anew, run \
+             `warren cluster forget {}` on a member",
+            hello.node_id, member.key, hello.node_id
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn known(shared: &Shared, node: &str) -> Option<Member> {
+    Member::read(&shared.directory.get(Kind::MEMBER, node)?.value)
+}
+
+fn refusal(status: StatusCode, words: &str) -> Response<String> {
+    let mut response = Response::new(format!("{words}\n"));
+    *response.status_mut() = status;
+    response
+}

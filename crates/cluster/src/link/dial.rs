@@ -1,0 +1,209 @@
+//! Links that this member opens: to the configured addresses, and to those that members name.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use base::{Backoff, NodeId};
+use http::{HeaderMap, HeaderValue};
+use replica::Kind;
+use tokio::time::{Instant, sleep};
+use tokio_util::task::AbortOnDropHandle;
+use url::Url;
+use wire::{Dial, DialError, DialedLink, dial};
+
+use super::{
+    accept::{ITSELF, KEY, SUBPROTOCOL, admit},
+    carrier::Carrier,
+    handshake::{self, HandshakeError, MAX_MESSAGE},
+};
+use crate::{cluster::Shared, member::Member};
+
+/// The delays between two dials of one target.
+const FIRST: Duration = Duration::from_millis(200);
+const LAST: Duration = Duration::from_secs(30);
+/// A link that stood for this time starts the delays from the first.
+const STOOD: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(5);
+/// How often the targets are looked up.
+const LOOK: Duration = Duration::from_secs(1);
+/// The most targets that are dialled.
+const MOST: usize = 512;
+
+/// Why a dial brought no link.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DialFailure {
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    #[error(transparent)]
+    Handshake(#[from] HandshakeError),
+    #[error("the peer speaks no sealed link, and the cluster's token is not sent to it in plain")]
+    Plain,
+    #[error("{ITSELF}")]
+    Itself,
+    #[error("{0} is no address of a peer: it must be HOST:PORT, or begin with ws:// or wss://")]
+    Address(String),
+    #[error("there is no cluster token yet")]
+    NoToken,
+}
+
+/// One thing to dial.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Target {
+    /// A configured address. Its node is known once it was linked.
+    Address(String),
+    /// A member, at the addresses that it named.
+    Member(String),
+}
+
+/// Keeps dialling, as long as it is not dropped.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    // Dropping a handle ends its task, and with it the link that it opened.
+    let mut tasks = BTreeMap::new();
+    loop {
+        let targets = targets(&shared);
+        tasks.retain(|target, _| targets.contains(target));
+        for target in targets {
+            if !tasks.contains_key(&target) && tasks.len() < MOST {
+                let task = tokio::spawn(keep(Arc::clone(&shared), target.clone()));
+                tasks.insert(target, AbortOnDropHandle::new(task));
+            }
+        }
+        tokio::select! {
+            () = sleep(LOOK) => {}
+            () = shared.targets_changed.notified() => {}
+        }
+    }
+}
+
+fn targets(shared: &Shared) -> BTreeSet<Target> {
+    let config = shared.config();
+    let configured = config.peers.into_iter().map(Target::Address);
+    let learnt = config.discovery.then(|| shared.directory.list(Kind::MEMBER));
+    let members = learnt.into_iter().flatten().map(|(key, _)| key.id.to_string());
+    let others = members.filter(|node| *node != shared.this.node_id);
+    configured.chain(others.map(Target::Member)).collect()
+}
+
+/// Dials a target again and again, while no link leads to it.
+async fn keep(shared: Arc<Shared>, target: Target) {
+    let mut backoff = Backoff::new(FIRST, LAST);
+    let mut node = match &target {
+        Target::Address(_) => None,
+        Target::Member(node) => Some(node.clone()),
+    };
+    let mut last_words = String::new();
+    loop {
+        if node.as_ref().is_some_and(|node| shared.links.get(node).is_some()) {
+            sleep(LOOK).await;
+            continue;
+        }
+        for address in addresses(&shared, &target) {
+            let began = Instant::now();
+            match once(&shared, &address, &mut node).await {
+                Ok(()) if began.elapsed() > STOOD => backoff.reset(),
+                Ok(()) => {}
+                // The address is this machine's own, and stays so.
+                Err(DialFailure::Itself) => return,
+                Err(error) => {
+                    let words = base::error::chain(&error);
+                    if words != last_words {
+                        tracing::warn!(address, error = words, "no link to a peer");
+                        last_words = words;
+                    }
+                }
+            }
+        }
+        sleep(backoff.next(rand::random())).await;
+    }
+}
+
+fn addresses(shared: &Shared, target: &Target) -> Vec<String> {
+    match target {
+        Target::Address(address) => vec![address.clone()],
+        Target::Member(node) => {
+            let entry = shared.directory.get(Kind::MEMBER, node);
+            let member = entry.and_then(|entry| Member::read(&entry.value));
+            member.map(|member| member.addresses).unwrap_or_default()
+        }
+    }
+}
+
+/// Dials once, and runs the link until it ends. `node` becomes the member that answered.
+async fn once(
+    shared: &Arc<Shared>,
+    address: &str,
+    node: &mut Option<String>,
+) -> Result<(), DialFailure> {
+    let token = shared.this.token().ok_or(DialFailure::NoToken)?;
+    let (carrier, key) = connect(shared, address).await?;
+    let own = &shared.this;
+    let hello = own.hello();
+    let proven = match handshake::initiate(carrier, &own.identity, key, &token, &hello).await {
+        Err(HandshakeError::RefusedThere(words)) if words == ITSELF => {
+            return Err(DialFailure::Itself);
+        }
+        Err(error) if key == own.identity.node_id() => {
+            shared.doubled();
+            return Err(error.into());
+        }
+        proven => proven?,
+    };
+    admit(shared, &proven.hello, &key).map_err(HandshakeError::Refused)?;
+    *node = Some(proven.hello.node_id.clone());
+    let end = shared.links.run(proven, Some(hello.dial)).await;
+    tracing::info!(address, %end, "a link to a member ended");
+    Ok(())
+}
+
+/// Connects to a peer port, and learns the key of the Warren there.
+pub(crate) async fn connect(
+    shared: &Shared,
+    address: &str,
+) -> Result<(Carrier, NodeId), DialFailure> {
+    let url = peer_url(address)?;
+    let mut headers = HeaderMap::new();
+    if let Ok(own) = HeaderValue::try_from(shared.this.identity.node_id().to_string()) {
+        headers.insert(KEY, own);
+    }
+    let subprotocols = &[SUBPROTOCOL];
+    let dialled = dial(Dial { url: &url, headers, subprotocols, deadline: DEADLINE }).await?;
+    let DialedLink { mut link, outbox, headers, .. } = dialled;
+    let key = headers.get(KEY).and_then(|key| key.to_str().ok()?.parse().ok());
+    link.set_max_message(MAX_MESSAGE);
+    Ok((Carrier::new(link, outbox), key.ok_or(DialFailure::Plain)?))
+}
+
+/// The URL of a peer port.
+pub(crate) fn peer_url(address: &str) -> Result<Url, DialFailure> {
+    let wrong = || DialFailure::Address(base::plain::line(address));
+    let text = match address.contains("://") {
+        true => address.to_owned(),
+        false => format!("ws://{address}"),
+    };
+    let mut url = Url::parse(&text).map_err(|_| wrong())?;
+    if !matches!(url.scheme(), "ws" | "wss") || url.host_str().is_none() {
+        return Err(wrong());
+    }
+    if url.path() == "/" {
+        url.set_path("/peer");
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_host_and_a_port_or_a_url() {
+        let url = |address| peer_url(address).map(|url| url.to_string()).ok();
+        assert_eq!(url("box:9179").as_deref(), Some("ws://box:9179/peer"));
+        assert_eq!(url("[::1]:9179").as_deref(), Some("ws://[::1]:9179/peer"));
+        assert_eq!(url("wss://box/there").as_deref(), Some("wss://box/there"));
+        assert_eq!(url("http://box:1"), None);
+        assert_eq!(url(""), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! Proves the shared secret and both keys, and seals the link. The secret is never sent.
+
+use std::time::Duration;
+
+use base::NodeId;
+use bytes::Bytes;
+use seal::{Identity, Initiator, Opener, PasscodeKey, Responder, SealError, Sealer};
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+
+use super::{
+    carrier::{Carrier, CarrierEnd},
+    hello::{BadHello, Hello},
+    sealed::{open_records, seal_frame},
+};
+use crate::{control::Control, link::frame::LinkFrame};
+
+/// A handshake ends within this time, or the link does.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
+/// The longest message of a handshake, in bytes.
+pub(crate) const MAX_MESSAGE: usize = 64 * 1024;
+
+/// A link whose other end has proven its key and the secret.
+pub(crate) struct Proven {
+    pub(crate) carrier: Carrier,
+    pub(crate) sealer: Sealer,
+    pub(crate) opener: Opener,
+    pub(crate) hello: Hello,
+}
+
+/// Why a handshake failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HandshakeError {
+    #[error("it did not complete its handshake within {DEADLINE:?}")]
+    Timeout,
+    /// The words that the other end should hear.
+    #[error("{0}")]
+    Refused(String),
+    #[error("the other end refused: {0}")]
+    RefusedThere(String),
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    #[error(transparent)]
+    Carrier(#[from] CarrierEnd),
+    #[error(transparent)]
+    Hello(#[from] BadHello),
+    #[error("the link closed")]
+    Closed(#[from] wire::OutboxClosed),
+}
+
+/// The answer inside the handshake.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Answer {
+    Refused { refused: String },
+    Hello(Hello),
+}
+
+/// Opens a link to the member with this key.
+pub(crate) async fn initiate(
+    carrier: Carrier,
+    identity: &Identity,
+    key: NodeId,
+    psk: &PasscodeKey,
+    hello: &Hello,
+) -> Result<Proven, HandshakeError> {
+    let initiating = initiate_now(carrier, identity, key, psk, hello);
+    timeout(DEADLINE, initiating).await.map_err(|_| HandshakeError::Timeout)?
+}
+
+async fn initiate_now(
+    mut carrier: Carrier,
+    identity: &Identity,
+    key: NodeId,
+    psk: &PasscodeKey,
+    hello: &Hello,
+) -> Result<Proven, HandshakeError> {
+    let prologue = seal::prologue::member(&identity.node_id(), &key);
+    let mut initiator = Initiator::new(identity, &key, Some(psk), &prologue)?;
+    let first = initiator.write(&hello.encode())?;
+    carrier.outbox().push(Bytes::from(first))?;
+    let message = carrier.next().await?;
+    let (sealed, payload) = initiator.finish(&message)?;
+    let theirs = match serde_json::from_slice(&payload) {
+        Ok(Answer::Refused { refused }) => {
+            return Err(HandshakeError::RefusedThere(base::plain::line(&refused)));
+        }
+        _ => Hello::decode(&payload)?,
+    };
+    let (mut sealer, opener) = sealed.split();
+    // The first record proves to the other end that this handshake is no recording.
+    let ready = LinkFrame::Control(Control::Ready.encode()).encode();
+    let mut records = Vec::new();
+    seal_frame(&mut sealer, &ready, &mut records)?;
+    carrier.outbox().push(Bytes::from(records))?;
+    Ok(Proven { carrier, sealer, opener, hello: theirs })
+}
+
+/// Answers a link that a member with this key opens. `admit` gives the own hello, or refuses.
+pub(crate) async fn respond(
+    carrier: Carrier,
+    identity: &Identity,
+    key: NodeId,
+    psk: &PasscodeKey,
+    admit: impl FnOnce(&Hello) -> Result<Hello, String>,
+) -> Result<Proven, HandshakeError> {
+    let responding = respond_now(carrier, identity, key, psk, admit);
+    timeout(DEADLINE, responding).await.map_err(|_| HandshakeError::Timeout)?
+}
+
+async fn respond_now(
+    mut carrier: Carrier,
+    identity: &Identity,
+    key: NodeId,
+    psk: &PasscodeKey,
+    admit: impl FnOnce(&Hello) -> Result<Hello, String>,
+) -> Result<Proven, HandshakeError> {
+    let prologue = seal::prologue::member(&key, &identity.node_id());
+    let mut responder = Responder::new(identity, Some(psk), &prologue)?;
+    let message = carrier.next().await?;
+    let theirs = Hello::decode(&responder.read(&message, &key)?)?;
+    let own = match admit(&theirs) {
+        Ok(own) => own,
+        Err(refused) => {
+            let answer = Answer::Refused { refused: refused.clone() };
+            let (message, _) =
+                responder.finish(&serde_json::to_vec(&answer).unwrap_or_default())?;
+            carrier.outbox().push(Bytes::from(message))?;
+            carrier.close(1008, &refused).await;
+            return Err(HandshakeError::Refused(refused));
+        }
+    };
+    let (message, sealed) = responder.finish(&own.encode())?;
+    carrier.outbox().push(Bytes::from(message))?;
+    let (sealer, mut opener) = sealed.split();
+    let first = carrier.next().await?;
+    open_records(&mut opener, first)?;
+    match opener.is_proven() {
+        true => Ok(Proven { carrier, sealer, opener, hello: theirs }),
+        false => Err(SealError::Unauthentic.into()),
+    }
+}

@@ -1,0 +1,189 @@
+//! The links of this member, one to each other member.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use replica::{Incarnation, LinkId};
+use tokio_util::sync::CancellationToken;
+use wire::Outbox;
+
+use crate::{
+    circuit::{Circuits, Way},
+    driver::Driver,
+    link::{
+        frame::LinkFrame,
+        handshake::Proven,
+        sealed::{LinkEnd, SealedLink},
+        tie::{self, Claim},
+    },
+};
+
+/// The links of this member.
+pub(crate) struct Links {
+    node: String,
+    heartbeat: Duration,
+    driver: Driver,
+    circuits: Arc<Circuits>,
+    next: AtomicU64,
+    present: Mutex<BTreeMap<String, Present>>,
+    /// Held while a link comes or goes, so that the replica hears of both in their order.
+    changing: tokio::sync::Mutex<()>,
+}
+
+/// The link to a member.
+#[derive(Clone)]
+pub(crate) struct Present {
+    number: u64,
+    opened_here: bool,
+    incarnation: u64,
+    dial: u64,
+    is_silent: Arc<AtomicBool>,
+    closing: CancellationToken,
+}
+
+impl Present {
+    fn claim(&self) -> Claim {
+        Claim {
+            opened_here: self.opened_here,
+            incarnation: self.incarnation,
+            dial: self.dial,
+            is_silent: self.is_silent.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether it has given signs of life lately.
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.is_silent.load(Ordering::Relaxed)
+    }
+}
+
+impl Links {
+    pub(crate) fn new(
+        node: String,
+        heartbeat: Duration,
+        driver: Driver,
+        circuits: Arc<Circuits>,
+    ) -> Self {
+        let (next, present, changing) = Default::default();
+        Self { node, heartbeat, driver, circuits, next, present, changing }
+    }
+
+    /// The link to a member, if there is one.
+    pub(crate) fn get(&self, node: &str) -> Option<Present> {
+        self.lock().get(node).cloned()
+    }
+
+    /// Ends all links.
+    pub(crate) fn close(&self) {
+        self.lock().values().for_each(|present| present.closing.cancel());
+    }
+
+    /// Runs a proven link until it ends. It is closed at once if another one stays. `dialled`: the
+    /// count of the dial, if this member opened it.
+    pub(crate) async fn run(self: &Arc<Self>, proven: Proven, dialled: Option<u64>) -> LinkEnd {
+        let Proven { carrier, sealer, opener, hello } = proven;
+        let (outbox, frames) = Outbox::detached();
+        let (is_silent, closing) = (Arc::<AtomicBool>::default(), CancellationToken::new());
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let present = Present {
+            number,
+            opened_here: dialled.is_some(),
+            incarnation: hello.incarnation,
+            dial: dialled.unwrap_or(hello.dial),
+            is_silent: Arc::clone(&is_silent),
+            closing: closing.clone(),
+        };
+        let node = hello.node_id.clone();
+        let link = SealedLink {
+            carrier,
+            sealer,
+            opener,
+            frames,
+            closing: closing.clone(),
+            is_silent,
+            heartbeat: self.heartbeat,
+        };
+        let turn = self.changing.lock().await;
+        match self.take(&node, present) {
+            Stays::Old => closing.cancel(),
+            Stays::New(replaced) => {
+                if let Some(replaced) = replaced {
+                    self.driver.unlinked(LinkId(replaced)).await;
+                }
+                self.linked(&node, number, hello.incarnation, &outbox).await;
+            }
+        }
+        drop(turn);
+        // A caller that is dropped hangs up, and the task still reports the end of the link.
+        let _hang_up = closing.drop_guard();
+        let links = Arc::clone(self);
+        let running = tokio::spawn(async move {
+            let end = link.run(|frame| links.received(&node, number, frame)).await;
+            links.unlinked(&node, number).await;
+            end
+        });
+        running.await.unwrap_or(LinkEnd::ClosedHere)
+    }
+
+    /// Makes a link the present one, unless the one that is there stays.
+    fn take(&self, node: &str, new: Present) -> Stays {
+        let mut present = self.lock();
+        let Some(old) = present.get(node) else {
+            present.insert(node.to_owned(), new);
+            return Stays::New(None);
+        };
+        if !tie::newer_stays(*self.node < *node, old.claim(), new.claim()) {
+            return Stays::Old;
+        }
+        old.closing.cancel();
+        let replaced = old.number;
+        present.insert(node.to_owned(), new);
+        Stays::New(Some(replaced))
+    }
+
+    async fn linked(&self, node: &str, number: u64, incarnation: u64, outbox: &Outbox) {
+        tracing::info!(node, "linked to a member");
+        let way = Way { link: number, outbox: outbox.clone() };
+        self.circuits.linked(node, incarnation, way);
+        let incarnation = Incarnation(incarnation);
+        self.driver.linked(LinkId(number), node.into(), incarnation, outbox.clone()).await;
+    }
+
+    async fn unlinked(&self, node: &str, number: u64) {
+        let _turn = self.changing.lock().await;
+        {
+            let mut present = self.lock();
+            if present.get(node).is_none_or(|present| present.number != number) {
+                return;
+            }
+            present.remove(node);
+        }
+        self.circuits.unlinked(node, number);
+        self.driver.unlinked(LinkId(number)).await;
+    }
+
+    fn received(&self, node: &str, number: u64, frame: LinkFrame) {
+        match frame {
+            LinkFrame::Replica(bytes) => self.driver.message(LinkId(number), bytes),
+            frame => self.circuits.received(node, frame),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Present>> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Which of two links stays.
+enum Stays {
+    /// The new one. The number is that of the link that it replaces.
+    New(Option<u64>),
+    /// The earlier one: the new one ends.
+    Old,
+}

@@ -1,0 +1,30 @@
+//! What is known of a member: the value of its entry.
+
+use base::NodeId;
+use serde::{Deserialize, Serialize};
+
+/// What is known of a member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its node id.
+    pub node_id: String,
+    /// Its public key: nobody else may link under its id.
+    pub key: NodeId,
+    /// Its name, for people.
+    pub name: String,
+    /// Where its peer port is reached.
+    #[serde(default)]
+    pub addresses: Vec<String>,
+}
+
+impl Member {
+    /// Reads the value of an entry. One that cannot be read is a newer Warren's.
+    pub fn read(value: &str) -> Option<Self> {
+        serde_json::from_str(value).ok()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        // Text is always JSON.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}

@@ -1,0 +1,44 @@
+//! How a member is set up.
+
+use std::time::Duration;
+
+use base::Secret;
+
+/// How a member is set up. What a client changes later is stored, and counts more.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The secret that all members share; `None` until one is made or an invitation brings it.
+    pub token: Option<Secret>,
+    /// Peer ports to dial: `HOST:PORT`, `ws://…` or `wss://…`.
+    pub peers: Vec<String>,
+    /// Whether addresses learnt from members are dialled, too.
+    pub discovery: bool,
+    /// Whether peers that speak only the specification may link from other machines.
+    pub allow_plain: bool,
+    /// The name of this machine, for people.
+    pub name: String,
+    /// Where others reach the peer port: `HOST:PORT`.
+    pub addresses: Vec<String>,
+    /// The peer port.
+    pub port: u16,
+    /// How often each end of a link gives a sign of life.
+    pub heartbeat: Duration,
+    /// How old a tombstone must be before it may be dropped.
+    pub tombstone_age: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            token: None,
+            peers: Vec::new(),
+            discovery: true,
+            allow_plain: false,
+            name: String::new(),
+            addresses: Vec::new(),
+            port: 0,
+            heartbeat: Duration::from_secs(1),
+            tombstone_age: Duration::from_secs(24 * 3600),
+        }
+    }
+}

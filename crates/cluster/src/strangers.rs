@@ -1,0 +1,89 @@
+//! Bounds the attempts of those who have not proven the token.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    net::IpAddr,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+/// How many failures of one address are looked at, and for how long each counts.
+const FAILURES: usize = 60;
+const WINDOW: Duration = Duration::from_secs(60);
+/// The most addresses that are remembered.
+const ADDRESSES: usize = 1024;
+
+/// The failures of strangers, by address.
+#[derive(Default)]
+pub(crate) struct Strangers(Mutex<BTreeMap<IpAddr, VecDeque<Instant>>>);
+
+impl Strangers {
+    /// Whether an address may try again.
+    pub(crate) fn admit(&self, from: IpAddr) -> bool {
+        let mut failures = self.lock();
+        let Some(of_address) = failures.get_mut(&from) else { return true };
+        let now = Instant::now();
+        while of_address.front().is_some_and(|at| now.duration_since(*at) > WINDOW) {
+            of_address.pop_front();
+        }
+        if of_address.is_empty() {
+            failures.remove(&from);
+            return true;
+        }
+        of_address.len() < FAILURES
+    }
+
+    pub(crate) fn failed(&self, from: IpAddr) {
+        let mut failures = self.lock();
+        if failures.len() >= ADDRESSES && !failures.contains_key(&from) {
+            failures.pop_first();
+        }
+        let of_address = failures.entry(from).or_default();
+        of_address.push_back(Instant::now());
+        while of_address.len() > FAILURES {
+            of_address.pop_front();
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_failures(&self) -> bool {
+        !self.lock().is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<IpAddr, VecDeque<Instant>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_fails_too_often_waits_a_minute() {
+        let strangers = Strangers::default();
+        let from = IpAddr::from(Ipv4Addr::LOCALHOST);
+        for _ in 0..FAILURES {
+            assert!(strangers.admit(from));
+            strangers.failed(from);
+        }
+        assert!(!strangers.admit(from));
+        advance(WINDOW + Duration::from_millis(1)).await;
+        assert!(strangers.admit(from));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_addresses_take_bounded_memory() {
+        let strangers = Strangers::default();
+        for number in 0..2000u32 {
+            strangers.failed(IpAddr::from(Ipv4Addr::from(number)));
+        }
+        assert_eq!(strangers.lock().len(), ADDRESSES);
+    }
+}

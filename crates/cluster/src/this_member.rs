@@ -1,0 +1,69 @@
+//! This member, as it introduces itself.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use seal::{Identity, PasscodeKey};
+
+use crate::{
+    link::hello::{Hello, VERSION},
+    member::Member,
+};
+
+/// This member.
+pub(crate) struct ThisMember {
+    pub(crate) node_id: String,
+    /// 64 random bits of this run.
+    pub(crate) incarnation: u64,
+    pub(crate) identity: Identity,
+    shown: Mutex<(String, Vec<String>)>,
+    token: Mutex<Option<PasscodeKey>>,
+    dials: AtomicU64,
+}
+
+impl ThisMember {
+    pub(crate) fn new(
+        node_id: String,
+        identity: Identity,
+        name: String,
+        addresses: Vec<String>,
+    ) -> Self {
+        Self {
+            node_id,
+            incarnation: rand::random(),
+            identity,
+            shown: Mutex::new((name, addresses)),
+            token: Mutex::default(),
+            dials: AtomicU64::new(1),
+        }
+    }
+
+    /// Its hello for the next dial.
+    pub(crate) fn hello(&self) -> Hello {
+        let Member { node_id, name, addresses, .. } = self.member();
+        let (incarnation, speaks) = (self.incarnation, (VERSION, VERSION));
+        let dial = self.dials.fetch_add(1, Ordering::Relaxed);
+        Hello { node_id, incarnation, dial, name, addresses, speaks }
+    }
+
+    /// Its entry.
+    pub(crate) fn member(&self) -> Member {
+        let (name, addresses) = self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Member { node_id: self.node_id.clone(), key: self.identity.node_id(), name, addresses }
+    }
+
+    pub(crate) fn rename(&self, name: String) {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner).0 = name;
+    }
+
+    /// The key made from the cluster's token; `None` while there is no token.
+    pub(crate) fn token(&self) -> Option<PasscodeKey> {
+        self.token.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_token(&self, token: PasscodeKey) {
+        *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
+    }
+}
