@@ -90,7 +90,7 @@ impl Projects {
     }
 
     /// The folder and the user of a project. The user must still be allowed. The call may
-    /// block, as [`users::find`] does.
+    /// block, since the lookup of the user may ask a directory server.
     pub fn place(&self, id: ProjectId) -> Result<ProjectPlace, Refusal> {
         let project = self.get(id)?;
         let user = users::find(&self.run_as, project.run_as_user.as_deref())?;

@@ -1,7 +1,7 @@
 //! The socket by which clients reach the workspace: their connections and their requests.
 //!
 //! - [`ClientSocket`]: the whole, as the server sees it
-//! - `table`: the [policy](policy::Policy) of each request, and its handler in `answers`
+//! - `table`: the policy of each request, and its handler in `answers`
 //! - `accept`: from an HTTP request to a connection; `admission`: the state that all connections
 //!   share
 //! - `greeting`: authenticates a client; `gate`: limits what a connection sends before that, and

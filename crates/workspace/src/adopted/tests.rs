@@ -13,7 +13,7 @@ use testkit::agents::{FakeAgents, program};
 use crate::{
     Workspace,
     agents::tests::rig::{Rig, Watcher, prompt},
-    sessions::{NewEngine, NewSession, facts::KIND},
+    sessions::{NewEngine, NewSession, life::facts::KIND},
 };
 
 /// A process that the workspace did not start.

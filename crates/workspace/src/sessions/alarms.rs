@@ -9,24 +9,28 @@ use std::{
 
 use tokio::{sync::Notify, time};
 
-use super::session::Session;
+/// A session with an alarm.
+pub(crate) trait Alarmed: Send + Sync {
+    /// Does all that is due.
+    fn alarm_rang(self: Arc<Self>, now: Instant);
+}
 
 /// The alarms of all sessions. A session sets a further alarm only if that is earlier than the
 /// alarm it has, so there are few.
 #[derive(Default)]
-pub(super) struct Alarms {
+pub(crate) struct Alarms {
     set: Mutex<BinaryHeap<Alarm>>,
     earlier: Notify,
 }
 
 struct Alarm {
     at: Instant,
-    session: Weak<Session>,
+    session: Weak<dyn Alarmed>,
 }
 
 impl Alarms {
-    /// Has [`Session::alarm_rang`] called at this time.
-    pub(super) fn set(&self, at: Instant, session: Weak<Session>) {
+    /// Has [`Alarmed::alarm_rang`] called at this time.
+    pub(crate) fn set(&self, at: Instant, session: Weak<dyn Alarmed>) {
         let mut set = self.lock();
         let is_first = set.peek().is_none_or(|first| at < first.at);
         set.push(Alarm { at, session });
@@ -37,7 +41,7 @@ impl Alarms {
     }
 
     /// Calls the sessions whose alarms are due, for ever.
-    pub(super) async fn run(self: Arc<Self>) {
+    pub(crate) async fn run(self: Arc<Self>) {
         loop {
             let next = self.lock().peek().map(|alarm| alarm.at);
             let until = async {
@@ -61,7 +65,7 @@ impl Alarms {
         }
     }
 
-    fn due(&self, now: Instant) -> Option<Weak<Session>> {
+    fn due(&self, now: Instant) -> Option<Weak<dyn Alarmed>> {
         let mut set = self.lock();
         let is_due = set.peek().is_some_and(|alarm| alarm.at <= now);
         is_due.then(|| set.pop()).flatten().map(|alarm| alarm.session)

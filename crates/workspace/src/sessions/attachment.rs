@@ -2,26 +2,24 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use bytes::Bytes;
-use protocol::workspace::{ServerMessage, SessionId};
+use protocol::workspace::SessionId;
 use session::terminal::viewer::ViewerId;
 
-use super::{client_id::ClientId, clock::now, session::Session, stream::Turn, viewers::Asking};
-
-/// An item of a stream.
-#[derive(Debug)]
-pub enum Streamed {
-    /// A message of the protocol, to be sent as JSON.
-    Message(ServerMessage),
-    /// A binary frame, complete: header and payload.
-    Output(Bytes),
-}
+use super::{
+    client_id::ClientId,
+    clock::now,
+    session::Session,
+    viewers::{
+        Demand,
+        steps::{StreamStep, Streamed},
+    },
+};
 
 /// A client's place in a session's output. Dropping it detaches.
 pub struct Attachment {
     session: Arc<Session>,
     viewer: ViewerId,
-    asking: Arc<Asking>,
+    demand: Arc<Demand>,
     /// Items that the session has given and the client has not taken yet.
     ready: VecDeque<Streamed>,
     is_over: bool,
@@ -29,17 +27,8 @@ pub struct Attachment {
 
 impl Attachment {
     pub(super) fn new(session: Arc<Session>, client: ClientId, after_seq: Option<u64>) -> Self {
-        let (now, patience) = (now(), session.commons.lag_timeout);
-        let (viewer, asking) = session.change(now, |state| {
-            let added = state.viewers.add(client, after_seq, patience, &state.output, now);
-            // The viewer gets all asides from now on, however long it takes to load its history.
-            if let Some(watching) = state.viewers.get(added.0) {
-                watching.aside = state.asides.end();
-            }
-            added
-        });
-        session.tell(now);
-        Self { session, viewer, asking, ready: VecDeque::new(), is_over: false }
+        let (viewer, demand) = session.attach(client, after_seq, now());
+        Self { session, viewer, demand, ready: VecDeque::new(), is_over: false }
     }
 
     /// The session.
@@ -67,23 +56,23 @@ impl Attachment {
         // Registered before the session is asked, so that no news in between is missed.
         let mut news = std::pin::pin!(session.news.notified());
         news.as_mut().enable();
-        let done = match session.turn(self.viewer, now()) {
-            Turn::Send(sent) => {
+        let done = match session.step(self.viewer, now()) {
+            StreamStep::Send(sent) => {
                 self.ready.extend(sent);
                 Ok(())
             }
-            Turn::End(sent) => {
+            StreamStep::End(sent) => {
                 self.is_over = true;
                 self.ready.extend(sent);
                 Ok(())
             }
-            Turn::Paint(behind) => {
-                let painted = session.paint(behind).await;
+            StreamStep::Paint(need) => {
+                let painted = session.snapshot(need).await;
                 painted.map(|sent| self.ready.extend(sent))
             }
-            Turn::Load => session.load().await,
-            Turn::Wait => {
-                let _asks = Asks::of(&self.asking);
+            StreamStep::Load => session.load().await,
+            StreamStep::Wait => {
+                let _demands = Demanding::of(&self.demand);
                 news.await;
                 Ok(())
             }
@@ -97,21 +86,21 @@ impl Attachment {
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        self.session.leave(self.viewer, now());
+        self.session.detach(self.viewer, now());
     }
 }
 
 /// While this exists, the client has room for more.
-struct Asks<'a>(&'a Asking);
+struct Demanding<'a>(&'a Demand);
 
-impl<'a> Asks<'a> {
-    fn of(asking: &'a Asking) -> Self {
-        asking.begin();
-        Self(asking)
+impl<'a> Demanding<'a> {
+    fn of(demand: &'a Demand) -> Self {
+        demand.begin();
+        Self(demand)
     }
 }
 
-impl Drop for Asks<'_> {
+impl Drop for Demanding<'_> {
     fn drop(&mut self) {
         self.0.end(now());
     }

@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use session::terminal::size::Size;
 
-use super::{facts::Facts, feed::Feed};
+use super::{feed::Feed, life::facts::Facts};
 use crate::{engine::Engine, refusal::Refusal};
 
 /// A started engine; for an adopted process also its start time, in ticks since boot.

@@ -11,7 +11,9 @@ use session::agent::Usage as TurnUsage;
 use tracing::Span;
 
 use super::{
-    activity::Activity, clock::now, facts::TranscriptPosition, session::Session,
+    clock::now,
+    life::{activity::Activity, facts::TranscriptPosition},
+    session::Session,
     turn_follower::TurnFollower,
 };
 
@@ -78,9 +80,9 @@ impl Feed {
 
     pub(crate) fn activity(&self, activity: Activity) {
         if let Some(session) = self.session.upgrade() {
-            let before = std::mem::replace(&mut session.lock().activity, activity);
+            let before = std::mem::replace(&mut session.lock().life.activity, activity);
             if before != activity {
-                session.tell(now());
+                session.announce(now());
             }
         }
     }
@@ -89,14 +91,14 @@ impl Feed {
     /// too.
     pub(crate) fn ask(&self, request_id: String, tool: String, input: serde_json::Value) {
         if let Some(session) = self.session.upgrade() {
-            let asked = session.lock().questions.ask(self.id, request_id, tool, input);
+            let asked = session.lock().inputs.questions.ask(self.id, request_id, tool, input);
             session.say(ServerMessage::PermissionRequest(asked));
         }
     }
 
     pub(crate) fn resolved(&self, request_id: &str, outcome: PermissionOutcome) {
         let Some(session) = self.session.upgrade() else { return };
-        let Some(request_id) = session.lock().questions.take(request_id) else { return };
+        let Some(request_id) = session.lock().inputs.questions.take(request_id) else { return };
         session.say(ServerMessage::PermissionResolved(PermissionResolved {
             session_id: self.id,
             request_id,
@@ -108,11 +110,11 @@ impl Feed {
     /// A turn has begun. Its number is stored before this returns.
     pub(crate) fn turn_started(&self, turn: u64) {
         let Some(session) = self.session.upgrade() else { return };
-        session.keep_change(|state| {
-            state.facts.turn = turn;
-            state.touch();
+        session.change_stored(|life| {
+            life.facts.turn = turn;
+            life.touch();
         });
-        if let Some(follower) = session.turn_follower() {
+        if let Some(follower) = turn_follower(&session) {
             follower.turn_started(self.id, turn);
         }
     }
@@ -128,9 +130,9 @@ impl Feed {
             output_tokens,
             cost_usd,
         }));
-        session.lock().touch();
-        session.commons.keeper.keep_soon(&session);
-        if let Some(follower) = session.turn_follower() {
+        session.lock().life.touch();
+        session.shared.keeper.keep_soon(&session.kept());
+        if let Some(follower) = turn_follower(&session) {
             follower.turn_ended(self.id, turn, ok, text);
         }
     }
@@ -139,8 +141,8 @@ impl Feed {
     /// usage.
     pub(crate) fn conversation(&self, id: String) {
         if let Some(session) = self.session.upgrade() {
-            session.keep_change(|state| {
-                let facts = &mut state.facts;
+            session.change_stored(|life| {
+                let facts = &mut life.facts;
                 if facts.conversation.as_ref() != Some(&id) {
                     (facts.conversation, facts.used) = (Some(id), None);
                 }
@@ -151,14 +153,14 @@ impl Feed {
     /// The usage of the conversation so far. Stored before this returns.
     pub(crate) fn used(&self, used: TurnUsage) {
         if let Some(session) = self.session.upgrade() {
-            session.keep_change(|state| state.facts.used = Some(used));
+            session.change_stored(|life| life.facts.used = Some(used));
         }
     }
 
     /// The number of the newest output.
     pub(crate) fn last_seq(&self) -> u64 {
         let session = self.session.upgrade();
-        session.map_or(0, |session| session.lock().output.log.last_seq())
+        session.map_or(0, |session| session.lock().output.log().last_seq())
     }
 
     /// Stores how far a transcript is read. The output that was fed before is written first, so a
@@ -166,9 +168,9 @@ impl Feed {
     /// fed by [`Feed::lines_after`].
     pub(crate) async fn followed(&self, followed: TranscriptPosition) {
         let Some(session) = self.session.upgrade() else { return };
-        session.commons.writer.flush().await;
-        session.lock().facts.transcript = Some(followed);
-        if let Err(refusal) = session.commons.keeper.keep(&session).await {
+        session.shared.writer.flush().await;
+        session.lock().life.facts.transcript = Some(followed);
+        if let Err(refusal) = session.shared.keeper.keep(&session.kept()).await {
             tracing::error!(session = %self.id, %refusal, "cannot keep how far a transcript is read");
         }
     }
@@ -189,26 +191,26 @@ impl Feed {
     /// `exit_code` is given if known. The engine has fed all output that it read before.
     pub(crate) fn ended(&self, how: String, exit_code: Option<i32>) {
         let Some(session) = self.session.upgrade() else { return };
-        if session.end(how, exit_code) && session.lock().facts.team_id.is_some() {
-            session.commons.member_gone(self.id);
+        if session.end(how, exit_code) && session.lock().life.facts.team_id.is_some() {
+            session.shared.member_gone(self.id);
         }
     }
 
     pub(crate) fn team(&self) -> Option<TeamId> {
-        self.session.upgrade()?.lock().facts.team_id
+        self.session.upgrade()?.lock().life.facts.team_id
     }
 
     /// The session's status; `None` once the session is gone.
     pub(crate) fn status(&self) -> Option<SessionStatus> {
         let session = self.session.upgrade()?;
         let state = session.lock();
-        (!state.is_gone).then(|| state.status())
+        (!state.life.is_gone).then(|| state.status())
     }
 
     /// Whether the session was removed from the list of sessions, so that its engine has to end
     /// even a process that would outlive the daemon.
     pub(crate) fn is_removed(&self) -> bool {
-        self.session.upgrade().is_some_and(|session| session.lock().is_removed)
+        self.session.upgrade().is_some_and(|session| session.lock().life.is_removed)
     }
 
     /// Whether the program in the terminal has turned on bracketed paste.
@@ -218,19 +220,8 @@ impl Feed {
     }
 }
 
-impl Session {
-    /// Changes facts, and stores them before it returns. An error is only logged.
-    fn keep_change(self: &Arc<Self>, change: impl FnOnce(&mut super::session::SessionState)) {
-        change(&mut self.lock());
-        if let Err(error) = self.commons.keeper.keep_now(self) {
-            let error = base::error::chain(&error);
-            tracing::error!(session = %self.id, error, "cannot keep what an agent does");
-        }
-    }
-
-    /// The follower of the session's turns, if the session belongs to a team.
-    fn turn_follower(&self) -> Option<Arc<dyn TurnFollower>> {
-        self.lock().facts.team_id?;
-        self.commons.turns()
-    }
+/// The follower of a session's turns, if the session belongs to a team.
+fn turn_follower(session: &Session) -> Option<Arc<dyn TurnFollower>> {
+    session.lock().life.facts.team_id?;
+    session.shared.turns()
 }

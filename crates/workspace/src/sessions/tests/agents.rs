@@ -60,7 +60,7 @@ async fn the_snapshot_of_an_agent_is_its_newest_whole_lines() {
     for number in 0..20_000 {
         line(&feed, number);
         if number % 1000 == 0 {
-            bare.sessions.0.commons.writer.flush().await;
+            bare.sessions.0.shared.writer.flush().await;
         }
     }
     let mut attachment = bare.attach(session.id, 1, None);
@@ -147,8 +147,8 @@ async fn a_turn_is_seen_in_the_status_and_its_use_after_its_last_line() {
         panic!("{:?}", seen.messages)
     };
     assert_eq!((usage.turn, usage.input_tokens, usage.output_tokens), (1, 10, 2));
-    let kept =
-        store::WorkspaceStore::load_facts(&*bare.store, crate::sessions::facts::KIND).unwrap();
+    let kept = store::WorkspaceStore::load_facts(&*bare.store, crate::sessions::life::facts::KIND)
+        .unwrap();
     assert!(kept[0].json.contains("conversation-1") && kept[0].json.contains("\"turn\":1"));
 }
 

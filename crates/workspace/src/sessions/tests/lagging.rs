@@ -11,7 +11,7 @@ use tokio::time;
 
 use super::{bare::Bare, seen::Watcher};
 use crate::{
-    sessions::{ClientId, clock::now},
+    sessions::{ClientId, alarms::Alarmed as _, clock::now},
     testing::Site,
 };
 
@@ -88,13 +88,13 @@ async fn a_viewer_that_is_busy_for_a_moment_gets_everything() {
 async fn reading_a_terminal_waits_until_most_of_it_is_painted() {
     let bare = Bare::new();
     let (session, feed, _) = bare.session(SessionMode::Pty);
-    let painter = session.painter();
+    let painter = session.screen.lock();
     (0..15).for_each(|_| feed.output(flood(60_000).into()));
     let mut room = std::pin::pin!(feed.room(64 * 1024));
     assert!(room.as_mut().now_or_never().is_none(), "nothing can be painted");
     drop(painter);
     room.await;
-    assert!(session.lock().output.unpainted < 900_000);
+    assert!(session.lock().output.unpainted() < 900_000);
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ proptest! {
                     Event::Resize(cols, rows) => {
                         bare.sessions.resize(session.id, ClientId(9), cols, rows, true).unwrap();
                         time::advance(DEBOUNCE).await;
-                        session.alarm_rang(now());
+                        session.clone().alarm_rang(now());
                     }
                     Event::Take => slow.catch_up().await,
                     Event::Later(millis) => time::advance(Duration::from_millis(millis)).await,

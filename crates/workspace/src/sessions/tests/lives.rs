@@ -50,7 +50,7 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
         let new = place.shell("setsid sleep 1000 & echo here; sleep 1000");
         let info = workspace.sessions.create(new).await.unwrap();
         Watcher::attach(&workspace, info.id, 1).until("here").await;
-        workspace.sessions.0.commons.writer.flush().await;
+        workspace.sessions.0.shared.writer.flush().await;
         let session = workspace.sessions.get(info.id).unwrap();
         let pids = session.live().unwrap().processes().await;
         std::mem::forget(workspace);
@@ -109,14 +109,14 @@ async fn a_terminal_that_has_ended_gives_its_memory_back_and_is_read_again() {
     let (session, feed, _) = bare.session(SessionMode::Pty);
     feed.output("words".into());
     feed.ended("exited with 0".to_owned(), Some(0));
-    bare.sessions.0.commons.writer.flush().await;
+    bare.sessions.0.shared.writer.flush().await;
     let mut seen = Watcher::of(bare.attach(session.id, 1, None));
     seen.until("words").await;
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
-    assert!(!session.lock().output.is_napping(), "somebody looks at it");
+    assert!(!session.lock().output.is_unloaded(), "somebody looks at it");
     drop(seen);
     tokio::time::sleep(std::time::Duration::from_secs(60)).await;
-    assert!(session.lock().output.is_napping());
+    assert!(session.lock().output.is_unloaded());
     let info = session.info();
     assert_eq!((info.exit_code, info.last_seq), (Some(0), Some(1)));
     let mut again = Watcher::of(bare.attach(session.id, 2, Some(0)));

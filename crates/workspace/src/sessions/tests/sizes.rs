@@ -7,13 +7,13 @@ use session::terminal::size::DEBOUNCE;
 use tokio::time;
 
 use super::{bare::Bare, seen::Watcher};
-use crate::sessions::{ClientId, clock::now, session::Session};
+use crate::sessions::{ClientId, alarms::Alarmed as _, clock::now, session::Session};
 
 /// A client has a window of this size; then a moment passes.
 async fn resize(bare: &Bare, session: &Arc<Session>, client: u64, size: (u16, u16)) {
     bare.sessions.resize(session.id, ClientId(client), size.0, size.1, true).unwrap();
     time::advance(DEBOUNCE).await;
-    session.alarm_rang(now());
+    session.clone().alarm_rang(now());
 }
 
 fn told(seen: &Watcher) -> Vec<(u16, u16)> {
@@ -62,7 +62,7 @@ async fn a_refused_size_is_answered_with_the_real_one_and_later_with_its_own() {
     assert_eq!((told(&other), other.snapshots), (vec![(60, 20)], 2));
     bare.sessions.take_control(session.id, ClientId(2)).unwrap();
     time::advance(DEBOUNCE).await;
-    session.alarm_rang(now());
+    session.clone().alarm_rang(now());
     other.catch_up().await;
     one.catch_up().await;
     assert_eq!(told(&other), [(60, 20), (100, 30)]);

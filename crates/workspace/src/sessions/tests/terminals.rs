@@ -69,8 +69,8 @@ async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
     let info = workspace.sessions.create(place.shell(script)).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("ready").await;
-    workspace.sessions.0.commons.writer.flush().await;
-    let history = workspace.sessions.0.commons.history_dir(info.id);
+    workspace.sessions.0.shared.writer.flush().await;
+    let history = workspace.sessions.0.shared.history_dir(info.id);
     assert!(history.exists());
     let pids = {
         let session = workspace.sessions.get(info.id).unwrap();

@@ -1,20 +1,29 @@
-//! Clients' calls of a session: view it, type into it, prompt it.
+//! The calls of clients: view a session, type into it, prompt it.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::workspace::SessionId;
-use session::terminal::viewer::ViewerId;
 
-use super::{
-    Attachment, ClientId, PastOutput, Sessions,
-    clock::now,
-    session::{Session, SessionState},
-};
+use super::Sessions;
 use crate::{
     engine::{PermissionAnswer, Receipt, Typed},
     refusal::Refusal,
+    sessions::{attachment::Attachment, client_id::ClientId, clock::now, session::Session},
 };
+
+/// Part of a session's output, for `history`.
+#[derive(Debug)]
+pub struct PastOutput {
+    /// The number of its first chunk; 0 if it is empty.
+    pub from_seq: u64,
+    /// The number of its last chunk; 0 if it is empty.
+    pub to_seq: u64,
+    /// The output.
+    pub data: String,
+    /// Whether there is earlier output.
+    pub more: bool,
+}
 
 /// A prompt that was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +68,7 @@ impl Sessions {
         let session = self.get(id)?;
         let typed = session.once(input_id, || session.live()?.type_in(keys))?;
         if typed.is_some() {
-            session.was_used(client, now());
+            session.typed(client, now());
         }
         Ok(typed)
     }
@@ -78,10 +87,10 @@ impl Sessions {
             return Ok(Prompted { is_new: false, turn });
         };
         if let (Some(input_id), Some(turn)) = (input_id, turn) {
-            session.lock().inputs.is_turn(input_id, turn);
+            session.lock().inputs.note_turn(input_id, turn);
         }
         if let Some(client) = client {
-            session.was_used(client, now());
+            session.typed(client, now());
         }
         Ok(Prompted { is_new: true, turn })
     }
@@ -99,8 +108,8 @@ impl Sessions {
     /// Answers an agent's open question, which is given by the clients' id.
     pub fn permit(&self, id: SessionId, answer: PermissionAnswer) -> Result<(), Refusal> {
         let session = self.get(id)?;
-        let own = session.lock().questions.own(&answer.request_id);
-        let request_id = own.ok_or_else(|| {
+        let engine_id = session.lock().inputs.questions.engine_id(&answer.request_id);
+        let request_id = engine_id.ok_or_else(|| {
             Refusal::Invalid(format!("nobody asks {} any more", answer.request_id))
         })?;
         session.live()?.permit(PermissionAnswer { request_id, ..answer })
@@ -108,7 +117,9 @@ impl Sessions {
 
     /// The session whose agent asks this, if one does.
     pub fn asker(&self, request_id: &str) -> Option<SessionId> {
-        let asks = |session: &&Arc<Session>| session.lock().questions.own(request_id).is_some();
+        let asks = |session: &&Arc<Session>| {
+            session.lock().inputs.questions.engine_id(request_id).is_some()
+        };
         self.all().iter().find(asks).map(|session| session.id)
     }
 
@@ -122,96 +133,20 @@ impl Sessions {
         visible: bool,
     ) -> Result<(), Refusal> {
         let (session, now, size) = (self.get(id)?, now(), (cols, rows));
-        session.change_windows(now, |state| {
-            state.windows.resize(client, size, visible, now)?;
-            if visible {
-                state.viewers.wishes(client, size);
-            }
-            Ok(())
-        })
+        session.change_windows(now, |state| state.viewers.resize(client, size, visible, now))
     }
 
     /// The terminal gets the size of this client's window.
     pub fn take_control(&self, id: SessionId, client: ClientId) -> Result<(), Refusal> {
         let (session, now) = (self.get(id)?, now());
-        session.change_windows(now, |state| state.windows.take_control(client, now))
+        session.change_windows(now, |state| state.viewers.take_control(client, now))
     }
 
     /// A client has gone: it looks at nothing any more.
     pub fn client_gone(&self, client: ClientId) {
         let now = now();
         for session in self.all() {
-            session.change_windows(now, |state| state.windows.leave(client, now));
+            session.change_windows(now, |state| state.viewers.client_gone(client, now));
         }
-    }
-}
-
-impl Session {
-    /// Applies an input, once for its id; `None`: it was applied before.
-    fn once<T>(
-        &self,
-        input_id: Option<&str>,
-        apply: impl FnOnce() -> Result<T, Refusal>,
-    ) -> Result<Option<T>, Refusal> {
-        let Some(input_id) = input_id else { return apply().map(Some) };
-        if !self.lock().inputs.first_time(input_id)? {
-            return Ok(None);
-        }
-        let applied = apply();
-        if applied.is_err() {
-            self.lock().inputs.take_back(input_id);
-        }
-        applied.map(Some)
-    }
-
-    fn was_used(self: &Arc<Self>, client: ClientId, now: Instant) {
-        self.change_windows(now, |state| {
-            state.touch();
-            state.windows.typed(client, now);
-        });
-    }
-
-    /// Changes the windows of its viewers. A viewer that wished for a size in vain has to hear of it.
-    fn change_windows<T>(
-        self: &Arc<Self>,
-        now: Instant,
-        change: impl FnOnce(&mut SessionState) -> T,
-    ) -> T {
-        let (changed, is_in_vain) = self.change(now, |state| {
-            let changed = change(state);
-            (changed, state.windows.is_settled() && state.viewers.take_wish())
-        });
-        if is_in_vain {
-            self.news.notify_waiters();
-        }
-        changed
-    }
-
-    /// A viewer has left.
-    pub(super) fn leave(self: &Arc<Self>, viewer: ViewerId, now: Instant) {
-        self.change_windows(now, |state| {
-            if let Some(client) = state.viewers.remove(viewer)
-                && !state.viewers.has(client)
-            {
-                state.windows.leave(client, now);
-            }
-            state.quiet_since = now;
-        });
-        self.tell(now);
-    }
-
-    /// Resizes its terminal, if that is due. Its viewers get the size and a repainted screen.
-    pub(super) fn resize_if_due(self: &Arc<Self>, now: Instant) {
-        // The screen's lock is held from before until after: a client that hears of the size has that screen.
-        let mut painter = self.painter();
-        let mut state = self.lock();
-        let Some(size) = state.windows.due(now) else { return };
-        painter.resize(state.output.log.last_seq(), size);
-        drop((state, painter));
-        if let Ok(engine) = self.live() {
-            engine.resize(size);
-        }
-        self.news.notify_waiters();
-        self.commons.keeper.keep_soon(self);
     }
 }

@@ -15,7 +15,7 @@ const LITTLE: usize = 64 * 1024;
 const FEW_SIZES: usize = 64;
 
 /// The screen of one session.
-pub(super) struct Painter {
+pub(crate) struct Painter {
     screen: Option<Screen>,
     /// The number of the last chunk that was fed to the screen.
     fed: u64,
@@ -27,17 +27,17 @@ pub(super) struct Painter {
 }
 
 impl Painter {
-    pub(super) fn new(size: Size) -> Self {
+    pub(crate) fn new(size: Size) -> Self {
         Self::after(0, size)
     }
 
     /// A blank screen of this size, on which the chunks after this number are painted.
-    pub(super) fn after(seq: u64, size: Size) -> Self {
+    pub(crate) fn after(seq: u64, size: Size) -> Self {
         Self { screen: None, fed: seq, sizes: vec![(seq, size)], resized: 1 }
     }
 
     /// Notes that the terminal has another size after the chunk of this number.
-    pub(super) fn resize(&mut self, after: u64, size: Size) {
+    pub(crate) fn resize(&mut self, after: u64, size: Size) {
         self.sizes.push((after, size));
         if self.sizes.len() > FEW_SIZES {
             self.feed(Vec::new(), self.fed);
@@ -46,12 +46,12 @@ impl Painter {
     }
 
     /// The part of the log that is not painted yet.
-    pub(super) fn lacking<'a>(&self, log: &'a Log) -> Chunks<'a> {
+    pub(crate) fn lacking<'a>(&self, log: &'a Log) -> Chunks<'a> {
         log.after(self.fed).unwrap_or_else(|_| log.all())
     }
 
     /// Paints chunks up to the number `last`. The screen is kept from now on.
-    pub(super) fn feed(&mut self, chunks: Vec<Chunk>, last: u64) {
+    pub(crate) fn feed(&mut self, chunks: Vec<Chunk>, last: u64) {
         for chunk in chunks {
             self.resize_up_to(chunk.seq - 1);
             self.screen().feed(&chunk.text);
@@ -61,13 +61,13 @@ impl Painter {
     }
 
     /// The screen's size, and the text that repaints it.
-    pub(super) fn snapshot(&mut self) -> (Cells, String) {
+    pub(crate) fn snapshot(&mut self) -> (Cells, String) {
         let screen = self.screen();
         (screen.size(), screen.snapshot())
     }
 
     /// Drops the screen if it can be painted again from this log. Returns whether it did.
-    pub(super) fn drop_if_little(&mut self, log: &Log) -> bool {
+    pub(crate) fn drop_if_little(&mut self, log: &Log) -> bool {
         let is_little = log.first_seq() == 1 && log.size() <= LITTLE;
         let drops = is_little && self.sizes.first().is_some_and(|(after, _)| *after == 0);
         if drops {

@@ -7,32 +7,31 @@ use session::terminal::{
     viewer::ViewerId,
 };
 
-use super::client_id::ClientId;
-use crate::refusal::Refusal;
+use crate::{refusal::Refusal, sessions::client_id::ClientId};
 
 /// The clients' windows, and the terminal's size that follows from them.
-pub(super) struct Windows {
+pub(crate) struct Windows {
     sizes: Sizes,
     /// The clients that reported their sizes: exactly those that `sizes` knows.
-    own: BTreeSet<ClientId>,
+    clients: BTreeSet<ClientId>,
 }
 
 impl Windows {
-    pub(super) const fn new(size: Size) -> Self {
-        Self { sizes: Sizes::new(size), own: BTreeSet::new() }
+    pub(crate) const fn new(size: Size) -> Self {
+        Self { sizes: Sizes::new(size), clients: BTreeSet::new() }
     }
 
     /// The size that the terminal has.
-    pub(super) const fn size(&self) -> Size {
+    pub(crate) const fn size(&self) -> Size {
         self.sizes.current()
     }
 
     /// The terminal's size, as columns and rows.
-    pub(super) const fn cells(&self) -> (u16, u16) {
+    pub(crate) const fn cells(&self) -> (u16, u16) {
         (self.size().cols(), self.size().rows())
     }
 
-    pub(super) fn resize(
+    pub(crate) fn resize(
         &mut self,
         client: ClientId,
         size: (u16, u16),
@@ -41,18 +40,18 @@ impl Windows {
     ) -> Result<(), Refusal> {
         let told = self.sizes.resize(viewer(client), size, visible, now);
         told.map_err(|refused| Refusal::failed(&refused))?;
-        self.own.insert(client);
+        self.clients.insert(client);
         Ok(())
     }
 
-    pub(super) fn typed(&mut self, client: ClientId, now: Instant) {
-        if self.own.contains(&client) {
+    pub(crate) fn typed(&mut self, client: ClientId, now: Instant) {
+        if self.clients.contains(&client) {
             self.sizes.typed(viewer(client), now);
         }
     }
 
-    pub(super) fn take_control(&mut self, client: ClientId, now: Instant) -> Result<(), Refusal> {
-        if !self.own.contains(&client) {
+    pub(crate) fn take_control(&mut self, client: ClientId, now: Instant) -> Result<(), Refusal> {
+        if !self.clients.contains(&client) {
             return Err(Refusal::invalid(
                 "the size of your terminal is not known: send resize before take_control",
             ));
@@ -61,23 +60,23 @@ impl Windows {
         Ok(())
     }
 
-    pub(super) fn leave(&mut self, client: ClientId, now: Instant) {
-        if self.own.remove(&client) {
+    pub(crate) fn leave(&mut self, client: ClientId, now: Instant) {
+        if self.clients.remove(&client) {
             self.sizes.leave(viewer(client), now);
         }
     }
 
     /// Whether no change of the size is pending.
-    pub(super) fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         self.due_at().is_none()
     }
 
-    pub(super) fn due_at(&self) -> Option<Instant> {
+    pub(crate) fn due_at(&self) -> Option<Instant> {
         self.sizes.poll_timeout()
     }
 
-    /// The new size of the terminal, if a change is due now.
-    pub(super) fn due(&mut self, now: Instant) -> Option<Size> {
+    /// Takes the change of the terminal's size that is due now.
+    pub(crate) fn take_new_size(&mut self, now: Instant) -> Option<Size> {
         self.sizes.handle_timeout(now);
         self.sizes.poll_output()
     }

@@ -85,15 +85,15 @@ struct FactsRecord<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct StoredFacts {
+pub(crate) struct StoredFacts {
     #[serde(flatten)]
-    pub(super) facts: Facts,
+    pub(crate) facts: Facts,
     #[serde(default)]
-    pub(super) size: Option<(u16, u16)>,
+    pub(crate) size: Option<(u16, u16)>,
 }
 
 /// The stored text. `None` only if the facts could not be JSON, which does not happen.
-pub(super) fn write(facts: &Facts, size: (u16, u16)) -> Option<String> {
+pub(crate) fn write(facts: &Facts, size: (u16, u16)) -> Option<String> {
     let written = serde_json::to_string(&FactsRecord { facts, size });
     written.inspect_err(|error| tracing::error!(%error, "cannot write a session down")).ok()
 }

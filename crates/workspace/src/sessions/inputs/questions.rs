@@ -10,46 +10,47 @@ use serde_json::Value;
 const MOST: usize = 64;
 
 #[derive(Default)]
-pub(super) struct Questions(VecDeque<Question>);
+pub(crate) struct Questions(VecDeque<Question>);
 
 struct Question {
     /// The engine's id of the question.
-    own: String,
+    engine_id: String,
     request: PermissionRequest,
 }
 
 impl Questions {
     /// Adds a question, and returns the message for clients.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &mut self,
         session_id: SessionId,
-        own: String,
+        engine_id: String,
         tool: String,
         input: Value,
     ) -> PermissionRequest {
         if self.0.len() >= MOST {
             self.0.pop_front();
         }
-        let request_id = own.parse().unwrap_or_else(|_| PermissionId::from_random(rand::random()));
+        let request_id =
+            engine_id.parse().unwrap_or_else(|_| PermissionId::from_random(rand::random()));
         let request = PermissionRequest { session_id, request_id, tool, input };
-        self.0.push_back(Question { own, request: request.clone() });
+        self.0.push_back(Question { engine_id, request: request.clone() });
         request
     }
 
     /// The engine's id of an open question, which is given by the clients' id.
-    pub(super) fn own(&self, id: &str) -> Option<String> {
+    pub(crate) fn engine_id(&self, id: &str) -> Option<String> {
         let id: PermissionId = id.parse().ok()?;
         let question = self.0.iter().find(|question| question.request.request_id == id);
-        question.map(|question| question.own.clone())
+        question.map(|question| question.engine_id.clone())
     }
 
     /// Removes an answered question by the engine's id, and returns the clients' id.
-    pub(super) fn take(&mut self, own: &str) -> Option<PermissionId> {
-        let at = self.0.iter().position(|question| question.own == own)?;
+    pub(crate) fn take(&mut self, engine_id: &str) -> Option<PermissionId> {
+        let at = self.0.iter().position(|question| question.engine_id == engine_id)?;
         self.0.remove(at).map(|question| question.request.request_id)
     }
 
-    pub(super) fn open(&self) -> impl Iterator<Item = PermissionRequest> + '_ {
+    pub(crate) fn open(&self) -> impl Iterator<Item = PermissionRequest> + '_ {
         self.0.iter().map(|question| question.request.clone())
     }
 }
@@ -58,19 +59,24 @@ impl Questions {
 mod tests {
     use super::*;
 
-    fn ask(questions: &mut Questions, own: &str) -> PermissionRequest {
-        questions.ask(SessionId::from_random(1), own.to_owned(), "Bash".to_owned(), Value::Null)
+    fn ask(questions: &mut Questions, engine_id: &str) -> PermissionRequest {
+        questions.ask(
+            SessionId::from_random(1),
+            engine_id.to_owned(),
+            "Bash".to_owned(),
+            Value::Null,
+        )
     }
 
     #[test]
     fn a_question_is_found_by_the_id_that_clients_know_and_ends_once() {
         let mut questions = Questions::default();
         let asked = ask(&mut questions, "toolu_1");
-        assert_eq!(questions.own(&asked.request_id.to_string()).as_deref(), Some("toolu_1"));
+        assert_eq!(questions.engine_id(&asked.request_id.to_string()).as_deref(), Some("toolu_1"));
         assert_eq!(questions.open().count(), 1);
         assert_eq!(questions.take("toolu_1"), Some(asked.request_id));
         assert_eq!(questions.take("toolu_1"), None);
-        assert_eq!(questions.own(&asked.request_id.to_string()), None);
+        assert_eq!(questions.engine_id(&asked.request_id.to_string()), None);
     }
 
     #[test]

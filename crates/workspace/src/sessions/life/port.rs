@@ -13,7 +13,7 @@ const BETWEEN: Duration = Duration::from_secs(2);
 const BETWEEN_KNOWN: Duration = Duration::from_secs(5);
 
 #[derive(Default)]
-pub(super) struct PortSearch {
+pub(crate) struct PortSearch {
     /// `None` if the session has no development server, or it has ended.
     searching: Option<Searching>,
     found: Option<u16>,
@@ -28,18 +28,18 @@ struct Searching {
 
 impl PortSearch {
     /// Searches only in a session that has the tag of development servers and has not ended.
-    pub(super) fn new(facts: &Facts, now: Instant) -> Self {
+    pub(crate) fn new(facts: &Facts, now: Instant) -> Self {
         let is_server = facts.tags.iter().any(|tag| tag == DEV_SERVER_TAG);
         let searches = is_server && facts.ended.is_none();
         Self { searching: searches.then(|| Searching::new(now)), found: None }
     }
 
-    pub(super) const fn found(&self) -> Option<u16> {
+    pub(crate) const fn found(&self) -> Option<u16> {
         self.found
     }
 
     /// Reads output. A new port in it makes a search due at once.
-    pub(super) fn read(&mut self, output: &[u8], now: Instant) {
+    pub(crate) fn read(&mut self, output: &[u8], now: Instant) {
         if let Some(searching) = &mut self.searching
             && let Ok(text) = std::str::from_utf8(output)
             && searching.detector.push(text).is_some()
@@ -48,19 +48,19 @@ impl PortSearch {
         }
     }
 
-    pub(super) fn due_at(&self) -> Option<Instant> {
+    pub(crate) fn due_at(&self) -> Option<Instant> {
         self.searching.as_ref().map(|searching| searching.due)
     }
 
     /// Whether a search is due now. If so, the next one becomes due after a while.
-    pub(super) fn take_due(&mut self, now: Instant) -> bool {
+    pub(crate) fn take_due(&mut self, now: Instant) -> bool {
         let between = if self.found.is_some() { BETWEEN_KNOWN } else { BETWEEN };
         let due = self.searching.as_mut().filter(|searching| searching.due <= now);
         due.map(|searching| searching.due = now + between).is_some()
     }
 
     /// Ends the search, because the server has ended.
-    pub(super) fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         *self = Self::default();
     }
 
@@ -69,7 +69,7 @@ impl PortSearch {
     ///
     /// A server that restarts listens on no port for a moment, or only on ports that are not for
     /// visitors. So the known port is lost only when it is missing at two checks in a row.
-    pub(super) fn take(&mut self, listening: &[u16], now: Instant) -> bool {
+    pub(crate) fn take(&mut self, listening: &[u16], now: Instant) -> bool {
         let Some(searching) = &mut self.searching else { return false };
         let named = || searching.detector.candidates().find(|port| listening.contains(port));
         let stays = self.found.filter(|port| listening.contains(port));

@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 2 * 1024 * 1024;
 
 /// The newest asides of one session, in order.
 #[derive(Default)]
-pub(super) struct Asides {
+pub(crate) struct Asides {
     kept: VecDeque<Aside>,
     /// How many asides were dropped, which is also the number of the first that is kept.
     dropped: u64,
@@ -27,7 +27,7 @@ struct Aside {
 
 impl Asides {
     /// Adds an aside after all output up to this number.
-    pub(super) fn push(&mut self, seq: u64, message: ServerMessage) {
+    pub(crate) fn push(&mut self, seq: u64, message: ServerMessage) {
         let size = message.encode().len();
         self.kept.push_back(Aside { seq, size, message });
         self.bytes += size;
@@ -37,25 +37,25 @@ impl Asides {
     }
 
     /// The number that the next aside gets.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.dropped + self.kept.len() as u64
     }
 
     /// The number of the first aside after the output of this number.
-    pub(super) fn first_after(&self, seq: u64) -> u64 {
+    pub(crate) fn first_after(&self, seq: u64) -> u64 {
         self.dropped + self.kept.partition_point(|aside| aside.seq <= seq) as u64
     }
 
     /// The asides from the number `from` on that follow output up to `seq`, and the number of the
     /// next.
-    pub(super) fn up_to(&self, from: u64, seq: u64) -> (Vec<ServerMessage>, u64) {
+    pub(crate) fn up_to(&self, from: u64, seq: u64) -> (Vec<ServerMessage>, u64) {
         let end = self.first_after(seq).max(from);
         let range = self.index(from)..self.index(end);
         (self.kept.range(range).map(|aside| aside.message.clone()).collect(), end)
     }
 
     /// Whether one of the asides from the number `from` on is this question.
-    pub(super) fn ask(&self, from: u64, request_id: PermissionId) -> bool {
+    pub(crate) fn ask(&self, from: u64, request_id: PermissionId) -> bool {
         self.kept.range(self.index(from)..).any(|aside| match &aside.message {
             ServerMessage::PermissionRequest(asked) => asked.request_id == request_id,
             _ => false,
@@ -63,7 +63,7 @@ impl Asides {
     }
 
     /// Drops all asides. Their numbers are not used again.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self { dropped: self.end(), ..Self::default() };
     }
 

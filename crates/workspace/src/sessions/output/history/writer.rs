@@ -9,14 +9,18 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::sessions::session::Session;
-
 /// How long output is gathered before it is written. If the daemon is killed, at most the output of
 /// this time is lost.
 const GATHER: Duration = Duration::from_millis(40);
 /// If a session has more unwritten output than this, in bytes, it is written without further
 /// gathering.
 pub(crate) const AT_ONCE: usize = 256 * 1024;
+
+/// A session with output for the disk.
+pub(crate) trait WriteHistory: Send + Sync {
+    /// Writes all output that is not yet on the disk. It blocks.
+    fn write_history(&self);
+}
 
 /// The queue of the writing thread.
 #[derive(Default)]
@@ -27,8 +31,9 @@ pub(crate) struct Writer {
 
 #[derive(Default)]
 struct Queue {
-    /// Each session is in the queue at most once.
-    sessions: VecDeque<Arc<Session>>,
+    /// Each session is in the queue at most once, so the queue is no longer than the list of
+    /// sessions.
+    sessions: VecDeque<Arc<dyn WriteHistory>>,
     /// Callers that wait until all sessions in the queue are written.
     waiting: Vec<oneshot::Sender<()>>,
     is_urgent: bool,
@@ -43,7 +48,7 @@ impl Writer {
     }
 
     /// Queues a session, so that its new output is written soon.
-    pub(crate) fn add(&self, session: Arc<Session>) {
+    pub(crate) fn add(&self, session: Arc<dyn WriteHistory>) {
         let mut queue = self.lock();
         queue.sessions.push_back(session);
         // If the queue was not empty, the thread is awake and gathering already.

@@ -10,36 +10,36 @@ use protocol::workspace::{
 use session::terminal::size::Size;
 use tracing::Instrument as _;
 
-use super::{
-    Sessions,
-    clock::now,
-    engine_starter::EngineStarter,
-    facts::Facts,
-    feed::Feed,
-    new::{NewEngine, NewSession},
-    session::Session,
-};
+use super::Sessions;
 use crate::{
     projects::{self, Projects},
     refusal::Refusal,
+    sessions::{
+        clock::now,
+        engine_starter::EngineStarter,
+        feed::Feed,
+        life::facts::Facts,
+        new::{NewEngine, NewSession},
+        session::Session,
+    },
     users,
 };
 
 impl Sessions {
     /// Makes a session, starts its engine and stores its facts.
     pub async fn create(&self, new: NewSession) -> Result<SessionInfo, Refusal> {
-        let engines = self.0.commons.engines()?;
+        let engines = self.engines()?;
         let size = size(new.size)?;
-        let facts = facts(&self.0.commons.projects, new).await?;
+        let facts = facts(&self.0.projects, new).await?;
         let session = self.add(facts, size)?;
-        let started = session.start(&*engines, size).await;
+        let started = start(&session, &*engines, size).await;
         let kept = match started {
-            Ok(()) => self.0.commons.keeper.keep(&session).await,
+            Ok(()) => self.0.shared.keeper.keep(&session.kept()).await,
             Err(refusal) => Err(refusal),
         };
         match kept {
             Ok(()) => {
-                session.tell(now());
+                session.announce(now());
                 Ok(session.info())
             }
             Err(refusal) => {
@@ -61,22 +61,21 @@ impl Sessions {
     }
 }
 
-impl Session {
-    /// Starts the session's engine, for the first time since the daemon started.
-    pub(super) async fn start(
-        self: &Arc<Self>,
-        engines: &dyn EngineStarter,
-        size: Size,
-    ) -> Result<(), Refusal> {
-        let facts = self.lock().facts.clone();
-        let starting = engines.start(facts, size, Feed::new(self)).instrument(self.span.clone());
-        let (engine, start_time) = starting.await?;
-        if let (Some((_, at)), Some(start_time)) = (&mut self.lock().facts.adopted, start_time) {
-            *at = start_time;
-        }
-        let _first = self.engine.set(engine);
-        Ok(())
+/// Starts the engine of a session, for the first time since the daemon started.
+pub(super) async fn start(
+    session: &Arc<Session>,
+    engines: &dyn EngineStarter,
+    size: Size,
+) -> Result<(), Refusal> {
+    let facts = session.lock().life.facts.clone();
+    let starting = engines.start(facts, size, Feed::new(session));
+    let (engine, start_time) = starting.instrument(session.span.clone()).await?;
+    if let (Some((_, at)), Some(start_time)) = (&mut session.lock().life.facts.adopted, start_time)
+    {
+        *at = start_time;
     }
+    let _first = session.engine.set(engine);
+    Ok(())
 }
 
 fn size(asked: Option<(u16, u16)>) -> Result<Size, Refusal> {

@@ -8,49 +8,59 @@ use std::{
 use store::{Change, Fact, StoreError, WorkspaceStore, workspace::MAX_CHANGES};
 use tokio::task;
 
-use super::{facts::KIND, session::Session};
+use super::facts::KIND;
 use crate::refusal::Refusal;
 use protocol::workspace::SessionId;
 
+/// A session whose facts are stored.
+pub(crate) trait Kept: Send + Sync {
+    fn id(&self) -> SessionId;
+
+    /// The stored form of the current facts; `None` if nothing may be stored any more.
+    fn stored_facts(&self) -> Option<String>;
+}
+
 /// Stores the facts of sessions.
-pub(super) struct Keeper {
+pub(crate) struct Keeper {
     store: Arc<dyn WorkspaceStore>,
-    /// Sessions with facts that are not stored yet.
-    changed: Mutex<BTreeMap<SessionId, Arc<Session>>>,
+    changed: Mutex<Changed>,
     /// Held while facts are written. The holder writes for all that wait. It reads the facts while
     /// it holds this, so older facts never replace newer ones.
     turn: Mutex<()>,
 }
 
+/// Sessions with facts that are not stored yet.
+type Changed = BTreeMap<SessionId, Arc<dyn Kept>>;
+
 impl Keeper {
-    pub(super) fn new(store: Arc<dyn WorkspaceStore>) -> Self {
+    pub(crate) fn new(store: Arc<dyn WorkspaceStore>) -> Self {
         Self { store, changed: Mutex::default(), turn: Mutex::default() }
     }
 
     /// Blocks until the session's current facts, or newer ones, are stored.
-    pub(super) fn keep_now(&self, session: &Arc<Session>) -> Result<(), StoreError> {
-        self.changed().insert(session.id, Arc::clone(session));
+    pub(crate) fn keep_now(&self, session: &Arc<dyn Kept>) -> Result<(), StoreError> {
+        self.changed().insert(session.id(), Arc::clone(session));
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.changed().contains_key(&session.id) {
+        if !self.changed().contains_key(&session.id()) {
             return Ok(());
         }
         self.write()
     }
 
     /// Like [`Keeper::keep_now`], but does not block the calling thread.
-    pub(super) async fn keep(self: &Arc<Self>, session: &Arc<Session>) -> Result<(), Refusal> {
+    pub(crate) async fn keep(self: &Arc<Self>, session: &Arc<dyn Kept>) -> Result<(), Refusal> {
         let (keeper, session) = (Arc::clone(self), Arc::clone(session));
         let kept = task::spawn_blocking(move || keeper.keep_now(&session)).await;
         Ok(kept.map_err(|error| Refusal::failed(&error))??)
     }
 
     /// Stores the facts in the background. An error is only logged.
-    pub(super) fn keep_soon(self: &Arc<Self>, session: &Arc<Session>) {
+    pub(crate) fn keep_soon(self: &Arc<Self>, session: &Arc<dyn Kept>) {
         let (keeper, session) = (Arc::clone(self), Arc::clone(session));
         let keep = move || {
             if let Err(error) = keeper.keep_now(&session) {
                 let error = base::error::chain(&error);
-                tracing::error!(session = %session.id, error, "cannot keep what a session is");
+                tracing::error!(session = %session.id(), error, "cannot keep what a session is");
             }
         };
         match tokio::runtime::Handle::try_current() {
@@ -60,7 +70,7 @@ impl Keeper {
     }
 
     /// Removes the facts of a session, which must be marked as gone. It blocks.
-    pub(super) fn forget_now(&self, id: SessionId) -> Result<(), StoreError> {
+    pub(crate) fn forget_now(&self, id: SessionId) -> Result<(), StoreError> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         self.changed().remove(&id);
         self.store.change_facts(&[Change::Forget { kind: KIND.to_owned(), id: id.to_string() }])
@@ -71,23 +81,23 @@ impl Keeper {
         let mut batch = std::mem::take(&mut *self.changed());
         while !batch.is_empty() {
             let some: Vec<_> = batch.values().take(MAX_CHANGES).map(Arc::clone).collect();
-            let changes: Vec<Change> = some.iter().filter_map(|session| change(session)).collect();
+            let changes: Vec<Change> = some.iter().filter_map(change).collect();
             if let Err(error) = self.store.change_facts(&changes) {
                 self.changed().extend(batch);
                 return Err(error);
             }
-            some.iter().for_each(|session| drop(batch.remove(&session.id)));
+            some.iter().for_each(|session| drop(batch.remove(&session.id())));
         }
         Ok(())
     }
 
-    fn changed(&self) -> std::sync::MutexGuard<'_, BTreeMap<SessionId, Arc<Session>>> {
+    fn changed(&self) -> std::sync::MutexGuard<'_, Changed> {
         self.changed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The facts to store for a session; `None` if it is gone.
-fn change(session: &Session) -> Option<Change> {
-    let json = session.lock().kept()?;
-    Some(Change::Keep(Fact { kind: KIND.to_owned(), id: session.id.to_string(), json }))
+fn change(session: &Arc<dyn Kept>) -> Option<Change> {
+    let (id, json) = (session.id().to_string(), session.stored_facts()?);
+    Some(Change::Keep(Fact { kind: KIND.to_owned(), id, json }))
 }

@@ -1,15 +1,16 @@
 //! The output of a session on disk: segments of records, the oldest dropped first.
 //!
-//! - [`Segments`]: the files of one session
+//! - [`History`]: the history of one session; [`Segments`]: its files
 //! - [`writer`]: the thread that writes for all sessions
 
-pub(super) mod writer;
+pub(crate) mod writer;
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use bytes::BytesMut;
@@ -19,9 +20,24 @@ use session::terminal::log::{
     retention::{segment_name, segment_number},
 };
 
+/// The history of one session. It has a lock of its own, because reading and writing files takes
+/// long. A caller that needs several locks takes this one first.
+pub(crate) struct History(Mutex<Segments>);
+
+impl History {
+    /// The history in this directory, which need not exist yet.
+    pub(crate) const fn new(dir: PathBuf, retention: Retention) -> Self {
+        Self(Mutex::new(Segments::new(dir, retention)))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Segments> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The files of one session's output.
 #[derive(Debug)]
-pub(super) struct Segments {
+pub(crate) struct Segments {
     dir: PathBuf,
     retention: Retention,
     /// Number and size in bytes of each segment, the oldest first; `None` until the directory was
@@ -33,14 +49,14 @@ pub(super) struct Segments {
 
 impl Segments {
     /// The segments in this directory, which need not exist yet.
-    pub(super) const fn new(dir: PathBuf, retention: Retention) -> Self {
+    pub(crate) const fn new(dir: PathBuf, retention: Retention) -> Self {
         Self { dir, retention, found: None, appended: 0 }
     }
 
     /// Appends chunks, which must be newer than all that are there. After an error, what was
     /// written before is sound. The caller can try again with the same chunks and more: chunks that
     /// were written are skipped.
-    pub(super) fn append(&mut self, chunks: &[Chunk]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, chunks: &[Chunk]) -> io::Result<()> {
         let is_there = |chunk: &Chunk| chunk.seq <= self.appended;
         let mut rest = &chunks[chunks.partition_point(is_there)..];
         while let Some(first) = rest.first() {
@@ -57,7 +73,7 @@ impl Segments {
     }
 
     /// The number of the newest chunk on the disk.
-    pub(super) fn last_seq(&mut self) -> io::Result<Option<u64>> {
+    pub(crate) fn last_seq(&mut self) -> io::Result<Option<u64>> {
         for (number, _) in self.found()?.clone().into_iter().rev() {
             if let Some(last) = self.read(number)?.0.last() {
                 return Ok(Some(last.seq));
@@ -67,7 +83,7 @@ impl Segments {
     }
 
     /// Adds chunks, the newest first, until `gather` wants no more.
-    pub(super) fn gather(&mut self, gather: &mut Gather) -> io::Result<()> {
+    pub(crate) fn gather(&mut self, gather: &mut Gather) -> io::Result<()> {
         for (number, _) in self.found()?.clone().into_iter().rev() {
             if !gather.add(self.read(number)?.0.into_iter()) {
                 break;
@@ -77,12 +93,12 @@ impl Segments {
     }
 
     /// When the newest segment was last written.
-    pub(super) fn modified(&self) -> Option<std::time::SystemTime> {
+    pub(crate) fn modified(&self) -> Option<std::time::SystemTime> {
         let newest = list(&self.dir).ok()?.last()?.0;
         fs::metadata(self.path(newest)).and_then(|file| file.modified()).ok()
     }
 
-    pub(super) fn remove(&mut self) -> io::Result<()> {
+    pub(crate) fn remove(&mut self) -> io::Result<()> {
         (self.found, self.appended) = (None, 0);
         match fs::remove_dir_all(&self.dir) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

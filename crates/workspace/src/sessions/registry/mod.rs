@@ -1,0 +1,264 @@
+//! All sessions of this machine.
+//!
+//! - [`Sessions`]: the list, and the calls of all its users; [`calls`]: the calls of clients
+//! - [`create`], [`restore`]: how sessions are made and restored
+
+mod calls;
+mod create;
+mod restore;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, atomic::Ordering},
+};
+
+use ::session::terminal::size::Size;
+use futures_util::StreamExt as _;
+use protocol::workspace::{
+    ServerMessage, SessionId, SessionInfo, SessionStatus, client::OfSession,
+};
+use store::WorkspaceStore;
+use tokio::task::JoinHandle;
+use tracing::Instrument as _;
+
+pub use self::calls::{PastOutput, Prompted};
+use super::{
+    clock::now, engine_starter::EngineStarter, life::facts::Facts, session::Session,
+    shared::SharedState, turn_follower::TurnFollower,
+};
+use crate::{
+    counts::Counts,
+    events::{Event, Events},
+    member_tokens::MemberTokens,
+    projects::Projects,
+    refusal::Refusal,
+    settings::Settings,
+};
+
+/// The most sessions that are ended at the same time.
+const ENDED_AT_ONCE: usize = 64;
+
+/// The parts of the workspace that sessions use.
+pub(crate) struct Dependencies {
+    pub(crate) store: Arc<dyn WorkspaceStore>,
+    pub(crate) projects: Arc<Projects>,
+    pub(crate) events: Events,
+    pub(crate) member_tokens: Arc<MemberTokens>,
+    /// Weak, as is the follower of turns: both lead back to the sessions.
+    pub(crate) engines: Weak<dyn EngineStarter>,
+    pub(crate) turns: Weak<dyn TurnFollower>,
+}
+
+/// The sessions of this machine. Clones share them.
+#[derive(Clone)]
+pub struct Sessions(pub(in crate::sessions) Arc<Inner>);
+
+/// A weak reference to all sessions.
+#[derive(Clone)]
+pub struct WeakSessions(Weak<Inner>);
+
+impl WeakSessions {
+    /// The sessions; `None` if the workspace is gone.
+    pub fn upgrade(&self) -> Option<Sessions> {
+        self.0.upgrade().map(Sessions)
+    }
+}
+
+pub(in crate::sessions) struct Inner {
+    pub(in crate::sessions) shared: Arc<SharedState>,
+    projects: Arc<Projects>,
+    /// Weak, because engines lead back to the sessions.
+    engines: Weak<dyn EngineStarter>,
+    all: Mutex<BTreeMap<SessionId, Arc<Session>>>,
+    ringing: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Sessions {
+    /// Without any sessions yet.
+    pub(crate) fn new(settings: &Settings, dependencies: Dependencies) -> Self {
+        let Dependencies { store, projects, events, member_tokens, engines, turns } = dependencies;
+        let shared = Arc::new(SharedState::new(settings, store, events, member_tokens, turns));
+        let (all, ringing) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Inner { shared, projects, engines, all, ringing }))
+    }
+
+    /// For parts that the sessions lead to.
+    pub fn downgrade(&self) -> WeakSessions {
+        WeakSessions(Arc::downgrade(&self.0))
+    }
+
+    /// All sessions, the oldest first; hidden ones only with `include_hidden`.
+    pub fn list(&self, include_hidden: bool) -> Vec<SessionInfo> {
+        let infos = self.all().into_iter().map(|session| session.info());
+        let mut infos: Vec<_> = infos.filter(|info| include_hidden || !info.hidden).collect();
+        infos.sort_by_key(|info| (info.created_at, info.id));
+        infos
+    }
+
+    /// The current facts of a session.
+    pub fn facts(&self, id: SessionId) -> Result<Facts, Refusal> {
+        Ok(self.get(id)?.lock().life.facts.clone())
+    }
+
+    /// The state of a session in the clients' form.
+    pub fn info(&self, id: SessionId) -> Result<SessionInfo, Refusal> {
+        Ok(self.get(id)?.info())
+    }
+
+    /// Refuses arguments that this caller may not give to an agent.
+    pub fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {
+        self.engines()?.check_args(args, administrator)
+    }
+
+    /// Gives a session another name, stores and announces it.
+    pub async fn rename(&self, id: SessionId, name: String) -> Result<SessionInfo, Refusal> {
+        self.keep_change(id, |facts| facts.name = Some(name)).await
+    }
+
+    /// Ends a session, and removes it with its history. All clients get `session_killed`; of a
+    /// hidden session only its viewers.
+    pub async fn kill(&self, id: SessionId) -> Result<(), Refusal> {
+        let session = self.remove(id).ok_or(Refusal::UnknownSession(id))?;
+        let facts = session.lock().life.facts.clone();
+        if let Some(engine) = session.engine.get() {
+            engine.stop().await;
+        }
+        let forgotten = session.forget().await;
+        let only_viewers_of = facts.hidden.then_some(id);
+        let message = ServerMessage::SessionKilled(OfSession { session_id: id });
+        self.0.shared.events.send(Event { message, only_viewers_of, team: None });
+        if facts.team_id.is_some() {
+            self.0.shared.member_gone(id);
+        }
+        forgotten
+    }
+
+    /// The figures of all sessions.
+    pub(crate) fn counts(&self) -> Counts {
+        let all = self.all();
+        let exited = |session: &&Arc<Session>| session.info().status == SessionStatus::Exited;
+        Counts {
+            sessions: all.len(),
+            live: all.len() - all.iter().filter(exited).count(),
+            output_bytes: self.0.shared.output_bytes.load(Ordering::Relaxed),
+            resyncs: self.0.shared.resyncs.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Ends all engines, then writes the remaining output and facts.
+    pub(crate) async fn shut_down(&self) {
+        self.0.shared.close();
+        let all = self.all();
+        futures_util::stream::iter(&all)
+            .for_each_concurrent(ENDED_AT_ONCE, |session| async {
+                if let Some(engine) = session.engine.get() {
+                    engine.stop().await;
+                }
+            })
+            .await;
+        self.0.shared.writer.flush().await;
+        for session in &all {
+            if let Err(refusal) = self.0.shared.keeper.keep(&session.kept()).await {
+                tracing::error!(%refusal, "cannot keep what sessions are");
+                break;
+            }
+        }
+    }
+
+    /// Starts the threads and the task that all sessions share.
+    pub(in crate::sessions) fn begin(&self) {
+        self.0.shared.writer.start();
+        self.0.shared.painting.start();
+        let ringing = tokio::spawn(Arc::clone(&self.0.shared.alarms).run());
+        *self.0.ringing.lock().unwrap_or_else(PoisonError::into_inner) = Some(ringing);
+    }
+
+    /// Adds a session. If there are too many, the exited session that was active least recently is
+    /// dropped to make room.
+    pub(in crate::sessions) fn add(
+        &self,
+        facts: Facts,
+        size: Size,
+    ) -> Result<Arc<Session>, Refusal> {
+        let most = self.0.shared.max_sessions;
+        let is_full = self.lock().len() >= most;
+        if is_full {
+            let oldest = self.oldest_exited();
+            let oldest = oldest.ok_or(Refusal::TooMany { what: "sessions", most })?;
+            self.drop_exited(&oldest);
+        }
+        let session = Session::new(&self.0.shared, facts, size, now());
+        self.lock().insert(session.id, Arc::clone(&session));
+        Ok(session)
+    }
+
+    fn oldest_exited(&self) -> Option<Arc<Session>> {
+        let exited = self.all().into_iter().map(|session| (session.info(), session));
+        let exited = exited.filter(|(info, _)| info.status == SessionStatus::Exited);
+        exited.min_by_key(|(info, _)| info.last_active).map(|(_, session)| session)
+    }
+
+    fn drop_exited(&self, session: &Arc<Session>) {
+        self.remove(session.id);
+        let sessions = self.clone();
+        let id = session.id;
+        let (session, span) = (Arc::clone(session), session.span.clone());
+        let forgetting = async move {
+            if let Err(refusal) = session.forget().await {
+                tracing::error!(%refusal, "cannot forget a session");
+            }
+            let message = ServerMessage::SessionKilled(OfSession { session_id: id });
+            sessions.0.shared.events.tell(message);
+        };
+        tokio::spawn(forgetting.instrument(span));
+    }
+
+    async fn keep_change(
+        &self,
+        id: SessionId,
+        change: impl FnOnce(&mut Facts),
+    ) -> Result<SessionInfo, Refusal> {
+        let session = self.get(id)?;
+        change(&mut session.lock().life.facts);
+        self.0.shared.keeper.keep(&session.kept()).await?;
+        session.announce(now());
+        Ok(session.info())
+    }
+
+    /// Starts engines; an error while the workspace ends.
+    fn engines(&self) -> Result<Arc<dyn EngineStarter>, Refusal> {
+        let engines = self.0.engines.upgrade().filter(|_| !self.0.shared.is_closing());
+        engines.ok_or_else(|| Refusal::Failed("the workspace is shutting down".to_owned()))
+    }
+
+    pub(in crate::sessions) fn get(&self, id: SessionId) -> Result<Arc<Session>, Refusal> {
+        self.lock().get(&id).cloned().ok_or(Refusal::UnknownSession(id))
+    }
+
+    fn remove(&self, id: SessionId) -> Option<Arc<Session>> {
+        let removed = self.lock().remove(&id);
+        if let Some(session) = &removed {
+            session.lock().life.is_removed = true;
+        }
+        removed
+    }
+
+    fn all(&self) -> Vec<Arc<Session>> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Session>>> {
+        self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.writer.end();
+        self.shared.painting.end();
+        let ringing = self.ringing.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ringing) = ringing.take() {
+            ringing.abort();
+        }
+    }
+}

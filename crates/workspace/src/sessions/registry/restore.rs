@@ -1,0 +1,100 @@
+//! Restores the sessions of an earlier daemon, with their history.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use process::end_leftovers;
+use protocol::workspace::SessionMode;
+use session::terminal::size::Size;
+use store::{Fact, StoreError, WorkspaceStore};
+use tokio::task;
+
+use super::{Sessions, create::start};
+use crate::sessions::{
+    clock::now,
+    life::facts::{KIND, StoredFacts},
+    output::Output,
+    session::Session,
+};
+
+impl Sessions {
+    /// Restores the stored sessions. Terminals of an earlier daemon have ended, agents are idle,
+    /// and adopted processes are looked for.
+    pub(crate) async fn restore(&self, store: Arc<dyn WorkspaceStore>) -> Result<(), StoreError> {
+        self.begin();
+        let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
+        let kept: Vec<StoredFacts> =
+            facts.unwrap_or(Ok(Vec::new()))?.iter().filter_map(read).collect();
+        self.end_leftovers(&kept).await;
+        for kept in kept {
+            self.take_up(kept).await;
+        }
+        Ok(())
+    }
+
+    /// Ends the processes that are left if the supervisor was killed, too.
+    async fn end_leftovers(&self, kept: &[StoredFacts]) {
+        let lived = kept.iter().filter(|kept| kept.facts.ended.is_none());
+        let owned = lived.filter(|kept| kept.facts.mode != SessionMode::Adopted);
+        let ids: Vec<_> = owned.map(|kept| kept.facts.id.uuid()).collect();
+        let left = end_leftovers(&ids).await;
+        if left > 0 {
+            tracing::error!(left, "processes of an earlier daemon cannot be ended");
+        }
+    }
+
+    async fn take_up(&self, kept: StoredFacts) {
+        let size = kept.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
+        let session =
+            Session::new(&self.0.shared, kept.facts, size.unwrap_or(Size::DEFAULT), now());
+        self.lock().insert(session.id, Arc::clone(&session));
+        if session.is_terminal {
+            return end_terminal(&session).await;
+        }
+        continue_history(&session).await;
+        if !session.lock().life.resume() {
+            return;
+        }
+        let started = match self.engines() {
+            Ok(engines) => start(&session, &*engines, Size::DEFAULT).await,
+            Err(refusal) => Err(refusal),
+        };
+        if let Err(refusal) = started {
+            session.lock().life.facts.ended = Some(refusal.to_string());
+        }
+    }
+}
+
+/// Marks a terminal as ended: its process ended with the daemon, if not before. Its output is on the
+/// disk.
+async fn end_terminal(session: &Arc<Session>) {
+    let history = Arc::clone(session);
+    let written = task::spawn_blocking(move || history.history.lock().modified()).await;
+    let written = written.ok().flatten().and_then(|time| Timestamp::try_from(time).ok());
+    let is_new = {
+        let mut state = session.lock();
+        state.output = Output::unloaded(session.shared.log_bytes);
+        state.life.end_with_earlier_daemon(written)
+    };
+    if is_new {
+        session.shared.keeper.keep_soon(&session.kept());
+    }
+}
+
+/// Continues the numbers of the output on the disk.
+async fn continue_history(session: &Arc<Session>) {
+    let history = Arc::clone(session);
+    let last = task::spawn_blocking(move || history.history.lock().last_seq()).await;
+    match last {
+        Ok(Ok(Some(seq))) => session.lock().output.continue_after(seq),
+        Ok(Ok(None)) | Err(_) => {}
+        Ok(Err(error)) => {
+            tracing::error!(session = %session.id, %error, "its history cannot be read");
+        }
+    }
+}
+
+fn read(fact: &Fact) -> Option<StoredFacts> {
+    let read = serde_json::from_str(&fact.json);
+    read.inspect_err(|error| tracing::error!(id = fact.id, %error, "a session cannot be read")).ok()
+}

@@ -1,0 +1,142 @@
+//! How clients meet the other parts: they view, type, and have windows of their own sizes.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
+
+use session::terminal::viewer::ViewerId;
+
+use super::{Session, SessionState};
+use crate::{
+    refusal::Refusal,
+    sessions::{
+        client_id::ClientId,
+        inputs::questions::Questions,
+        output::Output,
+        viewers::{
+            Demand,
+            steps::{Contents, SnapshotNeed, StreamStep, Streamed},
+        },
+    },
+};
+
+/// Views.
+impl Session {
+    /// Adds a viewer that wants the output after a number, or a snapshot.
+    pub(crate) fn attach(
+        self: &Arc<Self>,
+        client: ClientId,
+        after_seq: Option<u64>,
+        now: Instant,
+    ) -> (ViewerId, Arc<Demand>) {
+        let patience = self.shared.lag_timeout;
+        let attached = self.change(now, |state| {
+            state.viewers.add(client, after_seq, patience, &state.output, now)
+        });
+        self.announce(now);
+        attached
+    }
+
+    /// A viewer has left.
+    pub(crate) fn detach(self: &Arc<Self>, viewer: ViewerId, now: Instant) {
+        self.change_windows(now, |state| {
+            state.viewers.remove(viewer, now);
+            state.life.quiet_since = now;
+        });
+        self.announce(now);
+    }
+
+    /// The next step for a viewer that has room.
+    pub(crate) fn step(&self, id: ViewerId, now: Instant) -> StreamStep {
+        let mut state = self.lock();
+        if state.life.is_gone {
+            return StreamStep::End(Vec::new());
+        }
+        let SessionState { viewers, output, inputs, .. } = &mut *state;
+        let questions = &inputs.questions;
+        viewers.step(id, &self.contents(output, questions), now)
+    }
+
+    /// Makes a snapshot for a viewer, and returns the items to send.
+    pub(crate) async fn snapshot(
+        self: &Arc<Self>,
+        need: SnapshotNeed,
+    ) -> Result<Vec<Streamed>, Refusal> {
+        let snapshot = match self.is_terminal {
+            true => self.screen_soon().await?,
+            false => self.lines_now().await?,
+        };
+        let mut state = self.lock();
+        let SessionState { viewers, output, inputs, .. } = &mut *state;
+        let resynced = viewers.resynced(need, snapshot, &self.contents(output, &inputs.questions));
+        if resynced.has_lagged {
+            self.shared.resyncs.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(resynced.items)
+    }
+
+    fn contents<'a>(&self, output: &'a Output, questions: &'a Questions) -> Contents<'a> {
+        Contents { session: self.id, is_terminal: self.is_terminal, output, questions }
+    }
+}
+
+/// Inputs and sizes.
+impl Session {
+    /// Applies an input, once for its id; `None`: it was applied before.
+    pub(crate) fn once<T>(
+        &self,
+        input_id: Option<&str>,
+        apply: impl FnOnce() -> Result<T, Refusal>,
+    ) -> Result<Option<T>, Refusal> {
+        let Some(input_id) = input_id else { return apply().map(Some) };
+        if !self.lock().inputs.claim(input_id)? {
+            return Ok(None);
+        }
+        let applied = apply();
+        if applied.is_err() {
+            self.lock().inputs.release(input_id);
+        }
+        applied.map(Some)
+    }
+
+    /// A client has typed.
+    pub(crate) fn typed(self: &Arc<Self>, client: ClientId, now: Instant) {
+        self.change_windows(now, |state| {
+            state.life.touch();
+            state.viewers.typed(client, now);
+        });
+    }
+
+    /// Changes the windows of viewers. A viewer that wished for a size in vain has to hear of it.
+    pub(crate) fn change_windows<T>(
+        self: &Arc<Self>,
+        now: Instant,
+        change: impl FnOnce(&mut SessionState) -> T,
+    ) -> T {
+        let (changed, is_in_vain) = self.change(now, |state| {
+            let changed = change(state);
+            (changed, state.viewers.take_vain_wish())
+        });
+        if is_in_vain {
+            self.news.notify_waiters();
+        }
+        changed
+    }
+
+    /// Resizes the terminal, if that is due. Viewers get the size and a repainted screen.
+    pub(super) fn resize_if_due(self: &Arc<Self>, now: Instant) {
+        // The screen's lock is held throughout, so that a client that hears of the size gets the
+        // screen of that size.
+        let mut painter = self.screen.lock();
+        let mut state = self.lock();
+        let Some(size) = state.viewers.take_new_size(now) else { return };
+        painter.resize(state.output.log().last_seq(), size);
+        drop((state, painter));
+        if let Ok(engine) = self.live() {
+            engine.resize(size);
+        }
+        self.news.notify_waiters();
+        self.shared.keeper.keep_soon(&self.kept());
+    }
+}

@@ -1,0 +1,303 @@
+//! One session: it owns its parts, and says how they meet.
+//!
+//! - [`Session`]: the parts, the alarm, announcements and the end
+//! - [`output`]: how output reaches viewers, screen and disk
+//! - [`clients`]: how clients read and type
+//!
+//! The parts are [`Life`], [`Output`], [`Viewers`] and [`Inputs`], and outside of the session's lock
+//! [`PaintedScreen`] and [`History`].
+//!
+//! # Locks
+//!
+//! A session has three locks: its own, the screen's and the history's. Nothing waits while it holds
+//! the session's lock. Painting and writing take longer, so the screen and the history have locks of
+//! their own. The order is: the history's, the screen's, the session's. A caller that needs several
+//! takes them in this order, so that two callers never wait for each other.
+
+mod clients;
+mod output;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::{Duration, Instant},
+};
+
+use protocol::workspace::{
+    ServerMessage, SessionId, SessionInfo, SessionMode, SessionStatus, client::WithSession,
+};
+use session::terminal::size::Size;
+use tokio::{sync::Notify, task};
+use tracing::{Instrument as _, Span};
+
+use super::{
+    alarms::Alarmed,
+    clock::now,
+    inputs::Inputs,
+    life::{Life, Seen, facts::Facts, keeper::Kept},
+    output::{Output, history::History, screen::PaintedScreen},
+    shared::SharedState,
+    viewers::Viewers,
+};
+use crate::{engine::Engine, events::Event, refusal::Refusal};
+
+/// The output of an ended terminal without viewers is dropped from memory after this time.
+const UNLOAD_AFTER: Duration = Duration::from_secs(10);
+
+/// One session: a terminal, an agent, an adopted process.
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    /// The span of all tasks of the session, so that logs can be searched for one session.
+    pub(crate) span: Span,
+    pub(crate) shared: Arc<SharedState>,
+    /// Whether the output is that of a terminal; otherwise it is lines of text.
+    pub(crate) is_terminal: bool,
+    pub(crate) engine: OnceLock<Box<dyn Engine>>,
+    pub(crate) screen: PaintedScreen,
+    pub(crate) history: History,
+    state: Mutex<SessionState>,
+    /// Notified when there is something new for viewers.
+    pub(crate) news: Notify,
+}
+
+/// The parts that the session's lock covers. They share one lock because viewers are positions in
+/// the output, and what a viewer sees must fit together. It is held only briefly.
+pub(crate) struct SessionState {
+    pub(crate) life: Life,
+    pub(crate) output: Output,
+    pub(crate) viewers: Viewers,
+    pub(crate) inputs: Inputs,
+    /// The time of the earliest alarm that is set.
+    alarm: Option<Instant>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        shared: &Arc<SharedState>,
+        facts: Facts,
+        size: Size,
+        now: Instant,
+    ) -> Arc<Self> {
+        let id = facts.id;
+        Arc::new(Self {
+            id,
+            // No parent: a session outlives the connection that made it.
+            span: tracing::info_span!(parent: None, "session", %id),
+            is_terminal: facts.mode == SessionMode::Pty,
+            engine: OnceLock::new(),
+            screen: PaintedScreen::new(size),
+            history: History::new(shared.history_dir(id), shared.retention()),
+            state: Mutex::new(SessionState {
+                life: Life::new(facts, now),
+                output: Output::new(shared.log_bytes),
+                viewers: Viewers::new(size),
+                inputs: Inputs::default(),
+                alarm: None,
+            }),
+            news: Notify::new(),
+            shared: Arc::clone(shared),
+        })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, SessionState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn info(&self) -> SessionInfo {
+        self.lock().info()
+    }
+
+    /// The engine of a session that has not ended.
+    pub(crate) fn live(&self) -> Result<&dyn Engine, Refusal> {
+        if let Some(how) = &self.lock().life.facts.ended {
+            return Err(Refusal::Ended(how.clone()));
+        }
+        let engine = self.engine.get();
+        engine.map(Box::as_ref).ok_or_else(|| Refusal::Ended("nothing runs in it".to_owned()))
+    }
+
+    /// Changes the state, and sets the alarm for what the change makes due.
+    pub(crate) fn change<T>(
+        self: &Arc<Self>,
+        now: Instant,
+        change: impl FnOnce(&mut SessionState) -> T,
+    ) -> T {
+        let mut state = self.lock();
+        let changed = change(&mut state);
+        self.rearm(&mut state, now);
+        changed
+    }
+
+    /// Changes facts, and stores them before it returns. An error is only logged.
+    pub(crate) fn change_stored(self: &Arc<Self>, change: impl FnOnce(&mut Life)) {
+        change(&mut self.lock().life);
+        if let Err(error) = self.shared.keeper.keep_now(&self.kept()) {
+            let error = base::error::chain(&error);
+            tracing::error!(session = %self.id, error, "cannot keep what an agent does");
+        }
+    }
+
+    /// The session, as the keeper of facts sees it.
+    pub(crate) fn kept(self: &Arc<Self>) -> Arc<dyn Kept> {
+        Arc::<Self>::clone(self)
+    }
+
+    /// Announces the session's state to all clients: at once, or soon if the last announcement was
+    /// just now.
+    pub(crate) fn announce(self: &Arc<Self>, now: Instant) {
+        self.change(now, |state| {
+            state.life.note_change();
+            self.announce_if_due(state, now);
+        });
+    }
+
+    /// Notes that the session has ended, and returns whether that is new.
+    pub(crate) fn end(self: &Arc<Self>, how: String, exit_code: Option<i32>) -> bool {
+        let (is_closing, now) = (self.shared.is_closing(), now());
+        let is_new = self.change(now, |state| {
+            let may_end = state.life.may_end(is_closing);
+            if may_end {
+                state.output.end_character(now);
+                state.life.end(how, exit_code, is_closing, now);
+            }
+            may_end
+        });
+        if is_new {
+            self.news.notify_waiters();
+            self.announce(now);
+            self.shared.keeper.keep_soon(&self.kept());
+        }
+        is_new
+    }
+
+    /// Marks the session as gone, and removes its history, its agent's files and its stored facts.
+    pub(crate) async fn forget(self: &Arc<Self>) -> Result<(), Refusal> {
+        // First, so that neither the writer nor the keeper stores anything of the session again.
+        self.lock().life.is_gone = true;
+        self.news.notify_waiters();
+        let session = Arc::clone(self);
+        let forgotten = task::spawn_blocking(move || {
+            session.history.lock().remove()?;
+            session.shared.remove_agent_dir(session.id)?;
+            Ok::<_, std::io::Error>(session.shared.keeper.forget_now(session.id))
+        });
+        let forgotten = forgotten.await.map_err(|error| Refusal::failed(&error))?;
+        Ok(forgotten.map_err(|error| Refusal::failed(&error))??)
+    }
+
+    /// Sets an alarm, if something is due before the alarm that is set.
+    fn rearm(self: &Arc<Self>, state: &mut SessionState, now: Instant) {
+        let Some(due) = state.due(self.is_terminal) else { return };
+        if state.alarm.is_none_or(|alarm| due < alarm) {
+            state.alarm = Some(due);
+            let alarmed: Arc<dyn Alarmed> = Arc::<Self>::clone(self);
+            self.shared.alarms.set(due.max(now), Arc::downgrade(&alarmed));
+        }
+    }
+
+    fn announce_if_due(&self, state: &mut SessionState, now: Instant) {
+        if !state.life.take_announcement(now) {
+            return;
+        }
+        let only_viewers_of = state.life.facts.hidden.then_some(self.id);
+        let session = Box::new(state.info());
+        let message = ServerMessage::SessionStatusChanged(WithSession { session });
+        self.shared.events.send(Event { message, only_viewers_of, team: None });
+    }
+
+    /// Searches for the port of a development server, in a task of its own.
+    fn search_port(self: &Arc<Self>) {
+        let session = Arc::clone(self);
+        let searching = async move {
+            let Ok(engine) = session.live() else { return };
+            let pids = engine.processes().await;
+            let listening = task::spawn_blocking(move || process::listening_ports(&pids)).await;
+            let listening = listening.unwrap_or_default();
+            let now = now();
+            if session.change(now, |state| state.life.port.take(&listening, now)) {
+                session.announce(now);
+            }
+        };
+        tokio::spawn(searching.instrument(self.span.clone()));
+    }
+}
+
+impl Alarmed for Session {
+    fn alarm_rang(self: Arc<Self>, now: Instant) {
+        let mut state = self.lock();
+        if state.alarm.is_some_and(|alarm| alarm <= now) {
+            state.alarm = None;
+        }
+        if state.life.is_gone {
+            return;
+        }
+        self.announce_if_due(&mut state, now);
+        if state.output.end_character_at().is_some_and(|at| at <= now)
+            && state.output.end_character(now)
+        {
+            self.news.notify_waiters();
+        }
+        let resizes = state.viewers.windows().due_at().is_some_and(|at| at <= now);
+        let searches = state.life.port.take_due(now);
+        let unloads = state.unload_at().is_some_and(|at| at <= now);
+        // Released first: resizing and painting take the screen's lock, which comes before the
+        // session's.
+        drop(state);
+        if resizes {
+            self.resize_if_due(now);
+        }
+        self.paint_if_paused(now);
+        if searches {
+            self.search_port();
+        }
+        if unloads {
+            self.unload();
+        }
+        self.rearm(&mut self.lock(), now);
+    }
+}
+
+impl Kept for Session {
+    fn id(&self) -> SessionId {
+        self.id
+    }
+
+    fn stored_facts(&self) -> Option<String> {
+        let state = self.lock();
+        state.life.stored(state.viewers.windows().size())
+    }
+}
+
+impl SessionState {
+    /// The session in the clients' form.
+    pub(crate) fn info(&self) -> SessionInfo {
+        self.life.info(&Seen {
+            attached_clients: self.viewers.len(),
+            viewers_have_left: self.viewers.have_left(),
+            last_seq: self.output.last_seq(),
+        })
+    }
+
+    pub(crate) fn status(&self) -> SessionStatus {
+        self.life.status(self.viewers.have_left())
+    }
+
+    /// The next time at which something is due.
+    fn due(&self, is_terminal: bool) -> Option<Instant> {
+        let times = [
+            self.life.announce_at(),
+            self.viewers.windows().due_at(),
+            self.output.end_character_at(),
+            self.life.port.due_at(),
+            self.unload_at(),
+            self.output.paint_at().filter(|_| is_terminal),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    /// When the output of an ended terminal without viewers may be dropped from memory.
+    fn unload_at(&self) -> Option<Instant> {
+        let may_unload =
+            self.life.is_ended_terminal() && self.viewers.is_empty() && self.output.may_unload();
+        may_unload.then(|| self.life.quiet_since + UNLOAD_AFTER)
+    }
+}

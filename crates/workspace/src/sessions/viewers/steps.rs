@@ -1,0 +1,258 @@
+//! The next message for each viewer of a session.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use protocol::workspace::{
+    ServerMessage, SessionId,
+    client::{
+        ClientNotice, Notice, NoticeLevel, SessionHistory, SessionSnapshot, TerminalSize,
+        connection::{OUTPUT_BACKPRESSURE, OUTPUT_LAGGED},
+    },
+    frame,
+};
+use session::terminal::{
+    log::Chunk,
+    viewer::{Step, ViewerId},
+};
+
+use super::{ViewerStream, Viewers};
+use crate::sessions::{
+    inputs::questions::Questions,
+    output::{Output, asides::Asides},
+};
+
+/// An item of a stream.
+#[derive(Debug)]
+pub enum Streamed {
+    /// A message of the protocol, to be sent as JSON.
+    Message(ServerMessage),
+    /// A binary frame, complete: header and payload.
+    Output(Bytes),
+}
+
+/// The next step for a viewer.
+pub(crate) enum StreamStep {
+    /// Send these items.
+    Send(Vec<Streamed>),
+    /// Send these items; nothing follows.
+    End(Vec<Streamed>),
+    /// Make a snapshot for the viewer.
+    Paint(SnapshotNeed),
+    /// Read the output from the disk first.
+    Load,
+    /// Wait until the session has something new.
+    Wait,
+}
+
+/// A viewer's need for a snapshot, with the reason.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SnapshotNeed {
+    viewer: ViewerId,
+    reason: Reason,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Reason {
+    /// The viewer has just attached.
+    First,
+    /// The viewer was too slow; this many chunks were skipped.
+    Lagged { skipped_chunks: u64 },
+    /// The terminal's size is not the one that the viewer assumes. Terminals break long lines
+    /// differently at another size, so the viewer gets the whole screen again.
+    Resized,
+}
+
+/// The contents of a session, as its viewers see them.
+pub(crate) struct Contents<'a> {
+    pub(crate) session: SessionId,
+    /// Whether the output is that of a terminal; otherwise it is lines of text.
+    pub(crate) is_terminal: bool,
+    pub(crate) output: &'a Output,
+    pub(crate) questions: &'a Questions,
+}
+
+/// A viewer's items with a snapshot.
+pub(crate) struct Resynced {
+    pub(crate) items: Vec<Streamed>,
+    /// Whether the viewer missed output.
+    pub(crate) has_lagged: bool,
+}
+
+impl Viewers {
+    /// The next step for a viewer that has room.
+    pub(crate) fn step(
+        &mut self,
+        id: ViewerId,
+        contents: &Contents<'_>,
+        now: Instant,
+    ) -> StreamStep {
+        let Contents { session, is_terminal, output, questions } = *contents;
+        let Some(stream) = self.all.get_mut(&id) else { return StreamStep::End(Vec::new()) };
+        if output.is_unloaded() {
+            return StreamStep::Load;
+        }
+        let (log, asides) = (output.log(), output.asides());
+        let mut sent = stream.due(asides);
+        if sent.is_empty() && is_terminal && stream.take_resize(&self.windows, log) {
+            return StreamStep::Paint(SnapshotNeed { viewer: id, reason: Reason::Resized });
+        }
+        match stream.viewer(log, now).next(log, true, now) {
+            Step::Resumed { after } => {
+                sent.push(history(session, after, None));
+                stream.begin(asides.first_after(after));
+                sent.extend(stream.open_questions(asides, questions));
+                if is_terminal && stream.shown.is_none() {
+                    let (cols, rows) = self.windows.cells();
+                    stream.shown = Some((cols, rows));
+                    sent.push(sized(session, cols, rows));
+                }
+            }
+            Step::Frames(chunks) => sent.extend(frames(session, chunks, stream, asides)),
+            // The messages in `sent` go first. The viewer repeats this step at the next call.
+            Step::Resync { .. } if !sent.is_empty() => {}
+            Step::Resync { skipped_chunks, first } => {
+                let reason = if first { Reason::First } else { Reason::Lagged { skipped_chunks } };
+                return StreamStep::Paint(SnapshotNeed { viewer: id, reason });
+            }
+            Step::Wait if sent.is_empty() => return StreamStep::Wait,
+            Step::Wait => {}
+            Step::Dropped => {
+                sent.push(dropped(session));
+                return StreamStep::End(sent);
+            }
+        }
+        StreamStep::Send(sent)
+    }
+
+    /// The items for a viewer whose snapshot is made.
+    pub(crate) fn resynced(
+        &mut self,
+        need: SnapshotNeed,
+        snapshot: SessionSnapshot,
+        contents: &Contents<'_>,
+    ) -> Resynced {
+        let Contents { session, output, questions, .. } = *contents;
+        let Some(stream) = self.all.get_mut(&need.viewer) else { return Resynced::on_time([]) };
+        let asides = output.asides();
+        let (seq, cols, rows) = (snapshot.seq, snapshot.cols, snapshot.rows);
+        let place = stream.place();
+        stream.resynced(seq);
+        stream.shown = Some((cols, rows));
+        let skipped_chunks = match (need.reason, output.log().after(place)) {
+            (Reason::First, _) => {
+                stream.begin(asides.first_after(seq));
+                let open = stream.open_questions(asides, questions);
+                let first = history(session, seq, Some(snapshot));
+                return Resynced::on_time(std::iter::once(first).chain(open));
+            }
+            (Reason::Resized, Ok(chunks)) => {
+                // The viewer is not behind, so it also gets the output before the snapshot.
+                let chunks = chunks.take_while(|chunk| chunk.seq <= seq);
+                let before = frames(session, chunks, stream, asides);
+                let now = [sized(session, cols, rows), snapshot.into()];
+                return Resynced::on_time(before.into_iter().chain(now));
+            }
+            (Reason::Resized, Err(_)) => seq.saturating_sub(place),
+            (Reason::Lagged { skipped_chunks }, _) => skipped_chunks,
+        };
+        let missed = stream.asides_up_to(asides, seq).into_iter().filter(is_no_event);
+        let first = [lagged(session, skipped_chunks), snapshot.into()];
+        Resynced { items: first.into_iter().chain(missed).collect(), has_lagged: true }
+    }
+}
+
+impl Resynced {
+    fn on_time(items: impl IntoIterator<Item = Streamed>) -> Self {
+        Self { items: items.into_iter().collect(), has_lagged: false }
+    }
+}
+
+impl ViewerStream {
+    /// Marks the history as sent. The viewer gets every aside since it attached, even those that
+    /// belong to output before its position: it may have sent the prompt that caused them.
+    fn begin(&mut self, aside: u64) {
+        (self.has_begun, self.aside) = (true, aside.min(self.aside));
+    }
+
+    /// The open questions, except those that the viewer will still get as asides.
+    fn open_questions(&self, asides: &Asides, questions: &Questions) -> Vec<Streamed> {
+        let open = questions.open().filter(|asked| !asides.ask(self.aside, asked.request_id));
+        open.map(|asked| ServerMessage::PermissionRequest(asked).into()).collect()
+    }
+
+    /// The asides that are due before any further output.
+    fn due(&mut self, asides: &Asides) -> Vec<Streamed> {
+        if self.has_begun { self.asides_up_to(asides, self.place()) } else { Vec::new() }
+    }
+
+    fn asides_up_to(&mut self, asides: &Asides, seq: u64) -> Vec<Streamed> {
+        let (messages, end) = asides.up_to(self.aside, seq);
+        self.aside = end;
+        messages.into_iter().map(Streamed::from).collect()
+    }
+}
+
+impl From<ServerMessage> for Streamed {
+    fn from(message: ServerMessage) -> Self {
+        Self::Message(message)
+    }
+}
+
+impl From<SessionSnapshot> for Streamed {
+    fn from(snapshot: SessionSnapshot) -> Self {
+        Self::Message(ServerMessage::SessionSnapshot(snapshot))
+    }
+}
+
+/// Chunks as binary frames, each followed by its asides.
+fn frames(
+    session: SessionId,
+    chunks: impl Iterator<Item = Chunk>,
+    stream: &mut ViewerStream,
+    asides: &Asides,
+) -> Vec<Streamed> {
+    let mut sent = Vec::new();
+    for Chunk { seq, text } in chunks {
+        sent.push(Streamed::Output(frame::encode(session, seq, &text)));
+        sent.extend(stream.asides_up_to(asides, seq));
+    }
+    sent
+}
+
+fn sized(session_id: SessionId, cols: u16, rows: u16) -> Streamed {
+    ServerMessage::TerminalSize(TerminalSize { session_id, cols, rows }).into()
+}
+
+fn history(session_id: SessionId, last_seq: u64, snapshot: Option<SessionSnapshot>) -> Streamed {
+    ServerMessage::SessionHistory(SessionHistory { session_id, last_seq, snapshot }).into()
+}
+
+/// Whether the item is anything but an agent's event. A client that missed lines does not need
+/// their events.
+fn is_no_event(streamed: &Streamed) -> bool {
+    !matches!(streamed, Streamed::Message(ServerMessage::AgentEvent(_)))
+}
+
+fn lagged(session: SessionId, skipped_chunks: u64) -> Streamed {
+    let message = "This client is falling behind on live session output.";
+    let detail = format!("Warren left out {skipped_chunks} chunks of output; a snapshot follows.");
+    notice(session, OUTPUT_LAGGED, message, detail)
+}
+
+fn dropped(session: SessionId) -> Streamed {
+    let message = "This client could not keep up with the session's output.";
+    let detail = "Warren sends it no more of it; attach again to go on.".to_owned();
+    notice(session, OUTPUT_BACKPRESSURE, message, detail)
+}
+
+fn notice(session: SessionId, code: &str, message: &str, detail: String) -> Streamed {
+    let notice = Notice {
+        level: NoticeLevel::Warning,
+        code: code.to_owned(),
+        message: message.to_owned(),
+        detail: Some(detail),
+        session_id: Some(session),
+    };
+    ServerMessage::ClientNotice(ClientNotice { notice }).into()
+}
