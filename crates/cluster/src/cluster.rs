@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use base::Secret;
@@ -144,7 +145,7 @@ impl Cluster {
             notices.clone(),
         )
         .await?;
-        let circuits = Arc::<Circuits>::default();
+        let circuits = Arc::new(Circuits::new(settings.patience));
         let links = Links::new(
             this.node_id.clone(),
             settings.heartbeat,
@@ -269,9 +270,24 @@ impl Cluster {
         self.0.shared.config().peers
     }
 
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn cut(&self) {
+        self.0.shared.links.close();
+    }
+
     #[cfg(test)]
     pub(crate) fn has_refused(&self) -> bool {
         self.0.shared.strangers.has_failures()
+    }
+
+    /// The peer port.
+    pub fn port(&self) -> u16 {
+        self.0.shared.settings.port
+    }
+
+    /// How often each end of a link gives a sign of life.
+    pub fn heartbeat(&self) -> Duration {
+        self.0.shared.settings.heartbeat
     }
 
     /// What the operator should know, the oldest first.

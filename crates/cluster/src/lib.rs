@@ -8,6 +8,7 @@
 //! - `links`: one link to each other member; `link`: how links come about and run; `control`: their
 //!   rare messages; `strangers`: bounds those who have not proven the token
 //! - `this_member`: this member, as it introduces itself
+//! - `testing`: members for tests
 
 pub mod circuit;
 pub mod cluster;
@@ -22,6 +23,9 @@ pub mod member;
 mod notices;
 pub mod settings;
 mod strangers;
+#[cfg(any(test, feature = "testing"))]
+#[allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "it is for tests")]
+pub mod testing;
 mod this_member;
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub struct Settings {
     pub port: u16,
     /// How often each end of a link gives a sign of life.
     pub heartbeat: Duration,
+    /// How long a client's requests wait for a link to the member that serves them.
+    pub patience: Duration,
     /// How old a tombstone must be before it may be dropped.
     pub tombstone_age: Duration,
 }
@@ -38,6 +40,7 @@ impl Default for Settings {
             addresses: Vec::new(),
             port: 0,
             heartbeat: Duration::from_secs(1),
+            patience: Duration::from_secs(15),
             tombstone_age: Duration::from_secs(24 * 3600),
         }
     }

@@ -7,22 +7,29 @@ use std::{
 };
 
 use access::LocalRules;
+use cluster::Cluster;
 use files::{Git, write::Unfinished};
 use http::{Request, Response};
-use tokio::task;
+use tokio::{sync::mpsc, task};
 use workspace::Workspace;
 use workspace_teams::TeamRequests;
 
 use crate::{
     accept,
     admission::Admission,
+    guest::Guests,
     node_id::node_id,
+    others::OtherObjects,
+    own_objects::OwnObjects,
     project_files::ProjectFiles,
     services::{Node, Services, WatchBudget},
 };
 
 /// The name of the file that lists the files being written.
 const UNFINISHED: &str = "unfinished";
+
+/// The most changes of this member's objects by others that wait.
+const CHANGES: usize = 1024;
 
 /// The socket by which clients reach the workspace. Clones share its connections.
 #[derive(Clone)]
@@ -44,6 +51,7 @@ impl ClientSocket {
             git: Git::default(),
             watches: WatchBudget::default(),
             node: Node { id: node_id(&settings.dir), gateway: workspace.gateway.clone() },
+            membership: Arc::default(),
         };
         Self(Arc::new(Admission::new(settings, keys, local, services)))
     }
@@ -52,6 +60,23 @@ impl ClientSocket {
     /// Pages of other origins and improper upgrades are refused.
     pub fn connect<B>(&self, request: &mut Request<B>, from: IpAddr) -> Response<String> {
         accept::connect(&self.0, request, from)
+    }
+
+    /// Makes this machine a member of a cluster: its objects are told to the other members, theirs are
+    /// shown here, and each serves the other's clients. Called once.
+    pub fn join(&self, cluster: Cluster) {
+        let services = &self.0.services;
+        let (sender, elsewhere) = mpsc::channel(CHANGES);
+        let others = OtherObjects {
+            node: cluster.node_id().to_owned(),
+            events: services.events.clone(),
+            elsewhere: sender,
+        };
+        let guests = Guests(Arc::downgrade(&self.0));
+        cluster.serve(Arc::new(guests), Arc::new(others));
+        let own = OwnObjects::new(cluster.clone(), &self.0);
+        tokio::spawn(own.run(services.events.subscribe(), elsewhere));
+        services.membership.join(cluster);
     }
 
     /// The number of authenticated connections.

@@ -7,7 +7,11 @@
 //! - `greeting`: authenticates a client; `gate`: limits what a connection sends before that, and
 //!   makes large messages wait for a place; `places`: those places; `strangers`: bounds the
 //!   connections that have not authenticated
-//! - `client`: one connection, from its authentication to its end
+//! - `client`: one connection, from its authentication to its end; `serving`: serves its requests
+//! - `membership`: which member of a cluster serves a request; `remotes`: a client's circuits to
+//!   them; `guest`: clients of other members, served here
+//! - `own_objects`: tells other members of this machine's sessions, projects and teams; `others`:
+//!   shows theirs
 //! - `allowed`: which requests a client may send; `bucket`: how many per second
 //! - `shares`: bounds the memory of long answers
 //! - `lanes`: requests that run beside the connection, in order
@@ -30,13 +34,19 @@ mod echoes;
 mod family;
 mod gate;
 mod greeting;
+mod guest;
 mod lanes;
+mod membership;
 mod node_id;
+mod others;
+mod own_objects;
 mod places;
 mod policy;
 mod project_files;
 mod reading;
+mod remotes;
 mod services;
+mod serving;
 mod shares;
 mod strangers;
 mod stream;

@@ -1,17 +1,31 @@
 //! The policy of a request: one row of the table.
 
-use protocol::workspace::{Role, SessionId, TeamId};
+use protocol::workspace::{ProjectId, Role, SessionId, TeamId};
 
 use crate::family::Family;
 
 /// A row of `table`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Policy {
+    pub(crate) target: Target,
     pub(crate) role: Role,
     pub(crate) subject: Subject,
     pub(crate) family: Family,
     pub(crate) memory: Memory,
     pub(crate) audience: Audience,
+}
+
+/// The object of a request, which decides which member of a cluster serves it: the one that runs
+/// the session, holds the project's files or keeps the team.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// The member that the client is connected to.
+    Here,
+    Session(SessionId),
+    Project(ProjectId),
+    Team(TeamId),
+    /// The member with this id or name.
+    Node(String),
 }
 
 /// The subject of a request. It decides whether a member of a team may send the request.

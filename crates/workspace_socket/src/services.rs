@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use workspace::{Audit, Events, GatewaySlot, MemberTokens, Projects, Sessions};
 use workspace_teams::TeamRequests;
 
-use crate::project_files::ProjectFiles;
+use crate::{membership::Membership, project_files::ProjectFiles};
 
 /// The most projects that are watched at the same time, for all clients.
 pub(crate) const WATCHES: usize = 256;
@@ -25,6 +25,7 @@ pub(crate) struct Services {
     pub(crate) git: Git,
     pub(crate) watches: WatchBudget,
     pub(crate) node: Node,
+    pub(crate) membership: Arc<Membership>,
 }
 
 /// The bounds of all clients' watches together.

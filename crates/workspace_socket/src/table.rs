@@ -1,5 +1,5 @@
-//! The one table of requests. For each message of a client it has the role that it needs, its
-//! subject, the form of its errors, the memory of its answer, who gets the answer, its lane and its
+//! The one table of requests. For each message of a client it has the object whose member serves it,
+//! the role that it needs, its subject, the form of its errors, the memory of its answer, who gets the answer, its lane and its
 //! handler.
 //!
 //! The compiler demands a row for every message of the protocol. A new message is a type in
@@ -7,7 +7,7 @@
 
 use futures_util::future::BoxFuture;
 use protocol::workspace::{
-    ClientMessage, RequestKind,
+    ClientMessage, ProjectId, RequestKind,
     Role::{self, Admin, Read, Write},
     client::Attach,
     limits::{CHUNK_MAX, TEXT_FILE_MAX},
@@ -16,7 +16,7 @@ use protocol::workspace::{
 use crate::{
     answers::{
         asker::{Answer, Asker},
-        cluster, connection, files, git, host, make, projects, talk,
+        cluster, connection, files, git, host, make, projects, talk, teams,
     },
     family::{ErrorFamily, Family},
     lanes::Lane,
@@ -24,7 +24,8 @@ use crate::{
         Audience,
         Memory::{Long, Request, Short},
         Policy,
-        Subject::{Connection, Member, Team, Workspace},
+        Subject::{self, Connection, Workspace},
+        Target::{self, Here, Node, Project, Session, Team},
     },
 };
 
@@ -43,7 +44,7 @@ pub(crate) enum Work {
 
 /// Generates the functions that read the table, each as a match without a wildcard.
 macro_rules! requests {
-    ($asker:ident; $($variant:ident $(($of:ident))? => $role:expr, $subject:expr,
+    ($asker:ident; $($variant:ident $(($of:ident))? => $target:expr, $role:expr, $subject:expr,
         $family:ident $(($($field:expr),+))?, $memory:expr, $audience:ident,
         $lane:ident: $serve:expr;)+) => {
         impl Policy {
@@ -52,6 +53,7 @@ macro_rules! requests {
             pub(crate) fn of(message: &ClientMessage) -> Self {
                 match message {
                     $(ClientMessage::$variant $(($of))? => Self {
+                        target: $target,
                         role: $role,
                         subject: $subject,
                         family: Family::$family $(($($field),+))?,
@@ -87,96 +89,105 @@ macro_rules! requests {
 
 requests! {
     asker;
-    // message => role, subject, family of errors, memory, who hears the answer, lane: handler;
+    // message => which member serves it, role, subject, family of errors, memory, who hears the answer, lane: handler;
 
-    Auth(of) => Read, Connection, Plain, Short, Asker, Now: connection::authenticated_already();
-    Keepalive => Read, Connection, Plain, Short, Asker, Now: connection::keepalive();
-    Attach(of) => Read, Workspace, Plain, Short, Asker, Own: Work::Attach(of);
-    Detach => Read, Workspace, Plain, Short, Asker, Own: Work::Detach;
+    Auth(of) => Here, Read, Connection, Plain, Short, Asker, Now: connection::authenticated_already();
+    Keepalive => Here, Read, Connection, Plain, Short, Asker, Now: connection::keepalive();
+    Attach(of) => Session(of.session_id), Read, Workspace, Plain, Short, Asker, Own: Work::Attach(of);
+    Detach => Here, Read, Workspace, Plain, Short, Asker, Own: Work::Detach;
 
-    NewSession(of) => running_as(of.run_as_user.as_deref()), Workspace, Plain, Short, Asker,
+    NewSession(of) => made_on(of.node_id.as_deref(), of.project_id), running_as(of.run_as_user.as_deref()), Workspace, Plain, Short, Asker,
         Make: make::agent(&asker, *of);
-    OpenTerminal(of) => running_as(of.run_as_user.as_deref()), Workspace, Plain, Short, Asker,
+    OpenTerminal(of) => made_on(of.node_id.as_deref(), of.project_id), running_as(of.run_as_user.as_deref()), Workspace, Plain, Short, Asker,
         Make: make::terminal(&asker, *of);
-    AdoptSession(of) => Admin, Workspace, Plain, Short, Asker, Make: make::adopt(&asker, of);
-    RenameSession(of) => Write, Workspace, Plain, Short, Asker, Make: make::rename(&asker, of);
-    KillSession(of) => Write, Workspace, Plain, Short, Asker, Kill: make::kill(&asker, of);
-    ListSessions(of) => Read, Workspace, Plain, Long(LIST), Asker, Look: make::list(&asker, of);
-    GetHistory(of) => Read, Workspace, Plain, Long(asked(of.max_bytes, LIST)), Asker,
+    AdoptSession(of) => Here, Admin, Workspace, Plain, Short, Asker, Make: make::adopt(&asker, of);
+    RenameSession(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Make: make::rename(&asker, of);
+    KillSession(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Kill: make::kill(&asker, of);
+    ListSessions(of) => Here, Read, Workspace, Plain, Long(LIST), Asker, Look: make::list(&asker, of);
+    GetHistory(of) => Session(of.session_id), Read, Workspace, Plain, Long(asked(of.max_bytes, LIST)), Asker,
         Look: make::history(&asker, of);
 
-    SendInput(of) => Write, Workspace, Plain, Short, Asker, Now: talk::prompt(asker, of);
-    TerminalInput(of) => Write, Workspace, Plain, Short, Asker, Now: talk::type_in(asker, of);
-    Interrupt(of) => Write, Workspace, Plain, Short, Asker, Now: talk::interrupt(asker, of);
-    PermissionResponse(of) => Write, Workspace, Plain, Short, Asker, Now: talk::permit(asker, of);
-    Resize(of) => Write, Workspace, Plain, Short, Asker, Now: talk::resize(asker, of);
-    TakeControl(of) => Write, Workspace, Plain, Short, Asker, Now: talk::take_control(asker, of);
+    SendInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: talk::prompt(asker, of);
+    TerminalInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: talk::type_in(asker, of);
+    Interrupt(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: talk::interrupt(asker, of);
+    PermissionResponse(of) => of.session_id.map_or(Here, Session), Write, Workspace, Plain, Short, Asker, Now: talk::permit(asker, of);
+    Resize(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: talk::resize(asker, of);
+    TakeControl(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: talk::take_control(asker, of);
 
-    ListDirectory(of) => Admin, Workspace, Plain, Long(LIST), Asker, Look: host::list(of);
-    CreateProject(of) => Admin, Workspace, Plain, Short, Everyone,
+    ListDirectory(of) => Here, Admin, Workspace, Plain, Long(LIST), Asker, Look: host::list(of);
+    CreateProject(of) => Here, Admin, Workspace, Plain, Short, Everyone,
         Make: projects::create(&asker, of);
-    UpdateProject(of) => Admin, Workspace, Plain, Short, Everyone,
+    UpdateProject(of) => Project(of.project_id), Admin, Workspace, Plain, Short, Everyone,
         Make: projects::update(&asker, of);
-    DeleteProject(of) => Admin, Workspace, Plain, Short, Everyone,
+    DeleteProject(of) => Project(of.project_id), Admin, Workspace, Plain, Short, Everyone,
         Make: projects::delete(&asker, of);
-    ListProjects => Read, Workspace, Plain, Long(LIST), Asker, Look: projects::list(&asker);
+    ListProjects => Here, Read, Workspace, Plain, Long(LIST), Asker, Look: projects::list(&asker);
 
-    ListProjectFiles(of) => Read, Workspace,
+    ListProjectFiles(of) => Project(of.project_id), Read, Workspace,
         File(of.project_id, of.path.clone().unwrap_or_default()), Long(LIST), Asker,
         Files: files::list(&asker, of);
-    ReadProjectFile(of) => Read, Workspace, File(of.project_id, of.path.clone()),
+    ReadProjectFile(of) => Project(of.project_id), Read, Workspace, File(of.project_id, of.path.clone()),
         Long(TEXT_FILE_MAX), Asker, Files: files::content(&asker, of);
-    ReadProjectFileChunk(of) => Read, Workspace, Chunk(of.request_id.clone()),
+    ReadProjectFileChunk(of) => Project(of.project_id), Read, Workspace, Chunk(of.request_id.clone()),
         Long(asked(Some(of.len), CHUNK_MAX)), Asker, Files: files::chunk(&asker, of);
-    WriteProjectFile(of) => Write, Workspace, File(of.project_id, of.path.clone()), Short, Asker,
+    WriteProjectFile(of) => Project(of.project_id), Write, Workspace, File(of.project_id, of.path.clone()), Short, Asker,
         Files: files::write(&asker, of);
-    CreateProjectFile(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
+    CreateProjectFile(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
         Asker, Files: files::create_file(&asker, of);
-    CreateProjectDirectory(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()),
+    CreateProjectDirectory(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()),
         Short, Asker, Files: files::create_directory(&asker, of);
-    MoveProjectEntry(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
+    MoveProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
         Asker, Files: files::move_entry(&asker, of);
-    CopyProjectEntry(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
+    CopyProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
         Asker, Files: files::copy(&asker, of);
-    DeleteProjectEntry(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
+    DeleteProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
         Asker, Files: files::delete(&asker, of);
-    UploadProjectFile(of) => Write, Workspace, Action(of.project_id, of.request_id.clone()), Request,
+    UploadProjectFile(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()), Request,
         Asker, Files: files::upload(&asker, of);
-    WatchProjectFiles(of) => Read, Workspace, File(of.project_id, String::new()), Short, Asker,
+    WatchProjectFiles(of) => Project(of.project_id), Read, Workspace, File(of.project_id, String::new()), Short, Asker,
         Files: files::watch(&asker, of);
-    UnwatchProjectFiles(of) => Read, Workspace, Plain, Short, Asker, Files: files::unwatch(&asker, of);
-    GitStatus(of) => Read, Workspace, Git(of.project_id), Long(CHUNK_MAX), Asker,
+    UnwatchProjectFiles(of) => Project(of.project_id), Read, Workspace, Plain, Short, Asker, Files: files::unwatch(&asker, of);
+    GitStatus(of) => Project(of.project_id), Read, Workspace, Git(of.project_id), Long(CHUNK_MAX), Asker,
         Git: git::status(&asker, of);
-    GitDiff(of) => Read, Workspace, Git(of.project_id), Long(CHUNK_MAX), Asker,
+    GitDiff(of) => Project(of.project_id), Read, Workspace, Git(of.project_id), Long(CHUNK_MAX), Asker,
         Git: git::diff(&asker, of);
 
-    CreateTeam(of) => Write, Workspace, Plain, Short, Asker, Teams: asker.desk().create(*of);
-    SpawnWorker(of) => Write, Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().spawn(*of);
-    RelayTeamMessage(of) => Write, Member(of.team_id, of.from_session_id), Plain, Short, Asker,
+    CreateTeam(of) => of.project_id.map_or(Here, Project), Write, Workspace, Plain, Short, Asker, Teams: asker.desk().create(*of);
+    SpawnWorker(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().spawn(*of);
+    RelayTeamMessage(of) => Team(of.team_id), Write, Subject::Member(of.team_id, of.from_session_id), Plain, Short, Asker,
         Teams: asker.desk().relay(of);
-    ListTeams => Read, Workspace, Plain, Long(LIST), Asker, Teams: asker.desk().list();
-    GetTeam(of) => Read, Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().get(of.team_id);
-    DeleteTeam(of) => Write, Workspace, Plain, Short, Everyone, Teams: asker.desk().delete(of.team_id);
-    Handoff(of) => Write, Team(of.team_id), Plain, Short, Asker, Waits: asker.desk().handoff(of);
-    Assign(of) => Write, Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().assign(of);
-    TeamWait(of) => Write, Team(of.team_id), Plain, Short, Asker, Waits: asker.desk().wait(of);
-    GetTeamInbox(of) => Read, Member(of.team_id, of.session_id), Plain, Long(LIST), Asker,
+    ListTeams => Here, Read, Workspace, Plain, Long(LIST), Asker, Teams: teams::list(&asker);
+    GetTeam(of) => Team(of.team_id), Read, Subject::Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().get(of.team_id);
+    DeleteTeam(of) => Team(of.team_id), Write, Workspace, Plain, Short, Everyone, Teams: asker.desk().delete(of.team_id);
+    Handoff(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker, Waits: asker.desk().handoff(of);
+    Assign(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().assign(of);
+    TeamWait(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker, Waits: asker.desk().wait(of);
+    GetTeamInbox(of) => Team(of.team_id), Read, Subject::Member(of.team_id, of.session_id), Plain, Long(LIST), Asker,
         Teams: asker.desk().inbox(of);
-    ReportResult(of) => Write, Member(of.team_id, of.worker_session_id), Plain, Short, Everyone,
+    ReportResult(of) => Team(of.team_id), Write, Subject::Member(of.team_id, of.worker_session_id), Plain, Short, Everyone,
         Teams: asker.desk().report(of);
 
-    ClusterStatus => Read, Workspace, Plain, Short, Asker, Now: cluster::status(asker);
-    GetClusterConfig => Read, Workspace, Plain, Short, Asker, Now: cluster::config(asker);
-    UpdateClusterConfig(of) => Admin, Workspace, Plain, Short, Asker,
-        Now: cluster::nothing_to_change(RequestKind::UpdateClusterConfig);
-    RenameNode(of) => Admin, Workspace, Plain, Short, Asker,
-        Now: cluster::nothing_to_change(RequestKind::RenameNode);
-    ForceElection => Admin, Workspace, Plain, Short, Asker,
+    ClusterStatus => Here, Read, Workspace, Plain, Short, Asker, Now: cluster::status(asker);
+    GetClusterConfig => Here, Read, Workspace, Plain, Short, Asker, Now: cluster::config(asker);
+    UpdateClusterConfig(of) => Here, Admin, Workspace, Plain, Short, Asker,
+        Make: cluster::update(&asker, of);
+    RenameNode(of) => Node(of.node_id.clone()), Admin, Workspace, Plain, Short, Asker,
+        Make: cluster::rename(&asker, of);
+    ForceElection => Here, Admin, Workspace, Plain, Short, Asker,
         Now: cluster::nothing_to_do(RequestKind::ForceElection);
-    PromoteNode(of) => Admin, Workspace, Plain, Short, Asker,
+    PromoteNode(of) => Here, Admin, Workspace, Plain, Short, Asker,
         Now: cluster::nothing_to_do(RequestKind::PromoteNode);
-    TriggerSync => Admin, Workspace, Plain, Short, Asker,
+    TriggerSync => Here, Admin, Workspace, Plain, Short, Asker,
         Now: cluster::nothing_to_do(RequestKind::TriggerSync);
+}
+
+/// A session is made on the member that its maker names, or where its project's files are.
+fn made_on(node: Option<&str>, project: Option<ProjectId>) -> Target {
+    match (node, project) {
+        (Some(node), _) => Node(node.to_owned()),
+        (None, Some(project)) => Project(project),
+        (None, None) => Here,
+    }
 }
 
 /// Running a program as another user is for admins.

@@ -30,10 +30,9 @@ use crate::{
 use end::{CircuitEnd, WINDOW_PIECES};
 use pump::{Inbound, Pump};
 
-/// A circuit of a client is given up when its member cannot be reached for this time.
-pub const UNREACHABLE: Duration = Duration::from_secs(15);
-/// The serving end waits longer, so that it never forgets what the other end will ask for.
-const FORSAKEN: Duration = Duration::from_secs(60);
+/// The serving end waits so many times as long for a link as the client's end, so that it never
+/// forgets what the other end will ask for.
+const SERVING_PATIENCE: u32 = 4;
 /// The most circuits that one member may have open here.
 const MOST_GUESTS: usize = 4096;
 /// The longest answer, in bytes.
@@ -54,7 +53,7 @@ pub struct Caller {
 /// Why a circuit ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
-    /// No link led to the member for [`UNREACHABLE`].
+    /// No link led to the member for the client's patience.
     #[error("it cannot be reached")]
     Unreachable,
     /// The member's daemon has restarted and knows nothing of the circuit.
@@ -145,10 +144,11 @@ pub(crate) struct Way {
 }
 
 /// The circuits with all other members.
-#[derive(Default)]
 pub struct Circuits {
     peers: Mutex<BTreeMap<String, Peer>>,
     host: OnceLock<Arc<dyn Host>>,
+    /// How long a client's end does without a link.
+    patience: Duration,
 }
 
 /// The circuits with one other member.
@@ -168,6 +168,11 @@ impl Peer {
 }
 
 impl Circuits {
+    /// Without any circuits yet. A client's end does without a link for `patience`.
+    pub(crate) fn new(patience: Duration) -> Self {
+        Self { peers: Mutex::default(), host: OnceLock::new(), patience }
+    }
+
     /// Sets what serves the clients of others. Called once.
     pub fn set_host(&self, host: Arc<dyn Host>) {
         let _set_before = self.host.set(host);
@@ -200,7 +205,7 @@ impl Circuits {
         });
     }
 
-    /// Opens a circuit to a member. The link may come later, within [`UNREACHABLE`].
+    /// Opens a circuit to a member. The link may come later.
     pub fn open(self: &Arc<Self>, node: &str, caller: Caller) -> Circuit {
         let (requests, to_send) = Outbox::detached();
         let (to_read, answers) = Outbox::detached();
@@ -220,7 +225,7 @@ impl Circuits {
             received,
             way: peer.way.subscribe(),
             leaving: leaving.clone(),
-            patience: UNREACHABLE,
+            patience: self.patience,
         };
         drop(peers);
         self.start(node.to_owned(), pump, Arc::clone(&ended));
@@ -283,7 +288,7 @@ impl Circuits {
             received,
             way: peer.way.subscribe(),
             leaving: done.clone(),
-            patience: FORSAKEN,
+            patience: self.patience * SERVING_PATIENCE,
         };
         drop(peers);
         self.start(node.to_owned(), pump, Arc::default());

@@ -9,6 +9,12 @@ use crate::circuit::end::{PIECE, Piece, WINDOW};
 const A: &str = "machine-a";
 const B: &str = "machine-b";
 
+const PATIENCE: Duration = Duration::from_secs(15);
+
+fn circuits() -> Arc<Circuits> {
+    Arc::new(Circuits::new(PATIENCE))
+}
+
 /// Answers each request with itself.
 struct Echo;
 
@@ -52,7 +58,7 @@ struct Pair {
 
 impl Pair {
     fn new(host: impl Host + 'static) -> Self {
-        let (a, b) = (Arc::<Circuits>::default(), Arc::<Circuits>::default());
+        let (a, b) = (circuits(), circuits());
         b.set_host(Arc::new(host));
         Self { a, b, links: 0, wires: Vec::new() }
     }
@@ -140,7 +146,7 @@ async fn a_member_that_cannot_be_reached_ends_the_circuit() {
     circuit.send("key".to_owned().into()).unwrap();
     assert!(circuit.next().await.is_ok());
     pair.cut();
-    advance(UNREACHABLE - Duration::from_millis(1)).await;
+    advance(PATIENCE - Duration::from_millis(1)).await;
     pair.link(7);
     circuit.send("again".to_owned().into()).unwrap();
     assert_eq!(circuit.next().await, Ok("again".to_owned().into()));
@@ -166,7 +172,7 @@ async fn a_circuit_that_the_far_end_forgot_is_not_begun_anew() {
     circuit.send("key".to_owned().into()).unwrap();
     circuit.next().await.unwrap();
     pair.cut();
-    pair.b = Arc::default();
+    pair.b = circuits();
     pair.b.set_host(Arc::new(Echo));
     pair.link(7);
     assert_eq!(circuit.next().await, Err(Ended::Restarted));
@@ -176,7 +182,7 @@ async fn a_circuit_that_the_far_end_forgot_is_not_begun_anew() {
 async fn a_client_that_leaves_has_its_requests_delivered() {
     let mut pair = Pair::new(Deaf::default());
     let deaf = Arc::new(Deaf::default());
-    pair.b = Arc::default();
+    pair.b = circuits();
     pair.b.set_host(Arc::<Deaf>::clone(&deaf));
     let circuit = pair.open();
     circuit.send("last words".to_owned().into()).unwrap();

@@ -25,7 +25,7 @@ use crate::{cluster::Shared, member::Member};
 const FIRST: Duration = Duration::from_millis(200);
 const LAST: Duration = Duration::from_secs(30);
 /// A link that stood for this time starts the delays from the first.
-const STOOD: Duration = Duration::from_secs(10);
+const STOOD: Duration = Duration::from_secs(1);
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How often the targets are looked up.
 const LOOK: Duration = Duration::from_secs(1);

@@ -55,6 +55,14 @@ pub fn encode(session_id: SessionId, seq: u64, payload: &[u8]) -> Bytes {
     frame.freeze()
 }
 
+/// The session and the number of a frame of output, for those who pass it on unread.
+pub fn position(frame: &[u8]) -> Option<(SessionId, u64)> {
+    let (header, _) = frame.split_first_chunk::<HEADER>()?;
+    let (session, seq) = header[1..].split_first_chunk::<16>()?;
+    let seq = u64::from_be_bytes(seq.try_into().ok()?);
+    (header[0] == OUTPUT).then(|| (SessionId::from_uuid(Uuid::from_bytes(*session)), seq))
+}
+
 /// Reads a frame; its payload shares the frame's memory.
 ///
 /// # Errors

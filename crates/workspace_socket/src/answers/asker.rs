@@ -23,6 +23,8 @@ pub(crate) struct Asker {
     pub(crate) shares: Shares,
     /// The session that the client was attached to when it sent the request.
     pub(crate) attached: Option<SessionId>,
+    /// Whether the client gets the events for all clients from this machine.
+    pub(crate) hears_events: bool,
 }
 
 impl Asker {

@@ -1,8 +1,11 @@
-//! Requests about the cluster, which consists of this machine alone.
+//! Requests about the cluster, which may consist of this machine alone.
 
+use cluster::Cluster;
 use protocol::workspace::{
-    ClusterStatus, RequestKind, ServerMessage,
-    client::{ClusterActionAck, ClusterConfig, ClusterStatusReply},
+    ClusterMember, ClusterStatus, RequestKind, ServerMessage,
+    client::{
+        ClusterActionAck, ClusterConfig, ClusterStatusReply, RenameNode, UpdateClusterConfig,
+    },
     cluster::{ELECTION_TIMEOUT_MAX_MS, ELECTION_TIMEOUT_MIN_MS, ROLE},
 };
 
@@ -18,10 +21,6 @@ pub(crate) fn nothing_to_do(kind: RequestKind) -> Answer {
     ack(kind, true, "nobody leads this cluster, and nothing has to be synchronised by hand")
 }
 
-pub(crate) fn nothing_to_change(kind: RequestKind) -> Answer {
-    ack(kind, false, "this server is in no cluster: there is nothing to change")
-}
-
 pub(crate) fn status(asker: &Asker) -> Answer {
     let node = &asker.services.node;
     let node_id = node.id.clone();
@@ -30,7 +29,7 @@ pub(crate) fn status(asker: &Asker) -> Answer {
         term: 0,
         leader_id: Some(node_id.clone()),
         leader_address: address(node),
-        peers: Vec::new(),
+        peers: asker.services.membership.cluster().map(members).unwrap_or_default(),
         node_id,
     };
     Ok(Some(ServerMessage::ClusterStatus(ClusterStatusReply { cluster })))
@@ -38,16 +37,61 @@ pub(crate) fn status(asker: &Asker) -> Answer {
 
 pub(crate) fn config(asker: &Asker) -> Answer {
     let node = &asker.services.node;
+    let cluster = asker.services.membership.cluster();
+    let heartbeat = cluster.map(|cluster| base::millis(cluster.heartbeat()));
     Ok(Some(ServerMessage::ClusterConfig(ClusterConfig {
         node_id: node.id.clone(),
-        peer_port: PEER_PORT,
-        peers: Vec::new(),
-        heartbeat_interval_ms: HEARTBEAT_MS,
+        peer_port: cluster.map_or(PEER_PORT, Cluster::port),
+        peers: cluster.map(Cluster::peers).unwrap_or_default(),
+        heartbeat_interval_ms: heartbeat.unwrap_or(HEARTBEAT_MS),
         election_timeout_min_ms: ELECTION_TIMEOUT_MIN_MS,
         election_timeout_max_ms: ELECTION_TIMEOUT_MAX_MS,
         min_quorum: None,
         advertise_addresses: address(node).into_iter().collect(),
     })))
+}
+
+/// Dials other addresses from now on.
+pub(crate) async fn update(asker: &Asker, asked: UpdateClusterConfig) -> Answer {
+    let kind = RequestKind::UpdateClusterConfig;
+    let Some(cluster) = asker.services.membership.cluster() else { return alone(kind) };
+    let Some(peers) = asked.peers else {
+        return ack(kind, false, "the heartbeat's interval is set when the server starts");
+    };
+    match cluster.set_peers(peers).await {
+        Ok(()) => {
+            asker.note("cluster.update", cluster.node_id(), "done");
+            ack(kind, true, "the peers are dialled, and the others are hung up")
+        }
+        Err(error) => ack(kind, false, &base::error::chain(&error)),
+    }
+}
+
+/// Gives this machine another name. Requests for others went there.
+pub(crate) async fn rename(asker: &Asker, asked: RenameNode) -> Answer {
+    let kind = RequestKind::RenameNode;
+    let Some(cluster) = asker.services.membership.cluster() else { return alone(kind) };
+    match cluster.rename(asked.name).await {
+        Ok(()) => {
+            asker.note("cluster.rename", cluster.node_id(), "done");
+            ack(kind, true, "the node has its new name")
+        }
+        Err(error) => ack(kind, false, &base::error::chain(&error)),
+    }
+}
+
+fn members(cluster: &Cluster) -> Vec<ClusterMember> {
+    let member = |status: cluster::MemberStatus| ClusterMember {
+        node_id: status.member.node_id,
+        name: Some(status.member.name).filter(|name| !name.is_empty()),
+        address: status.member.addresses.first().cloned(),
+        connected: status.reachable,
+    };
+    cluster.members().into_iter().map(member).collect()
+}
+
+fn alone(kind: RequestKind) -> Answer {
+    ack(kind, false, "this server is in no cluster: there is nothing to change")
 }
 
 /// The address at which clients reach this server, if it is known.

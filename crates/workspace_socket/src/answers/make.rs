@@ -11,6 +11,7 @@ use protocol::workspace::{
 use workspace::{NewEngine, NewSession, Refusal, path_text};
 
 use super::asker::{Answer, Asker};
+use crate::{others, services::Services};
 
 /// The length of the history that is sent, in bytes: by default, and at most.
 const PAST: u64 = 256 * 1024;
@@ -40,7 +41,13 @@ pub(crate) async fn rename(asker: &Asker, asked: RenameSession) -> Answer {
 }
 
 pub(crate) async fn list(asker: &Asker, asked: ListSessions) -> Answer {
-    let sessions = asker.services.sessions.list(asked.include_hidden);
+    let Services { sessions, membership, .. } = &*asker.services;
+    let mut sessions = sessions.list(asked.include_hidden);
+    if let Some(cluster) = membership.cluster() {
+        let node_id = Some(cluster.node_id().to_owned());
+        sessions.iter_mut().for_each(|info| info.node_id.clone_from(&node_id));
+        sessions.extend(others::sessions(cluster, asked.include_hidden));
+    }
     Ok(Some(ServerMessage::SessionList(SessionList { sessions })))
 }
 
@@ -68,7 +75,7 @@ pub(crate) async fn kill(asker: &Asker, asked: OfSession) -> Answer {
     let killed = asker.services.sessions.kill(id).await;
     asker.note_outcome("session.kill", &id.to_string(), &killed);
     killed?;
-    let is_told = !is_hidden || asker.attached == Some(id);
+    let is_told = asker.hears_events && (!is_hidden || asker.attached == Some(id));
     Ok((!is_told).then_some(ServerMessage::SessionKilled(asked)))
 }
 
@@ -156,10 +163,12 @@ fn of_process(asked: AdoptSession) -> Result<NewSession, Refusal> {
     })
 }
 
-/// Refuses other nodes: without a cluster there is only this one.
+/// Refuses other nodes: without a cluster there is only this one. In a cluster the request went to
+/// the node that it names.
 fn on_this_node(asker: &Asker, node: Option<&str>) -> Result<(), Refusal> {
+    let is_alone = asker.services.membership.cluster().is_none();
     match node {
-        Some(node) if node != asker.services.node.id => Err(Refusal::Invalid(format!(
+        Some(node) if is_alone && node != asker.services.node.id => Err(Refusal::Invalid(format!(
             "there is no node {node:?}: this server is in no cluster"
         ))),
         _ => Ok(()),

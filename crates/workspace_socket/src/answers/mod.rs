@@ -6,7 +6,7 @@
 //!   their git repositories; `host`: the machine's directories
 //! - `cluster`: the cluster of this machine alone
 //!
-//! Teams have no handlers here: `teams::Desk` answers.
+//! - `teams`: their list; everything else about teams is answered by `workspace_teams::Desk`
 
 pub(super) mod asker;
 pub(super) mod cluster;
@@ -17,3 +17,4 @@ pub(super) mod host;
 pub(super) mod make;
 pub(super) mod projects;
 pub(super) mod talk;
+pub(super) mod teams;

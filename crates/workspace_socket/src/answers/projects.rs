@@ -6,6 +6,7 @@ use protocol::workspace::{
 };
 
 use super::asker::{Answer, Asker};
+use crate::{others, services::Services};
 
 pub(crate) async fn create(asker: &Asker, asked: CreateProject) -> Answer {
     asker.services.projects.create(&asker.me.who, asked).await.map(Some)
@@ -20,6 +21,12 @@ pub(crate) async fn delete(asker: &Asker, asked: OfProject) -> Answer {
 }
 
 pub(crate) async fn list(asker: &Asker) -> Answer {
-    let projects = asker.services.projects.list();
+    let Services { projects, membership, .. } = &*asker.services;
+    let mut projects = projects.list();
+    if let Some(cluster) = membership.cluster() {
+        let node_id = Some(cluster.node_id().to_owned());
+        projects.iter_mut().for_each(|project| project.node_id.clone_from(&node_id));
+        projects.extend(others::projects(cluster));
+    }
     Ok(Some(ServerMessage::ProjectList(ProjectList { projects })))
 }

@@ -1,44 +1,32 @@
 //! One authenticated connection.
 //!
-//! - `news`: events for all clients
+//! - `news`: events for all clients; `forwarding`: requests that other members serve
 
+mod forwarding;
 mod news;
 
 use std::{pin::pin, sync::Arc, sync::atomic::Ordering, time::Duration};
 
-use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::workspace::{
-    ClientMessage, ServerMessage,
-    client::{Attach, OfSession},
-    limits::MAX_MESSAGE,
-};
+use protocol::workspace::{ClientMessage, ServerMessage, limits::MAX_MESSAGE};
 use tokio::{
     sync::{OwnedSemaphorePermit, broadcast::Receiver},
     task,
     time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until},
 };
-use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Span;
-use wire::{Frame, Link, LinkError, Outbox};
+use wire::{Frame, Link, LinkError, Outbox, OutboxClosed, Utf8Bytes};
 use workspace::{ClientId, Event};
 
 use super::{
     admission::Admission,
-    allowed::allowed,
-    answers::asker::{Answer, Asker},
+    answers::asker::Asker,
     bucket::Bucket,
-    echoes::Echoes,
-    family::Family,
     gate::Gate,
     greeting::{Admitted, Credential},
-    lanes::{Lane, Lanes},
     places::TakenPlace,
-    policy::{Audience, Memory, Policy},
     reading,
-    shares::{Share, Shares},
-    stream::Stream,
-    table::{self, Work},
-    watching::Watching,
+    remotes::Remotes,
+    serving::Serving,
 };
 
 /// The interval of pings, and of the checks in [`Client::tick`].
@@ -57,8 +45,16 @@ enum End {
     Broken(LinkError),
 }
 
+impl From<OutboxClosed> for End {
+    fn from(_: OutboxClosed) -> Self {
+        Self::Broken(LinkError::GivenUp)
+    }
+}
+
 pub(super) struct Client {
-    asker: Asker,
+    serving: Serving,
+    /// The members that serve some of its requests.
+    remotes: Remotes,
     admission: Arc<Admission>,
     credential: Arc<Credential>,
     link: Link,
@@ -69,13 +65,7 @@ pub(super) struct Client {
     events: Receiver<Event>,
     /// Whether it has missed an event for all clients.
     has_missed: bool,
-    stream: Option<Stream>,
-    lanes: Lanes,
-    echoes: Echoes,
     ticks: Interval,
-    gone: CancellationToken,
-    /// Cancels `gone` when the client is dropped, also if [`Client::run`] did not come to its end.
-    _gone: DropGuard,
     counted: Counted,
     _place: OwnedSemaphorePermit,
 }
@@ -90,34 +80,19 @@ impl Client {
     ) -> Self {
         link.set_max_message(MAX_MESSAGE);
         let client = admission.next_client();
-        let services = &admission.services;
-        let asker = Asker {
-            services: Arc::clone(services),
-            me: Arc::new(admitted.me),
-            client,
-            outbox,
-            watching: Watching::default(),
-            shares: Shares::new(&admission.answers),
-            attached: None,
-        };
         let mut ticks = interval_at(Instant::now() + TICK, TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let gone = CancellationToken::new();
         Self {
-            asker,
+            serving: Serving::new(admission, client, admitted.me, outbox, true),
+            remotes: Remotes::default(),
             credential: Arc::new(admitted.credential),
             link,
             gate,
             bucket: Bucket::new(admission.message_rate, Instant::now().into_std()),
             paused: None,
-            events: services.events.subscribe(),
+            events: admission.services.events.subscribe(),
             has_missed: false,
-            stream: None,
-            lanes: Lanes::default(),
-            echoes: Echoes::default(),
             ticks,
-            _gone: gone.clone().drop_guard(),
-            gone,
             counted: Counted::new(admission, client),
             admission: Arc::clone(admission),
             _place: admitted.place,
@@ -126,26 +101,22 @@ impl Client {
 
     /// The span of its connection, so that a log can be searched for one client.
     pub(super) fn span(&self) -> Span {
-        let Asker { client, me, .. } = &self.asker;
+        let Asker { client, me, .. } = &self.serving.asker;
         tracing::info_span!(parent: None, "workspace_client", client = client.0, who = me.who)
     }
 
     pub(super) async fn run(mut self) {
         let end = self.until_end().await;
-        let Self { asker, admission, credential, link, gate, stream, lanes, gone, counted, .. } =
-            self;
-        gone.cancel();
-        asker.watching.end_all();
-        if let Some(stream) = stream {
-            stream.end().await;
-        }
+        let Self { serving, admission, credential, link, gate, counted, .. } = self;
+        let who = Arc::clone(&serving.asker.me);
+        let lanes = serving.end().await;
         drop(counted);
         let is_cut_off = matches!(end, End::Goodbye(..));
         match end {
             End::Goodbye(code, reason) => link.close(code, reason).await,
             End::Closed => drop(link),
             End::Broken(error) => {
-                tracing::debug!(who = asker.me.who, %error, "a client's link broke");
+                tracing::debug!(who = who.who, %error, "a client's link broke");
                 drop(link);
             }
         }
@@ -169,9 +140,12 @@ impl Client {
         let mut ended = pin!(credential.ended());
         let closing = self.admission.closing.clone();
         let mut closed = pin!(closing.cancelled());
+        let services = Arc::clone(&self.admission.services);
         loop {
-            let has_room = self.asker.outbox.has_room();
-            let is_heard = self.asker.outbox.queued() <= UNREAD;
+            let outbox = self.serving.asker.outbox.clone();
+            let has_room = outbox.has_room();
+            let is_heard = outbox.queued() <= UNREAD;
+            let due = self.remotes.due();
             // Biased: a stopping server and a revoked key are noticed before another request is
             // read.
             let done = tokio::select! {
@@ -183,12 +157,16 @@ impl Client {
                     Ok(None) => Err(End::Closed),
                     Err(error) => Err(End::Broken(error)),
                 },
-                Some(done) = self.lanes.next() => match done {
+                Some(done) = self.serving.lanes.next() => match done {
                     Ok(()) => Ok(()),
-                    Err(error) => self.failed(&error),
+                    Err(error) => self.serving.failed(&error).map_err(End::from),
                 },
+                heard = self.remotes.next(&services.membership), if has_room => {
+                    self.hear_member(heard)
+                }
                 event = self.events.recv(), if has_room => self.event(event),
-                room = self.asker.outbox.room(), if !has_room => given_up(room),
+                room = outbox.room(), if !has_room => room.map_err(End::from),
+                () = until(due) => self.attach_again(),
                 () = self.gate.overdue() => {
                     Err(End::Goodbye(1008, "a large message does not come to its end"))
                 }
@@ -202,11 +180,12 @@ impl Client {
 
     fn tick(&mut self) -> Result<(), End> {
         self.gate.forget_signs_of_life();
-        if self.asker.shares.is_wanted() && self.gate.is_deaf() {
+        let asker = &self.serving.asker;
+        if asker.shares.is_wanted() && self.gate.is_deaf() {
             return Err(End::Goodbye(1008, "a long answer is not read"));
         }
         if let Credential::Member(token) = &*self.credential
-            && self.asker.services.member_tokens.member(token.expose()).is_none()
+            && asker.services.member_tokens.member(token.expose()).is_none()
         {
             return Err(End::Goodbye(1008, "the team, or the session in it, is gone"));
         }
@@ -226,122 +205,32 @@ impl Client {
         };
         let read = match text.len() > LONG {
             true => {
-                let reading = task::spawn_blocking(move || reading::read(&text));
+                let reading = text.clone();
+                let reading = task::spawn_blocking(move || reading::read(&reading));
                 self.meanwhile(reading).await
             }
             false => Ok(reading::read(&text)),
         };
         match read {
-            Ok(Ok(message)) => self.request(message, place).await,
+            Ok(Ok(message)) => self.request(message, text, place).await,
             Ok(Err(answer)) => self.say(&answer),
-            Err(error) => self.failed(&error),
+            Err(error) => Ok(self.serving.failed(&error)?),
         }
     }
 
+    /// Serves a request, or has another member serve it.
     async fn request(
         &mut self,
         message: ClientMessage,
+        text: Utf8Bytes,
         place: Option<TakenPlace>,
     ) -> Result<(), End> {
-        let policy = Policy::of(&message);
-        if let Err(refusal) = allowed(&self.asker.me, message.kind(), &policy) {
-            return self.say(&policy.family.refused(&refusal));
+        if self.admission.services.membership.cluster().is_some()
+            && self.forward(&message, text).await?
+        {
+            return Ok(());
         }
-        let family = policy.family.clone();
-        let answer = match table::serve(&self.asker, message) {
-            Work::Done(answer) => answer,
-            Work::Later(lane, answering) => self.begin(lane, policy, answering, place),
-            Work::Attach(attach) => return self.attach(attach).await,
-            Work::Detach => return self.detach().await,
-        };
-        match answer {
-            Ok(Some(answer)) => self.say(&answer),
-            Ok(None) => Ok(()),
-            Err(refusal) => self.say(&family.refused(&refusal)),
-        }
-    }
-
-    /// Puts a request into its lane, where it is answered when its turn comes.
-    fn begin(
-        &mut self,
-        lane: Lane,
-        policy: Policy,
-        answering: BoxFuture<'static, Answer>,
-        place: Option<TakenPlace>,
-    ) -> Answer {
-        let (outbox, gone) = (self.asker.outbox.clone(), self.gone.clone());
-        let place = place.filter(|_| policy.memory == Memory::Request);
-        let awaited = match policy.audience {
-            Audience::Asker => None,
-            Audience::Everyone => Some(self.echoes.awaited()),
-        };
-        let shares = self.asker.shares.clone();
-        let job = async move {
-            // Only queries wait for a share, and they are given up when the client has gone. A
-            // request that changes something is carried out.
-            let share = tokio::select! {
-                biased;
-                share = shares.of(policy.memory, &outbox) => share,
-                () = gone.cancelled() => return,
-            };
-            let Ok(share) = share else { return };
-            let answer = match lane {
-                // A wait can be given up without loss, but only once it has begun. Everything else
-                // runs to its end.
-                Lane::Waits => tokio::select! {
-                    biased;
-                    answer = answering => answer,
-                    () = gone.cancelled() => return,
-                },
-                _ => answering.await,
-            };
-            drop(place);
-            let answer = answer.unwrap_or_else(|refusal| Some(policy.family.refused(&refusal)));
-            let Some(answer) = answer else { return };
-            if !awaited.is_some_and(|awaited| awaited.was_told(&answer)) {
-                send(&outbox, answer, share).await;
-            }
-        };
-        self.lanes.put(lane, job.boxed()).map(|()| None)
-    }
-
-    async fn attach(&mut self, attach: Attach) -> Result<(), End> {
-        let Asker { services, client, outbox, .. } = &self.asker;
-        let id = attach.session_id;
-        let attachment = match services.sessions.attach(id, *client, attach.after_seq) {
-            Ok(attachment) => attachment,
-            Err(refusal) => return self.say(&Family::Plain.refused(&refusal)),
-        };
-        if self.asker.attached != Some(id) {
-            self.asker.note("session.attach", &id.to_string(), "done");
-        }
-        let outbox = outbox.clone();
-        self.let_go().await;
-        self.say(&ServerMessage::Attached(OfSession { session_id: id }))?;
-        self.asker.attached = Some(id);
-        self.stream = Some(Stream::start(attachment, outbox));
-        Ok(())
-    }
-
-    async fn detach(&mut self) -> Result<(), End> {
-        let Some(stream) = &self.stream else {
-            return self.say(&ServerMessage::error("this connection is attached to no session"));
-        };
-        let session_id = stream.session;
-        self.let_go().await;
-        self.say(&ServerMessage::Detached(OfSession { session_id }))
-    }
-
-    async fn let_go(&mut self) {
-        self.asker.attached = None;
-        if let Some(stream) = self.stream.take() {
-            stream.end().await;
-        }
-    }
-
-    fn failed(&self, error: &task::JoinError) -> Result<(), End> {
-        tracing::error!(%error, "a request ended badly");
-        self.say(&ServerMessage::error("it failed: the server's log says more"))
+        Ok(self.serving.request(message, place, || {}).await?)
     }
 
     /// Waits for something, and meanwhile writes but does not read.
@@ -357,12 +246,15 @@ impl Client {
     }
 
     fn say(&self, message: &ServerMessage) -> Result<(), End> {
-        given_up(self.asker.outbox.push(message.encode()))
+        Ok(self.serving.say(message)?)
     }
 }
 
-fn given_up(taken: Result<(), wire::OutboxClosed>) -> Result<(), End> {
-    taken.map_err(|_| End::Broken(LinkError::GivenUp))
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The next frame. Nothing is read before `paused`, nor while `is_heard` is false, that is while
@@ -383,31 +275,6 @@ async fn next_frame(
         }
     }
     link.next().await
-}
-
-/// Sends an answer once there is room for it. It is no error if the client has gone.
-async fn send(outbox: &Outbox, answer: ServerMessage, share: Option<Share>) {
-    let is_long = matches!(
-        answer,
-        ServerMessage::ProjectFileChunk(_)
-            | ServerMessage::ProjectFileContent(_)
-            | ServerMessage::GitDiffResult(_)
-            | ServerMessage::History(_)
-    );
-    let text = match is_long {
-        true => task::spawn_blocking(move || answer.encode()).await,
-        false => Ok(answer.encode()),
-    };
-    let Ok(text) = text else { return };
-    let share = share.map(|mut share| {
-        share.made(text.len());
-        share
-    });
-    if outbox.send(text).await.is_ok()
-        && let Some(share) = share
-    {
-        let _gone = outbox.push_source(Box::new(share));
-    }
 }
 
 /// Counts as one client until it is dropped.

@@ -8,11 +8,12 @@ use protocol::workspace::{
 use tokio::sync::broadcast::error::RecvError;
 use workspace::Event;
 
-use super::{Client, End, send};
+use super::{Client, End};
 use crate::{
     answers::asker::Asker,
     lanes::{Job, Lane},
     policy::Policy,
+    serving::send,
     table::{self, Work},
 };
 
@@ -30,11 +31,11 @@ impl Client {
     }
 
     fn told(&mut self, event: &Event) -> Result<(), End> {
-        if !self.hears(event) || self.echoes.was_answered(&event.message) {
+        if !self.hears(event) || self.serving.echoes.was_answered(&event.message) {
             return Ok(());
         }
         self.say(&event.message)?;
-        match (&event.message, self.asker.me.member) {
+        match (&event.message, self.serving.asker.me.member) {
             (ServerMessage::TeamDeleted(of), Some(member)) if of.team_id == member.team => {
                 Err(End::Goodbye(1000, "the team is deleted"))
             }
@@ -43,10 +44,10 @@ impl Client {
     }
 
     fn hears(&self, event: &Event) -> bool {
-        if let Some(member) = self.asker.me.member {
+        if let Some(member) = self.serving.asker.me.member {
             return event.team == Some(member.team);
         }
-        event.only_viewers_of.is_none_or(|hidden| self.asker.attached == Some(hidden))
+        event.only_viewers_of.is_none_or(|hidden| self.serving.asker.attached == Some(hidden))
     }
 
     /// Sends the whole state to a client that has missed events.
@@ -54,9 +55,9 @@ impl Client {
         if !self.has_missed {
             return;
         }
-        let asker = self.asker.clone();
+        let asker = self.serving.asker.clone();
         // If the lane is full, the next tick tries again.
-        self.has_missed = self.lanes.put(Lane::Look, whole_state(asker)).is_err();
+        self.has_missed = self.serving.lanes.put(Lane::Look, whole_state(asker)).is_err();
     }
 }
 

@@ -6,10 +6,12 @@
 //! - `rules`: roles, malformed messages, bounds
 //! - `users`: projects of another user
 //! - `work`: sessions, projects, files, git, the cluster
+//! - `members`: the same through another member of the cluster
 
 mod kit;
 mod large;
 mod leaving;
+mod members;
 mod rules;
 mod strangers;
 mod users;

@@ -69,6 +69,9 @@ pub enum NoticeLevel {
 
 /// The session's owner is still being looked for; the attach is on its way there.
 pub const CLUSTER_OWNER_LOOKUP: &str = "cluster_owner_lookup";
+/// The member that runs the session cannot be reached; the session is shown again once it can.
+/// Ours.
+pub const OWNER_UNREACHABLE: &str = "owner_unreachable";
 /// The client fell behind and output was left out; a snapshot follows.
 pub const OUTPUT_LAGGED: &str = "output_lagged";
 /// The client stayed behind, and is sent no more of this output.

@@ -100,6 +100,11 @@ impl Sessions {
         Ok(self.get(id)?.lock().life.facts.clone())
     }
 
+    /// Whether there is such a session on this machine.
+    pub fn has(&self, id: SessionId) -> bool {
+        self.lock().contains_key(&id)
+    }
+
     /// The state of a session in the clients' form.
     pub fn info(&self, id: SessionId) -> Result<SessionInfo, Refusal> {
         Ok(self.get(id)?.info())

@@ -1,0 +1,189 @@
+//! Clients of other members, served here: guests. A guest is served like any client, but over a
+//! circuit; it gets the events for all clients from the member that it is connected to.
+
+use std::sync::{Arc, Weak};
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use cluster::{Caller, Host, Served};
+use protocol::workspace::{ServerMessage, limits::MAX_MESSAGE};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tracing::Instrument as _;
+use wire::{Frame, Outbox, OutboxClosed, OutboxReader};
+use workspace::{ClientId, Event, Identity, Member};
+
+use crate::{admission::Admission, reading, serving::Serving};
+
+/// The unread answers, in bytes, at which no more of a guest's requests are read.
+const UNREAD: usize = 2 * 1024 * 1024;
+/// The first byte of a mark that a request is answered. Output begins with another.
+const DONE: u8 = 0x02;
+
+/// Tells the guest's member that a request is answered. Requests are counted from 1.
+fn done(request: u64) -> Bytes {
+    let mut mark = BytesMut::with_capacity(9);
+    mark.put_u8(DONE);
+    mark.put_u64(request);
+    mark.freeze()
+}
+
+/// The number of the request that such a mark tells of.
+pub(crate) fn read_done(frame: &Bytes) -> Option<u64> {
+    let mut rest = frame.clone();
+    (rest.len() == 9 && rest.get_u8() == DONE).then(|| rest.get_u64())
+}
+
+/// Serves the clients of other members.
+pub(crate) struct Guests(pub(crate) Weak<Admission>);
+
+impl Host for Guests {
+    fn serve(&self, served: Served) {
+        let Some(admission) = self.0.upgrade() else { return };
+        let guest = Guest::new(&admission, served);
+        let span = tracing::info_span!(parent: None, "workspace_guest", who = guest.who());
+        let links = admission.links.clone();
+        links.spawn(guest.run().instrument(span));
+    }
+
+    fn max_request(&self) -> usize {
+        MAX_MESSAGE
+    }
+}
+
+struct Guest {
+    admission: Arc<Admission>,
+    serving: Serving,
+    requests: OutboxReader,
+    events: Receiver<Event>,
+    /// The number of the request that was read last.
+    number: u64,
+    client: Gone,
+    done: tokio_util::sync::CancellationToken,
+}
+
+impl Guest {
+    fn new(admission: &Arc<Admission>, served: Served) -> Self {
+        let Served { from, caller, requests, answers, done } = served;
+        let client = admission.next_client();
+        let me = identity(admission, &from, caller);
+        let services = &admission.services;
+        Self {
+            serving: Serving::new(admission, client, me, answers, false),
+            requests,
+            events: services.events.subscribe(),
+            number: 0,
+            client: Gone(Arc::clone(admission), client),
+            done,
+            admission: Arc::clone(admission),
+        }
+    }
+
+    fn who(&self) -> &str {
+        &self.serving.asker.me.who
+    }
+
+    async fn run(mut self) {
+        // The circuit closes if the way back does, too.
+        let _answers_gone = self.until_end().await;
+        let Self { admission, serving, client, done, .. } = self;
+        let lanes = serving.end().await;
+        drop(client);
+        lanes.finish(admission.closing.cancelled()).await;
+        done.cancel();
+    }
+
+    async fn until_end(&mut self) -> Result<(), OutboxClosed> {
+        let closing = self.admission.closing.clone();
+        loop {
+            let outbox = &self.serving.asker.outbox;
+            let (has_room, is_heard) = (outbox.has_room(), outbox.queued() <= UNREAD);
+            let outbox = outbox.clone();
+            tokio::select! {
+                biased;
+                () = closing.cancelled() => return Ok(()),
+                frame = self.requests.next(), if is_heard => match frame {
+                    Some(frame) => self.frame(frame).await?,
+                    None => return Ok(()),
+                },
+                Some(done) = self.serving.lanes.next() => {
+                    if let Err(error) = done {
+                        self.serving.failed(&error)?;
+                    }
+                }
+                event = self.events.recv(), if has_room => self.event(event)?,
+                room = outbox.room(), if !has_room => room?,
+            }
+        }
+    }
+
+    async fn frame(&mut self, frame: Frame) -> Result<(), OutboxClosed> {
+        self.number += 1;
+        let answered = mark(self.serving.asker.outbox.clone(), self.number);
+        let Frame::Text(text) = frame else {
+            answered();
+            return Ok(());
+        };
+        match reading::read(&text) {
+            Ok(message) => self.serving.request(message, None, answered).await,
+            Err(answer) => {
+                let said = self.serving.say(&answer);
+                answered();
+                said
+            }
+        }
+    }
+
+    /// Only events that the guest's own member does not know reach it from here.
+    fn event(&self, event: Result<Event, RecvError>) -> Result<(), OutboxClosed> {
+        let Ok(event) = event else { return Ok(()) };
+        let asker = &self.serving.asker;
+        let is_for_guest = match asker.me.member {
+            Some(member) => event.team == Some(member.team),
+            None => {
+                let hidden = event.only_viewers_of;
+                hidden.is_some() && hidden == asker.attached && !is_killed(&event.message)
+            }
+        };
+        if is_for_guest { self.serving.say(&event.message) } else { Ok(()) }
+    }
+}
+
+/// The end of a session is an event at every member.
+fn is_killed(message: &ServerMessage) -> bool {
+    matches!(message, ServerMessage::SessionKilled(_))
+}
+
+/// Marks a request as answered, behind its answer.
+fn mark(outbox: Outbox, number: u64) -> impl FnOnce() + Send + 'static {
+    move || {
+        let _answers_gone = outbox.push(done(number));
+    }
+}
+
+fn identity(admission: &Admission, from: &str, caller: Caller) -> Identity {
+    let Caller { who, role, member } = caller;
+    let name = admission.services.membership.cluster().map(|cluster| cluster.name_of(from));
+    let who = format!("{who}@{}", name.as_deref().unwrap_or(from));
+    let member = member.map(|(team, session)| Member { team, session });
+    Identity { who, role, member }
+}
+
+/// Has the sessions forget a client, also if its task panics or is aborted.
+struct Gone(Arc<Admission>, ClientId);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.services.sessions.client_gone(self.1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_told_from_output() {
+        assert_eq!(read_done(&done(7)), Some(7));
+        assert_eq!(read_done(&Bytes::from_static(&[1; 9])), None);
+        assert_eq!(read_done(&Bytes::from_static(&[DONE; 10])), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! This machine as a member of a cluster, as requests need it: which member serves a request.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+use cluster::{Cluster, Member};
+use replica::Kind;
+use workspace::Refusal;
+
+use crate::{policy::Target, services::Services};
+
+/// The most objects whose owners are known only from an answer that passed by.
+const LEARNT: usize = 4096;
+
+/// The member that serves a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Server {
+    Here,
+    /// The member with this node id.
+    Member(String),
+    /// The object is known nowhere, as far as this member has heard.
+    Unknown,
+}
+
+/// This machine in its cluster, if it is in one.
+#[derive(Default)]
+pub(crate) struct Membership {
+    cluster: OnceLock<Cluster>,
+    learnt: Mutex<Learnt>,
+}
+
+/// Objects that were made through this member, and of which their owner has not told yet.
+#[derive(Default)]
+struct Learnt {
+    owners: BTreeMap<(Kind, String), String>,
+    order: VecDeque<(Kind, String)>,
+}
+
+impl Membership {
+    /// The cluster, if this machine is in one.
+    pub(crate) fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.get()
+    }
+
+    /// Whether there are other members.
+    pub(crate) fn has_others(&self) -> bool {
+        self.cluster().is_some_and(|cluster| !cluster.members().is_empty())
+    }
+
+    /// This machine becomes a member. Called once.
+    pub(crate) fn join(&self, cluster: Cluster) {
+        let _joined_before = self.cluster.set(cluster);
+    }
+
+    /// The member that serves requests about this object.
+    ///
+    /// # Errors
+    /// A refusal when a name means no member, or several.
+    pub(crate) fn server_of(
+        &self,
+        target: &Target,
+        services: &Services,
+    ) -> Result<Server, Refusal> {
+        let Some(cluster) = self.cluster() else { return Ok(Server::Here) };
+        Ok(match target {
+            Target::Here => Server::Here,
+            Target::Session(id) if services.sessions.has(*id) => Server::Here,
+            Target::Project(id) if services.projects.get(*id).is_ok() => Server::Here,
+            Target::Session(id) => self.owner(cluster, Kind::SESSION, &id.to_string()),
+            Target::Project(id) => self.owner(cluster, Kind::PROJECT, &id.to_string()),
+            Target::Team(id) => self.owner(cluster, Kind::TEAM, &id.to_string()),
+            Target::Node(name) => named(cluster, name)?,
+        })
+    }
+
+    /// Remembers the owner of an object that was made through this member.
+    pub(crate) fn learn(&self, kind: Kind, id: &str, owner: &str) {
+        let mut learnt = self.lock();
+        let key = (kind, id.to_owned());
+        if learnt.owners.insert(key.clone(), owner.to_owned()).is_none() {
+            learnt.order.push_back(key);
+        }
+        while learnt.order.len() > LEARNT {
+            if let Some(oldest) = learnt.order.pop_front() {
+                learnt.owners.remove(&oldest);
+            }
+        }
+    }
+
+    fn owner(&self, cluster: &Cluster, kind: Kind, id: &str) -> Server {
+        let owner = match cluster.directory().get(kind, id) {
+            Some(entry) => Some(entry.owner.as_str().to_owned()),
+            None => self.lock().owners.get(&(kind, id.to_owned())).cloned(),
+        };
+        match owner {
+            Some(owner) if owner == cluster.node_id() => Server::Here,
+            Some(owner) => Server::Member(owner),
+            None => Server::Unknown,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Learnt> {
+        self.learnt.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The member with this id or name.
+fn named(cluster: &Cluster, name: &str) -> Result<Server, Refusal> {
+    let this = cluster.this();
+    if name == this.node_id {
+        return Ok(Server::Here);
+    }
+    let others: Vec<Member> = cluster.members().into_iter().map(|member| member.member).collect();
+    if others.iter().any(|member| member.node_id == name) {
+        return Ok(Server::Member(name.to_owned()));
+    }
+    let mut called: Vec<&Member> = others.iter().filter(|member| member.name == name).collect();
+    called.extend((this.name == name).then_some(&this));
+    match called[..] {
+        [] => Err(Refusal::Invalid(format!("there is no node {name:?} in this cluster"))),
+        [member] if member.node_id == this.node_id => Ok(Server::Here),
+        [member] => Ok(Server::Member(member.node_id.clone())),
+        _ => {
+            let ids: Vec<&str> = called.iter().map(|member| &*member.node_id).collect();
+            let ids = ids.join(", ");
+            Err(Refusal::Invalid(format!("several nodes are called {name:?}, say which: {ids}")))
+        }
+    }
+}

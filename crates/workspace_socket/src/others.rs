@@ -1,0 +1,138 @@
+//! The objects of other members, for the clients of this one: in lists, and as events.
+
+use std::sync::Arc;
+
+use cluster::{Cluster, Watcher};
+use protocol::workspace::{
+    Project, ProjectId, ServerMessage, SessionId, SessionInfo, Team, TeamId,
+    client::{OfProject, OfSession, OfTeam, ProjectSaved, TeamUpdated, WithSession},
+};
+use replica::{Entry, Key, Kind};
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+use workspace::{Event, Events};
+
+use crate::own_objects::Elsewhere;
+
+/// The sessions of other members.
+pub(crate) fn sessions(cluster: &Cluster, include_hidden: bool) -> Vec<SessionInfo> {
+    let infos = of_others::<SessionInfo>(cluster, Kind::SESSION);
+    let infos = infos.filter(|(_, info)| include_hidden || !info.hidden);
+    infos.map(|(owner, info)| shown(info, &owner, cluster.is_reachable(&owner))).collect()
+}
+
+/// The projects of other members.
+pub(crate) fn projects(cluster: &Cluster) -> Vec<Project> {
+    let projects = of_others::<Project>(cluster, Kind::PROJECT);
+    projects.map(|(owner, project)| Project { node_id: Some(owner), ..project }).collect()
+}
+
+/// The teams of other members.
+pub(crate) fn teams(cluster: &Cluster) -> Vec<Team> {
+    of_others::<Team>(cluster, Kind::TEAM).map(|(_, team)| team).collect()
+}
+
+/// The sessions of one member.
+pub(crate) fn sessions_of(cluster: &Cluster, node: &str, reachable: bool) -> Vec<SessionInfo> {
+    let infos = of_others::<SessionInfo>(cluster, Kind::SESSION);
+    let infos = infos.filter(|(owner, _)| owner == node);
+    infos.map(|(owner, info)| shown(info, &owner, reachable)).collect()
+}
+
+/// The event that a session of another member is like this now.
+pub(crate) fn session_event(info: SessionInfo) -> Event {
+    let only_viewers_of = info.hidden.then_some(info.id);
+    let session = Box::new(info);
+    let message = ServerMessage::SessionStatusChanged(WithSession { session });
+    Event { message, only_viewers_of, team: None }
+}
+
+fn of_others<T: DeserializeOwned>(
+    cluster: &Cluster,
+    kind: Kind,
+) -> impl Iterator<Item = (String, T)> {
+    let own = cluster.node_id().to_owned();
+    let entries = cluster.directory().list(kind).into_iter();
+    let entries = entries.filter(move |(_, entry)| entry.owner.as_str() != own);
+    // An object that cannot be read is of a newer Warren, or of another program.
+    entries.filter_map(|(_, entry)| Some((entry.owner.as_str().to_owned(), read(&entry)?)))
+}
+
+fn read<T: DeserializeOwned>(entry: &Entry) -> Option<T> {
+    serde_json::from_str(&entry.value).ok()
+}
+
+fn shown(info: SessionInfo, owner: &str, reachable: bool) -> SessionInfo {
+    SessionInfo { node_id: Some(owner.to_owned()), reachable, ..info }
+}
+
+/// Makes events of changes of other members' objects.
+pub(crate) struct OtherObjects {
+    pub(crate) node: String,
+    pub(crate) events: Events,
+    /// Objects of this member that another one changed.
+    pub(crate) elsewhere: mpsc::Sender<Elsewhere>,
+}
+
+impl Watcher for OtherObjects {
+    fn changed(&self, key: &Key, before: Option<&Entry>, now: Option<&Entry>) {
+        let Some(entry) = now.or(before) else { return };
+        if entry.owner.as_str() == self.node {
+            // A full channel is no loss: the next round over all objects finds the change, too.
+            let _full =
+                self.elsewhere.try_send(Elsewhere { kind: key.kind, id: Arc::clone(&key.id) });
+            return;
+        }
+        let event = match key.kind {
+            Kind::SESSION => session(key, before, now),
+            Kind::PROJECT => project(key, now),
+            Kind::TEAM => team(key, now),
+            _ => None,
+        };
+        if let Some(event) = event {
+            self.events.send(event);
+        }
+    }
+}
+
+fn session(key: &Key, before: Option<&Entry>, now: Option<&Entry>) -> Option<Event> {
+    let was: Option<SessionInfo> = before.and_then(read);
+    let Some(entry) = now else {
+        let session_id: SessionId = key.id.parse().ok()?;
+        let only_viewers_of = was.is_some_and(|info| info.hidden).then_some(session_id);
+        let message = ServerMessage::SessionKilled(OfSession { session_id });
+        return Some(Event { message, only_viewers_of, team: None });
+    };
+    let info = shown(read(entry)?, entry.owner.as_str(), true);
+    let was = was.map(|was| shown(was, entry.owner.as_str(), true));
+    let is_news = was.is_none_or(|was| !is_same_but_for_activity(&was, &info));
+    is_news.then(|| session_event(info))
+}
+
+/// Whether only the time of the last activity, and the number of its output, differ.
+pub(crate) fn is_same_but_for_activity(one: &SessionInfo, other: &SessionInfo) -> bool {
+    let SessionInfo { last_active, last_seq, attached_clients, .. } = *other;
+    SessionInfo { last_active, last_seq, attached_clients, ..one.clone() } == *other
+}
+
+fn project(key: &Key, now: Option<&Entry>) -> Option<Event> {
+    let project_id: ProjectId = key.id.parse().ok()?;
+    let message = match now {
+        None => ServerMessage::ProjectRemoved(OfProject { project_id }),
+        Some(entry) => {
+            let node_id = Some(entry.owner.as_str().to_owned());
+            let project = Project { node_id, ..read(entry)? };
+            ServerMessage::ProjectSaved(ProjectSaved { project })
+        }
+    };
+    Some(Event { message, only_viewers_of: None, team: None })
+}
+
+fn team(key: &Key, now: Option<&Entry>) -> Option<Event> {
+    let team_id: TeamId = key.id.parse().ok()?;
+    let message = match now {
+        None => ServerMessage::TeamDeleted(OfTeam { team_id }),
+        Some(entry) => ServerMessage::TeamUpdated(TeamUpdated { team: read(entry)? }),
+    };
+    Some(Event { message, only_viewers_of: None, team: Some(team_id) })
+}

@@ -1,0 +1,301 @@
+//! Tells the other members of this machine's objects, and takes in what others changed of them.
+//!
+//! The workspace's own store is the truth about them. An entry of the cluster that differs is
+//! written again, so nothing is lost between the two.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use cluster::{Cluster, WriteError};
+use protocol::workspace::{
+    Project, ProjectId, Role, ServerMessage, SessionId, SessionInfo, Team,
+    client::{OfProject, UpdateProject},
+};
+use replica::{Entry, Kind, Refused};
+use tokio::{
+    sync::{
+        broadcast::{Receiver, error::RecvError},
+        mpsc,
+    },
+    time::{Instant, MissedTickBehavior, interval},
+};
+use workspace::{Event, Identity, Refusal};
+
+use crate::{
+    admission::Admission,
+    others::{is_same_but_for_activity, session_event, sessions_of},
+    services::Services,
+};
+
+/// Other objects are told at once, a session at most this often.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How often all objects are gone through, for what rides along with other changes.
+const ROUND: Duration = Duration::from_secs(30);
+/// How often it looks whether members are reachable.
+const LOOK: Duration = Duration::from_millis(500);
+/// Who changes a project on behalf of another member, for the audit log.
+const CLUSTER: &str = "cluster";
+
+/// An object of this member whose entry changed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Elsewhere {
+    pub(crate) kind: Kind,
+    pub(crate) id: Arc<str>,
+}
+
+/// Keeps the cluster's entries of this machine's objects equal to the objects.
+pub(crate) struct OwnObjects {
+    cluster: Cluster,
+    admission: Weak<Admission>,
+    services: Arc<Services>,
+    /// The objects that may differ from their entries, and when each is due.
+    due: BTreeMap<Elsewhere, Instant>,
+    /// When each session was written last.
+    written: BTreeMap<Arc<str>, Instant>,
+    teams: BTreeMap<String, Team>,
+    reachable: BTreeSet<String>,
+}
+
+impl OwnObjects {
+    pub(crate) fn new(cluster: Cluster, admission: &Arc<Admission>) -> Self {
+        Self {
+            cluster,
+            services: Arc::clone(&admission.services),
+            admission: Arc::downgrade(admission),
+            due: BTreeMap::new(),
+            written: BTreeMap::new(),
+            teams: BTreeMap::new(),
+            reachable: BTreeSet::new(),
+        }
+    }
+
+    /// Runs until the workspace ends.
+    pub(crate) async fn run(
+        mut self,
+        mut events: Receiver<Event>,
+        mut elsewhere: mpsc::Receiver<Elsewhere>,
+    ) {
+        let Some(closing) = self.admission.upgrade().map(|whole| whole.closing.clone()) else {
+            return;
+        };
+        let (mut rounds, mut looks) = (interval(ROUND), interval(LOOK));
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let next = self.due.values().min().copied();
+            tokio::select! {
+                () = closing.cancelled() => return,
+                event = events.recv() => match event {
+                    Ok(event) => self.event(&event.message),
+                    Err(RecvError::Lagged(_)) => rounds.reset_immediately(),
+                    Err(RecvError::Closed) => return,
+                },
+                Some(changed) = elsewhere.recv() => self.soon(changed),
+                _ = rounds.tick() => self.round().await,
+                _ = looks.tick() => self.look(),
+                () = until(next) => self.write_due().await,
+            }
+        }
+    }
+
+    fn event(&mut self, message: &ServerMessage) {
+        match message {
+            ServerMessage::SessionStatusChanged(of) if self.is_own(of.session.id) => {
+                self.changed(Kind::SESSION, &of.session.id);
+            }
+            ServerMessage::SessionKilled(of) => self.changed(Kind::SESSION, &of.session_id),
+            ServerMessage::ProjectSaved(of) => self.changed(Kind::PROJECT, &of.project.id),
+            ServerMessage::ProjectRemoved(of) => self.changed(Kind::PROJECT, &of.project_id),
+            ServerMessage::TeamUpdated(of) if self.is_own(of.team.leader_session_id) => {
+                self.teams.insert(of.team.id.to_string(), of.team.clone());
+                self.changed(Kind::TEAM, &of.team.id);
+            }
+            ServerMessage::TeamDeleted(of) => {
+                self.teams.remove(&of.team_id.to_string());
+                self.changed(Kind::TEAM, &of.team_id);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_own(&self, session: SessionId) -> bool {
+        self.services.sessions.has(session)
+    }
+
+    fn changed(&mut self, kind: Kind, id: &impl ToString) {
+        self.soon(Elsewhere { kind, id: id.to_string().into() });
+    }
+
+    fn soon(&mut self, object: Elsewhere) {
+        let now = Instant::now();
+        let earliest = self.written.get(&object.id).map_or(now, |at| (*at + PAUSE).max(now));
+        self.due.entry(object).or_insert(earliest);
+    }
+
+    /// Goes through all objects, and all entries of this member.
+    async fn round(&mut self) {
+        let listed = self.services.teams.desk(&cluster_itself()).list().await;
+        if let Ok(Some(ServerMessage::TeamList(list))) = listed {
+            let own = list.teams.into_iter().map(|team| (team.id.to_string(), team));
+            self.teams = own.collect();
+        }
+        for info in self.services.sessions.list(true) {
+            self.changed(Kind::SESSION, &info.id);
+        }
+        for project in self.services.projects.list() {
+            self.changed(Kind::PROJECT, &project.id);
+        }
+        let teams: Vec<String> = self.teams.keys().cloned().collect();
+        teams.iter().for_each(|id| self.changed(Kind::TEAM, id));
+        for kind in [Kind::SESSION, Kind::PROJECT, Kind::TEAM] {
+            for (key, entry) in self.cluster.directory().list(kind) {
+                if entry.owner.as_str() == self.cluster.node_id() {
+                    self.soon(Elsewhere { kind, id: key.id });
+                }
+            }
+        }
+        let known = |id: &Arc<str>| id.parse().is_ok_and(|id| self.services.sessions.has(id));
+        self.written.retain(|id, _| known(id));
+    }
+
+    async fn write_due(&mut self) {
+        let now = Instant::now();
+        let due = self.due.iter().filter(|(_, at)| **at <= now);
+        let due: Vec<Elsewhere> = due.map(|(object, _)| object.clone()).collect();
+        for object in due {
+            self.due.remove(&object);
+            let entry = self.cluster.directory().get(object.kind, &object.id);
+            let entry = entry.filter(|entry| entry.owner.as_str() == self.cluster.node_id());
+            let written = match object.kind {
+                Kind::SESSION => self.session(&object.id, entry.as_deref()).await,
+                Kind::PROJECT => self.project(&object.id, entry.as_deref()).await,
+                _ => self.team(&object.id, entry.as_deref()).await,
+            };
+            if let Err(error) = written {
+                let (error, id) = (base::error::chain(&error), &object.id);
+                tracing::warn!(error, %id, "the other members cannot be told of a change");
+            }
+        }
+    }
+
+    async fn session(&mut self, id: &Arc<str>, entry: Option<&Entry>) -> Result<(), WriteError> {
+        let info = id.parse().ok().and_then(|id| self.services.sessions.info(id).ok());
+        let Some(info) = info else { return self.gone(Kind::SESSION, id, entry).await };
+        let info = SessionInfo {
+            attached_clients: 0,
+            node_id: Some(self.cluster.node_id().to_owned()),
+            ..info
+        };
+        let told: Option<SessionInfo> =
+            entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
+        let is_told = told.is_some_and(|told| {
+            let quiet = info.last_active.duration_since(told.last_active);
+            is_same_but_for_activity(&told, &info) && quiet.unsigned_abs() < ROUND
+        });
+        if is_told {
+            return Ok(());
+        }
+        self.written.insert(Arc::clone(id), Instant::now());
+        self.cluster.write(Kind::SESSION, id, text(&info)).await
+    }
+
+    /// Another member may have renamed or deleted a project meanwhile: the newer change counts.
+    async fn project(&self, id: &str, entry: Option<&Entry>) -> Result<(), WriteError> {
+        let Ok(project_id) = id.parse::<ProjectId>() else { return Ok(()) };
+        let Ok(own) = self.services.projects.get(project_id) else {
+            return self.gone(Kind::PROJECT, id, entry).await;
+        };
+        let own = Project { node_id: Some(self.cluster.node_id().to_owned()), ..own };
+        let told: Option<Project> = entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
+        match told {
+            Some(told) if told == own => Ok(()),
+            Some(told) if told.updated_at > own.updated_at => {
+                let name = Some(told.name);
+                let update = UpdateProject {
+                    project_id,
+                    name,
+                    working_dir: None,
+                    run_as_user: None,
+                    env: None,
+                };
+                log(self.services.projects.update(CLUSTER, update).await);
+                Ok(())
+            }
+            _ => match self.cluster.write(Kind::PROJECT, id, text(&own)).await {
+                Err(WriteError::Refused(Refused::Deleted)) => {
+                    let delete = OfProject { project_id };
+                    log(self.services.projects.delete(CLUSTER, delete).await);
+                    Ok(())
+                }
+                written => written,
+            },
+        }
+    }
+
+    async fn team(&self, id: &str, entry: Option<&Entry>) -> Result<(), WriteError> {
+        let Some(team) = self.teams.get(id) else {
+            return self.gone(Kind::TEAM, id, entry).await;
+        };
+        let value = text(team);
+        if entry.is_some_and(|entry| *entry.value == *value) {
+            return Ok(());
+        }
+        match self.cluster.write(Kind::TEAM, id, value).await {
+            // Another member deleted it.
+            Err(WriteError::Refused(Refused::Deleted)) => {
+                log(self.services.teams.desk(&cluster_itself()).delete(team.id).await);
+                Ok(())
+            }
+            written => written,
+        }
+    }
+
+    async fn gone(&self, kind: Kind, id: &str, entry: Option<&Entry>) -> Result<(), WriteError> {
+        match entry {
+            Some(_) => self.cluster.delete(kind, id).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Shows sessions as out of reach, or as reachable again.
+    fn look(&mut self) {
+        let members = self.cluster.members().into_iter();
+        let now: BTreeSet<String> =
+            members.filter(|member| member.reachable).map(|member| member.member.node_id).collect();
+        let changed: Vec<String> = now.symmetric_difference(&self.reachable).cloned().collect();
+        for node in changed {
+            for info in sessions_of(&self.cluster, &node, now.contains(&node)) {
+                self.services.events.send(session_event(info));
+            }
+        }
+        self.reachable = now;
+    }
+}
+
+/// Who changes teams on behalf of another member.
+fn cluster_itself() -> Identity {
+    Identity { who: CLUSTER.to_owned(), role: Role::Admin, member: None }
+}
+
+/// A change of another member that this one cannot make stays in the cluster's entry only until
+/// this member writes it again.
+fn log<T>(result: Result<T, Refusal>) {
+    if let Err(refusal) = result {
+        tracing::warn!(%refusal, "another member's change cannot be made here");
+    }
+}
+
+fn text(object: &impl serde::Serialize) -> String {
+    // Objects of the protocol are always JSON.
+    serde_json::to_string(object).unwrap_or_default()
+}
+
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

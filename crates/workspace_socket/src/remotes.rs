@@ -1,0 +1,303 @@
+//! The circuits of one client to the members that serve its requests, and what it waits for there.
+
+use std::{collections::VecDeque, future::poll_fn, pin::pin, task::Poll, time::Duration};
+
+use bytes::Bytes;
+use cluster::{Caller, Circuit, Cluster, Ended};
+use protocol::workspace::{
+    ClientMessage, Notice, NoticeLevel, ServerMessage, SessionId,
+    client::{Attach, ClientNotice, connection::OWNER_UNREACHABLE},
+    decode_reply, frame,
+};
+use replica::Kind;
+use serde::Deserialize;
+use tokio::time::Instant;
+use wire::{Frame, Utf8Bytes};
+use workspace::{Identity, Refusal};
+
+use crate::{echoes::Awaited, family::Family, guest::read_done, membership::Membership};
+
+/// The most requests of one client that wait for an answer of one member.
+const WAITING: usize = 256;
+/// The most bytes that wait for a member that does not take them.
+const WAITING_BYTES: usize = 64 * 1024 * 1024;
+/// How often a lost attachment is tried again.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// The circuits of one client.
+#[derive(Default)]
+pub(crate) struct Remotes {
+    open: Vec<Remote>,
+    attached: Option<RemoteAttachment>,
+}
+
+/// The circuit to one member.
+struct Remote {
+    node: String,
+    circuit: Circuit,
+    /// How many requests were sent.
+    sent: u64,
+    waiting: VecDeque<WaitingRequest>,
+    /// How many answers to a `detach` of ours the client must not see.
+    quiet_detaches: usize,
+    /// Whether the client must not see the answer to an `attach` of ours.
+    is_quiet_attach: bool,
+}
+
+/// A request without an answer.
+pub(crate) struct WaitingRequest {
+    number: u64,
+    family: Family,
+    /// Set if its answer may come as an event, too.
+    awaited: Option<Awaited>,
+}
+
+/// The client's attachment to a session of another member.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RemoteAttachment {
+    pub(crate) node: String,
+    pub(crate) session: SessionId,
+    /// The newest output that the client was sent.
+    seq: Option<u64>,
+    /// When the attachment is tried again, if it was lost.
+    again: Option<Instant>,
+}
+
+/// What comes from members.
+pub(crate) enum FromMember {
+    /// Something for the client.
+    Frame(Frame),
+    /// A member was lost. The client gets these answers.
+    Lost(Vec<ServerMessage>),
+}
+
+impl Remotes {
+    /// The attachment to a session of another member, if there is one.
+    pub(crate) fn attachment(&self) -> Option<&RemoteAttachment> {
+        self.attached.as_ref()
+    }
+
+    /// Sends a request of the client to a member.
+    ///
+    /// # Errors
+    /// A refusal when too many wait there.
+    pub(crate) fn send(
+        &mut self,
+        cluster: &Cluster,
+        me: &Identity,
+        node: &str,
+        text: Utf8Bytes,
+        family: Family,
+        awaited: Option<Awaited>,
+    ) -> Result<(), Refusal> {
+        let remote = self.to(cluster, me, node);
+        let is_full = remote.waiting.len() >= WAITING || remote.circuit.waiting() > WAITING_BYTES;
+        if is_full {
+            let name = cluster.name_of(node);
+            return Err(Refusal::Invalid(format!("{name}, which runs it, takes no more requests")));
+        }
+        remote.sent += 1;
+        remote.waiting.push_back(WaitingRequest { number: remote.sent, family, awaited });
+        // A circuit that has ended says so when it is read.
+        let _ended = remote.circuit.send(Frame::Text(text));
+        Ok(())
+    }
+
+    /// The client is attached to this session from now on, and to no other.
+    pub(crate) fn attach(&mut self, node: &str, session: SessionId) {
+        if self.attached.as_ref().is_some_and(|attached| attached.node != node) {
+            self.let_go();
+        }
+        let node = node.to_owned();
+        self.attached = Some(RemoteAttachment { node, session, seq: None, again: None });
+    }
+
+    /// Ends the attachment without a word to the client.
+    pub(crate) fn let_go(&mut self) {
+        let Some(attached) = self.attached.take() else { return };
+        let Some(remote) = self.open.iter_mut().find(|remote| remote.node == attached.node) else {
+            return;
+        };
+        remote.quiet_detaches += 1;
+        remote.sent += 1;
+        let text = r#"{"type":"detach"}"#.to_owned();
+        let _ended = remote.circuit.send(Frame::from(text));
+    }
+
+    /// The client said `detach` itself, and hears the answer.
+    pub(crate) fn detached(&mut self) {
+        self.attached = None;
+    }
+
+    /// When the next attempt is due to attach again.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.attached.as_ref()?.again
+    }
+
+    /// Attaches again, if the member can be reached.
+    pub(crate) fn attach_again(&mut self, cluster: &Cluster, me: &Identity) {
+        let Some(attached) = &mut self.attached else { return };
+        if !cluster.is_reachable(&attached.node) {
+            attached.again = Some(Instant::now() + AGAIN);
+            return;
+        }
+        attached.again = None;
+        let RemoteAttachment { node, session, seq, .. } = attached.clone();
+        let request = Attach { session_id: session, after_seq: seq };
+        let text = ClientMessage::Attach(request).encode();
+        let remote = self.to(cluster, me, &node);
+        remote.is_quiet_attach = true;
+        remote.sent += 1;
+        let _ended = remote.circuit.send(Frame::from(text));
+    }
+
+    /// The next thing from any member; waits for ever while no circuit is open. Cancel safe.
+    pub(crate) async fn next(&mut self, membership: &Membership) -> FromMember {
+        loop {
+            let (index, heard) = self.heard().await;
+            match heard {
+                Ok(frame) => {
+                    if let Some(frame) = self.frame(index, frame, membership) {
+                        return FromMember::Frame(frame);
+                    }
+                }
+                Err(why) => return FromMember::Lost(self.lost(index, &why, membership.cluster())),
+            }
+        }
+    }
+
+    async fn heard(&mut self) -> (usize, Result<Frame, Ended>) {
+        poll_fn(|context| {
+            for (index, remote) in self.open.iter_mut().enumerate() {
+                if let Poll::Ready(heard) = pin!(remote.circuit.next()).poll(context) {
+                    return Poll::Ready((index, heard));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// What the client gets of a frame.
+    fn frame(&mut self, index: usize, frame: Frame, membership: &Membership) -> Option<Frame> {
+        match frame {
+            Frame::Binary(bytes) => self.binary(index, bytes).map(Frame::Binary),
+            Frame::Text(text) => {
+                let is_for_client = self.text(index, &text, membership);
+                is_for_client.then_some(Frame::Text(text))
+            }
+        }
+    }
+
+    fn binary(&mut self, index: usize, bytes: Bytes) -> Option<Bytes> {
+        let remote = &mut self.open[index];
+        if let Some(number) = read_done(&bytes) {
+            remote.waiting.retain(|waiting| waiting.number != number);
+            return None;
+        }
+        // Output of a session that the client has let go is still on its way.
+        let (session, seq) = frame::position(&bytes)?;
+        let attached = self.attached.as_mut().filter(|attached| attached.session == session)?;
+        attached.seq = Some(seq);
+        Some(bytes)
+    }
+
+    fn text(&mut self, index: usize, text: &str, membership: &Membership) -> bool {
+        let remote = &mut self.open[index];
+        if remote.quiet_detaches > 0 && is(text, "detached") {
+            remote.quiet_detaches -= 1;
+            return false;
+        }
+        if remote.is_quiet_attach && is(text, "attached") {
+            remote.is_quiet_attach = false;
+            return false;
+        }
+        for kind in ["session_created", "terminal_opened", "team_created"] {
+            if is(text, kind) {
+                learn(text, &remote.node, membership);
+            }
+        }
+        let mut awaited = remote.waiting.iter().filter_map(|waiting| waiting.awaited.as_ref());
+        let Some(awaited) = awaited.next() else { return true };
+        decode_reply(text).is_ok_and(|message| !awaited.was_told(&message))
+    }
+
+    /// The answers to everything that a lost member has not answered.
+    fn lost(&mut self, index: usize, why: &Ended, cluster: Option<&Cluster>) -> Vec<ServerMessage> {
+        let remote = self.open.swap_remove(index);
+        let name = cluster.map(|cluster| cluster.name_of(&remote.node));
+        let name = name.unwrap_or_else(|| remote.node.clone());
+        let words = match why {
+            Ended::Unreachable => format!("{name}, which runs it, cannot be reached"),
+            why => format!("{name}, which runs it, was lost: {why}"),
+        };
+        let attached = self.attached.as_mut().filter(|attached| attached.node == remote.node);
+        let mut said: Vec<ServerMessage> =
+            remote.waiting.into_iter().map(|waiting| waiting.family.error(words.clone())).collect();
+        if let Some(attached) = attached {
+            attached.again = Some(Instant::now() + AGAIN);
+            said.push(unreachable(&name, attached.session));
+        }
+        said
+    }
+
+    fn to(&mut self, cluster: &Cluster, me: &Identity, node: &str) -> &mut Remote {
+        let known = self.open.iter().position(|remote| remote.node == node);
+        let index = known.unwrap_or_else(|| {
+            let member = me.member.map(|member| (member.team, member.session));
+            let caller = Caller { who: me.who.clone(), role: me.role, member };
+            self.open.push(Remote {
+                node: node.to_owned(),
+                circuit: cluster.open(node, caller),
+                sent: 0,
+                waiting: VecDeque::new(),
+                quiet_detaches: 0,
+                is_quiet_attach: false,
+            });
+            self.open.len() - 1
+        });
+        &mut self.open[index]
+    }
+}
+
+fn unreachable(name: &str, session: SessionId) -> ServerMessage {
+    let notice = Notice {
+        level: NoticeLevel::Warning,
+        code: OWNER_UNREACHABLE.to_owned(),
+        message: format!("{name}, which runs the session, cannot be reached"),
+        detail: Some("the session is shown again as soon as it can be".to_owned()),
+        session_id: Some(session),
+    };
+    ServerMessage::ClientNotice(ClientNotice { notice })
+}
+
+/// Whether a message is of this type. Messages of a Warren begin with their type.
+fn is(text: &str, kind: &str) -> bool {
+    let rest = text.strip_prefix(r#"{"type":""#).and_then(|rest| rest.strip_prefix(kind));
+    rest.is_some_and(|rest| rest.starts_with('"'))
+}
+
+/// Remembers where an object was made, for requests that come before its owner has told of it.
+fn learn(text: &str, node: &str, membership: &Membership) {
+    #[derive(Deserialize)]
+    struct Made {
+        session: Option<WithId>,
+        leader_session: Option<WithId>,
+        team: Option<WithId>,
+    }
+    #[derive(Deserialize)]
+    struct WithId {
+        id: String,
+    }
+    let Ok(made) = serde_json::from_str::<Made>(text) else { return };
+    let objects = [
+        (Kind::SESSION, made.session),
+        (Kind::SESSION, made.leader_session),
+        (Kind::TEAM, made.team),
+    ];
+    for (kind, object) in objects {
+        if let Some(WithId { id }) = object {
+            membership.learn(kind, &id, node);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Serves the requests of one client, wherever its connection ends: at this machine's socket, or
+//! at another member of the cluster.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::workspace::{
+    ClientMessage, ServerMessage,
+    client::{Attach, OfSession},
+};
+use tokio::task;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use wire::{Outbox, OutboxClosed};
+use workspace::{ClientId, Identity, Refusal};
+
+use crate::{
+    admission::Admission,
+    allowed::allowed,
+    answers::asker::{Answer, Asker},
+    echoes::Echoes,
+    family::Family,
+    lanes::{Lane, Lanes},
+    places::TakenPlace,
+    policy::{Audience, Memory, Policy},
+    shares::{Share, Shares},
+    stream::Stream,
+    table::{self, Work},
+    watching::Watching,
+};
+
+/// Serves the requests of one client.
+pub(crate) struct Serving {
+    pub(crate) asker: Asker,
+    pub(crate) echoes: Echoes,
+    pub(crate) lanes: Lanes,
+    stream: Option<Stream>,
+    gone: CancellationToken,
+    /// Cancels `gone` when this is dropped, also if [`Serving::end`] was not called.
+    _gone: DropGuard,
+}
+
+impl Serving {
+    /// For a client whose answers go into `outbox`. `hears_events`: whether it gets the events for
+    /// all clients from this machine.
+    pub(crate) fn new(
+        admission: &Admission,
+        client: ClientId,
+        me: Identity,
+        outbox: Outbox,
+        hears_events: bool,
+    ) -> Self {
+        let asker = Asker {
+            services: Arc::clone(&admission.services),
+            me: Arc::new(me),
+            client,
+            outbox,
+            watching: Watching::default(),
+            shares: Shares::new(&admission.answers),
+            attached: None,
+            hears_events,
+        };
+        let gone = CancellationToken::new();
+        Self {
+            asker,
+            echoes: Echoes::default(),
+            lanes: Lanes::default(),
+            stream: None,
+            _gone: gone.clone().drop_guard(),
+            gone,
+        }
+    }
+
+    /// Ends everything that only sends to the client, and gives the requests that are left.
+    pub(crate) async fn end(self) -> Lanes {
+        let Self { asker, stream, lanes, gone, .. } = self;
+        gone.cancel();
+        asker.watching.end_all();
+        if let Some(stream) = stream {
+            stream.end().await;
+        }
+        lanes
+    }
+
+    /// Serves a request of this client, if it may send it. `done` is called once it is answered.
+    pub(crate) async fn request(
+        &mut self,
+        message: ClientMessage,
+        place: Option<TakenPlace>,
+        done: impl FnOnce() + Send + 'static,
+    ) -> Result<(), OutboxClosed> {
+        let policy = Policy::of(&message);
+        if let Err(refusal) = allowed(&self.asker.me, message.kind(), &policy) {
+            let said = self.say(&policy.family.refused(&refusal));
+            done();
+            return said;
+        }
+        let family = policy.family.clone();
+        let answer = match table::serve(&self.asker, message) {
+            Work::Done(answer) => answer,
+            Work::Later(lane, answering) => {
+                return match self.begin(lane, policy, answering, place, done) {
+                    Ok(()) => Ok(()),
+                    Err(refusal) => self.say(&family.refused(&refusal)),
+                };
+            }
+            Work::Attach(attach) => {
+                let attached = self.attach(&attach).await;
+                done();
+                return attached;
+            }
+            Work::Detach => {
+                let detached = self.detach().await;
+                done();
+                return detached;
+            }
+        };
+        let said = match answer {
+            Ok(Some(answer)) => self.say(&answer),
+            Ok(None) => Ok(()),
+            Err(refusal) => self.say(&family.refused(&refusal)),
+        };
+        done();
+        said
+    }
+
+    /// Puts a request into its lane, where it is answered when its turn comes.
+    fn begin(
+        &mut self,
+        lane: Lane,
+        policy: Policy,
+        answering: BoxFuture<'static, Answer>,
+        place: Option<TakenPlace>,
+        done: impl FnOnce() + Send + 'static,
+    ) -> Result<(), Refusal> {
+        let (outbox, gone) = (self.asker.outbox.clone(), self.gone.clone());
+        let place = place.filter(|_| policy.memory == Memory::Request);
+        let awaited = match policy.audience {
+            Audience::Asker => None,
+            Audience::Everyone => Some(self.echoes.awaited()),
+        };
+        let shares = self.asker.shares.clone();
+        let job = async move {
+            // Only queries wait for a share, and they are given up when the client has gone. A
+            // request that changes something is carried out.
+            let share = tokio::select! {
+                biased;
+                share = shares.of(policy.memory, &outbox) => share,
+                () = gone.cancelled() => return,
+            };
+            let Ok(share) = share else { return };
+            let answer = match lane {
+                // A wait can be given up without loss, but only once it has begun. Everything else
+                // runs to its end.
+                Lane::Waits => tokio::select! {
+                    biased;
+                    answer = answering => answer,
+                    () = gone.cancelled() => return,
+                },
+                _ => answering.await,
+            };
+            drop(place);
+            let answer = answer.unwrap_or_else(|refusal| Some(policy.family.refused(&refusal)));
+            if let Some(answer) = answer
+                && !awaited.is_some_and(|awaited| awaited.was_told(&answer))
+            {
+                send(&outbox, answer, share).await;
+            }
+            done();
+        };
+        self.lanes.put(lane, job.boxed())
+    }
+
+    async fn attach(&mut self, attach: &Attach) -> Result<(), OutboxClosed> {
+        let Asker { services, client, outbox, .. } = &self.asker;
+        let id = attach.session_id;
+        let attachment = match services.sessions.attach(id, *client, attach.after_seq) {
+            Ok(attachment) => attachment,
+            Err(refusal) => return self.say(&Family::Plain.refused(&refusal)),
+        };
+        if self.asker.attached != Some(id) {
+            self.asker.note("session.attach", &id.to_string(), "done");
+        }
+        let outbox = outbox.clone();
+        self.let_go().await;
+        self.say(&ServerMessage::Attached(OfSession { session_id: id }))?;
+        self.asker.attached = Some(id);
+        self.stream = Some(Stream::start(attachment, outbox));
+        Ok(())
+    }
+
+    async fn detach(&mut self) -> Result<(), OutboxClosed> {
+        let Some(stream) = &self.stream else {
+            return self.say(&ServerMessage::error("this connection is attached to no session"));
+        };
+        let session_id = stream.session;
+        self.let_go().await;
+        self.say(&ServerMessage::Detached(OfSession { session_id }))
+    }
+
+    /// Ends the attachment to a session of this machine, if there is one.
+    pub(crate) async fn let_go(&mut self) {
+        self.asker.attached = None;
+        if let Some(stream) = self.stream.take() {
+            stream.end().await;
+        }
+    }
+
+    /// Reports that a request ended in a fault of the program.
+    pub(crate) fn failed(&self, error: &task::JoinError) -> Result<(), OutboxClosed> {
+        tracing::error!(%error, "a request ended badly");
+        self.say(&ServerMessage::error("it failed: the server's log says more"))
+    }
+
+    /// Sends a message at once.
+    pub(crate) fn say(&self, message: &ServerMessage) -> Result<(), OutboxClosed> {
+        self.asker.outbox.push(message.encode())
+    }
+}
+
+/// Sends an answer once there is room for it. It is no error if the client has gone.
+pub(crate) async fn send(outbox: &Outbox, answer: ServerMessage, share: Option<Share>) {
+    let is_long = matches!(
+        answer,
+        ServerMessage::ProjectFileChunk(_)
+            | ServerMessage::ProjectFileContent(_)
+            | ServerMessage::GitDiffResult(_)
+            | ServerMessage::History(_)
+    );
+    let text = match is_long {
+        true => task::spawn_blocking(move || answer.encode()).await,
+        false => Ok(answer.encode()),
+    };
+    let Ok(text) = text else { return };
+    let share = share.map(|mut share| {
+        share.made(text.len());
+        share
+    });
+    if outbox.send(text).await.is_ok()
+        && let Some(share) = share
+    {
+        let _gone = outbox.push_source(Box::new(share));
+    }
+}
