@@ -82,7 +82,7 @@ impl Audit {
 
     /// Notes that `who` typed into a session: at first, then once a minute at most.
     pub fn typed(&self, who: &str, session: SessionId, now: Instant) {
-        if self.is_to_be_noted(who, session, now) {
+        if self.admit_typing(who, session, now) {
             self.note(who, "session.type", &session.to_string(), "done");
         }
     }
@@ -95,7 +95,9 @@ impl Audit {
         }
     }
 
-    fn is_to_be_noted(&self, who: &str, session: SessionId, now: Instant) -> bool {
+    /// Admits a note that a client types into a session, if the last one is old enough. Returns
+    /// whether it is to be written.
+    fn admit_typing(&self, who: &str, session: SessionId, now: Instant) -> bool {
         let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
         let pair = (who.to_owned(), session);
         let is_recent = |at: &Instant| now.saturating_duration_since(*at) < BETWEEN_TYPING;
@@ -173,11 +175,11 @@ mod tests {
     fn typing_is_noted_at_first_and_then_once_a_minute_for_each() {
         let audit = Audit::new(Arc::new(VolatileStore::default()));
         let now = Instant::now();
-        assert!(audit.is_to_be_noted("anna", session(1), now));
-        assert!(!audit.is_to_be_noted("anna", session(1), now + Duration::from_secs(59)));
-        assert!(audit.is_to_be_noted("anna", session(2), now));
-        assert!(audit.is_to_be_noted("ben", session(1), now));
-        assert!(audit.is_to_be_noted("anna", session(1), now + Duration::from_secs(60)));
+        assert!(audit.admit_typing("anna", session(1), now));
+        assert!(!audit.admit_typing("anna", session(1), now + Duration::from_secs(59)));
+        assert!(audit.admit_typing("anna", session(2), now));
+        assert!(audit.admit_typing("ben", session(1), now));
+        assert!(audit.admit_typing("anna", session(1), now + Duration::from_secs(60)));
     }
 
     #[test]
@@ -185,10 +187,10 @@ mod tests {
         let audit = Audit::new(Arc::new(VolatileStore::default()));
         let now = Instant::now();
         for bits in 0..TYPISTS as u128 + 10 {
-            assert!(audit.is_to_be_noted("anna", session(bits), now));
+            assert!(audit.admit_typing("anna", session(bits), now));
         }
         assert_eq!(audit.typed.lock().unwrap().len(), TYPISTS);
-        assert!(audit.is_to_be_noted("anna", session(1 << 64), now + BETWEEN_TYPING));
+        assert!(audit.admit_typing("anna", session(1 << 64), now + BETWEEN_TYPING));
         assert_eq!(audit.typed.lock().unwrap().len(), 1);
     }
 }

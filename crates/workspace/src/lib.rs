@@ -42,7 +42,7 @@ pub use engine::{PermissionAnswer, PromptFate, Receipt, Typed};
 pub use events::{Event, Events};
 pub use identity::{Identity, Member};
 pub use member_tokens::MemberTokens;
-pub use projects::{ProjectPlace, Projects, path_text};
+pub use projects::{ProjectFolder, Projects, path_text};
 pub use refusal::Refusal;
 pub use sessions::{
     Attachment, ClientId, Facts, NewEngine, NewSession, PastOutput, Prompted, Sessions, Streamed,

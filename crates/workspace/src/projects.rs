@@ -34,7 +34,7 @@ pub struct Projects {
 
 /// The folder of a project, and the user who accesses it.
 #[derive(Debug, Clone)]
-pub struct ProjectPlace {
+pub struct ProjectFolder {
     /// The folder.
     pub dir: PathBuf,
     /// The user; `None`: the daemon's own.
@@ -82,19 +82,19 @@ impl Projects {
         self.lock().get(&id).cloned().ok_or(Refusal::UnknownProject(id))
     }
 
-    /// Like [`place`](Self::place), on a thread that may block.
-    pub async fn place_soon(self: &Arc<Self>, id: ProjectId) -> Result<ProjectPlace, Refusal> {
+    /// Like [`folder`](Self::folder), on a thread that may block.
+    pub async fn folder_soon(self: &Arc<Self>, id: ProjectId) -> Result<ProjectFolder, Refusal> {
         let projects = Arc::clone(self);
-        let place = task::spawn_blocking(move || projects.place(id)).await;
-        place.map_err(|error| Refusal::failed(&error))?
+        let folder = task::spawn_blocking(move || projects.folder(id)).await;
+        folder.map_err(|error| Refusal::failed(&error))?
     }
 
     /// The folder and the user of a project. The user must still be allowed. The call may
     /// block, since the lookup of the user may ask a directory server.
-    pub fn place(&self, id: ProjectId) -> Result<ProjectPlace, Refusal> {
+    pub fn folder(&self, id: ProjectId) -> Result<ProjectFolder, Refusal> {
         let project = self.get(id)?;
         let user = users::find(&self.run_as, project.run_as_user.as_deref())?;
-        Ok(ProjectPlace { dir: project.working_dir.into(), user })
+        Ok(ProjectFolder { dir: project.working_dir.into(), user })
     }
 
     /// Makes a project for the caller `who`, and announces it.
@@ -286,10 +286,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_project_is_made_changed_kept_and_removed() {
-        let place = testing::Site::new();
-        let workspace = place.start().await;
+        let site = testing::Site::new();
+        let workspace = site.start().await;
         let projects = &workspace.projects;
-        let dir = place.dir.path().to_str().unwrap();
+        let dir = site.dir.path().to_str().unwrap();
         let ServerMessage::ProjectSaved(saved) = projects.create(WHO, create(dir)).await.unwrap()
         else {
             panic!()
@@ -305,11 +305,11 @@ mod tests {
         projects.update(WHO, update).await.unwrap();
         workspace.shut_down().await;
         drop(workspace);
-        let workspace = place.start().await;
+        let workspace = site.start().await;
         let projects = &workspace.projects;
         let kept = projects.get(id).unwrap();
         assert_eq!((&*kept.name, &*kept.working_dir, kept.env.len()), ("other", dir, 1));
-        assert_eq!(projects.place(id).unwrap().dir, place.dir.path());
+        assert_eq!(projects.folder(id).unwrap().dir, site.dir.path());
         projects.delete(WHO, OfProject { project_id: id }).await.unwrap();
         let again = projects.delete(WHO, OfProject { project_id: id }).await;
         assert!(matches!(again, Err(Refusal::UnknownProject(unknown)) if unknown == id));
@@ -319,8 +319,8 @@ mod tests {
 
     #[tokio::test]
     async fn an_unusable_project_is_refused_and_not_kept() {
-        let place = testing::Site::new();
-        let workspace = place.start().await;
+        let site = testing::Site::new();
+        let workspace = site.start().await;
         let projects = &workspace.projects;
         for dir in ["src", "/no/such/directory", "/etc/passwd"] {
             let refused = projects.create(WHO, create(dir)).await.unwrap_err();
@@ -328,14 +328,14 @@ mod tests {
         }
         // Notes are written by a separate thread.
         workspace.audit.flush();
-        let noted = place.store.actions(9).unwrap();
+        let noted = site.store.actions(9).unwrap();
         assert!(noted.iter().all(|it| it.what == "project.create" && it.outcome != "done"));
         assert_eq!(noted.len(), 3);
-        place.store.fail_writes(true);
+        site.store.fail_writes(true);
         let unkept = projects.create(WHO, create("/")).await;
         assert!(matches!(unkept, Err(Refusal::Store(_))));
         assert!(projects.list().is_empty());
-        place.store.fail_writes(false);
+        site.store.fail_writes(false);
         workspace.shut_down().await;
     }
 }

@@ -70,12 +70,12 @@ pub(crate) async fn start(
     };
     let child = host.supervisor.spawn(command).await;
     let child = child.map_err(|error| Refusal::failed(&error))?;
-    let running = Running::new(child, feed, host.settings.stop_grace)?;
-    Ok(Box::new(running))
+    let engine = TerminalEngine::new(child, feed, host.settings.stop_grace)?;
+    Ok(Box::new(engine))
 }
 
 /// A command that runs in a terminal.
-struct Running {
+struct TerminalEngine {
     handle: Handle,
     /// As long as the terminal is there.
     writer: Arc<Mutex<Option<TerminalWriter>>>,
@@ -95,7 +95,7 @@ struct WaitingKeys {
     typed: Option<oneshot::Sender<()>>,
 }
 
-impl Running {
+impl TerminalEngine {
     fn new(mut child: Child, feed: Feed, grace: Duration) -> Result<Self, Refusal> {
         let ChildIo::Terminal(terminal) = child.take_io() else {
             return Err(Refusal::Failed("it was started without a terminal".to_owned()));
@@ -107,7 +107,7 @@ impl Running {
             pass_on(typed, writer.clone(), Arc::clone(&waiting)).instrument(feed.span()),
         );
         let (ending, over) = watch::channel(false);
-        let running = Self {
+        let engine = Self {
             handle: child.handle(),
             writer: Arc::new(Mutex::new(Some(writer))),
             keys,
@@ -116,15 +116,15 @@ impl Running {
             grace,
             feed: feed.clone(),
         };
-        let writer = Arc::clone(&running.writer);
+        let writer = Arc::clone(&engine.writer);
         let span = feed.span();
         let watch = Watch { child, reader, feed, grace, writer, typing, ending };
         tokio::spawn(watch.run().instrument(span));
-        Ok(running)
+        Ok(engine)
     }
 }
 
-impl Engine for Running {
+impl Engine for TerminalEngine {
     fn type_in(&self, keys: Bytes) -> Result<Typed, Refusal> {
         // Held to the end: what two clients type at the same time is not mixed.
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -175,7 +175,7 @@ impl Engine for Running {
     }
 }
 
-impl Running {
+impl TerminalEngine {
     /// Has keys typed once those before them are.
     fn wait(&self, keys: Bytes) -> Result<Typed, Refusal> {
         let (length, waiting) = (keys.len(), &self.waiting);

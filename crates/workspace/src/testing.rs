@@ -17,7 +17,7 @@ use crate::{NewEngine, NewSession, Parts, Settings, TurnFollower, Workspace};
 /// The longest wait of a test.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A place where a workspace can be started repeatedly.
+/// A directory and a store with which a workspace can be started repeatedly.
 pub struct Site {
     /// The directory of all that the workspace keeps.
     pub dir: TempDir,
@@ -37,12 +37,12 @@ impl Default for Site {
 }
 
 impl Site {
-    /// A new place, with the usual settings and a short grace.
+    /// A new site, with the usual settings and a short grace.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A new place with a workspace.
+    /// A new site with a workspace.
     pub async fn started() -> (Self, Workspace) {
         let site = Self::new();
         let workspace = site.start().await;
@@ -56,7 +56,7 @@ impl Site {
         self.start().await
     }
 
-    /// Starts a workspace in this place, where only one may run at a time.
+    /// Starts a workspace at this site, where only one may run at a time.
     pub async fn start(&self) -> Workspace {
         self.start_with(Weak::<NoTeams>::new()).await
     }

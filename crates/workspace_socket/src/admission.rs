@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use workspace::{ClientId, Settings};
 
-use crate::{places::Places, services::Services, shares, strangers::Strangers};
+use crate::{message_slots::MessageSlots, services::Services, shares, strangers::Strangers};
 
 /// The state that all connections share.
 pub(crate) struct Admission {
@@ -22,8 +22,8 @@ pub(crate) struct Admission {
     pub(crate) clients: Arc<Semaphore>,
     pub(crate) most_clients: usize,
     pub(crate) message_rate: u32,
-    /// The places for large messages.
-    pub(crate) large: Places,
+    /// The slots for large messages.
+    pub(crate) large: MessageSlots,
     /// The memory for long answers, in KiB.
     pub(crate) answers: Arc<Semaphore>,
     /// The number of authenticated connections.
@@ -51,7 +51,7 @@ impl Admission {
             clients: semaphore(settings.max_clients),
             most_clients: settings.max_clients,
             message_rate: settings.message_rate,
-            large: Places::default(),
+            large: MessageSlots::default(),
             answers: semaphore(shares::IN_ALL),
             connected: AtomicUsize::new(0),
             last_client: AtomicU64::new(0),

@@ -35,18 +35,18 @@ impl Echoes {
         Awaited(self.clone())
     }
 
-    /// Whether the client already has this event as an answer. If not, the caller sends the event,
-    /// which is remembered while an answer is pending.
-    pub(crate) fn was_answered(&self, message: &ServerMessage) -> bool {
+    /// Admits an event. Returns whether the caller has to send it: `false` if the client already has
+    /// it as an answer. An event that is sent is remembered while an answer is pending.
+    pub(crate) fn admit_event(&self, message: &ServerMessage) -> bool {
         let mut state = self.lock();
         let PendingAnswers { awaited, answered, told } = &mut *state;
         if take(answered, message) {
-            return true;
+            return false;
         }
         if *awaited > 0 {
             remember(told, message);
         }
-        false
+        true
     }
 
     fn lock(&self) -> MutexGuard<'_, PendingAnswers> {
@@ -55,16 +55,16 @@ impl Echoes {
 }
 
 impl Awaited {
-    /// Whether the client already has this answer as an event. If not, the caller sends the answer,
-    /// which is remembered.
-    pub(crate) fn was_told(&self, message: &ServerMessage) -> bool {
+    /// Admits an answer. Returns whether the caller has to send it: `false` if the client already has
+    /// it as an event. An answer that is sent is remembered.
+    pub(crate) fn admit_answer(&self, message: &ServerMessage) -> bool {
         let mut state = self.0.lock();
         let PendingAnswers { answered, told, .. } = &mut *state;
-        let was_told = take(told, message);
-        if !was_told {
+        let is_new = !take(told, message);
+        if is_new {
             remember(answered, message);
         }
-        was_told
+        is_new
     }
 }
 
@@ -101,15 +101,15 @@ mod tests {
     #[test]
     fn a_change_is_either_an_answer_or_an_announcement() {
         let echoes = Echoes::default();
-        assert!(!echoes.was_answered(&message("before")));
+        assert!(echoes.admit_event(&message("before")));
         let awaited = echoes.awaited();
-        assert!(!awaited.was_told(&message("before")), "nobody was asked then");
-        assert!(!echoes.was_answered(&message("a")));
-        assert!(awaited.was_told(&message("a")));
-        assert!(!awaited.was_told(&message("b")));
+        assert!(awaited.admit_answer(&message("before")), "nobody was asked then");
+        assert!(echoes.admit_event(&message("a")));
+        assert!(!awaited.admit_answer(&message("a")));
+        assert!(awaited.admit_answer(&message("b")));
         drop(awaited);
-        assert!(echoes.was_answered(&message("b")));
-        assert!(!echoes.was_answered(&message("b")), "once");
+        assert!(!echoes.admit_event(&message("b")));
+        assert!(echoes.admit_event(&message("b")), "once");
     }
 
     #[test]
@@ -117,8 +117,8 @@ mod tests {
         let echoes = Echoes::default();
         let awaited = echoes.awaited();
         for number in 0..REMEMBERED * 2 {
-            echoes.was_answered(&message(&format!("told {number}")));
-            awaited.was_told(&message(&format!("answered {number}")));
+            echoes.admit_event(&message(&format!("told {number}")));
+            awaited.admit_answer(&message(&format!("answered {number}")));
         }
         let state = echoes.lock();
         assert_eq!((state.told.len(), state.answered.len()), (REMEMBERED, REMEMBERED));

@@ -1,5 +1,5 @@
 //! Limits what a connection may send before its client is known, and makes large messages wait for a
-//! place.
+//! slot.
 //!
 //! The gate wraps the byte stream beneath the WebSocket. While it does not read, the rest of a
 //! message stays at the sender.
@@ -22,9 +22,9 @@ use tokio::{
 };
 use wire::Io;
 
-use crate::places::{Claim, TakenPlace};
+use crate::message_slots::{Claim, TakenSlot};
 
-/// A message longer than this, in bytes, needs a place before the rest of it is read.
+/// A message longer than this, in bytes, needs a slot before the rest of it is read.
 pub(crate) const LARGE: usize = 1024 * 1024;
 /// Fewer bytes than this between two calls of [`Gate::forget_signs_of_life`] count as signs of
 /// life, such as pongs, and not as part of a message.
@@ -34,7 +34,7 @@ const SILENT: Duration = Duration::from_secs(30);
 /// The interval between checks of whether a large message is overdue.
 const LOOK: Duration = Duration::from_secs(1);
 /// The limits of a large message: its deadline; the shorter deadline while others wait for its
-/// place; and, while they wait, its lowest rate in bytes per second and the most that it may fall
+/// slot; and, while they wait, its lowest rate in bytes per second and the most that it may fall
 /// behind that rate.
 const WHOLE: Duration = Duration::from_secs(600);
 const WHOLE_WHERE_WANTED: Duration = Duration::from_secs(60);
@@ -44,12 +44,12 @@ const BEHIND: Duration = Duration::from_secs(5);
 /// The state of one connection's bytes.
 pub(crate) struct Gate {
     state: Mutex<GateState>,
-    /// Notified when a large message has got its place.
+    /// Notified when a large message has got its slot.
     begun: Notify,
 }
 
 struct GateState {
-    /// The places that the connection may claim; `None` until its client has authenticated.
+    /// The slots that the connection may claim; `None` until its client has authenticated.
     claim: Option<Claim>,
     /// Bytes read since the last complete message; before authentication, all bytes read.
     since: usize,
@@ -57,13 +57,13 @@ struct GateState {
     looked: usize,
     /// When the client last took bytes.
     wrote: Instant,
-    asking: Option<BoxFuture<'static, io::Result<TakenPlace>>>,
+    asking: Option<BoxFuture<'static, io::Result<TakenSlot>>>,
     large: Option<Large>,
 }
 
 /// A large message that is being read.
 struct Large {
-    place: TakenPlace,
+    slot: TakenSlot,
     begun: Instant,
     /// When bytes of it last came. `pace` says how long it may then be silent.
     heard: Instant,
@@ -91,15 +91,15 @@ impl Gate {
         (state.claim, state.since) = (Some(claim), 0);
     }
 
-    /// A message is complete. Returns its place, if it needed one.
-    pub(crate) fn message_is_here(&self) -> Option<TakenPlace> {
+    /// A message is complete. Returns its slot, if it needed one.
+    pub(crate) fn complete_message(&self) -> Option<TakenSlot> {
         let mut state = self.lock();
         (state.since, state.looked, state.asking) = (0, 0, None);
-        state.large.take().map(|large| large.place)
+        state.large.take().map(|large| large.slot)
     }
 
     /// Called regularly. A few bytes since the last call are signs of life and are not counted. The
-    /// beginning of a message stays counted, so that a pause does not spare it a place.
+    /// beginning of a message stays counted, so that a pause does not spare it a slot.
     pub(crate) fn forget_signs_of_life(&self) {
         let mut state = self.lock();
         let came = state.since - state.looked;
@@ -169,9 +169,9 @@ impl GateState {
 }
 
 impl Large {
-    fn new(place: TakenPlace) -> Self {
+    fn new(slot: TakenSlot) -> Self {
         let now = Instant::now();
-        Self { place, begun: now, heard: now, pace: Pace::new(SLOWEST, BEHIND) }
+        Self { slot, begun: now, heard: now, pace: Pace::new(SLOWEST, BEHIND) }
     }
 
     fn came(&mut self, bytes: usize) {
@@ -182,7 +182,7 @@ impl Large {
 
     fn is_late(&self) -> bool {
         let took = self.begun.elapsed();
-        if !self.place.is_wanted() {
+        if !self.slot.is_wanted() {
             return took >= WHOLE;
         }
         took >= WHOLE_WHERE_WANTED || self.heard.elapsed() >= self.pace.left()
@@ -235,7 +235,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::places::Places;
+    use crate::message_slots::MessageSlots;
 
     const STEP: usize = 64 * 1024;
 
@@ -246,9 +246,9 @@ mod tests {
     }
 
     /// A connection with this key that never stops sending.
-    fn sending(places: &Arc<Places>, key: &str) -> (Io, Arc<Gate>) {
+    fn sending(slots: &Arc<MessageSlots>, key: &str) -> (Io, Arc<Gate>) {
         let (mut far, io, gate) = pair();
-        gate.admit(places.claim(key, false));
+        gate.admit(slots.claim(key, false));
         tokio::spawn(async move { tokio::io::copy(&mut repeat(b'x'), &mut far).await });
         (io, gate)
     }
@@ -285,15 +285,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_large_message_without_a_place_waits_at_1_mib_and_small_ones_never() {
-        let places = Arc::new(Places::default());
-        let (mut io, gate) = sending(&places, "k");
+        let slots = Arc::new(MessageSlots::default());
+        let (mut io, gate) = sending(&slots, "k");
         let mut held = Vec::new();
         for _ in 0..2 {
             assert!(read(&mut io, 3 * LARGE).await >= 3 * LARGE);
-            held.push(gate.message_is_here().unwrap());
+            held.push(gate.complete_message().unwrap());
         }
         assert!(read(&mut io, LARGE / 2).await >= LARGE / 2);
-        assert!(gate.message_is_here().is_none());
+        assert!(gate.complete_message().is_none());
         let stopped = read(&mut io, 3 * LARGE).await;
         assert!((LARGE..LARGE + 2 * STEP).contains(&stopped), "{stopped}");
         held.pop();
@@ -302,17 +302,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_large_message_has_ten_minutes_and_one_minute_where_others_wait() {
-        let places = Arc::new(Places::default());
-        let (mut io, gate) = sending(&places, "k");
+        let slots = Arc::new(MessageSlots::default());
+        let (mut io, gate) = sending(&slots, "k");
         assert!(!is_overdue_within(&gate, WHOLE * 2).await, "there is none");
         read(&mut io, 2 * LARGE).await;
         assert!(!is_overdue_within(&gate, WHOLE - LOOK).await);
         assert!(is_overdue_within(&gate, 2 * LOOK).await);
-        drop(gate.message_is_here());
+        drop(gate.complete_message());
 
         read(&mut io, 2 * LARGE).await;
         let waiting: Vec<_> =
-            (0..8).map(|_| tokio::spawn(places.claim("k", false).take())).collect();
+            (0..8).map(|_| tokio::spawn(slots.claim("k", false).take())).collect();
         let began = Instant::now();
         while began.elapsed() < WHOLE_WHERE_WANTED - LOOK {
             // Exactly as fast as required.
@@ -325,24 +325,24 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_trickling_sender_is_overdue_after_seconds_while_others_wait() {
-        let places = Arc::new(Places::default());
-        let (mut io, gate) = sending(&places, "k");
+        let slots = Arc::new(MessageSlots::default());
+        let (mut io, gate) = sending(&slots, "k");
         read(&mut io, 2 * LARGE).await;
         let waiting: Vec<_> =
-            (0..8).map(|_| tokio::spawn(places.claim("k", false).take())).collect();
+            (0..8).map(|_| tokio::spawn(slots.claim("k", false).take())).collect();
         assert!(!is_overdue_within(&gate, BEHIND - LOOK).await);
         read(&mut io, STEP / 8).await;
         assert!(is_overdue_within(&gate, 4 * LOOK).await);
-        drop(gate.message_is_here());
+        drop(gate.complete_message());
         assert!(!is_overdue_within(&gate, WHOLE).await, "what is here is not late");
         waiting.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
     #[tokio::test(start_paused = true)]
     async fn signs_of_life_are_no_large_message_however_many_come() {
-        let places = Arc::new(Places::default());
+        let slots = Arc::new(MessageSlots::default());
         let (mut far, mut io, gate) = pair();
-        gate.admit(places.claim("k", false));
+        gate.admit(slots.claim("k", false));
         for _ in 0..LARGE / 100 {
             far.write_all(&[0; 120]).await.unwrap();
             io.read_exact(&mut [0; 120]).await.unwrap();
@@ -353,13 +353,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_message_that_pauses_needs_a_place_as_soon_as_it_is_large() {
-        let places = Arc::new(Places::default());
-        let (mut io, gate) = sending(&places, "k");
+        let slots = Arc::new(MessageSlots::default());
+        let (mut io, gate) = sending(&slots, "k");
         for _ in 0..4 {
             read(&mut io, LARGE / 2).await;
             gate.forget_signs_of_life();
             gate.forget_signs_of_life();
         }
-        assert!(gate.message_is_here().is_some());
+        assert!(gate.complete_message().is_some());
     }
 }

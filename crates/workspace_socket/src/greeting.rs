@@ -24,13 +24,13 @@ pub(crate) struct Admitted {
     pub(crate) me: Identity,
     pub(crate) credential: Credential,
     /// Its permit out of the most clients that there may be.
-    pub(crate) place: OwnedSemaphorePermit,
+    pub(crate) permit: OwnedSemaphorePermit,
 }
 
 /// The credential that a client was admitted with.
 pub(crate) enum Credential {
     /// A key, or one of the server's tokens.
-    Own(WorkspaceClient),
+    Client(WorkspaceClient),
     /// The token that a member of a team was started with.
     Member(Secret),
 }
@@ -96,7 +96,7 @@ fn admit(admission: &Arc<Admission>, from: IpAddr, token: Secret) -> Result<Admi
         return Err(format!("too many wrong tokens came from this address: wait {seconds} s"));
     }
     let (me, credential) = match admission.rules.admit(token.expose(), now) {
-        Ok(client) => (of_client(&client), Credential::Own(client)),
+        Ok(client) => (of_client(&client), Credential::Client(client)),
         Err(denied) => match admission.services.member_tokens.member(token.expose()) {
             Some(member) => (of_member(member), Credential::Member(token)),
             None => {
@@ -109,10 +109,10 @@ fn admit(admission: &Arc<Admission>, from: IpAddr, token: Secret) -> Result<Admi
         },
     };
     lock_out.succeeded(from);
-    let place = Arc::clone(&admission.clients).try_acquire_owned();
-    let place = place
+    let permit = Arc::clone(&admission.clients).try_acquire_owned();
+    let permit = permit
         .map_err(|_| format!("there are {} clients, and no more may be", admission.most_clients))?;
-    Ok(Admitted { me, credential, place })
+    Ok(Admitted { me, credential, permit })
 }
 
 fn of_client(client: &WorkspaceClient) -> Identity {
@@ -148,7 +148,7 @@ impl Credential {
     /// checked at each tick of its connection instead.
     pub(crate) async fn ended(&self) {
         match self {
-            Self::Own(client) => client.ended().await,
+            Self::Client(client) => client.ended().await,
             Self::Member(_) => std::future::pending().await,
         }
     }

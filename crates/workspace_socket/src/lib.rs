@@ -5,7 +5,7 @@
 //! - `accept`: from an HTTP request to a connection; `admission`: the state that all connections
 //!   share
 //! - `greeting`: authenticates a client; `gate`: limits what a connection sends before that, and
-//!   makes large messages wait for a place; `places`: those places; `strangers`: bounds the
+//!   makes large messages wait for a slot; `message_slots`: those slots; `strangers`: bounds the
 //!   connections that have not authenticated
 //! - `client`: one connection, from its authentication to its end; `serving`: serves its requests
 //! - `membership`: which member of a cluster serves a request; `remotes`: a client's circuits to
@@ -19,7 +19,7 @@
 //!   as their projects' users
 //! - `reading`: decodes messages, and answers those that cannot be decoded; `family`: which message
 //!   reports a failure
-//! - `stream`: sends a session's output to a client; `watching`: reports a project's changes
+//! - `output_stream`: sends a session's output to a client; `project_watch`: reports a project's changes
 //! - `echoes`: keeps a client from getting a message both as an answer and as an event
 //! - `node_id`: the id of this machine
 
@@ -37,21 +37,21 @@ mod greeting;
 mod guest;
 mod lanes;
 mod membership;
+mod message_slots;
 mod node_id;
 mod others;
+mod output_stream;
 mod own_objects;
-mod places;
 mod policy;
 mod project_files;
+mod project_watch;
 mod reading;
 mod remotes;
 mod services;
 mod serving;
 mod shares;
 mod strangers;
-mod stream;
 mod table;
-mod watching;
 
 #[cfg(test)]
 mod tests;

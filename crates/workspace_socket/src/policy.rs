@@ -48,7 +48,7 @@ pub(crate) enum Memory {
     Short,
     /// The answer may have this many bytes.
     Long(usize),
-    /// The request itself is large, even when it is parsed, so it keeps its place until it is done.
+    /// The request itself is large, even when it is parsed, so it keeps its slot until it is done.
     Request,
 }
 

@@ -60,15 +60,15 @@ impl ProjectFiles {
         project: ProjectId,
         act: impl FnOnce(&Root) -> Result<T, FileError> + Send,
     ) -> Result<Result<T, FileError>, Refusal> {
-        let place = self.projects.place(project)?;
+        let folder = self.projects.folder(project)?;
         let act = || {
-            let root = Root::open(&place.dir)?;
+            let root = Root::open(&folder.dir)?;
             act(&match &self.unfinished {
                 Some(unfinished) => root.noting(unfinished),
                 None => root,
             })
         };
-        match &place.user {
+        match &folder.user {
             None => Ok(act()),
             Some(user) => process::as_user(user, act).map_err(|error| Refusal::failed(&error)),
         }

@@ -219,7 +219,7 @@ impl Remotes {
         }
         let mut awaited = remote.waiting.iter().filter_map(|waiting| waiting.awaited.as_ref());
         let Some(awaited) = awaited.next() else { return true };
-        decode_reply(text).is_ok_and(|message| !awaited.was_told(&message))
+        decode_reply(text).is_ok_and(|message| awaited.admit_answer(&message))
     }
 
     /// The answers to everything that a lost member has not answered.

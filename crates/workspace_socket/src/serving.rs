@@ -20,12 +20,12 @@ use crate::{
     echoes::Echoes,
     family::Family,
     lanes::{Lane, Lanes},
-    places::TakenPlace,
+    message_slots::TakenSlot,
     policy::{Audience, Memory, Policy},
     shares::{Share, Shares},
-    stream::Stream,
+    output_stream::OutputStream,
     table::{self, Work},
-    watching::Watching,
+    project_watch::ProjectWatch,
 };
 
 /// Serves the requests of one client.
@@ -33,7 +33,7 @@ pub(crate) struct Serving {
     pub(crate) asker: Asker,
     pub(crate) echoes: Echoes,
     pub(crate) lanes: Lanes,
-    stream: Option<Stream>,
+    stream: Option<OutputStream>,
     gone: CancellationToken,
     /// Cancels `gone` when this is dropped, also if [`Serving::end`] was not called.
     _gone: DropGuard,
@@ -54,7 +54,7 @@ impl Serving {
             me: Arc::new(me),
             client,
             outbox,
-            watching: Watching::default(),
+            watch: ProjectWatch::default(),
             shares: Shares::new(&admission.answers),
             attached: None,
             hears_events,
@@ -74,7 +74,7 @@ impl Serving {
     pub(crate) async fn end(self) -> Lanes {
         let Self { asker, stream, lanes, gone, .. } = self;
         gone.cancel();
-        asker.watching.end_all();
+        asker.watch.end_all();
         if let Some(stream) = stream {
             stream.end().await;
         }
@@ -85,7 +85,7 @@ impl Serving {
     pub(crate) async fn request(
         &mut self,
         message: ClientMessage,
-        place: Option<TakenPlace>,
+        slot: Option<TakenSlot>,
         done: impl FnOnce() + Send + 'static,
     ) -> Result<(), OutboxClosed> {
         let policy = Policy::of(&message);
@@ -98,7 +98,7 @@ impl Serving {
         let answer = match table::serve(&self.asker, message) {
             Work::Done(answer) => answer,
             Work::Later(lane, answering) => {
-                return match self.begin(lane, policy, answering, place, done) {
+                return match self.begin(lane, policy, answering, slot, done) {
                     Ok(()) => Ok(()),
                     Err(refusal) => self.say(&family.refused(&refusal)),
                 };
@@ -129,11 +129,11 @@ impl Serving {
         lane: Lane,
         policy: Policy,
         answering: BoxFuture<'static, Answer>,
-        place: Option<TakenPlace>,
+        slot: Option<TakenSlot>,
         done: impl FnOnce() + Send + 'static,
     ) -> Result<(), Refusal> {
         let (outbox, gone) = (self.asker.outbox.clone(), self.gone.clone());
-        let place = place.filter(|_| policy.memory == Memory::Request);
+        let slot = slot.filter(|_| policy.memory == Memory::Request);
         let awaited = match policy.audience {
             Audience::Asker => None,
             Audience::Everyone => Some(self.echoes.awaited()),
@@ -158,10 +158,10 @@ impl Serving {
                 },
                 _ => answering.await,
             };
-            drop(place);
+            drop(slot);
             let answer = answer.unwrap_or_else(|refusal| Some(policy.family.refused(&refusal)));
             if let Some(answer) = answer
-                && !awaited.is_some_and(|awaited| awaited.was_told(&answer))
+                && awaited.is_none_or(|awaited| awaited.admit_answer(&answer))
             {
                 send(&outbox, answer, share).await;
             }
@@ -184,7 +184,7 @@ impl Serving {
         self.let_go().await;
         self.say(&ServerMessage::Attached(OfSession { session_id: id }))?;
         self.asker.attached = Some(id);
-        self.stream = Some(Stream::start(attachment, outbox));
+        self.stream = Some(OutputStream::start(attachment, outbox));
         Ok(())
     }
 

@@ -24,7 +24,7 @@ const MADE_OF: usize = 3;
 /// The long answers of one connection.
 #[derive(Clone)]
 pub(crate) struct Shares {
-    own: Arc<Semaphore>,
+    connection: Arc<Semaphore>,
     all: Arc<Semaphore>,
     /// The number of answers that are complete but not written yet.
     unread: Arc<AtomicUsize>,
@@ -33,7 +33,7 @@ pub(crate) struct Shares {
 /// The memory of one answer. It is queued behind the answer, and given back once the answer was
 /// written.
 pub(crate) struct Share {
-    _own: OwnedSemaphorePermit,
+    _connection: OwnedSemaphorePermit,
     all: OwnedSemaphorePermit,
     unread: Arc<AtomicUsize>,
     is_made: bool,
@@ -41,8 +41,8 @@ pub(crate) struct Share {
 
 impl Shares {
     pub(crate) fn new(all: &Arc<Semaphore>) -> Self {
-        let own = Arc::new(Semaphore::new(EACH));
-        Self { own, all: Arc::clone(all), unread: Arc::default() }
+        let connection = Arc::new(Semaphore::new(EACH));
+        Self { connection, all: Arc::clone(all), unread: Arc::default() }
     }
 
     /// Waits until the outbox has room and the memory for an answer is free. A short answer needs
@@ -56,9 +56,9 @@ impl Shares {
         outbox.room().await?;
         // The connection's own permit goes first. So a client that has used up its share occupies
         // no memory that others wait for.
-        let own = Arc::clone(&self.own).acquire_owned().await.map_err(|_| OutboxClosed)?;
+        let own = Arc::clone(&self.connection).acquire_owned().await.map_err(|_| OutboxClosed)?;
         let all = Arc::clone(&self.all).acquire_many_owned(kib).await.map_err(|_| OutboxClosed)?;
-        Ok(Some(Share { _own: own, all, unread: Arc::clone(&self.unread), is_made: false }))
+        Ok(Some(Share { _connection: own, all, unread: Arc::clone(&self.unread), is_made: false }))
     }
 
     /// Whether this connection has unread answers while the free memory is too little for the

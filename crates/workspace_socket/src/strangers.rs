@@ -1,5 +1,5 @@
 //! Bounds the connections that have not authenticated. One address gets three quarters of the
-//! places at most, so that it cannot keep all others out.
+//! slots at most, so that it cannot keep all others out.
 
 use std::{
     collections::HashMap,
@@ -10,15 +10,15 @@ use std::{
 use access::party;
 
 #[derive(Clone)]
-pub(crate) struct Strangers(Arc<Mutex<Places>>);
+pub(crate) struct Strangers(Arc<Mutex<Slots>>);
 
-struct Places {
+struct Slots {
     most: usize,
     taken: usize,
     by: HashMap<IpAddr, usize>,
 }
 
-/// A place, taken until this is dropped.
+/// A slot, taken until this is dropped.
 pub(crate) struct Stranger {
     of: Strangers,
     party: IpAddr,
@@ -26,34 +26,34 @@ pub(crate) struct Stranger {
 
 impl Strangers {
     pub(crate) fn new(most: usize) -> Self {
-        Self(Arc::new(Mutex::new(Places { most, taken: 0, by: HashMap::new() })))
+        Self(Arc::new(Mutex::new(Slots { most, taken: 0, by: HashMap::new() })))
     }
 
-    /// A place for a connection from this address, if there is one.
+    /// A slot for a connection from this address, if there is one.
     pub(crate) fn admit(&self, from: IpAddr) -> Option<Stranger> {
         let party = party(from);
-        let mut places = self.lock();
-        let own = places.by.get(&party).copied().unwrap_or(0);
-        if places.taken >= places.most || own >= places.most - places.most / 4 {
+        let mut slots = self.lock();
+        let own = slots.by.get(&party).copied().unwrap_or(0);
+        if slots.taken >= slots.most || own >= slots.most - slots.most / 4 {
             return None;
         }
-        places.taken += 1;
-        places.by.insert(party, own + 1);
+        slots.taken += 1;
+        slots.by.insert(party, own + 1);
         Some(Stranger { of: self.clone(), party })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Places> {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Stranger {
     fn drop(&mut self) {
-        let mut places = self.of.lock();
-        places.taken -= 1;
-        let own = places.by.remove(&self.party).unwrap_or(0);
+        let mut slots = self.of.lock();
+        slots.taken -= 1;
+        let own = slots.by.remove(&self.party).unwrap_or(0);
         if own > 1 {
-            places.by.insert(self.party, own - 1);
+            slots.by.insert(self.party, own - 1);
         }
     }
 }

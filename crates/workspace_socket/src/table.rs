@@ -16,7 +16,7 @@ use protocol::workspace::{
 use crate::{
     answers::{
         asker::{Answer, Asker},
-        cluster, connection, files, git, host, make, projects, talk, teams,
+        cluster, connection, files, git, host, make, projects, session_input, teams,
     },
     family::{ErrorFamily, Family},
     lanes::Lane,
@@ -80,7 +80,7 @@ macro_rules! requests {
         }
     };
     (@ Now $asker:ident $serve:expr) => { Work::Done($serve) };
-    (@ Own $asker:ident $serve:expr) => { $serve };
+    (@ Client $asker:ident $serve:expr) => { $serve };
     (@ $lane:ident $asker:ident $serve:expr) => {{
         let $asker = $asker.clone();
         Work::Later(Lane::$lane, Box::pin(async move { $serve.await }))
@@ -93,8 +93,8 @@ requests! {
 
     Auth(of) => Here, Read, Connection, Plain, Short, Asker, Now: connection::authenticated_already();
     Keepalive => Here, Read, Connection, Plain, Short, Asker, Now: connection::keepalive();
-    Attach(of) => Session(of.session_id), Read, Workspace, Plain, Short, Asker, Own: Work::Attach(of);
-    Detach => Here, Read, Workspace, Plain, Short, Asker, Own: Work::Detach;
+    Attach(of) => Session(of.session_id), Read, Workspace, Plain, Short, Asker, Client: Work::Attach(of);
+    Detach => Here, Read, Workspace, Plain, Short, Asker, Client: Work::Detach;
 
     NewSession(of) => made_on(of.node_id.as_deref(), of.project_id), running_as(of.run_as_user.as_deref()), Workspace, Plain, Short, Asker,
         Make: make::agent(&asker, *of);
@@ -107,12 +107,12 @@ requests! {
     GetHistory(of) => Session(of.session_id), Read, Workspace, Plain, Long(asked(of.max_bytes, LIST)), Asker,
         Look: make::history(&asker, of);
 
-    SendInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: talk::prompt(asker, of);
-    TerminalInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: talk::type_in(asker, of);
-    Interrupt(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: talk::interrupt(asker, of);
-    PermissionResponse(of) => of.session_id.map_or(Here, Session), Write, Workspace, Plain, Short, Asker, Now: talk::permit(asker, of);
-    Resize(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: talk::resize(asker, of);
-    TakeControl(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: talk::take_control(asker, of);
+    SendInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: session_input::prompt(asker, of);
+    TerminalInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: session_input::type_in(asker, of);
+    Interrupt(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: session_input::interrupt(asker, of);
+    PermissionResponse(of) => of.session_id.map_or(Here, Session), Write, Workspace, Plain, Short, Asker, Now: session_input::permit(asker, of);
+    Resize(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: session_input::resize(asker, of);
+    TakeControl(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: session_input::take_control(asker, of);
 
     ListDirectory(of) => Here, Admin, Workspace, Plain, Long(LIST), Asker, Look: host::list(of);
     CreateProject(of) => Here, Admin, Workspace, Plain, Short, Everyone,

@@ -1,4 +1,5 @@
 //! The machine, and the callers that wait for it.
+
 use std::{collections::BTreeMap, time::Instant};
 
 use ::session::team::{

@@ -8,6 +8,7 @@
 //!
 //! The tests pass now.
 //! ```
+
 use std::sync::Arc;
 
 use ::session::{

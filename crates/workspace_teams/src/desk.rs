@@ -1,4 +1,5 @@
 //! Answers every request about teams.
+
 use std::{sync::Arc, time::Duration};
 
 use ::session::team::{Effect, NewTeam, Report, TeamError, TeamView, WaitFor};
@@ -19,7 +20,7 @@ use crate::{
     queue::{Leaving, Queue, ask},
     shown,
     spawning::{self, Worker},
-    world::World,
+    team_host::TeamHost,
 };
 
 /// The answer to a request.
@@ -32,17 +33,17 @@ const USUAL_WAIT: Duration = Duration::from_secs(10 * 60);
 #[derive(Clone)]
 pub struct TeamRequests {
     queue: Arc<Queue>,
-    world: Arc<dyn World>,
+    host: Arc<dyn TeamHost>,
 }
 
 impl TeamRequests {
-    pub(crate) fn new(queue: Arc<Queue>, world: Arc<dyn World>) -> Self {
-        Self { queue, world }
+    pub(crate) fn new(queue: Arc<Queue>, host: Arc<dyn TeamHost>) -> Self {
+        Self { queue, host }
     }
 
     /// The handler of one client's requests.
     pub fn desk(&self, who: &Identity) -> Desk {
-        Desk::new(&self.queue, &self.world, who)
+        Desk::new(&self.queue, &self.host, who)
     }
 }
 
@@ -51,7 +52,7 @@ impl TeamRequests {
 #[derive(Clone)]
 pub struct Desk {
     queue: Arc<Queue>,
-    world: Arc<dyn World>,
+    host: Arc<dyn TeamHost>,
     who: Identity,
 }
 
@@ -64,15 +65,15 @@ struct Pending {
 }
 
 impl Desk {
-    pub(crate) fn new(queue: &Arc<Queue>, world: &Arc<dyn World>, who: &Identity) -> Self {
-        Self { queue: Arc::clone(queue), world: Arc::clone(world), who: who.clone() }
+    pub(crate) fn new(queue: &Arc<Queue>, host: &Arc<dyn TeamHost>, who: &Identity) -> Self {
+        Self { queue: Arc::clone(queue), host: Arc::clone(host), who: who.clone() }
     }
 
     /// Refuses an agent that does not lead its team. Otherwise workers could spawn workers without
     /// end.
     fn check_leads(&self) -> Result<(), Refusal> {
         let Some(member) = self.who.member else { return Ok(()) };
-        let facts = self.world.facts(member.session);
+        let facts = self.host.facts(member.session);
         if !facts.is_some_and(|facts| facts.is_team_leader) {
             let words = "only the leader of a team gives work to others: send it a message";
             return Err(Refusal::invalid(words));
@@ -81,7 +82,7 @@ impl Desk {
     }
 
     fn check_args(&self, args: Option<&[String]>) -> Result<(), Refusal> {
-        self.world.check_args(args.unwrap_or_default(), self.who.role == Role::Admin)
+        self.host.check_args(args.unwrap_or_default(), self.who.role == Role::Admin)
     }
 
     /// Makes a team, with the session of its leader.
@@ -92,13 +93,13 @@ impl Desk {
         let new = spawning::leader(create, team)?;
         let desk = self.clone();
         let (leader, made) = undisturbed(async move {
-            let leader = desk.world.create(new).await?;
+            let leader = desk.host.create(new).await?;
             let new = NewTeam { id: team.uuid(), name, leader: leader.id.uuid(), project };
             let made = ask(&desk.queue, move |core, moment| created(core, new, moment)).await;
             Ok((leader.clone(), desk.or_end(leader.id, made).await?))
         })
         .await?;
-        self.world.note(&self.who.who, "team.create", &team.to_string());
+        self.host.note(&self.who.who, "team.create", &team.to_string());
         let (team, leader_session) = (self.shown(made), Box::new(leader));
         Ok(Some(ServerMessage::TeamCreated(TeamCreated { team, leader_session })))
     }
@@ -120,8 +121,8 @@ impl Desk {
         let (team_id, worker) = (assign.team_id, Worker::from(&assign));
         let is_leaders = self.who.member.is_some();
         let (session, ()) = self
-            .with_worker(team_id, worker, move |core, place, moment| {
-                assigned(core, place, &assign.prompt, is_leaders, moment)
+            .with_worker(team_id, worker, move |core, membership, moment| {
+                assigned(core, membership, &assign.prompt, is_leaders, moment)
             })
             .await?;
         let worker_session_id = session.id;
@@ -144,9 +145,9 @@ impl Desk {
         let (tell, pending) = self.pending();
         let (team, timeout) = (handoff.team_id, waits_for(handoff.timeout_ms));
         let (session, ()) = self
-            .with_worker(team, worker, move |core, place, moment| {
-                let given = assigned(core, place, &handoff.prompt, is_leaders, moment);
-                let workers = Some(vec![place.session]);
+            .with_worker(team, worker, move |core, membership, moment| {
+                let given = assigned(core, membership, &handoff.prompt, is_leaders, moment);
+                let workers = Some(vec![membership.session]);
                 and_wait(core, given, &wait_for(team, workers, timeout, None), moment, tell)
             })
             .await?;
@@ -171,7 +172,7 @@ impl Desk {
             done(core.machine.relay(team_id.uuid(), from.uuid(), to, payload, at))
         })
         .await?;
-        self.world.note_typing(&self.who.who, to.unwrap_or(from));
+        self.host.note_typing(&self.who.who, to.unwrap_or(from));
         Ok(Some(ServerMessage::TeamMessageSent(TeamMessageSent { team_id, seq })))
     }
 
@@ -217,38 +218,38 @@ impl Desk {
         let desk = self.clone();
         undisturbed(async move {
             let sessions = ask(&desk.queue, move |core, _| deleted(core, team_id.uuid())).await?;
-            desk.world.kill(sessions).await;
+            desk.host.kill(sessions).await;
             Ok(())
         })
         .await?;
-        self.world.note(&self.who.who, "team.delete", &team_id.to_string());
+        self.host.note(&self.who.who, "team.delete", &team_id.to_string());
         Ok(Some(ServerMessage::TeamDeleted(OfTeam { team_id })))
     }
 
-    /// Creates a worker's session and calls `join` with its seat in the team. If that fails, the
+    /// Creates a worker's session and calls `join` with its membership. If that fails, the
     /// session ends.
     async fn with_worker<T: Send + 'static>(
         &self,
         team: TeamId,
         worker: Worker,
-        join: impl FnOnce(&mut Core, Seat, Moment) -> CallResult<T> + Send + 'static,
+        join: impl FnOnce(&mut Core, Membership, Moment) -> CallResult<T> + Send + 'static,
     ) -> Result<(SessionInfo, T), Refusal> {
         let new = spawning::worker(worker, &self.leader(team).await?, team)?;
         let desk = self.clone();
         let made = undisturbed(async move {
-            let session = desk.world.create(new).await?;
-            let place = Seat { team: team.uuid(), session: session.id.uuid() };
-            let joined = ask(&desk.queue, move |core, moment| join(core, place, moment)).await;
+            let session = desk.host.create(new).await?;
+            let membership = Membership { team: team.uuid(), session: session.id.uuid() };
+            let joined = ask(&desk.queue, move |core, moment| join(core, membership, moment)).await;
             Ok((session.clone(), desk.or_end(session.id, joined).await?))
         });
         let (session, given) = made.await?;
-        self.world.note(&self.who.who, "team.spawn", &session.id.to_string());
+        self.host.note(&self.who.who, "team.spawn", &session.id.to_string());
         Ok((session, given))
     }
 
     async fn or_end<T>(&self, session: SessionId, made: Result<T, Refusal>) -> Result<T, Refusal> {
         if made.is_err() {
-            self.world.kill(vec![session]).await;
+            self.host.kill(vec![session]).await;
         }
         made
     }
@@ -257,7 +258,7 @@ impl Desk {
     async fn leader(&self, team: TeamId) -> Result<Facts, Refusal> {
         let shown = self.team(team).await?;
         let inactive = || Refusal::Invalid(TeamError::Inactive(shown.id).to_string());
-        let facts = self.world.facts(SessionId::from_uuid(shown.leader));
+        let facts = self.host.facts(SessionId::from_uuid(shown.leader));
         facts.filter(|_| shown.active).ok_or_else(inactive)
     }
 
@@ -266,7 +267,7 @@ impl Desk {
     }
 
     fn shown(&self, team: TeamView) -> Team {
-        shown::team(team, |session| self.world.facts(session).is_some())
+        shown::team(team, |session| self.host.facts(session).is_some())
     }
 
     fn pending(&self) -> (oneshot::Sender<Waited>, Pending) {
@@ -287,7 +288,7 @@ type CallResult<T> = (Result<T, TeamError>, Vec<Effect>);
 
 /// A session in its team.
 #[derive(Debug, Clone, Copy)]
-struct Seat {
+struct Membership {
     team: Uuid,
     session: Uuid,
 }
@@ -307,26 +308,30 @@ fn created(core: &mut Core, new: NewTeam, Moment { at, .. }: Moment) -> CallResu
     }
 }
 
-fn joined(core: &mut Core, place: Seat, Moment { at, .. }: Moment) -> CallResult<TeamView> {
-    match core.machine.worker_joined(place.team, place.session, at) {
-        Ok(effects) => (core.machine.get(place.team), effects),
+fn joined(
+    core: &mut Core,
+    membership: Membership,
+    Moment { at, .. }: Moment,
+) -> CallResult<TeamView> {
+    match core.machine.worker_joined(membership.team, membership.session, at) {
+        Ok(effects) => (core.machine.get(membership.team), effects),
         Err(error) => (Err(error), Vec::new()),
     }
 }
 
 fn assigned(
     core: &mut Core,
-    place: Seat,
+    membership: Membership,
     prompt: &str,
     is_leaders: bool,
     moment: Moment,
 ) -> CallResult<()> {
-    let (team, mut effects) = joined(core, place, moment);
+    let (team, mut effects) = joined(core, membership, moment);
     let given = team.and_then(|_| {
-        let assigned = core.machine.assign(place.team, place.session, prompt, moment.at);
+        let assigned = core.machine.assign(membership.team, membership.session, prompt, moment.at);
         effects.extend(assigned?.1);
         if is_leaders {
-            effects.extend(core.machine.works_for_leader(place.team, place.session)?);
+            effects.extend(core.machine.works_for_leader(membership.team, membership.session)?);
         }
         Ok(())
     });

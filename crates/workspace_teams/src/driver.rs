@@ -1,6 +1,7 @@
 //! The one task that calls the machine. It stores the changes of a call, carries out the other
 //! effects, and only then acknowledges. If changes cannot be stored, nothing is carried out: the
 //! callers get an error, and the machine is rebuilt from the store.
+
 use std::{
     collections::BTreeMap,
     sync::Arc,
@@ -25,7 +26,7 @@ use crate::{
     news,
     queue::{Input, Queue, SessionNotice, Tell},
     shown,
-    world::World,
+    team_host::TeamHost,
 };
 
 /// The pause before the store is tried again after a failure.
@@ -37,7 +38,7 @@ const OFFER_AGAIN: Duration = Duration::from_secs(5);
 pub(crate) struct Driver {
     core: Core,
     records: Records,
-    world: Arc<dyn World>,
+    host: Arc<dyn TeamHost>,
     /// The number of the message that each session was given and has not begun.
     in_hand: BTreeMap<Uuid, u64>,
     /// When sessions that had no room are offered their message again.
@@ -64,13 +65,13 @@ impl Driver {
     /// Restores the machine from the store. Also returns whether all records could be read.
     pub(crate) async fn restore(
         store: Arc<dyn WorkspaceStore>,
-        world: Arc<dyn World>,
+        host: Arc<dyn TeamHost>,
         limits: Limits,
     ) -> Result<(Self, bool), StoreError> {
         let core = Core::new(Machine::new(limits), limits);
         let (in_hand, again, first) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let (records, has_started, is_lost) = (Records::new(store), false, false);
-        let mut driver = Self { core, records, world, in_hand, again, first, has_started, is_lost };
+        let mut driver = Self { core, records, host, in_hand, again, first, has_started, is_lost };
         let all_read = driver.find().await?;
         Ok((driver, all_read))
     }
@@ -111,7 +112,7 @@ impl Driver {
 
     fn start(&mut self, moment: Moment) {
         for session in self.core.members() {
-            let facts = self.world.facts(SessionId::from_uuid(session));
+            let facts = self.host.facts(SessionId::from_uuid(session));
             if facts.is_none_or(|facts| facts.ended.is_some()) {
                 self.first.extend(self.core.machine.session_gone(session, moment.at));
             }
@@ -242,7 +243,7 @@ impl Driver {
             }
             Effect::KillSessions(sessions) => {
                 let sessions = sessions.into_iter().map(SessionId::from_uuid).collect();
-                tokio::spawn(self.world.kill(sessions).in_current_span());
+                tokio::spawn(self.host.kill(sessions).in_current_span());
             }
         }
     }
@@ -255,7 +256,7 @@ impl Driver {
             payload: delivery.payload.to_string(),
         });
         let only_viewers_of = Some(SessionId::from_uuid(delivery.to));
-        self.world.tell(Event { message, only_viewers_of, team: Some(team_id) });
+        self.host.tell(Event { message, only_viewers_of, team: Some(team_id) });
     }
 
     /// Hands a message to its addressee, unless the addressee was already given it before the store
@@ -264,13 +265,13 @@ impl Driver {
         if self.in_hand.insert(delivery.to, delivery.seq) == Some(delivery.seq) {
             return;
         }
-        let name = self.world.facts(SessionId::from_uuid(delivery.from));
+        let name = self.host.facts(SessionId::from_uuid(delivery.from));
         let name = name.and_then(|facts| facts.name);
         let leads = self.core.machine.team_of(delivery.from).is_some_and(|(_, leads)| leads);
         let text = prompt(delivery, &Speaker { name, leads });
         let (session, receipt) =
             (SessionId::from_uuid(delivery.to), receipt(Arc::clone(queue), delivery));
-        if let Err(refusal) = self.world.deliver(session, text, receipt) {
+        if let Err(refusal) = self.host.deliver(session, text, receipt) {
             tracing::debug!(%session, %refusal, "a message waits for its addressee");
         }
     }
@@ -279,14 +280,14 @@ impl Driver {
     fn tell_leaders(&mut self, queue: &Arc<Queue>) {
         for (leader, results) in self.core.untold(now().now) {
             let session = SessionId::from_uuid(leader);
-            if !self.world.is_idle(session) {
+            if !self.host.is_idle(session) {
                 continue;
             }
-            let name = |worker| self.world.facts(SessionId::from_uuid(worker))?.name;
+            let name = |worker| self.host.facts(SessionId::from_uuid(worker))?.name;
             let text = news::prompt(&results, name);
             self.core.news.tells(leader, &results);
             let receipt = news_receipt(Arc::clone(queue), leader);
-            if let Err(refusal) = self.world.deliver(session, text, receipt) {
+            if let Err(refusal) = self.host.deliver(session, text, receipt) {
                 tracing::debug!(%session, %refusal, "a leader is not told of results");
             }
         }
@@ -294,7 +295,7 @@ impl Driver {
 
     fn tell_updated(&self, team: Uuid) {
         if let Ok(shown) = self.core.machine.get(team) {
-            let known = |session| self.world.facts(session).is_some();
+            let known = |session| self.host.facts(session).is_some();
             let shown = TeamUpdated { team: shown::team(shown, known) };
             self.tell(team, ServerMessage::TeamUpdated(shown));
         }
@@ -302,7 +303,7 @@ impl Driver {
 
     fn tell(&self, team: Uuid, message: ServerMessage) {
         let team = Some(TeamId::from_uuid(team));
-        self.world.tell(Event { message, only_viewers_of: None, team });
+        self.host.tell(Event { message, only_viewers_of: None, team });
     }
 }
 

@@ -1,5 +1,6 @@
 //! Records of teams in the store. Each record is a fact of the kind `team`. Its id is the team's,
 //! followed by the record's part: `TEAM/message/00000000000000000012`.
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,

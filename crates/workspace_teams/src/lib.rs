@@ -8,7 +8,7 @@
 //!   acknowledges requests; `core`: the machine and its callers
 //! - `facts`: records in the store
 //! - `delivery`: a message as an agent's prompt; `news`: results that no caller waited for
-//! - `world`: the rest of the workspace as teams need it; `outside`: its implementation
+//! - `team_host`: the parts of the workspace that teams use; `workspace_host`: the workspace as such
 
 mod core;
 mod delivery;
@@ -16,13 +16,14 @@ mod desk;
 mod driver;
 mod facts;
 mod news;
-mod outside;
 mod queue;
 mod shown;
 mod spawning;
+mod team_host;
 #[cfg(test)]
 mod tests;
-mod world;
+mod workspace_host;
+
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -39,8 +40,8 @@ pub use self::desk::{Desk, TeamRequests};
 use self::{
     core::now,
     driver::Driver,
-    outside::Outside,
     queue::{Queue, SessionNotice},
+    workspace_host::WorkspaceHost,
 };
 
 /// How long a shut-down waits for records that are not stored yet.
@@ -56,7 +57,7 @@ pub struct Teams {
 impl Teams {
     /// The handler of clients' requests.
     pub fn requests(&self, workspace: &Workspace) -> TeamRequests {
-        TeamRequests::new(Arc::clone(&self.queue), Arc::new(Outside::new(workspace)))
+        TeamRequests::new(Arc::clone(&self.queue), Arc::new(WorkspaceHost::new(workspace)))
     }
 
     /// Restores the stored teams of a workspace that has started. Ends sessions whose team is gone,
@@ -65,12 +66,13 @@ impl Teams {
     /// # Errors
     /// When the store cannot be read.
     pub async fn restore(&self, workspace: &Workspace) -> Result<(), StoreError> {
-        let outside = Outside::new(workspace);
-        let (store, world) = (Arc::clone(&workspace.store), Arc::new(outside.clone()));
-        let (driver, all_read) = Driver::restore(store, world, Limits::default()).await?;
+        let host = WorkspaceHost::new(workspace);
+        let store = Arc::clone(&workspace.store);
+        let (driver, all_read) =
+            Driver::restore(store, Arc::new(host.clone()), Limits::default()).await?;
         // If a record could not be read, the team of an apparent orphan may still exist.
         if all_read {
-            outside.end_orphans(&driver.teams());
+            host.end_orphans(&driver.teams());
         }
         self.drive(driver);
         Ok(())

@@ -5,6 +5,7 @@
 //! when it is idle, unless a wait has returned them. Results that the leader has not heard of are
 //! stored with its team. A result counts as heard when the turn in which the leader got it is over.
 //! So nothing is lost when the daemon dies during that turn: the leader gets the result again.
+
 use std::{
     collections::BTreeMap,
     fmt::Write as _,

@@ -1,4 +1,5 @@
 //! The inputs of the machine, in order. Adding one never waits.
+
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},

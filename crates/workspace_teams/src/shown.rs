@@ -1,4 +1,5 @@
 //! Teams, results and messages in the form that clients get.
+
 use ::session::team::{Answer, Message, Page, TeamView};
 use jiff::Timestamp;
 use protocol::workspace::{

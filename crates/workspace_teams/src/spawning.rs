@@ -1,5 +1,6 @@
 //! The sessions that teams create. A team worker gets its leader's settings, except those that the
 //! request names.
+
 use protocol::workspace::{
     SessionMode, TeamId,
     client::{Assign, CreateTeam, Handoff, SpawnWorker},

@@ -89,7 +89,7 @@ impl Follower {
             // The lines that were fed before are found by now. The rest came from the copy.
             self.fed.clear();
         }
-        let Some((file, at)) = transcript.place() else { return };
+        let Some((file, at)) = transcript.position() else { return };
         // As long as lines that were fed before are still to be found, the old number is kept: they
         // come after it.
         let before = self.before.as_ref().filter(|_| !self.fed.is_empty());

@@ -2,31 +2,31 @@
 //! followed by its transcript on the disk, and its conversation can be continued.
 //!
 //! - [`start`]: adopts a process
-//! - `watched`: the engine
+//! - `adopted_process`: the engine
 //! - `subject`: the owner of the process, and whether it is Claude
 //! - `following`: the transcript as the session's output, over restarts too
 //! - `transcript`: where a conversation is on the disk, and its new lines
-//! - `talk`: continues the conversation
+//! - `continuation`: continues the conversation
 //!
 //! The process has its conversation in memory, and would not notice what others add to it on the
 //! disk. So prompts continue a copy: a conversation of the session's own, which is made from the
 //! process's conversation at the first prompt, and is kept when the daemon is started again. The
 //! process itself goes on undisturbed.
 
+mod adopted_process;
+mod continuation;
 mod following;
 mod subject;
-mod talk;
 #[cfg(test)]
 mod tests;
 mod transcript;
-mod watched;
 
 use std::sync::Arc;
 
 use process::Adopted;
 use tokio::task;
 
-use self::{subject::Subject, watched::Watched};
+use self::{adopted_process::AdoptedProcess, subject::Subject};
 use crate::{
     engine::Engine,
     host::EngineHost,
@@ -57,6 +57,6 @@ pub(crate) async fn start(
     let subject = task::spawn_blocking(move || Subject::new(&asked, &run_as)).await;
     let subject = subject.map_err(|error| Refusal::failed(&error))??;
     let start_time = process.start_time();
-    let watched = Watched::new(host, facts, feed, process, subject);
-    Ok((Box::new(watched), start_time))
+    let engine = AdoptedProcess::new(host, facts, feed, process, subject);
+    Ok((Box::new(engine), start_time))
 }

@@ -38,11 +38,11 @@ impl Foreign {
         !now.is_empty() && now != command_line("self")
     }
 
-    /// The fake Claude with its own interface, in the directory of the place.
+    /// The fake Claude with its own interface, in the directory of the site.
     fn claude(rig: &Rig) -> Self {
-        let agents = FakeAgents::install(&program(), &rig.place.dir.path().join("agents"));
+        let agents = FakeAgents::install(&program(), &rig.site.dir.path().join("agents"));
         let mut command = Command::new(agents.path("claude"));
-        command.current_dir(rig.place.dir.path()).env("CLAUDE_CONFIG_DIR", agents.state());
+        command.current_dir(rig.site.dir.path()).env("CLAUDE_CONFIG_DIR", agents.state());
         Self::sleeping(&mut command)
     }
 
@@ -64,7 +64,7 @@ impl Drop for Foreign {
 }
 
 async fn adopt(workspace: &Workspace, rig: &Rig, pid: u32) -> Result<SessionId, String> {
-    let new = NewSession { engine: NewEngine::Adopted { pid }, ..rig.place.shell("") };
+    let new = NewSession { engine: NewEngine::Adopted { pid }, ..rig.site.shell("") };
     let made = workspace.sessions.create(new).await;
     made.map(|info| info.id).map_err(|refusal| refusal.to_string())
 }
@@ -97,7 +97,7 @@ async fn a_session_that_is_killed_ends_its_process_and_a_daemon_that_ends_does_n
     workspace.shut_down().await;
     drop(workspace);
     assert!(!foreign.has_ended());
-    let workspace = rig.place.start().await;
+    let workspace = rig.site.start().await;
     assert_eq!(workspace.sessions.info(id).unwrap().status, SessionStatus::Running);
     workspace.sessions.kill(id).await.unwrap();
     assert!(foreign.0.wait().unwrap().code().is_none(), "by a signal");
@@ -111,7 +111,7 @@ async fn one_that_has_ended_while_the_daemon_was_away_is_exited() {
     let id = adopt(&workspace, &rig, foreign.0.id()).await.unwrap();
     workspace.shut_down().await;
     drop((workspace, foreign));
-    let workspace = rig.place.start().await;
+    let workspace = rig.site.start().await;
     assert_eq!(workspace.sessions.info(id).unwrap().status, SessionStatus::Exited);
     workspace.shut_down().await;
 }
@@ -167,7 +167,7 @@ async fn until_said(workspace: &Workspace, id: SessionId, text: &str) {
 /// facts.
 async fn until_kept(rig: &Rig, more_than: u64) -> serde_json::Value {
     let kept = || {
-        let facts = rig.place.store.load_facts(KIND).unwrap();
+        let facts = rig.site.store.load_facts(KIND).unwrap();
         serde_json::from_str::<serde_json::Value>(&facts[0].json).unwrap()
     };
     let is_further = || async { kept()["transcript"]["at"].as_u64() > Some(more_than) };
@@ -190,21 +190,21 @@ async fn each_line_of_a_transcript_is_said_once_over_restarts() {
     drop(workspace);
     foreign.tell("say meanwhile");
 
-    let workspace = rig.place.start().await;
+    let workspace = rig.site.start().await;
     until_said(&workspace, id, "say meanwhile").await;
     let before = lines(&workspace, id).await;
     workspace.shut_down().await;
     drop(workspace);
     // As if the daemon had been killed before it could store how far it had read.
-    let mut fact = rig.place.store.load_facts(KIND).unwrap().remove(0);
+    let mut fact = rig.site.store.load_facts(KIND).unwrap().remove(0);
     let mut kept: serde_json::Value = serde_json::from_str(&fact.json).unwrap();
     kept["transcript"]["at"] = 0.into();
     kept["transcript"]["seq"] = 0.into();
     fact.json = kept.to_string();
-    rig.place.store.change_facts(&[Change::Keep(fact)]).unwrap();
+    rig.site.store.change_facts(&[Change::Keep(fact)]).unwrap();
     foreign.tell("say the last");
 
-    let workspace = rig.place.start().await;
+    let workspace = rig.site.start().await;
     until_said(&workspace, id, "say the last").await;
     let after = lines(&workspace, id).await;
     assert_eq!(after[..before.len()], before);
@@ -227,7 +227,7 @@ async fn the_copy_of_a_conversation_is_gone_on_with_after_a_restart() {
     seen.until_shown("I am claude").await;
     assert_eq!(seen.answer(&workspace, "say mine").await, "mine");
     drop(seen);
-    let workspace = rig.place.restart(workspace).await;
+    let workspace = rig.site.restart(workspace).await;
     let mut seen = Watcher::attach(&workspace, id);
     let ended = seen.turn(&workspace, "recall").await;
     assert_eq!((ended.turn, ended.text.as_deref()), (2, Some("say I am claude | say mine")));

@@ -66,7 +66,7 @@ impl Transcript {
 
     /// The identity of the file, and the position up to which whole lines are read. `None` before
     /// the first read, and within a line that is skipped.
-    pub(super) fn place(&self) -> Option<((u64, u64), u64)> {
+    pub(super) fn position(&self) -> Option<((u64, u64), u64)> {
         let at = self.at.saturating_sub(self.rest.len() as u64);
         self.file.filter(|_| !self.skips).map(|file| (file, at))
     }
@@ -253,9 +253,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         add(dir.path(), ID, "one\ntwo\nthr");
         let mut transcript = find(dir.path()).unwrap();
-        assert_eq!(transcript.place(), None, "nothing is read");
+        assert_eq!(transcript.position(), None, "nothing is read");
         transcript.read().unwrap();
-        let (file, at) = transcript.place().unwrap();
+        let (file, at) = transcript.position().unwrap();
         let before = TranscriptPosition { conversation: ID.to_owned(), file, at, seq: 2 };
         add(dir.path(), ID, "ee\nfour\n");
         let again = || Transcript::again(&claude(dir.path()), &before);

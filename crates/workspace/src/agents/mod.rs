@@ -6,15 +6,15 @@
 //! - `args`: which further arguments a caller may give, and in which form
 //! - `gateway`: how an agent uses this server's models, with a key of its own
 //! - `private`: files that only an agent's user may read
-//! - `running`: the engine: `session::agent`'s machine with a process, a clock and files
+//! - `agent_engine`: the engine: `session::agent`'s machine with a process, a clock and files
 //! - `terminal`: an agent's own interface in a terminal, and the cleanup after it
 
+pub(crate) mod agent_engine;
 pub(crate) mod args;
 pub(crate) mod gateway;
 pub(crate) mod plan;
 pub(crate) mod private;
 pub(crate) mod programs;
-pub(crate) mod running;
 mod terminal;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -22,7 +22,7 @@ pub(crate) mod tests;
 use std::sync::Arc;
 
 pub(crate) use self::terminal::command as interactive;
-use self::{plan::Plan, running::Running};
+use self::{agent_engine::AgentEngine, plan::Plan};
 use crate::{
     engine::Engine,
     host::EngineHost,
@@ -38,5 +38,5 @@ pub(crate) fn start(
     feed: Feed,
 ) -> Result<Box<dyn Engine>, Refusal> {
     let plan = Plan::new(host, facts)?;
-    Ok(Box::new(Running::new(host, plan, feed)))
+    Ok(Box::new(AgentEngine::new(host, plan, feed)))
 }

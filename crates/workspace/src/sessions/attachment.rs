@@ -6,13 +6,13 @@ use protocol::workspace::SessionId;
 use session::terminal::viewer::ViewerId;
 
 use super::{
-    client_id::ClientId,
-    clock::now,
-    session::Session,
-    viewers::{
+    attached_viewers::{
         Demand,
         steps::{StreamStep, Streamed},
     },
+    client_id::ClientId,
+    clock::now,
+    session::Session,
 };
 
 /// A client's place in a session's output. Dropping it detaches.

@@ -3,7 +3,7 @@
 //! From the bottom up:
 //!
 //! - [`clock`], [`alarms`]: time; [`client_id`], [`new`]: plain values
-//! - the parts of a session: [`output`], [`viewers`], [`inputs`], [`life`]
+//! - the parts of a session: [`output`], [`attached_viewers`], [`client_inputs`], [`life`]
 //! - [`shared`]: the state that all sessions share; [`turn_follower`]: follows turns for teams
 //! - [`session`]: one session, which owns its parts
 //! - [`feed`]: the interface by which an engine reports to its session; [`engine_starter`]: starts
@@ -11,12 +11,13 @@
 //! - [`registry`]: all sessions, and the calls of their users
 
 mod alarms;
+mod attached_viewers;
 mod attachment;
 mod client_id;
+mod client_inputs;
 mod clock;
 mod engine_starter;
 mod feed;
-mod inputs;
 pub(crate) mod life;
 mod new;
 mod output;
@@ -26,16 +27,15 @@ mod shared;
 #[cfg(test)]
 mod tests;
 mod turn_follower;
-mod viewers;
 
 pub use self::{
+    attached_viewers::steps::Streamed,
     attachment::Attachment,
     client_id::ClientId,
     life::facts::{Facts, TranscriptPosition},
     new::{NewEngine, NewSession},
     registry::{PastOutput, Prompted, Sessions, WeakSessions},
     turn_follower::TurnFollower,
-    viewers::steps::Streamed,
 };
 pub(crate) use self::{
     engine_starter::{EngineStarter, Started},

@@ -7,7 +7,7 @@ use wire::Outbox;
 use workspace::{ClientId, Identity, Refusal};
 use workspace_teams::Desk;
 
-use crate::{services::Services, shares::Shares, watching::Watching};
+use crate::{project_watch::ProjectWatch, services::Services, shares::Shares};
 
 /// The answer to a request; `None` if there is no answer, or if it is sent in another way.
 pub(crate) type Answer = Result<Option<ServerMessage>, Refusal>;
@@ -19,7 +19,7 @@ pub(crate) struct Asker {
     pub(crate) me: Arc<Identity>,
     pub(crate) client: ClientId,
     pub(crate) outbox: Outbox,
-    pub(crate) watching: Watching,
+    pub(crate) watch: ProjectWatch,
     pub(crate) shares: Shares,
     /// The session that the client was attached to when it sent the request.
     pub(crate) attached: Option<SessionId>,

@@ -19,14 +19,14 @@ use super::asker::{Answer, Asker};
 use crate::project_files::ProjectFiles;
 
 pub(crate) async fn watch(asker: &Asker, asked: OfProject) -> Answer {
-    let place = asker.services.projects.place_soon(asked.project_id).await?;
+    let folder = asker.services.projects.folder_soon(asked.project_id).await?;
     let (budget, outbox) = (&asker.services.watches, asker.outbox.clone());
-    asker.watching.start(budget, asked.project_id, &place, outbox).await?;
+    asker.watch.start(budget, asked.project_id, &folder, outbox).await?;
     Ok(None)
 }
 
 pub(crate) async fn unwatch(asker: &Asker, asked: OfProject) -> Answer {
-    asker.watching.end(asked.project_id);
+    asker.watch.end(asked.project_id);
     Ok(None)
 }
 

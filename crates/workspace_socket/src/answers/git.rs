@@ -13,14 +13,14 @@ use protocol::workspace::{
     client::{GitDiff, GitDiffResult, OfProject},
 };
 use tokio::{process::Command, task};
-use workspace::{ProjectPlace, Refusal};
+use workspace::{ProjectFolder, Refusal};
 
 use super::asker::{Answer, Asker};
 
 pub(crate) async fn status(asker: &Asker, asked: OfProject) -> Answer {
     let project_id = asked.project_id;
-    let place = asker.services.projects.place_soon(project_id).await?;
-    let (dir, runner) = as_its_user(place).await?;
+    let folder = asker.services.projects.folder_soon(project_id).await?;
+    let (dir, runner) = as_its_user(folder).await?;
     let status = asker.services.git.status(&dir, &runner).await;
     let status = status.map_err(|error| Refusal::failed(&error))?;
     let nothing = || GitStatus::no_repository(project_id);
@@ -29,10 +29,10 @@ pub(crate) async fn status(asker: &Asker, asked: OfProject) -> Answer {
 }
 
 pub(crate) async fn diff(asker: &Asker, asked: GitDiff) -> Answer {
-    let place = asker.services.projects.place_soon(asked.project_id).await?;
+    let folder = asker.services.projects.folder_soon(asked.project_id).await?;
     let GitDiff { project_id, path, staged } = asked;
     let within = RelPath::parse(&path).map_err(|error| Refusal::failed(&error))?;
-    let (dir, runner) = as_its_user(place).await?;
+    let (dir, runner) = as_its_user(folder).await?;
     let patch = asker.services.git.diff(&dir, &within, staged, &runner).await;
     let patch = patch.map_err(|error| Refusal::failed(&error))?;
     let result = GitDiffResult { project_id, path, staged, patch };
@@ -40,9 +40,9 @@ pub(crate) async fn diff(asker: &Asker, asked: GitDiff) -> Answer {
 }
 
 /// A project's directory, and git as its user.
-async fn as_its_user(place: ProjectPlace) -> Result<(PathBuf, Runner), Refusal> {
-    let Some(user) = place.user else { return Ok((place.dir, Runner::own())) };
-    let found = task::spawn_blocking(move || (real(&user, &place.dir), runner(user))).await;
+async fn as_its_user(folder: ProjectFolder) -> Result<(PathBuf, Runner), Refusal> {
+    let Some(user) = folder.user else { return Ok((folder.dir, Runner::own())) };
+    let found = task::spawn_blocking(move || (real(&user, &folder.dir), runner(user))).await;
     let (dir, runner) = found.map_err(|error| Refusal::failed(&error))?;
     Ok((dir?, runner))
 }

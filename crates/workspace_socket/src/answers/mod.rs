@@ -1,7 +1,7 @@
 //! The handlers of requests. `table` says which request each handler gets.
 //!
 //! - `asker`: the client behind a request
-//! - `connection`: the connection itself; `talk`: input of sessions, which never waits
+//! - `connection`: the connection itself; `session_input`: input of sessions, which never waits
 //! - `make`: creates, lists and ends sessions; `projects`; `files`, `git`: projects' files and
 //!   their git repositories; `host`: the machine's directories
 //! - `cluster`: the cluster of this machine alone
@@ -16,5 +16,5 @@ pub(super) mod git;
 pub(super) mod host;
 pub(super) mod make;
 pub(super) mod projects;
-pub(super) mod talk;
+pub(super) mod session_input;
 pub(super) mod teams;

@@ -23,7 +23,7 @@ use super::{
     bucket::Bucket,
     gate::Gate,
     greeting::{Admitted, Credential},
-    places::TakenPlace,
+    message_slots::TakenSlot,
     reading,
     remotes::Remotes,
     serving::Serving,
@@ -67,7 +67,7 @@ pub(super) struct Client {
     has_missed: bool,
     ticks: Interval,
     counted: Counted,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Client {
@@ -95,7 +95,7 @@ impl Client {
             ticks,
             counted: Counted::new(admission, client),
             admission: Arc::clone(admission),
-            _place: admitted.place,
+            _permit: admitted.permit,
         }
     }
 
@@ -120,8 +120,8 @@ impl Client {
                 drop(link);
             }
         }
-        // An unfinished message must not keep others waiting for its place.
-        drop(gate.message_is_here());
+        // An unfinished message must not keep others waiting for its slot.
+        drop(gate.complete_message());
         // The requests of a client that left are carried out. A revoked key and a stopping server
         // discard those that have not begun.
         let closing = &admission.closing;
@@ -197,7 +197,7 @@ impl Client {
     }
 
     async fn frame(&mut self, frame: Frame) -> Result<(), End> {
-        let place = self.gate.message_is_here();
+        let slot = self.gate.complete_message();
         let wait = self.bucket.take(Instant::now().into_std());
         self.paused = wait.map(|wait| Instant::now() + wait);
         let Frame::Text(text) = frame else {
@@ -212,7 +212,7 @@ impl Client {
             false => Ok(reading::read(&text)),
         };
         match read {
-            Ok(Ok(message)) => self.request(message, text, place).await,
+            Ok(Ok(message)) => self.request(message, text, slot).await,
             Ok(Err(answer)) => self.say(&answer),
             Err(error) => Ok(self.serving.failed(&error)?),
         }
@@ -223,14 +223,14 @@ impl Client {
         &mut self,
         message: ClientMessage,
         text: Utf8Bytes,
-        place: Option<TakenPlace>,
+        slot: Option<TakenSlot>,
     ) -> Result<(), End> {
         if self.admission.services.membership.cluster().is_some()
             && self.forward(&message, text).await?
         {
             return Ok(());
         }
-        Ok(self.serving.request(message, place, || {}).await?)
+        Ok(self.serving.request(message, slot, || {}).await?)
     }
 
     /// Waits for something, and meanwhile writes but does not read.

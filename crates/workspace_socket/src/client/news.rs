@@ -31,7 +31,7 @@ impl Client {
     }
 
     fn told(&mut self, event: &Event) -> Result<(), End> {
-        if !self.hears(event) || self.serving.echoes.was_answered(&event.message) {
+        if !self.hears(event) || !self.serving.echoes.admit_event(&event.message) {
             return Ok(());
         }
         self.say(&event.message)?;

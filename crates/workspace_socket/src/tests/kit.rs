@@ -25,7 +25,7 @@ pub(super) const FAR: &str = "10.0.0.1";
 
 /// A workspace whose administrators present [`TOKEN`], with its teams and its socket.
 pub(super) struct Kit {
-    pub(super) place: Site,
+    pub(super) site: Site,
     pub(super) workspace: Workspace,
     pub(super) socket: ClientSocket,
     teams: Arc<Teams>,
@@ -37,16 +37,16 @@ impl Kit {
     }
 
     pub(super) async fn with(change: impl FnOnce(&mut Settings)) -> Self {
-        let mut place = Site::new();
-        place.settings.token = Some(TOKEN.into());
-        change(&mut place.settings);
+        let mut site = Site::new();
+        site.settings.token = Some(TOKEN.into());
+        change(&mut site.settings);
         let teams = Arc::<Teams>::default();
         let follower: Arc<dyn TurnFollower> = Arc::<Teams>::clone(&teams);
-        let workspace = place.start_with(Arc::downgrade(&follower)).await;
+        let workspace = site.start_with(Arc::downgrade(&follower)).await;
         teams.restore(&workspace).await.unwrap();
         let requests = teams.requests(&workspace);
         let socket = ClientSocket::new(&workspace, requests, LocalRules::default());
-        Self { place, workspace, socket, teams }
+        Self { site, workspace, socket, teams }
     }
 
     /// Closes the connections and ends the sessions.
@@ -91,10 +91,10 @@ impl Kit {
     }
 
     pub(super) fn dir(&self) -> String {
-        self.place.dir.path().to_str().unwrap().to_owned()
+        self.site.dir.path().to_str().unwrap().to_owned()
     }
 
-    /// A project in the directory of the place.
+    /// A project in the directory of the site.
     pub(super) async fn project(&self, client: &mut Caller) -> String {
         client.say(json!({"type": "create_project", "name": "p", "working_dir": self.dir()}));
         let saved = client.hear_of("project_saved").await;

@@ -76,8 +76,7 @@ async fn a_key_that_begins_messages_and_ends_none_holds_up_itself_alone() {
 }
 
 #[tokio::test]
-async fn when_many_keys_hold_all_places_administrators_have_their_own_and_the_others_get_one_soon()
-{
+async fn when_many_keys_hold_all_sites_administrators_have_their_own_and_the_others_get_one_soon() {
     let kit = Kit::new().await;
     let mut holders = Vec::new();
     for _ in 0..7 {
@@ -92,7 +91,7 @@ async fn when_many_keys_hold_all_places_administrators_have_their_own_and_the_ot
 }
 
 #[tokio::test]
-async fn only_an_upload_keeps_its_place_after_it_was_read() {
+async fn only_an_upload_keeps_its_site_after_it_was_read() {
     let kit = Kit::new().await;
     let reader = kit.key(KeyScope::WorkspaceRead).1;
     let mut administrator = kit.client().await;

@@ -19,7 +19,7 @@ impl Kit {
 
     /// Waits until this file has this text.
     async fn has(&self, name: &str, text: &str) {
-        let file = self.place.dir.path().join(name);
+        let file = self.site.dir.path().join(name);
         let is_written = async {
             while std::fs::read_to_string(&file).ok().as_deref() != Some(text) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -108,5 +108,5 @@ async fn waiting_requests_are_dropped_once_the_key_is_revoked() {
     drop(all);
     soon(client.serving).await.unwrap();
     kit.has("f0", "0").await;
-    assert!(!kit.place.dir.path().join("f1").exists(), "it was begun after the key was revoked");
+    assert!(!kit.site.dir.path().join("f1").exists(), "it was begun after the key was revoked");
 }

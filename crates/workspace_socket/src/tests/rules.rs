@@ -174,7 +174,7 @@ async fn a_client_that_leaves_a_long_answer_unread_is_dropped_when_others_wait()
     let kit = Kit::new().await;
     let mut client = kit.client().await;
     let id = kit.project(&mut client).await;
-    let file = kit.place.dir.path().join("f");
+    let file = kit.site.dir.path().join("f");
     std::fs::File::create(file).unwrap().set_len(8 << 20).unwrap();
     let read = json!({"type": "read_project_file_chunk", "request_id": "r", "project_id": id,
         "path": "f", "offset": 0, "len": 8 << 20});

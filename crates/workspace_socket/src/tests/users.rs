@@ -34,8 +34,8 @@ impl Theirs {
             }
         };
         let kit = Kit::with(|settings| settings.run_as = vec!["nobody".to_owned()]).await;
-        mode(kit.place.dir.path(), 0o755);
-        let dir = kit.place.dir.path().join("theirs");
+        mode(kit.site.dir.path(), 0o755);
+        let dir = kit.site.dir.path().join("theirs");
         fs::create_dir(&dir).unwrap();
         chown(&dir, Some(nobody.uid), Some(nobody.gid)).unwrap();
         let mut client = kit.client().await;

@@ -56,7 +56,7 @@ async fn a_terminal_is_opened_typed_into_watched_and_killed() {
         assert_eq!(client.ask(asked, "session_unknown").await["session_id"], id);
     }
     kit.workspace.audit.flush();
-    let noted = store::AuditStore::actions(&*kit.place.store, 100).unwrap();
+    let noted = store::AuditStore::actions(&*kit.site.store, 100).unwrap();
     let mut noted: Vec<_> = noted.into_iter().map(|it| it.what).collect();
     noted.reverse();
     assert_eq!(noted, ["session.open", "session.attach", "session.type", "session.kill"]);
@@ -150,7 +150,7 @@ async fn files_are_listed_written_read_and_changed_in_order() {
     assert_eq!((&chunk["data"], &chunk["eof"]), (&json!(base64::encode(b"ne")), &json!(true)));
     let upload = json!({"path": "b.bin", "data": base64::encode(&[0, 255]), "request_id": "r2"});
     client.ask(of("upload_project_file", upload), "project_fs_action_result").await;
-    assert_eq!(fs::read(kit.place.dir.path().join("b.bin")).unwrap(), [0, 255]);
+    assert_eq!(fs::read(kit.site.dir.path().join("b.bin")).unwrap(), [0, 255]);
     for (kind, from, to) in
         [("move_project_entry", path, "src/b.txt"), ("copy_project_entry", "src", "copy")]
     {
@@ -160,8 +160,8 @@ async fn files_are_listed_written_read_and_changed_in_order() {
     }
     let gone = json!({"path": "src", "request_id": "r4"});
     client.ask(of("delete_project_entry", gone), "project_fs_action_result").await;
-    assert_eq!(fs::read_to_string(kit.place.dir.path().join("copy/b.txt")).unwrap(), "one");
-    assert!(!kit.place.dir.path().join("src").exists());
+    assert_eq!(fs::read_to_string(kit.site.dir.path().join("copy/b.txt")).unwrap(), "one");
+    assert!(!kit.site.dir.path().join("src").exists());
 }
 
 #[tokio::test]
@@ -218,7 +218,7 @@ async fn changes_of_a_project_that_is_watched_are_told_until_it_is_not() {
     let kit = Kit::new().await;
     let mut client = kit.client().await;
     let id = kit.project(&mut client).await;
-    let dir = kit.place.dir.path().join("p");
+    let dir = kit.site.dir.path().join("p");
     fs::create_dir(&dir).unwrap();
     let moved = json!({"type": "update_project", "project_id": id, "working_dir": dir});
     client.ask(moved, "project_saved").await;

@@ -1,4 +1,5 @@
 //! Bounds: what exceeds one is refused, and everything else goes on.
+
 use std::sync::Arc;
 
 use ::session::team::Limits;

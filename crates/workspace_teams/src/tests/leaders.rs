@@ -1,4 +1,5 @@
 //! Agents that lead teams, and agents that do not.
+
 use std::time::Duration;
 
 use protocol::workspace::{ServerMessage, SessionId, Team};

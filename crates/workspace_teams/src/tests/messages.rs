@@ -1,4 +1,5 @@
 //! Messages between members: stored before they are acknowledged, delivered in order, read again.
+
 use std::time::Duration;
 
 use protocol::workspace::{

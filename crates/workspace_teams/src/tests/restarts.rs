@@ -1,4 +1,5 @@
 //! A daemon that dies and starts again.
+
 use protocol::workspace::{ServerMessage, TeamStatus};
 
 use super::rig::Rig;

@@ -1,4 +1,5 @@
 //! Results of work: one a turn, and the callers that wait for it.
+
 use std::{sync::Arc, time::Duration};
 
 use protocol::workspace::{ServerMessage, SessionId, TeamId, client::HandoffResult};

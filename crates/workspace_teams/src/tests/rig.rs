@@ -1,4 +1,5 @@
 //! Teams with a store in memory and sessions that do what the test says.
+
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard},
@@ -19,7 +20,7 @@ use crate::{
     driver::Driver,
     facts::KIND,
     queue::{Queue, SessionNotice, ask},
-    world::World,
+    team_host::TeamHost,
 };
 
 pub(super) async fn answer(desk: Desk, message: ClientMessage) -> Result<ServerMessage, Refusal> {
@@ -87,8 +88,9 @@ impl Rig {
     }
 
     async fn go_on(store: Arc<VolatileStore>, sessions: Arc<Sessions>, limits: Limits) -> Self {
-        let (queue, world) = (Arc::new(Queue::default()), Arc::clone(&sessions) as Arc<dyn World>);
-        let driver = Driver::restore(store.clone(), world, limits).await;
+        let (queue, host) =
+            (Arc::new(Queue::default()), Arc::clone(&sessions) as Arc<dyn TeamHost>);
+        let driver = Driver::restore(store.clone(), host, limits).await;
         let driving = tokio::spawn(driver.unwrap().0.run(Arc::clone(&queue)));
         let rig = Self { store, sessions, queue, driving };
         rig.settle().await;
@@ -117,9 +119,9 @@ impl Rig {
         message: &str,
     ) -> Result<ServerMessage, Refusal> {
         let who = Identity { who: "test".to_owned(), role: Role::Write, member };
-        let world = Arc::clone(&self.sessions) as Arc<dyn World>;
+        let host = Arc::clone(&self.sessions) as Arc<dyn TeamHost>;
         let message = decode_request(message).unwrap();
-        answer(Desk::new(&self.queue, &world, &who), message).await
+        answer(Desk::new(&self.queue, &host, &who), message).await
     }
 
     /// Waits until everything sent before is done.
@@ -256,7 +258,7 @@ impl Sessions {
     }
 }
 
-impl World for Sessions {
+impl TeamHost for Sessions {
     fn tell(&self, event: Event) {
         self.lock().events.push(event);
     }

@@ -1,4 +1,5 @@
 //! The sessions that teams make.
+
 use std::time::Duration;
 
 use protocol::workspace::{ServerMessage, SessionMode};

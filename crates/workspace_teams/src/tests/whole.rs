@@ -1,4 +1,5 @@
 //! Teams of fake agents in a whole workspace.
+
 use std::{sync::Arc, time::Duration};
 
 use protocol::workspace::{
@@ -19,12 +20,12 @@ use workspace::{
 
 use crate::{Teams, facts::KIND, tests::rig::answer};
 
-fn place() -> Site {
-    let mut place = Site::new();
-    let agents = FakeAgents::install(&program(), &place.dir.path().join("agents"));
-    place.settings.agents.programs = agents.all();
-    place.settings.agents.silence = Duration::from_secs(3600);
-    place
+fn site() -> Site {
+    let mut site = Site::new();
+    let agents = FakeAgents::install(&program(), &site.dir.path().join("agents"));
+    site.settings.agents.programs = agents.all();
+    site.settings.agents.silence = Duration::from_secs(3600);
+    site
 }
 
 /// A workspace with its teams.
@@ -34,10 +35,10 @@ struct Whole {
 }
 
 impl Whole {
-    async fn start(place: &Site) -> Self {
+    async fn start(site: &Site) -> Self {
         let teams = Arc::<Teams>::default();
         let follower: Arc<dyn TurnFollower> = Arc::<Teams>::clone(&teams);
-        let workspace = place.start_with(Arc::downgrade(&follower)).await;
+        let workspace = site.start_with(Arc::downgrade(&follower)).await;
         teams.restore(&workspace).await.unwrap();
         Self { workspace, teams }
     }
@@ -58,8 +59,8 @@ async fn say(whole: &Whole, message: &str) -> Result<ServerMessage, Refusal> {
     soon(answer(desk, decode_request(message).unwrap())).await
 }
 
-async fn create(whole: &Whole, place: &Site) -> TeamCreated {
-    let dir = place.dir.path().to_str().unwrap();
+async fn create(whole: &Whole, site: &Site) -> TeamCreated {
+    let dir = site.dir.path().to_str().unwrap();
     let create = format!(r#"{{"type":"create_team","name":"crew","working_dir":"{dir}"}}"#);
     match say(whole, &create).await.unwrap() {
         ServerMessage::TeamCreated(made) => made,
@@ -87,15 +88,15 @@ async fn relay(whole: &Whole, team: TeamId, from: SessionId, to: SessionId, text
 
 /// A workspace with a team.
 async fn crew() -> (Site, Whole, TeamCreated) {
-    let place = place();
-    let whole = Whole::start(&place).await;
-    let made = create(&whole, &place).await;
-    (place, whole, made)
+    let site = site();
+    let whole = Whole::start(&site).await;
+    let made = create(&whole, &site).await;
+    (site, whole, made)
 }
 
 #[tokio::test]
 async fn an_agent_does_what_it_is_handed_and_its_last_words_are_the_result() {
-    let (_place, whole, made) = crew().await;
+    let (_site, whole, made) = crew().await;
     let result = handoff(&whole, made.team.id, "say all is well").await;
     assert_eq!((result.completed, result.success), (true, true), "{result:?}");
     assert_eq!(result.result.as_deref(), Some("all is well"));
@@ -106,7 +107,7 @@ async fn an_agent_does_what_it_is_handed_and_its_last_words_are_the_result() {
 
 #[tokio::test]
 async fn a_message_begins_a_turn_that_knows_who_it_is_from() {
-    let (_place, whole, made) = crew().await;
+    let (_site, whole, made) = crew().await;
     let (team, leader) = (made.team.id, made.leader_session.id);
     let worker = handoff(&whole, team, "say first").await.worker_session_id;
     relay(&whole, team, leader, worker, "say second").await;
@@ -122,7 +123,7 @@ async fn a_message_begins_a_turn_that_knows_who_it_is_from() {
 
 #[tokio::test]
 async fn the_result_is_that_of_the_turn_with_the_work_whatever_others_say_before() {
-    let (_place, whole, made) = crew().await;
+    let (_site, whole, made) = crew().await;
     let (team, leader) = (made.team.id, made.leader_session.id);
     let worker = handoff(&whole, team, "say first").await.worker_session_id;
     for text in ["slow 100; say a client's", "say another's"] {
@@ -137,9 +138,9 @@ async fn the_result_is_that_of_the_turn_with_the_work_whatever_others_say_before
 
 #[tokio::test]
 async fn killing_a_worker_ends_the_handoff_to_it() {
-    let place = place();
-    let whole = Whole::start(&place).await;
-    let team = create(&whole, &place).await.team.id;
+    let site = site();
+    let whole = Whole::start(&site).await;
+    let team = create(&whole, &site).await.team.id;
     let killing = async {
         let workers = || whole.sessions().list(true).into_iter().filter(|one| !one.is_team_leader);
         let works = async || workers().any(|one| one.status == SessionStatus::Running);
@@ -154,9 +155,9 @@ async fn killing_a_worker_ends_the_handoff_to_it() {
 
 #[tokio::test]
 async fn the_sessions_own_environment_carries_no_token() {
-    let place = place();
-    let whole = Whole::start(&place).await;
-    let team = create(&whole, &place).await.team.id;
+    let site = site();
+    let whole = Whole::start(&site).await;
+    let team = create(&whole, &site).await.team.id;
     for name in ["WARREN_TOKEN", "WARREN_SERVER", "WARREN_TEAM"] {
         let result = handoff(&whole, team, &format!("env {name}")).await;
         assert_eq!(result.result.as_deref(), Some("unset"));
@@ -166,7 +167,7 @@ async fn the_sessions_own_environment_carries_no_token() {
 
 #[tokio::test]
 async fn a_team_is_there_after_a_restart_and_deleting_it_ends_its_sessions() {
-    let (place, whole, made) = crew().await;
+    let (site, whole, made) = crew().await;
     let team = made.team.id;
     let worker = handoff(&whole, team, "say done").await.worker_session_id;
     let member = Member { team, session: worker };
@@ -174,7 +175,7 @@ async fn a_team_is_there_after_a_restart_and_deleting_it_ends_its_sessions() {
     let token = token.iter().find(|(name, _)| name == "WARREN_TOKEN").unwrap().1.clone();
     assert_eq!(whole.workspace.member_tokens.member(token.expose()), Some(member));
     whole.shut_down().await;
-    let whole = Whole::start(&place).await;
+    let whole = Whole::start(&site).await;
     assert_eq!(
         whole.workspace.member_tokens.member(token.expose()),
         None,
@@ -191,15 +192,15 @@ async fn a_team_is_there_after_a_restart_and_deleting_it_ends_its_sessions() {
 
 #[tokio::test]
 async fn sessions_of_a_team_that_is_no_more_are_ended_at_the_start() {
-    let place = place();
-    let whole = Whole::start(&place).await;
-    create(&whole, &place).await;
+    let site = site();
+    let whole = Whole::start(&site).await;
+    create(&whole, &site).await;
     whole.shut_down().await;
-    let kept = place.store.load_facts(KIND).unwrap().into_iter();
+    let kept = site.store.load_facts(KIND).unwrap().into_iter();
     let forget = kept.map(|fact| Change::Forget { kind: fact.kind, id: fact.id });
-    place.store.change_facts(&forget.collect::<Vec<_>>()).unwrap();
+    site.store.change_facts(&forget.collect::<Vec<_>>()).unwrap();
 
-    let whole = Whole::start(&place).await;
+    let whole = Whole::start(&site).await;
     let ended = async || whole.sessions().list(true).is_empty();
     eventually("its sessions are gone", DEADLINE, ended).await;
     whole.shut_down().await;

@@ -62,8 +62,8 @@ async fn an_allowed_tool_runs_and_a_refused_one_does_not() {
 #[tokio::test]
 async fn a_question_that_nobody_answers_expires_and_the_turn_goes_on() {
     let mut rig = Rig::new();
-    rig.place.settings.agents.permission = Duration::from_millis(200);
-    let workspace = rig.place.start().await;
+    rig.site.settings.agents.permission = Duration::from_millis(200);
+    let workspace = rig.site.start().await;
     let mut seen = open(&workspace, &rig, "claude").await;
     let text = seen.answer(&workspace, "ask Bash").await;
     assert!(text.contains("Nobody decided in time"), "{text}");

@@ -56,7 +56,7 @@ async fn answer(mut connection: RawConnection, request: &RawRequest, whose: Opti
 fn agent(rig: &Rig, provider: &str, model: Option<&str>) -> NewSession {
     let (provider, model) = (provider.to_owned(), model.map(str::to_owned));
     let engine = NewEngine::Agent { provider, model, extra_args: Vec::new() };
-    NewSession { engine, ..rig.place.shell("") }
+    NewSession { engine, ..rig.site.shell("") }
 }
 
 async fn serving() -> (Rig, Workspace) {
@@ -107,7 +107,7 @@ async fn a_terminals_key_is_gone_after_its_session_too() {
         model: Some("warren:tiny".into()),
         extra_args: Vec::new(),
     };
-    let id = create(&workspace, NewSession { engine, ..rig.place.shell("") }).await.unwrap();
+    let id = create(&workspace, NewSession { engine, ..rig.site.shell("") }).await.unwrap();
     let mut seen = Watcher::attach(&workspace, id);
     super::rig::prompt(&workspace, id, "gateway; env ANTHROPIC_AUTH_TOKEN; pid").unwrap();
     seen.until_shown(&format!("\"tiny\" for session:{id}")).await;
@@ -136,8 +136,8 @@ async fn without_the_gateway_an_agent_is_told_of_no_server() {
 #[tokio::test]
 async fn where_all_agents_use_the_gateway_a_model_must_be_named_once() {
     let mut rig = Rig::new();
-    rig.place.settings.agents.use_gateway = true;
-    let workspace = rig.place.start().await;
+    rig.site.settings.agents.use_gateway = true;
+    let workspace = rig.site.start().await;
     let refused = create(&workspace, agent(&rig, "claude", None)).await.unwrap_err().to_string();
     assert!(refused.contains("no model is named"), "{refused}");
     serve(&workspace).await;
@@ -145,8 +145,8 @@ async fn where_all_agents_use_the_gateway_a_model_must_be_named_once() {
     let said = Watcher::attach(&workspace, id).answer(&workspace, "gateway").await;
     assert!(said.contains("\"small\" for session:"), "{said}");
     workspace.shut_down().await;
-    rig.place.settings.agents.model = Some("warren:tiny".to_owned());
-    let workspace = rig.place.start().await;
+    rig.site.settings.agents.model = Some("warren:tiny".to_owned());
+    let workspace = rig.site.start().await;
     serve(&workspace).await;
     let id = create(&workspace, agent(&rig, "claude", None)).await.unwrap();
     let said = Watcher::attach(&workspace, id).answer(&workspace, "gateway").await;

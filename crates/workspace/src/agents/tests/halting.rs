@@ -37,8 +37,8 @@ async fn a_second_interrupt_ends_at_once_what_does_not_listen() {
 #[tokio::test]
 async fn an_agent_that_falls_silent_has_failed_and_the_next_turn_has_a_new_process() {
     let mut rig = Rig::new();
-    rig.place.settings.agents.silence = Duration::from_millis(1500);
-    let workspace = rig.place.start().await;
+    rig.site.settings.agents.silence = Duration::from_millis(1500);
+    let workspace = rig.site.start().await;
     for provider in ["claude", "codex"] {
         let mut seen = open(&workspace, &rig, provider).await;
         let pid = seen.answer(&workspace, "pid").await;

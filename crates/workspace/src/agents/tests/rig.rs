@@ -22,34 +22,34 @@ use crate::{
 
 /// A workspace with the fake command lines.
 pub(crate) struct Rig {
-    pub(crate) place: Site,
+    pub(crate) site: Site,
     pub(crate) agents: FakeAgents,
 }
 
 impl Rig {
     pub(crate) fn new() -> Self {
-        let mut place = Site::new();
-        let agents = FakeAgents::install(&program(), &place.dir.path().join("agents"));
-        place.settings.agents.programs = agents.all();
+        let mut site = Site::new();
+        let agents = FakeAgents::install(&program(), &site.dir.path().join("agents"));
+        site.settings.agents.programs = agents.all();
         let acp = vec!["acp".to_owned(), "--stdio".to_owned()];
-        place.settings.agents.acp.insert("own".to_owned(), acp);
-        place.settings.agents.programs.insert("own".to_owned(), agents.path("acp"));
+        site.settings.agents.acp.insert("own".to_owned(), acp);
+        site.settings.agents.programs.insert("own".to_owned(), agents.path("acp"));
         // An agent that hangs does so for ever here, unless a test sets shorter times.
-        place.settings.agents.silence = Duration::from_secs(3600);
-        place.settings.agents.permission = Duration::from_secs(3600);
-        Self { place, agents }
+        site.settings.agents.silence = Duration::from_secs(3600);
+        site.settings.agents.permission = Duration::from_secs(3600);
+        Self { site, agents }
     }
 
     pub(crate) async fn start() -> (Self, Workspace) {
         let rig = Self::new();
-        let workspace = rig.place.start().await;
+        let workspace = rig.site.start().await;
         (rig, workspace)
     }
 
     pub(crate) fn new_session(&self, provider: &str) -> NewSession {
         let provider = provider.to_owned();
         let engine = NewEngine::Agent { provider, model: None, extra_args: Vec::new() };
-        NewSession { engine, ..self.place.shell("") }
+        NewSession { engine, ..self.site.shell("") }
     }
 }
 

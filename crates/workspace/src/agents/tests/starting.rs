@@ -9,17 +9,17 @@ fn with_args(rig: &Rig, provider: &str, args: &[&str]) -> NewSession {
     let provider = provider.to_owned();
     let extra_args = args.iter().map(|arg| (*arg).to_owned()).collect();
     let engine = NewEngine::Agent { provider, model: Some("opus".to_owned()), extra_args };
-    NewSession { engine, ..rig.place.shell("") }
+    NewSession { engine, ..rig.site.shell("") }
 }
 
 #[tokio::test]
 async fn a_program_that_is_missing_is_refused_with_how_to_install_it() {
     let mut rig = Rig::new();
-    rig.place.settings.agents.programs.clear();
-    let missing = rig.place.dir.path().join("missing");
-    rig.place.settings.agents.programs.insert("claude".to_owned(), missing);
-    rig.place.settings.agents.acp.insert("own".to_owned(), vec!["no-such-program".to_owned()]);
-    let workspace = rig.place.start().await;
+    rig.site.settings.agents.programs.clear();
+    let missing = rig.site.dir.path().join("missing");
+    rig.site.settings.agents.programs.insert("claude".to_owned(), missing);
+    rig.site.settings.agents.acp.insert("own".to_owned(), vec!["no-such-program".to_owned()]);
+    let workspace = rig.site.start().await;
     for (provider, words) in [
         ("claude", "no program is at"),
         ("own", "\"no-such-program\", which is not found"),
@@ -68,7 +68,7 @@ async fn only_allowed_variables_of_the_daemons_environment_pass() {
     assert_eq!(seen.answer(&workspace, "env CARGO_PKG_NAME").await, "unset");
     assert_ne!(seen.answer(&workspace, "env HOME").await, "unset");
     let path = seen.answer(&workspace, "env PATH").await;
-    let own = rig.place.dir.path().join("agents");
+    let own = rig.site.dir.path().join("agents");
     assert!(path.ends_with(own.to_str().unwrap()), "{path}");
     workspace.shut_down().await;
 }
@@ -79,7 +79,7 @@ async fn an_agents_own_interface_runs_in_a_terminal() {
     for provider in ["claude", "codex", "gemini", "opencode"] {
         let (provider_name, extra_args) = (provider.to_owned(), vec!["--effort=high".to_owned()]);
         let engine = NewEngine::Interactive { provider: provider_name, model: None, extra_args };
-        let id = create(&workspace, NewSession { engine, ..rig.place.shell("") }).await.unwrap();
+        let id = create(&workspace, NewSession { engine, ..rig.site.shell("") }).await.unwrap();
         let mut seen = Watcher::attach(&workspace, id);
         seen.until_shown(&format!("fake {provider}")).await;
         prompt(&workspace, id, "env TERM").unwrap();
@@ -88,7 +88,7 @@ async fn an_agents_own_interface_runs_in_a_terminal() {
     }
     let engine =
         NewEngine::Interactive { provider: "own".into(), model: None, extra_args: Vec::new() };
-    let refused = create(&workspace, NewSession { engine, ..rig.place.shell("") }).await;
+    let refused = create(&workspace, NewSession { engine, ..rig.site.shell("") }).await;
     assert!(refused.is_err(), "it is known only by what it speaks");
     workspace.shut_down().await;
 }
@@ -96,17 +96,17 @@ async fn an_agents_own_interface_runs_in_a_terminal() {
 #[tokio::test]
 async fn private_files_are_gone_when_the_session_is() {
     let mut rig = Rig::new();
-    rig.place.settings.agents.gateway = Some(crate::Gateway { url: "http://127.0.0.1:9".into() });
-    let workspace = rig.place.start().await;
+    rig.site.settings.agents.gateway = Some(crate::Gateway { url: "http://127.0.0.1:9".into() });
+    let workspace = rig.site.start().await;
     let engine = NewEngine::Agent {
         provider: "opencode".into(),
         model: Some("warren:tiny".into()),
         extra_args: Vec::new(),
     };
-    let id = create(&workspace, NewSession { engine, ..rig.place.shell("") }).await.unwrap();
+    let id = create(&workspace, NewSession { engine, ..rig.site.shell("") }).await.unwrap();
     let mut seen = Watcher::attach(&workspace, id);
     let path = seen.answer(&workspace, "env OPENCODE_CONFIG").await;
-    assert!(Path::new(&path).starts_with(rig.place.settings.dir.join("agents")), "{path}");
+    assert!(Path::new(&path).starts_with(rig.site.settings.dir.join("agents")), "{path}");
     workspace.sessions.kill(id).await.unwrap();
     assert!(!Path::new(&path).parent().unwrap().exists());
     workspace.shut_down().await;

@@ -32,13 +32,13 @@ async fn an_agent_of_each_dialect_answers_and_goes_on_with_its_conversation() {
 async fn a_conversation_goes_on_after_a_restart_and_turns_are_counted_on() {
     let rig = Rig::new();
     let mut ids = Vec::new();
-    let workspace = rig.place.start().await;
+    let workspace = rig.site.start().await;
     for provider in ALL {
         let mut seen = open(&workspace, &rig, provider).await;
         seen.answer(&workspace, &format!("say I am {provider}")).await;
         ids.push((provider, seen.id));
     }
-    let workspace = rig.place.restart(workspace).await;
+    let workspace = rig.site.restart(workspace).await;
     for (provider, id) in ids {
         let mut seen = Watcher::attach(&workspace, id);
         let info = workspace.sessions.info(id).unwrap();
@@ -66,8 +66,8 @@ async fn a_conversation_that_is_lost_is_begun_anew_and_that_is_said() {
 #[tokio::test]
 async fn a_warm_agent_keeps_its_process_until_it_was_idle_for_long() {
     let mut rig = Rig::new();
-    rig.place.settings.agents.idle = Duration::from_millis(300);
-    let workspace = rig.place.start().await;
+    rig.site.settings.agents.idle = Duration::from_millis(300);
+    let workspace = rig.site.start().await;
     let mut seen = open(&workspace, &rig, "claude").await;
     let first = seen.answer(&workspace, "pid").await;
     assert_eq!(seen.answer(&workspace, "pid").await, first);
@@ -165,7 +165,7 @@ async fn a_threads_usage_before_a_restart_is_not_reported_again() {
     let id = seen.id;
     seen.answer(&workspace, "say one").await;
     seen.usage(1).await;
-    let workspace = rig.place.restart(workspace).await;
+    let workspace = rig.site.restart(workspace).await;
     let mut seen = Watcher::attach(&workspace, id);
     seen.answer(&workspace, "say two").await;
     let usage = seen.usage(2).await;

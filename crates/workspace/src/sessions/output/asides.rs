@@ -55,7 +55,7 @@ impl Asides {
     }
 
     /// Whether one of the asides from the number `from` on is this question.
-    pub(crate) fn ask(&self, from: u64, request_id: PermissionId) -> bool {
+    pub(crate) fn has_question(&self, from: u64, request_id: PermissionId) -> bool {
         self.kept.range(self.index(from)..).any(|aside| match &aside.message {
             ServerMessage::PermissionRequest(asked) => asked.request_id == request_id,
             _ => false,

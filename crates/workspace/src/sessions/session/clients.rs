@@ -11,13 +11,13 @@ use super::{Session, SessionState};
 use crate::{
     refusal::Refusal,
     sessions::{
-        client_id::ClientId,
-        inputs::questions::Questions,
-        output::Output,
-        viewers::{
+        attached_viewers::{
             Demand,
             steps::{Contents, SnapshotNeed, StreamStep, Streamed},
         },
+        client_id::ClientId,
+        client_inputs::questions::Questions,
+        output::Output,
     },
 };
 
@@ -81,7 +81,7 @@ impl Session {
     }
 }
 
-/// Inputs and sizes.
+/// ClientInputs and sizes.
 impl Session {
     /// Applies an input, once for its id; `None`: it was applied before.
     pub(crate) fn once<T>(

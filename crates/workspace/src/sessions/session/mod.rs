@@ -4,7 +4,7 @@
 //! - [`output`]: how output reaches viewers, screen and disk
 //! - [`clients`]: how clients read and type
 //!
-//! The parts are [`Life`], [`Output`], [`Viewers`] and [`Inputs`], and outside of the session's lock
+//! The parts are [`Life`], [`Output`], [`AttachedViewers`] and [`ClientInputs`], and outside of the session's lock
 //! [`PaintedScreen`] and [`History`].
 //!
 //! # Locks
@@ -31,12 +31,12 @@ use tracing::{Instrument as _, Span};
 
 use super::{
     alarms::Alarmed,
+    attached_viewers::AttachedViewers,
+    client_inputs::ClientInputs,
     clock::now,
-    inputs::Inputs,
     life::{Life, Seen, facts::Facts, keeper::Kept},
     output::{Output, history::History, screen::PaintedScreen},
     shared::SharedState,
-    viewers::Viewers,
 };
 use crate::{engine::Engine, events::Event, refusal::Refusal};
 
@@ -64,8 +64,8 @@ pub(crate) struct Session {
 pub(crate) struct SessionState {
     pub(crate) life: Life,
     pub(crate) output: Output,
-    pub(crate) viewers: Viewers,
-    pub(crate) inputs: Inputs,
+    pub(crate) viewers: AttachedViewers,
+    pub(crate) inputs: ClientInputs,
     /// The time of the earliest alarm that is set.
     alarm: Option<Instant>,
 }
@@ -89,8 +89,8 @@ impl Session {
             state: Mutex::new(SessionState {
                 life: Life::new(facts, now),
                 output: Output::new(shared.log_bytes),
-                viewers: Viewers::new(size),
-                inputs: Inputs::default(),
+                viewers: AttachedViewers::new(size),
+                inputs: ClientInputs::default(),
                 alarm: None,
             }),
             news: Notify::new(),

@@ -29,11 +29,11 @@ fn flood(bytes: usize) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_viewer_that_lags_in_a_flood_is_told_and_then_sees_the_screen() {
-    let (place, workspace) = Site::started().await;
-    std::fs::write(place.dir.path().join("flood"), flood(5_000_000)).unwrap();
+    let (site, workspace) = Site::started().await;
+    std::fs::write(site.dir.path().join("flood"), flood(5_000_000)).unwrap();
     let script =
         "stty raw -echo; printf 'ready\\r\\n'; read go; cat flood; printf '\\r\\ndone'; cat";
-    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(site.shell(script)).await.unwrap();
     let mut slow = Watcher::attach(&workspace, info.id, 1);
     slow.step().await;
     let mut quick = Watcher::attach(&workspace, info.id, 2);

@@ -10,8 +10,8 @@ use crate::{
 
 #[tokio::test]
 async fn after_a_restart_sessions_are_listed_as_they_are_with_what_they_showed() {
-    let (place, workspace) = Site::started().await;
-    let new = place.shell("printf '\\033[31mred words'; exec cat");
+    let (site, workspace) = Site::started().await;
+    let new = site.shell("printf '\\033[31mred words'; exec cat");
     let info = workspace.sessions.create(new).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("red words").await;
@@ -19,7 +19,7 @@ async fn after_a_restart_sessions_are_listed_as_they_are_with_what_they_showed()
     seen.until("typed").await;
     let renamed = workspace.sessions.rename(info.id, "mine".to_owned()).await.unwrap();
     assert_eq!(renamed.name.as_deref(), Some("mine"));
-    let workspace = place.restart(workspace).await;
+    let workspace = site.restart(workspace).await;
     let sessions = &workspace.sessions;
     let [again] = &sessions.list(false)[..] else { panic!("it is not listed") };
     assert_eq!((again.id, again.status), (info.id, SessionStatus::Exited));
@@ -42,12 +42,12 @@ async fn after_a_restart_sessions_are_listed_as_they_are_with_what_they_showed()
 
 #[test]
 fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
-    let place = Site::new();
+    let site = Site::new();
     let first = tokio::runtime::Runtime::new().unwrap();
     let (id, pids) = first.block_on(async {
-        let workspace = place.start().await;
+        let workspace = site.start().await;
         // The word comes after the fork, so both processes exist once it is seen.
-        let new = place.shell("setsid sleep 1000 & echo here; sleep 1000");
+        let new = site.shell("setsid sleep 1000 & echo here; sleep 1000");
         let info = workspace.sessions.create(new).await.unwrap();
         Watcher::attach(&workspace, info.id, 1).until("here").await;
         workspace.sessions.0.shared.writer.flush().await;
@@ -61,7 +61,7 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
     first.shutdown_background();
     let second = tokio::runtime::Runtime::new().unwrap();
     second.block_on(async {
-        let workspace = place.start().await;
+        let workspace = site.start().await;
         let [info] = &workspace.sessions.list(true)[..] else { panic!("it is not listed") };
         assert_eq!((info.id, info.status), (id, SessionStatus::Exited));
         Watcher::attach(&workspace, id, 1).until("here").await;
@@ -76,29 +76,29 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
 
 #[tokio::test]
 async fn a_session_is_kept_before_it_is_told_of_and_not_made_where_it_cannot_be() {
-    let (place, workspace) = Site::started().await;
-    place.store.fail_writes(true);
-    let refused = workspace.sessions.create(place.shell("cat")).await;
+    let (site, workspace) = Site::started().await;
+    site.store.fail_writes(true);
+    let refused = workspace.sessions.create(site.shell("cat")).await;
     assert!(matches!(refused, Err(Refusal::Store(_))), "{refused:?}");
     assert!(workspace.sessions.list(true).is_empty());
-    place.store.fail_writes(false);
-    let info = workspace.sessions.create(place.shell("exit 0")).await.unwrap();
+    site.store.fail_writes(false);
+    let info = workspace.sessions.create(site.shell("exit 0")).await.unwrap();
     until_status(&workspace, info.id, SessionStatus::Exited).await;
-    place.store.fail_writes(true);
+    site.store.fail_writes(true);
     let renamed = workspace.sessions.rename(info.id, "new".to_owned()).await;
     assert!(matches!(renamed, Err(Refusal::Store(_))));
-    place.store.fail_writes(false);
-    let workspace = place.restart(workspace).await;
+    site.store.fail_writes(false);
+    let workspace = site.restart(workspace).await;
     assert_eq!(workspace.sessions.list(true).len(), 1);
     workspace.shut_down().await;
 }
 
 #[tokio::test]
 async fn a_killed_session_does_not_come_back() {
-    let (place, workspace) = Site::started().await;
-    let info = workspace.sessions.create(place.shell("exec cat")).await.unwrap();
+    let (site, workspace) = Site::started().await;
+    let info = workspace.sessions.create(site.shell("exec cat")).await.unwrap();
     workspace.sessions.kill(info.id).await.unwrap();
-    let workspace = place.restart(workspace).await;
+    let workspace = site.restart(workspace).await;
     assert!(workspace.sessions.list(true).is_empty());
     workspace.shut_down().await;
 }

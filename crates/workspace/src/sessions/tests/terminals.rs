@@ -13,9 +13,9 @@ use crate::{
 
 #[tokio::test]
 async fn a_shell_is_opened_typed_into_and_seen() {
-    let (place, workspace) = Site::started().await;
+    let (site, workspace) = Site::started().await;
     let sessions = &workspace.sessions;
-    let info = sessions.create(place.command("sh", &[])).await.unwrap();
+    let info = sessions.create(site.command("sh", &[])).await.unwrap();
     assert_eq!((info.mode, info.status), (SessionMode::Pty, SessionStatus::Running));
     assert!(matches!(&info.kind, SessionKind::Shell { command, .. } if command == "sh"));
     let mut seen = Watcher::attach(&workspace, info.id, 1);
@@ -29,9 +29,9 @@ async fn a_shell_is_opened_typed_into_and_seen() {
 
 #[tokio::test]
 async fn output_before_the_first_viewer_is_painted_for_it() {
-    let (place, workspace) = Site::started().await;
+    let (site, workspace) = Site::started().await;
     let script = "printf 'one\\033[31mred\\n'; read line; echo got $line; cat";
-    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(site.shell(script)).await.unwrap();
     let mut first = Watcher::attach(&workspace, info.id, 1);
     first.until("red").await;
     let mut second = Watcher::attach(&workspace, info.id, 2);
@@ -48,8 +48,8 @@ async fn output_before_the_first_viewer_is_painted_for_it() {
 
 #[tokio::test]
 async fn an_end_is_seen_and_told_with_its_last_words() {
-    let (place, workspace) = Site::started().await;
-    let info = workspace.sessions.create(place.shell("echo last words; exit 3")).await.unwrap();
+    let (site, workspace) = Site::started().await;
+    let info = workspace.sessions.create(site.shell("echo last words; exit 3")).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("last words").await;
     until_status(&workspace, info.id, SessionStatus::Exited).await;
@@ -63,10 +63,10 @@ async fn an_end_is_seen_and_told_with_its_last_words() {
 
 #[tokio::test]
 async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
-    let (place, workspace) = Site::started().await;
+    let (site, workspace) = Site::started().await;
     // All three processes are there before it is ready, and no shell becomes the last of them.
     let script = "setsid sleep 1000 & trap '' HUP; sleep 1000 & echo ready; wait";
-    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(site.shell(script)).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("ready").await;
     workspace.sessions.0.shared.writer.flush().await;
@@ -92,11 +92,11 @@ async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
 
 #[tokio::test]
 async fn the_terminal_gets_the_size_of_who_uses_it_and_the_others_are_told() {
-    let (place, workspace) = Site::started().await;
+    let (site, workspace) = Site::started().await;
     let sessions = &workspace.sessions;
     let script = "trap 'stty size' WINCH; stty size; while :; do sleep 0.1; done";
     let size = Some((100, 30));
-    let info = sessions.create(NewSession { size, ..place.shell(script) }).await.unwrap();
+    let info = sessions.create(NewSession { size, ..site.shell(script) }).await.unwrap();
     let mut one = Watcher::attach(&workspace, info.id, 1);
     let mut other = Watcher::attach(&workspace, info.id, 2);
     one.until("30 100").await;
@@ -121,8 +121,8 @@ async fn the_terminal_gets_the_size_of_who_uses_it_and_the_others_are_told() {
 
 #[tokio::test]
 async fn input_with_an_id_is_applied_once_and_again_if_it_was_refused() {
-    let (place, workspace) = Site::started().await;
-    let info = workspace.sessions.create(place.shell("stty -echo; echo on; cat")).await.unwrap();
+    let (site, workspace) = Site::started().await;
+    let info = workspace.sessions.create(site.shell("stty -echo; echo on; cat")).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("on").await;
     let send = |client, text: &'static str, id| {
@@ -139,26 +139,26 @@ async fn input_with_an_id_is_applied_once_and_again_if_it_was_refused() {
 
 #[tokio::test]
 async fn a_program_that_reads_nothing_has_what_is_typed_refused_at_the_bound() {
-    let (place, workspace) = Site::started().await;
+    let (site, workspace) = Site::started().await;
     let script = "stty raw -echo; echo raw; until [ -e go ]; do sleep 0.02; done; \
                   head -c 4194304 >/dev/null; echo read all";
-    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(site.shell(script)).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("raw").await;
     let keys = Bytes::from(vec![b'x'; 1024 * 1024]);
     let type_in = || workspace.sessions.type_in(info.id, ClientId(1), keys.clone(), None);
     assert_eq!((0..100).take_while(|_| type_in().is_ok()).count(), 4);
     assert!(type_in().unwrap_err().to_string().contains("reads nothing"));
-    std::fs::write(place.dir.path().join("go"), "").unwrap();
+    std::fs::write(site.dir.path().join("go"), "").unwrap();
     seen.until("read all").await;
     workspace.shut_down().await;
 }
 
 #[tokio::test]
 async fn keys_behind_much_that_waits_are_acknowledged_when_they_are_typed() {
-    let (place, workspace) = Site::started().await;
+    let (site, workspace) = Site::started().await;
     let script = "stty raw -echo; echo raw; until [ -e go ]; do sleep 0.02; done; cat >/dev/null";
-    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(site.shell(script)).await.unwrap();
     Watcher::attach(&workspace, info.id, 1).until("raw").await;
     let type_in = |bytes: usize| {
         let keys = Bytes::from(vec![b'x'; bytes]);
@@ -171,7 +171,7 @@ async fn keys_behind_much_that_waits_are_acknowledged_when_they_are_typed() {
     assert!((200..300).contains(&few), "{few}");
     let Typed::Later(mut is_typed) = type_in(1024 * 1024) else { panic!() };
     assert!(is_typed.try_recv().is_err());
-    std::fs::write(place.dir.path().join("go"), "").unwrap();
+    std::fs::write(site.dir.path().join("go"), "").unwrap();
     soon(is_typed).await.unwrap();
     assert!(is_now(type_in(1)));
     let Typed::Later(lost) = type_in(2 * 1024 * 1024) else { panic!() };
@@ -182,9 +182,9 @@ async fn keys_behind_much_that_waits_are_acknowledged_when_they_are_typed() {
 
 #[tokio::test]
 async fn a_prompt_is_pasted_where_the_program_says_that_it_wants_to_know() {
-    let (place, workspace) = Site::started().await;
+    let (site, workspace) = Site::started().await;
     let script = "stty -echo; printf 'on\\033[?2004h'; cat -v";
-    let info = workspace.sessions.create(place.shell(script)).await.unwrap();
+    let info = workspace.sessions.create(site.shell(script)).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
     seen.until("on").await;
     workspace.sessions.prompt(info.id, Some(ClientId(1)), "a\nb".to_owned(), None).unwrap();
@@ -197,32 +197,32 @@ async fn a_prompt_is_pasted_where_the_program_says_that_it_wants_to_know() {
 
 #[tokio::test]
 async fn a_command_that_cannot_start_is_refused_by_name_and_leaves_nothing() {
-    let (place, workspace) = Site::started().await;
+    let (site, workspace) = Site::started().await;
     let refused =
         async |new: NewSession| workspace.sessions.create(new).await.unwrap_err().to_string();
-    let missing = refused(place.command("no-such-program", &[])).await;
+    let missing = refused(site.command("no-such-program", &[])).await;
     assert!(missing.contains("no-such-program"), "{missing}");
     let elsewhere =
-        |dir: &str| NewSession { working_dir: dir.to_owned(), ..place.command("sh", &[]) };
+        |dir: &str| NewSession { working_dir: dir.to_owned(), ..site.command("sh", &[]) };
     assert!(refused(elsewhere("src")).await.contains("no full path"));
     assert!(refused(elsewhere("")).await.contains("working_dir is missing"));
     assert!(refused(elsewhere("/no/such/dir")).await.contains("/no/such/dir"));
     assert!(refused(elsewhere("/etc/passwd")).await.contains("no directory"));
-    assert!(refused(place.command("", &[])).await.contains("command is empty"));
+    assert!(refused(site.command("", &[])).await.contains("command is empty"));
     let user = Some("nobody".to_owned());
-    let run_as = NewSession { run_as_user: user, ..place.command("sh", &[]) };
+    let run_as = NewSession { run_as_user: user, ..site.command("sh", &[]) };
     assert!(refused(run_as).await.contains("run_as_users"));
     let size = Some((1, 1));
-    assert!(refused(NewSession { size, ..place.command("sh", &[]) }).await.contains("too small"));
+    assert!(refused(NewSession { size, ..site.command("sh", &[]) }).await.contains("too small"));
     assert!(workspace.sessions.list(true).is_empty());
     workspace.shut_down().await;
 }
 
 #[tokio::test]
 async fn home_is_where_the_tilde_leads_and_the_environment_is_clean() {
-    let (place, workspace) = Site::started().await;
+    let (site, workspace) = Site::started().await;
     let script = "echo in $PWD with $TERM and ${WARREN_ADMIN_TOKEN-nothing}; cat";
-    let new = NewSession { working_dir: "~".to_owned(), ..place.shell(script) };
+    let new = NewSession { working_dir: "~".to_owned(), ..site.shell(script) };
     let info = workspace.sessions.create(new).await.unwrap();
     let home = crate::users::home(None).unwrap().to_str().unwrap().to_owned();
     assert_eq!(info.working_dir, home);
@@ -233,16 +233,16 @@ async fn home_is_where_the_tilde_leads_and_the_environment_is_clean() {
 
 #[tokio::test]
 async fn at_the_bound_the_oldest_that_has_ended_makes_room_and_else_there_is_none() {
-    let mut place = Site::new();
-    place.settings.max_sessions = 2;
-    let workspace = place.start().await;
+    let mut site = Site::new();
+    site.settings.max_sessions = 2;
+    let workspace = site.start().await;
     let sessions = &workspace.sessions;
-    let ended = sessions.create(place.shell("exit 0")).await.unwrap();
+    let ended = sessions.create(site.shell("exit 0")).await.unwrap();
     until_status(&workspace, ended.id, SessionStatus::Exited).await;
-    sessions.create(place.shell("cat")).await.unwrap();
-    sessions.create(place.shell("cat")).await.unwrap();
+    sessions.create(site.shell("cat")).await.unwrap();
+    sessions.create(site.shell("cat")).await.unwrap();
     assert!(matches!(sessions.info(ended.id), Err(Refusal::UnknownSession(_))));
-    let refused = sessions.create(place.shell("cat")).await;
+    let refused = sessions.create(site.shell("cat")).await;
     assert!(matches!(refused, Err(Refusal::TooMany { what: "sessions", most: 2 })));
     assert_eq!(workspace.counts().live, 2);
     workspace.shut_down().await;
@@ -250,13 +250,13 @@ async fn at_the_bound_the_oldest_that_has_ended_makes_room_and_else_there_is_non
 
 #[tokio::test]
 async fn a_development_server_is_hidden_and_its_port_is_found_again_when_that_is_another() {
-    let (place, workspace) = Site::started().await;
+    let (site, workspace) = Site::started().await;
     // It listens elsewhere each time that it is told something.
     let script = "import socket\nwhile True:\n s=socket.socket(); s.bind(('127.0.0.1',0)); s.listen()\n \
                   print('http://localhost:%d/' % s.getsockname()[1], flush=True); input()\n \
                   t=s.getsockname()[1]; s.close()";
     let tags = vec!["dev-server".to_owned()];
-    let new = NewSession { tags, ..place.command("python3", &["-c", script]) };
+    let new = NewSession { tags, ..site.command("python3", &["-c", script]) };
     let info = workspace.sessions.create(new).await.unwrap();
     assert!(info.hidden && workspace.sessions.list(false).is_empty());
     let mut events = workspace.events.subscribe();

@@ -1,6 +1,6 @@
 //! The viewers of a session: the position of each, and the size of their terminal.
 //!
-//! - [`Viewers`]: all viewers; [`ViewerStream`]: the stream of one
+//! - [`AttachedViewers`]: all viewers; [`ViewerStream`]: the stream of one
 //! - [`windows`]: the terminal's size, which follows from the viewers' windows
 //! - [`steps`]: the next message for each viewer
 
@@ -28,7 +28,7 @@ const BUSY: Duration = Duration::from_millis(50);
 
 /// The viewers of one session. They have no lock of their own: the session's covers them together
 /// with the output, in whose log they have positions.
-pub(crate) struct Viewers {
+pub(crate) struct AttachedViewers {
     all: BTreeMap<ViewerId, ViewerStream>,
     last: u64,
     windows: Windows,
@@ -58,7 +58,7 @@ struct ViewerStream {
 /// lock of its own, so that a client can ask and stop without the session's lock.
 pub(crate) struct Demand(Mutex<Option<Instant>>);
 
-impl Viewers {
+impl AttachedViewers {
     /// No viewers of a terminal of this size.
     pub(crate) const fn new(size: Size) -> Self {
         Self { all: BTreeMap::new(), last: 0, windows: Windows::new(size), has_wish: false }
@@ -129,7 +129,7 @@ impl Viewers {
 }
 
 /// Sizes.
-impl Viewers {
+impl AttachedViewers {
     /// The clients' windows, and the size that the terminal has.
     pub(crate) const fn windows(&self) -> &Windows {
         &self.windows
@@ -201,7 +201,7 @@ impl ViewerStream {
     }
 
     /// The number of the last output that was sent.
-    fn place(&self) -> u64 {
+    fn position(&self) -> u64 {
         self.viewer.as_ref().map_or(0, Viewer::place)
     }
 

@@ -9,7 +9,7 @@ use session::terminal::size::Size;
 use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
-use super::{following::Follower, subject::Subject, talk::Talk};
+use super::{continuation::Continuation, following::Follower, subject::Subject};
 use crate::{
     engine::{Engine, PermissionAnswer, Typed},
     host::EngineHost,
@@ -18,17 +18,17 @@ use crate::{
 };
 
 /// A process that was adopted.
-pub(super) struct Watched {
+pub(super) struct AdoptedProcess {
     process: Arc<Adopted>,
     feed: Feed,
     grace: Duration,
     /// With those that have a conversation.
-    talk: Option<Talk>,
+    continuation: Option<Continuation>,
     watching: JoinHandle<()>,
     following: Option<JoinHandle<()>>,
 }
 
-impl Watched {
+impl AdoptedProcess {
     pub(super) fn new(
         host: &Arc<EngineHost>,
         facts: &Facts,
@@ -40,7 +40,8 @@ impl Watched {
         let follower = Follower::new(facts, feed.clone(), subject.clone());
         let found = follower.found();
         Self {
-            talk: is_claude.then(|| Talk::new(host, facts, feed.clone(), subject, found)),
+            continuation: is_claude
+                .then(|| Continuation::new(host, facts, feed.clone(), subject, found)),
             watching: tokio::spawn(
                 watch(Arc::clone(&process), feed.clone()).instrument(feed.span()),
             ),
@@ -51,14 +52,14 @@ impl Watched {
         }
     }
 
-    fn talk(&self) -> Result<&Talk, Refusal> {
-        self.talk.as_ref().ok_or_else(|| {
+    fn continuation(&self) -> Result<&Continuation, Refusal> {
+        self.continuation.as_ref().ok_or_else(|| {
             Refusal::invalid("this process was adopted, and is no Claude: it cannot be spoken to")
         })
     }
 
     fn agent(&self) -> Result<&dyn Engine, Refusal> {
-        let agent = self.talk()?.agent.get();
+        let agent = self.continuation()?.agent.get();
         let agent = agent.ok_or_else(|| Refusal::invalid("no turn is running"))?;
         Ok(agent)
     }
@@ -76,7 +77,7 @@ impl Watched {
     }
 }
 
-impl Engine for Watched {
+impl Engine for AdoptedProcess {
     fn type_in(&self, _: Bytes) -> Result<Typed, Refusal> {
         Err(Refusal::invalid(
             "this process was adopted: its terminal is somebody else's, and takes no keys from here",
@@ -84,7 +85,7 @@ impl Engine for Watched {
     }
 
     fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
-        self.talk()?.prompt(text)
+        self.continuation()?.prompt(text)
     }
 
     fn interrupt(&self) -> Result<(), Refusal> {
@@ -125,7 +126,7 @@ impl Engine for Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for AdoptedProcess {
     fn drop(&mut self) {
         self.watching.abort();
         self.following.iter().for_each(JoinHandle::abort);

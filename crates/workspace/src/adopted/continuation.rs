@@ -8,7 +8,7 @@ use tracing::Instrument as _;
 
 use super::{following::FollowedConversation, subject::Subject, transcript::Transcript};
 use crate::{
-    agents::{plan::Plan, running::Running},
+    agents::{agent_engine::AgentEngine, plan::Plan},
     engine::Engine as _,
     host::EngineHost,
     refusal::Refusal,
@@ -19,9 +19,9 @@ use crate::{
 const WAITING: usize = 32;
 
 /// The interface to the agent that continues the conversation.
-pub(super) struct Talk {
+pub(super) struct Continuation {
     prompts: mpsc::Sender<String>,
-    pub(super) agent: Arc<OnceLock<Running>>,
+    pub(super) agent: Arc<OnceLock<AgentEngine>>,
 }
 
 /// The task that starts the agent, and gives it the prompts.
@@ -31,10 +31,10 @@ struct Listener {
     feed: Feed,
     subject: Subject,
     followed: FollowedConversation,
-    agent: Arc<OnceLock<Running>>,
+    agent: Arc<OnceLock<AgentEngine>>,
 }
 
-impl Talk {
+impl Continuation {
     pub(super) fn new(
         host: &Arc<EngineHost>,
         facts: &Facts,
@@ -83,7 +83,7 @@ impl Listener {
         }
     }
 
-    async fn agent(&self) -> Result<&Running, Refusal> {
+    async fn agent(&self) -> Result<&AgentEngine, Refusal> {
         if let Some(agent) = self.agent.get() {
             return Ok(agent);
         }
@@ -93,7 +93,7 @@ impl Listener {
         let mut plan = Plan::new(&host, &self.facts_with(conversation))?;
         let config = self.subject.claude.as_ref().and_then(|claude| claude.config.clone());
         plan.add_env(config.map(|config| ("CLAUDE_CONFIG_DIR".to_owned(), config)));
-        Ok(self.agent.get_or_init(|| Running::new(&host, plan, self.feed.clone())))
+        Ok(self.agent.get_or_init(|| AgentEngine::new(&host, plan, self.feed.clone())))
     }
 
     /// The copy that an earlier daemon made, if it exists, otherwise a new one. The id of a new

@@ -1,4 +1,5 @@
 //! The workspace, as teams see it.
+
 use std::sync::Arc;
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
@@ -7,21 +8,21 @@ use workspace::{
     Audit, Event, Events, Facts, NewSession, Receipt, Refusal, Sessions, WeakSessions, Workspace,
 };
 
-use crate::{core::now, world::World};
+use crate::{core::now, team_host::TeamHost};
 
 /// The most sessions that are ended at the same time.
 const ENDED_AT_ONCE: usize = 16;
 
-/// The workspace itself. It holds the sessions weakly: sessions hold the teams, and the teams' task
-/// holds this, so a strong reference would be a cycle.
+/// The workspace itself. It holds the sessions weakly: the task of the teams holds this, and must not
+/// keep the sessions of a workspace that is dropped.
 #[derive(Clone)]
-pub(crate) struct Outside {
+pub(crate) struct WorkspaceHost {
     sessions: WeakSessions,
     events: Events,
     audit: Arc<Audit>,
 }
 
-impl Outside {
+impl WorkspaceHost {
     pub(crate) fn new(workspace: &Workspace) -> Self {
         Self {
             sessions: workspace.sessions.downgrade(),
@@ -47,7 +48,7 @@ impl Outside {
     }
 }
 
-impl World for Outside {
+impl TeamHost for WorkspaceHost {
     fn tell(&self, event: Event) {
         self.events.send(event);
     }

@@ -3,7 +3,7 @@
 //! What clients want goes into the machine at once, so that it is refused at once; what the machine
 //! wants is carried out by one task, in order.
 //!
-//! - [`Running`]: what the session is told
+//! - [`AgentEngine`]: what the session is told
 //! - `core`: the machine, and what it has beside it
 //! - `driver`: the task
 //! - `process`: an agent's process, its pipes, and what it says on them; `lines`: line by line
@@ -37,11 +37,11 @@ use crate::{
 const KILLED: Duration = Duration::from_secs(15);
 
 /// An agent that takes prompts. Nothing runs before the first.
-pub(crate) struct Running {
+pub(crate) struct AgentEngine {
     core: Arc<Core>,
 }
 
-impl Running {
+impl AgentEngine {
     pub(crate) fn new(host: &Arc<EngineHost>, plan: Plan, feed: Feed) -> Self {
         Self { core: Arc::new(Core::new(host, plan, feed)) }
     }
@@ -64,7 +64,7 @@ impl Running {
     }
 }
 
-impl Engine for Running {
+impl Engine for AgentEngine {
     fn type_in(&self, _: Bytes) -> Result<Typed, Refusal> {
         Err(Refusal::invalid(
             "an agent has no terminal: it takes whole prompts (send_input), not keys",
@@ -118,7 +118,7 @@ impl Engine for Running {
 }
 
 /// Without a listener to report to, nothing goes on.
-impl Drop for Running {
+impl Drop for AgentEngine {
     fn drop(&mut self) {
         self.core.stop();
         self.core.stop();

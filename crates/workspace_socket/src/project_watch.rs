@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument as _;
 use wire::Outbox;
-use workspace::{ProjectPlace, Refusal};
+use workspace::{ProjectFolder, Refusal};
 
 use crate::{
     family::Family,
@@ -25,31 +25,31 @@ use crate::{
 
 /// The watch of a connection, which covers one project at a time.
 #[derive(Clone, Default)]
-pub(crate) struct Watching(Arc<Mutex<Option<Watched>>>);
+pub(crate) struct ProjectWatch(Arc<Mutex<Option<ActiveWatch>>>);
 
-struct Watched {
+struct ActiveWatch {
     project: ProjectId,
     _task: AbortOnDropHandle<()>,
 }
 
-impl Watching {
+impl ProjectWatch {
     /// Watches this project instead of the one before. Changes after this returns are reported.
     pub(crate) async fn start(
         &self,
         budget: &WatchBudget,
         project: ProjectId,
-        place: &ProjectPlace,
+        folder: &ProjectFolder,
         outbox: Outbox,
     ) -> Result<(), Refusal> {
         *self.lock() = None;
         let permit = Arc::clone(&budget.projects).try_acquire_owned();
         let permit = permit.map_err(|_| Refusal::TooMany { what: "watches", most: WATCHES })?;
-        let begin = |work| begin(place.user.clone(), permit, work);
+        let begin = |work| begin(folder.user.clone(), permit, work);
         let (limits, all) = (Limits::default(), &budget.directories);
-        let watch = Watch::start_on(&place.dir, limits, all, begin).await;
+        let watch = Watch::start_on(&folder.dir, limits, all, begin).await;
         let watch = watch.map_err(|error| Refusal::failed(&error))?;
         let task = tokio::spawn(tell(watch, project, outbox).in_current_span());
-        *self.lock() = Some(Watched { project, _task: AbortOnDropHandle::new(task) });
+        *self.lock() = Some(ActiveWatch { project, _task: AbortOnDropHandle::new(task) });
         Ok(())
     }
 
@@ -62,7 +62,7 @@ impl Watching {
         *self.lock() = None;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Watched>> {
+    fn lock(&self) -> MutexGuard<'_, Option<ActiveWatch>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,11 @@
 //! The parts of the workspace that teams use.
+
 use futures_util::future::BoxFuture;
 use protocol::workspace::{SessionId, SessionInfo};
 use workspace::{Event, Facts, NewSession, Receipt, Refusal};
 
 /// The parts of the workspace that teams use. Only methods that return a future may wait.
-pub(crate) trait World: Send + Sync {
+pub(crate) trait TeamHost: Send + Sync {
     /// Sends an event to clients.
     fn tell(&self, event: Event);
 

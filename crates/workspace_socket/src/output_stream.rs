@@ -7,12 +7,12 @@ use wire::{Frame, Outbox};
 use workspace::{Attachment, Streamed};
 
 /// A client's attachment to a session. Dropping it ends the attachment.
-pub(crate) struct Stream {
+pub(crate) struct OutputStream {
     pub(crate) session: SessionId,
     task: AbortOnDropHandle<()>,
 }
 
-impl Stream {
+impl OutputStream {
     /// Sends the session's output as fast as the client takes it.
     pub(crate) fn start(attachment: Attachment, outbox: Outbox) -> Self {
         let session = attachment.session();

@@ -1,6 +1,6 @@
 //! The inputs of clients: each is applied only once, and a question is answered only once.
 //!
-//! - [`Inputs`]: the inputs that were applied; [`questions`]: an agent's open questions
+//! - [`ClientInputs`]: the inputs that were applied; [`questions`]: an agent's open questions
 
 pub(crate) mod questions;
 
@@ -18,7 +18,7 @@ const TURNS: usize = 256;
 
 /// The inputs of one session that have ids, and the questions that clients may answer.
 #[derive(Default)]
-pub(crate) struct Inputs {
+pub(crate) struct ClientInputs {
     applied: Applied,
     /// Ids that are in `applied` although their inputs were refused, the oldest first.
     refused: VecDeque<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Inputs {
     pub(crate) questions: Questions,
 }
 
-impl Inputs {
+impl ClientInputs {
     /// Claims the input with this id for the caller. Returns whether the caller is the first, and
     /// has to apply the input. An id that is empty or too long is an error.
     pub(crate) fn claim(&mut self, id: &str) -> Result<bool, Refusal> {
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_refused_input_may_be_repeated_and_is_applied_once() {
-        let mut inputs = Inputs::default();
+        let mut inputs = ClientInputs::default();
         assert!(inputs.claim("a").unwrap());
         inputs.release("a");
         assert!(inputs.claim("a").unwrap());
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_turns_of_the_newest_prompts_are_known() {
-        let mut inputs = Inputs::default();
+        let mut inputs = ClientInputs::default();
         (0..=TURNS as u64).for_each(|turn| inputs.note_turn(&turn.to_string(), turn));
         assert_eq!(inputs.turns.len(), TURNS);
         assert_eq!((inputs.turn_of("0"), inputs.turn_of("1")), (None, Some(1)));
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn no_more_refused_ones_are_remembered_than_the_bound() {
-        let mut inputs = Inputs::default();
+        let mut inputs = ClientInputs::default();
         for number in 0..=REFUSED {
             assert!(inputs.claim(&number.to_string()).unwrap());
             inputs.release(&number.to_string());

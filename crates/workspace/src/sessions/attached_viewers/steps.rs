@@ -16,9 +16,9 @@ use session::terminal::{
     viewer::{Step, ViewerId},
 };
 
-use super::{ViewerStream, Viewers};
+use super::{AttachedViewers, ViewerStream};
 use crate::sessions::{
-    inputs::questions::Questions,
+    client_inputs::questions::Questions,
     output::{Output, asides::Asides},
 };
 
@@ -79,7 +79,7 @@ pub(crate) struct Resynced {
     pub(crate) has_lagged: bool,
 }
 
-impl Viewers {
+impl AttachedViewers {
     /// The next step for a viewer that has room.
     pub(crate) fn step(
         &mut self,
@@ -136,10 +136,10 @@ impl Viewers {
         let Some(stream) = self.all.get_mut(&need.viewer) else { return Resynced::on_time([]) };
         let asides = output.asides();
         let (seq, cols, rows) = (snapshot.seq, snapshot.cols, snapshot.rows);
-        let place = stream.place();
+        let position = stream.position();
         stream.resynced(seq);
         stream.shown = Some((cols, rows));
-        let skipped_chunks = match (need.reason, output.log().after(place)) {
+        let skipped_chunks = match (need.reason, output.log().after(position)) {
             (Reason::First, _) => {
                 stream.begin(asides.first_after(seq));
                 let open = stream.open_questions(asides, questions);
@@ -153,7 +153,7 @@ impl Viewers {
                 let now = [sized(session, cols, rows), snapshot.into()];
                 return Resynced::on_time(before.into_iter().chain(now));
             }
-            (Reason::Resized, Err(_)) => seq.saturating_sub(place),
+            (Reason::Resized, Err(_)) => seq.saturating_sub(position),
             (Reason::Lagged { skipped_chunks }, _) => skipped_chunks,
         };
         let missed = stream.asides_up_to(asides, seq).into_iter().filter(is_no_event);
@@ -177,13 +177,14 @@ impl ViewerStream {
 
     /// The open questions, except those that the viewer will still get as asides.
     fn open_questions(&self, asides: &Asides, questions: &Questions) -> Vec<Streamed> {
-        let open = questions.open().filter(|asked| !asides.ask(self.aside, asked.request_id));
+        let open =
+            questions.open().filter(|asked| !asides.has_question(self.aside, asked.request_id));
         open.map(|asked| ServerMessage::PermissionRequest(asked).into()).collect()
     }
 
     /// The asides that are due before any further output.
     fn due(&mut self, asides: &Asides) -> Vec<Streamed> {
-        if self.has_begun { self.asides_up_to(asides, self.place()) } else { Vec::new() }
+        if self.has_begun { self.asides_up_to(asides, self.position()) } else { Vec::new() }
     }
 
     fn asides_up_to(&mut self, asides: &Asides, seq: u64) -> Vec<Streamed> {
