@@ -1,7 +1,7 @@
 //! The engine of a session: a terminal, an agent or an adopted process.
 //!
-//! A session's engine is told what clients want through [`Engine`], whose calls never wait: what
-//! takes time goes into a bounded queue of the engine's own task. It tells what comes of it through
+//! A session commands its engine through [`Engine`]. These calls never wait: work that takes time
+//! goes into a bounded queue of the engine's own task. The engine reports to its session through
 //! [`Feed`](crate::sessions::Feed).
 
 use bytes::Bytes;
@@ -22,13 +22,13 @@ pub struct PermissionAnswer {
     pub message: Option<String>,
 }
 
-/// Keys that were taken.
+/// The acceptance of keys.
 #[derive(Debug)]
 pub enum Typed {
-    /// They are typed, or soon will be.
+    /// The keys are typed, or will be soon.
     Now,
-    /// So much waits before them that their client should wait, too: until this says that they are typed. It
-    /// ends without a word where they never will be.
+    /// Much waits before these keys, so their client should wait until they are typed. The receiver
+    /// gets a message then. It is closed without one if the keys will never be typed.
     Later(oneshot::Receiver<()>),
 }
 
@@ -73,16 +73,17 @@ impl Drop for Receipt {
     }
 }
 
-/// The commands for a live session. An engine refuses, in words, those that make no sense for it.
+/// The commands for a live session. An engine refuses commands that make no sense for it, in words for
+/// the client.
 pub(crate) trait Engine: Send + Sync {
-    /// Raw keys.
+    /// Types raw keys.
     fn type_in(&self, keys: Bytes) -> Result<Typed, Refusal>;
 
-    /// A whole prompt: for an agent one turn, for a terminal the text and one Enter. Which turn it
-    /// will be, where there are turns and that is known already.
+    /// Gives the engine a whole prompt: for an agent one turn, for a terminal the text and one Enter.
+    /// Returns the number of the turn, if there are turns and the number is known already.
     fn prompt(&self, text: String) -> Result<Option<u64>, Refusal>;
 
-    /// A whole prompt, for a caller that has to know when its turn begins. An agent gives the
+    /// Gives the engine a prompt for a caller that has to know when its turn begins. An agent gives the
     /// receipt back right before [`Feed::turn_started`](crate::sessions::Feed::turn_started) of the
     /// turn with this prompt. An engine without turns gives it back at once.
     fn prompt_for(&self, text: String, receipt: Receipt) -> Result<(), Refusal> {
@@ -97,14 +98,14 @@ pub(crate) trait Engine: Send + Sync {
     /// Answers a question that was asked with [`Feed::ask`](crate::sessions::Feed::ask).
     fn permit(&self, answer: PermissionAnswer) -> Result<(), Refusal>;
 
-    /// The terminal has another size now.
+    /// Sets the size of the terminal. Engines without a terminal ignore it.
     fn resize(&self, size: Size);
 
-    /// The processes that belong to it now.
+    /// The ids of the processes that belong to the session now.
     fn processes(&self) -> BoxFuture<'_, Vec<u32>>;
 
-    /// Ends it: HUP, TERM, KILL to all that belongs to it. Returns when nothing is left, or cannot
-    /// be got rid of.
+    /// Ends all processes of the session, with HUP, TERM and KILL in turn. Returns when none is left,
+    /// or when those that are left cannot be ended.
     fn stop(&self) -> BoxFuture<'_, ()>;
 }
 

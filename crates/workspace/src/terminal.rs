@@ -31,21 +31,23 @@ use crate::{
     users,
 };
 
-/// What was typed and has not been read: so many messages, and so many bytes.
+/// The most messages with keys that may wait for the program to read them, and the most bytes in them.
+/// Further keys are refused.
 const WAITING: usize = 1024;
 const WAITING_BYTES: usize = 4 * 1024 * 1024;
-/// Behind so much, [`Typed::Later`].
+/// Keys that wait behind more messages or bytes than this are acknowledged only when they are typed
+/// ([`Typed::Later`]).
 const MUCH: usize = 256;
 const MUCH_BYTES: usize = 1024 * 1024;
-/// How long nothing must come before the output of an ended process counts as over, even if something
-/// that it left behind keeps the terminal open; and the time after which it is over whatever comes.
+/// The output of an ended process counts as over after this much silence, and after the longer time even
+/// if more comes: processes in the background may keep the terminal open.
 const DRAIN: Duration = Duration::from_millis(500);
 const LONGEST_DRAIN: Duration = Duration::from_secs(3);
-/// Less than this was read: the buffer is not kept for the next time.
+/// After a read of fewer bytes than this, the buffer is freed.
 const LITTLE: usize = 4096;
-/// What Ctrl-C types.
+/// The byte that Ctrl-C types.
 const INTERRUPT: &[u8] = b"\x03";
-/// Around what is pasted, where the program wants to know.
+/// The marks around a pasted text, for programs that have turned on bracketed paste.
 const PASTE: (&str, &str) = ("\x1b[200~", "\x1b[201~");
 
 /// Starts a command in a terminal, as the session's user, in its working directory.
@@ -77,12 +79,13 @@ pub(crate) async fn start(
 /// A command that runs in a terminal.
 struct TerminalEngine {
     handle: Handle,
-    /// As long as the terminal is there.
+    /// `None` once the terminal is closed. Typing and resizing hold the lock; closing takes the writer
+    /// out.
     writer: Arc<Mutex<Option<TerminalWriter>>>,
     keys: mpsc::Sender<WaitingKeys>,
-    /// Bytes that were typed and not read yet.
+    /// The bytes that wait in `keys`.
     waiting: Arc<AtomicUsize>,
-    /// Whether all is over.
+    /// Whether the processes have ended and all output was fed.
     over: watch::Receiver<bool>,
     grace: Duration,
     feed: Feed,
@@ -91,7 +94,7 @@ struct TerminalEngine {
 /// Keys that wait for the terminal.
 struct WaitingKeys {
     keys: Bytes,
-    /// Where it is said that they are typed.
+    /// Notified when these keys are typed; `None` if their client does not wait.
     typed: Option<oneshot::Sender<()>>,
 }
 
@@ -126,7 +129,8 @@ impl TerminalEngine {
 
 impl Engine for TerminalEngine {
     fn type_in(&self, keys: Bytes) -> Result<Typed, Refusal> {
-        // Held to the end: what two clients type at the same time is not mixed.
+        // The lock is held until the keys are typed or queued, so that keys of two clients are not
+        // mixed.
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = self.waiting.load(Ordering::Acquire) == 0;
         match writer.as_ref().filter(|_| is_first) {
@@ -168,7 +172,7 @@ impl Engine for TerminalEngine {
             }
             let mut over = self.over.clone();
             let ended = over.wait_for(|over| *over);
-            // What is left can only be what the kernel itself holds up.
+            // A process that is left after this time is held up by the kernel.
             let _late = timeout(DRAIN + LONGEST_DRAIN + self.grace, ended).await;
         }
         .boxed()
@@ -176,7 +180,7 @@ impl Engine for TerminalEngine {
 }
 
 impl TerminalEngine {
-    /// Has keys typed once those before them are.
+    /// Queues keys behind those that wait already.
     fn wait(&self, keys: Bytes) -> Result<Typed, Refusal> {
         let (length, waiting) = (keys.len(), &self.waiting);
         if length == 0 {
@@ -196,26 +200,26 @@ impl TerminalEngine {
     }
 }
 
-/// Types as much of it at once as the terminal takes, and returns what is left.
+/// Types as many keys as the terminal takes at once, and returns the rest.
 fn left_of(writer: &TerminalWriter, mut keys: Bytes) -> Bytes {
     let typed = writer.try_write(&keys);
-    // What is wrong shows again when the rest is typed.
+    // An error shows again when the rest is typed.
     keys.split_off(typed.unwrap_or(0))
 }
 
-/// A prompt as it is typed: its lines, and one Enter.
+/// The keys that type a prompt: its lines, and one Enter.
 fn typed(text: &str, takes_pastes: bool) -> String {
     let text = text.replace("\r\n", "\n");
     let text = text.trim_end_matches('\n');
     if takes_pastes && text.contains('\n') {
-        // What is pasted cannot end the paste.
+        // The text must not contain the mark that ends the paste.
         let text = text.replace(PASTE.1, "").replace('\n', "\r");
         return format!("{}{text}{}\r", PASTE.0, PASTE.1);
     }
     format!("{}\r", text.replace('\n', "\r"))
 }
 
-/// Types what comes, for as long as the terminal takes it.
+/// Types the keys that wait, until the terminal takes no more.
 async fn pass_on(
     mut waiting_keys: mpsc::Receiver<WaitingKeys>,
     writer: TerminalWriter,
@@ -229,13 +233,13 @@ async fn pass_on(
             return;
         }
         if let Some(typed) = typed {
-            // The client may have gone.
+            // An error means that the client has gone, and nobody waits.
             let _ = typed.send(());
         }
     }
 }
 
-/// Reads what a process writes, until it has ended.
+/// Reads the output of a process until the process has ended, then cleans up.
 struct Watch {
     child: Child,
     reader: TerminalReader,
@@ -252,7 +256,7 @@ impl Watch {
         let exit = self.read(&mut buffer).await;
         let _late = timeout(LONGEST_DRAIN, self.drain(&mut buffer)).await;
         self.feed(&mut buffer).await;
-        // What it left in the background has nobody any more.
+        // Processes that are left in the background have no terminal any more.
         if let Err(error) = self.child.handle().stop(self.grace).await {
             tracing::debug!(%error, "a session cannot be stopped");
         }
@@ -262,7 +266,7 @@ impl Watch {
         let _nobody = self.ending.send(true);
     }
 
-    /// All output, until the process has ended; what was not fed yet is in the buffer then.
+    /// Feeds the output until the process has ended. Output that is not fed yet is in the buffer then.
     async fn read(&mut self, buffer: &mut BytesMut) -> Exit {
         loop {
             let read = tokio::select! {
@@ -281,7 +285,7 @@ impl Watch {
         }
     }
 
-    /// What is left of the output.
+    /// Feeds the output that comes after the process has ended.
     async fn drain(&mut self, buffer: &mut BytesMut) {
         while let Ok(Ok(1..)) = timeout(DRAIN, self.reader.read(buffer)).await {
             self.feed(buffer).await;
@@ -291,7 +295,7 @@ impl Watch {
     async fn feed(&self, buffer: &mut BytesMut) {
         let bytes = buffer.split().freeze();
         if bytes.len() < LITTLE {
-            // A session that is idle most of the time has no buffer most of the time.
+            // Most sessions are idle most of the time, and should hold no buffer then.
             *buffer = BytesMut::new();
         }
         if !bytes.is_empty() {
@@ -309,7 +313,7 @@ fn words(exit: Exit) -> String {
     }
 }
 
-/// As shells report it.
+/// The exit code as shells report it: 128 plus the number of a signal.
 fn code(exit: Exit) -> Option<i32> {
     match exit {
         Exit::Code(code) => Some(code),

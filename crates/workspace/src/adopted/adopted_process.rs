@@ -1,4 +1,4 @@
-//! The engine of a process that was adopted.
+//! The engine of an adopted process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,12 +17,12 @@ use crate::{
     sessions::{Facts, Feed},
 };
 
-/// A process that was adopted.
+/// An adopted process, which the daemon watches and can kill.
 pub(super) struct AdoptedProcess {
     process: Arc<Adopted>,
     feed: Feed,
     grace: Duration,
-    /// With those that have a conversation.
+    /// Continues the conversation; `None` if the process is no Claude.
     continuation: Option<Continuation>,
     watching: JoinHandle<()>,
     following: Option<JoinHandle<()>>,
@@ -64,8 +64,8 @@ impl AdoptedProcess {
         Ok(agent)
     }
 
-    /// Whether it is the session that ends, rather than the daemon: what was not started by the
-    /// daemon does not end with it.
+    /// Whether the session was killed. If the daemon ends instead, the process goes on: it was not
+    /// started by the daemon, so it does not end with it.
     fn is_killed(&self) -> bool {
         self.feed.is_removed()
     }

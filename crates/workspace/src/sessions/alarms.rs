@@ -19,6 +19,8 @@ pub(crate) trait Alarmed: Send + Sync {
 /// alarm it has, so there are few.
 #[derive(Default)]
 pub(crate) struct Alarms {
+    /// A session sets its alarm while it holds its own lock. So no session is called while this lock is
+    /// held.
     set: Mutex<BinaryHeap<Alarm>>,
     earlier: Notify,
 }

@@ -1,4 +1,4 @@
-//! Input of sessions. None of it waits.
+//! Input for sessions. These handlers never wait, so they run in the connection's own task.
 
 use std::time::Instant;
 
@@ -41,10 +41,11 @@ pub(crate) fn type_in(asker: &Asker, asked: TerminalInput) -> Answer {
     }
 }
 
-/// A client that types faster than the program reads waits for this before it types more.
+/// Acknowledges keys once they are typed. A client that types faster than the program reads waits for
+/// this acknowledgement before it types more.
 async fn acknowledge(is_typed: oneshot::Receiver<()>, answer: ServerMessage, outbox: Outbox) {
     if is_typed.await.is_ok() {
-        // The client may have gone.
+        // An error means that the client has gone, and nobody needs the acknowledgement.
         let _ = outbox.push(answer.encode());
     }
 }
@@ -77,7 +78,8 @@ pub(crate) fn permit(asker: &Asker, asked: PermissionResponse) -> Answer {
     Ok(None)
 }
 
-/// An input that was applied before is acknowledged again: the first acknowledgement may be lost.
+/// The acknowledgement of an input. An input that was applied before is acknowledged again, because the
+/// first acknowledgement may have been lost.
 fn acknowledged(input_id: String, turn: Option<u64>) -> ServerMessage {
     ServerMessage::InputAck(InputAck { input_id, turn })
 }

@@ -1,12 +1,12 @@
 //! The engine of an agent: `session::agent`'s machine with a process, a clock and files.
 //!
-//! What clients want goes into the machine at once, so that it is refused at once; what the machine
-//! wants is carried out by one task, in order.
+//! A client's command goes into the machine at once, so that a refusal comes at once. One task
+//! carries out the machine's outputs, in order.
 //!
-//! - [`AgentEngine`]: what the session is told
-//! - `core`: the machine, and what it has beside it
+//! - [`AgentEngine`]: takes the commands of the session
+//! - `core`: the machine, and the state beside it
 //! - `driver`: the task
-//! - `process`: an agent's process, its pipes, and what it says on them; `lines`: line by line
+//! - `process`: an agent's process, its pipes and its output; `lines`: the lines of the output
 
 mod core;
 mod driver;
@@ -33,10 +33,10 @@ use crate::{
     sessions::Feed,
 };
 
-/// How long it may take until a process that was killed is gone.
+/// The longest wait for the end of a process that was killed.
 const KILLED: Duration = Duration::from_secs(15);
 
-/// An agent that takes prompts. Nothing runs before the first.
+/// An agent that takes prompts. No process runs before the first prompt.
 pub(crate) struct AgentEngine {
     core: Arc<Core>,
 }
@@ -46,7 +46,8 @@ impl AgentEngine {
         Self { core: Arc::new(Core::new(host, plan, feed)) }
     }
 
-    /// Which turn the prompt will be.
+    /// Gives the machine a prompt, and starts the task for the first one. Returns the number of the
+    /// prompt's turn, if that is known.
     fn take(&self, text: String, receipt: Option<Receipt>) -> Result<Option<u64>, Refusal> {
         let Prompted { is_first, turn } = self.core.prompt(text, receipt)?;
         if is_first {
@@ -117,7 +118,8 @@ impl Engine for AgentEngine {
     }
 }
 
-/// Without a listener to report to, nothing goes on.
+/// The first call ends the agent, and the second one kills its process: no session is left that its
+/// output could go to.
 impl Drop for AgentEngine {
     fn drop(&mut self) {
         self.core.stop();

@@ -1,7 +1,7 @@
 //! Agents with real processes: the fake command lines of the crate `testkit`.
 //!
 //! - `rig`: a workspace with them, and a client that watches a session
-//! - `turns`: turns of each dialect, one and more, and over restarts
+//! - `turns`: turns of each dialect: the first, later ones, and turns after a restart
 //! - `halting`: interrupts, and agents that hang, crash, or never end
 //! - `asking`: questions
 //! - `starting`: programs, arguments, environment, files

@@ -1,4 +1,4 @@
-//! Turns of each dialect, one and more, and over restarts.
+//! Turns of agents of each dialect: the first, later ones, and turns after a restart.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use protocol::workspace::{AgentEvent, SessionStatus, TurnOutcome};
 
 use super::rig::{Rig, Watcher, create, gone, open, prompt};
 
-/// One provider for each way in which an agent is driven.
+/// One provider for each dialect and transport.
 const ALL: [&str; 7] =
     ["claude", "codex", "gemini", "opencode", "gemini-acp", "opencode-acp", "own"];
 

@@ -25,17 +25,18 @@ pub struct PastOutput {
     pub more: bool,
 }
 
-/// A prompt that was given.
+/// The acceptance of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prompted {
-    /// Whether it was taken now; else its `input_id` was before.
+    /// Whether the prompt was taken now. Otherwise an earlier prompt had the same `input_id`.
     pub is_new: bool,
-    /// Which of an agent's turns it is, where that is known.
+    /// The number of the agent's turn, if there are turns and the number is known.
     pub turn: Option<u64>,
 }
 
 impl Sessions {
-    /// A stream of a session's output from `after_seq` on, or from a snapshot.
+    /// Attaches a client to a session: the stream of the output after `after_seq`, or of a snapshot
+    /// and the output after it.
     pub fn attach(
         &self,
         id: SessionId,
@@ -57,7 +58,8 @@ impl Sessions {
         Ok(PastOutput { from_seq, to_seq, data: past.text(), more: past.more })
     }
 
-    /// Raw keys; `None`: this `input_id` was applied before, and is not again.
+    /// Types raw keys. Returns `None` if this `input_id` was applied before: the keys are not typed
+    /// again.
     pub fn type_in(
         &self,
         id: SessionId,
@@ -73,7 +75,7 @@ impl Sessions {
         Ok(typed)
     }
 
-    /// A whole prompt: for an agent one turn, for a terminal the text and one Enter.
+    /// Gives a session a whole prompt: for an agent one turn, for a terminal the text and one Enter.
     pub fn prompt(
         &self,
         id: SessionId,
@@ -95,7 +97,7 @@ impl Sessions {
         Ok(Prompted { is_new: true, turn })
     }
 
-    /// A whole prompt, for a caller that has to know when its turn begins.
+    /// Gives a session a prompt for a caller that has to know when its turn begins.
     pub fn deliver(&self, id: SessionId, text: String, receipt: Receipt) -> Result<(), Refusal> {
         self.get(id)?.live()?.prompt_for(text, receipt)
     }
@@ -115,7 +117,7 @@ impl Sessions {
         session.live()?.permit(PermissionAnswer { request_id, ..answer })
     }
 
-    /// The session whose agent asks this, if one does.
+    /// The session whose agent has this open question, if there is one.
     pub fn asker(&self, request_id: &str) -> Option<SessionId> {
         let asks = |session: &&Arc<Session>| {
             session.lock().inputs.questions.engine_id(request_id).is_some()
@@ -123,7 +125,7 @@ impl Sessions {
         self.all().iter().find(asks).map(|session| session.id)
     }
 
-    /// The size of a client's window, and whether the client shows it.
+    /// Notes the size of a client's window, and whether the window is visible.
     pub fn resize(
         &self,
         id: SessionId,
@@ -136,13 +138,13 @@ impl Sessions {
         session.change_windows(now, |state| state.viewers.resize(client, size, visible, now))
     }
 
-    /// The terminal gets the size of this client's window.
+    /// Gives the terminal the size of this client's window.
     pub fn take_control(&self, id: SessionId, client: ClientId) -> Result<(), Refusal> {
         let (session, now) = (self.get(id)?, now());
         session.change_windows(now, |state| state.viewers.take_control(client, now))
     }
 
-    /// A client has gone: it looks at nothing any more.
+    /// Forgets the windows of a client that has gone, in all sessions.
     pub fn client_gone(&self, client: ClientId) {
         let now = now();
         for session in self.all() {

@@ -69,6 +69,8 @@ pub(in crate::sessions) struct Inner {
     projects: Arc<Projects>,
     /// Weak, because engines lead back to the sessions.
     engines: Weak<dyn EngineStarter>,
+    /// The list is locked only to look up or change it. No other lock is taken meanwhile, so a session
+    /// that is locked for long holds up no other.
     all: Mutex<BTreeMap<SessionId, Arc<Session>>>,
     ringing: Mutex<Option<JoinHandle<()>>>,
 }

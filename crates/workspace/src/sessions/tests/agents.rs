@@ -1,4 +1,4 @@
-//! Lines, and what is said beside them.
+//! Lines of agents, and the messages beside them.
 
 use protocol::workspace::{
     AgentEvent, PermissionOutcome, ServerMessage, SessionMode, SessionStatus,

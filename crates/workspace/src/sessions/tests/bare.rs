@@ -1,4 +1,4 @@
-//! Sessions without anything that runs, to be fed by hand.
+//! Sessions without processes, whose output comes from the test.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -22,9 +22,9 @@ use crate::{
     },
 };
 
-/// Sessions, and where they are kept.
+/// Sessions, and their store.
 pub(super) struct Bare {
-    /// Kept for as long as it is used.
+    /// The directory of the histories, which is removed when this is dropped.
     _dir: TempDir,
     pub(super) store: Arc<VolatileStore>,
     pub(super) sessions: Sessions,
@@ -57,7 +57,7 @@ impl Bare {
         Self { _dir: dir, store, sessions }
     }
 
-    /// A session in which nothing runs but what the test says.
+    /// A session whose engine notes its commands. The test feeds its output.
     pub(super) fn session(&self, mode: SessionMode) -> (Arc<Session>, Feed, Arc<EngineCalls>) {
         let session = self.sessions.add(facts(mode), Size::DEFAULT).unwrap();
         let heard = Arc::new(EngineCalls::default());
@@ -121,7 +121,7 @@ impl TurnFollower for Nothing {
     fn session_gone(&self, _: SessionId) {}
 }
 
-/// What an engine was told.
+/// The commands that an engine got.
 #[derive(Default)]
 pub(super) struct EngineCalls {
     pub(super) typed: Mutex<Vec<Bytes>>,

@@ -19,7 +19,7 @@ fn is_notice(message: &ServerMessage, code: &str) -> bool {
     matches!(message, ServerMessage::ClientNotice(ClientNotice { notice }) if notice.code == code)
 }
 
-/// Output that fills a screen with other colours each time.
+/// Lines in changing colours, of this length in bytes altogether.
 fn flood(bytes: usize) -> Vec<u8> {
     let lines = (0..).flat_map(|line: usize| {
         format!("\x1b[3{}mline {line}\x1b[0m of many\r\n", line % 8).into_bytes()
@@ -171,8 +171,8 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whatever a terminal shows and however a client takes it: in the end it shows the same as one
-    /// that comes then, and the same as one that took everything at once.
+    /// A client shows the same in the end, whatever the terminal shows and however the client takes
+    /// it: the same as a client that comes then, and as a client that took everything at once.
     #[test]
     fn every_client_sees_what_the_terminal_shows(events in vec(event(), 0..40)) {
         let mut runtime = tokio::runtime::Builder::new_current_thread();

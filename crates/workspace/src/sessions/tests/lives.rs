@@ -1,4 +1,4 @@
-//! Restarts, in good order and without.
+//! Restarts after a shutdown, and after a kill.
 
 use protocol::workspace::{SessionMode, SessionStatus};
 
@@ -46,7 +46,7 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
     let first = tokio::runtime::Runtime::new().unwrap();
     let (id, pids) = first.block_on(async {
         let workspace = site.start().await;
-        // The word comes after the fork, so both processes exist once it is seen.
+        // The shell prints the word after the fork, so both processes exist once the word is seen.
         let new = site.shell("setsid sleep 1000 & echo here; sleep 1000");
         let info = workspace.sessions.create(new).await.unwrap();
         Watcher::attach(&workspace, info.id, 1).until("here").await;
@@ -57,7 +57,8 @@ fn after_the_daemon_was_killed_nothing_runs_on_and_all_is_listed() {
         (info.id, pids)
     });
     assert!(pids.len() >= 2);
-    // Every task is dropped where it stands, and with them the way to the supervisor.
+    // All tasks are dropped wherever they wait. So the connection to the supervisor ends, as it does
+    // when the daemon is killed.
     first.shutdown_background();
     let second = tokio::runtime::Runtime::new().unwrap();
     second.block_on(async {

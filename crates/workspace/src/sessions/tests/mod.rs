@@ -1,10 +1,10 @@
-//! Sessions, most of them with real processes: what a client sees of them.
+//! Sessions, most of them with real processes, as clients see them.
 //!
-//! - `bare`: sessions without processes; `seen`: a client, which checks what it is sent
-//! - `terminals`: opening, typing, sizes, ends
+//! - `bare`: sessions without processes; `seen`: a client that checks its messages
+//! - `terminals`: opening, typing, sizes, ends; `sizes`: sizes among several viewers
 //! - `lagging`: clients that are slow, or come back
 //! - `lives`: restarts
-//! - `agents`: lines, and what is said beside them
+//! - `agents`: lines of agents, and the messages beside them
 
 mod agents;
 mod bare;

@@ -1,4 +1,4 @@
-//! A client, which checks what it is sent.
+//! A client that checks its messages.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use crate::{
     testing::soon,
 };
 
-/// After this much silence that was all.
+/// After this much silence, nothing more is expected.
 const MOMENT: Duration = Duration::from_millis(1);
 
-/// A client that looks at a session.
+/// A client that is attached to a session.
 pub(super) struct Watcher {
     pub(super) attachment: Attachment,
-    /// The number of the last output that it has.
+    /// The number of the last output that the client has.
     pub(super) seq: Option<u64>,
-    /// All output since it came, without snapshots.
+    /// All output since the client attached, without snapshots.
     pub(super) text: String,
     pub(super) screen: Screen,
     pub(super) messages: Vec<ServerMessage>,
@@ -55,7 +55,7 @@ impl Watcher {
         }
     }
 
-    /// Takes what comes next; whether there was anything.
+    /// Takes the next item. Returns whether there was one.
     pub(super) async fn step(&mut self) -> bool {
         let Some(streamed) = soon(self.attachment.next()).await else { return false };
         self.take(streamed);
@@ -69,7 +69,7 @@ impl Watcher {
         }
     }
 
-    /// One that has its history.
+    /// A client that has its history.
     pub(super) async fn begun(attachment: Attachment) -> Self {
         let mut seen = Self::of(attachment);
         while seen.seq.is_none() {
@@ -78,21 +78,22 @@ impl Watcher {
         seen
     }
 
-    /// Takes all there is now. A screen may be painted on another thread, for which time stands still.
+    /// Takes all items that there are now. While a screen is painted on another thread, paused time
+    /// stands still, so the wait does not end before the screen is there.
     pub(super) async fn catch_up(&mut self) {
         while let Ok(Some(streamed)) = timeout(MOMENT, self.attachment.next()).await {
             self.take(streamed);
         }
     }
 
-    /// Takes all there is, until its screen shows this.
+    /// Takes items until the client's screen shows this text.
     pub(super) async fn until(&mut self, shown: &str) {
         while !self.screen.text().contains(shown) {
             assert!(self.step().await, "it ended at\n{}", self.screen.text());
         }
     }
 
-    /// Takes all there is, until it is told something like this.
+    /// Takes items until the client has a message like this.
     pub(super) async fn until_told(&mut self, wanted: impl Fn(&ServerMessage) -> bool) {
         while !self.messages.iter().any(&wanted) {
             assert!(self.step().await, "it was told {:?}", self.messages);
@@ -146,7 +147,7 @@ pub(super) fn type_in(workspace: &Workspace, id: SessionId, client: u64, text: &
     assert!(workspace.sessions.type_in(id, ClientId(client), keys, None).unwrap().is_some());
 }
 
-/// Waits until a session has this status, as everybody is told.
+/// Waits until a session has this status. Looks again after each event for all clients.
 pub(super) async fn until_status(workspace: &Workspace, id: SessionId, status: SessionStatus) {
     let mut events = workspace.events.subscribe();
     while workspace.sessions.info(id).unwrap().status != status {

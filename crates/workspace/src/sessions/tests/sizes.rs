@@ -1,4 +1,4 @@
-//! A terminal that gets another size while others look at it.
+//! A terminal that gets another size while several clients view it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tokio::time;
 use super::{bare::Bare, seen::Watcher};
 use crate::sessions::{ClientId, alarms::Alarmed as _, clock::now, session::Session};
 
-/// A client has a window of this size; then a moment passes.
+/// Gives a client a window of this size, and lets the change take effect.
 async fn resize(bare: &Bare, session: &Arc<Session>, client: u64, size: (u16, u16)) {
     bare.sessions.resize(session.id, ClientId(client), size.0, size.1, true).unwrap();
     time::advance(DEBOUNCE).await;
@@ -30,7 +30,7 @@ async fn an_onlooker_gets_the_size_and_the_screen_after_all_earlier_output() {
     let (session, feed, heard) = bare.session(SessionMode::Pty);
     let mut one = Watcher::begun(bare.attach(session.id, 1, None)).await;
     let mut other = Watcher::begun(bare.attach(session.id, 2, None)).await;
-    // A line that the emulators of the world break in different ways.
+    // Longer than a row: terminal emulators break such a line in different ways.
     let line = "words that go on ".repeat(9);
     feed.output(line.clone().into());
     resize(&bare, &session, 1, (60, 20)).await;

@@ -64,7 +64,8 @@ async fn an_end_is_seen_and_told_with_its_last_words() {
 #[tokio::test]
 async fn a_session_that_is_killed_leaves_neither_processes_nor_files() {
     let (site, workspace) = Site::started().await;
-    // All three processes are there before it is ready, and no shell becomes the last of them.
+    // The script starts both sleeps before it prints "ready". It ends with `wait`, so that the shell
+    // does not replace itself by its last command: there are three processes.
     let script = "setsid sleep 1000 & trap '' HUP; sleep 1000 & echo ready; wait";
     let info = workspace.sessions.create(site.shell(script)).await.unwrap();
     let mut seen = Watcher::attach(&workspace, info.id, 1);
@@ -165,7 +166,7 @@ async fn keys_behind_much_that_waits_are_acknowledged_when_they_are_typed() {
         workspace.sessions.type_in(info.id, ClientId(1), keys, None).unwrap().unwrap()
     };
     let is_now = |typed| matches!(typed, Typed::Now);
-    // Few and short ones at once, many or long ones later.
+    // Few and short keys are acknowledged at once, many or long ones later.
     assert!(is_now(type_in(64 * 1024)));
     let few = (0..1000).take_while(|_| is_now(type_in(1))).count();
     assert!((200..300).contains(&few), "{few}");
@@ -251,7 +252,7 @@ async fn at_the_bound_the_oldest_that_has_ended_makes_room_and_else_there_is_non
 #[tokio::test]
 async fn a_development_server_is_hidden_and_its_port_is_found_again_when_that_is_another() {
     let (site, workspace) = Site::started().await;
-    // It listens elsewhere each time that it is told something.
+    // The server listens on another port after each line of input.
     let script = "import socket\nwhile True:\n s=socket.socket(); s.bind(('127.0.0.1',0)); s.listen()\n \
                   print('http://localhost:%d/' % s.getsockname()[1], flush=True); input()\n \
                   t=s.getsockname()[1]; s.close()";
