@@ -40,7 +40,7 @@ enum Note {
 
 impl Audit {
     /// Starts the writing thread, which ends when this is dropped.
-    pub fn new(store: Arc<dyn AuditStore>) -> Self {
+    pub(crate) fn new(store: Arc<dyn AuditStore>) -> Self {
         let (notes, noted) = mpsc::sync_channel(WAITING);
         thread::spawn(move || write(&*store, &noted));
         Self { notes, typed: Mutex::default() }

@@ -63,7 +63,7 @@ impl MemberTokens {
     }
 
     /// Forgets the token of a session that has ended.
-    pub fn forget(&self, session: SessionId) {
+    pub(crate) fn forget(&self, session: SessionId) {
         self.lock().remove(&session);
     }
 

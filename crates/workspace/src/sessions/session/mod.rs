@@ -4,15 +4,16 @@
 //! - [`output`]: how output reaches viewers, screen and disk
 //! - [`clients`]: how clients read and type
 //!
-//! The parts are [`Life`], [`Output`], [`AttachedViewers`] and [`ClientInputs`], and outside of the session's lock
-//! [`PaintedScreen`] and [`History`].
+//! The parts are [`Life`], [`Output`], [`AttachedViewers`] and [`ClientInputs`], and outside of the
+//! session's lock [`PaintedScreen`] and [`History`].
 //!
 //! # Locks
 //!
 //! A session has three locks: its own, the screen's and the history's. Nothing waits while it holds
 //! the session's lock. Painting and writing take longer, so the screen and the history have locks of
 //! their own. The order is: the history's, the screen's, the session's. A caller that needs several
-//! takes them in this order, so that two callers never wait for each other.
+//! takes them in this order, so that two callers never wait for each other. The locks of the alarms and
+//! of a client's demand come last: nothing else is locked under them.
 
 mod clients;
 mod output;
