@@ -1,12 +1,15 @@
 //! Fields of requests that are no longer than they may be, as serde reads them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, marker::PhantomData};
 
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, SeqAccess, Visitor},
+};
 
 use super::limits::{
-    ARGS_BYTES_MAX, ARGS_MAX, ENV_BYTES_MAX, ENV_MAX, NAME_MAX, PATH_MAX, PEERS_MAX, TAGS_MAX,
-    WAITED_MAX,
+    ADDRESS_MAX, ADDRESSES_MAX, ARGS_BYTES_MAX, ARGS_MAX, ENV_BYTES_MAX, ENV_MAX, NAME_MAX,
+    PATH_MAX, PEERS_MAX, TAGS_MAX, WAITED_MAX,
 };
 
 /// A field for which `null` means the default, as absence does.
@@ -142,6 +145,60 @@ where
     let waited: Option<Vec<T>> = Option::deserialize(deserializer)?;
     few(waited.as_ref().map_or(0, Vec::len), WAITED_MAX).map_err(D::Error::custom)?;
     Ok(waited)
+}
+
+/// A list of at most `MAX` entries; no more are read.
+pub(super) fn few_of<'de, D, T, const MAX: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    deserializer.deserialize_seq(Few::<T, MAX>(PhantomData))
+}
+
+/// At most `MAX` texts of at most `EACH` bytes.
+pub(super) fn texts<'de, D, const MAX: usize, const EACH: usize>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let texts = few_of::<_, Text<EACH>, MAX>(deserializer)?;
+    Ok(texts.into_iter().map(|Text(text)| text).collect())
+}
+
+/// The addresses of a member.
+pub(super) fn addresses<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<String>, D::Error> {
+    let addresses = texts::<_, ADDRESSES_MAX, ADDRESS_MAX>(deserializer)?;
+    match addresses.iter().any(|address| address.contains(char::is_control)) {
+        true => Err(D::Error::custom(Unfit::Control)),
+        false => Ok(addresses),
+    }
+}
+
+/// A text of at most `MAX` bytes.
+#[derive(Deserialize)]
+struct Text<const MAX: usize>(#[serde(deserialize_with = "text::<_, MAX>")] String);
+
+struct Few<T, const MAX: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Few<T, MAX> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = list.next_element()? {
+            few(entries.len() + 1, MAX).map_err(A::Error::custom)?;
+            entries.push(entry);
+        }
+        Ok(entries)
+    }
 }
 
 /// Why a field is refused.

@@ -108,14 +108,32 @@ pub(super) fn decode<T: Message>(text: &str) -> Result<T, BadMessage> {
     }
 }
 
-/// The fault of text that is not JSON.
-pub(super) fn not_json(error: &serde_json::Error) -> Problem {
+/// Reads a message of the list `T`, or the unknown `type` of a message that is ignored, cut to 64
+/// bytes. Only JSON is ignored.
+pub(super) fn decode_known<T: Message>(text: &str) -> Result<Result<T, String>, BadMessage> {
+    match decode(text) {
+        Ok(message) => Ok(Ok(message)),
+        Err(BadMessage { problem: Problem::UnknownType(kind), .. }) => {
+            serde_json::from_str::<IgnoredAny>(text)
+                .map(|_| Err(kind))
+                .map_err(|error| BadMessage::new(text, not_json(&error)))
+        }
+        Err(bad) => Err(bad),
+    }
+}
+
+/// The fault of a message that is longer than a member may send, in bytes.
+pub(super) fn too_long(text: &str, max: usize) -> BadMessage {
+    let why = format!("the message is longer than {max} bytes");
+    BadMessage::new(text, Problem::WrongField { field: String::new(), why })
+}
+
+fn not_json(error: &serde_json::Error) -> Problem {
     Problem::NotJson(shown(&error.to_string(), MAX_WHY))
 }
 
 impl BadMessage {
-    /// A message with this fault, and what else can be read of it.
-    pub(super) fn new(text: &str, problem: Problem) -> Self {
+    fn new(text: &str, problem: Problem) -> Self {
         Self { problem, ..Self::of(MessageError::new(text, Envelope::NoType), "") }
     }
 

@@ -96,6 +96,9 @@ pub(in crate::workspace) fn exposed<S: Serializer>(
     serializer.serialize_str(token.expose())
 }
 
-fn secret<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
+/// A secret of at most [`TOKEN_MAX`] bytes.
+pub(in crate::workspace) fn secret<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Secret, D::Error> {
     text::<_, TOKEN_MAX>(deserializer).map(Secret::from)
 }

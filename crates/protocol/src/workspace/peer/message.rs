@@ -1,7 +1,5 @@
 //! Every message between members that has a meaning (specification, "Peer Protocol").
 
-use serde::de::IgnoredAny;
-
 use super::{
     files::SubscribeProjectFiles,
     forward::{ForwardedRequest, ForwardedResponse},
@@ -16,7 +14,7 @@ use super::{
 };
 use crate::workspace::{
     client::OfSession,
-    decode::{BadMessage, Problem, decode, not_json},
+    decode::{BadMessage, decode_known, too_long},
     define::messages,
     limits::SNAPSHOT_MAX,
 };
@@ -91,24 +89,13 @@ pub enum FromPeer {
 /// which it needs, and for one over [`SNAPSHOT_MAX`].
 pub fn decode_peer(text: &str) -> Result<FromPeer, BadMessage> {
     if text.len() > SNAPSHOT_MAX {
-        return Err(too_long(text));
+        return Err(too_long(text, SNAPSHOT_MAX));
     }
-    match decode(text) {
-        Ok(message) => Ok(FromPeer::Message(message)),
-        Err(BadMessage { problem: Problem::UnknownType(kind), .. }) => ignored(text, kind),
-        Err(bad) => Err(bad),
-    }
+    Ok(decode_known(text)?.map_or_else(ignored, FromPeer::Message))
 }
 
-fn ignored(text: &str, kind: String) -> Result<FromPeer, BadMessage> {
-    serde_json::from_str::<IgnoredAny>(text)
-        .map(|_| legacy::named(&kind).map_or(FromPeer::Unknown(kind), FromPeer::Legacy))
-        .map_err(|error| BadMessage::new(text, not_json(&error)))
-}
-
-fn too_long(text: &str) -> BadMessage {
-    let why = format!("the message is longer than {SNAPSHOT_MAX} bytes");
-    BadMessage::new(text, Problem::WrongField { field: String::new(), why })
+fn ignored(kind: String) -> FromPeer {
+    legacy::named(&kind).map_or(FromPeer::Unknown(kind), FromPeer::Legacy)
 }
 
 impl PeerMessage {

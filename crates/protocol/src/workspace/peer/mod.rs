@@ -5,9 +5,10 @@
 //! - the fields of each, by subject: [`hello`], [`snapshot`], [`session`], [`project`], [`team`],
 //!   [`node`], [`forward`], [`output`], [`files`]
 //! - [`object`]: sessions, projects and teams as text with all their fields
+//! - [`sealed`]: messages between two Warrens
 //!
-//! Other programs' members leave much open or differ in it. So everything is read leniently, within
-//! bounds, and written with every name that another member may look for.
+//! Members that are other programs differ in what the specification leaves open. So their messages
+//! are read leniently, within bounds, and messages to them have every name that they may look for.
 
 pub mod files;
 pub mod forward;
@@ -19,6 +20,7 @@ pub mod node;
 pub mod object;
 pub mod output;
 pub mod project;
+pub mod sealed;
 pub mod session;
 pub mod snapshot;
 pub mod team;

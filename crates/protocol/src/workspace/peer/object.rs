@@ -37,24 +37,11 @@ pub enum BadObject {
 }
 
 impl ObjectText {
-    /// The text as JSON.
-    pub fn as_str(&self) -> &str {
-        self.0.get()
-    }
-
-    /// The object with a field set. The other fields keep their order.
-    ///
-    /// # Errors
-    /// [`BadObject::TooLong`], [`BadObject::TooDeep`].
-    pub fn with(&self, name: &str, value: &impl Serialize) -> Result<Self, BadObject> {
-        rewrite(self.as_str(), &[], &[(name, json::write(value))])
-    }
-
     /// The text of an object.
     ///
     /// # Errors
     /// [`BadObject`].
-    pub(super) fn new(text: impl Into<String>) -> Result<Self, BadObject> {
+    pub fn new(text: impl Into<String>) -> Result<Self, BadObject> {
         let text = text.into();
         if text.len() > OBJECT_MAX {
             return Err(BadObject::TooLong);
@@ -67,6 +54,19 @@ impl ObjectText {
             return Err(BadObject::NotAnObject);
         }
         Ok(Self(raw.into()))
+    }
+
+    /// The text as JSON.
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+
+    /// The object with a field set. The other fields keep their order.
+    ///
+    /// # Errors
+    /// [`BadObject::TooLong`], [`BadObject::TooDeep`].
+    pub fn with(&self, name: &str, value: &impl Serialize) -> Result<Self, BadObject> {
+        rewrite(self.as_str(), &[], &[(name, json::write(value))])
     }
 
     /// The object with its owner's id as `node_id`.
@@ -216,6 +216,13 @@ struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 impl Serialize for ObjectText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ObjectText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        Self::new(raw.get()).map_err(D::Error::custom)
     }
 }
 

@@ -143,7 +143,7 @@ impl SessionObject {
     }
 }
 
-/// What is no part of a session's description.
+/// Fields that are not part of the description.
 const BESIDE: [&str; 4] = ["info", "generation", "owner_node_id", "output_history"];
 
 /// The fields beside `info`.

@@ -1,0 +1,58 @@
+//! How a machine joins by an invitation: `join`, `welcome`, `not_invited`; and a new secret of the
+//! cluster: `new_token`.
+
+use base::{NodeId, Secret};
+use serde::{Deserialize, Serialize};
+
+use crate::workspace::{
+    bounded::{addresses, few_of, name, text},
+    client::connection::{exposed, secret},
+    limits::{MEMBERS_MAX, REASON_MAX},
+};
+
+/// `join`: the invited machine's request, after its `hello`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Join {}
+
+/// `welcome`: the invited machine is a member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The secret of the cluster.
+    #[serde(serialize_with = "exposed", deserialize_with = "secret")]
+    pub cluster_token: Secret,
+    /// The members, the sender among them.
+    #[serde(deserialize_with = "few_of::<_, _, MEMBERS_MAX>")]
+    pub members: Vec<MemberFacts>,
+}
+
+/// `not_invited`: the invitation is used already, withdrawn or too old.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotInvited {
+    /// Why, for people.
+    #[serde(deserialize_with = "text::<_, REASON_MAX>")]
+    pub message: String,
+}
+
+/// `new_token`: the cluster has another secret from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewToken {
+    /// The secret of the cluster.
+    #[serde(serialize_with = "exposed", deserialize_with = "secret")]
+    pub cluster_token: Secret,
+}
+
+/// A member, as the others need to know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberFacts {
+    /// Its id.
+    #[serde(deserialize_with = "name")]
+    pub node_id: String,
+    /// Its public key.
+    pub key: NodeId,
+    /// Its name, for people.
+    #[serde(deserialize_with = "name")]
+    pub name: String,
+    /// Where it is reached.
+    #[serde(default, deserialize_with = "addresses")]
+    pub addresses: Vec<String>,
+}

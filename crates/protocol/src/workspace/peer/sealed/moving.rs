@@ -1,0 +1,133 @@
+//! How an agent moves from one member to another: `move_ask` and `move_answer` before it;
+//! `move_prepare`, `move_chunk` and `move_prepared`; then `move_take` and `move_taken`, or
+//! `move_refused`. `move_status` asks what became of a move: `move_aborted` or `move_take` answers.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+use crate::workspace::{
+    base64,
+    bounded::{few_of, maybe_name, maybe_path, name, path, text, texts},
+    ids::SessionId,
+    limits::{
+        MOVED_CHUNK_MAX, MOVED_FILES_MAX, MOVED_MAX, PROMPT_MAX, QUEUE_MAX, REASON_MAX,
+        REASONS_MAX, REQUEST_ID_MAX,
+    },
+    peer::object::ObjectText,
+};
+
+/// `move_ask`: whether the receiver could run this agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveAsk {
+    /// The move, a random number of the session's owner.
+    #[serde(rename = "move")]
+    pub move_id: u64,
+    /// The agent's session.
+    pub session_id: SessionId,
+    /// Which agent.
+    #[serde(deserialize_with = "name")]
+    pub provider: String,
+    /// Its model.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub model: Option<String>,
+    /// The user it runs as.
+    #[serde(default, deserialize_with = "maybe_name")]
+    pub run_as_user: Option<String>,
+    /// Where it works.
+    #[serde(deserialize_with = "path")]
+    pub working_dir: String,
+    /// The directory at the receiver, if another.
+    #[serde(default, deserialize_with = "maybe_path")]
+    pub to_dir: Option<String>,
+    /// How much goes along, in bytes.
+    pub bytes: u64,
+}
+
+/// `move_answer`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveAnswer {
+    /// The move.
+    #[serde(rename = "move")]
+    pub move_id: u64,
+    /// What speaks against it, for people; nothing: the receiver could run it.
+    #[serde(default, deserialize_with = "texts::<_, REASONS_MAX, REASON_MAX>")]
+    pub problems: Vec<String>,
+}
+
+/// `move_prepare`: what the agent is. Its files follow in chunks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MovePrepare {
+    /// The move.
+    #[serde(rename = "move")]
+    pub move_id: u64,
+    /// The agent's session.
+    pub session_id: SessionId,
+    /// How often the session has moved, this time included.
+    pub moves: u64,
+    /// The session's own facts.
+    pub facts: ObjectText,
+    /// The number of its last turn.
+    pub turn: u64,
+    /// The prompts that wait, the oldest first.
+    #[serde(default, deserialize_with = "texts::<_, QUEUE_MAX, PROMPT_MAX>")]
+    pub queue: Vec<String>,
+    /// The ids of input that was applied.
+    #[serde(default, deserialize_with = "texts::<_, MOVED_MAX, REQUEST_ID_MAX>")]
+    pub applied: Vec<String>,
+    /// The agent's conversation and the session's history.
+    #[serde(default, deserialize_with = "few_of::<_, _, MOVED_FILES_MAX>")]
+    pub files: Vec<MoveFile>,
+}
+
+/// A file that goes along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveFile {
+    /// Its name: a relative path, which the receiver has to check.
+    #[serde(deserialize_with = "path")]
+    pub name: String,
+    /// Its size, in bytes.
+    pub size: u64,
+}
+
+/// `move_chunk`: a part of a file that goes along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveChunk {
+    /// The move.
+    #[serde(rename = "move")]
+    pub move_id: u64,
+    /// The file's place in the list of `move_prepare`, from 0.
+    pub file: u32,
+    /// Where in the file it begins, in bytes.
+    pub offset: u64,
+    /// The bytes, at most [`MOVED_CHUNK_MAX`].
+    #[serde(serialize_with = "write_bytes", deserialize_with = "read_bytes")]
+    pub data: Vec<u8>,
+}
+
+/// A message about one move with no other field: `move_prepared`, `move_status`, `move_aborted`,
+/// `move_take`, `move_taken`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfMove {
+    /// The move.
+    #[serde(rename = "move")]
+    pub move_id: u64,
+}
+
+/// `move_refused`: the receiver does not take the agent, and never will by this move.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveRefused {
+    /// The move.
+    #[serde(rename = "move")]
+    pub move_id: u64,
+    /// Why, for people.
+    #[serde(deserialize_with = "text::<_, REASON_MAX>")]
+    pub message: String,
+}
+
+fn write_bytes<S: Serializer>(data: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&base64::encode(data))
+}
+
+fn read_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+    base64::decode(&text, MOVED_CHUNK_MAX).map_err(D::Error::custom)
+}

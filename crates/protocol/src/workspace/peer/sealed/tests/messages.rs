@@ -1,0 +1,203 @@
+//! Messages in JSON: an example of each, their bounds, and what is refused.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::workspace::{
+    Problem,
+    limits::*,
+    peer::sealed::{Payload, SealedKind, SealedMessage, Speaks, decode_sealed},
+};
+
+const ID: &str = "550e8400-e29b-41d4-a716-446655440000";
+const KEY: &str = "0707070707070707070707070707070707070707070707070707070707070707";
+
+fn examples() -> Vec<Value> {
+    let member = json!({"node_id": "n", "key": KEY, "name": "burrow", "addresses": ["b:9179"]});
+    let caller = json!({"who": "k-1", "role": "write", "member": {"team": ID, "session": ID}});
+    vec![
+        json!({"type": "hello", "node_id": "n", "incarnation": u64::MAX, "dial": 3, "name": "burrow",
+            "addresses": ["10.0.0.2:9179"], "speaks": [1, 2], "version": "warren 0.1.0"}),
+        json!({"type": "request", "guest": 4, "n": 2, "done": 1, "as": caller, "age_ms": 12,
+            "visited": ["m"], "channel": 9, "payload": {"type": "detach"}}),
+        json!({"type": "response", "guest": 4, "n": 2, "payload": {"type": "error", "message": "é"}}),
+        json!({"type": "event", "guest": 4, "payload": {"type": "keepalive_ack"}}),
+        json!({"type": "guest_gone", "guest": 4}),
+        json!({"type": "told", "payload": {"type": "team_completed", "team_id": ID}}),
+        json!({"type": "join"}),
+        json!({"type": "welcome", "cluster_token": "secret", "members": [member]}),
+        json!({"type": "not_invited", "message": "already used"}),
+        json!({"type": "new_token", "cluster_token": "secret"}),
+        json!({"type": "move_ask", "move": 7, "session_id": ID, "provider": "claude", "model": "m",
+            "run_as_user": "alice", "working_dir": "/p", "to_dir": "/q", "bytes": 12}),
+        json!({"type": "move_answer", "move": 7, "problems": ["there is no claude"]}),
+        json!({"type": "move_prepare", "move": 7, "session_id": ID, "moves": 1, "facts": {"a": [1]},
+            "turn": 3, "queue": ["p"], "applied": ["i1"], "files": [{"name": "c.jsonl", "size": 5}]}),
+        json!({"type": "move_chunk", "move": 7, "file": 0, "offset": 0, "data": "AP8="}),
+        json!({"type": "move_prepared", "move": 7}),
+        json!({"type": "move_status", "move": 7}),
+        json!({"type": "move_aborted", "move": 7}),
+        json!({"type": "move_take", "move": 7}),
+        json!({"type": "move_taken", "move": 7}),
+        json!({"type": "move_refused", "move": 7, "message": "the disk is full"}),
+    ]
+}
+
+fn read(message: &Value) -> SealedMessage {
+    decode_sealed(&message.to_string()).unwrap().unwrap()
+}
+
+#[test]
+fn every_message_is_written_as_it_was_read() {
+    let examples = examples();
+    assert_eq!(examples.len(), SealedKind::ALL.len());
+    for (example, kind) in examples.iter().zip(SealedKind::ALL) {
+        let message = read(example);
+        assert_eq!(message.kind(), *kind);
+        assert_eq!(serde_json::from_str::<Value>(&message.encode()).unwrap(), *example);
+    }
+}
+
+#[test]
+fn a_field_of_another_type_is_named() {
+    let values =
+        [json!(null), json!(true), json!(-1.5), json!("\u{7}"), json!([{}]), json!({"§": 1})];
+    for example in examples() {
+        for name in example.as_object().unwrap().keys().filter(|name| *name != "type") {
+            let refused = values.iter().filter_map(|value| {
+                let mut wrong = example.clone();
+                wrong[name] = value.clone();
+                decode_sealed(&wrong.to_string()).err()
+            });
+            let named = refused.map(|error| match error.problem {
+                Problem::WrongField { field, .. } => assert!(field.starts_with(name), "{field}"),
+                other => panic!("{other}"),
+            });
+            assert!(named.count() >= 3 || name == "payload", "{example}: {name}");
+        }
+    }
+}
+
+#[test]
+fn messages_of_later_versions_are_ignored_and_broken_ones_are_not() {
+    assert_eq!(decode_sealed(r#"{"type":"dance","x":1}"#), Ok(None));
+    assert!(decode_sealed(r#"{"type":"dance","x"}"#).is_err());
+    assert!(decode_sealed("[]").is_err());
+    let mut hello = examples()[0].clone();
+    hello["x"] = json!([1]);
+    assert_eq!(read(&hello), read(&examples()[0]));
+}
+
+/// As much as a field may hold, and a bit more.
+fn reaches(kind: &str, field: &str, fits: Value, more: Value) {
+    let mut message = examples().into_iter().find(|example| example["type"] == kind).unwrap();
+    message[field] = fits;
+    assert!(decode_sealed(&message.to_string()).is_ok(), "{kind}.{field}");
+    message[field] = more;
+    let error = decode_sealed(&message.to_string()).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("`{kind}`: field `{field}")), "{error}");
+}
+
+#[test]
+fn every_field_has_a_bound() {
+    let text = |max: usize| (json!("x".repeat(max)), json!("x".repeat(max + 1)));
+    let list =
+        |entry: Value, max: usize| (json!(vec![entry.clone(); max]), json!(vec![entry; max + 1]));
+    let each = |max: usize| (json!(["x".repeat(max)]), json!(["x".repeat(max + 1)]));
+    let member = examples()[7]["members"][0].clone();
+    let file = examples()[12]["files"][0].clone();
+    let caller = |who: Value| json!({"who": who, "role": "read"});
+    let (whos, more) = text(REQUEST_ID_MAX);
+    let bounds = [
+        ("hello", "node_id", text(NAME_MAX)),
+        ("hello", "name", text(NAME_MAX)),
+        ("hello", "version", text(NAME_MAX)),
+        ("hello", "addresses", list(json!("a:1"), ADDRESSES_MAX)),
+        ("hello", "addresses", each(ADDRESS_MAX)),
+        ("request", "as", (caller(whos), caller(more))),
+        ("request", "visited", list(json!("n"), VISITED_MAX)),
+        ("request", "visited", each(NAME_MAX)),
+        ("welcome", "cluster_token", text(TOKEN_MAX)),
+        ("welcome", "members", list(member, MEMBERS_MAX)),
+        ("new_token", "cluster_token", text(TOKEN_MAX)),
+        ("not_invited", "message", text(REASON_MAX)),
+        ("move_ask", "provider", text(NAME_MAX)),
+        ("move_ask", "model", text(NAME_MAX)),
+        ("move_ask", "run_as_user", text(NAME_MAX)),
+        ("move_ask", "working_dir", text(PATH_MAX)),
+        ("move_ask", "to_dir", text(PATH_MAX)),
+        ("move_answer", "problems", list(json!("no"), REASONS_MAX)),
+        ("move_answer", "problems", each(REASON_MAX)),
+        (
+            "move_prepare",
+            "facts",
+            (json!({"a": "x".repeat(OBJECT_MAX - 8)}), json!({"a": "x".repeat(OBJECT_MAX - 7)})),
+        ),
+        ("move_prepare", "queue", list(json!("p"), QUEUE_MAX)),
+        ("move_prepare", "queue", each(PROMPT_MAX)),
+        ("move_prepare", "applied", list(json!("i"), MOVED_MAX)),
+        ("move_prepare", "applied", each(REQUEST_ID_MAX)),
+        ("move_prepare", "files", list(file, MOVED_FILES_MAX)),
+        ("move_refused", "message", text(REASON_MAX)),
+    ];
+    for (kind, field, (fits, more)) in bounds {
+        reaches(kind, field, fits, more);
+    }
+    let data = |length: usize| json!(crate::workspace::base64::encode(&vec![0; length]));
+    reaches("move_chunk", "data", data(MOVED_CHUNK_MAX), data(MOVED_CHUNK_MAX + 1));
+}
+
+#[test]
+fn a_message_has_a_length() {
+    let empty = r#"{"type":"told","payload":""}"#;
+    let of = |length: usize| {
+        empty.replace(r#""""#, &format!("\"{}\"", "x".repeat(length - empty.len())))
+    };
+    assert!(decode_sealed(&of(LONG_MESSAGE_MAX)).is_ok());
+    let error = decode_sealed(&of(LONG_MESSAGE_MAX + 1)).unwrap_err();
+    assert!(error.to_string().contains("longer than"), "{error}");
+}
+
+#[test]
+fn two_versions_agree_on_the_highest_that_both_speak() {
+    let speaks = |lowest, highest| Speaks { lowest, highest };
+    assert_eq!(speaks(1, 3).common(speaks(2, 5)), Some(3));
+    assert_eq!(speaks(2, 5).common(speaks(1, 3)), Some(3));
+    assert_eq!(speaks(1, 1).common(speaks(2, 5)), None);
+    assert_eq!(speaks(3, 1).common(speaks(1, 3)), None);
+}
+
+#[test]
+fn secrets_do_not_show_themselves() {
+    for message in [&examples()[7], &examples()[9]] {
+        assert!(!format!("{:?}", read(message)).contains("secret"));
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_payload_is_passed_on_unchanged(text: String, key: String, number: i64) {
+        let payload = json!({"type": text, "x": {key: [number, null]}}).to_string();
+        let request = examples()[1].to_string();
+        let SealedMessage::Request(mut request) = decode_sealed(&request).unwrap().unwrap() else {
+            panic!()
+        };
+        request.payload = Payload::new(payload.clone()).unwrap();
+        let written = SealedMessage::Request(request).encode();
+        let SealedMessage::Request(read) = decode_sealed(&written).unwrap().unwrap() else { panic!() };
+        prop_assert_eq!(read.payload.as_str(), payload);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused_in_short(text: String, cut: prop::sample::Index) {
+        for example in examples() {
+            let example = example.to_string();
+            let cut = &example[..example.floor_char_boundary(cut.index(example.len()))];
+            prop_assert!(decode_sealed(cut).is_err_and(|error| error.to_string().len() < 1000));
+        }
+        if let Err(error) = decode_sealed(&text) {
+            prop_assert!(error.to_string().len() < 1000);
+        }
+        prop_assert_eq!(Payload::new(text.clone()).is_ok(), serde_json::from_str::<Value>(&text).is_ok());
+    }
+}

@@ -1,0 +1,4 @@
+//! Messages and frames between two Warrens.
+
+mod frames;
+mod messages;
