@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// A key derived from a mesh's passcode. A handshake with it proves the passcode without sending it
-/// or a hash of it.
+/// A key derived from a secret that both ends of a link have, such as a mesh's passcode. A handshake
+/// with it proves the secret without sending it or a hash of it.
 ///
 /// A dialled node sends an answer that opens only with the right passcode. So anyone who can dial
 /// may afterwards try passcodes on that answer, each at the cost of [`PasscodeKey::derive`]. A
@@ -22,11 +22,21 @@ impl PasscodeKey {
     /// tenth of a second and 64 MiB: once at start, and not on a runtime's thread. Of a passcode
     /// over 1 MiB the beginning counts.
     pub fn derive(passcode: &Secret) -> Self {
+        Self::stretched(passcode, SALT)
+    }
+
+    /// As [`PasscodeKey::derive`], with a salt for another use.
+    pub(crate) fn stretched(passcode: &Secret, salt: &[u8; SALT_LENGTH]) -> Self {
         let passcode = passcode.expose().as_bytes();
         let passcode = &passcode[..passcode.len().min(1 << 20)];
         let mut key = Zeroizing::new([0; 32]);
-        argon2_into(passcode, key.as_mut_slice());
+        argon2_into(passcode, salt, key.as_mut_slice());
         Self(key)
+    }
+
+    /// The hash of random bytes, which need no costly derivation.
+    pub(crate) fn hashed(secret: &[u8; 16]) -> Self {
+        Self(Zeroizing::new(Sha256::digest(secret).into()))
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8; 32] {
@@ -54,15 +64,17 @@ pub fn hashes_equal(one: &str, other: &str) -> bool {
 }
 
 #[expect(clippy::expect_used, reason = "every length is in Argon2's range: see each")]
-fn argon2_into(passcode: &[u8], key: &mut [u8]) {
+fn argon2_into(passcode: &[u8], salt: &[u8; SALT_LENGTH], key: &mut [u8]) {
     let cost = Params::new(MEMORY_KIB, PASSES, LANES, Some(key.len()));
     let cost = cost.expect("constants within the ranges of RFC 9106");
     Argon2::new(Algorithm::Argon2id, Version::V0x13, cost)
-        .hash_password_into(passcode, SALT, key)
+        .hash_password_into(passcode, salt, key)
         .expect("a passcode of at most 1 MiB, a salt of 22 bytes, a key of 32");
 }
 
-const SALT: &[u8] = b"warren.mesh.passcode.1";
+/// How long every salt is, in bytes.
+pub(crate) const SALT_LENGTH: usize = 22;
+const SALT: &[u8; SALT_LENGTH] = b"warren.mesh.passcode.1";
 const MEMORY_KIB: u32 = 64 * 1024;
 const PASSES: u32 = 3;
 const LANES: u32 = 1;

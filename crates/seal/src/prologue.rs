@@ -16,9 +16,10 @@ pub fn relay(initiator: &NodeId, responder: &NodeId, session: &str) -> Vec<u8> {
     [b"warren.mesh.relay.1", &ends[..], session.as_bytes()].concat()
 }
 
-/// Of a link between two members of a workspace cluster, opened by `initiator`.
-pub fn member(initiator: &NodeId, responder: &NodeId) -> Vec<u8> {
-    [b"warren.peer.1", &initiator.as_bytes()[..], responder.as_bytes()].concat()
+/// Of a link between two members of a workspace's cluster, dialled by `initiator` and answered by
+/// `responder`. `label` names the secret that both have.
+pub fn peer(initiator: &NodeId, responder: &NodeId, label: &[u8]) -> Vec<u8> {
+    [b"warren.peer.1", &initiator.as_bytes()[..], responder.as_bytes(), label].concat()
 }
 
 #[cfg(test)]
@@ -33,6 +34,13 @@ mod tests {
         let expected = [b"warren.mesh.lan.1", &[1; 32][..], &[2; 32]].concat();
         assert_eq!(lan(&ONE, &OTHER), expected);
         assert_ne!(lan(&ONE, &OTHER), lan(&OTHER, &ONE));
+    }
+
+    #[test]
+    fn a_link_of_members_is_bound_to_its_ends_and_its_secret() {
+        let expected = [b"warren.peer.1", &[1; 32][..], &[2; 32], b"cluster"].concat();
+        assert_eq!(peer(&ONE, &OTHER, b"cluster"), expected);
+        assert_ne!(peer(&ONE, &OTHER, b"cluster"), peer(&OTHER, &ONE, b"cluster"));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The first bytes of a link's dialling end: its key and the shared secret that it uses, then the
-//! first message of the handshake.
+//! first message of the handshake. The answer is the second message alone.
 //!
 //! One byte for the version, 1; the label of the secret: 0 for the cluster's, or 1 and the 8 bytes of
-//! an invitation's id; the key in 32 bytes. The label is a part of the data that the handshake is bound to.
+//! an invitation's id; the key in 32 bytes; the message. The handshake itself proves label and key.
 
 use base::NodeId;
 use bytes::{Buf, Bytes};
@@ -50,8 +50,7 @@ pub enum BadOpening {
 }
 
 impl PskLabel {
-    /// Its bytes.
-    pub fn to_bytes(self) -> Vec<u8> {
+    fn to_bytes(self) -> Vec<u8> {
         match self {
             Self::Cluster => vec![0],
             Self::Invite(id) => [&[1], &id[..]].concat(),
