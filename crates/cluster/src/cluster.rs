@@ -12,7 +12,7 @@ use std::{
 use base::Secret;
 use http::{Request, Response};
 use replica::{Change, Config as ReplicaConfig, Incarnation, Input, Key, Kind, Refused};
-use seal::{Identity, PasscodeKey};
+use seal::{Identity, PeerSecret};
 use store::{StoreError, WorkspaceStore};
 use tokio::{
     sync::Notify,
@@ -332,7 +332,7 @@ impl Shared {
     }
 
     async fn use_token(&self, token: Secret) -> Result<(), ClusterError> {
-        let key = task::spawn_blocking(move || PasscodeKey::derive(&token)).await;
+        let key = task::spawn_blocking(move || PeerSecret::cluster(&token)).await;
         self.this.set_token(key.map_err(|_| ClusterError::Failed)?);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use seal::{Identity, PasscodeKey};
+use seal::{Identity, PeerSecret};
 
 use crate::{
     link::hello::{Hello, VERSION},
@@ -19,7 +19,7 @@ pub(crate) struct ThisMember {
     pub(crate) incarnation: u64,
     pub(crate) identity: Identity,
     shown: Mutex<(String, Vec<String>)>,
-    token: Mutex<Option<PasscodeKey>>,
+    token: Mutex<Option<PeerSecret>>,
     dials: AtomicU64,
 }
 
@@ -59,11 +59,11 @@ impl ThisMember {
     }
 
     /// The key made from the cluster's token; `None` while there is no token.
-    pub(crate) fn token(&self) -> Option<PasscodeKey> {
+    pub(crate) fn token(&self) -> Option<PeerSecret> {
         self.token.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn set_token(&self, token: PasscodeKey) {
+    pub(crate) fn set_token(&self, token: PeerSecret) {
         *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
     }
 }

@@ -21,11 +21,11 @@ use crate::{
     family::Family,
     lanes::{Lane, Lanes},
     message_slots::TakenSlot,
-    policy::{Audience, Memory, Policy},
-    shares::{Share, Shares},
     output_stream::OutputStream,
-    table::{self, Work},
+    policy::{Audience, Memory, Policy},
     project_watch::ProjectWatch,
+    shares::{Share, Shares},
+    table::{self, Work},
 };
 
 /// Serves the requests of one client.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::NodeId;
 use bytes::Bytes;
-use seal::{Identity, Initiator, Opener, PasscodeKey, Responder, SealError, Sealer};
+use seal::{Identity, Opener, PeerSecret, SealError, Sealer};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
@@ -61,10 +61,10 @@ pub(crate) async fn initiate(
     carrier: Carrier,
     identity: &Identity,
     key: NodeId,
-    psk: &PasscodeKey,
+    secret: &PeerSecret,
     hello: &Hello,
 ) -> Result<Proven, HandshakeError> {
-    let initiating = initiate_now(carrier, identity, key, psk, hello);
+    let initiating = initiate_now(carrier, identity, key, secret, hello);
     timeout(DEADLINE, initiating).await.map_err(|_| HandshakeError::Timeout)?
 }
 
@@ -72,11 +72,10 @@ async fn initiate_now(
     mut carrier: Carrier,
     identity: &Identity,
     key: NodeId,
-    psk: &PasscodeKey,
+    secret: &PeerSecret,
     hello: &Hello,
 ) -> Result<Proven, HandshakeError> {
-    let prologue = seal::prologue::member(&identity.node_id(), &key);
-    let mut initiator = Initiator::new(identity, &key, Some(psk), &prologue)?;
+    let mut initiator = secret.initiator(identity, &key)?;
     let first = initiator.write(&hello.encode())?;
     carrier.outbox().push(Bytes::from(first))?;
     let message = carrier.next().await?;
@@ -101,10 +100,10 @@ pub(crate) async fn respond(
     carrier: Carrier,
     identity: &Identity,
     key: NodeId,
-    psk: &PasscodeKey,
+    secret: &PeerSecret,
     admit: impl FnOnce(&Hello) -> Result<Hello, String>,
 ) -> Result<Proven, HandshakeError> {
-    let responding = respond_now(carrier, identity, key, psk, admit);
+    let responding = respond_now(carrier, identity, key, secret, admit);
     timeout(DEADLINE, responding).await.map_err(|_| HandshakeError::Timeout)?
 }
 
@@ -112,11 +111,10 @@ async fn respond_now(
     mut carrier: Carrier,
     identity: &Identity,
     key: NodeId,
-    psk: &PasscodeKey,
+    secret: &PeerSecret,
     admit: impl FnOnce(&Hello) -> Result<Hello, String>,
 ) -> Result<Proven, HandshakeError> {
-    let prologue = seal::prologue::member(&key, &identity.node_id());
-    let mut responder = Responder::new(identity, Some(psk), &prologue)?;
+    let mut responder = secret.responder(identity, &key)?;
     let message = carrier.next().await?;
     let theirs = Hello::decode(&responder.read(&message, &key)?)?;
     let own = match admit(&theirs) {
