@@ -41,7 +41,7 @@ pub struct Reading {
     /// Pieces of text so far.
     pieces: u64,
     /// The number of tokens that the answer itself reports.
-    told: Option<u64>,
+    reported_tokens: Option<u64>,
     over: bool,
 }
 
@@ -98,7 +98,7 @@ impl Reading {
                 Some(Piece::Done { participant: participant_id, metrics })
             }
             ServerMessage::LlmError(LlmError { error, .. }) => self.failed(error),
-            ServerMessage::RoomError(told) => self.failed(told.error),
+            ServerMessage::RoomError(room) => self.failed(room.error),
             _ => None,
         }
     }
@@ -108,7 +108,8 @@ impl Reading {
             let words = error["message"].as_str().or_else(|| error.as_str());
             return self.failed(words.unwrap_or("the answer ended with an error").to_owned());
         }
-        self.told = chunk.usage.and_then(|usage| usage.completion_tokens).or(self.told);
+        self.reported_tokens =
+            chunk.usage.and_then(|usage| usage.completion_tokens).or(self.reported_tokens);
         let text = chunk.choices.into_iter().next()?.delta?.content?;
         if text.is_empty() {
             return None;
@@ -127,7 +128,7 @@ impl Reading {
         if std::mem::replace(&mut self.over, true) {
             return None;
         }
-        let tokens = self.told.unwrap_or(self.pieces);
+        let tokens = self.reported_tokens.unwrap_or(self.pieces);
         let seconds = now.as_secs_f64().max(0.001);
         let metrics = LlmMetrics {
             tokens,

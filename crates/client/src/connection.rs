@@ -91,8 +91,8 @@ impl Connection {
         let mut request = self.request(method, path, body)?;
         let kind = HeaderValue::from_static("text/event-stream");
         request.headers_mut().insert(header::ACCEPT, kind);
-        let asked = self.client.request(request);
-        let head = timeout(patience, asked).await.map_err(|_| self.late(patience))?;
+        let response = self.client.request(request);
+        let head = timeout(patience, response).await.map_err(|_| self.late(patience))?;
         let response = head.map_err(|error| self.unreachable(&error))?;
         if response.status().is_success() {
             return Ok(response.into_body());

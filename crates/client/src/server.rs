@@ -20,7 +20,7 @@ pub struct Warren(pub(crate) Connection);
 /// A query about usage. Times have the forms that the server reads: RFC 3339, a day, or a span such
 /// as `7d`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct UsageAsked {
+pub struct UsageRequest {
     /// The properties by which the usage is split.
     pub by: Vec<UsageBy>,
     /// From this time on.
@@ -35,7 +35,7 @@ pub struct UsageAsked {
     pub provider: Option<String>,
 }
 
-impl UsageAsked {
+impl UsageRequest {
     /// The same as the query of a URL.
     pub fn query(&self) -> String {
         let by: Vec<&str> = self.by.iter().map(|by| by.as_str()).collect();
@@ -125,8 +125,8 @@ impl Warren {
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
-    pub async fn usage(&self, asked: &UsageAsked) -> Result<UsageReport, ClientError> {
-        self.get(&format!("/admin/usage?{}", asked.query())).await
+    pub async fn usage(&self, request: &UsageRequest) -> Result<UsageReport, ClientError> {
+        self.get(&format!("/admin/usage?{}", request.query())).await
     }
 
     /// The audit log, the newest entry first, at most `most` entries.
@@ -242,13 +242,13 @@ mod tests {
 
     #[test]
     fn a_question_becomes_a_query() {
-        let asked = UsageAsked {
+        let request = UsageRequest {
             by: vec![UsageBy::Key, UsageBy::Day],
             since: Some("7d".to_owned()),
             model: Some("a b&c".to_owned()),
-            ..UsageAsked::default()
+            ..UsageRequest::default()
         };
-        assert_eq!(asked.query(), "by=key%2Cday&since=7d&model=a+b%26c");
+        assert_eq!(request.query(), "by=key%2Cday&since=7d&model=a+b%26c");
     }
 
     #[tokio::test]

@@ -5,13 +5,13 @@
 //! the agent's session was started with, which is valid for its own team only.
 //!
 //! - [`serve`]: serves the tools until the agent closes its end
-//! - `tools`: the tools, with their descriptions for the model; `asked`: their arguments
-//! - `told`: their answers, as text and as structure
+//! - `tools`: the tools, with their descriptions for the model; `arguments`: their arguments
+//! - `answers`: their answers, as text and as structure
 //! - `member`: the requests to the server
 
-mod asked;
+mod answers;
+mod arguments;
 mod member;
-mod told;
 mod tools;
 
 use base::{Secret, error::chain};

@@ -58,14 +58,14 @@ impl Member {
     ) -> Result<HandoffResult, ClientError> {
         let Work { prompt, worker_name, provider } = work;
         let (team_id, timeout_ms) = (self.team, Some(base::millis(timeout)));
-        let asked = Handoff { team_id, prompt, worker_name, timeout_ms, provider, mode: None };
-        self.once(|server| server.handoff(asked).boxed()).await
+        let request = Handoff { team_id, prompt, worker_name, timeout_ms, provider, mode: None };
+        self.once(|server| server.handoff(request).boxed()).await
     }
 
     pub(crate) async fn assign(&self, work: Work) -> Result<WorkerAssigned, ClientError> {
         let Work { prompt, worker_name, provider } = work;
-        let asked = Assign { team_id: self.team, prompt, worker_name, provider, mode: None };
-        self.once(|server| server.assign(asked).boxed()).await
+        let request = Assign { team_id: self.team, prompt, worker_name, provider, mode: None };
+        self.once(|server| server.assign(request).boxed()).await
     }
 
     pub(crate) async fn send(
@@ -74,8 +74,8 @@ impl Member {
         payload: String,
     ) -> Result<u64, ClientError> {
         let (team_id, from_session_id) = (self.team, self.session);
-        let asked = RelayTeamMessage { team_id, from_session_id, to_session_id: to, payload };
-        self.once(|server| server.relay(asked).boxed()).await
+        let request = RelayTeamMessage { team_id, from_session_id, to_session_id: to, payload };
+        self.once(|server| server.relay(request).boxed()).await
     }
 
     /// May be repeated: the second answer is the same as the first.
@@ -85,15 +85,15 @@ impl Member {
     }
 
     pub(crate) async fn inbox(&self, since_seq: Option<u64>) -> Result<TeamInbox, ClientError> {
-        let asked = GetTeamInbox { team_id: self.team, session_id: self.session, since_seq };
-        self.again(|server| server.team_inbox(asked).boxed()).await
+        let request = GetTeamInbox { team_id: self.team, session_id: self.session, since_seq };
+        self.again(|server| server.team_inbox(request).boxed()).await
     }
 
     /// May be repeated: a turn has one result, however often it is reported.
     pub(crate) async fn report(&self, success: bool, result: String) -> Result<(), ClientError> {
         let (team_id, worker_session_id) = (self.team, self.session);
-        let asked = WorkerResult { team_id, worker_session_id, success, result };
-        self.again(|server| server.report(asked.clone()).boxed()).await
+        let request = WorkerResult { team_id, worker_session_id, success, result };
+        self.again(|server| server.report(request.clone()).boxed()).await
     }
 
     /// Sends a request that must not be done twice. If the connection breaks in the middle, the

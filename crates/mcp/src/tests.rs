@@ -46,7 +46,7 @@ enum Reply {
 /// The agent's end, and the requests that the server got.
 struct Rig {
     agent: RunningService<RoleClient, ()>,
-    asked: mpsc::Receiver<ClientMessage>,
+    requests: mpsc::Receiver<ClientMessage>,
     serving: JoinHandle<Result<(), crate::McpError>>,
 }
 
@@ -58,14 +58,14 @@ impl Rig {
     async fn with_token(replies: Vec<Reply>, token: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());
-        let (tell, asked) = mpsc::channel(64);
+        let (tell, requests) = mpsc::channel(64);
         tokio::spawn(answer_all(listener, replies.into(), tell));
         let address = Address::new(&server, Some(&Secret::from(token))).unwrap();
         let (agents, ours) = tokio::io::duplex(64 * 1024);
         let member = Member::new(address, TEAM, ITSELF);
         let serving = tokio::spawn(serve_on(member, tokio::io::split(ours)));
         let agent = soon(().serve(tokio::io::split(agents))).await.unwrap();
-        Self { agent, asked, serving }
+        Self { agent, requests, serving }
     }
 
     async fn call(&self, tool: &'static str, arguments: Value) -> CallToolResult {
@@ -74,8 +74,8 @@ impl Rig {
         soon(self.agent.call_tool(call)).await.unwrap()
     }
 
-    async fn asked(&mut self) -> ClientMessage {
-        soon(self.asked.recv()).await.unwrap()
+    async fn request(&mut self) -> ClientMessage {
+        soon(self.requests.recv()).await.unwrap()
     }
 }
 
@@ -96,8 +96,8 @@ async fn answer_all(
         let success = auth.token.expose() == "wt_right";
         let message = "wrong token".to_owned();
         say(&mut socket, &ServerMessage::AuthResult(AuthResult { success, message })).await;
-        let Some(asked) = heard(&mut socket).await else { continue };
-        tell.send(asked).await.unwrap();
+        let Some(request) = heard(&mut socket).await else { continue };
+        tell.send(request).await.unwrap();
         let reply = replies.pop_front().expect("nothing more was expected");
         tokio::spawn(answer(socket, reply));
     }
@@ -187,13 +187,16 @@ async fn a_handoff_says_the_result_or_how_to_wait_for_it() {
     let done = rig.call("handoff", asks).await;
     assert_eq!(text(&done), format!("Worker {ANN} is done:\n\nall is well"));
     assert_eq!(done.structured_content.as_ref().unwrap()["completed"], true);
-    let ClientMessage::Handoff(asked) = rig.asked().await else { panic!() };
-    assert_eq!((asked.team_id, &*asked.prompt, asked.timeout_ms), (TEAM, "audit", Some(7000)));
-    assert_eq!(asked.worker_name.as_deref(), Some("ann"));
+    let ClientMessage::Handoff(request) = rig.request().await else { panic!() };
+    assert_eq!(
+        (request.team_id, &*request.prompt, request.timeout_ms),
+        (TEAM, "audit", Some(7000))
+    );
+    assert_eq!(request.worker_name.as_deref(), Some("ann"));
     let late = rig.call("handoff", json!({"prompt": "audit"})).await;
     assert!(text(&late).contains(&format!("call wait with wait_id \"{WAIT}\"")), "{late:?}");
-    let ClientMessage::Handoff(asked) = rig.asked().await else { panic!() };
-    assert_eq!(asked.timeout_ms, Some(45_000));
+    let ClientMessage::Handoff(request) = rig.request().await else { panic!() };
+    assert_eq!(request.timeout_ms, Some(45_000));
 }
 
 #[tokio::test]
@@ -202,12 +205,12 @@ async fn a_wait_goes_on_by_its_id_until_the_results_are_there() {
     let late = rig.call("wait", json!({"workers": [ANN.to_string()]})).await;
     assert!(text(&late).contains(&format!("Still working: {ANN}.")), "{late:?}");
     assert!(text(&late).contains(&WAIT.to_string()));
-    let ClientMessage::TeamWait(asked) = rig.asked().await else { panic!() };
-    assert_eq!((asked.for_session_ids, asked.wait_id), (Some(vec![ANN]), None));
+    let ClientMessage::TeamWait(request) = rig.request().await else { panic!() };
+    assert_eq!((request.for_session_ids, request.wait_id), (Some(vec![ANN]), None));
     let done = rig.call("wait", json!({"wait_id": WAIT.to_string()})).await;
     assert_eq!(text(&done), format!("Worker {ANN} has failed:\n\nit broke"));
-    let ClientMessage::TeamWait(asked) = rig.asked().await else { panic!() };
-    assert_eq!((asked.for_session_ids, asked.wait_id), (None, Some(WAIT)));
+    let ClientMessage::TeamWait(request) = rig.request().await else { panic!() };
+    assert_eq!((request.for_session_ids, request.wait_id), (None, Some(WAIT)));
 }
 
 #[tokio::test]
@@ -233,16 +236,16 @@ async fn members_speak_as_themselves() {
     let mut rig = Rig::new(replies).await;
     let sent = rig.call("send", json!({"message": "hi", "to": ANN.to_string()})).await;
     assert!(text(&sent).starts_with("Sent as message 12."), "{sent:?}");
-    let ClientMessage::RelayTeamMessage(asked) = rig.asked().await else { panic!() };
-    assert_eq!((asked.from_session_id, asked.to_session_id), (ITSELF, Some(ANN)));
+    let ClientMessage::RelayTeamMessage(request) = rig.request().await else { panic!() };
+    assert_eq!((request.from_session_id, request.to_session_id), (ITSELF, Some(ANN)));
     rig.call("report", json!({"result": "done"})).await;
-    let ClientMessage::ReportResult(asked) = rig.asked().await else { panic!() };
-    assert_eq!((asked.worker_session_id, asked.success), (ITSELF, true));
+    let ClientMessage::ReportResult(request) = rig.request().await else { panic!() };
+    assert_eq!((request.worker_session_id, request.success), (ITSELF, true));
     let inbox = rig.call("inbox", json!({"since_seq": 3})).await;
     assert!(text(&inbox).contains(&format!("[message 3 from {ANN}, ")), "{inbox:?}");
     assert!(text(&inbox).ends_with("Next time ask with since_seq 4."), "{inbox:?}");
-    let ClientMessage::GetTeamInbox(asked) = rig.asked().await else { panic!() };
-    assert_eq!((asked.session_id, asked.since_seq), (ITSELF, Some(3)));
+    let ClientMessage::GetTeamInbox(request) = rig.request().await else { panic!() };
+    assert_eq!((request.session_id, request.since_seq), (ITSELF, Some(3)));
     let assigned = rig.call("assign", json!({"prompt": "go"})).await;
     assert!(text(&assigned).contains(&ANN.to_string()), "{assigned:?}");
 }
@@ -252,8 +255,8 @@ async fn a_repeatable_request_survives_a_lost_connection() {
     let mut rig = Rig::new(vec![Reply::Drops, Reply::Says(waited(true))]).await;
     let done = rig.call("wait", json!({})).await;
     assert_eq!(done.is_error, Some(false), "{done:?}");
-    assert!(matches!(rig.asked().await, ClientMessage::TeamWait(_)));
-    assert!(matches!(rig.asked().await, ClientMessage::TeamWait(_)));
+    assert!(matches!(rig.request().await, ClientMessage::TeamWait(_)));
+    assert!(matches!(rig.request().await, ClientMessage::TeamWait(_)));
 }
 
 #[tokio::test]
@@ -262,8 +265,8 @@ async fn an_unrepeatable_request_is_not_sent_again() {
     let lost = rig.call("send", json!({"message": "hi"})).await;
     assert_eq!(lost.is_error, Some(true), "{lost:?}");
     assert!(text(&lost).contains("could not reach the server"), "{lost:?}");
-    assert!(matches!(rig.asked().await, ClientMessage::RelayTeamMessage(_)));
-    assert!(rig.asked.try_recv().is_err());
+    assert!(matches!(rig.request().await, ClientMessage::RelayTeamMessage(_)));
+    assert!(rig.requests.try_recv().is_err());
 }
 
 #[tokio::test]
@@ -272,7 +275,7 @@ async fn errors_are_told_in_words_that_the_model_can_act_on() {
     let mut rig = Rig::new(vec![Reply::Says(refusal)]).await;
     let refused = rig.call("send", json!({"message": "hi"})).await;
     assert_eq!((refused.is_error, text(&refused)), (Some(true), "the inbox of the team is full"));
-    rig.asked().await;
+    rig.request().await;
     let wrong = rig.call("wait", json!({"workers": ["ann"]})).await;
     assert!(wrong.is_error == Some(true) && text(&wrong).contains("\"ann\" is no id"), "{wrong:?}");
     let rig = Rig::with_token(Vec::new(), "wt_wrong").await;

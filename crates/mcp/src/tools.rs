@@ -12,9 +12,9 @@ use rmcp::{
 };
 
 use crate::{
-    asked::{Assign, Handoff, Inbox, Message, Report, Wait},
+    answers,
+    arguments::{Assign, Handoff, Inbox, Message, Report, Wait},
     member::{Member, Work},
-    told,
 };
 
 /// The time-out of a call that names none: agents give up on a tool after a minute.
@@ -49,11 +49,11 @@ impl Tools {
         side use assign and then wait. If the worker takes longer than timeout_seconds you get a \
         wait_id: call wait with it, and do not hand the same work off again."
     )]
-    async fn handoff(&self, Parameters(asked): Parameters<Handoff>) -> CallToolResult {
-        let Handoff { prompt, worker_name, provider, timeout_seconds } = asked;
+    async fn handoff(&self, Parameters(arguments): Parameters<Handoff>) -> CallToolResult {
+        let Handoff { prompt, worker_name, provider, timeout_seconds } = arguments;
         let work = Work { prompt, worker_name, provider };
         let result = self.member.handoff(work, timeout(timeout_seconds)).await;
-        say(result, |result| told::handoff(&result))
+        say(result, |result| answers::handoff(&result))
     }
 
     /// Gives work to a new worker.
@@ -61,10 +61,10 @@ impl Tools {
         description = "Give work to a new worker agent and go on at once. For the leader of the \
         team. Returns the worker's session id. Collect the result with wait."
     )]
-    async fn assign(&self, Parameters(asked): Parameters<Assign>) -> CallToolResult {
-        let Assign { prompt, worker_name, provider } = asked;
+    async fn assign(&self, Parameters(arguments): Parameters<Assign>) -> CallToolResult {
+        let Assign { prompt, worker_name, provider } = arguments;
         let assigned = self.member.assign(Work { prompt, worker_name, provider }).await;
-        say(assigned, told::assigned)
+        say(assigned, answers::assigned)
     }
 
     /// Waits for workers.
@@ -74,12 +74,12 @@ impl Tools {
         those that are there, and a wait_id: call wait again with only that wait_id. No result is lost, \
         however often you call."
     )]
-    async fn wait(&self, Parameters(asked): Parameters<Wait>) -> CallToolResult {
-        let wait = match self.wait_for(asked) {
+    async fn wait(&self, Parameters(arguments): Parameters<Wait>) -> CallToolResult {
+        let wait = match self.wait_for(arguments) {
             Ok(wait) => wait,
-            Err(words) => return told::refused(words),
+            Err(words) => return answers::refused(words),
         };
-        say(self.member.wait(&wait).await, |waited| told::waited(&waited))
+        say(self.member.wait(&wait).await, |waited| answers::waited(&waited))
     }
 
     /// Sends a message to another member.
@@ -88,11 +88,11 @@ impl Tools {
         without `to` from a worker to the leader and from the leader to all workers. It is that \
         member's next prompt once it is free. The message is kept before this returns."
     )]
-    async fn send(&self, Parameters(asked): Parameters<Message>) -> CallToolResult {
-        let to = asked.to.filter(|to| !to.trim().is_empty()).map(|to| id(&to)).transpose();
+    async fn send(&self, Parameters(arguments): Parameters<Message>) -> CallToolResult {
+        let to = arguments.to.filter(|to| !to.trim().is_empty()).map(|to| id(&to)).transpose();
         match to {
-            Ok(to) => say(self.member.send(to, asked.message).await, told::sent),
-            Err(words) => told::refused(words),
+            Ok(to) => say(self.member.send(to, arguments.message).await, answers::sent),
+            Err(words) => answers::refused(words),
         }
     }
 
@@ -102,8 +102,8 @@ impl Tools {
             already. Use it to look something up again; new messages come to you by themselves.",
         annotations(read_only_hint = true)
     )]
-    async fn inbox(&self, Parameters(asked): Parameters<Inbox>) -> CallToolResult {
-        say(self.member.inbox(asked.since_seq).await, |inbox| told::inbox(&inbox))
+    async fn inbox(&self, Parameters(arguments): Parameters<Inbox>) -> CallToolResult {
+        say(self.member.inbox(arguments.since_seq).await, |inbox| answers::inbox(&inbox))
     }
 
     /// Reports the result of this worker's work.
@@ -112,9 +112,9 @@ impl Tools {
         when the work is done or cannot be done. Without it your last words of the turn are your \
         result."
     )]
-    async fn report(&self, Parameters(asked): Parameters<Report>) -> CallToolResult {
-        let reported = self.member.report(asked.success, asked.result).await;
-        say(reported, |()| told::reported())
+    async fn report(&self, Parameters(arguments): Parameters<Report>) -> CallToolResult {
+        let reported = self.member.report(arguments.success, arguments.result).await;
+        say(reported, |()| answers::reported())
     }
 }
 
@@ -129,24 +129,24 @@ impl ServerHandler for Tools {
 }
 
 impl Tools {
-    fn wait_for(&self, asked: Wait) -> Result<TeamWait, String> {
-        let named = asked.workers.filter(|workers| !workers.is_empty());
+    fn wait_for(&self, arguments: Wait) -> Result<TeamWait, String> {
+        let named = arguments.workers.filter(|workers| !workers.is_empty());
         let named = named.map(|workers| workers.iter().map(|worker| id(worker)).collect());
-        let wait_id = asked.wait_id.filter(|wait| !wait.trim().is_empty());
+        let wait_id = arguments.wait_id.filter(|wait| !wait.trim().is_empty());
         Ok(TeamWait {
             team_id: self.member.team,
             for_session_ids: named.transpose()?,
-            timeout_ms: Some(base::millis(timeout(asked.timeout_seconds))),
+            timeout_ms: Some(base::millis(timeout(arguments.timeout_seconds))),
             wait_id: wait_id.map(|wait| id(&wait)).transpose()?,
         })
     }
 }
 
 fn say<T>(
-    answer: Result<T, ClientError>,
-    told: impl FnOnce(T) -> CallToolResult,
+    outcome: Result<T, ClientError>,
+    answer: impl FnOnce(T) -> CallToolResult,
 ) -> CallToolResult {
-    answer.map_or_else(|error| told::failed(&error), told)
+    outcome.map_or_else(|error| answers::failed(&error), answer)
 }
 
 fn timeout(seconds: Option<u64>) -> Duration {

@@ -184,9 +184,10 @@ impl FarEnd {
         (decoded.message, decoded.dialect)
     }
 
-    /// Whether nothing more waits to be sent.
-    pub(crate) fn is_quiet(&mut self) -> bool {
-        self.0.try_next().is_none()
+    /// Asserts that nothing more waits to be sent.
+    #[track_caller]
+    pub(crate) fn expect_quiet(&mut self) {
+        assert!(self.0.try_next().is_none());
     }
 }
 

@@ -45,9 +45,9 @@ fn watch() {
     loop {
         thread::sleep(LOOK);
         let Some(resident) = resident() else { return };
-        if size.is_to_be_trimmed(resident) {
+        if size.note_look(resident) {
             trim_pools();
-            size.is_trimmed_to(self::resident().unwrap_or(resident));
+            size.note_trimmed(self::resident().unwrap_or(resident));
         }
     }
 }
@@ -63,7 +63,8 @@ struct Size {
 }
 
 impl Size {
-    fn is_to_be_trimmed(&mut self, resident: u64) -> bool {
+    /// Notes the size at a look. Returns whether to trim now.
+    fn note_look(&mut self, resident: u64) -> bool {
         self.smallest = self.smallest.min(resident);
         self.looks += 1;
         let has_peaked = resident >= self.smallest + PEAK;
@@ -73,7 +74,7 @@ impl Size {
         has_peaked || self.looks >= self.wait
     }
 
-    fn is_trimmed_to(&mut self, resident: u64) {
+    fn note_trimmed(&mut self, resident: u64) {
         self.smallest = resident;
         self.looks = 0;
         self.wait = (self.wait * 2).clamp(1, LONGEST);
@@ -94,8 +95,8 @@ mod tests {
 
     /// The number of checks until the pools are trimmed, if the process keeps this size.
     fn looks(size: &mut Size, resident: u64) -> u32 {
-        let looks = (1..1000).find(|_| size.is_to_be_trimmed(resident));
-        size.is_trimmed_to(resident);
+        let looks = (1..1000).find(|_| size.note_look(resident));
+        size.note_trimmed(resident);
         looks.unwrap()
     }
 
@@ -106,9 +107,9 @@ mod tests {
         for _ in 0..10 {
             looks(&mut size, 40 * MIB);
         }
-        assert!(!size.is_to_be_trimmed(55 * MIB));
-        assert!(!size.is_to_be_trimmed(20 * MIB));
-        assert!(size.is_to_be_trimmed(36 * MIB), "from its smallest");
+        assert!(!size.note_look(55 * MIB));
+        assert!(!size.note_look(20 * MIB));
+        assert!(size.note_look(36 * MIB), "from its smallest");
     }
 
     /// A check may happen during the peak, while everything is still in use.

@@ -123,7 +123,7 @@ impl Activity {
     /// Records that a job was given to a participant, for the first time or again. Returns the
     /// event for it.
     pub fn started(&mut self, job: &JobStarted, holder: Holder<'_>) -> Option<Announcement> {
-        if self.has_ended(job.job) || self.is_full(job.job) {
+        if self.take_early_end(job.job) || self.is_full(job.job) {
             return None;
         }
         self.requeued(job.job);
@@ -202,7 +202,8 @@ impl Activity {
         self.jobs.len() >= MAX_JOBS && !self.jobs.contains_key(&job)
     }
 
-    fn has_ended(&mut self, job: JobId) -> bool {
+    /// Forgets the early end of a job. Returns whether there was one.
+    fn take_early_end(&mut self, job: JobId) -> bool {
         let early = self.ended_early.iter().position(|ended| *ended == job);
         early.is_some_and(|index| self.ended_early.remove(index).is_some())
     }

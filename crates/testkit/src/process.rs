@@ -178,7 +178,7 @@ impl ChildProcess {
         ended.expect("its status").code()
     }
 
-    pub fn is_running(&mut self) -> bool {
+    pub fn check_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
@@ -251,7 +251,7 @@ mod tests {
         let script = "trap 'echo asked; kill $!; exit 0' TERM; sleep 60 & echo ready; wait";
         let mut child = shell(script);
         child.line_with("ready").await;
-        assert!(child.is_running() && child.resident_bytes() > 0);
+        assert!(child.check_running() && child.resident_bytes() > 0);
         child.sigstop();
         child.sigcont();
         child.sigterm();

@@ -122,7 +122,7 @@ impl Driver {
 
     fn offer_all(&mut self) {
         for session in self.core.members() {
-            self.first.extend(self.core.machine.has_room(session));
+            self.first.extend(self.core.machine.note_room(session));
         }
     }
 
@@ -180,7 +180,7 @@ impl Driver {
         let mut effects = self.core.machine.handle_timeout(moment.now);
         while let Some((&session, _)) = self.again.iter().find(|(_, at)| **at <= moment.now) {
             self.again.remove(&session);
-            effects.extend(self.core.machine.has_room(session));
+            effects.extend(self.core.machine.note_room(session));
         }
         effects
     }

@@ -120,7 +120,7 @@ impl Workspace {
     /// [`ClientError::Strange`] when it says what no workspace says.
     pub async fn next(&mut self) -> Result<Option<ServerFrame>, ClientError> {
         match self.take_early() {
-            Some(told) => Ok(Some(told)),
+            Some(frame) => Ok(Some(frame)),
             None => self.hear().await,
         }
     }
@@ -130,12 +130,12 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::next`].
     pub fn ready(&mut self) -> Result<Option<ServerFrame>, ClientError> {
-        if let Some(told) = self.take_early() {
-            return Ok(Some(told));
+        if let Some(frame) = self.take_early() {
+            return Ok(Some(frame));
         }
         while let Some(frame) = self.link.ready() {
-            if let Some(told) = self.read(frame)? {
-                return Ok(Some(told));
+            if let Some(frame) = self.read(frame)? {
+                return Ok(Some(frame));
             }
         }
         Ok(None)
@@ -188,8 +188,8 @@ impl Workspace {
         mut take: impl FnMut(ServerMessage) -> Answer<T>,
     ) -> Result<T, ClientError> {
         loop {
-            let told = self.hear().await?;
-            match told.ok_or_else(|| self.lost(&self.goodbye()))? {
+            let frame = self.hear().await?;
+            match frame.ok_or_else(|| self.lost(&self.goodbye()))? {
                 ServerFrame::Message(message) => match *message {
                     ServerMessage::Error(error) => return Err(refusal(error.message)),
                     ServerMessage::SessionUnknown(of) => {
@@ -219,8 +219,8 @@ impl Workspace {
             match next.map_err(|error| self.broken(&error))? {
                 None => return Ok(None),
                 Some(frame) => {
-                    if let Some(told) = self.read(frame)? {
-                        return Ok(Some(told));
+                    if let Some(frame) = self.read(frame)? {
+                        return Ok(Some(frame));
                     }
                 }
             }
@@ -232,8 +232,7 @@ impl Workspace {
             return Err(ClientError::Late { url: self.shown.clone(), after: SILENCE });
         }
         self.next_beat = Instant::now() + BEAT;
-        let asked = self.link.ping();
-        asked.map_err(|error| self.broken(&error))
+        self.link.ping().map_err(|error| self.broken(&error))
     }
 
     /// What a frame says; nothing, if that is of a newer kind than this client knows.
@@ -254,12 +253,12 @@ impl Workspace {
             .map_err(|error| self.strange(error.to_string()))
     }
 
-    fn keep(&mut self, told: ServerFrame) -> Result<(), ClientError> {
+    fn keep(&mut self, frame: ServerFrame) -> Result<(), ClientError> {
         if !self.listens {
             return Ok(());
         }
-        self.early_bytes += output_bytes(&told);
-        self.early.push_back(told);
+        self.early_bytes += output_bytes(&frame);
+        self.early.push_back(frame);
         if self.early.len() > EARLY || self.early_bytes > EARLY_BYTES {
             return Err(self.strange("more was told than could be kept until the answer came"));
         }
@@ -267,9 +266,9 @@ impl Workspace {
     }
 
     fn take_early(&mut self) -> Option<ServerFrame> {
-        let told = self.early.pop_front()?;
-        self.early_bytes -= output_bytes(&told);
-        Some(told)
+        let frame = self.early.pop_front()?;
+        self.early_bytes -= output_bytes(&frame);
+        Some(frame)
     }
 
     /// Why the server has closed, as it said.
@@ -289,8 +288,8 @@ impl Workspace {
     }
 }
 
-fn output_bytes(told: &ServerFrame) -> usize {
-    match told {
+fn output_bytes(frame: &ServerFrame) -> usize {
+    match frame {
         ServerFrame::Output(output) => output.data.len(),
         ServerFrame::Message(_) => 0,
     }

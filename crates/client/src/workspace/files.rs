@@ -43,8 +43,8 @@ impl Workspace {
         path: &str,
     ) -> Result<Vec<FileEntry>, ClientError> {
         let path = Some(path.to_owned());
-        let asked = ClientMessage::ListProjectFiles(ListProjectFiles { project_id, path });
-        self.request(&asked, SOON, |reply| match reply {
+        let request = ClientMessage::ListProjectFiles(ListProjectFiles { project_id, path });
+        self.request(&request, SOON, |reply| match reply {
             ServerMessage::ProjectFileList(list) if list.project_id == project_id => {
                 Answer::Is(list.entries)
             }
@@ -69,9 +69,9 @@ impl Workspace {
     ) -> Result<Window, ClientError> {
         let id = self.request_id();
         let (request_id, path) = (id.clone(), path.to_owned());
-        let asked = ReadProjectFileChunk { request_id, project_id, path, offset, len };
-        let asked = ClientMessage::ReadProjectFileChunk(asked);
-        let chunk = self.request(&asked, WINDOW, |reply| match reply {
+        let request = ReadProjectFileChunk { request_id, project_id, path, offset, len };
+        let request = ClientMessage::ReadProjectFileChunk(request);
+        let chunk = self.request(&request, WINDOW, |reply| match reply {
             ServerMessage::ProjectFileChunk(chunk) if chunk.request_id == id => Answer::Is(chunk),
             ServerMessage::ProjectFileChunkError(error) if error.request_id == id => {
                 Answer::No(error.message)
@@ -129,8 +129,8 @@ impl Workspace {
         content: String,
     ) -> Result<(), ClientError> {
         let (path, base_sha256) = (path.to_owned(), None);
-        let asked = WriteProjectFile { project_id, path, content, base_sha256 };
-        self.request(&ClientMessage::WriteProjectFile(asked), SOON, |reply| match reply {
+        let request = WriteProjectFile { project_id, path, content, base_sha256 };
+        self.request(&ClientMessage::WriteProjectFile(request), SOON, |reply| match reply {
             ServerMessage::ProjectFileSaved(saved) if saved.project_id == project_id => {
                 Answer::Is(())
             }
@@ -205,11 +205,11 @@ impl Workspace {
     /// that id.
     async fn change(
         &mut self,
-        asked: impl FnOnce(String) -> ClientMessage,
+        request: impl FnOnce(String) -> ClientMessage,
     ) -> Result<(), ClientError> {
         let id = self.request_id();
-        let asked = asked(id.clone());
-        self.request(&asked, CHANGE, |reply| match reply {
+        let request = request(id.clone());
+        self.request(&request, CHANGE, |reply| match reply {
             ServerMessage::ProjectFsActionResult(done) if done.request_id == id => Answer::Is(()),
             ServerMessage::ProjectFsActionError(error) if error.request_id == id => {
                 Answer::No(error.message)

@@ -17,7 +17,7 @@ use super::{
     answer::{is_too_late, refusal},
     connection::{ServerFrame, Workspace},
     inputs::{Inputs, unique},
-    place::{Ending, SessionPosition, SessionView, Step},
+    position::{Ending, SessionPosition, SessionView, Step},
 };
 use crate::error::ClientError;
 
@@ -61,7 +61,7 @@ impl Default for FollowingSettings {
 pub struct Following {
     address: Address,
     settings: FollowingSettings,
-    place: SessionPosition,
+    position: SessionPosition,
     inputs: Inputs,
     state: FollowingState,
     backoff: Backoff,
@@ -103,7 +103,7 @@ impl Following {
         let (first, last) = settings.backoff;
         let mut following = Self {
             address: address.clone(),
-            place: SessionPosition::new(
+            position: SessionPosition::new(
                 session,
                 settings.is_agent,
                 settings.from_start.then_some(0),
@@ -137,15 +137,15 @@ impl Following {
                     self.connected(connected)?;
                 }
                 FollowingState::Connected(workspace) => {
-                    let told = tokio::select! {
+                    let frame = tokio::select! {
                         biased;
-                        told = workspace.next() => told,
+                        frame = workspace.next() => frame,
                         () = at(over_at) => {
                             self.exit();
                             continue;
                         }
                     };
-                    self.told(told)?;
+                    self.received(frame)?;
                 }
             }
         }
@@ -160,7 +160,7 @@ impl Following {
             let FollowingState::Connected(workspace) = &mut self.state else { return Ok(None) };
             match workspace.ready() {
                 Ok(None) => return Ok(None),
-                told => self.told(told)?,
+                frame => self.received(frame)?,
             }
         }
         Ok(self.ready.pop_front())
@@ -205,7 +205,7 @@ impl Following {
     /// Asks for the whole screen again, once all that was missed during a loss has come:
     /// [`SessionView::Screen`].
     pub fn repaint(&mut self) {
-        self.place.repaint();
+        self.position.repaint();
     }
 
     /// The terminal that it is shown on has another size.
@@ -239,7 +239,7 @@ impl Following {
 
     /// What is said first on each connection. The list tells whether the session ended meanwhile.
     fn hello(&mut self) -> Result<(), ClientError> {
-        let attach = self.place.attach();
+        let attach = self.position.attach();
         let list = ClientMessage::ListSessions(ListSessions { include_hidden: true });
         let messages = [Some(attach), self.size(), Some(list)].into_iter().flatten();
         let messages: Vec<ClientMessage> = messages.chain(self.inputs.again()).collect();
@@ -252,7 +252,7 @@ impl Following {
             return None;
         }
         let (cols, rows) = (cols.min(MAX_COLS), rows.min(MAX_ROWS));
-        let session_id = self.place.session();
+        let session_id = self.position.session();
         Some(ClientMessage::Resize(Resize { session_id, cols, rows, visible: true }))
     }
 
@@ -270,9 +270,12 @@ impl Following {
         }
     }
 
-    fn told(&mut self, told: Result<Option<ServerFrame>, ClientError>) -> Result<(), ClientError> {
-        let lost = match told {
-            Ok(Some(told)) => return self.step(told),
+    fn received(
+        &mut self,
+        frame: Result<Option<ServerFrame>, ClientError>,
+    ) -> Result<(), ClientError> {
+        let lost = match frame {
+            Ok(Some(frame)) => return self.step(frame),
             Ok(None) => ClientError::Unreachable {
                 url: self.address.shown().to_owned(),
                 reason: "it closed the connection".to_owned(),
@@ -296,17 +299,17 @@ impl Following {
         Ok(())
     }
 
-    fn step(&mut self, told: ServerFrame) -> Result<(), ClientError> {
-        self.take(told)?;
-        if let Some(attach) = self.place.repaint_due() {
+    fn step(&mut self, frame: ServerFrame) -> Result<(), ClientError> {
+        self.take(frame)?;
+        if let Some(attach) = self.position.repaint_due() {
             self.say(&attach);
         }
         self.say_inputs();
         Ok(())
     }
 
-    fn take(&mut self, told: ServerFrame) -> Result<(), ClientError> {
-        let step = self.place.take(told);
+    fn take(&mut self, frame: ServerFrame) -> Result<(), ClientError> {
+        let step = self.position.take(frame);
         if let Some(exited) = self.exited.as_mut().filter(|_| matches!(step, Step::Show(_))) {
             exited.since = Instant::now();
         }
@@ -314,7 +317,7 @@ impl Following {
             Step::Show(SessionView::Ended(ending)) => self.end(ending),
             // Its output is still to come, and then its end.
             Step::Show(SessionView::Refused(words)) if is_too_late(&words) => self.inputs.refused(),
-            Step::Show(SessionView::Refused(words)) if !self.place.has_begun() => {
+            Step::Show(SessionView::Refused(words)) if !self.position.has_begun() => {
                 return Err(refusal(words));
             }
             Step::Show(SessionView::Refused(words)) => {
@@ -328,7 +331,7 @@ impl Following {
                 }
             }
             Step::Attach => {
-                let attach = self.place.attach();
+                let attach = self.position.attach();
                 self.say(&attach);
             }
             Step::Exited { code, last_seq } => {
@@ -354,8 +357,8 @@ impl Following {
     /// Whether its process has ended and all of its output is here, as far as is known.
     fn has_all(&self) -> bool {
         self.exited.as_ref().is_some_and(|exited| match exited.last_seq {
-            Some(last) => self.place.has_begun() && self.place.last_seq() >= Some(last),
-            None => self.place.has_begun(),
+            Some(last) => self.position.has_begun() && self.position.last_seq() >= Some(last),
+            None => self.position.has_begun(),
         })
     }
 

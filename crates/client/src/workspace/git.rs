@@ -20,8 +20,8 @@ impl Workspace {
     /// # Errors
     /// As [`Workspace::request`]; [`ClientError::Declined`] when git cannot be asked.
     pub async fn git_status(&mut self, project_id: ProjectId) -> Result<GitStatus, ClientError> {
-        let asked = ClientMessage::GitStatus(OfProject { project_id });
-        self.request(&asked, GIT, |reply| match reply {
+        let request = ClientMessage::GitStatus(OfProject { project_id });
+        self.request(&request, GIT, |reply| match reply {
             ServerMessage::GitStatusResult(status) if status.project_id == project_id => {
                 Answer::Is(status)
             }
@@ -43,8 +43,8 @@ impl Workspace {
         path: &str,
         staged: bool,
     ) -> Result<String, ClientError> {
-        let asked = GitDiff { project_id, path: path.to_owned(), staged };
-        self.request(&ClientMessage::GitDiff(asked), GIT, |reply| match reply {
+        let request = GitDiff { project_id, path: path.to_owned(), staged };
+        self.request(&ClientMessage::GitDiff(request), GIT, |reply| match reply {
             ServerMessage::GitDiffResult(diff) if diff.project_id == project_id => {
                 Answer::Is(diff.patch)
             }

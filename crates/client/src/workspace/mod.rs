@@ -8,7 +8,7 @@
 //! - [`connection`]: one connection; [`answer`]: what a reply means for the caller
 //! - `sessions`, `projects`, [`files`], `git`, `teams`: a method for each request
 //! - [`following`]: a session's output and all that belongs to it, over any number of connections
-//! - [`place`]: the position in a session; [`inputs`]: keys on their way; both without a socket
+//! - [`position`]: the position in a session; [`inputs`]: keys on their way; both without a socket
 
 pub mod address;
 pub mod answer;
@@ -17,7 +17,7 @@ pub mod files;
 pub mod following;
 mod git;
 pub mod inputs;
-pub mod place;
+pub mod position;
 mod projects;
 mod sessions;
 mod teams;
@@ -26,7 +26,7 @@ pub use address::Address;
 pub use answer::Answer;
 pub use connection::{ServerFrame, Workspace};
 pub use following::{Following, FollowingSettings};
-pub use place::{Ending, SessionPosition, SessionView};
+pub use position::{Ending, SessionPosition, SessionView};
 pub use teams::Reported;
 
 #[cfg(test)]

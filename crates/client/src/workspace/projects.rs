@@ -56,8 +56,8 @@ impl Workspace {
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such project.
     pub async fn delete_project(&mut self, project_id: ProjectId) -> Result<(), ClientError> {
-        let asked = ClientMessage::DeleteProject(OfProject { project_id });
-        self.request(&asked, SOON, |reply| match reply {
+        let request = ClientMessage::DeleteProject(OfProject { project_id });
+        self.request(&request, SOON, |reply| match reply {
             ServerMessage::ProjectRemoved(of) if of.project_id == project_id => Answer::Is(()),
             other => other.into(),
         })

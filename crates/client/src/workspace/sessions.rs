@@ -27,8 +27,8 @@ impl Workspace {
         &mut self,
         include_hidden: bool,
     ) -> Result<Vec<SessionInfo>, ClientError> {
-        let asked = ClientMessage::ListSessions(ListSessions { include_hidden });
-        self.request(&asked, SOON, |reply| match reply {
+        let request = ClientMessage::ListSessions(ListSessions { include_hidden });
+        self.request(&request, SOON, |reply| match reply {
             ServerMessage::SessionList(list) => Answer::Is(list.sessions),
             other => other.into(),
         })
@@ -40,8 +40,8 @@ impl Workspace {
     /// # Errors
     /// When the server refuses.
     pub async fn new_session(&mut self, new: NewSession) -> Result<SessionInfo, ClientError> {
-        let asked = ClientMessage::NewSession(Box::new(new));
-        self.request(&asked, WORK, |reply| match reply {
+        let request = ClientMessage::NewSession(Box::new(new));
+        self.request(&request, WORK, |reply| match reply {
             ServerMessage::SessionCreated(made) => Answer::Is(*made.session),
             other => other.into(),
         })
@@ -53,8 +53,8 @@ impl Workspace {
     /// # Errors
     /// When the server refuses.
     pub async fn open_terminal(&mut self, open: OpenTerminal) -> Result<SessionInfo, ClientError> {
-        let asked = ClientMessage::OpenTerminal(Box::new(open));
-        self.request(&asked, WORK, |reply| match reply {
+        let request = ClientMessage::OpenTerminal(Box::new(open));
+        self.request(&request, WORK, |reply| match reply {
             ServerMessage::TerminalOpened(opened) => Answer::Is(*opened.session),
             other => other.into(),
         })
@@ -66,8 +66,8 @@ impl Workspace {
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such session.
     pub async fn kill_session(&mut self, session_id: SessionId) -> Result<(), ClientError> {
-        let asked = ClientMessage::KillSession(OfSession { session_id });
-        self.request(&asked, WORK, |reply| match reply {
+        let request = ClientMessage::KillSession(OfSession { session_id });
+        self.request(&request, WORK, |reply| match reply {
             ServerMessage::SessionKilled(of) if of.session_id == session_id => Answer::Is(()),
             other => other.into(),
         })
@@ -83,8 +83,9 @@ impl Workspace {
         session_id: SessionId,
         name: String,
     ) -> Result<SessionInfo, ClientError> {
-        let asked = ClientMessage::RenameSession(RenameSession { session_id, name: name.clone() });
-        self.request(&asked, SOON, |reply| match reply {
+        let request =
+            ClientMessage::RenameSession(RenameSession { session_id, name: name.clone() });
+        self.request(&request, SOON, |reply| match reply {
             ServerMessage::SessionStatusChanged(of)
                 if of.session.id == session_id && of.session.name.as_ref() == Some(&name) =>
             {
@@ -120,9 +121,9 @@ impl Workspace {
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such session.
-    pub async fn history(&mut self, asked: GetHistory) -> Result<History, ClientError> {
-        let session_id = asked.session_id;
-        self.request(&ClientMessage::GetHistory(asked), SOON, |reply| match reply {
+    pub async fn history(&mut self, request: GetHistory) -> Result<History, ClientError> {
+        let session_id = request.session_id;
+        self.request(&ClientMessage::GetHistory(request), SOON, |reply| match reply {
             ServerMessage::History(history) if history.session_id == session_id => {
                 Answer::Is(history)
             }

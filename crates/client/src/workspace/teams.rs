@@ -44,8 +44,8 @@ impl Workspace {
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such team.
     pub async fn team(&mut self, team_id: TeamId) -> Result<Team, ClientError> {
-        let asked = ClientMessage::GetTeam(OfTeam { team_id });
-        let found = self.request(&asked, SOON, teams).await?;
+        let request = ClientMessage::GetTeam(OfTeam { team_id });
+        let found = self.request(&request, SOON, teams).await?;
         let missing = || ClientError::NotFound { words: format!("there is no team {team_id}") };
         found.into_iter().find(|team| team.id == team_id).ok_or_else(missing)
     }
@@ -56,8 +56,8 @@ impl Workspace {
     /// When the server refuses.
     pub async fn create_team(&mut self, new: CreateTeam) -> Result<TeamCreated, ClientError> {
         let name = new.name.clone();
-        let asked = ClientMessage::CreateTeam(Box::new(new));
-        self.request(&asked, WORK, |reply| match reply {
+        let request = ClientMessage::CreateTeam(Box::new(new));
+        self.request(&request, WORK, |reply| match reply {
             ServerMessage::TeamCreated(made) if made.team.name == name => Answer::Is(made),
             other => other.into(),
         })
@@ -69,8 +69,8 @@ impl Workspace {
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such team.
     pub async fn delete_team(&mut self, team_id: TeamId) -> Result<(), ClientError> {
-        let asked = ClientMessage::DeleteTeam(OfTeam { team_id });
-        self.request(&asked, WORK, |reply| match reply {
+        let request = ClientMessage::DeleteTeam(OfTeam { team_id });
+        self.request(&request, WORK, |reply| match reply {
             ServerMessage::TeamDeleted(of) if of.team_id == team_id => Answer::Is(()),
             other => other.into(),
         })
@@ -83,8 +83,8 @@ impl Workspace {
     /// [`ClientError::NotFound`] when there is no such team.
     pub async fn spawn_worker(&mut self, new: SpawnWorker) -> Result<WorkerSpawned, ClientError> {
         let team_id = new.team_id;
-        let asked = ClientMessage::SpawnWorker(Box::new(new));
-        self.request(&asked, WORK, |reply| match reply {
+        let request = ClientMessage::SpawnWorker(Box::new(new));
+        self.request(&request, WORK, |reply| match reply {
             ServerMessage::WorkerSpawned(made) if made.team.id == team_id => Answer::Is(made),
             other => other.into(),
         })
@@ -126,8 +126,8 @@ impl Workspace {
     pub async fn team_wait(&mut self, wait: TeamWait) -> Result<Reported, ClientError> {
         let (team_id, within) = (wait.team_id, patience(wait.timeout_ms));
         let mut results = Vec::new();
-        let asked = ClientMessage::TeamWait(wait);
-        let answer = self.request(&asked, within, |reply| match reply {
+        let request = ClientMessage::TeamWait(wait);
+        let answer = self.request(&request, within, |reply| match reply {
             ServerMessage::TeamWaitResult(result) if result.team_id == team_id => {
                 Answer::Is(result)
             }
@@ -164,9 +164,9 @@ impl Workspace {
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such team or member.
-    pub async fn team_inbox(&mut self, asked: GetTeamInbox) -> Result<TeamInbox, ClientError> {
-        self.request(&ClientMessage::GetTeamInbox(asked), SOON, |reply| match reply {
-            ServerMessage::TeamInbox(inbox) if inbox.session_id == asked.session_id => {
+    pub async fn team_inbox(&mut self, request: GetTeamInbox) -> Result<TeamInbox, ClientError> {
+        self.request(&ClientMessage::GetTeamInbox(request), SOON, |reply| match reply {
+            ServerMessage::TeamInbox(inbox) if inbox.session_id == request.session_id => {
                 Answer::Is(inbox)
             }
             other => other.into(),

@@ -31,7 +31,7 @@ impl Dispatcher {
                 let Some((_, hold)) = self.release(id) else { return };
                 self.stop(now, id, hold, CancelReason::ClientDisconnect);
                 self.end(id, Ending::ClientStalled);
-                self.has_room(now, hold.provider);
+                self.refill(now, hold.provider);
             }
         }
     }
@@ -62,7 +62,7 @@ impl Dispatcher {
             Verdict::Unserved => self.unserved(now, job, hold),
             Verdict::Answered | Verdict::AnsweredWithFault => {}
         }
-        self.has_room(now, by);
+        self.refill(now, by);
         if rests {
             self.fill_limited(now);
         }
@@ -71,7 +71,7 @@ impl Dispatcher {
     pub(super) fn client_gone(&mut self, now: Instant, id: JobId) {
         if let Some((_, hold)) = self.release(id) {
             self.stop(now, id, hold, CancelReason::ClientDisconnect);
-            self.has_room(now, hold.provider);
+            self.refill(now, hold.provider);
         } else {
             self.unqueue(id);
         }
@@ -99,7 +99,7 @@ impl Dispatcher {
             self.end(id, ending.clone());
             freed.push(hold.provider);
         }
-        freed.into_iter().for_each(|provider| self.has_room(now, provider));
+        freed.into_iter().for_each(|provider| self.refill(now, provider));
     }
 
     /// Handles the job's deadline.
@@ -147,7 +147,7 @@ impl Dispatcher {
             self.unmet(now, job, ending);
             self.place(now, id);
         }
-        self.has_room(now, hold.provider);
+        self.refill(now, hold.provider);
         if rests {
             self.fill_limited(now);
         }
@@ -158,7 +158,7 @@ impl Dispatcher {
     pub(super) fn ceased(&mut self, now: Instant, by: ProviderId, id: JobId) {
         self.timers.disarm(Timer::Linger(by, id));
         if self.providers.get_mut(by).is_some_and(|provider| provider.lingering.remove(&id)) {
-            self.has_room(now, by);
+            self.refill(now, by);
         }
     }
 

@@ -87,7 +87,7 @@ impl Dispatcher {
         if first {
             self.end_pinned(id);
             let moved = self.go_on(now, self.concerned(id));
-            self.has_room(now, id);
+            self.refill(now, id);
             self.place_all(now, moved);
             self.fill_limited(now);
             self.note_change(now, id);
@@ -167,7 +167,7 @@ impl Dispatcher {
     }
 
     /// Handles a slot of the provider that may have become free.
-    pub(super) fn has_room(&mut self, now: Instant, id: ProviderId) {
+    pub(super) fn refill(&mut self, now: Instant, id: ProviderId) {
         let idle = self.providers.get(id).is_some_and(|provider| provider.jobs.is_empty());
         if idle {
             self.retire(id, true);

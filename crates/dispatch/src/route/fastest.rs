@@ -45,7 +45,7 @@ impl Fastest {
         let out = candidates.iter().filter(|candidate| !is_fast(candidate, fastest));
         let longest = out.min_by_key(|candidate| (candidate.last_given, candidate.provider));
         match longest.map(|candidate| candidate.provider) {
-            Some(longest) if self.is_time(try_every) => {
+            Some(longest) if self.count_left_out(try_every) => {
                 candidates.retain(|candidate| candidate.provider == longest);
             }
             _ => candidates.retain(|candidate| is_fast(candidate, fastest)),
@@ -53,7 +53,7 @@ impl Fastest {
     }
 
     /// Counts a choice that leaves out a provider. Returns whether it is time to retry one.
-    fn is_time(&mut self, try_every: u32) -> bool {
+    fn count_left_out(&mut self, try_every: u32) -> bool {
         if try_every == 0 {
             return false;
         }

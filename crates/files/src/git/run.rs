@@ -60,7 +60,7 @@ impl Git {
         let group = Group::of(&child);
         let ended = timeout(time_out, finish(&mut child, self.settings.max_output)).await;
         let output = ended.map_err(|_| GitError::TimedOut(time_out))??;
-        group.has_ended();
+        group.disarm();
         Ok(output)
     }
 }
@@ -115,7 +115,8 @@ impl Group {
         Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
     }
 
-    fn has_ended(mut self) {
+    /// Notes that git has ended: its group must not be killed.
+    fn disarm(mut self) {
         self.0 = None;
     }
 }

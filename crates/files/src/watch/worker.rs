@@ -136,7 +136,7 @@ impl Worker {
     }
 
     fn follow(&mut self, mut tree: Tree) -> Result<Trouble, Stopped> {
-        self.is_ready(Means::Watching);
+        self.report_ready(Means::Watching);
         loop {
             let matters = match self.take_in(&mut tree) {
                 Ok(matters) => matters,
@@ -171,7 +171,7 @@ impl Worker {
     fn poll(&mut self, trouble: Trouble) -> Result<(), Stopped> {
         tracing::debug!(root = %self.root.display(), ?trouble, "polled instead of watched");
         let mut before = fingerprint(&self.root, self.limits.polled);
-        self.is_ready(Means::Polling);
+        self.report_ready(Means::Polling);
         let mut wait = self.limits.poll_every;
         loop {
             self.pause(wait)?;
@@ -211,7 +211,7 @@ impl Worker {
         self.tell.send_modify(|seen| seen.changes = seen.changes.wrapping_add(1));
     }
 
-    fn is_ready(&mut self, means: Means) {
+    fn report_ready(&mut self, means: Means) {
         self.tell.send_if_modified(|seen| {
             seen.means = means;
             false

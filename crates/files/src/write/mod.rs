@@ -104,10 +104,10 @@ fn replace(
     mut old: OldFile,
 ) -> Result<Attempt, FileError> {
     may_write(place)?;
-    old.has_digest(base)?;
+    old.check_digest(base)?;
     let mut beside = Temporary::create(place, temporary::PRIVATE)?;
     beside.fill_like(content, &old.stat)?;
-    if !old.is_still(place, base)? {
+    if !old.check_name(place, base)? {
         return Ok(Attempt::Disturbed);
     }
     beside.replace(place.name())?;
@@ -135,7 +135,7 @@ impl OldFile {
         Ok(Self { file, stat })
     }
 
-    fn has_digest(&mut self, base: Option<&str>) -> Result<(), FileError> {
+    fn check_digest(&mut self, base: Option<&str>) -> Result<(), FileError> {
         let Some(base) = base else { return Ok(()) };
         let current = digest_of(&mut self.file, DIGESTED_MAX)?;
         if current.eq_ignore_ascii_case(base) {
@@ -144,10 +144,10 @@ impl OldFile {
         Err(FileError::Conflict { current_sha256: Some(current) })
     }
 
-    /// Whether the name still leads to this file. Fails with a conflict if there is a base and the
-    /// bytes no longer match it.
-    fn is_still(&mut self, place: &NameInDir, base: Option<&str>) -> Result<bool, FileError> {
-        self.has_digest(base)?;
+    /// Checks whether the name still leads to this file. Fails with a conflict if there is a base and
+    /// the bytes no longer match it.
+    fn check_name(&mut self, place: &NameInDir, base: Option<&str>) -> Result<bool, FileError> {
+        self.check_digest(base)?;
         let now = place.stat_if_there()?;
         Ok(now.is_some_and(|now| Identity::from(&now) == Identity::from(&self.stat)))
     }

@@ -94,20 +94,20 @@ impl<'a> Temporary<'a> {
     /// Gives the file a free name.
     pub(crate) fn publish(mut self, name: &CStr) -> Result<(), FileError> {
         rename::exclusively(self.dir, &self.name, self.dir, name).map_err(doing("name it"))?;
-        self.is_named();
+        self.mark_named();
         Ok(())
     }
 
     /// Gives the file a name, replacing the file that had the name.
     pub(super) fn replace(mut self, name: &CStr) -> Result<(), FileError> {
         rustix::fs::renameat(self.dir, &self.name, self.dir, name).map_err(doing("replace it"))?;
-        self.is_named();
+        self.mark_named();
         Ok(())
     }
 
     /// Syncs the directory, so that the name survives a power failure. The write has succeeded even
     /// if this fails.
-    fn is_named(&mut self) {
+    fn mark_named(&mut self) {
         self.named = true;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         if let Err(errno) = openat(self.dir, ".", flags, Mode::empty()).and_then(fsync) {

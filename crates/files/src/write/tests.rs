@@ -179,18 +179,18 @@ fn a_change_by_others_during_the_write_is_noticed() {
     let base = digest(b"one");
     let place = target::find(&project.root, &path("f")).unwrap();
     let mut old = OldFile::open(&place).unwrap();
-    assert!(old.is_still(&place, Some(&base)).unwrap());
+    assert!(old.check_name(&place, Some(&base)).unwrap());
     // The file is changed in place, with the same length.
     fs::write(project.at("f"), "eno").unwrap();
-    let refused = old.is_still(&place, Some(&base));
+    let refused = old.check_name(&place, Some(&base));
     assert!(matches!(refused, Err(FileError::Conflict { current_sha256: Some(_) })));
     // The file is replaced by another file with the same name and content.
     fs::write(project.at("f"), "one").unwrap();
     fs::write(project.at("other"), "one").unwrap();
     fs::rename(project.at("other"), project.at("f")).unwrap();
-    assert!(!old.is_still(&place, Some(&base)).unwrap());
+    assert!(!old.check_name(&place, Some(&base)).unwrap());
     fs::remove_file(project.at("f")).unwrap();
-    assert!(!old.is_still(&place, None).unwrap());
+    assert!(!old.check_name(&place, None).unwrap());
 }
 
 #[test]

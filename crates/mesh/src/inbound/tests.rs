@@ -171,7 +171,7 @@ async fn peers_of_ours_are_not_asked_for_a_peer() {
     let (link, mut far) = link(&id(1), Kind::WarrenNear);
     bench.ask(&link, "A", "m");
     assert_eq!(error(&mut far).await.code, Some(ErrorCode::ModelNotLoaded));
-    assert!(third_far.is_quiet());
+    third_far.expect_quiet();
     let hops = InferenceRequest { hops: Some(2), ..request("B", &json!({"model": "m"})) };
     bench.take(&link, hops);
     assert_eq!(error(&mut far).await.code, Some(ErrorCode::Unavailable));
@@ -316,7 +316,7 @@ async fn a_cancel_or_a_lost_peer_stops_the_backend_at_once() {
     let (link, mut far, mut lent, assignment) = begun(&mut bench, Kind::WarrenFar).await;
     bench.inbound.cancel(&link, &"a".into());
     assert_eq!(lent.canceled().await, assignment.job);
-    assert!(far.is_quiet());
+    far.expect_quiet();
     bench.ask(&link, "A", "m");
     let assignment = lent.assigned().await;
     bench.inbound.link_closed(&link);

@@ -298,10 +298,9 @@ impl Stock {
         serde_json::from_slice(&self.hear().await.unwrap()).unwrap()
     }
 
-    /// Whether the connection is closed, whatever is said before.
-    async fn is_closed(&mut self) -> bool {
+    /// Waits until the connection is closed, whatever is said before.
+    async fn await_close(&mut self) {
         while self.hear().await.is_some() {}
-        true
     }
 }
 
@@ -380,12 +379,12 @@ async fn a_peer_with_another_protocol_is_told_and_dropped() {
     browser.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     let told = browser.hears().await;
     assert!(told["linkClosed"]["reason"].as_str().unwrap().contains("bytes"), "{told}");
-    assert!(browser.is_closed().await);
+    browser.await_close().await;
     let mut hostile = Stock::dial(one.address).await;
     hostile.say(&stock("hello", None)).await;
     hostile.hears().await;
     hostile.stream.write_all(&[0xff; 8]).await.unwrap();
-    assert!(hostile.is_closed().await);
+    hostile.await_close().await;
     eventually("the end of the link", DEADLINE, async || one.link(&mac()).is_none()).await;
     let mut next = Stock::dial(one.address).await;
     next.say(&stock("hello", None)).await;
@@ -425,7 +424,7 @@ async fn a_stock_peer_that_connects_anew_takes_the_place_of_its_old_link() {
     let mut new = Stock::dial(one.address).await;
     new.say(&stock("hello", None)).await;
     assert!(new.hears().await["helloAck"].is_object());
-    assert!(old.is_closed().await);
+    old.await_close().await;
     assert!(one.link(&mac()).is_some());
 }
 

@@ -111,7 +111,7 @@ impl Seat {
             ClusterMessage::InferenceError(error) => {
                 let Some(asked) = state.take_on(link, &error.request_id) else { return false };
                 if error.code == Some(ErrorCode::QueueFull) {
-                    state.is_full();
+                    state.mark_full();
                     self.load_told.notify_one();
                 }
                 asked.error(&error);

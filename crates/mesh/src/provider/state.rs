@@ -58,7 +58,7 @@ impl ProviderState {
     }
 
     /// It says that it takes no more: for a moment, or until it says otherwise, it is given nothing.
-    pub(super) fn is_full(&mut self) {
+    pub(super) fn mark_full(&mut self) {
         if let (Some(membership), Some(told)) = (&self.membership, &mut self.told) {
             told.fill();
             membership.load(told.load);

@@ -277,7 +277,7 @@ async fn after_the_first_chunk_a_failure_is_final() {
     bench.error(&link, &request, ErrorCode::QueueFull);
     answer.head().await.unwrap();
     assert!(!rest(&mut answer).await.1);
-    assert!(other_far.is_quiet());
+    other_far.expect_quiet();
 }
 
 #[tokio::test(start_paused = true)]
@@ -377,7 +377,7 @@ async fn a_paused_peer_finishes_what_it_has_and_leaves() {
     bench.complete(&link, &request);
     answer.head().await.unwrap();
     assert!(rest(&mut answer).await.1);
-    assert!(far.is_quiet());
+    far.expect_quiet();
     bench.refresh(1);
     bench.server.has_providers(0).await;
     bench.peers.get(&id(1)).unwrap().learn(|facts| facts.throttle = 25);

@@ -27,7 +27,7 @@ async fn frames_that_crash_stock_relays_get_an_error_each() {
     }
     node.send(Message::binary(vec![0xff, 0xfe])).await;
     assert_eq!(code(&mut node).await, "invalid_json");
-    kit.node(1).await.has_heard_all().await;
+    kit.node(1).await.assert_heard_all().await;
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn a_bad_signature_is_refused_and_its_owner_keeps_its_place() {
         thief.register(&owner.id, &signature, json!({})).await;
         assert_eq!(code(&mut thief).await, "invalid_signature");
     }
-    owner.has_heard_all().await;
+    owner.assert_heard_all().await;
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn a_challenge_is_answered_once_and_the_stock_signature_cannot_be_replayed
     assert_ne!(other["registerChallenge"]["nonce"], nonce);
     other_link.register(&id, &answer, json!({})).await;
     assert_eq!(code(&mut other_link).await, "invalid_signature");
-    node.has_heard_all().await;
+    node.assert_heard_all().await;
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn a_message_in_anothers_name_and_a_second_id_are_refused() {
     assert_eq!(code(&mut one).await, "peer_not_found", "it is no ghost");
     one.pass_on("relayOpen", &honest, json!({"sessionID": "t"})).await;
     assert_eq!(third.hear().await["relayOpen"]["sessionID"], "t");
-    two.has_heard_all().await;
+    two.assert_heard_all().await;
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn an_unregistered_connection_cannot_send_much() {
     let mut stranger = kit.dial().await;
     stranger.say(&format!("\"{}\"", "x".repeat(100_000))).await;
     stranger.closed().await;
-    kit.node(1).await.has_heard_all().await;
+    kit.node(1).await.assert_heard_all().await;
 }
 
 #[tokio::test]

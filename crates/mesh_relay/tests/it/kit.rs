@@ -165,7 +165,7 @@ impl Node {
     }
 
     /// Nothing was sent to it that it has not heard: what it asks for now comes next.
-    pub(crate) async fn has_heard_all(&mut self) {
+    pub(crate) async fn assert_heard_all(&mut self) {
         self.say("{}").await;
         assert_eq!(self.hear().await["error"]["code"], "invalid_message");
     }

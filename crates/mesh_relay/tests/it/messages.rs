@@ -85,7 +85,7 @@ async fn a_node_that_comes_anew_takes_its_place() {
     let mut old = kit.node(1).await;
     let mut new = kit.node(1).await;
     assert_eq!(old.closed().await, Some(1012));
-    new.has_heard_all().await;
+    new.assert_heard_all().await;
     assert_eq!(kit.relay.counts().registered, 1);
 }
 

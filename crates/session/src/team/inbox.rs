@@ -67,7 +67,7 @@ impl Teams {
         found.check_active()?;
         found.worker(worker)?;
         found.living(worker)?;
-        let (from, to) = (found.kept.leader, vec![worker]);
+        let (from, to) = (found.record.leader, vec![worker]);
         let draft = Draft { from, to, kind: Kind::Assignment, payload: prompt.into() };
         self.post(team, draft, at)
     }
@@ -78,9 +78,9 @@ impl Teams {
     /// # Errors
     /// When the session is not in this team.
     pub fn inbox(&mut self, team: Uuid, session: Uuid, since: Option<u64>) -> Called<Page> {
-        self.team(team)?.seat(session)?;
+        self.team(team)?.member(session)?;
         let mut out = Out::default();
-        self.has_read(Membership { team, session }, since.unwrap_or(0), &mut out);
+        self.mark_read(Membership { team, session }, since.unwrap_or(0), &mut out);
         Ok((self.page(team, session, since.unwrap_or(0))?, self.finish(out)))
     }
 
@@ -94,11 +94,11 @@ impl Teams {
         seq: u64,
         session: Uuid,
     ) -> Result<Vec<Effect>, TeamError> {
-        let seat = self.team(team)?.seat(session)?;
-        if seat.is_gone() || seq <= seat.kept.reached {
+        let member = self.team(team)?.member(session)?;
+        if member.is_gone() || seq <= member.record.reached {
             return Ok(Vec::new());
         }
-        if seat.offered != Some(seq) {
+        if member.offered != Some(seq) {
             return Err(TeamError::NotOffered { seq, session });
         }
         let mut out = Out::default();
@@ -108,18 +108,18 @@ impl Teams {
 
     /// Notes that the recipient had no room for the message that was being delivered. The message
     /// is offered again when a turn of the recipient ends, or when the recipient [has
-    /// room](Self::has_room).
+    /// room](Self::note_room).
     pub fn not_taken(&mut self, team: Uuid, seq: u64, session: Uuid) {
-        let seat = self.seat_mut(Membership { team, session });
-        if let Some(seat) = seat.filter(|seat| seat.offered == Some(seq)) {
-            seat.offered = None;
-            seat.full = true;
+        let member = self.member_mut(Membership { team, session });
+        if let Some(member) = member.filter(|member| member.offered == Some(seq)) {
+            member.offered = None;
+            member.full = true;
         }
     }
 
     /// Notes that a session can take messages again: for example, a client attached to its
     /// terminal.
-    pub fn has_room(&mut self, session: Uuid) -> Vec<Effect> {
+    pub fn note_room(&mut self, session: Uuid) -> Vec<Effect> {
         let mut out = Out::default();
         self.offer_again(session, &mut out);
         self.finish(out)
@@ -127,24 +127,24 @@ impl Teams {
 
     pub(super) fn offer_again(&mut self, session: Uuid, out: &mut Out) {
         let Some(&team) = self.team_of.get(&session) else { return };
-        let place = Membership { team, session };
-        if let Some(seat) = self.seat_mut(place) {
-            seat.full = false;
+        let membership = Membership { team, session };
+        if let Some(member) = self.member_mut(membership) {
+            member.full = false;
         }
-        self.offer(place, out);
+        self.offer(membership, out);
     }
 
     /// Offers a member its next message, unless one is being delivered to it.
-    pub(super) fn offer(&mut self, place: Membership, out: &mut Out) {
-        let Some(team) = self.teams.get_mut(&place.team) else { return };
-        let Some(seat) = team.seats.get_mut(&place.session) else { return };
-        if seat.full || seat.offered.is_some() || seat.is_gone() {
+    pub(super) fn offer(&mut self, membership: Membership, out: &mut Out) {
+        let Some(team) = self.teams.get_mut(&membership.team) else { return };
+        let Some(member) = team.members.get_mut(&membership.session) else { return };
+        if member.full || member.offered.is_some() || member.is_gone() {
             return;
         }
-        let next = seat.waiting.first().and_then(|seq| team.messages.get(seq));
+        let next = member.waiting.first().and_then(|seq| team.messages.get(seq));
         if let Some(message) = next {
-            seat.offered = Some(message.seq);
-            out.say(Effect::Deliver(Delivery::new(place.team, place.session, message)));
+            member.offered = Some(message.seq);
+            out.say(Effect::Deliver(Delivery::new(membership.team, membership.session, message)));
         }
     }
 
@@ -156,8 +156,8 @@ impl Teams {
         self.forget(id, to_go, &mut out);
         let Draft { from, to, kind, payload } = draft;
         let team = self.team_mut(id)?;
-        let message = Message { seq: team.kept.next_seq, from, to, kind, payload, at };
-        team.kept.last_active = at;
+        let message = Message { seq: team.record.next_seq, from, to, kind, payload, at };
+        team.record.last_active = at;
         team.add(message.clone());
         self.held += size;
         self.announce(id, &message, &mut out);
@@ -183,20 +183,20 @@ impl Teams {
         }
     }
 
-    fn has_read(&mut self, place: Membership, below: u64, out: &mut Out) {
-        let Some(team) = self.teams.get_mut(&place.team) else { return };
+    fn mark_read(&mut self, membership: Membership, below: u64, out: &mut Out) {
+        let Some(team) = self.teams.get_mut(&membership.team) else { return };
         // A seq that is not assigned yet cannot have been read.
-        let below = below.min(team.kept.next_seq);
-        let Some(seat) = team.seats.get_mut(&place.session) else { return };
-        if below > seat.kept.read_below {
-            seat.kept.read_below = below;
-            out.change(Key::member(place.team, place.session));
+        let below = below.min(team.record.next_seq);
+        let Some(member) = team.members.get_mut(&membership.session) else { return };
+        if below > member.record.read_below {
+            member.record.read_below = below;
+            out.change(Key::member(membership.team, membership.session));
         }
     }
 
     fn page(&self, id: Uuid, session: Uuid, since: u64) -> Result<Page, TeamError> {
         let team = self.team(id)?;
-        let mut page = Page { messages: Vec::new(), next_seq: team.kept.next_seq, more: false };
+        let mut page = Page { messages: Vec::new(), next_seq: team.record.next_seq, more: false };
         let mut bytes = 0;
         let after = team.messages.range(since..).map(|(_, message)| message);
         for message in after.filter(|message| message.to.contains(&session)) {
@@ -211,12 +211,12 @@ impl Teams {
         Ok(page)
     }
 
-    fn reach(&mut self, place: Membership, seq: u64, out: &mut Out) {
-        let Some(seat) = self.seat_mut(place) else { return };
-        seat.waiting.remove(&seq);
-        seat.offered = None;
-        seat.kept.reached = seq;
-        out.change(Key::member(place.team, place.session));
-        self.offer(place, out);
+    fn reach(&mut self, membership: Membership, seq: u64, out: &mut Out) {
+        let Some(member) = self.member_mut(membership) else { return };
+        member.waiting.remove(&seq);
+        member.offered = None;
+        member.record.reached = seq;
+        out.change(Key::member(membership.team, membership.session));
+        self.offer(membership, out);
     }
 }

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use uuid::Uuid;
 
 use super::{
-    Effect, Finished, Membership, TeamError, Teams, effect::Out, member::Seat, record::Key,
+    Effect, Finished, Membership, TeamError, Teams, effect::Out, member::Member, record::Key,
 };
 
 impl Teams {
@@ -22,26 +22,26 @@ impl Teams {
     pub fn works_for_leader(&mut self, team: Uuid, worker: Uuid) -> Result<Vec<Effect>, TeamError> {
         self.team(team)?.worker(worker)?;
         let mut out = Out::default();
-        let place = Membership { team, session: worker };
-        if let Some(seat) = self.seat_mut(place) {
-            seat.kept.for_leader = true;
+        let membership = Membership { team, session: worker };
+        if let Some(member) = self.member_mut(membership) {
+            member.record.for_leader = true;
             out.change(Key::member(team, worker));
         }
-        self.note_news(place);
+        self.note_news(membership);
         Ok(self.finish(out))
     }
 
     /// The newest results that leaders have not heard of, by leader.
     pub fn news(&self) -> BTreeMap<Uuid, Vec<Finished>> {
         let mut news: BTreeMap<Uuid, Vec<Finished>> = BTreeMap::new();
-        for &(team, worker) in &self.untold {
+        for &(team, worker) in &self.unheard {
             let Some(found) = self.teams.get(&team).filter(|team| team.is_active()) else {
                 continue;
             };
             let Some(result) = found.newest_result(worker) else { continue };
             let (number, success) = (result.number, result.success);
             let result = Arc::clone(&result.text);
-            let of_leader = news.entry(found.kept.leader).or_default();
+            let of_leader = news.entry(found.record.leader).or_default();
             of_leader.push(Finished { worker, number, success, result });
         }
         news
@@ -51,13 +51,15 @@ impl Teams {
     /// ones. Repeating the call has no effect.
     pub fn heard(&mut self, worker: Uuid, number: u64) -> Vec<Effect> {
         let mut out = Out::default();
-        let place = self.team_of.get(&worker).map(|&team| Membership { team, session: worker });
-        if let Some(place) = place
-            && let Some(seat) = self.seat_mut(place).filter(|seat| seat.kept.heard < number)
+        let membership =
+            self.team_of.get(&worker).map(|&team| Membership { team, session: worker });
+        if let Some(membership) = membership
+            && let Some(member) =
+                self.member_mut(membership).filter(|member| member.record.heard < number)
         {
-            seat.kept.heard = number.min(seat.kept.results);
-            out.change(Key::member(place.team, worker));
-            self.note_news(place);
+            member.record.heard = number.min(member.record.results);
+            out.change(Key::member(membership.team, worker));
+            self.note_news(membership);
         }
         self.finish(out)
     }
@@ -65,77 +67,82 @@ impl Teams {
     /// The leader of this team worker, if the leader is in a turn.
     pub fn leader_at_work(&self, worker: Uuid) -> Option<Uuid> {
         let team = self.teams.get(self.team_of.get(&worker)?)?;
-        let leader = team.living(team.kept.leader).ok()?;
-        leader.kept.turn.map(|_| team.kept.leader)
+        let leader = team.living(team.record.leader).ok()?;
+        leader.record.turn.map(|_| team.record.leader)
     }
 
     /// Updates whether this team worker has a result that its leader has not heard of.
-    pub(super) fn note_news(&mut self, place: Membership) {
-        let of = (place.team, place.session);
-        match self.seat_mut(place).is_some_and(|seat| seat.is_news()) {
-            true => self.untold.insert(of),
-            false => self.untold.remove(&of),
+    pub(super) fn note_news(&mut self, membership: Membership) {
+        let of = (membership.team, membership.session);
+        match self.member_mut(membership).is_some_and(|member| member.is_news()) {
+            true => self.unheard.insert(of),
+            false => self.unheard.remove(&of),
         };
     }
 
     /// Updates the same for all team workers.
     pub(super) fn note_all_news(&mut self) {
-        let seats = self.teams.iter().flat_map(|(team, found)| {
-            let news = found.workers().filter(|seat| seat.is_news());
-            news.map(move |seat| (*team, seat.kept.session))
+        let members = self.teams.iter().flat_map(|(team, found)| {
+            let news = found.workers().filter(|member| member.is_news());
+            news.map(move |member| (*team, member.record.session))
         });
-        self.untold = seats.collect();
+        self.unheard = members.collect();
     }
 
     /// Notes that a turn of a leader begins.
-    pub(super) fn leads_on(&mut self, session: Uuid, turn: u64, out: &mut Out) {
-        let Some(place) = self.place_of_leader(session) else { return };
-        if let Some(seat) = self.seat_mut(place).filter(|seat| turn > seat.kept.last_turn) {
-            seat.kept.start(turn);
-            out.change(Key::member(place.team, place.session));
+    pub(super) fn note_leader_turn_started(&mut self, session: Uuid, turn: u64, out: &mut Out) {
+        let Some(membership) = self.leader_membership(session) else { return };
+        if let Some(member) =
+            self.member_mut(membership).filter(|member| turn > member.record.last_turn)
+        {
+            member.record.start(turn);
+            out.change(Key::member(membership.team, membership.session));
         }
     }
 
     /// Notes that a turn of a leader ended: the leader was told all messages that had reached it.
-    pub(super) fn has_led(&mut self, session: Uuid, turn: u64, out: &mut Out) {
-        let Some(place) = self.place_of_leader(session) else { return };
-        let Some(seat) = self.seat_mut(place) else { return };
-        if seat.kept.turn.take_if(|open| open.number <= turn).is_some() {
-            seat.kept.answered = seat.kept.reached;
-            out.change(Key::member(place.team, place.session));
+    pub(super) fn note_leader_turn_ended(&mut self, session: Uuid, turn: u64, out: &mut Out) {
+        let Some(membership) = self.leader_membership(session) else { return };
+        let Some(member) = self.member_mut(membership) else { return };
+        if member.record.turn.take_if(|open| open.number <= turn).is_some() {
+            member.record.answered = member.record.reached;
+            out.change(Key::member(membership.team, membership.session));
         }
     }
 
     /// Queues the messages to a leader again whose turn ended with the daemon's death.
-    pub(super) fn hand_again(&mut self, place: Membership, out: &mut Out) {
-        let Some(team) = self.teams.get_mut(&place.team) else { return };
-        let Some(seat) = team.seats.get_mut(&place.session).filter(|seat| !seat.is_gone()) else {
+    pub(super) fn hand_again(&mut self, membership: Membership, out: &mut Out) {
+        let Some(team) = self.teams.get_mut(&membership.team) else { return };
+        let Some(member) =
+            team.members.get_mut(&membership.session).filter(|member| !member.is_gone())
+        else {
             return;
         };
-        let was_open = seat.kept.turn.take().is_some();
-        if !was_open && seat.kept.reached <= seat.kept.answered {
+        let was_open = member.record.turn.take().is_some();
+        if !was_open && member.record.reached <= member.record.answered {
             return;
         }
-        let (from, until) = (seat.kept.answered, seat.kept.reached);
+        let (from, until) = (member.record.answered, member.record.reached);
         let later = team.messages.range(from + 1..).take_while(|(seq, _)| **seq <= until);
-        let lost = later.filter(|(_, message)| message.to.contains(&place.session));
+        let lost = later.filter(|(_, message)| message.to.contains(&membership.session));
         let lost: Vec<u64> = lost.map(|(seq, _)| *seq).collect();
-        seat.waiting.extend(lost);
-        seat.kept.reached = from;
-        out.change(Key::member(place.team, place.session));
+        member.waiting.extend(lost);
+        member.record.reached = from;
+        out.change(Key::member(membership.team, membership.session));
     }
 
-    fn place_of_leader(&self, session: Uuid) -> Option<Membership> {
+    fn leader_membership(&self, session: Uuid) -> Option<Membership> {
         let team = *self.team_of.get(&session)?;
         let found = self.teams.get(&team)?;
-        (found.kept.leader == session && found.is_active()).then_some(Membership { team, session })
+        (found.record.leader == session && found.is_active())
+            .then_some(Membership { team, session })
     }
 }
 
-impl Seat {
+impl Member {
     /// Whether the newest result is one that the leader's agent must hear of and has not heard of
     /// yet.
     fn is_news(&self) -> bool {
-        self.kept.for_leader && self.kept.results > self.kept.heard
+        self.record.for_leader && self.record.results > self.record.heard
     }
 }

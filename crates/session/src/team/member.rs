@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 /// A session in a team, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Member {
+pub struct MemberRecord {
     pub(super) session: Uuid,
     pub(super) joined_at: u64,
     pub(super) gone_at: Option<u64>,
@@ -43,8 +43,8 @@ pub(super) struct Turn {
 
 /// A member, and the state that follows from the other records.
 #[derive(Debug)]
-pub(super) struct Seat {
-    pub(super) kept: Member,
+pub(super) struct Member {
+    pub(super) record: MemberRecord,
     /// The messages that have not reached the member.
     pub(super) waiting: BTreeSet<u64>,
     /// The message that is being delivered to the member.
@@ -53,7 +53,7 @@ pub(super) struct Seat {
     pub(super) full: bool,
 }
 
-impl Member {
+impl MemberRecord {
     pub(super) fn new(session: Uuid, joined_at: u64) -> Self {
         Self {
             session,
@@ -82,23 +82,23 @@ impl Member {
     }
 }
 
-impl Seat {
-    pub(super) fn new(kept: Member) -> Self {
-        Self { kept, waiting: BTreeSet::new(), offered: None, full: false }
+impl Member {
+    pub(super) fn new(record: MemberRecord) -> Self {
+        Self { record, waiting: BTreeSet::new(), offered: None, full: false }
     }
 
     pub(super) fn is_gone(&self) -> bool {
-        self.kept.gone_at.is_some()
+        self.record.gone_at.is_some()
     }
 
     /// Whether a result is still to come.
     pub(super) fn is_pending(&self) -> bool {
-        !self.is_gone() && (self.kept.owes() || !self.waiting.is_empty())
+        !self.is_gone() && (self.record.owes() || !self.waiting.is_empty())
     }
 
     /// The newest message that the member was sent, whether or not it has answered it.
     pub(super) fn newest(&self) -> u64 {
-        self.waiting.last().copied().unwrap_or(0).max(self.kept.reached)
+        self.waiting.last().copied().unwrap_or(0).max(self.record.reached)
     }
 
     /// Whether the member no longer needs this message: the member has ended, or it has received
@@ -106,9 +106,9 @@ impl Seat {
     /// delivered a message again until its turn with the message is over, so it needs the message
     /// until then.
     pub(super) fn is_through_with(&self, seq: u64, leads: bool) -> bool {
-        let settles = leads && self.kept.last_turn > 0;
-        let had = if settles { self.kept.answered } else { self.kept.reached };
-        let has_it = seq <= had || seq < self.kept.read_below;
+        let settles = leads && self.record.last_turn > 0;
+        let had = if settles { self.record.answered } else { self.record.reached };
+        let has_it = seq <= had || seq < self.record.read_below;
         self.is_gone() || (has_it && self.offered != Some(seq))
     }
 
@@ -118,9 +118,9 @@ impl Seat {
         if self.is_gone() {
             return true;
         }
-        let answered = self.kept.answered >= until.min(self.kept.reached)
+        let answered = self.record.answered >= until.min(self.record.reached)
             && self.waiting.first().is_none_or(|first| *first > until);
-        let has_new = self.kept.results > after && answered;
-        has_new || (self.kept.results > 0 && !self.is_pending())
+        let has_new = self.record.results > after && answered;
+        has_new || (self.record.results > 0 && !self.is_pending())
     }
 }

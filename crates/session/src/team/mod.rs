@@ -42,7 +42,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use uuid::Uuid;
 
-use self::{effect::Out, member::Seat, record::TeamRecord, roster::Team, waits::Waits};
+use self::{effect::Out, member::Member, record::TeamRecord, roster::Team, waits::Waits};
 pub use self::{
     effect::{Change, Delivery, Effect},
     error::TeamError,
@@ -65,7 +65,7 @@ pub struct Teams {
     waits: Waits,
     /// The (team, worker) pairs with a result that the leader must hear of and has not heard of
     /// yet.
-    untold: BTreeSet<(Uuid, Uuid)>,
+    unheard: BTreeSet<(Uuid, Uuid)>,
     /// The bytes of all messages and results.
     held: usize,
 }
@@ -130,7 +130,7 @@ impl Teams {
             teams: BTreeMap::new(),
             team_of: HashMap::new(),
             waits: Waits::default(),
-            untold: BTreeSet::new(),
+            unheard: BTreeSet::new(),
             held: 0,
         }
     }
@@ -143,9 +143,9 @@ impl Teams {
         self.check_new(&new)?;
         let NewTeam { id, name, leader, project } = new;
         let (created_at, last_active, next_seq) = (at, at, 1);
-        let kept = TeamRecord { id, name, leader, project, created_at, last_active, next_seq };
-        let mut team = Team::new(kept);
-        team.sit(leader, at);
+        let record = TeamRecord { id, name, leader, project, created_at, last_active, next_seq };
+        let mut team = Team::new(record);
+        team.add_member(leader, at);
         self.teams.insert(id, team);
         self.team_of.insert(leader, id);
         let mut out = Out::default();
@@ -171,8 +171,8 @@ impl Teams {
         let mut out = Out::default();
         self.make_place(team, &mut out)?;
         let found = self.team_mut(team)?;
-        found.sit(session, at);
-        found.kept.last_active = at;
+        found.add_member(session, at);
+        found.record.last_active = at;
         self.team_of.insert(session, team);
         out.change(Key::team(team));
         out.change(Key::member(team, session));
@@ -189,15 +189,15 @@ impl Teams {
         let team = self.teams.remove(&id).ok_or(TeamError::NoTeam(id))?;
         self.held -= team.held();
         self.team_of.retain(|_, of| *of != id);
-        self.untold.retain(|(of, _)| *of != id);
+        self.unheard.retain(|(of, _)| *of != id);
         let mut out = Out::default();
         out.change(Key::team(id));
         out.say(Effect::Deleted(id));
         for caller in self.waits.of_team_end(id) {
             out.say(Effect::WaitAnswered { caller, answer: Err(TeamError::Deleted(id)) });
         }
-        let living = team.seats.values().filter(|seat| !seat.is_gone());
-        out.say(Effect::KillSessions(living.map(|seat| seat.kept.session).collect()));
+        let living = team.members.values().filter(|member| !member.is_gone());
+        out.say(Effect::KillSessions(living.map(|member| member.record.session).collect()));
         Ok(self.finish(out))
     }
 
@@ -219,7 +219,7 @@ impl Teams {
     /// The team that a session is in, and whether the session leads it.
     pub fn team_of(&self, session: Uuid) -> Option<(Uuid, bool)> {
         let team = *self.team_of.get(&session)?;
-        Some((team, self.teams.get(&team)?.kept.leader == session))
+        Some((team, self.teams.get(&team)?.record.leader == session))
     }
 
     fn check_new(&self, new: &NewTeam) -> Result<(), TeamError> {
@@ -248,9 +248,9 @@ impl Teams {
             return Ok(());
         }
         let gone = team.oldest_gone().ok_or(TeamError::TooManyWorkers { team: id, max })?;
-        let last = team.seats.remove(&gone).map_or(0, |seat| seat.kept.results);
+        let last = team.members.remove(&gone).map_or(0, |member| member.record.results);
         self.team_of.remove(&gone);
-        self.untold.remove(&(id, gone));
+        self.unheard.remove(&(id, gone));
         out.change(Key::member(id, gone));
         self.release(Membership { team: id, session: gone }, last, out);
         Ok(())
@@ -264,8 +264,8 @@ impl Teams {
         self.teams.get_mut(&id).ok_or(TeamError::NoTeam(id))
     }
 
-    fn seat_mut(&mut self, place: Membership) -> Option<&mut Seat> {
-        self.teams.get_mut(&place.team)?.seats.get_mut(&place.session)
+    fn member_mut(&mut self, membership: Membership) -> Option<&mut Member> {
+        self.teams.get_mut(&membership.team)?.members.get_mut(&membership.session)
     }
 
     /// The effects of one call. First come the changed records, in their present state.
@@ -286,13 +286,13 @@ impl Teams {
 }
 
 fn shown(team: &Team) -> TeamView {
-    let TeamRecord { id, ref name, leader, project, created_at, last_active, .. } = team.kept;
-    let mut seats: Vec<_> = team.workers().collect();
-    seats.sort_by_key(|seat| (seat.kept.joined_at, seat.kept.session));
-    let workers = seats.into_iter().map(|seat| ShownWorker {
-        session: seat.kept.session,
-        living: !seat.is_gone(),
-        pending: seat.is_pending(),
+    let TeamRecord { id, ref name, leader, project, created_at, last_active, .. } = team.record;
+    let mut members: Vec<_> = team.workers().collect();
+    members.sort_by_key(|member| (member.record.joined_at, member.record.session));
+    let workers = members.into_iter().map(|member| ShownWorker {
+        session: member.record.session,
+        living: !member.is_gone(),
+        pending: member.is_pending(),
     });
     let (workers, active, name) = (workers.collect(), team.is_active(), name.clone());
     TeamView { id, name, leader, workers, active, created_at, last_active, project }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::member::Member;
+use super::member::MemberRecord;
 
 /// A stored record, small enough to be written whole whenever it changes. Times are in milliseconds
 /// since 1970.
@@ -19,7 +19,7 @@ pub enum Record {
         /// The team.
         team: Uuid,
         /// The member.
-        member: Member,
+        member: MemberRecord,
     },
     /// A message, which never changes.
     Message {

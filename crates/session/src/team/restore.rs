@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{
     Effect, Limits, Membership, Teams,
     effect::Out,
-    member::Seat,
+    member::Member,
     record::{Key, Part, Record},
     roster::Team,
 };
@@ -34,13 +34,13 @@ impl Teams {
     /// [gone](Teams::session_gone).
     pub fn restarted(&mut self, at: u64) -> Vec<Effect> {
         let mut out = Out::default();
-        let places: Vec<_> = self.places().collect();
-        for (place, leads) in places {
+        let memberships: Vec<_> = self.memberships().collect();
+        for (membership, leads) in memberships {
             match leads {
-                true => self.hand_again(place, &mut out),
-                false => self.fail_begun(place, at, &mut out),
+                true => self.hand_again(membership, &mut out),
+                false => self.fail_begun(membership, at, &mut out),
             }
-            self.offer(place, &mut out);
+            self.offer(membership, &mut out);
         }
         self.finish(out)
     }
@@ -57,8 +57,10 @@ impl Teams {
         let found = self.teams.get(&key.team)?;
         let team = key.team;
         match key.part {
-            Part::Team => Some(Record::Team(found.kept.clone())),
-            Part::Member(session) => found.seats.get(&session).map(|seat| member(team, seat)),
+            Part::Team => Some(Record::Team(found.record.clone())),
+            Part::Member(session) => {
+                found.members.get(&session).map(|member| member_record(team, member))
+            }
             Part::Message(seq) => {
                 let message = found.messages.get(&seq)?.clone();
                 Some(Record::Message { team, message })
@@ -71,25 +73,25 @@ impl Teams {
         }
     }
 
-    fn places(&self) -> impl Iterator<Item = (Membership, bool)> {
+    fn memberships(&self) -> impl Iterator<Item = (Membership, bool)> {
         self.teams.iter().flat_map(|(&team, found)| {
-            let sessions = found.seats.keys();
+            let sessions = found.members.keys();
             sessions
-                .map(move |&session| (Membership { team, session }, session == found.kept.leader))
+                .map(move |&session| (Membership { team, session }, session == found.record.leader))
         })
     }
 
     /// Takes a record in. Returns its key if the record belongs to nothing.
     fn take_in(&mut self, key: Key, record: Record) -> Option<Key> {
-        if let Record::Team(kept) = record {
-            self.teams.insert(kept.id, Team::new(kept));
+        if let Record::Team(record) = record {
+            self.teams.insert(record.id, Team::new(record));
             return None;
         }
         let Some(team) = self.teams.get_mut(&key.team) else { return Some(key) };
         match record {
             Record::Member { member, .. } if !self.team_of.contains_key(&member.session) => {
                 self.team_of.insert(member.session, key.team);
-                team.seats.insert(member.session, Seat::new(member));
+                team.members.insert(member.session, Member::new(member));
             }
             Record::Message { message, .. } => team.add(message),
             Record::Result { result, .. } => {
@@ -102,9 +104,9 @@ impl Teams {
     }
 
     fn drop_leaderless(&mut self) -> Vec<Key> {
-        let leaderless = |team: &&Team| !team.seats.contains_key(&team.kept.leader);
+        let leaderless = |team: &&Team| !team.members.contains_key(&team.record.leader);
         let ids: Vec<Uuid> =
-            self.teams.values().filter(leaderless).map(|team| team.kept.id).collect();
+            self.teams.values().filter(leaderless).map(|team| team.record.id).collect();
         for id in &ids {
             self.teams.remove(id);
             self.team_of.retain(|_, of| of != id);
@@ -120,16 +122,16 @@ impl Teams {
 }
 
 fn of_team(team: &Team) -> impl Iterator<Item = Record> {
-    let id = team.kept.id;
-    let members = team.seats.values().map(move |seat| member(id, seat));
+    let id = team.record.id;
+    let members = team.members.values().map(move |member| member_record(id, member));
     let messages = team.messages.values().cloned();
     let messages = messages.map(move |message| Record::Message { team: id, message });
     let results = team.results.values().cloned();
     let results = results.map(move |result| Record::Result { team: id, result });
-    let own = Record::Team(team.kept.clone());
-    std::iter::once(own).chain(members).chain(messages).chain(results)
+    let itself = Record::Team(team.record.clone());
+    std::iter::once(itself).chain(members).chain(messages).chain(results)
 }
 
-fn member(team: Uuid, seat: &Seat) -> Record {
-    Record::Member { team, member: seat.kept.clone() }
+fn member_record(team: Uuid, member: &Member) -> Record {
+    Record::Member { team, member: member.record.clone() }
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{
     Called, Effect, Membership, TeamError, Teams, check_length,
     effect::Out,
-    member::Seat,
+    member::Member,
     record::{Key, TeamResult},
 };
 
@@ -50,10 +50,10 @@ impl Teams {
     /// delivered before this.
     pub fn turn_started(&mut self, session: Uuid, turn: u64, at: u64) -> Vec<Effect> {
         let mut out = Out::default();
-        if let Some(place) = self.place_of_worker(session) {
-            self.start(place, turn, at, &mut out);
+        if let Some(membership) = self.worker_membership(session) {
+            self.start(membership, turn, at, &mut out);
         }
-        self.leads_on(session, turn, &mut out);
+        self.note_leader_turn_started(session, turn, &mut out);
         self.finish(out)
     }
 
@@ -61,12 +61,12 @@ impl Teams {
     /// text becomes its result. Repeating the call has no effect.
     pub fn turn_ended(&mut self, session: Uuid, ended: FinishedTurn, at: u64) -> Vec<Effect> {
         let mut out = Out::default();
-        if let Some(place) = self.place_of_worker(session) {
+        if let Some(membership) = self.worker_membership(session) {
             // If the beginning of this turn was never reported, the turn begins now.
-            self.start(place, ended.turn, at, &mut out);
-            self.end(place, ended, at, &mut out);
+            self.start(membership, ended.turn, at, &mut out);
+            self.end(membership, ended, at, &mut out);
         } else {
-            self.has_led(session, ended.turn, &mut out);
+            self.note_leader_turn_ended(session, ended.turn, &mut out);
         }
         self.offer_again(session, &mut out);
         self.finish(out)
@@ -87,13 +87,13 @@ impl Teams {
         self.team(team)?.worker(worker)?;
         check_length("result", report.result.len(), self.limits.result)?;
         let mut out = Out::default();
-        let place = Membership { team, session: worker };
-        if self.is_new(place, &report) {
-            self.take_report(place, report, at, &mut out);
+        let membership = Membership { team, session: worker };
+        if self.is_new(membership, &report) {
+            self.take_report(membership, report, at, &mut out);
         }
         let newest = self.team(team)?.newest_result(worker);
-        let kept = newest.map(|result| (result.success, Arc::clone(&result.text)));
-        Ok((kept.ok_or(TeamError::Gone(worker))?, self.finish(out)))
+        let counted = newest.map(|result| (result.success, Arc::clone(&result.text)));
+        Ok((counted.ok_or(TeamError::Gone(worker))?, self.finish(out)))
     }
 
     /// Notes that a session has ended. Its unfinished work has failed, and waits for its results
@@ -107,139 +107,161 @@ impl Teams {
     }
 
     /// Handles work that had begun when the daemon stopped: if it has no result, it has failed.
-    pub(super) fn fail_begun(&mut self, place: Membership, at: u64, out: &mut Out) {
-        let Some(seat) = self.seat_mut(place).filter(|seat| !seat.is_gone()) else { return };
-        let (owes, answers) = (seat.kept.owes(), seat.kept.reached);
-        let turn = seat.kept.turn.take();
+    pub(super) fn fail_begun(&mut self, membership: Membership, at: u64, out: &mut Out) {
+        let Some(member) = self.member_mut(membership).filter(|member| !member.is_gone()) else {
+            return;
+        };
+        let (owes, answers) = (member.record.owes(), member.record.reached);
+        let turn = member.record.turn.take();
         if turn.is_some() {
-            out.change(Key::member(place.team, place.session));
+            out.change(Key::member(membership.team, membership.session));
         }
         if owes {
             let turn = turn.filter(|turn| !turn.reported).map(|turn| turn.number);
             let text = "the daemon stopped before this was finished".to_owned();
-            self.add_result(place, UnstoredResult { turn, answers, success: false, text }, at, out);
+            self.add_result(
+                membership,
+                UnstoredResult { turn, answers, success: false, text },
+                at,
+                out,
+            );
         }
     }
 
     /// Forgets a result that is neither its team worker's newest nor part of a wait's answer.
-    pub(super) fn release(&mut self, place: Membership, number: u64, out: &mut Out) {
-        let Some(team) = self.teams.get_mut(&place.team) else { return };
-        let newest = team.seats.get(&place.session).map(|seat| seat.kept.results);
-        if newest == Some(number) || self.waits.need(place.session, number) {
+    pub(super) fn release(&mut self, membership: Membership, number: u64, out: &mut Out) {
+        let Some(team) = self.teams.get_mut(&membership.team) else { return };
+        let newest = team.members.get(&membership.session).map(|member| member.record.results);
+        if newest == Some(number) || self.waits.need(membership.session, number) {
             return;
         }
-        if let Some(result) = team.results.remove(&(place.session, number)) {
+        if let Some(result) = team.results.remove(&(membership.session, number)) {
             self.held -= result.text.len();
-            out.change(Key::result(place.team, place.session, number));
+            out.change(Key::result(membership.team, membership.session, number));
         }
     }
 
-    fn place_of_worker(&self, session: Uuid) -> Option<Membership> {
+    fn worker_membership(&self, session: Uuid) -> Option<Membership> {
         let team = *self.team_of.get(&session)?;
         let found = self.teams.get(&team)?;
-        let worker = found.worker(session).ok().filter(|seat| !seat.is_gone());
+        let worker = found.worker(session).ok().filter(|member| !member.is_gone());
         worker.map(|_| Membership { team, session })
     }
 
-    fn start(&mut self, place: Membership, turn: u64, at: u64, out: &mut Out) {
-        let Some(seat) = self.seat_mut(place) else { return };
-        if turn <= seat.kept.last_turn {
+    fn start(&mut self, membership: Membership, turn: u64, at: u64, out: &mut Out) {
+        let Some(member) = self.member_mut(membership) else { return };
+        if turn <= member.record.last_turn {
             return;
         }
-        if let Some(open) = seat.kept.turn {
+        if let Some(open) = member.record.turn {
             let text = "the turn was never said to have ended".to_owned();
             self.end(
-                place,
+                membership,
                 FinishedTurn { turn: open.number, outcome: TurnOutcome::Failed, text },
                 at,
                 out,
             );
         }
-        if let Some(seat) = self.seat_mut(place) {
-            seat.kept.start(turn);
-            out.change(Key::member(place.team, place.session));
+        if let Some(member) = self.member_mut(membership) {
+            member.record.start(turn);
+            out.change(Key::member(membership.team, membership.session));
         }
     }
 
-    fn end(&mut self, place: Membership, ended: FinishedTurn, at: u64, out: &mut Out) {
-        let Some(seat) = self.seat_mut(place) else { return };
-        let Some(turn) = seat.kept.turn.take_if(|turn| turn.number == ended.turn) else { return };
-        out.change(Key::member(place.team, place.session));
+    fn end(&mut self, membership: Membership, ended: FinishedTurn, at: u64, out: &mut Out) {
+        let Some(member) = self.member_mut(membership) else { return };
+        let Some(turn) = member.record.turn.take_if(|turn| turn.number == ended.turn) else {
+            return;
+        };
+        out.change(Key::member(membership.team, membership.session));
         if !turn.reported {
             let success = ended.outcome == TurnOutcome::Completed;
             let (turn, answers, text) = (Some(turn.number), turn.answers, ended.text);
-            self.add_result(place, UnstoredResult { turn, answers, success, text }, at, out);
+            self.add_result(membership, UnstoredResult { turn, answers, success, text }, at, out);
         }
     }
 
     /// Whether a report is the first one about its subject. Without turns, a report is new if a
     /// message came since the last result, or if it differs from that result.
-    fn is_new(&self, place: Membership, report: &Report) -> bool {
-        let Ok(team) = self.team(place.team) else { return false };
-        let Ok(seat) = team.living(place.session) else { return false };
-        if seat.kept.last_turn > 0 {
-            return seat.kept.owes();
+    fn is_new(&self, membership: Membership, report: &Report) -> bool {
+        let Ok(team) = self.team(membership.team) else { return false };
+        let Ok(member) = team.living(membership.session) else { return false };
+        if member.record.last_turn > 0 {
+            return member.record.owes();
         }
         let same =
             |last: &TeamResult| last.success == report.success && *last.text == *report.result;
-        seat.kept.owes() || !team.newest_result(place.session).is_some_and(same)
+        member.record.owes() || !team.newest_result(membership.session).is_some_and(same)
     }
 
-    fn take_report(&mut self, place: Membership, report: Report, at: u64, out: &mut Out) {
-        let Some(seat) = self.seat_mut(place) else { return };
-        let turn = seat.kept.turn.as_mut().filter(|turn| !turn.reported);
+    fn take_report(&mut self, membership: Membership, report: Report, at: u64, out: &mut Out) {
+        let Some(member) = self.member_mut(membership) else { return };
+        let turn = member.record.turn.as_mut().filter(|turn| !turn.reported);
         let about = turn.map(|turn| {
             turn.reported = true;
             (Some(turn.number), turn.answers)
         });
-        let (turn, answers) = about.unwrap_or((None, seat.kept.reached));
+        let (turn, answers) = about.unwrap_or((None, member.record.reached));
         let Report { success, result: text } = report;
-        self.add_result(place, UnstoredResult { turn, answers, success, text }, at, out);
+        self.add_result(membership, UnstoredResult { turn, answers, success, text }, at, out);
     }
 
-    fn leave(&mut self, place: Membership, at: u64, out: &mut Out) {
-        let Some(seat) = self.seat_mut(place).filter(|seat| !seat.is_gone()) else { return };
-        let (pending, answers) = (seat.is_pending(), seat.newest());
-        let turn = seat.kept.turn.take().map(|turn| turn.number);
-        seat.kept.gone_at = Some(at);
-        seat.waiting.clear();
-        seat.offered = None;
-        out.change(Key::member(place.team, place.session));
-        out.say(Effect::Updated(place.team));
-        if pending && self.team_of(place.session).is_some_and(|(_, leads)| !leads) {
+    fn leave(&mut self, membership: Membership, at: u64, out: &mut Out) {
+        let Some(member) = self.member_mut(membership).filter(|member| !member.is_gone()) else {
+            return;
+        };
+        let (pending, answers) = (member.is_pending(), member.newest());
+        let turn = member.record.turn.take().map(|turn| turn.number);
+        member.record.gone_at = Some(at);
+        member.waiting.clear();
+        member.offered = None;
+        out.change(Key::member(membership.team, membership.session));
+        out.say(Effect::Updated(membership.team));
+        if pending && self.team_of(membership.session).is_some_and(|(_, leads)| !leads) {
             let text = "the session ended before it gave a result".to_owned();
-            self.add_result(place, UnstoredResult { turn, answers, success: false, text }, at, out);
+            self.add_result(
+                membership,
+                UnstoredResult { turn, answers, success: false, text },
+                at,
+                out,
+            );
         } else {
-            self.fill(place, out);
+            self.fill(membership, out);
         }
     }
 
-    fn add_result(&mut self, place: Membership, found: UnstoredResult, at: u64, out: &mut Out) {
+    fn add_result(
+        &mut self,
+        membership: Membership,
+        found: UnstoredResult,
+        at: u64,
+        out: &mut Out,
+    ) {
         let text = self.fitted(found.text);
-        let Some(seat) = self.seat_mut(place) else { return };
-        let number = seat.note_result(found.answers);
+        let Some(member) = self.member_mut(membership) else { return };
+        let number = member.note_result(found.answers);
         let UnstoredResult { turn, success, .. } = found;
-        let result = TeamResult { worker: place.session, number, turn, success, text, at };
-        self.keep_result(place, result, at, out);
-        self.fill(place, out);
-        self.release(place, number - 1, out);
-        if self.teams.get(&place.team).is_some_and(|team| !team.any_pending()) {
-            out.say(Effect::Completed(place.team));
+        let result = TeamResult { worker: membership.session, number, turn, success, text, at };
+        self.keep_result(membership, result, at, out);
+        self.fill(membership, out);
+        self.release(membership, number - 1, out);
+        if self.teams.get(&membership.team).is_some_and(|team| !team.any_pending()) {
+            out.say(Effect::Completed(membership.team));
         }
     }
 
-    fn keep_result(&mut self, place: Membership, result: TeamResult, at: u64, out: &mut Out) {
-        let Some(team) = self.teams.get_mut(&place.team) else { return };
-        team.kept.last_active = at;
+    fn keep_result(&mut self, membership: Membership, result: TeamResult, at: u64, out: &mut Out) {
+        let Some(team) = self.teams.get_mut(&membership.team) else { return };
+        team.record.last_active = at;
         self.held += result.text.len();
-        out.change(Key::team(place.team));
-        out.change(Key::member(place.team, place.session));
-        out.change(Key::result(place.team, place.session, result.number));
-        let (worker, success) = (place.session, result.success);
+        out.change(Key::team(membership.team));
+        out.change(Key::member(membership.team, membership.session));
+        out.change(Key::result(membership.team, membership.session, result.number));
+        let (worker, success) = (membership.session, result.success);
         let said = Arc::clone(&result.text);
-        out.say(Effect::WorkerResult { team: place.team, worker, success, result: said });
+        out.say(Effect::WorkerResult { team: membership.team, worker, success, result: said });
         team.results.insert((worker, result.number), result);
-        self.note_news(place);
+        self.note_news(membership);
     }
 
     /// A text, cut to the longest allowed result; cut further if the teams hold nearly all that
@@ -255,11 +277,11 @@ impl Teams {
     }
 }
 
-impl Seat {
+impl Member {
     /// Counts one more result. Returns its number.
     fn note_result(&mut self, answers: u64) -> u64 {
-        self.kept.answered = self.kept.answered.max(answers);
-        self.kept.results += 1;
-        self.kept.results
+        self.record.answered = self.record.answered.max(answers);
+        self.record.results += 1;
+        self.record.results
     }
 }

@@ -10,14 +10,14 @@ use uuid::Uuid;
 use super::{
     error::TeamError,
     limits::Limits,
-    member::{Member, Seat},
+    member::{Member, MemberRecord},
     record::{Message, TeamRecord, TeamResult},
 };
 
 #[derive(Debug)]
 pub(super) struct Team {
-    pub(super) kept: TeamRecord,
-    pub(super) seats: BTreeMap<Uuid, Seat>,
+    pub(super) record: TeamRecord,
+    pub(super) members: BTreeMap<Uuid, Member>,
     pub(super) messages: BTreeMap<u64, Message>,
     /// The bytes of the messages.
     pub(super) bytes: usize,
@@ -26,50 +26,50 @@ pub(super) struct Team {
 }
 
 impl Team {
-    pub(super) fn new(kept: TeamRecord) -> Self {
-        let (seats, messages, results) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { kept, seats, messages, bytes: 0, results }
+    pub(super) fn new(record: TeamRecord) -> Self {
+        let (members, messages, results) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { record, members, messages, bytes: 0, results }
     }
 
-    pub(super) fn sit(&mut self, session: Uuid, at: u64) {
-        self.seats.insert(session, Seat::new(Member::new(session, at)));
+    pub(super) fn add_member(&mut self, session: Uuid, at: u64) {
+        self.members.insert(session, Member::new(MemberRecord::new(session, at)));
     }
 
     pub(super) fn is_active(&self) -> bool {
-        self.seats.get(&self.kept.leader).is_some_and(|leader| !leader.is_gone())
+        self.members.get(&self.record.leader).is_some_and(|leader| !leader.is_gone())
     }
 
     pub(super) fn check_active(&self) -> Result<(), TeamError> {
-        if self.is_active() { Ok(()) } else { Err(TeamError::Inactive(self.kept.id)) }
+        if self.is_active() { Ok(()) } else { Err(TeamError::Inactive(self.record.id)) }
     }
 
-    pub(super) fn workers(&self) -> impl Iterator<Item = &Seat> {
-        self.seats.values().filter(|seat| seat.kept.session != self.kept.leader)
+    pub(super) fn workers(&self) -> impl Iterator<Item = &Member> {
+        self.members.values().filter(|member| member.record.session != self.record.leader)
     }
 
     pub(super) fn any_pending(&self) -> bool {
-        self.workers().any(Seat::is_pending)
+        self.workers().any(Member::is_pending)
     }
 
     /// A member, whether or not its session has ended.
-    pub(super) fn seat(&self, session: Uuid) -> Result<&Seat, TeamError> {
-        let team = self.kept.id;
-        self.seats.get(&session).ok_or(TeamError::NotMember { session, team })
+    pub(super) fn member(&self, session: Uuid) -> Result<&Member, TeamError> {
+        let team = self.record.id;
+        self.members.get(&session).ok_or(TeamError::NotMember { session, team })
     }
 
     /// A member whose session is still running.
-    pub(super) fn living(&self, session: Uuid) -> Result<&Seat, TeamError> {
-        let seat = self.seat(session)?;
-        if seat.is_gone() { Err(TeamError::Gone(session)) } else { Ok(seat) }
+    pub(super) fn living(&self, session: Uuid) -> Result<&Member, TeamError> {
+        let member = self.member(session)?;
+        if member.is_gone() { Err(TeamError::Gone(session)) } else { Ok(member) }
     }
 
     /// A member that is not the leader.
-    pub(super) fn worker(&self, session: Uuid) -> Result<&Seat, TeamError> {
-        let team = self.kept.id;
-        if session == self.kept.leader {
+    pub(super) fn worker(&self, session: Uuid) -> Result<&Member, TeamError> {
+        let team = self.record.id;
+        if session == self.record.leader {
             return Err(TeamError::NotAWorker { session, team });
         }
-        self.seat(session)
+        self.member(session)
     }
 
     /// The recipients of a message. With `to`, that member; without it, the leader for a message of
@@ -79,20 +79,22 @@ impl Team {
         match to {
             Some(to) if to == from => Err(TeamError::ToItself(from)),
             Some(to) => self.living(to).map(|_| vec![to]),
-            None if from == self.kept.leader => self.all_workers(),
-            None => self.check_active().map(|()| vec![self.kept.leader]),
+            None if from == self.record.leader => self.all_workers(),
+            None => self.check_active().map(|()| vec![self.record.leader]),
         }
     }
 
     fn all_workers(&self) -> Result<Vec<Uuid>, TeamError> {
-        let living = self.workers().filter(|seat| !seat.is_gone());
-        let all: Vec<_> = living.map(|seat| seat.kept.session).collect();
-        if all.is_empty() { Err(TeamError::NoWorkers(self.kept.id)) } else { Ok(all) }
+        let living = self.workers().filter(|member| !member.is_gone());
+        let all: Vec<_> = living.map(|member| member.record.session).collect();
+        if all.is_empty() { Err(TeamError::NoWorkers(self.record.id)) } else { Ok(all) }
     }
 
     /// The team worker that ended first, of those that have ended.
     pub(super) fn oldest_gone(&self) -> Option<Uuid> {
-        let gone = self.workers().filter_map(|seat| Some((seat.kept.gone_at?, seat.kept.session)));
+        let gone = self
+            .workers()
+            .filter_map(|member| Some((member.record.gone_at?, member.record.session)));
         gone.min().map(|(_, session)| session)
     }
 
@@ -115,7 +117,7 @@ impl Team {
                 return Ok(to_go);
             }
             let unread = self.messages.len() - to_go.len();
-            let full = TeamError::InboxFull { team: self.kept.id, unread };
+            let full = TeamError::InboxFull { team: self.record.id, unread };
             let message = settled.next().ok_or(full)?;
             freed += message.payload.len();
             to_go.push(message.seq);
@@ -123,21 +125,22 @@ impl Team {
     }
 
     fn is_settled(&self, message: &Message) -> bool {
-        let through =
-            |seat: &Seat| seat.is_through_with(message.seq, seat.kept.session == self.kept.leader);
-        message.to.iter().all(|to| self.seats.get(to).is_none_or(through))
+        let through = |member: &Member| {
+            member.is_through_with(message.seq, member.record.session == self.record.leader)
+        };
+        message.to.iter().all(|to| self.members.get(to).is_none_or(through))
     }
 
     /// Stores a message, and queues it for those recipients that it has not reached.
     pub(super) fn add(&mut self, message: Message) {
         for to in &message.to {
-            let seat = self.seats.get_mut(to).filter(|seat| !seat.is_gone());
-            if let Some(seat) = seat.filter(|seat| message.seq > seat.kept.reached) {
-                seat.waiting.insert(message.seq);
+            let member = self.members.get_mut(to).filter(|member| !member.is_gone());
+            if let Some(member) = member.filter(|member| message.seq > member.record.reached) {
+                member.waiting.insert(message.seq);
             }
         }
         self.bytes += message.payload.len();
-        self.kept.next_seq = self.kept.next_seq.max(message.seq + 1);
+        self.record.next_seq = self.record.next_seq.max(message.seq + 1);
         self.messages.insert(message.seq, message);
     }
 
@@ -145,8 +148,8 @@ impl Team {
     pub(super) fn forget(&mut self, seq: u64) -> usize {
         let Some(message) = self.messages.remove(&seq) else { return 0 };
         for to in &message.to {
-            if let Some(seat) = self.seats.get_mut(to) {
-                seat.waiting.remove(&seq);
+            if let Some(member) = self.members.get_mut(to) {
+                member.waiting.remove(&seq);
             }
         }
         self.bytes -= message.payload.len();
@@ -156,8 +159,8 @@ impl Team {
     /// The newest result of a team worker. It is always kept, so `None` means that there was no
     /// result.
     pub(super) fn newest_result(&self, worker: Uuid) -> Option<&TeamResult> {
-        let seat = self.seats.get(&worker)?;
-        self.results.get(&(worker, seat.kept.results))
+        let member = self.members.get(&worker)?;
+        self.results.get(&(worker, member.record.results))
     }
 
     /// The bytes of all messages and results.
@@ -168,8 +171,9 @@ impl Team {
     /// The team workers that a new wait covers if it names none: those with pending work or a
     /// result.
     pub(super) fn with_work(&self) -> BTreeSet<Uuid> {
-        let with_work = self.workers().filter(|seat| seat.is_pending() || seat.kept.results > 0);
-        with_work.map(|seat| seat.kept.session).collect()
+        let with_work =
+            self.workers().filter(|member| member.is_pending() || member.record.results > 0);
+        with_work.map(|member| member.record.session).collect()
     }
 
     /// Whether a result is a success, and its text, which is shared.

@@ -29,7 +29,7 @@ const fn id(number: u128) -> Uuid {
 struct Shell {
     teams: Teams,
     limits: Limits,
-    kept: BTreeMap<Key, Record>,
+    stored: BTreeMap<Key, Record>,
     /// The message that is being delivered to each session.
     offers: BTreeMap<Uuid, Delivery>,
     shown: Vec<Delivery>,
@@ -48,7 +48,7 @@ impl Shell {
         Self {
             teams: Teams::new(limits),
             limits,
-            kept: BTreeMap::new(),
+            stored: BTreeMap::new(),
             offers: BTreeMap::new(),
             shown: Vec::new(),
             results: Vec::new(),
@@ -175,7 +175,7 @@ impl Shell {
 
     /// The daemon dies, and starts again from the stored records in their written form.
     fn restart(&mut self) {
-        let written = serde_json::to_string(&self.kept.values().collect::<Vec<_>>()).unwrap();
+        let written = serde_json::to_string(&self.stored.values().collect::<Vec<_>>()).unwrap();
         let records: Vec<Record> = serde_json::from_str(&written).unwrap();
         let (teams, left_out) = Teams::restore(self.limits, records);
         assert_eq!(left_out, []);
@@ -204,13 +204,13 @@ impl Shell {
     fn carry_out(&mut self, effect: Effect) {
         match effect {
             Effect::Keep(Change::Put(record)) => {
-                self.kept.insert(record.key(), record);
+                self.stored.insert(record.key(), record);
             }
             Effect::Keep(Change::Remove(key)) if key.part == Part::Team => {
-                self.kept.retain(|other, _| other.team != key.team);
+                self.stored.retain(|other, _| other.team != key.team);
             }
             Effect::Keep(Change::Remove(key)) => {
-                self.kept.remove(&key);
+                self.stored.remove(&key);
             }
             Effect::Show(delivery) => self.shown.push(delivery),
             Effect::Deliver(delivery) => {
@@ -234,7 +234,7 @@ impl Shell {
     /// Checks that the stored records equal the machine's.
     fn check(&self) {
         let held = self.teams.records();
-        assert!(held.iter().eq(self.kept.values()), "{held:#?}\nkept: {:#?}", self.kept);
+        assert!(held.iter().eq(self.stored.values()), "{held:#?}\nstored: {:#?}", self.stored);
     }
 
     fn pending(&self, worker: Uuid) -> bool {
@@ -304,7 +304,7 @@ fn deleting_a_team_kills_its_living_sessions_and_leaves_nothing() {
     let Waiting::Until(caller) = waiting else { panic!("{waiting:?}") };
     assert_eq!(shell.answers[&caller], Err(TeamError::Deleted(TEAM)));
     assert_eq!(shell.teams.poll_timeout(), None);
-    assert!(shell.kept.is_empty());
+    assert!(shell.stored.is_empty());
     assert_eq!((shell.teams.held, shell.teams.team_of(ANN)), (0, None));
     assert_eq!(shell.teams.delete(TEAM), Err(TeamError::NoTeam(TEAM)));
     shell.create(TEAM, LEADER).unwrap();

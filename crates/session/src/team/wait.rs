@@ -123,8 +123,8 @@ impl Teams {
 
     /// Updates the waits for a team worker that has a new result or has ended. Waits that are now
     /// complete are answered.
-    pub(super) fn fill(&mut self, place: Membership, out: &mut Out) {
-        for id in self.waits.open_for(place.session) {
+    pub(super) fn fill(&mut self, membership: Membership, out: &mut Out) {
+        for id in self.waits.open_for(membership.session) {
             self.refresh(id, out);
             self.answer_if_complete(id, out);
         }
@@ -155,9 +155,9 @@ impl Teams {
             None => team.with_work(),
         };
         let slot = |worker| {
-            let seat = team.worker(worker)?;
-            let (until, after) = (seat.newest(), seat.kept.results);
-            Ok((worker, seat.slot(Slot::Open { until, after })))
+            let member = team.worker(worker)?;
+            let (until, after) = (member.newest(), member.record.results);
+            Ok((worker, member.slot(Slot::Open { until, after })))
         };
         let slots = workers.into_iter().map(slot).collect::<Result<_, TeamError>>()?;
         Ok(WaitRecord { id: ask.new_id, team: ask.team, made_at, slots, collected: false })
@@ -205,12 +205,11 @@ impl Teams {
         let Some(team) = self.waits.get(id).and_then(|record| self.teams.get(&record.team)) else {
             return;
         };
-        let seated = |worker: &Uuid| team.seats.get(worker);
         let changed = self.waits.update(id, |worker, slot| {
-            seated(worker).map_or(Slot::Done(0), |seat| seat.slot(slot))
+            team.members.get(worker).map_or(Slot::Done(0), |member| member.slot(slot))
         });
         if changed && self.waits.is_disclosed(id) {
-            out.change(Key::wait(team.kept.id, id));
+            out.change(Key::wait(team.record.id, id));
         }
     }
 
@@ -262,9 +261,9 @@ impl Teams {
     }
 
     fn finished(&self, team: Uuid, worker: Uuid, number: u64) -> Finished {
-        let kept = self.teams.get(&team).and_then(|team| team.text_of(worker, number));
+        let text = self.teams.get(&team).and_then(|team| team.text_of(worker, number));
         let none = || (false, Arc::from("the session ended without a result"));
-        let (success, result) = kept.unwrap_or_else(none);
+        let (success, result) = text.unwrap_or_else(none);
         Finished { worker, number, success, result }
     }
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::{
     error::TeamError,
-    member::Seat,
+    member::Member,
     record::{Record, Slot, WaitRecord},
     wait::Caller,
 };
@@ -25,7 +25,7 @@ pub(super) struct Waits {
 
 #[derive(Debug)]
 struct Wait {
-    kept: WaitRecord,
+    record: WaitRecord,
     /// Whether a caller knows the wait's id: only then is the wait stored.
     disclosed: bool,
     callers: BTreeSet<Caller>,
@@ -33,7 +33,7 @@ struct Wait {
 
 impl Waits {
     pub(super) fn get(&self, id: Uuid) -> Option<&WaitRecord> {
-        self.all.get(&id).map(|wait| &wait.kept)
+        self.all.get(&id).map(|wait| &wait.record)
     }
 
     #[cfg(test)]
@@ -53,30 +53,30 @@ impl Waits {
         self.all.keys().filter_map(|id| self.record(*id))
     }
 
-    pub(super) fn restore(&mut self, kept: WaitRecord) {
-        let wait = Wait { disclosed: true, callers: BTreeSet::new(), kept };
-        self.all.insert(wait.kept.id, wait);
+    pub(super) fn restore(&mut self, record: WaitRecord) {
+        let wait = Wait { disclosed: true, callers: BTreeSet::new(), record };
+        self.all.insert(wait.record.id, wait);
     }
 
     /// Adds a new wait. If there are too many, it replaces an old one, which is returned.
     pub(super) fn insert(
         &mut self,
-        kept: WaitRecord,
+        record: WaitRecord,
         max: usize,
     ) -> Result<Option<WaitRecord>, TeamError> {
         let mut dropped = None;
         if self.all.len() >= max {
             let oldest = self.oldest_parked().ok_or(TeamError::TooManyWaits { max })?;
-            dropped = self.all.remove(&oldest).map(|wait| wait.kept);
+            dropped = self.all.remove(&oldest).map(|wait| wait.record);
         }
-        let wait = Wait { disclosed: false, callers: BTreeSet::new(), kept };
-        self.all.insert(wait.kept.id, wait);
+        let wait = Wait { disclosed: false, callers: BTreeSet::new(), record };
+        self.all.insert(wait.record.id, wait);
         Ok(dropped)
     }
 
     /// Checks that one more caller can resume this wait of this team.
     pub(super) fn check(&self, id: Uuid, team: Uuid, max: usize) -> Result<(), TeamError> {
-        let wait = self.all.get(&id).filter(|wait| wait.disclosed && wait.kept.team == team);
+        let wait = self.all.get(&id).filter(|wait| wait.disclosed && wait.record.team == team);
         let callers = wait.ok_or(TeamError::UnknownWait(id))?.callers.len();
         if callers < max { Ok(()) } else { Err(TeamError::TooManyCallers { wait: id, max }) }
     }
@@ -122,10 +122,10 @@ impl Waits {
 
     /// Ends all waits of a team, and returns their callers.
     pub(super) fn of_team_end(&mut self, team: Uuid) -> BTreeSet<Caller> {
-        let its = self.all.values().filter(|wait| wait.kept.team == team);
-        let ids: Vec<_> = its.map(|wait| wait.kept.id).collect();
+        let its = self.all.values().filter(|wait| wait.record.team == team);
+        let ids: Vec<_> = its.map(|wait| wait.record.id).collect();
         let callers = ids.iter().flat_map(|id| self.dismiss(*id)).collect();
-        self.all.retain(|_, wait| wait.kept.team != team);
+        self.all.retain(|_, wait| wait.record.team != team);
         callers
     }
 
@@ -138,34 +138,38 @@ impl Waits {
     /// Notes that a caller has the complete answer. Returns the wait's team, unless a caller
     /// already had the answer before.
     pub(super) fn collect(&mut self, id: Uuid) -> Option<Uuid> {
-        let kept = &mut self.all.get_mut(&id)?.kept;
-        let first = !std::mem::replace(&mut kept.collected, true);
-        first.then_some(kept.team)
+        let record = &mut self.all.get_mut(&id)?.record;
+        let first = !std::mem::replace(&mut record.collected, true);
+        first.then_some(record.team)
     }
 
     /// Drops a wait that has no caller and whose id was never reported.
     pub(super) fn drop_unknown(&mut self, id: Uuid) -> Option<WaitRecord> {
         let unknown = |wait: &Wait| !wait.disclosed && wait.callers.is_empty();
-        self.all.get(&id).is_some_and(unknown).then(|| self.all.remove(&id))?.map(|wait| wait.kept)
+        self.all
+            .get(&id)
+            .is_some_and(unknown)
+            .then(|| self.all.remove(&id))?
+            .map(|wait| wait.record)
     }
 
     /// The waits in which a result of this team worker is still awaited.
     pub(super) fn open_for(&self, worker: Uuid) -> Vec<Uuid> {
         let open =
             |record: &&WaitRecord| matches!(record.slots.get(&worker), Some(Slot::Open { .. }));
-        self.all.values().map(|wait| &wait.kept).filter(open).map(|record| record.id).collect()
+        self.all.values().map(|wait| &wait.record).filter(open).map(|record| record.id).collect()
     }
 
     /// Whether the answer of any wait includes this result.
     pub(super) fn need(&self, worker: Uuid, number: u64) -> bool {
-        self.all.values().any(|wait| wait.kept.slots.get(&worker) == Some(&Slot::Done(number)))
+        self.all.values().any(|wait| wait.record.slots.get(&worker) == Some(&Slot::Done(number)))
     }
 
     /// Updates each open slot. Returns whether one changed.
     pub(super) fn update(&mut self, id: Uuid, look: impl Fn(&Uuid, Slot) -> Slot) -> bool {
         let Some(wait) = self.all.get_mut(&id) else { return false };
         let mut changed = false;
-        for (worker, slot) in &mut wait.kept.slots {
+        for (worker, slot) in &mut wait.record.slots {
             if matches!(slot, Slot::Open { .. }) {
                 let now = look(worker, *slot);
                 changed |= now != std::mem::replace(slot, now);
@@ -177,7 +181,8 @@ impl Waits {
     /// The oldest wait without a caller, preferably one whose results were collected.
     fn oldest_parked(&self) -> Option<Uuid> {
         let parked = self.all.values().filter(|wait| wait.callers.is_empty());
-        let oldest = parked.map(|wait| (!wait.kept.collected, wait.kept.made_at, wait.kept.id));
+        let oldest =
+            parked.map(|wait| (!wait.record.collected, wait.record.made_at, wait.record.id));
         oldest.min().map(|(_, _, id)| id)
     }
 }
@@ -188,12 +193,12 @@ impl WaitRecord {
     }
 }
 
-impl Seat {
+impl Member {
     /// The present state of a slot for this team worker.
     pub(super) fn slot(&self, slot: Slot) -> Slot {
         match slot {
             Slot::Open { until, after } if self.satisfies(until, after) => {
-                Slot::Done(self.kept.results)
+                Slot::Done(self.record.results)
             }
             slot => slot,
         }

@@ -171,7 +171,7 @@ impl Machine {
         let mut process = self.process.lock().await.take().expect("it runs");
         process.sigterm();
         let until = Instant::now() + rules::DRAIN + rules::BUSY;
-        while process.is_running() {
+        while process.check_running() {
             if Instant::now() > until {
                 self.keep_log(&process);
                 return Err(format!("{} does not stop", self.name()));
@@ -203,7 +203,7 @@ impl Machine {
 
     pub(crate) async fn has_crashed(&self) -> bool {
         let mut process = self.process.lock().await;
-        process.as_mut().is_some_and(|process| !process.is_running())
+        process.as_mut().is_some_and(|process| !process.check_running())
     }
 
     /// Keeps what it has printed so far.

@@ -106,7 +106,7 @@ impl Lender {
             }
             let serves = Duration::from_millis(self.random.below(SERVES));
             self.stop.run_until_cancelled(sleep(serves)).await;
-            if !process.is_running() {
+            if !process.check_running() {
                 return self.report.wrong(format!("{} ended:\n{}", self.id, process.log()));
             }
             match self.random.chance(ENDS) {
@@ -134,7 +134,7 @@ impl Lender {
     async fn comes(&self, process: &mut ChildProcess) -> bool {
         let until = Instant::now() + JOINS;
         while !(self.is_listed().await && self.is_kept()) {
-            if !process.is_running() || Instant::now() > until {
+            if !process.check_running() || Instant::now() > until {
                 self.report.wrong(format!("{} did not come:\n{}", self.id, process.log()));
                 return false;
             }

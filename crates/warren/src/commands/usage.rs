@@ -4,7 +4,7 @@ use base::UsageBy;
 use clap::Args;
 use client::{
     admin::usage::{UsageCounts, UsageReport, UsageRow},
-    server::UsageAsked,
+    server::UsageRequest,
 };
 use daemon::ConfigFile;
 
@@ -53,10 +53,10 @@ impl Usage {
     }
 
     async fn report(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let asked = self.asked();
-        let query = daemon::offline::usage_query(&asked.query()).map_err(usage)?;
+        let request = self.request();
+        let query = daemon::offline::usage_query(&request.query()).map_err(usage)?;
         let report = match self.target.choose(&file.serve)? {
-            AdminTarget::Running(warren) => warren.usage(&asked).await?,
+            AdminTarget::Running(warren) => warren.usage(&request).await?,
             AdminTarget::Offline(stopped) => stopped.usage(&query)?,
         };
         if self.json {
@@ -68,8 +68,8 @@ impl Usage {
         Ok(say(&readable(&report, &query.query.by))?)
     }
 
-    fn asked(&self) -> UsageAsked {
-        UsageAsked {
+    fn request(&self) -> UsageRequest {
+        UsageRequest {
             by: self.by.clone().unwrap_or_else(|| vec![UsageBy::Key]),
             since: self.since.clone(),
             until: self.until.clone(),

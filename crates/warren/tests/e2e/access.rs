@@ -237,7 +237,7 @@ async fn a_real_worker_says_that_its_secret_is_wrong() {
     let args = [&args[..], &["--models", "m", "--name", "w"]].concat();
     let mut worker = testkit::ChildProcess::start("worker", crate::common::binary(), &args);
     worker.line_with("secret").await;
-    assert!(worker.is_running());
+    assert!(worker.check_running());
     assert!(!worker.log().contains("not-the-one"), "the secret is in the log");
     let _good = lend(&daemon, &backend, 1).await;
 }

@@ -154,7 +154,7 @@ async fn a_wrong_token_is_said_and_not_shown() {
     let (server, backend) = (NodeServer::start("another").await, chat_only().await);
     let mut worker = lend_as_node(&server.url(), NODE_TOKEN, &backend);
     worker.line_with("the server refused the token: Invalid token").await;
-    assert!(worker.is_running(), "it goes on trying");
+    assert!(worker.check_running(), "it goes on trying");
     assert!(!worker.log().contains(NODE_TOKEN), "{}", worker.log());
 }
 

@@ -84,7 +84,7 @@ async fn a_bad_message_is_refused_and_makes_nothing() {
     let rooms = data(&client.get("/v1/rooms").await, 200);
     assert_eq!(rooms.as_array().unwrap().len(), 2, "nothing was made");
     assert_eq!(rooms[0]["participantCount"], 0, "nobody joined");
-    neighbour.is_untouched(&daemon).await;
+    neighbour.assert_untouched(&daemon).await;
 }
 
 /// The fields are swept in `protocol`: here one of each body.
@@ -121,7 +121,7 @@ async fn a_bad_body_of_the_plane_is_refused_and_makes_nothing() {
     let summary = data(&client.get(&room.plane("")).await, 200);
     assert_eq!((&summary["name"], &summary["participantCount"]), (&json!("friends"), &json!(0)));
     assert_eq!(data(&client.get("/v1/rooms").await, 200).as_array().unwrap().len(), 2);
-    neighbour.is_untouched(&daemon).await;
+    neighbour.assert_untouched(&daemon).await;
 }
 
 /// A name that is a number made a stock server's list unreadable for everybody.
@@ -199,7 +199,7 @@ async fn bodies_for_inference_that_are_none_are_a_400_in_json() {
         );
     }
     assert_answers(&daemon, &room, &mut participant).await;
-    neighbour.is_untouched(&daemon).await;
+    neighbour.assert_untouched(&daemon).await;
 }
 
 #[tokio::test]
@@ -230,5 +230,5 @@ async fn a_room_that_is_full_takes_nobody_more_and_others_go_on() {
     let listed = data(&client.get(&room.plane("/participants")).await, 200);
     assert!(listed.as_array().unwrap().len() <= 1_000);
     assert_answers(&daemon, &room, &mut member).await;
-    neighbour.is_untouched(&daemon).await;
+    neighbour.assert_untouched(&daemon).await;
 }

@@ -80,7 +80,7 @@ async fn a_participant_that_answers_nonsense_spoils_its_own_answer_and_nothing_e
         }
         assert_answers(&daemon, &room, &mut participant).await;
     }
-    neighbour.is_untouched(&daemon).await;
+    neighbour.assert_untouched(&daemon).await;
 }
 
 #[tokio::test]
@@ -117,7 +117,7 @@ async fn frames_that_are_none_and_floods_of_them_are_ignored() {
     }
     assert_answers(&daemon, &room, &mut participant).await;
     assert!(daemon.log().lines().count() < 1_000, "the log is not flooded");
-    neighbour.is_untouched(&daemon).await;
+    neighbour.assert_untouched(&daemon).await;
 }
 
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn nobody_can_answer_for_another() {
     honest.answer(&ask, 200, &json!({"honest": true})).await;
     assert_eq!(asked.await.unwrap().json(), json!({"honest": true}));
     drop(of_neighbour);
-    neighbour.is_untouched(&daemon).await;
+    neighbour.assert_untouched(&daemon).await;
 }
 
 async fn thief_in_another_room(daemon: &Daemon, ask: &testkit::TunnelAsk) -> FakeParticipant {
@@ -164,7 +164,7 @@ async fn a_participant_that_floods_an_answer_that_is_not_read_loses_it() {
     participant.ping(1).await;
     participant.expect_pong().await;
     assert!(daemon.resident_bytes() < 200 << 20, "{}", daemon.resident_bytes());
-    neighbour.is_untouched(&daemon).await;
+    neighbour.assert_untouched(&daemon).await;
     asked.reset();
     participant.end(&ask).await;
     assert_answers(&daemon, &room, &mut participant).await;
@@ -188,5 +188,5 @@ async fn frames_without_measure_are_not_held() {
     }
     assert_answers(&daemon, &room, &mut participant).await;
     assert!(daemon.resident_bytes() < 400 << 20, "{}", daemon.resident_bytes());
-    neighbour.is_untouched(&daemon).await;
+    neighbour.assert_untouched(&daemon).await;
 }

@@ -299,8 +299,8 @@ impl Neighbour {
         Self { room, participant, events }
     }
 
-    /// The next things that it hears of are its own.
-    pub(crate) async fn is_untouched(&mut self, daemon: &Daemon) {
+    /// Asserts that the next events of the room are its own.
+    pub(crate) async fn assert_untouched(&mut self, daemon: &Daemon) {
         assert_answers(daemon, &self.room, &mut self.participant).await;
         assert_eq!(self.events.next().await.unwrap().kind(), "llm.request");
         assert_eq!(self.events.next().await.unwrap().kind(), "llm.complete");

@@ -75,7 +75,7 @@ async fn a_second_signal_ends_it_now() {
     worker.expect_job().await;
     daemon.sigterm();
     worker.expect_message("graceful_shutdown").await;
-    assert!(daemon.is_running());
+    assert!(daemon.check_running());
     daemon.sigterm();
     // Now: long before the 30 s that a drain may take, within which this must come.
     let code = daemon.exit().await;

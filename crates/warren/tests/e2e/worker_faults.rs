@@ -182,7 +182,7 @@ async fn a_worker_waits_for_its_server() {
     drop(port);
     let daemon = serve().listen(&address).start().await;
     daemon.has_workers(1).await;
-    assert!(worker.is_running());
+    assert!(worker.check_running());
 }
 
 /// Three faults of its own in a row let a worker rest while there is another.

@@ -142,7 +142,9 @@ async fn windows_of_files_are_checked() {
     let (mut workspace, mut peer) = pair(&double).await;
     let project = ProjectId::from_random(1);
     let serve = async |peer: &mut Peer, data: &str, offset, eof| {
-        let Some(ClientMessage::ReadProjectFileChunk(asked)) = peer.next().await else { panic!() };
+        let Some(ClientMessage::ReadProjectFileChunk(request)) = peer.next().await else {
+            panic!()
+        };
         let chunk = |request_id: String| ProjectFileChunk {
             request_id,
             data: data.to_owned(),
@@ -151,7 +153,7 @@ async fn windows_of_files_are_checked() {
             eof,
         };
         peer.tell(ServerMessage::ProjectFileChunk(chunk("of another".to_owned()))).await;
-        peer.tell(ServerMessage::ProjectFileChunk(chunk(asked.request_id))).await;
+        peer.tell(ServerMessage::ProjectFileChunk(chunk(request.request_id))).await;
     };
     let good = base64::encode(b"abc");
     let cases = [(&good[..], 0, true), (&good, 1, true), ("", 0, false), ("@", 0, true)];
@@ -164,9 +166,11 @@ async fn windows_of_files_are_checked() {
         }
     }
     let (missing, ()) = join!(workspace.read_window(project, "a", 0, 8), async {
-        let Some(ClientMessage::ReadProjectFileChunk(asked)) = peer.next().await else { panic!() };
+        let Some(ClientMessage::ReadProjectFileChunk(request)) = peer.next().await else {
+            panic!()
+        };
         let message = "no such file or directory".to_owned();
-        let error = ProjectFileChunkError { request_id: asked.request_id, message };
+        let error = ProjectFileChunkError { request_id: request.request_id, message };
         peer.tell(ServerMessage::ProjectFileChunkError(error)).await;
     });
     assert!(missing.unwrap_err().is_not_found());
@@ -188,8 +192,8 @@ async fn a_server_that_says_nothing_any_more_is_late_and_then_lost() {
     let double = Double::start().await;
     let (mut workspace, _peer) = pair(&double).await;
     tokio::time::pause();
-    let asked = workspace.sessions(false).await.unwrap_err();
-    let ClientError::Late { after, .. } = asked else { panic!("{asked}") };
+    let error = workspace.sessions(false).await.unwrap_err();
+    let ClientError::Late { after, .. } = error else { panic!("{error}") };
     assert_eq!(after, Duration::from_secs(30));
     let silent = workspace.next().await.unwrap_err();
     assert!(matches!(silent, ClientError::Late { .. }), "{silent}");

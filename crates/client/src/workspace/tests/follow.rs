@@ -261,12 +261,12 @@ async fn a_size_is_told_on_each_connection_unless_it_is_too_small() {
     let (_, ()) = join!(next(&mut following), async {
         assert!(matches!(peer.next().await, Some(ClientMessage::Attach(_))));
         for expected in [(100, 30), (120, 40)] {
-            let told = loop {
+            let size = loop {
                 if let Some(ClientMessage::Resize(it)) = peer.next().await {
                     break (it.cols, it.rows);
                 }
             };
-            assert_eq!(told, expected);
+            assert_eq!(size, expected);
         }
         peer.history(1, Some("")).await;
     });

@@ -7,4 +7,4 @@
 mod asking;
 mod double;
 mod follow;
-mod places;
+mod positions;

@@ -42,7 +42,7 @@ async fn a_peer_that_was_busy_is_asked_two_seconds_later() {
     bench.beats(1, 3);
     let _answer = bench.server.ask(true);
     sleep(Duration::from_millis(1_500)).await;
-    assert!(far.is_quiet());
+    far.expect_quiet();
     // What else is learnt of it makes its load no newer.
     bench.refresh(1);
     assert!((500..=501).contains(&took(asked(&mut far)).await));
@@ -56,7 +56,7 @@ async fn a_peer_that_says_again_that_it_is_busy_is_asked_later() {
     let _answer = bench.server.ask(true);
     for _ in 0..4 {
         sleep(Duration::from_millis(1_500)).await;
-        assert!(far.is_quiet());
+        far.expect_quiet();
         bench.beats(1, 3);
     }
     bench.beats(1, 0);

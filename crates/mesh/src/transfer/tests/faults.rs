@@ -181,7 +181,7 @@ async fn unrequested_pieces_are_counted_and_refused() {
         a.receives(&link, message.as_bytes());
     }
     assert_eq!(a.inner.commons.counts.read().unasked, 6);
-    assert!(far.is_quiet());
+    far.expect_quiet();
     assert!(!a.dir.exists(), "nothing was written");
 }
 

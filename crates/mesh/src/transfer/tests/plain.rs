@@ -75,7 +75,7 @@ async fn a_stock_peer_is_sent_chunks_as_it_knows_them() {
     let M::InferenceError(error) = far.hears().await.0 else { panic!("no error") };
     assert_eq!(error.request_id.as_str(), id);
     assert!(error.error_message.contains('n'), "{error:?}");
-    assert!(far.is_quiet());
+    far.expect_quiet();
 }
 
 /// A pull of `m`, of `total` bytes, from a stock peer that the test plays.

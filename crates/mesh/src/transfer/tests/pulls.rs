@@ -197,7 +197,8 @@ async fn a_peer_that_may_not_be_asked_is_not_asked_for_models_either() {
     assert_eq!(end(a.pull("n")).await.code.as_deref(), Some("not_found"));
     assert!(a.own.reached.lock().unwrap().is_none(), "the other was reached");
     assert!(a.inner.offered_by_peers(&a.home, &["n".into()]).await.is_empty());
-    assert!(linked_end.is_quiet() && reached_end.is_quiet());
+    linked_end.expect_quiet();
+    reached_end.expect_quiet();
     // Files are read and written on other threads, which know no paused time.
     tokio::time::resume();
     let told = end(a.pull("org/m")).await;

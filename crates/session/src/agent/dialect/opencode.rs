@@ -73,10 +73,7 @@ impl Opencode {
         launch
     }
 
-    fn is_anothers(&mut self, session: &str) -> bool {
-        if self.session.is_empty() {
-            session.clone_into(&mut self.session);
-        }
+    fn is_of_other_session(&self, session: &str) -> bool {
         !session.is_empty() && session != self.session
     }
 
@@ -117,14 +114,18 @@ impl Dialect for Opencode {
     }
 
     fn heard(&mut self, line: &Value) -> ParsedLine {
-        if self.is_anothers(text(line, "/sessionID")) {
+        let session = text(line, "/sessionID");
+        if self.session.is_empty() {
+            session.clone_into(&mut self.session);
+        }
+        if self.is_of_other_session(session) {
             return ParsedLine::progress(Vec::new());
         }
         if text(line, "/type") == "error" {
             return self.run.complains(complaint(line));
         }
         // Every line names the conversation.
-        let mut said = self.run.named(text(line, "/sessionID"));
+        let mut said = self.run.named(session);
         self.run.has_begun = true;
         said.extend(match text(line, "/type") {
             "text" => self.text(line).into_iter().collect(),

@@ -71,7 +71,7 @@ impl Turns {
             AgentOutput::Event(event) => self.event(event),
             AgentOutput::Conversation(id) => self.talks_in(id),
             AgentOutput::Ask { key, tool, input } => self.ask(now, key, &tool, input),
-            AgentOutput::AskCancelled { key } => self.asks_no_more(&key),
+            AgentOutput::AskCancelled { key } => self.withdraw(&key),
             AgentOutput::Write(bytes) => self.write(bytes),
             AgentOutput::Leaving => self.leaves(now),
             AgentOutput::Ended(ended) if self.is_running() => self.end(now, ended),

@@ -56,7 +56,7 @@ pub struct Turns {
     /// The time at which the warm process became idle, or last printed a line since then. `None`
     /// while it is not idle.
     idle_since: Option<Instant>,
-    asked: Vec<OpenPermission>,
+    permissions: Vec<OpenPermission>,
     /// The number of permission requests in this turn so far.
     requests: u64,
     tail: Tail,
@@ -105,7 +105,7 @@ impl Turns {
             turn: None,
             process: Process::None,
             idle_since: None,
-            asked: Vec::new(),
+            permissions: Vec::new(),
             requests: 0,
             tail: Tail::default(),
             is_stopped: false,
@@ -274,7 +274,8 @@ impl Turns {
     /// without a limit. While it waits for an older process to end, the agent has not been prompted
     /// yet and cannot answer.
     fn silence_ends(&self) -> Option<Instant> {
-        let turn = self.turn.as_ref().filter(|_| self.is_running() && self.asked.is_empty())?;
+        let turn =
+            self.turn.as_ref().filter(|_| self.is_running() && self.permissions.is_empty())?;
         Some(turn.alive + self.config.silence_timeout)
     }
 
@@ -288,7 +289,8 @@ impl Turns {
     /// The time at which a warm, idle process is stopped. A process whose conversation cannot be
     /// resumed is never stopped.
     fn idle_ends(&self) -> Option<Instant> {
-        let since = self.idle_since.filter(|_| self.turn.is_none() && self.asked.is_empty())?;
+        let since =
+            self.idle_since.filter(|_| self.turn.is_none() && self.permissions.is_empty())?;
         let stops = self.process == Process::Live && self.dialect.is_resumable();
         stops.then(|| since + self.config.idle_timeout)
     }

@@ -40,14 +40,14 @@ const MAX_MESSAGE: usize = 4 * 1024;
 impl Turns {
     /// The requests that wait, oldest first.
     pub fn pending(&self) -> Vec<Pending> {
-        self.asked.iter().map(|asked| asked.pending.clone()).collect()
+        self.permissions.iter().map(|permission| permission.pending.clone()).collect()
     }
 
     pub(super) fn ask(&mut self, now: Instant, key: String, tool: &str, input: Value) {
-        self.drop_asked(&key);
+        self.drop_permission(&key);
         let bytes = input.to_string().len();
-        let all: usize = self.asked.iter().map(|asked| asked.bytes).sum();
-        if self.asked.len() >= MAX_PENDING || all + bytes > MAX_PENDING_BYTES {
+        let all: usize = self.permissions.iter().map(|permission| permission.bytes).sum();
+        if self.permissions.len() >= MAX_PENDING || all + bytes > MAX_PENDING_BYTES {
             self.notice("More permissions are asked for than may wait; this one was refused.");
             self.answer(&key, Decision::Deny("Too many requests wait for the user."));
             return;
@@ -59,19 +59,19 @@ impl Turns {
         let pending = Pending { request_id: request_id.clone(), tool: tool.clone(), input };
         self.outputs.push_back(Output::Ask { request_id, tool, input: pending.input.clone() });
         let expires = now + self.config.permission_timeout;
-        self.asked.push(OpenPermission { pending, key, bytes, expires });
+        self.permissions.push(OpenPermission { pending, key, bytes, expires });
     }
 
     /// Cancels a request that the agent has withdrawn.
-    pub(super) fn asks_no_more(&mut self, key: &str) {
+    pub(super) fn withdraw(&mut self, key: &str) {
         self.answer(key, Decision::Cancelled);
-        self.drop_asked(key);
+        self.drop_permission(key);
     }
 
-    fn drop_asked(&mut self, key: &str) {
-        if let Some(at) = self.asked.iter().position(|asked| asked.key == key) {
-            let asked = self.asked.remove(at);
-            self.resolved(asked, PermissionOutcome::Expired, None);
+    fn drop_permission(&mut self, key: &str) {
+        if let Some(at) = self.permissions.iter().position(|permission| permission.key == key) {
+            let permission = self.permissions.remove(at);
+            self.resolved(permission, PermissionOutcome::Expired, None);
         }
     }
 
@@ -82,42 +82,47 @@ impl Turns {
         allow: bool,
         message: Option<String>,
     ) -> Result<(), TurnsError> {
-        let at = self.asked.iter().position(|asked| asked.pending.request_id == request_id);
+        let at = self
+            .permissions
+            .iter()
+            .position(|permission| permission.pending.request_id == request_id);
         let at = at.ok_or_else(|| TurnsError::UnknownRequest {
             request_id: words::cut(request_id, 200).to_owned(),
         })?;
-        let asked = self.asked.remove(at);
+        let permission = self.permissions.remove(at);
         let why = message.as_deref().unwrap_or("The user refused.");
         let why = words::cut(why, MAX_MESSAGE).to_owned();
         match allow {
-            true => self.answer(&asked.key, Decision::Allow),
-            false => self.answer(&asked.key, Decision::Deny(&why)),
+            true => self.answer(&permission.key, Decision::Allow),
+            false => self.answer(&permission.key, Decision::Deny(&why)),
         }
         let outcome = if allow { PermissionOutcome::Allow } else { PermissionOutcome::Deny };
-        self.resolved(asked, outcome, message.map(|m| words::cut(&m, MAX_MESSAGE).to_owned()));
+        self.resolved(permission, outcome, message.map(|m| words::cut(&m, MAX_MESSAGE).to_owned()));
         self.still_alive(now);
         Ok(())
     }
 
     /// Refuses the requests that nobody decided in time.
     pub(super) fn expire(&mut self, now: Instant) {
-        while let Some(at) = self.asked.iter().position(|asked| asked.expires <= now) {
-            let asked = self.asked.remove(at);
-            self.answer(&asked.key, Decision::Deny("Nobody decided in time."));
-            self.resolved(asked, PermissionOutcome::Expired, None);
+        while let Some(at) =
+            self.permissions.iter().position(|permission| permission.expires <= now)
+        {
+            let permission = self.permissions.remove(at);
+            self.answer(&permission.key, Decision::Deny("Nobody decided in time."));
+            self.resolved(permission, PermissionOutcome::Expired, None);
             self.still_alive(now);
         }
     }
 
     pub(super) fn expires(&self) -> Option<Instant> {
-        self.asked.iter().map(|asked| asked.expires).min()
+        self.permissions.iter().map(|permission| permission.expires).min()
     }
 
     /// Cancels all requests. The agent is told, if its process still takes input.
     pub(super) fn cancel_all(&mut self) {
-        for asked in std::mem::take(&mut self.asked) {
-            self.answer(&asked.key, Decision::Cancelled);
-            self.resolved(asked, PermissionOutcome::Expired, None);
+        for permission in std::mem::take(&mut self.permissions) {
+            self.answer(&permission.key, Decision::Cancelled);
+            self.resolved(permission, PermissionOutcome::Expired, None);
         }
     }
 
@@ -130,11 +135,11 @@ impl Turns {
 
     fn resolved(
         &mut self,
-        asked: OpenPermission,
+        permission: OpenPermission,
         outcome: PermissionOutcome,
         message: Option<String>,
     ) {
-        let request_id = asked.pending.request_id;
+        let request_id = permission.pending.request_id;
         self.outputs.push_back(Output::Resolved { request_id, outcome, message });
     }
 

@@ -79,7 +79,7 @@ struct Model {
     sessions: BTreeMap<Uuid, Plain>,
     /// The acknowledged messages. The text of each is its seq.
     said: Vec<(u64, Uuid, Vec<Uuid>)>,
-    told: Vec<(Uuid, bool, String)>,
+    given: Vec<(Uuid, bool, String)>,
     /// The callers that wait or have waited, and the team workers that they wait for.
     waiting: Vec<(Caller, BTreeSet<Uuid>)>,
     /// The waits whose ids were reported: their team workers, and their complete answers.
@@ -100,7 +100,7 @@ impl Model {
             shell,
             sessions: [(LEADER, Plain::default())].into(),
             said: Vec::new(),
-            told: Vec::new(),
+            given: Vec::new(),
             waiting: Vec::new(),
             waits: BTreeMap::new(),
             stopped: BTreeSet::new(),
@@ -129,7 +129,7 @@ impl Model {
             Step::Restart => self.restart(),
         }
         self.note_answers();
-        assert_eq!(self.shell.results, self.told);
+        assert_eq!(self.shell.results, self.given);
         self.shell.check();
     }
 
@@ -161,9 +161,10 @@ impl Model {
     /// forgotten.
     fn still_waits(&self, who: Uuid) -> impl Iterator<Item = u64> {
         let plain = self.sessions[&who].clone();
-        let kept = |seq: &u64| self.shell.kept.contains_key(&Key::message(TEAM, *seq));
-        let waits =
-            move |seq: &u64| !plain.handed.contains(seq) && (*seq >= plain.read_below || kept(seq));
+        let is_stored = |seq: &u64| self.shell.stored.contains_key(&Key::message(TEAM, *seq));
+        let waits = move |seq: &u64| {
+            !plain.handed.contains(seq) && (*seq >= plain.read_below || is_stored(seq))
+        };
         self.to(who).into_iter().filter(waits)
     }
 
@@ -337,7 +338,7 @@ impl Model {
     fn tell(&mut self, who: Uuid, success: bool, text: String) {
         if self.is_worker(who) {
             self.plain(who).results.push((success, text.clone()));
-            self.told.push((who, success, text));
+            self.given.push((who, success, text));
         }
     }
 
@@ -433,8 +434,8 @@ impl Model {
         let answers = std::mem::take(&mut self.shell.answers);
         for (caller, answer) in answers {
             assert!(!self.stopped.contains(&caller));
-            let place = self.waiting.iter().position(|(other, _)| *other == caller).unwrap();
-            let (_, set) = self.waiting.swap_remove(place);
+            let at = self.waiting.iter().position(|(other, _)| *other == caller).unwrap();
+            let (_, set) = self.waiting.swap_remove(at);
             self.look_at(&set, &answer.unwrap());
         }
         if self.waiting.is_empty() {
@@ -450,8 +451,8 @@ impl Model {
         assert_eq!(&all, set);
         assert_eq!(answer.timed_out(), !answer.pending.is_empty());
         for (worker, success, text) in texts(answer) {
-            let told = self.sessions[&worker].results.contains(&(success, text.to_owned()));
-            assert!(told || (text, success) == (NOTHING, false), "{text}");
+            let was_given = self.sessions[&worker].results.contains(&(success, text.to_owned()));
+            assert!(was_given || (text, success) == (NOTHING, false), "{text}");
         }
         if let Some(id) = answer.wait_id {
             assert_eq!(self.waits.entry(id).or_insert((set.clone(), None)).1, None);
@@ -481,7 +482,7 @@ impl Model {
         let living: Vec<_> = self.sessions.keys().copied().filter(|who| self.lives(*who)).collect();
         for who in living {
             self.end(who, TurnOutcome::Completed);
-            let effects = self.shell.teams.has_room(who);
+            let effects = self.shell.teams.note_room(who);
             self.shell.did(effects);
             while self.shell.offers.contains_key(&who) {
                 self.hand_over(who);

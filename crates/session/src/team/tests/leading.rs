@@ -105,5 +105,5 @@ fn a_team_without_its_leader_has_no_news() {
     assert_eq!(shell.news(), []);
     let effects = shell.teams.delete(TEAM).unwrap();
     shell.did(effects);
-    assert!(shell.teams.untold.is_empty());
+    assert!(shell.teams.unheard.is_empty());
 }

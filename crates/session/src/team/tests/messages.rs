@@ -70,7 +70,7 @@ fn a_message_without_room_is_offered_again_when_the_turn_ends() {
     assert_eq!(shell.offers[&ANN].seq, 1);
     shell.offers.clear();
     shell.teams.not_taken(TEAM, 1, ANN);
-    let effects = shell.teams.has_room(ANN);
+    let effects = shell.teams.note_room(ANN);
     shell.did(effects);
     assert_eq!(shell.deliver(ANN), 1);
     assert_eq!(shell.deliver(ANN), 2);
@@ -227,7 +227,7 @@ fn a_read_message_is_not_delivered_again() {
     shell.teams.not_taken(TEAM, 1, ANN);
     shell.read(ANN, Some(2));
     shell.say(LEADER, Some(BOB), "three").unwrap();
-    let effects = shell.teams.has_room(ANN);
+    let effects = shell.teams.note_room(ANN);
     shell.did(effects);
     assert_eq!(shell.offers[&ANN].seq, 2);
     shell.check();

@@ -211,7 +211,7 @@ fn only_the_newest_result_is_kept_when_no_wait_needs_another() {
     for turn in 1..=100 {
         shell.complete(ANN, turn, &format!("turn {turn}"));
     }
-    let results = shell.kept.values().filter(|one| matches!(one, Record::Result { .. }));
+    let results = shell.stored.values().filter(|one| matches!(one, Record::Result { .. }));
     assert_eq!(results.count(), 1);
     assert_eq!(shell.report(ANN, "again"), Ok("turn 100".to_owned()));
     assert_eq!(shell.teams.held, "turn 100".len());

@@ -31,7 +31,7 @@ fn a_wait_ends_when_all_that_were_given_something_have_a_result() {
     assert_eq!(texts(&answer), [(ANN, true, "a is done"), (BOB, true, "b is done")]);
     assert_eq!((answer.pending.len(), answer.wait_id), (0, None));
     assert_eq!(shell.teams.poll_timeout(), None);
-    assert!(!shell.kept.keys().any(|key| matches!(key.part, Part::Wait(_))));
+    assert!(!shell.stored.keys().any(|key| matches!(key.part, Part::Wait(_))));
     // A second wait gets the same answer: a caller may have lost the first one.
     let again = shell.wait_for(None, 60).unwrap();
     assert_eq!(now(&shell, &again), answer);
@@ -163,7 +163,7 @@ fn a_wait_without_time_is_a_look_that_can_be_resumed() {
     let waiting = shell.wait_for(None, 0).unwrap();
     let Waiting::Answered(answer) = waiting else { panic!("{waiting:?}") };
     assert_eq!((answer.pending, shell.teams.poll_timeout()), (vec![ANN], None));
-    assert!(shell.kept.contains_key(&Key::wait(TEAM, answer.wait_id.unwrap())));
+    assert!(shell.stored.contains_key(&Key::wait(TEAM, answer.wait_id.unwrap())));
     assert!(shell.resume(answer.wait_id.unwrap(), 60).is_ok());
 }
 
@@ -249,11 +249,11 @@ fn one_parked_wait_too_many_takes_the_place_of_a_collected_one_and_then_of_the_o
     let waiting = shell.resume(collected, 60).unwrap();
     assert_eq!(texts(&now(&shell, &waiting)), [(ANN, true, "first")]);
     shell.complete(ANN, 2, "second");
-    assert!(shell.kept.contains_key(&Key::result(TEAM, ANN, 1)));
+    assert!(shell.stored.contains_key(&Key::result(TEAM, ANN, 1)));
     let third = timed_out(&mut shell, Some(&[BOB]));
     let fourth = timed_out(&mut shell, Some(&[BOB]));
     assert_eq!(shell.resume(collected, 60), Err(TeamError::UnknownWait(collected)));
-    assert!(!shell.kept.contains_key(&Key::result(TEAM, ANN, 1)));
+    assert!(!shell.stored.contains_key(&Key::result(TEAM, ANN, 1)));
     shell.check();
     let fifth = timed_out(&mut shell, Some(&[BOB]));
     assert_eq!(shell.resume(oldest, 60), Err(TeamError::UnknownWait(oldest)));

@@ -22,10 +22,10 @@ impl Retention {
     /// oldest first. The newest segment always stays.
     pub fn excess(&self, sizes: &[u64]) -> usize {
         let Some((newest, older)) = sizes.split_last() else { return 0 };
-        let mut kept = *newest;
+        let mut bytes = *newest;
         let stay = older.iter().rev().take_while(|size| {
-            kept = kept.saturating_add(**size);
-            kept <= self.total
+            bytes = bytes.saturating_add(**size);
+            bytes <= self.total
         });
         older.len() - stay.count()
     }

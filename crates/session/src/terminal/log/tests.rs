@@ -124,8 +124,8 @@ proptest! {
         prop_assert_eq!(last, all.len() as u64);
         prop_assert!(log.size() <= bound || first == last);
         for seq in 0..=last + 1 {
-            let kept = seq + 1 >= first && seq <= last;
-            prop_assert_eq!(log.after(seq).is_ok(), kept);
+            let is_held = seq + 1 >= first && seq <= last;
+            prop_assert_eq!(log.after(seq).is_ok(), is_held);
             let Ok(chunks) = log.after(seq) else { continue };
             let expected = &all[seq as usize..];
             prop_assert_eq!(log.bytes_after(seq), expected.iter().map(Vec::len).sum::<usize>() as u64);

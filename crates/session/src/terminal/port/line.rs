@@ -15,14 +15,14 @@ const FAILING: [&str; 6] =
 /// The ports that a line in lower case names as listened on, in order. Unless the line has `ended`,
 /// a port counts only if something follows it, since digits may be missing.
 pub(super) fn ports(line: &str, ended: bool) -> Vec<u16> {
-    let places: Vec<_> =
+    let candidates: Vec<_> =
         numbers(line).filter_map(|digits| PortCandidate::at(line, digits)).collect();
-    if places.is_empty() {
+    if candidates.is_empty() {
         return Vec::new();
     }
     let mood = Mood::of(line);
-    let meant = places.into_iter().filter(|place| place.is_meant(line, mood));
-    meant.filter_map(|place| number(&line[place.digits..], ended)).collect()
+    let meant = candidates.into_iter().filter(|candidate| candidate.is_meant(line, mood));
+    meant.filter_map(|candidate| number(&line[candidate.digits..], ended)).collect()
 }
 
 /// The position of digits that may be a port.
@@ -108,12 +108,12 @@ fn number(rest: &str, ended: bool) -> Option<u16> {
 /// Whether the text before a colon makes the digits after the colon a port.
 fn is_host(before: &str, mood: Mood) -> bool {
     let of_host = |letter: char| letter.is_ascii_alphanumeric() || ".-[]:*%".contains(letter);
-    let outside = before.trim_end_matches(of_host);
-    let host = &before[outside.len()..];
-    let in_url = outside.ends_with("http://") || outside.ends_with("https://");
+    let prefix = before.trim_end_matches(of_host);
+    let host = &before[prefix.len()..];
+    let in_url = prefix.ends_with("http://") || prefix.ends_with("https://");
     match host {
         _ if in_url => !host.is_empty() && host.starts_with('[') == host.ends_with(']'),
-        "" => mood == Mood::Listening && !outside.ends_with('/'),
+        "" => mood == Mood::Listening && !prefix.ends_with('/'),
         _ => mood != Mood::Failing && is_of_machine(host),
     }
 }

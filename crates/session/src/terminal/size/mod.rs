@@ -112,7 +112,7 @@ struct Window {
     /// The step of its last use; 0 if it was never used.
     used: u64,
     /// The step of its last reported size.
-    told: u64,
+    reported: u64,
 }
 
 /// A size that the terminal gets soon.
@@ -152,10 +152,10 @@ impl Sizes {
         if visible {
             size?;
         }
-        let told = self.step();
+        let reported = self.step();
         let window = self.window(viewer)?;
         window.size = size.ok().or(window.size);
-        (window.visible, window.told) = (visible, told);
+        (window.visible, window.reported) = (visible, reported);
         self.settle(now);
         Ok(())
     }
@@ -228,7 +228,7 @@ impl Sizes {
     /// The size of the client that counts now.
     fn winner(&self) -> Option<Size> {
         let visible = self.viewers.values().filter(|window| window.visible);
-        visible.max_by_key(|window| (window.used, window.told)).and_then(|window| window.size)
+        visible.max_by_key(|window| (window.used, window.reported)).and_then(|window| window.size)
     }
 }
 

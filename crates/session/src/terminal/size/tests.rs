@@ -9,23 +9,23 @@ const PHONE: ViewerId = ViewerId(2);
 const DESK_SIZE: (u16, u16) = (200, 50);
 const PHONE_SIZE: (u16, u16) = (40, 30);
 
-struct World {
+struct Rig {
     sizes: Sizes,
     now: Instant,
 }
 
-impl World {
+impl Rig {
     fn new() -> Self {
         Self { sizes: Sizes::new(Size::DEFAULT), now: Instant::now() }
     }
 
     /// A desk and a phone, both visible; the phone reported its size last.
     fn with_both() -> Self {
-        let mut world = Self::new();
-        world.shows(DESK, DESK_SIZE);
-        world.shows(PHONE, PHONE_SIZE);
-        world.settled();
-        world
+        let mut rig = Self::new();
+        rig.shows(DESK, DESK_SIZE);
+        rig.shows(PHONE, PHONE_SIZE);
+        rig.settled();
+        rig
     }
 
     fn shows(&mut self, viewer: ViewerId, size: (u16, u16)) {
@@ -58,125 +58,125 @@ fn pair(size: Size) -> (u16, u16) {
 
 #[test]
 fn the_last_typist_counts() {
-    let mut world = World::with_both();
-    world.typed(DESK);
-    assert_eq!(world.settled(), Some(DESK_SIZE));
-    world.typed(PHONE);
-    assert_eq!(world.settled(), Some(PHONE_SIZE));
-    world.typed(PHONE);
-    assert_eq!(world.settled(), None);
+    let mut rig = Rig::with_both();
+    rig.typed(DESK);
+    assert_eq!(rig.settled(), Some(DESK_SIZE));
+    rig.typed(PHONE);
+    assert_eq!(rig.settled(), Some(PHONE_SIZE));
+    rig.typed(PHONE);
+    assert_eq!(rig.settled(), None);
 }
 
 #[test]
 fn where_nobody_has_typed_who_told_its_size_last_counts() {
-    let mut world = World::new();
-    world.shows(DESK, DESK_SIZE);
-    world.shows(PHONE, PHONE_SIZE);
-    assert_eq!(world.settled(), Some(PHONE_SIZE));
-    world.shows(DESK, DESK_SIZE);
-    assert_eq!(world.settled(), Some(DESK_SIZE));
+    let mut rig = Rig::new();
+    rig.shows(DESK, DESK_SIZE);
+    rig.shows(PHONE, PHONE_SIZE);
+    assert_eq!(rig.settled(), Some(PHONE_SIZE));
+    rig.shows(DESK, DESK_SIZE);
+    assert_eq!(rig.settled(), Some(DESK_SIZE));
 }
 
 #[test]
 fn a_reported_size_does_not_replace_the_typists() {
-    let mut world = World::with_both();
-    world.typed(DESK);
-    assert_eq!(world.settled(), Some(DESK_SIZE));
-    world.shows(PHONE, (50, 20));
-    assert_eq!(world.settled(), None);
+    let mut rig = Rig::with_both();
+    rig.typed(DESK);
+    assert_eq!(rig.settled(), Some(DESK_SIZE));
+    rig.shows(PHONE, (50, 20));
+    assert_eq!(rig.settled(), None);
 }
 
 #[test]
 fn an_early_typist_counts_once_its_size_is_known() {
-    let mut world = World::with_both();
+    let mut rig = Rig::with_both();
     let tablet = ViewerId(3);
-    world.typed(tablet);
-    assert_eq!(world.settled(), None);
-    world.shows(tablet, (100, 40));
-    assert_eq!(world.settled(), Some((100, 40)));
+    rig.typed(tablet);
+    assert_eq!(rig.settled(), None);
+    rig.shows(tablet, (100, 40));
+    assert_eq!(rig.settled(), Some((100, 40)));
 }
 
 #[test]
 fn taking_control_counts_until_another_types() {
-    let mut world = World::with_both();
-    world.typed(PHONE);
-    world.sizes.take_control(DESK, world.now);
-    assert_eq!(world.settled(), Some(DESK_SIZE));
-    world.typed(PHONE);
-    assert_eq!(world.settled(), Some(PHONE_SIZE));
+    let mut rig = Rig::with_both();
+    rig.typed(PHONE);
+    rig.sizes.take_control(DESK, rig.now);
+    assert_eq!(rig.settled(), Some(DESK_SIZE));
+    rig.typed(PHONE);
+    assert_eq!(rig.settled(), Some(PHONE_SIZE));
 }
 
 #[test]
 fn a_hidden_or_absent_viewer_does_not_count_until_it_is_visible_again() {
-    let mut world = World::with_both();
-    world.typed(DESK);
-    assert_eq!(world.settled(), Some(DESK_SIZE));
-    world.hides(DESK);
-    assert_eq!(world.settled(), Some(PHONE_SIZE));
-    world.shows(DESK, DESK_SIZE);
-    assert_eq!(world.settled(), Some(DESK_SIZE));
-    world.sizes.leave(DESK, world.now);
-    assert_eq!(world.settled(), Some(PHONE_SIZE));
+    let mut rig = Rig::with_both();
+    rig.typed(DESK);
+    assert_eq!(rig.settled(), Some(DESK_SIZE));
+    rig.hides(DESK);
+    assert_eq!(rig.settled(), Some(PHONE_SIZE));
+    rig.shows(DESK, DESK_SIZE);
+    assert_eq!(rig.settled(), Some(DESK_SIZE));
+    rig.sizes.leave(DESK, rig.now);
+    assert_eq!(rig.settled(), Some(PHONE_SIZE));
 }
 
 #[test]
 fn when_nobody_is_visible_the_size_stays() {
-    let mut world = World::with_both();
-    world.hides(PHONE);
-    world.sizes.leave(DESK, world.now);
-    assert_eq!((world.settled(), world.sizes.poll_timeout()), (None, None));
-    assert_eq!(pair(world.sizes.current()), PHONE_SIZE);
-    world.shows(DESK, DESK_SIZE);
-    world.hides(DESK);
-    assert_eq!(world.settled(), None);
+    let mut rig = Rig::with_both();
+    rig.hides(PHONE);
+    rig.sizes.leave(DESK, rig.now);
+    assert_eq!((rig.settled(), rig.sizes.poll_timeout()), (None, None));
+    assert_eq!(pair(rig.sizes.current()), PHONE_SIZE);
+    rig.shows(DESK, DESK_SIZE);
+    rig.hides(DESK);
+    assert_eq!(rig.settled(), None);
 }
 
 #[test]
 fn a_change_waits_until_it_was_wanted_for_a_moment() {
-    let mut world = World::new();
-    world.shows(DESK, DESK_SIZE);
-    assert_eq!(world.sizes.poll_timeout(), Some(world.now + DEBOUNCE));
-    assert_eq!(world.later(DEBOUNCE - Duration::from_millis(1)), None);
-    assert_eq!(world.later(Duration::from_millis(1)), Some(DESK_SIZE));
-    assert_eq!((world.settled(), world.sizes.poll_timeout()), (None, None));
+    let mut rig = Rig::new();
+    rig.shows(DESK, DESK_SIZE);
+    assert_eq!(rig.sizes.poll_timeout(), Some(rig.now + DEBOUNCE));
+    assert_eq!(rig.later(DEBOUNCE - Duration::from_millis(1)), None);
+    assert_eq!(rig.later(Duration::from_millis(1)), Some(DESK_SIZE));
+    assert_eq!((rig.settled(), rig.sizes.poll_timeout()), (None, None));
 }
 
 #[test]
 fn a_window_that_is_dragged_changes_the_terminal_seldom_but_does() {
-    let mut world = World::new();
+    let mut rig = Rig::new();
     let mut changes = 0;
     for cols in 100..200 {
-        world.shows(DESK, (cols, 50));
-        changes += usize::from(world.later(Duration::from_millis(16)).is_some());
+        rig.shows(DESK, (cols, 50));
+        changes += usize::from(rig.later(Duration::from_millis(16)).is_some());
     }
     assert!((2..=4).contains(&changes), "{changes} changes in 1.6 s");
-    assert_eq!(world.settled(), Some((199, 50)));
+    assert_eq!(rig.settled(), Some((199, 50)));
 }
 
 #[test]
 fn a_change_that_is_taken_back_in_time_does_not_happen() {
-    let mut world = World::with_both();
-    world.typed(PHONE);
-    world.typed(DESK);
-    world.later(DEBOUNCE / 2);
-    world.typed(PHONE);
-    assert_eq!((world.settled(), world.sizes.poll_timeout()), (None, None));
+    let mut rig = Rig::with_both();
+    rig.typed(PHONE);
+    rig.typed(DESK);
+    rig.later(DEBOUNCE / 2);
+    rig.typed(PHONE);
+    assert_eq!((rig.settled(), rig.sizes.poll_timeout()), (None, None));
 }
 
 #[test]
 fn sizes_out_of_bounds_are_refused_and_the_one_before_stays() {
-    let mut world = World::with_both();
-    world.typed(DESK);
-    assert_eq!(world.settled(), Some(DESK_SIZE));
+    let mut rig = Rig::with_both();
+    rig.typed(DESK);
+    assert_eq!(rig.settled(), Some(DESK_SIZE));
     for (cols, rows) in [(2, 1), (19, 50), (200, 4), (0, 0)] {
-        let refused = world.sizes.resize(DESK, (cols, rows), true, world.now);
+        let refused = rig.sizes.resize(DESK, (cols, rows), true, rig.now);
         assert_eq!(refused, Err(Refused::TooSmall { cols, rows }));
     }
     for (cols, rows) in [(1001, 50), (200, 501), (u16::MAX, u16::MAX)] {
-        let refused = world.sizes.resize(DESK, (cols, rows), true, world.now);
+        let refused = rig.sizes.resize(DESK, (cols, rows), true, rig.now);
         assert_eq!(refused, Err(Refused::TooLarge { cols, rows }));
     }
-    assert_eq!(world.settled(), None);
+    assert_eq!(rig.settled(), None);
     assert!(Size::new(20, 5).is_ok() && Size::new(1000, 500).is_ok());
 }
 
@@ -191,19 +191,19 @@ fn a_refusal_says_what_to_do() {
 
 #[test]
 fn of_too_many_clients_one_more_is_refused_and_those_before_count() {
-    let mut world = World::new();
+    let mut rig = Rig::new();
     for id in 0..MAX_VIEWERS as u64 {
-        world.shows(ViewerId(id), DESK_SIZE);
+        rig.shows(ViewerId(id), DESK_SIZE);
     }
     let one_more = ViewerId(u64::MAX);
-    let refused = world.sizes.resize(one_more, PHONE_SIZE, true, world.now);
+    let refused = rig.sizes.resize(one_more, PHONE_SIZE, true, rig.now);
     assert_eq!(refused, Err(Refused::TooMany));
-    world.typed(one_more);
-    assert_eq!(world.settled(), Some(DESK_SIZE));
-    world.shows(ViewerId(0), PHONE_SIZE);
-    world.sizes.leave(ViewerId(1), world.now);
-    world.shows(one_more, (99, 33));
-    assert_eq!(world.settled(), Some((99, 33)));
+    rig.typed(one_more);
+    assert_eq!(rig.settled(), Some(DESK_SIZE));
+    rig.shows(ViewerId(0), PHONE_SIZE);
+    rig.sizes.leave(ViewerId(1), rig.now);
+    rig.shows(one_more, (99, 33));
+    assert_eq!(rig.settled(), Some((99, 33)));
 }
 
 #[derive(Debug, Clone)]
@@ -246,39 +246,39 @@ fn last_shown(history: &[Event], client: u64) -> Option<((usize, usize), (u16, u
             _ => {}
         }
     }
-    shown.map(|(told, size)| ((used, told), size))
+    shown.map(|(reported, size)| ((used, reported), size))
 }
 
 proptest! {
     #[test]
     fn it_comes_to_what_the_whole_history_says(events in vec(event(), 0..60)) {
-        let mut world = World::new();
+        let mut rig = Rig::new();
         let mut outputs = vec![pair(Size::DEFAULT)];
         let mut changed: Option<Instant> = None;
         // The size that counted last. It stays when no client is visible.
         let mut frozen = pair(Size::DEFAULT);
         for (count, event) in (1..).zip(&events) {
-            let now = world.now;
+            let now = rig.now;
             match *event {
-                Event::Resize(id, size, seen) => drop(world.sizes.resize(ViewerId(id), size, seen, now)),
-                Event::Typed(id) => world.sizes.typed(ViewerId(id), now),
-                Event::TakeControl(id) => world.sizes.take_control(ViewerId(id), now),
-                Event::Leave(id) => world.sizes.leave(ViewerId(id), now),
+                Event::Resize(id, size, seen) => drop(rig.sizes.resize(ViewerId(id), size, seen, now)),
+                Event::Typed(id) => rig.sizes.typed(ViewerId(id), now),
+                Event::TakeControl(id) => rig.sizes.take_control(ViewerId(id), now),
+                Event::Leave(id) => rig.sizes.leave(ViewerId(id), now),
                 Event::Later(millis) => {
-                    if let Some(size) = world.later(Duration::from_millis(millis)) {
-                        prop_assert!(changed.is_none_or(|at| world.now - at >= DEBOUNCE));
-                        changed = Some(world.now);
+                    if let Some(size) = rig.later(Duration::from_millis(millis)) {
+                        prop_assert!(changed.is_none_or(|at| rig.now - at >= DEBOUNCE));
+                        changed = Some(rig.now);
                         outputs.push(size);
                     }
                 }
             }
-            frozen = expected(&events[..count]).unwrap_or_else(|| pair(world.sizes.current()));
+            frozen = expected(&events[..count]).unwrap_or_else(|| pair(rig.sizes.current()));
         }
-        outputs.extend(world.settled());
-        prop_assert_eq!(pair(world.sizes.current()), frozen);
+        outputs.extend(rig.settled());
+        prop_assert_eq!(pair(rig.sizes.current()), frozen);
         prop_assert_eq!(*outputs.last().unwrap(), frozen);
         prop_assert!(outputs.windows(2).all(|pair| pair[0] != pair[1]));
         prop_assert!(outputs.iter().all(|(cols, rows)| *cols >= 20 && *rows >= 5));
-        prop_assert_eq!(world.settled(), None);
+        prop_assert_eq!(rig.settled(), None);
     }
 }

@@ -61,7 +61,7 @@ pub enum Step<'a> {
 #[derive(Debug, Clone)]
 pub struct Viewer {
     /// The number of the chunk that was sent last, or that the last snapshot shows.
-    place: u64,
+    position: u64,
     stage: Stage,
     patience: Duration,
 }
@@ -88,7 +88,7 @@ impl Viewer {
             Start::After(after) => Some(after).filter(known),
             Start::Snapshot => None,
         };
-        Self { place: 0, stage: Stage::Starting { after, since: now }, patience }
+        Self { position: 0, stage: Stage::Starting { after, since: now }, patience }
     }
 
     /// The next thing to do for the viewer. Call this whenever output or room has come, until it
@@ -109,7 +109,7 @@ impl Viewer {
     /// The viewer was sent a snapshot of the screen as it was after the chunk with this number.
     pub fn resynced(&mut self, seq: u64) {
         if self.stage != Stage::Over {
-            self.place = seq;
+            self.position = seq;
             self.stage = Stage::Following;
         }
     }
@@ -125,15 +125,15 @@ impl Viewer {
     }
 
     /// The number of the chunk that was sent last, or that the last snapshot shows.
-    pub const fn place(&self) -> u64 {
-        self.place
+    pub const fn position(&self) -> u64 {
+        self.position
     }
 
     /// Whether the viewer is sent all output, and lacks no more than one step of it.
     pub fn is_near(&self, log: &Log) -> bool {
         self.stage == Stage::Following
-            && log.after(self.place).is_ok()
-            && log.bytes_after(self.place) <= STEP
+            && log.after(self.position).is_ok()
+            && log.bytes_after(self.position) <= STEP
     }
 
     fn bear_with(&mut self, since: Instant, now: Instant) -> Step<'static> {
@@ -154,9 +154,9 @@ impl Viewer {
     }
 
     fn follow<'a>(&mut self, log: &'a Log, has_room: bool, now: Instant) -> Step<'a> {
-        match log.after(self.place) {
+        match log.after(self.position) {
             Ok(chunks) if has_room => self.frames(chunks),
-            Ok(_) if log.bytes_after(self.place) <= BACKLOG => Step::Wait,
+            Ok(_) if log.bytes_after(self.position) <= BACKLOG => Step::Wait,
             _ => self.fall_behind(log, has_room, now),
         }
     }
@@ -164,7 +164,7 @@ impl Viewer {
     fn frames<'a>(&mut self, chunks: Chunks<'a>) -> Step<'a> {
         let chunks = chunks.up_to(STEP);
         let Some(last) = chunks.last_seq() else { return Step::Wait };
-        self.place = last;
+        self.position = last;
         Step::Frames(chunks)
     }
 
@@ -174,7 +174,7 @@ impl Viewer {
     }
 
     fn resync(&self, log: &Log, first: bool) -> Step<'static> {
-        let missed = log.last_seq().saturating_sub(self.place);
+        let missed = log.last_seq().saturating_sub(self.position);
         Step::Resync { skipped_chunks: if first { 0 } else { missed }, first }
     }
 }

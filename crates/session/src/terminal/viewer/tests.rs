@@ -9,7 +9,7 @@ const BOUND: usize = 2 * 1024 * 1024;
 
 /// A session and one client of it. `shown` stands for the client's terminal: all output as it
 /// arrived. A snapshot replaces it with all output so far.
-struct World {
+struct Rig {
     log: Log,
     output: Vec<u8>,
     /// The length of the output after each number.
@@ -23,7 +23,7 @@ struct World {
     steps: Vec<&'static str>,
 }
 
-impl World {
+impl Rig {
     fn new(start: Start) -> Self {
         Self::with(start, BOUND, &[])
     }
@@ -32,7 +32,7 @@ impl World {
     fn with(start: Start, bound: usize, chunks: &[usize]) -> Self {
         let now = Instant::now();
         let log = Log::new(bound);
-        let mut world = Self {
+        let mut rig = Self {
             viewer: Viewer::new(start, PATIENCE, &log, now),
             log,
             output: Vec::new(),
@@ -42,14 +42,14 @@ impl World {
             seen: None,
             steps: Vec::new(),
         };
-        chunks.iter().for_each(|length| world.output(*length));
-        world.viewer = Viewer::new(start, PATIENCE, &world.log, now);
+        chunks.iter().for_each(|length| rig.output(*length));
+        rig.viewer = Viewer::new(start, PATIENCE, &rig.log, now);
         if let Start::After(seq) = start
-            && let Some(length) = world.lengths.get(seq as usize)
+            && let Some(length) = rig.lengths.get(seq as usize)
         {
-            world.shown = world.output[..*length].to_vec();
+            rig.shown = rig.output[..*length].to_vec();
         }
-        world
+        rig
     }
 
     fn output(&mut self, length: usize) {
@@ -106,147 +106,147 @@ impl World {
 
 #[test]
 fn a_new_viewer_gets_a_snapshot_and_then_the_output() {
-    let mut world = World::with(Start::Snapshot, BOUND, &[10, 20]);
-    world.catch_up();
-    world.output(5);
-    world.catch_up();
-    assert_eq!(world.steps(), ["resync", "wait", "frames", "wait"]);
-    assert_eq!(world.shown, world.output);
+    let mut rig = Rig::with(Start::Snapshot, BOUND, &[10, 20]);
+    rig.catch_up();
+    rig.output(5);
+    rig.catch_up();
+    assert_eq!(rig.steps(), ["resync", "wait", "frames", "wait"]);
+    assert_eq!(rig.shown, rig.output);
 }
 
 #[test]
 fn a_returning_viewer_gets_the_missed_output_and_no_snapshot() {
-    let mut world = World::with(Start::After(1), BOUND, &[10, 20, 30]);
-    world.catch_up();
-    assert_eq!(world.steps(), ["resumed", "frames", "wait"]);
-    assert_eq!(world.shown, world.output);
+    let mut rig = Rig::with(Start::After(1), BOUND, &[10, 20, 30]);
+    rig.catch_up();
+    assert_eq!(rig.steps(), ["resumed", "frames", "wait"]);
+    assert_eq!(rig.shown, rig.output);
 }
 
 #[test]
 fn a_viewer_that_saw_everything_before_the_first_output_resumes() {
-    let mut world = World::new(Start::After(0));
-    world.catch_up();
-    world.output(1);
-    world.catch_up();
-    assert_eq!(world.steps(), ["resumed", "wait", "frames", "wait"]);
+    let mut rig = Rig::new(Start::After(0));
+    rig.catch_up();
+    rig.output(1);
+    rig.catch_up();
+    assert_eq!(rig.steps(), ["resumed", "wait", "frames", "wait"]);
 }
 
 #[test]
 fn a_viewer_that_returns_late_or_from_another_life_gets_a_snapshot() {
     for seq in [0, 1, 101, u64::MAX] {
-        let mut world = World::with(Start::After(seq), 10_000, &[1000; 100]);
-        world.catch_up();
-        assert_eq!(world.steps(), ["resync", "wait"], "{seq}");
+        let mut rig = Rig::with(Start::After(seq), 10_000, &[1000; 100]);
+        rig.catch_up();
+        assert_eq!(rig.steps(), ["resync", "wait"], "{seq}");
     }
 }
 
 #[test]
 fn a_number_of_another_life_stays_one_when_it_is_given_again() {
-    let mut world = World::with(Start::After(3), BOUND, &[10, 20]);
-    (0..3).for_each(|_| world.output(30));
-    world.catch_up();
-    assert_eq!(world.steps(), ["resync", "wait"]);
-    assert_eq!(world.shown, world.output);
+    let mut rig = Rig::with(Start::After(3), BOUND, &[10, 20]);
+    (0..3).for_each(|_| rig.output(30));
+    rig.catch_up();
+    assert_eq!(rig.steps(), ["resync", "wait"]);
+    assert_eq!(rig.shown, rig.output);
 }
 
 #[test]
 fn a_snapshot_is_asked_for_until_it_was_sent() {
-    let mut world = World::new(Start::Snapshot);
-    world.output(10);
+    let mut rig = Rig::new(Start::Snapshot);
+    rig.output(10);
     for _ in 0..3 {
-        let step = world.viewer.next(&world.log, true, world.now);
+        let step = rig.viewer.next(&rig.log, true, rig.now);
         assert!(matches!(step, Step::Resync { skipped_chunks: 0, first: true }));
     }
-    world.viewer.resynced(0);
-    assert!(matches!(world.viewer.next(&world.log, true, world.now), Step::Frames(_)));
+    rig.viewer.resynced(0);
+    assert!(matches!(rig.viewer.next(&rig.log, true, rig.now), Step::Frames(_)));
 }
 
 #[test]
 fn a_viewer_that_takes_everything_never_lags() {
-    let mut world = World::new(Start::After(0));
+    let mut rig = Rig::new(Start::After(0));
     for _ in 0..200 {
-        (0..10).for_each(|_| world.output(60_000));
-        world.catch_up();
+        (0..10).for_each(|_| rig.output(60_000));
+        rig.catch_up();
     }
-    assert_eq!(world.shown, world.output);
-    assert!(!world.steps().contains(&"resync"));
+    assert_eq!(rig.shown, rig.output);
+    assert!(!rig.steps().contains(&"resync"));
 }
 
 #[test]
 fn a_viewer_without_room_lags_only_beyond_its_backlog() {
-    let mut world = World::new(Start::After(0));
-    world.catch_up();
-    world.output(BACKLOG as usize - 1);
-    world.output(1);
-    world.step(false);
-    assert_eq!(world.viewer.poll_timeout(), None);
-    world.catch_up();
-    assert_eq!(world.shown, world.output);
+    let mut rig = Rig::new(Start::After(0));
+    rig.catch_up();
+    rig.output(BACKLOG as usize - 1);
+    rig.output(1);
+    rig.step(false);
+    assert_eq!(rig.viewer.poll_timeout(), None);
+    rig.catch_up();
+    assert_eq!(rig.shown, rig.output);
 }
 
 #[test]
 fn a_lagging_viewer_gets_nothing_until_it_has_room_and_then_a_snapshot() {
-    let mut world = World::new(Start::After(0));
-    world.catch_up();
-    (0..3).for_each(|_| world.output(100_000));
-    world.step(false);
-    assert_eq!(world.viewer.poll_timeout(), Some(world.now + PATIENCE));
-    world.output(10);
-    world.step(false);
-    world.steps();
-    world.catch_up();
-    assert_eq!(world.steps(), ["resync", "wait"]);
-    assert_eq!((world.seen, world.viewer.poll_timeout()), (Some(4), None));
+    let mut rig = Rig::new(Start::After(0));
+    rig.catch_up();
+    (0..3).for_each(|_| rig.output(100_000));
+    rig.step(false);
+    assert_eq!(rig.viewer.poll_timeout(), Some(rig.now + PATIENCE));
+    rig.output(10);
+    rig.step(false);
+    rig.steps();
+    rig.catch_up();
+    assert_eq!(rig.steps(), ["resync", "wait"]);
+    assert_eq!((rig.seen, rig.viewer.poll_timeout()), (Some(4), None));
 }
 
 #[test]
 fn a_viewer_that_the_log_overtook_lags_and_has_room_at_once() {
-    let mut world = World::with(Start::After(0), 200_000, &[]);
-    world.catch_up();
-    (0..10).for_each(|_| world.output(60_000));
-    world.steps();
-    world.catch_up();
-    assert_eq!(world.steps(), ["resync", "wait"]);
+    let mut rig = Rig::with(Start::After(0), 200_000, &[]);
+    rig.catch_up();
+    (0..10).for_each(|_| rig.output(60_000));
+    rig.steps();
+    rig.catch_up();
+    assert_eq!(rig.steps(), ["resync", "wait"]);
 }
 
 #[test]
 fn a_viewer_without_room_for_too_long_is_dropped_for_good() {
-    let mut world = World::new(Start::After(0));
-    world.catch_up();
-    (0..3).for_each(|_| world.output(100_000));
-    world.step(false);
-    world.now += PATIENCE - Duration::from_millis(1);
-    assert!(!world.step(false));
-    world.steps();
-    world.now += Duration::from_millis(1);
-    world.step(false);
-    world.step(true);
-    world.viewer.resynced(1);
-    world.step(true);
-    assert_eq!(world.steps(), ["dropped"; 3]);
-    assert_eq!(world.viewer.poll_timeout(), None);
+    let mut rig = Rig::new(Start::After(0));
+    rig.catch_up();
+    (0..3).for_each(|_| rig.output(100_000));
+    rig.step(false);
+    rig.now += PATIENCE - Duration::from_millis(1);
+    assert!(!rig.step(false));
+    rig.steps();
+    rig.now += Duration::from_millis(1);
+    rig.step(false);
+    rig.step(true);
+    rig.viewer.resynced(1);
+    rig.step(true);
+    assert_eq!(rig.steps(), ["dropped"; 3]);
+    assert_eq!(rig.viewer.poll_timeout(), None);
 }
 
 #[test]
 fn a_viewer_that_takes_its_snapshot_in_time_may_lag_again() {
-    let mut world = World::new(Start::After(0));
-    world.catch_up();
+    let mut rig = Rig::new(Start::After(0));
+    rig.catch_up();
     for _ in 0..5 {
-        (0..3).for_each(|_| world.output(100_000));
-        world.step(false);
-        world.now += PATIENCE / 2;
-        assert!(world.step(true));
+        (0..3).for_each(|_| rig.output(100_000));
+        rig.step(false);
+        rig.now += PATIENCE / 2;
+        assert!(rig.step(true));
     }
-    assert!(!world.steps().contains(&"dropped"));
+    assert!(!rig.steps().contains(&"dropped"));
 }
 
 #[test]
 fn a_new_viewer_that_never_has_room_is_dropped() {
-    let mut world = World::new(Start::After(0));
-    world.step(false);
-    world.now = world.viewer.poll_timeout().unwrap();
-    world.step(false);
-    assert_eq!(world.steps(), ["wait", "dropped"]);
+    let mut rig = Rig::new(Start::After(0));
+    rig.step(false);
+    rig.now = rig.viewer.poll_timeout().unwrap();
+    rig.step(false);
+    assert_eq!(rig.steps(), ["wait", "dropped"]);
 }
 
 #[derive(Debug, Clone)]
@@ -266,7 +266,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 proptest! {
     /// In any order of events, a client gets a snapshot or keeps what it had, and then gets every
-    /// chunk in order. [`World::step`] checks that no chunk is missing and none comes twice.
+    /// chunk in order. [`Rig::step`] checks that no chunk is missing and none comes twice.
     #[test]
     fn each_byte_of_output_arrives_exactly_once(
         before in vec(1_usize..50_000, 0..10),
@@ -274,22 +274,22 @@ proptest! {
         bound in prop_oneof![Just(BOUND), 1_usize..400_000],
         events in vec(event(), 0..80),
     ) {
-        let mut world = World::with(start, bound, &before);
+        let mut rig = Rig::with(start, bound, &before);
         for event in events {
             match event {
-                Event::Output(length) => world.output(length),
-                Event::Step { has_room } => drop(world.step(has_room)),
-                Event::Later(passed) => world.now += passed,
+                Event::Output(length) => rig.output(length),
+                Event::Step { has_room } => drop(rig.step(has_room)),
+                Event::Later(passed) => rig.now += passed,
             }
-            prop_assert!(world.log.size() <= bound || world.log.all().len() == 1);
-            prop_assert_eq!(world.seen.unwrap_or(0), world.viewer.place());
+            prop_assert!(rig.log.size() <= bound || rig.log.all().len() == 1);
+            prop_assert_eq!(rig.seen.unwrap_or(0), rig.viewer.position());
         }
-        let dropped = world.steps().contains(&"dropped");
-        world.catch_up();
+        let dropped = rig.steps().contains(&"dropped");
+        rig.catch_up();
         if dropped {
-            prop_assert_eq!(world.steps(), ["dropped"]);
+            prop_assert_eq!(rig.steps(), ["dropped"]);
         } else {
-            prop_assert_eq!(&world.shown, &world.output);
+            prop_assert_eq!(&rig.shown, &rig.output);
         }
     }
 }

@@ -43,7 +43,7 @@ async fn goes_on_with_its_conversation_also_after_the_server_was_killed() {
     eventually("the conversation being kept", DEADLINE, async || desk.keeps("grass")).await;
     let id = talk.id;
     drop(talk);
-    desk.is_killed_and_started_again("chat").await;
+    desk.restart_server("chat").await;
     let mut talk = desk.again(id).await;
     talk.answer("the third is hay").await;
     has_been_told(&backend, &["clover", "grass", "hay"]).await;

@@ -194,7 +194,7 @@ impl Desk {
     }
 
     /// Kills the server and starts it again; what it lent is there again.
-    pub(super) async fn is_killed_and_started_again(&mut self, model: &str) {
+    pub(super) async fn restart_server(&mut self, model: &str) {
         self.house.daemon.kill_and_restart().await;
         self.house.offers(model).await;
     }

@@ -115,7 +115,7 @@ async fn goes_on_over_acp_after_the_server_was_killed_and_is_interrupted() {
     talk.answer("the first is clover").await;
     let id = talk.id;
     drop(talk);
-    desk.is_killed_and_started_again("chat").await;
+    desk.restart_server("chat").await;
     let mut talk = desk.again(id).await;
     talk.answer("the second is grass").await;
     has_been_told(&backend, &["clover", "grass"]).await;

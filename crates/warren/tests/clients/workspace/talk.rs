@@ -93,17 +93,22 @@ impl Talk {
     /// Waits for a question.
     pub(super) async fn question(&mut self) -> PermissionRequest {
         loop {
-            if let SessionView::Asked(asked) = self.next().await {
-                return asked;
+            if let SessionView::Permission(request) = self.next().await {
+                return request;
             }
         }
     }
 
     /// Answers it, and waits until that is settled.
-    pub(super) async fn permits(&mut self, asked: &PermissionRequest, allow: bool, message: &str) {
+    pub(super) async fn permits(
+        &mut self,
+        request: &PermissionRequest,
+        allow: bool,
+        message: &str,
+    ) {
         let response = PermissionResponse {
             session_id: Some(self.id),
-            request_id: asked.request_id,
+            request_id: request.request_id,
             allow,
             message: Some(message.to_owned()),
         };

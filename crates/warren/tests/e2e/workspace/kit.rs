@@ -217,7 +217,7 @@ impl Viewer {
     }
 
     /// The same, until it was applied.
-    pub(super) async fn has_typed(&mut self, keys: &str) {
+    pub(super) async fn type_until_applied(&mut self, keys: &str) {
         let session = &self.session;
         let input = json!({
             "type": "terminal_input", "session_id": session, "data": keys, "input_id": keys,

@@ -156,10 +156,10 @@ async fn resize_follows_who_typed_last_and_tells_the_others() {
     one.shows("size 30 100 end").await;
     let told = two.told_where("terminal_size", |size| size["cols"] == 100).await;
     assert_eq!((&told["rows"], &told["session_id"]), (&json!(30), &json!(id)));
-    one.has_typed("x").await;
+    one.type_until_applied("x").await;
     // Who types decides; who is hidden does not count.
     two.client.say(resize(60, 20, true)).await;
-    two.has_typed("y").await;
+    two.type_until_applied("y").await;
     one.told_where("terminal_size", |size| size["cols"] == 60 && size["rows"] == 20).await;
     one.shows("size 20 60 end").await;
     two.client.say(resize(60, 20, false)).await;
@@ -186,7 +186,7 @@ async fn take_control_makes_the_size_ones_own() {
     one.shows("ready").await;
     one.resizes(90, 25).await;
     one.shows("size 25 90 end").await;
-    one.has_typed("x").await;
+    one.type_until_applied("x").await;
     two.resizes(70, 15).await;
     two.client.say(json!({"type": "take_control", "session_id": id})).await;
     two.shows("size 15 70 end").await;

@@ -202,7 +202,7 @@ impl ViewerStream {
 
     /// The number of the last output that was sent.
     fn position(&self) -> u64 {
-        self.viewer.as_ref().map_or(0, Viewer::place)
+        self.viewer.as_ref().map_or(0, Viewer::position)
     }
 
     /// Notes that a snapshot of the output up to this number was sent.

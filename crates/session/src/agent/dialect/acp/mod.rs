@@ -186,7 +186,7 @@ impl Acp {
     }
 
     /// The program asks something.
-    fn asked(&mut self, request: &Value) -> ParsedLine {
+    fn requested(&mut self, request: &Value) -> ParsedLine {
         match text(request, "/method") {
             "session/request_permission" => ParsedLine::progress(self.permissions.ask(request)),
             method => {
@@ -200,10 +200,12 @@ impl Acp {
     }
 
     /// The program tells something.
-    fn told(&mut self, notification: &Value) -> ParsedLine {
+    fn notified(&mut self, notification: &Value) -> ParsedLine {
         match text(notification, "/method") {
-            "session/update" if self.is_anothers(notification) => ParsedLine::progress(Vec::new()),
-            "session/update" => self.updates.told(&part(notification, "/params/update")),
+            "session/update" if self.is_of_other_session(notification) => {
+                ParsedLine::progress(Vec::new())
+            }
+            "session/update" => self.updates.apply(&part(notification, "/params/update")),
             "$/cancel_request" => {
                 let key = part(notification, "/params/requestId").to_string();
                 ParsedLine::progress(vec![AgentOutput::AskCancelled { key }])
@@ -215,7 +217,7 @@ impl Acp {
 
 impl Acp {
     /// Whether it is about another session of the program, such as a helper's: its text is no answer.
-    fn is_anothers(&self, notification: &Value) -> bool {
+    fn is_of_other_session(&self, notification: &Value) -> bool {
         let of = text(notification, "/params/sessionId");
         matches!(&self.stage, Stage::Open(session) if !of.is_empty() && of != session)
     }
@@ -261,8 +263,8 @@ impl Dialect for Acp {
 
     fn heard(&mut self, line: &Value) -> ParsedLine {
         match (line.get("method").is_some(), line.get("id").is_some()) {
-            (true, true) => self.asked(line),
-            (true, false) => self.told(line),
+            (true, true) => self.requested(line),
+            (true, false) => self.notified(line),
             (false, true) => self.answered(line),
             (false, false) => ParsedLine::default(),
         }

@@ -69,7 +69,7 @@ impl Updates {
         (self.answer.take(), Usage { cost_usd, ..Usage::default() })
     }
 
-    pub(super) fn told(&mut self, update: &Value) -> ParsedLine {
+    pub(super) fn apply(&mut self, update: &Value) -> ParsedLine {
         let kind = text(update, "/sessionUpdate");
         if kind == "usage_update" {
             self.costs(update);

@@ -36,7 +36,7 @@ pub(crate) struct Claude {
     conversation: Option<String>,
     was_resumed: bool,
     /// The tools with open permission requests, and their input.
-    asked: HashMap<String, Value>,
+    permission_inputs: HashMap<String, Value>,
     interrupts: u64,
     /// Whether the prompt is to be interrupted as soon as it is worked on.
     is_interrupted: bool,
@@ -58,7 +58,7 @@ impl Claude {
             settings,
             conversation: None,
             was_resumed: false,
-            asked: HashMap::new(),
+            permission_inputs: HashMap::new(),
             interrupts: 0,
             is_interrupted: false,
             origin: Origin::default(),
@@ -125,19 +125,19 @@ impl Claude {
     }
 
     fn assistant(&mut self, line: &Value) -> ParsedLine {
-        let own = is_own(line);
+        let is_own = is_own(line);
         let blocks = list(line, "/message/content").iter();
-        ParsedLine::progress(blocks.filter_map(|block| self.block(block, own)).collect())
+        ParsedLine::progress(blocks.filter_map(|block| self.block(block, is_own)).collect())
     }
 
-    fn block(&mut self, block: &Value, own: bool) -> Option<AgentOutput> {
+    fn block(&mut self, block: &Value, is_own: bool) -> Option<AgentOutput> {
         match text(block, "/type") {
-            "text" if own => {
+            "text" if is_own => {
                 self.answer.set(text(block, "/text"));
                 let again = std::mem::take(&mut self.said_in_pieces);
                 (!again).then(|| self.text(text(block, "/text"), false))
             }
-            "thinking" if own => {
+            "thinking" if is_own => {
                 let again = std::mem::take(&mut self.thought_in_pieces);
                 (!again).then(|| AgentOutput::thinking(text(block, "/thinking")))
             }
@@ -210,13 +210,13 @@ impl Claude {
             return vec![AgentOutput::Write(unsupported(&key))];
         }
         let input = part(line, "/request/input");
-        self.asked.insert(key.clone(), input.clone());
+        self.permission_inputs.insert(key.clone(), input.clone());
         vec![AgentOutput::Ask { key, tool: owned(line, "/request/tool_name"), input }]
     }
 
-    fn asks_no_more(&mut self, line: &Value) -> Vec<AgentOutput> {
+    fn withdrawn(&mut self, line: &Value) -> Vec<AgentOutput> {
         let key = owned(line, "/request_id");
-        self.asked.remove(&key);
+        self.permission_inputs.remove(&key);
         vec![AgentOutput::AskCancelled { key }]
     }
 
@@ -243,7 +243,7 @@ impl Dialect for Claude {
     fn launch(&mut self, start: Start<'_>) -> Launch {
         self.conversation = start.conversation.map(str::to_owned);
         self.was_resumed = start.conversation.is_some();
-        self.asked.clear();
+        self.permission_inputs.clear();
         self.cost = 0.0;
         self.origin = Origin::default();
         self.answer.clear();
@@ -284,7 +284,7 @@ impl Dialect for Claude {
             "user" => ParsedLine::progress(results(line)),
             "result" => ParsedLine::progress(self.result(line)),
             "control_request" => ParsedLine::progress(self.asks(line)),
-            "control_cancel_request" => ParsedLine::progress(self.asks_no_more(line)),
+            "control_cancel_request" => ParsedLine::progress(self.withdrawn(line)),
             "control_response" => ParsedLine::progress(Vec::new()),
             "conversation_reset" => ParsedLine::progress(self.reset(line)),
             "rate_limit_event" => ParsedLine::waiting(rate_limit(line)),
@@ -316,7 +316,7 @@ impl Dialect for Claude {
 
     /// What is interrupted is cancelled by the program itself.
     fn answer(&mut self, key: &str, decision: Decision<'_>) -> Vec<u8> {
-        let input = self.asked.remove(key).unwrap_or(Value::Null);
+        let input = self.permission_inputs.remove(key).unwrap_or(Value::Null);
         match decision {
             Decision::Allow => reply(key, &json!({ "behavior": "allow", "updatedInput": input })),
             Decision::Deny(why) => reply(key, &json!({ "behavior": "deny", "message": why })),

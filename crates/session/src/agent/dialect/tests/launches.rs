@@ -229,13 +229,13 @@ fn each_says_in_its_own_way_what_may_be_done_unasked() {
 
 #[test]
 fn a_configured_provider_goes_before_one_that_is_known() {
-    let own = AcpCommand {
+    let command = AcpCommand {
         name: "claude".to_owned(),
         command: "/opt/claude-acp".to_owned(),
         args: vec!["--stdio".to_owned()],
         env: vec![("A".to_owned(), "b".into())],
     };
-    let mut dialect = open("claude", &[own], full()).unwrap();
+    let mut dialect = open("claude", &[command], full()).unwrap();
     let launch = dialect.launch(Start { conversation: None, prompt: "x", id: "i" });
     assert_eq!((launch.program.as_str(), launch.args.len()), ("/opt/claude-acp", 2));
     assert_eq!(env(&launch, "A"), Some("b"));

@@ -29,14 +29,14 @@ fn numbers_that_are_none_count_nothing() {
 
 #[test]
 fn of_an_error_that_is_passed_on_as_json_people_are_told_the_message() {
-    for (said, told) in [
+    for (said, shown) in [
         (r#"{"error":{"message":"no room","type":"x","code":null}}"#, "no room"),
         (r#"[API Error: {"error":{"code":400,"message":"bad key"}}]"#, "[API Error: bad key]"),
         (r#"{"message":"no room"}"#, r#"{"message":"no room"}"#),
         ("} of { ä", "} of { ä"),
         ("plain {words}", "plain {words}"),
     ] {
-        assert_eq!(notice(said), told);
+        assert_eq!(notice(said), shown);
     }
 }
 

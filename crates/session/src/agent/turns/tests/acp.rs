@@ -188,8 +188,8 @@ fn one_that_can_resume_is_not_made_to_load() {
     let mut rig = Rig::resuming("somebody", ID);
     rig.start("go on");
     let can = json!({"loadSession":true,"sessionCapabilities":{"resume":{}}});
-    let asked = rig.line(&answer(1, &json!({"protocolVersion":1,"agentCapabilities":can})));
-    assert_eq!(written(&asked)[0]["method"], "session/resume");
+    let outputs = rig.line(&answer(1, &json!({"protocolVersion":1,"agentCapabilities":can})));
+    assert_eq!(written(&outputs)[0]["method"], "session/resume");
 }
 
 #[test]
@@ -268,13 +268,13 @@ fn an_interrupt_cancels_the_turn_and_answers_every_open_permission() {
     let mut rig = running(settings());
     rig.line(&permission(&json!(5), "execute"));
     let outputs = rig.interrupt();
-    let told = written(&outputs);
+    let messages = written(&outputs);
     assert_eq!(
-        told[0],
+        messages[0],
         json!({"jsonrpc":"2.0","id":5,"result":{"outcome":{"outcome":"cancelled"}}})
     );
-    assert_eq!(told[1]["method"], "session/cancel");
-    assert_eq!(told[1].get("id"), None);
+    assert_eq!(messages[1]["method"], "session/cancel");
+    assert_eq!(messages[1].get("id"), None);
     assert!(matches!(outputs[1], Output::Resolved { outcome: PermissionOutcome::Expired, .. }));
     let outputs = rig.line(&answer(3, &json!({"stopReason":"cancelled"})));
     assert_eq!(end(&outputs).outcome, TurnOutcome::Interrupted);
@@ -365,14 +365,14 @@ fn cost_is_that_of_the_turn_though_it_is_told_of_the_session() {
 #[test]
 fn cost_goes_on_from_what_was_kept_though_a_loaded_session_does_not_say_it_again() {
     let used = Usage { cost_usd: Some(0.75), ..Usage::default() };
-    for (told, of_the_turn) in [(1.0, 0.25), (0.5, 0.5)] {
+    for (total, of_the_turn) in [(1.0, 0.25), (0.5, 0.5)] {
         let mut rig = Rig::with("somebody", Settings { used, ..settings() }, Some(ID));
         rig.start("go on");
         rig.line(&hello(1, true));
         rig.line(&answer(2, &Value::Null));
-        rig.line(&cost(told));
+        rig.line(&cost(total));
         let outputs = rig.line(&answer(3, &json!({"stopReason":"end_turn"})));
-        assert_eq!(end(&outputs).usage.cost_usd, Some(of_the_turn), "told {told}");
+        assert_eq!(end(&outputs).usage.cost_usd, Some(of_the_turn), "total {total}");
     }
 }
 

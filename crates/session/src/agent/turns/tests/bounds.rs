@@ -52,8 +52,8 @@ fn permissions_together_take_only_so_much_memory() {
     let mut rig = Rig::new("claude");
     rig.start("one");
     let long = "x".repeat(MAX_LINE - 1024);
-    let asked = (0..8).filter(|id| !asks(&rig.line(&ask(*id, &long))).is_empty()).count();
-    assert_eq!(asked, 4);
+    let open = (0..8).filter(|id| !asks(&rig.line(&ask(*id, &long))).is_empty()).count();
+    assert_eq!(open, 4);
 }
 
 #[test]

@@ -137,9 +137,10 @@ fn a_text_that_came_in_pieces_does_not_come_again_whole() {
 fn a_helpers_text_is_not_the_sessions() {
     let mut rig = Rig::new("claude");
     rig.start("hello");
-    let own = assistant(r#"{"type":"text","text":"inner"}"#);
-    let helpers = own.replace(r#""parent_tool_use_id":null"#, r#""parent_tool_use_id":"toolu_7""#);
-    assert_eq!(rig.line(&helpers), []);
+    let of_agent = assistant(r#"{"type":"text","text":"inner"}"#);
+    let of_helper =
+        of_agent.replace(r#""parent_tool_use_id":null"#, r#""parent_tool_use_id":"toolu_7""#);
+    assert_eq!(rig.line(&of_helper), []);
 }
 
 #[test]
@@ -291,8 +292,8 @@ fn retries_are_told_but_are_no_progress() {
         let line = format!(
             r#"{{"type":"system","subtype":"api_retry","attempt":{attempt},"max_retries":10,"retry_delay_ms":60000,"error_status":529}}"#
         );
-        let told = &notices(&rig.line(&line))[0];
-        assert!(told.contains(&format!("attempt {attempt} of 10")), "{told}");
+        let notice = &notices(&rig.line(&line))[0];
+        assert!(notice.contains(&format!("attempt {attempt} of 10")), "{notice}");
     }
     failure(&rig.pass(MINUTE));
 }

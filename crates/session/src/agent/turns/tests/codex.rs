@@ -106,10 +106,10 @@ fn a_threads_usage_is_stored_before_its_turn_ends_and_cleared_with_it() {
     let mut rig = Rig::new("codex");
     rig.start("one");
     let outputs = rig.lines(&whole_turn(500, 20));
-    let kept = Output::Used(Usage { input_tokens: 500, output_tokens: 20, cost_usd: None });
+    let stored = Output::Used(Usage { input_tokens: 500, output_tokens: 20, cost_usd: None });
     let at = |wanted: &dyn Fn(&Output) -> bool| outputs.iter().position(wanted);
     let ended = at(&|output| matches!(output, Output::TurnEnded(_)));
-    assert!(at(&|output| *output == kept).is_some_and(|at| Some(at) < ended), "{outputs:?}");
+    assert!(at(&|output| *output == stored).is_some_and(|at| Some(at) < ended), "{outputs:?}");
     rig.exit(0);
     // A turn that says nothing of it changes nothing; another thread begins at nothing.
     rig.start("two");

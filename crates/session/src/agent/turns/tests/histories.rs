@@ -87,7 +87,7 @@ struct Watch {
     has_process: bool,
     /// Whether the process is given more to read.
     reads: bool,
-    asked: Vec<String>,
+    pending: Vec<String>,
     given: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ impl Watch {
             running: false,
             has_process: false,
             reads: false,
-            asked: Vec::new(),
+            pending: Vec::new(),
             given: Vec::new(),
         }
     }
@@ -122,7 +122,7 @@ impl Watch {
             }
             Step::Do(input) => drop(self.turns.handle(self.now, input)),
             Step::Decide(allow) => {
-                if let Some(request_id) = self.asked.first().cloned() {
+                if let Some(request_id) = self.pending.first().cloned() {
                     let input = Input::Permission { request_id, allow, message: None };
                     self.turns.handle(self.now, input).unwrap();
                 }
@@ -156,7 +156,7 @@ impl Watch {
             self.output(output, &mut is_killed);
         }
         assert_eq!(self.turns.running_turn().is_some(), self.running);
-        assert_eq!(self.turns.pending().len(), self.asked.len());
+        assert_eq!(self.turns.pending().len(), self.pending.len());
         if is_killed {
             self.exit(Exit::Signal(9));
             self.outputs();
@@ -192,10 +192,10 @@ impl Watch {
                     end.outcome == protocol::workspace::TurnOutcome::Failed
                 );
             }
-            Output::Ask { request_id, .. } => self.asked.push(request_id),
+            Output::Ask { request_id, .. } => self.pending.push(request_id),
             Output::Resolved { request_id, .. } => {
-                let at = self.asked.iter().position(|asked| *asked == request_id);
-                self.asked.remove(at.expect("resolved what was asked"));
+                let at = self.pending.iter().position(|open| *open == request_id);
+                self.pending.remove(at.expect("resolved what was asked"));
             }
             Output::Event(_) | Output::Conversation(_) | Output::Used(_) => {}
         }

@@ -23,10 +23,10 @@ impl Titles {
     }
 
     pub(super) fn set(&mut self, title: Option<&str>) {
-        let kept: String =
+        let printable: String =
             title.unwrap_or_default().chars().filter(|c| !c.is_control()).take(LONGEST).collect();
-        let kept = kept.trim();
-        self.current = (!kept.is_empty()).then(|| kept.to_owned());
+        let title = printable.trim();
+        self.current = (!title.is_empty()).then(|| title.to_owned());
     }
 
     pub(super) fn push(&mut self) {

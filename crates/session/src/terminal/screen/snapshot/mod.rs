@@ -7,12 +7,12 @@
 //! - [`of`]: the whole text
 //! - `paint`: the cells of a page; `pen`: the looks of characters
 //! - `width`: the widths of characters in other terminals
-//! - `place`: the cursors, including saved ones; `modes`: modes, colours, titles and tab stops
+//! - `cursor`: the cursors, including saved ones; `modes`: modes, colours, titles and tab stops
 
+mod cursor;
 mod modes;
 mod paint;
 mod pen;
-mod place;
 mod width;
 
 use std::fmt;
@@ -64,7 +64,7 @@ pub(super) fn of(screen: &mut Screen) -> String {
 fn pages(painter: &mut Painter, emulator: &Emulator) {
     if let Some(hidden) = emulator.hidden() {
         painter.paint(&hidden.grid);
-        painter.place(&hidden.grid, 0);
+        painter.place_cursor(&hidden.grid, 0);
         modes::keys(painter, &hidden.keys);
         painter.alternate(&hidden.grid.cursor);
         // Some terminals have a set of tab stops for each page, others one for both.
@@ -85,10 +85,10 @@ fn last(
     printed: Option<char>,
 ) -> Option<char> {
     let grid = emulator.grid();
-    let cell = printed.and_then(|character| place::printed(grid, emulator, character));
+    let cell = printed.and_then(|character| cursor::printed(grid, emulator, character));
     match cell {
         Some((column, _)) => painter.stand_at(grid, column, top),
-        None => painter.place(grid, top),
+        None => painter.place_cursor(grid, top),
     }
     painter.designate(&grid.cursor);
     modes::charset(painter, emulator.charset);

@@ -34,13 +34,13 @@ pub(super) fn colours(painter: &mut Painter, emulator: &Emulator) {
     }
     for index in 0..COUNT {
         if let Some(Rgb { r, g, b }) = emulator.term().colors()[index] {
-            let place = place_of(index);
-            painter.put(format_args!("\x1b]{place};rgb:{r:02x}/{g:02x}/{b:02x}\x1b\\"));
+            let selector = selector_of(index);
+            painter.put(format_args!("\x1b]{selector};rgb:{r:02x}/{g:02x}/{b:02x}\x1b\\"));
         }
     }
 }
 
-fn place_of(index: usize) -> String {
+fn selector_of(index: usize) -> String {
     match index.checked_sub(NamedColor::Foreground as usize) {
         None => format!("4;{index}"),
         Some(named) => format!("{}", 10 + named),

@@ -56,7 +56,7 @@ impl Chat {
     pub(super) fn take(&mut self, seen: SessionView) -> String {
         match seen {
             SessionView::Event(event) => self.event(event),
-            SessionView::Asked(asked) => self.asked(asked),
+            SessionView::Permission(request) => self.permission(request),
             SessionView::Resolved(resolved) => {
                 let was_open = self.questions.iter().any(|it| it.request_id == resolved.request_id);
                 self.questions.retain(|it| it.request_id != resolved.request_id);
@@ -112,23 +112,23 @@ impl Chat {
     }
 
     fn answered(&mut self, allow: bool) -> Typed {
-        let Some(asked) = self.questions.pop_front() else { return Typed::Nothing };
+        let Some(request) = self.questions.pop_front() else { return Typed::Nothing };
         Typed::Send(ClientMessage::PermissionResponse(PermissionResponse {
             session_id: Some(self.session),
-            request_id: asked.request_id,
+            request_id: request.request_id,
             allow,
             message: None,
         }))
     }
 
-    fn asked(&mut self, asked: PermissionRequest) -> String {
-        let is_known = self.questions.iter().any(|it| it.request_id == asked.request_id);
+    fn permission(&mut self, request: PermissionRequest) -> String {
+        let is_known = self.questions.iter().any(|it| it.request_id == request.request_id);
         if is_known || self.questions.len() >= QUESTIONS {
             return String::new();
         }
         let line =
-            format!("  ? may it use {} on {} (y/n)", plain(&asked.tool), brief(&asked.input));
-        self.questions.push_back(asked);
+            format!("  ? may it use {} on {} (y/n)", plain(&request.tool), brief(&request.input));
+        self.questions.push_back(request);
         self.line(&line)
     }
 
@@ -228,8 +228,8 @@ mod tests {
         SessionView::Event(AgentEvent::TurnEnded { turn: 1, outcome, error: None, text })
     }
 
-    fn asked(number: u128) -> SessionView {
-        SessionView::Asked(PermissionRequest {
+    fn request(number: u128) -> SessionView {
+        SessionView::Permission(PermissionRequest {
             session_id: ID,
             request_id: PermissionId::from_random(number),
             tool: "Bash".to_owned(),
@@ -268,9 +268,9 @@ mod tests {
     fn questions_are_answered_in_order_and_lines_are_prompts_otherwise() {
         let mut chat = chat();
         assert_eq!(chat.typed("y"), Typed::Prompt("y".to_owned()));
-        assert!(chat.take(asked(1)).contains("may it use Bash on rm -r build (y/n)"));
-        assert_eq!(chat.take(asked(1)), "", "it is asked again after a reconnect");
-        chat.take(asked(2));
+        assert!(chat.take(request(1)).contains("may it use Bash on rm -r build (y/n)"));
+        assert_eq!(chat.take(request(1)), "", "it is asked again after a reconnect");
+        chat.take(request(2));
         assert!(matches!(chat.typed("what?"), Typed::Say(_)));
         for (line, number, allow) in [("Y", 1, true), (" no ", 2, false)] {
             let Typed::Send(ClientMessage::PermissionResponse(answer)) = chat.typed(line) else {
@@ -286,14 +286,14 @@ mod tests {
     #[test]
     fn a_question_that_somebody_else_answered_is_open_no_more() {
         let mut chat = chat();
-        chat.take(asked(1));
-        let told = chat.take(SessionView::Resolved(PermissionResolved {
+        chat.take(request(1));
+        let shown = chat.take(SessionView::Resolved(PermissionResolved {
             session_id: ID,
             request_id: PermissionId::from_random(1),
             outcome: PermissionOutcome::Deny,
             message: None,
         }));
-        assert!(told.contains("answered"));
+        assert!(shown.contains("answered"));
         assert_eq!(chat.typed("y"), Typed::Prompt("y".to_owned()));
     }
 
@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn no_more_questions_are_kept_than_the_bound() {
         let mut chat = chat();
-        let told = (0..100).filter(|number| !chat.take(asked(*number)).is_empty()).count();
-        assert_eq!((told, chat.questions.len()), (QUESTIONS, QUESTIONS));
+        let shown = (0..100).filter(|number| !chat.take(request(*number)).is_empty()).count();
+        assert_eq!((shown, chat.questions.len()), (QUESTIONS, QUESTIONS));
     }
 }

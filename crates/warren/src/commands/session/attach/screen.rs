@@ -76,7 +76,7 @@ impl Painter {
             }
             SessionView::Screen(snapshot) => self.paint(&snapshot.data, out),
             SessionView::Lost(_) => self.lost(out),
-            SessionView::Back => self.is_back(out),
+            SessionView::Back => self.end_loss(out),
             SessionView::Refused(words) => {
                 self.say(&words, out);
                 self.last_words = Some(plain::lines(&words));
@@ -85,7 +85,7 @@ impl Painter {
             SessionView::Notice(notice) => self.last_words = Some(plain::lines(&notice.message)),
             // What is for agents, and what the program itself paints when it hears of it.
             SessionView::Event(_)
-            | SessionView::Asked(_)
+            | SessionView::Permission(_)
             | SessionView::Resolved(_)
             | SessionView::Used(_)
             | SessionView::Taken { .. }
@@ -144,7 +144,7 @@ impl Painter {
     }
 
     /// The line must not scroll into what is kept.
-    fn is_back(&mut self, out: &mut Vec<u8>) {
+    fn end_loss(&mut self, out: &mut Vec<u8>) {
         self.say_no_more(out);
         if std::mem::take(&mut self.has_line) {
             out.extend_from_slice(format!("{TO_LAST_LINE}{BACK}").as_bytes());
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_leaves_the_cursor_and_its_colour_and_is_gone_when_the_connection_is_back() {
+    fn the_line_leaves_the_cursor_and_its_colour_and_is_gone_when_the_connection_end_loss() {
         let before = || vec![screen("one\r\ntwo"), output("\r\n\x1b[31mr")];
         let with = |more: Vec<SessionView>| {
             let seen = before().into_iter().chain(more).collect();

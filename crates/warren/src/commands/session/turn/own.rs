@@ -75,10 +75,10 @@ impl<'a> Own<'a> {
             SessionView::Event(event) => return Ok(self.heard(event).into_iter().collect()),
             SessionView::Taken { turn } => return Ok(self.taken(turn)),
             SessionView::Used(usage) => return Ok(self.used(usage.turn).into_iter().collect()),
-            SessionView::Asked(asked) => format!(
+            SessionView::Permission(request) => format!(
                 "{} asks whether it may use {}: warren session attach {} answers",
                 name(),
-                plain(&asked.tool),
+                plain(&request.tool),
                 short(self.session.id),
             ),
             SessionView::Lost(words) => format!("{words}; trying again"),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The answer of a tool that did its work.
-fn told(text: String, structure: Value) -> CallToolResult {
+fn success(text: String, structure: Value) -> CallToolResult {
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
     result.structured_content = Some(structure);
     result
@@ -41,7 +41,7 @@ pub(crate) fn handoff(result: &HandoffResult) -> CallToolResult {
         }
         (None, None) => format!("Worker {worker} still works. Call wait for its result."),
     };
-    told(text, structure(result))
+    success(text, structure(result))
 }
 
 pub(crate) fn assigned(assigned: WorkerAssigned) -> CallToolResult {
@@ -50,7 +50,7 @@ pub(crate) fn assigned(assigned: WorkerAssigned) -> CallToolResult {
         "Worker {worker} works on it. Go on with other work, then call wait for its result. If you \
          end your turn first, you are told the result when it is there."
     );
-    told(text, structure(&assigned))
+    success(text, structure(&assigned))
 }
 
 pub(crate) fn waited(waited: &TeamWaitResult) -> CallToolResult {
@@ -64,7 +64,7 @@ pub(crate) fn waited(waited: &TeamWaitResult) -> CallToolResult {
     if let Some(wait) = waited.wait_id {
         parts.push(go_on(&wait.to_string()));
     }
-    told(parts.join("\n\n"), structure(waited))
+    success(parts.join("\n\n"), structure(waited))
 }
 
 pub(crate) fn sent(seq: u64) -> CallToolResult {
@@ -72,7 +72,7 @@ pub(crate) fn sent(seq: u64) -> CallToolResult {
         "Sent as message {seq}. It reaches its reader before that one's next turn, also when it is \
          busy or the server is started again. Do not send it twice."
     );
-    told(text, json!({ "seq": seq }))
+    success(text, json!({ "seq": seq }))
 }
 
 pub(crate) fn inbox(inbox: &TeamInbox) -> CallToolResult {
@@ -85,13 +85,13 @@ pub(crate) fn inbox(inbox: &TeamInbox) -> CallToolResult {
         parts.push("No messages.".to_owned());
     }
     parts.push(format!("Next time ask with since_seq {}.", inbox.next_seq));
-    told(parts.join("\n\n"), structure(inbox))
+    success(parts.join("\n\n"), structure(inbox))
 }
 
 pub(crate) fn reported() -> CallToolResult {
     let text =
         "Your result is with your leader. Only the first one of a turn counts; end your turn.";
-    told(text.to_owned(), json!({ "reported": true }))
+    success(text.to_owned(), json!({ "reported": true }))
 }
 
 fn one(result: &WorkerResult) -> String {

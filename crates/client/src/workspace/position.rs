@@ -22,8 +22,8 @@ pub enum SessionView {
     Output(Bytes),
     /// What an agent's output means.
     Event(AgentEvent),
-    /// An agent asks whether it may.
-    Asked(PermissionRequest),
+    /// An agent requests permission for a tool.
+    Permission(PermissionRequest),
     /// That question is no longer open.
     Resolved(PermissionResolved),
     /// What a turn used.
@@ -163,8 +163,8 @@ impl SessionPosition {
     }
 
     /// What something that the server said means.
-    pub fn take(&mut self, told: ServerFrame) -> Step {
-        match told {
+    pub fn take(&mut self, frame: ServerFrame) -> Step {
+        match frame {
             ServerFrame::Output(output) => self.output(output),
             ServerFrame::Message(message) => self.message(*message),
         }
@@ -187,7 +187,7 @@ impl SessionPosition {
             ServerMessage::SessionSnapshot(it) if it.session_id == ours => self.screen(it),
             ServerMessage::AgentEvent(it) if it.session_id == ours => self.event(it),
             ServerMessage::PermissionRequest(it) if it.session_id == ours => {
-                Step::Show(SessionView::Asked(it))
+                Step::Show(SessionView::Permission(it))
             }
             ServerMessage::PermissionResolved(it) if it.session_id == ours => {
                 Step::Show(SessionView::Resolved(it))

@@ -7,7 +7,7 @@ use protocol::workspace::{
 };
 
 use super::double::{history, session};
-use crate::workspace::{ServerFrame, SessionPosition, SessionView, place::Step};
+use crate::workspace::{ServerFrame, SessionPosition, SessionView, position::Step};
 
 /// A server's log: for each chunk, the number of events that follow it.
 struct Log(Vec<usize>);
@@ -24,12 +24,12 @@ impl Log {
             Some(after) => (after, None),
             None => (newest, Some(format!("screen {newest}"))),
         };
-        let mut told = vec![message(history(after, screen.as_deref()))];
+        let mut frames = vec![message(history(after, screen.as_deref()))];
         for seq in after + 1..=newest {
-            told.push(self.chunk(seq));
-            told.extend(self.events(seq));
+            frames.push(self.chunk(seq));
+            frames.extend(self.events(seq));
         }
-        told
+        frames
     }
 
     fn chunk(&self, seq: u64) -> ServerFrame {
@@ -70,19 +70,19 @@ proptest! {
     ) {
         let mut log = Log(before);
         let first = log.0.len() as u64;
-        let mut place = SessionPosition::new(session(), is_agent, None);
+        let mut position = SessionPosition::new(session(), is_agent, None);
         let mut seen = Vec::new();
         let mut has_begun = false;
         for (new, cut) in cuts {
-            let whole = log.stream(&place.attach(), usize::MAX >> 1);
+            let whole = log.stream(&position.attach(), usize::MAX >> 1);
             // The first connection gets at least its snapshot.
             let heard = if has_begun { cut } else { cut.max(1) };
             has_begun = true;
-            seen.extend(whole.into_iter().take(heard).filter_map(|it| shown(place.take(it))));
+            seen.extend(whole.into_iter().take(heard).filter_map(|it| shown(position.take(it))));
             log.0.extend(new);
         }
-        let rest = log.stream(&place.attach(), usize::MAX >> 1);
-        seen.extend(rest.into_iter().filter_map(|told| shown(place.take(told))));
+        let rest = log.stream(&position.attach(), usize::MAX >> 1);
+        seen.extend(rest.into_iter().filter_map(|frame| shown(position.take(frame))));
         let mut expected = vec![format!("screen {first}")];
         for seq in first + 1..=log.0.len() as u64 {
             expected.push(format!("{seq};"));
@@ -104,12 +104,12 @@ proptest! {
         kept in 1..4_usize,
     ) {
         let mut log = Log(Vec::new());
-        let mut place = SessionPosition::new(session(), false, None);
+        let mut position = SessionPosition::new(session(), false, None);
         let mut at = 0;
         for (new, cut) in cuts {
             log.0.extend(vec![0; new]);
-            for told in log.stream(&place.attach(), kept).into_iter().take(cut) {
-                let Some(seen) = shown(place.take(told)) else { continue };
+            for frame in log.stream(&position.attach(), kept).into_iter().take(cut) {
+                let Some(seen) = shown(position.take(frame)) else { continue };
                 match seen.strip_prefix("screen ") {
                     Some(seq) => at = seq.parse::<u64>().unwrap(),
                     None => {
@@ -117,7 +117,7 @@ proptest! {
                         at += 1;
                     }
                 }
-                prop_assert_eq!(place.last_seq(), Some(at));
+                prop_assert_eq!(position.last_seq(), Some(at));
             }
         }
     }

@@ -45,7 +45,7 @@ pub(super) fn printed<'a>(
 
 impl Painter {
     /// Puts the cursor of `grid` in its place, in a terminal that counts rows from `top`.
-    pub(super) fn place(&mut self, grid: &Grid<Cell>, top: usize) {
+    pub(super) fn place_cursor(&mut self, grid: &Grid<Cell>, top: usize) {
         let cursor = &grid.cursor;
         let line = cells::line_of(cursor);
         if cursor.input_needs_wrap {
