@@ -121,7 +121,7 @@ impl Warren {
         self.ask(Method::DELETE, &format!("/admin/keys/{}", segment(id)), None).await
     }
 
-    /// The usage that `asked` selects.
+    /// The usage that `request` selects.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.

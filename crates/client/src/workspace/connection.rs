@@ -20,33 +20,35 @@ use super::{
 };
 use crate::error::ClientError;
 
-/// How long it may take until the connection stands, and until the token is looked at.
+/// The deadline for the connection, and again for the server's answer to the token.
 const DIAL: Duration = Duration::from_secs(10);
-/// How often the server is asked for a sign of life.
+/// How often the server is pinged.
 const BEAT: Duration = Duration::from_secs(15);
 /// After this much silence the server counts as lost.
 const SILENCE: Duration = Duration::from_secs(45);
-/// So many messages that nobody asked for are kept while an answer is waited for, and so many
-/// bytes of output among them.
+/// The most unsolicited frames that are kept while a request waits for its answer, and the most
+/// bytes of output among them. A server that sends more before it answers would otherwise fill the
+/// memory.
 const EARLY: usize = 4096;
 const EARLY_BYTES: usize = 16 * 1024 * 1024;
 
-/// One connection, authenticated. It lives only while somebody waits in one of its methods.
+/// One authenticated connection. It reads, writes and pings only while the caller waits in one of
+/// its methods.
 pub struct Workspace {
     link: Link,
     outbox: Outbox,
     shown: String,
-    /// What came while an answer was waited for.
+    /// The frames that came while a request waited for its answer, oldest first.
     early: VecDeque<ServerFrame>,
     early_bytes: usize,
-    /// Whether the server was asked to tell something of its own accord; else what it tells so is
-    /// passed over.
+    /// Whether the caller has requested frames that follow no request: a session's output, or changes
+    /// of files. Without such a request these frames are dropped.
     listens: bool,
     next_beat: Instant,
     requests: u64,
 }
 
-/// What a server says.
+/// A frame from the server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ServerFrame {
     /// A message.
@@ -56,11 +58,11 @@ pub enum ServerFrame {
 }
 
 impl Workspace {
-    /// Connects, and shows the token.
+    /// Connects, and authenticates with the token.
     ///
     /// # Errors
     /// [`ClientError::Unreachable`] or [`ClientError::Late`] when there is no such server,
-    /// [`ClientError::NotAdmitted`] when it takes the token for nothing.
+    /// [`ClientError::NotAdmitted`] when it does not accept the token.
     pub async fn connect(address: &Address) -> Result<Self, ClientError> {
         let dialing = Dial {
             url: &address.url,
@@ -84,12 +86,14 @@ impl Workspace {
         Ok(workspace)
     }
 
-    /// Asks, and waits for the answer until the time is over: `take` says of each message what it is. One request
-    /// at a time: an `error` of the server is taken for the answer to the open request.
+    /// Sends a request and waits for its answer, at most for `within`. `take` decides for each message
+    /// whether it is the answer. Only one request may be open at a time: an `error` of the server does
+    /// not name its request, so it counts as the answer to the open one.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] and [`ClientError::Declined`] when the server says no,
-    /// [`ClientError::Late`] when it says nothing, [`ClientError::Unreachable`] when it is lost.
+    /// [`ClientError::NotFound`] and [`ClientError::Declined`] when the server refuses,
+    /// [`ClientError::Late`] when it does not answer in time, [`ClientError::Unreachable`] when the
+    /// connection is lost.
     pub async fn request<T>(
         &mut self,
         message: &ClientMessage,
@@ -101,23 +105,23 @@ impl Workspace {
         timeout(within, self.answer(take)).await.map_err(|_| late)?
     }
 
-    /// Says something that has no answer, or one that comes with what else is told. It leaves while
-    /// something is waited for.
+    /// Queues a message whose answer, if it has one, comes among the frames of [`Workspace::next`]. It
+    /// is written while the caller waits in another method.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`] when the server is lost.
+    /// [`ClientError::Unreachable`] when the connection is lost.
     pub fn send(&mut self, message: &ClientMessage) -> Result<(), ClientError> {
         self.listens |=
             matches!(message, ClientMessage::Attach(_) | ClientMessage::WatchProjectFiles(_));
         self.outbox.push(message.encode()).map_err(|_| self.lost("the connection is closed"))
     }
 
-    /// What the server says next of its own accord; `None` when it has closed the connection. May be
-    /// dropped at any await.
+    /// The next frame that answers no request; `None` when the server has closed the connection. The
+    /// future may be dropped at any await: no frame is lost.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`] or [`ClientError::Late`] when it is lost,
-    /// [`ClientError::Strange`] when it says what no workspace says.
+    /// [`ClientError::Unreachable`] or [`ClientError::Late`] when the connection is lost,
+    /// [`ClientError::Strange`] when the frame is not one of a workspace.
     pub async fn next(&mut self) -> Result<Option<ServerFrame>, ClientError> {
         match self.take_early() {
             Some(frame) => Ok(Some(frame)),
@@ -125,7 +129,7 @@ impl Workspace {
         }
     }
 
-    /// The same, of what is here already.
+    /// The next frame that has already arrived; `None` if there is no such frame now.
     ///
     /// # Errors
     /// As [`Workspace::next`].
@@ -141,18 +145,19 @@ impl Workspace {
         Ok(None)
     }
 
-    /// Writes what was said, and hears nothing: for a caller that cannot take more now. It ends only with the
-    /// connection, which shows in what is heard next. May be dropped at any await.
+    /// Writes the queued messages and reads nothing, for a caller that cannot take more frames now. The
+    /// future completes only when the connection is lost; the next read then reports the loss. It may be
+    /// dropped at any await.
     pub async fn write(&mut self) {
         let _broken = self.link.write_only().await;
     }
 
-    /// Writes what is still to be written, and says goodbye.
+    /// Writes the queued messages, then closes the connection.
     pub async fn close(self) {
         self.link.close(1000, "").await;
     }
 
-    /// An id for a request that is answered by one.
+    /// A new id for a request whose answer repeats the id.
     pub(super) fn request_id(&mut self) -> String {
         self.requests += 1;
         self.requests.to_string()
@@ -235,7 +240,8 @@ impl Workspace {
         self.link.ping().map_err(|error| self.broken(&error))
     }
 
-    /// What a frame says; nothing, if that is of a newer kind than this client knows.
+    /// Decodes a frame. `None` for a message of a type that this client does not know: a newer server
+    /// may send one.
     fn read(&self, frame: Frame) -> Result<Option<ServerFrame>, ClientError> {
         match frame {
             Frame::Binary(bytes) => self.read_output(bytes).map(Some),
@@ -271,7 +277,7 @@ impl Workspace {
         Some(frame)
     }
 
-    /// Why the server has closed, as it said.
+    /// The server's reason for closing the connection, for an error message.
     fn goodbye(&self) -> String {
         match self.link.close_reason() {
             Some((_, reason)) if !reason.is_empty() => format!("it closed: {reason}"),

@@ -201,7 +201,7 @@ impl Workspace {
         self.change(|id| ClientMessage::DeleteProjectEntry(delete(id))).await
     }
 
-    /// Sends the change that `asked` makes with a new request id, and waits for the answer with
+    /// Sends the change that `request` makes with a new request id, and waits for the answer with
     /// that id.
     async fn change(
         &mut self,

@@ -1,5 +1,5 @@
-//! A session's output and all that belongs to it, over any number of connections: when one is lost,
-//! the next is tried for, and what was shown is not shown again.
+//! Follows a session over any number of connections. When a connection is lost, the client connects
+//! again and goes on where it was: nothing is shown twice.
 
 use std::{collections::VecDeque, pin::Pin, time::Duration};
 
@@ -21,27 +21,29 @@ use super::{
 };
 use crate::error::ClientError;
 
-/// How long nothing must come after a process has ended before its output is over, if it is not known
-/// what is still to come. For an agent, the same after its last line.
+/// After a process has ended: the silence after which its output counts as complete, if the number of
+/// the last output is unknown. For an agent, also the silence after its last line: the events of that
+/// line follow it in messages of their own, and their number is unknown.
 const QUIET: Duration = Duration::from_millis(300);
-/// How long output that is known to be coming is waited for.
+/// After a process has ended: the silence after which missing output is given up.
 const STALLED: Duration = Duration::from_secs(30);
-/// A connection that held this long was a good one: the next is tried for at once.
+/// A connection that lasted this long was a good one: after its loss the backoff starts from its first
+/// delay.
 const GOOD: Duration = Duration::from_secs(10);
 
 /// How a session is followed.
 #[derive(Debug, Clone)]
 pub struct FollowingSettings {
-    /// Whether it is an agent, whose events count.
+    /// Whether the session is an agent: then its events count, beside its output.
     pub is_agent: bool,
-    /// The size of the terminal that it is shown on: columns, rows.
+    /// The size of the terminal that shows the session: columns, rows.
     pub size: Option<(u16, u16)>,
-    /// The first wait before a new connection is tried for, and the longest.
+    /// The first and the longest delay before an attempt to connect again.
     pub backoff: (Duration, Duration),
-    /// For how long it is tried, before the loss is an error.
+    /// How long to try to connect again before the loss is an error.
     pub patience: Duration,
-    /// Whether it is shown from its first output on, as the client that created it wants. Otherwise it
-    /// is shown from its present screen.
+    /// Whether to begin with the session's first output, for a client that has just created it.
+    /// Otherwise the session is shown from its present screen on.
     pub from_start: bool,
 }
 
@@ -65,18 +67,18 @@ pub struct Following {
     inputs: Inputs,
     state: FollowingState,
     backoff: Backoff,
-    /// When the last connection stood, or was lost.
+    /// The time at which the present connection was made, or the last one was lost.
     since: Instant,
     exited: Option<Exited>,
     ready: VecDeque<SessionView>,
 }
 
-/// Its process has ended.
+/// The end of the session's process.
 struct Exited {
     code: Option<i32>,
-    /// The number of its last output, if known.
+    /// The number of the last output, if known.
     last_seq: Option<u64>,
-    /// When some of its output last came.
+    /// The time at which output last came.
     since: Instant,
 }
 
@@ -89,11 +91,11 @@ enum FollowingState {
 }
 
 impl Following {
-    /// Follows a session from its present screen or its first output on. The first connection is there
-    /// already.
+    /// Follows a session from its present screen or its first output on. `workspace` is the first
+    /// connection.
     ///
     /// # Errors
-    /// [`ClientError::Unreachable`] when that is lost.
+    /// [`ClientError::Unreachable`] when this connection is lost.
     pub fn begin(
         workspace: Workspace,
         address: &Address,
@@ -120,10 +122,10 @@ impl Following {
         Ok(following)
     }
 
-    /// What is to be shown next; `None`: nothing any more. May be dropped at any await.
+    /// The next view to show; `None` after the last one. The future may be dropped at any await.
     ///
     /// # Errors
-    /// When the server refuses, or stays lost for longer than the settings' patience.
+    /// When the server refuses, or cannot be reached for longer than the settings' patience.
     pub async fn next(&mut self) -> Result<Option<SessionView>, ClientError> {
         loop {
             if let Some(seen) = self.ready.pop_front() {
@@ -151,7 +153,7 @@ impl Following {
         }
     }
 
-    /// The same, of what is here already.
+    /// The next view that has already arrived; `None` if there is no such view now.
     ///
     /// # Errors
     /// As [`Following::next`].
@@ -166,8 +168,8 @@ impl Following {
         Ok(self.ready.pop_front())
     }
 
-    /// Says what was typed, and hears nothing: for a caller that can show no more now. It does not end. May be
-    /// dropped at any await.
+    /// Writes the queued input and reads nothing, for a caller that cannot show more now. The future
+    /// never completes; it may be dropped at any await.
     pub async fn write(&mut self) {
         if let FollowingState::Connected(workspace) = &mut self.state {
             workspace.write().await;
@@ -175,40 +177,42 @@ impl Following {
         std::future::pending::<()>().await;
     }
 
-    /// Whether more may be typed now; else too much waits for the server already.
+    /// Whether more input is accepted now. Otherwise the bound on input that waits for the server is
+    /// reached.
     pub fn has_room(&self) -> bool {
         self.inputs.has_room()
     }
 
-    /// So many typed bytes wait here: as many are on their way as may be.
+    /// The number of typed bytes that have not been sent yet, since the bound on unacknowledged input is
+    /// reached.
     pub fn waiting(&self) -> usize {
         self.inputs.waiting()
     }
 
-    /// Types; `false`: too much waits for the server already, and this is dropped. Without a connection
-    /// it is sent when there is one again.
+    /// Types keys into the session. Returns `false` if too much input waits for the server already: then
+    /// these keys are dropped. Without a connection they are sent once there is one again.
     pub fn type_in(&mut self, keys: &[u8]) -> bool {
         let is_taken = self.inputs.push(keys);
         self.say_inputs();
         is_taken
     }
 
-    /// Gives it a whole prompt; `false`: too many wait for the server already, and this is dropped.
-    /// Without a connection it is sent when there is one again. [`SessionView::Taken`] tells that it was
-    /// taken.
+    /// Gives the session a whole prompt. Returns `false` if too many wait for the server already: then
+    /// this prompt is dropped. Without a connection it is sent once there is one again.
+    /// [`SessionView::Taken`] reports that the server has accepted the prompt.
     pub fn prompt(&mut self, text: String) -> bool {
         let is_taken = self.inputs.prompt(text);
         self.say_inputs();
         is_taken
     }
 
-    /// Asks for the whole screen again, once all that was missed during a loss has come:
-    /// [`SessionView::Screen`].
+    /// Requests the whole screen again ([`SessionView::Screen`]). The request is sent once all output
+    /// that was missed during a loss has come, so that this output is shown, too.
     pub fn repaint(&mut self) {
         self.position.repaint();
     }
 
-    /// The terminal that it is shown on has another size.
+    /// Reports a new size of the terminal that shows the session.
     pub fn resize(&mut self, cols: u16, rows: u16) {
         self.settings.size = Some((cols, rows));
         if let Some(message) = self.size() {
@@ -216,7 +220,7 @@ impl Following {
         }
     }
 
-    /// Tells the server something that is not to be told again on another connection.
+    /// Sends the server a message that is not repeated on a later connection.
     ///
     /// # Errors
     /// [`ClientError::Unreachable`] when there is no connection now.
@@ -230,14 +234,15 @@ impl Following {
         }
     }
 
-    /// Follows no more; what is on its way to the server still leaves.
+    /// Stops following. Messages that are queued for the server are still written.
     pub async fn close(self) {
         if let FollowingState::Connected(workspace) = self.state {
             workspace.close().await;
         }
     }
 
-    /// What is said first on each connection. The list tells whether the session ended meanwhile.
+    /// Sends the first messages of a connection. The list of sessions shows whether the session has ended
+    /// meanwhile.
     fn hello(&mut self) -> Result<(), ClientError> {
         let attach = self.position.attach();
         let list = ClientMessage::ListSessions(ListSessions { include_hidden: true });
@@ -256,14 +261,15 @@ impl Following {
         Some(ClientMessage::Resize(Resize { session_id, cols, rows, visible: true }))
     }
 
-    /// Says it, if it can be said now. If not, the loss shows in what is heard next.
+    /// Sends a message if there is a connection. A failure needs no handling here: the next read reports
+    /// the loss.
     fn say(&mut self, message: &ClientMessage) {
         if let FollowingState::Connected(workspace) = &mut self.state {
             let _ = workspace.send(message);
         }
     }
 
-    /// Says as much of what was typed as may be on its way.
+    /// Sends as much of the typed input as may be unacknowledged.
     fn say_inputs(&mut self) {
         while let Some(message) = self.inputs.due() {
             self.say(&message);
@@ -286,7 +292,7 @@ impl Following {
             return Err(lost);
         }
         if self.has_all() {
-            // The process has ended, and so has what told of it.
+            // The process has ended and all its output is here, so the loss changes nothing.
             self.exit();
             return Ok(());
         }
@@ -315,7 +321,8 @@ impl Following {
         }
         match step {
             Step::Show(SessionView::Ended(ending)) => self.end(ending),
-            // Its output is still to come, and then its end.
+            // The process has ended before the input came. This is no refusal to show: the rest of the
+            // output follows, then the end.
             Step::Show(SessionView::Refused(words)) if is_too_late(&words) => self.inputs.refused(),
             Step::Show(SessionView::Refused(words)) if !self.position.has_begun() => {
                 return Err(refusal(words));
@@ -343,7 +350,8 @@ impl Following {
         Ok(())
     }
 
-    /// When its output counts as over after its process has ended, unless more comes.
+    /// The time at which the output of an ended process counts as complete, unless more comes. `None`
+    /// while the process runs.
     fn over_at(&self) -> Option<Instant> {
         let exited = self.exited.as_ref()?;
         let waits = match (exited.last_seq, self.has_all()) {
@@ -354,7 +362,7 @@ impl Following {
         Some(exited.since + waits)
     }
 
-    /// Whether its process has ended and all of its output is here, as far as is known.
+    /// Whether the process has ended and all its output is here, as far as is known.
     fn has_all(&self) -> bool {
         self.exited.as_ref().is_some_and(|exited| match exited.last_seq {
             Some(last) => self.position.has_begun() && self.position.last_seq() >= Some(last),
@@ -389,7 +397,7 @@ impl Following {
                     exited.since = self.since;
                 }
                 self.ready.push_back(SessionView::Back);
-                // A loss in this moment shows in what is heard next.
+                // If the connection is lost in this moment, the next read reports the loss.
                 let _ = self.hello();
                 self.say_inputs();
                 Ok(())
@@ -403,7 +411,7 @@ impl Following {
     }
 }
 
-/// Whether trying again may help.
+/// Whether another attempt may succeed.
 fn is_passing(error: &ClientError) -> bool {
     let is_for_now = |status| matches!(status, 408 | 425 | 429 | 500..);
     match error {

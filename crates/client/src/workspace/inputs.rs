@@ -1,6 +1,8 @@
-//! Keys and prompts on their way: each is kept until the server has acknowledged it, and sent again
-//! when the connection was lost meanwhile. The server applies each once. Only so much is on its way at
-//! once; the rest waits here, so that the keys behind it are still read: one of them may detach.
+//! The input of one client: keys and prompts on their way to the server. Each is kept until the server
+//! acknowledges it, and sent again after a loss of the connection; the server applies each only once.
+//!
+//! The unacknowledged input has a bound. The rest waits here and not in the terminal, so that later
+//! keys are still read: one of them may detach the client.
 
 use std::collections::VecDeque;
 
@@ -11,42 +13,45 @@ use protocol::workspace::{
 };
 use wire::dial::jitter;
 
-/// So many are on their way at most, and so many bytes of them.
+/// The most unacknowledged messages, and the most bytes of input in them: all of them are sent again
+/// after a loss.
 const MOST: usize = 512;
 const MOST_BYTES: usize = 256 * 1024;
-/// So much waits behind these at most, in bytes and in prompts.
+/// The most bytes, and the most prompts, that wait to be sent. The server may be out of reach for
+/// long, and the user goes on typing.
 const MOST_WAITING: usize = 32 * 1024 * 1024;
 const MOST_PROMPTS: usize = 512;
-/// One message has so many bytes of keys at most.
+/// The most bytes of keys in one message.
 const PIECE: usize = 64 * 1024;
 
-/// What tells the inputs of one client from those of all others.
+/// A random prefix for the ids of a client's inputs, which distinguishes them from those of all other
+/// clients.
 pub fn unique() -> String {
     format!("{:08x}{:08x}", jitter(), jitter())
 }
 
-/// What one client has typed that is not acknowledged yet.
+/// The input of one client that is not acknowledged yet.
 #[derive(Debug)]
 pub struct Inputs {
     session: SessionId,
-    /// What tells its ids from those of other clients.
+    /// The beginning of the inputs' ids, unique for this client.
     prefix: String,
     count: u64,
-    /// On its way.
+    /// Sent and not acknowledged, oldest first.
     open: VecDeque<Open>,
     bytes: usize,
     waiting: Waiting,
 }
 
-/// What waits until more may be on its way. Keys are joined: many small pieces become few messages.
+/// Input that is not sent yet. Keys are joined, so that many small pieces become few messages.
 #[derive(Debug, Default)]
 struct Waiting {
     keys: BytesMut,
     prompts: VecDeque<String>,
-    /// Of all of them.
+    /// The bytes of all keys and prompts here.
     bytes: usize,
-    /// Whether some was not taken since there was too much. What follows it is not taken either, until
-    /// nothing waits: the middle of a paste must not be missing.
+    /// Whether input was refused because of the bound. Later input is then refused as well, until
+    /// nothing waits any more: otherwise the middle of a paste would be missing.
     is_cut: bool,
 }
 
@@ -58,25 +63,26 @@ struct Open {
 
 #[derive(Debug, Clone)]
 enum Typed {
-    /// In base64.
+    /// Keys, in base64.
     Keys(String),
     Prompt(String),
 }
 
 impl Inputs {
-    /// What is typed into a session. The prefix is of this client alone: [`unique`].
+    /// No input yet. `prefix` must be unique for this client: [`unique`].
     pub fn new(session: SessionId, prefix: String) -> Self {
         let (open, waiting) = (VecDeque::new(), Waiting::default());
         Self { session, prefix, count: 0, open, bytes: 0, waiting }
     }
 
-    /// Whether more is taken.
+    /// Whether more input is accepted.
     pub fn has_room(&self) -> bool {
         let Waiting { prompts, bytes, is_cut, .. } = &self.waiting;
         !is_cut && *bytes < MOST_WAITING && prompts.len() < MOST_PROMPTS
     }
 
-    /// Takes keys, for [`Inputs::due`]; `false`: there is no room for them, and they are dropped.
+    /// Accepts keys, which [`Inputs::due`] then returns. Returns `false` if there is no room: then the
+    /// keys are dropped.
     pub fn push(&mut self, keys: &[u8]) -> bool {
         let is_taken = self.take(keys.len());
         if is_taken {
@@ -85,7 +91,8 @@ impl Inputs {
         is_taken
     }
 
-    /// Takes a whole prompt, for [`Inputs::due`]; `false`: there is no room for it, and it is dropped.
+    /// Accepts a whole prompt, which [`Inputs::due`] then returns. Returns `false` if there is no room:
+    /// then the prompt is dropped.
     pub fn prompt(&mut self, text: String) -> bool {
         let is_taken = self.take(text.len());
         if is_taken {
@@ -94,7 +101,8 @@ impl Inputs {
         is_taken
     }
 
-    /// What to send now, until there is nothing more or enough is on its way.
+    /// The next message to send; `None` if no input waits, or the bound on unacknowledged input is
+    /// reached.
     pub fn due(&mut self) -> Option<ClientMessage> {
         if self.open.len() >= MOST || self.bytes >= MOST_BYTES {
             return None;
@@ -103,24 +111,26 @@ impl Inputs {
         Some(self.keep(typed))
     }
 
-    /// So many bytes have not been sent yet.
+    /// The number of bytes that are not sent yet.
     pub fn waiting(&self) -> usize {
         self.waiting.bytes
     }
 
-    /// The server has applied this one; whether it was a prompt of this client.
+    /// Notes that the server has applied the input with this id. Returns whether it was a prompt of this
+    /// client.
     pub fn acknowledged(&mut self, input_id: &str) -> bool {
         let at = self.open.iter().position(|open| open.id == input_id);
         let open = at.and_then(|at| self.remove(at));
         matches!(open, Some(Open { typed: Typed::Prompt(_), .. }))
     }
 
-    /// The server has refused something: the oldest, as it reads them in order.
+    /// Notes that the server has refused an input. A refusal does not name its input, but the server
+    /// reads them in order, so it was the oldest.
     pub fn refused(&mut self) {
         self.remove(0);
     }
 
-    /// What to send again on another connection, in order.
+    /// The unacknowledged messages, in order, to send again on a new connection.
     pub fn again(&self) -> impl Iterator<Item = ClientMessage> {
         self.open.iter().map(|open| self.message(open))
     }
@@ -164,7 +174,7 @@ impl Inputs {
 }
 
 impl Waiting {
-    /// A session takes either keys or prompts.
+    /// The next input. A session takes either keys or prompts, so their order does not matter.
     fn next(&mut self) -> Option<Typed> {
         let prompt = self.prompts.pop_front();
         let piece = self.keys.split_to(self.keys.len().min(PIECE));
@@ -193,7 +203,7 @@ mod tests {
         Inputs::new(SessionId::from_random(1), "p".to_owned())
     }
 
-    /// What is sent for these keys.
+    /// The messages that are sent for these keys.
     fn push(inputs: &mut Inputs, keys: &[u8]) -> Vec<ClientMessage> {
         assert!(inputs.push(keys));
         std::iter::from_fn(|| inputs.due()).collect()

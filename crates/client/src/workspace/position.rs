@@ -1,5 +1,5 @@
-//! How far a client has come in a session, without a socket: messages in, what is to be shown out, each
-//! once, over any number of connections.
+//! The position of a client in a session, as a pure state machine: frames of the server in, views to
+//! show out. Each view comes exactly once, over any number of connections.
 
 use bytes::Bytes;
 use protocol::workspace::{
@@ -13,99 +13,101 @@ use protocol::workspace::{
 
 use super::connection::ServerFrame;
 
-/// What is to be shown of a session.
+/// A part of a session to show.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionView {
-    /// Its screen, in place of all that was shown before. For an agent: its newest lines.
+    /// The session's screen, which replaces everything shown before. For an agent: its newest lines.
     Screen(SessionSnapshot),
-    /// Output that follows what was shown.
+    /// Output that follows the output shown before.
     Output(Bytes),
-    /// What an agent's output means.
+    /// An event of an agent, read from its output.
     Event(AgentEvent),
     /// An agent requests permission for a tool.
     Permission(PermissionRequest),
-    /// That question is no longer open.
+    /// A request for permission is no longer open.
     Resolved(PermissionResolved),
-    /// What a turn used.
+    /// The usage of a turn.
     Used(Usage),
-    /// A prompt of this client was taken.
+    /// The server has accepted a prompt of this client.
     Taken {
-        /// Which turn it is, or will be, where the server says so.
+        /// The number of the prompt's turn, where the server reports it.
         turn: Option<u64>,
     },
-    /// Its terminal has another size.
+    /// The session's terminal has another size.
     Size(TerminalSize),
-    /// It is not as it was.
+    /// The session's properties have changed.
     Status(Box<SessionInfo>),
-    /// Something the user should know.
+    /// A notice for the user.
     Notice(Notice),
-    /// The server has not done what it was told; in its words.
+    /// The server has refused a request, for this reason.
     Refused(String),
-    /// The connection is lost, and another is tried for; in words.
+    /// The connection is lost, for this reason; the client tries to connect again.
     Lost(String),
-    /// There is a connection again.
+    /// The client is connected again.
     Back,
-    /// Nothing follows.
+    /// The session has ended. No view follows.
     Ended(Ending),
 }
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Its process has ended.
+    /// The session's process has ended.
     Exited {
-        /// With this exit code, if known; 128 and above mean signals.
+        /// The exit code, if known; 128 and above mean signals.
         code: Option<i32>,
     },
-    /// Somebody has killed it, or it is not known any more.
+    /// The session was killed, or the server no longer knows it.
     Killed,
 }
 
-/// What a message means for a follower of a session.
+/// The meaning of a frame for a follower of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// It is to be shown.
+    /// Show this view.
     Show(SessionView),
-    /// It is an input's acknowledgement.
+    /// The server has acknowledged an input.
     Acknowledged(InputAck),
-    /// The server sends nothing any more until it is asked to again.
+    /// Attach again: the server has stopped sending output, since this client was too slow.
     Attach,
-    /// The process has ended; what it wrote may still be on its way.
+    /// The process has ended; some of its output may still be on its way.
     Exited {
-        /// With this exit code, if known.
+        /// The exit code, if known.
         code: Option<i32>,
-        /// The number of its last output, if known.
+        /// The number of the last output, if known.
         last_seq: Option<u64>,
     },
-    /// Nothing that matters here, or what was shown already.
+    /// Nothing to do: the frame does not matter here, or was shown already.
     Nothing,
 }
 
-/// A place in one session.
+/// The position of a client in one session.
 #[derive(Debug)]
 pub struct SessionPosition {
     session: SessionId,
     is_agent: bool,
     /// The newest output that was shown.
     last: Option<u64>,
-    /// Whether that came as output of its own, and how many events of it were shown.
+    /// Whether that output came as output and not within a screen, so that its events follow it; and the
+    /// number of its events that were shown.
     last_has_events: bool,
     events: usize,
-    /// So many events of it come again.
+    /// The number of its events that come a second time, and are passed over.
     again: usize,
-    /// The newest turn whose use was shown.
+    /// The newest turn whose usage was shown.
     used: u64,
-    /// Whether this connection has said where output goes on.
+    /// Whether the server has confirmed on this connection where the output goes on.
     has_begun: bool,
-    /// The session's newest output when this connection asked; within, if that is known.
+    /// The session's newest output when this connection began: `None` until the server has sent the list
+    /// of sessions, `Some(None)` if the list names no output.
     newest: Option<Option<u64>>,
-    /// Whether the whole screen is to be asked for.
+    /// Whether to request the whole screen once the missed output is here.
     repaints: bool,
 }
 
 impl SessionPosition {
-    /// The beginning: first comes a snapshot, or the output that follows a given number. For an agent
-    /// the events count, not just the lines.
+    /// The position at the beginning. Without `after_seq`, the server first sends a snapshot; otherwise
+    /// it sends the output after this number. For an agent, the events count as well as the lines.
     pub fn new(session: SessionId, is_agent: bool, after_seq: Option<u64>) -> Self {
         Self {
             session,
@@ -121,7 +123,7 @@ impl SessionPosition {
         }
     }
 
-    /// Which session.
+    /// The session.
     pub fn session(&self) -> SessionId {
         self.session
     }
@@ -131,16 +133,16 @@ impl SessionPosition {
         self.last
     }
 
-    /// Whether this connection has said where output goes on.
+    /// Whether the server has confirmed on this connection where the output goes on.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// What to send on a new connection.
+    /// The message to send first on a new connection.
     ///
-    /// A line's events come after its output, each in a message of its own. Were they cut off in
-    /// between, going on after the output would lose the rest: so that line is asked for once more,
-    /// and what was shown of it is passed over.
+    /// The events of a line come after its output, each in a message of its own. If the connection was
+    /// lost between them, going on after the output would lose the other events. So the line is
+    /// requested once more, and the events that were shown are passed over.
     pub fn attach(&mut self) -> ClientMessage {
         let repeats = self.is_agent && self.last_has_events;
         (self.has_begun, self.newest) = (false, None);
@@ -149,12 +151,13 @@ impl SessionPosition {
         ClientMessage::Attach(Attach { session_id: self.session, after_seq })
     }
 
-    /// The whole screen is to be shown once more, when all output that was missed is here.
+    /// Notes that the whole screen must be shown once more, after all output that was missed.
     pub fn repaint(&mut self) {
         self.repaints = true;
     }
 
-    /// What to send for that, once it is time. Output before the screen still counts.
+    /// The request for that screen, once all output that was missed is here. Output that comes before
+    /// the screen is still shown.
     pub fn repaint_due(&mut self) -> Option<ClientMessage> {
         let is_due = self.repaints && self.has_begun && self.last >= self.newest?;
         self.repaints &= !is_due;
@@ -162,7 +165,7 @@ impl SessionPosition {
         is_due.then_some(ClientMessage::Attach(Attach { session_id, after_seq: None }))
     }
 
-    /// What something that the server said means.
+    /// Takes the next frame of the server, and returns its meaning.
     pub fn take(&mut self, frame: ServerFrame) -> Step {
         match frame {
             ServerFrame::Output(output) => self.output(output),

@@ -2,7 +2,7 @@
 //!
 //! - `double`: that server
 //! - `asking`: connecting, requests and their answers; `follow`: connections that are lost
-//! - `places`: output is shown exactly once, over any history of connections
+//! - `positions`: output is shown exactly once, over any history of connections
 
 mod asking;
 mod double;
