@@ -16,7 +16,7 @@ pub struct Settings {
     pub model: Option<String>,
     /// Further arguments, each a whole `--flag` or `--flag=value`.
     pub extra_args: Vec<String>,
-    /// What the agent may do without asking.
+    /// The actions that the agent may take without asking.
     pub permissions: PermissionMode,
     /// MCP servers with further tools, which the agent trusts.
     pub mcp_servers: Vec<McpServer>,
@@ -26,7 +26,7 @@ pub struct Settings {
     pub used: super::usage::Usage,
 }
 
-/// What an agent may do without asking.
+/// The actions that an agent may take without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PermissionMode {
     /// The agent asks, if it can; if it cannot, it stays within its own sandbox.

@@ -11,12 +11,12 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens that the model wrote.
     pub output_tokens: u64,
-    /// In US dollars, where the agent says it.
+    /// The cost in US dollars, where the agent reports it.
     pub cost_usd: Option<f64>,
 }
 
 impl Usage {
-    /// Both together.
+    /// The sum of both. The cost is unknown only if neither has one.
     pub(crate) fn and(self, more: Self) -> Self {
         let costs = [self.cost_usd, more.cost_usd];
         Self {
@@ -26,8 +26,9 @@ impl Usage {
         }
     }
 
-    /// What `total` has more than `self`. A smaller total belongs to a count that was started again, and
-    /// is taken whole.
+    /// The usage since `self`, where `self` and `total` are totals of one count. If `total` is smaller
+    /// than `self`, the count has started again, and `total` itself is the usage. The cost is always the
+    /// one of `total`.
     pub(crate) fn until(self, total: Self) -> Self {
         let restarted =
             total.input_tokens < self.input_tokens || total.output_tokens < self.output_tokens;

@@ -1,6 +1,6 @@
 //! News for a leader's agent: its delivery, and its repetition after a restart.
 //!
-//! News has two sources. The first are messages of members to the leader: one counts as told when
+//! News has two sources. The first are messages of members to the leader: one counts as seen when
 //! the leader's turn with it is over, so a message whose turn ended with the daemon's death is
 //! delivered again. The second are results of the team workers to which the leader's agent itself
 //! gave work: each is news until the agent has heard of it, by a wait or by a prompt.
@@ -100,7 +100,7 @@ impl Teams {
         }
     }
 
-    /// Notes that a turn of a leader ended: the leader was told all messages that had reached it.
+    /// Notes that a turn of a leader ended: the leader has seen all messages that had reached it.
     pub(super) fn note_leader_turn_ended(&mut self, session: Uuid, turn: u64, out: &mut Out) {
         let Some(membership) = self.leader_membership(session) else { return };
         let Some(member) = self.member_mut(membership) else { return };

@@ -14,7 +14,7 @@ pub struct MemberRecord {
     /// The newest message that has reached the session. All earlier ones have reached it, too.
     pub(super) reached: u64,
     /// The newest message that a result of the session answers. For a leader: the newest message
-    /// that it was told in a turn that is over.
+    /// that it has seen in a turn that is over.
     pub(super) answered: u64,
     /// The session has read all messages before this one.
     pub(super) read_below: u64,

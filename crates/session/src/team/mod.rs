@@ -17,8 +17,8 @@
 //!   refusals
 //! - [`limits`]: the bounds
 //! - `inbox`: messages: sent, delivered one after the other, read again from any place
-//! - `results`: the result of each turn, delivered once; `leading`: what a leader's agent is told
-//!   of results and messages
+//! - `results`: the result of each turn, delivered once; `leading`: the news for a
+//!   leader's agent about results and messages
 //! - [`wait`]: waits for results, resumed after a time-out; `waits`: the waiting callers
 //! - `restore`: the state after a restart
 //! - `roster`: one team; `member`: one session in it

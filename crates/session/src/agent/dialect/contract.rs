@@ -11,65 +11,67 @@ use crate::agent::{
     usage::Usage,
 };
 
-/// What one kind of program is started with, says and wants to hear. One for each session; it lives
-/// on when the program ends and is started again.
+/// How one kind of program is started, and the meaning of its output and input. Each session has its
+/// own value, which stays when the program ends and is started again.
 pub trait Dialect: fmt::Debug + Send {
-    /// The name that it was opened by.
+    /// The provider's name.
     fn provider(&self) -> &str;
 
-    /// Whether its process takes one prompt after the other; otherwise it ends with its turn.
+    /// Whether a process takes one prompt after the other. Otherwise it ends with its turn.
     fn is_warm(&self) -> bool {
         false
     }
 
-    /// Whether its conversation would go on after its process was stopped.
+    /// Whether a new process can resume the conversation.
     fn is_resumable(&self) -> bool {
         true
     }
 
-    /// What its conversation has taken so far, if that is what it tells rather than what a turn took.
+    /// The usage of the whole conversation so far, for a program that reports totals and not the usage of
+    /// each turn.
     fn used(&self) -> Option<Usage> {
         None
     }
 
-    /// The command line that starts it with a prompt. Whatever was before is over.
+    /// The command line that starts the program with a prompt. The state of an earlier process is
+    /// dropped.
     fn launch(&mut self, start: Start<'_>) -> Launch;
 
-    /// The input of a warm process for its next prompt, which has this id: a UUID.
+    /// The input that gives a warm process its next prompt. `id` is the prompt's id, a UUID.
     fn prompt(&mut self, _text: &str, _id: &str) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Whether it works although no prompt is worked on, so that there is something to interrupt.
+    /// Whether the program works on something that no prompt began, and that can be interrupted.
     fn is_working(&self) -> bool {
         false
     }
 
-    /// The meaning of a line of its output, a JSON object.
+    /// The meaning of a line of output, which is a JSON object.
     fn heard(&mut self, line: &Value) -> ParsedLine;
 
-    /// The meaning of a line that is too long to be read, by its beginning.
+    /// The meaning of a line that is too long to be parsed, as far as its beginning shows it.
     fn heard_overlong(&mut self, _beginning: &str) -> Vec<AgentOutput> {
         Vec::new()
     }
 
-    /// The way to end its turn.
+    /// The way to end the running turn.
     fn interrupt(&mut self) -> Halt;
 
-    /// Its input for the answer to an [`AgentOutput::Ask`]. Each gets one.
+    /// The input that answers an [`AgentOutput::Ask`]. Each request gets one answer.
     fn answer(&mut self, _key: &str, _decision: Decision<'_>) -> Vec<u8> {
         Vec::new()
     }
 
-    /// What it means that the process ended within a turn; `tail` is the last of what it printed
-    /// that was not JSON. Where nothing is said of the turn's end, it has failed.
+    /// The meaning of the process's end within a turn. `tail` is the end of its output that was not JSON.
+    /// If the result does not end the turn, the turn has failed.
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput>;
 }
 
 /// How a process is started.
 #[derive(Debug, Clone, Copy)]
 pub struct Start<'a> {
-    /// The conversation to go on with; none begins a new one.
+    /// The conversation to resume; `None` begins a new one.
     pub conversation: Option<&'a str>,
     /// The first prompt.
     pub prompt: &'a str,
@@ -80,21 +82,21 @@ pub struct Start<'a> {
 /// The meaning of a line.
 #[derive(Debug, Default)]
 pub struct ParsedLine {
-    /// In order.
+    /// The items of the line, in order.
     pub said: Vec<AgentOutput>,
-    /// Whether the agent is getting on. What is unknown, or only says that something else is
-    /// waited for, does not keep a turn alive.
+    /// Whether the line shows progress, which keeps a turn alive. An unknown line does not, nor does one
+    /// that only reports that the agent waits for something.
     pub is_progress: bool,
 }
 
 /// An item of a program's output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentOutput {
-    /// Something that it did.
+    /// An event.
     Event(AgentEvent),
-    /// The conversation's id from here on.
+    /// The id of the conversation from now on.
     Conversation(String),
-    /// It wants to be allowed a tool.
+    /// A request for permission to use a tool.
     Ask {
         /// The request's name in this dialect.
         key: String,
@@ -103,25 +105,25 @@ pub enum AgentOutput {
         /// The tool's input.
         input: Value,
     },
-    /// It no longer wants to know.
+    /// A request for permission was withdrawn.
     AskCancelled {
         /// As in [`AgentOutput::Ask`].
         key: String,
     },
-    /// It is to be told this.
+    /// These bytes must be written to the program's input.
     Write(Vec<u8>),
     /// The answer is complete; the process should end now.
     Leaving,
     /// The turn is over.
     Ended(TurnResult),
-    /// It does not know the conversation that it was to go on with.
+    /// The program does not know the conversation that it should resume.
     ResumeRefused,
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnResult {
-    /// In a word.
+    /// Its outcome.
     pub outcome: TurnOutcome,
     /// The final answer.
     pub text: Option<String>,
@@ -134,7 +136,7 @@ pub struct TurnResult {
 /// A way to end a program's turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Halt {
-    /// By what it reads.
+    /// By writing these bytes to its input.
     Write(Vec<u8>),
     /// By a signal.
     Signal(Signal),
@@ -143,16 +145,16 @@ pub enum Halt {
 /// The decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision<'a> {
-    /// It may.
+    /// The tool may be used.
     Allow,
-    /// It may not, for this reason.
+    /// The tool may not be used, for this reason.
     Deny(&'a str),
-    /// The turn was interrupted before somebody decided.
+    /// The turn was interrupted before anybody decided.
     Cancelled,
 }
 
 impl ParsedLine {
-    /// The agent is getting on.
+    /// A line that shows progress.
     pub(crate) fn progress(said: Vec<AgentOutput>) -> Self {
         Self { said, is_progress: true }
     }
@@ -194,8 +196,8 @@ impl TurnResult {
     }
 }
 
-/// Keeps the id that a program names as its conversation's, unless it contradicts one that is
-/// known: a version of one program names an id on resume that does not exist on disk.
+/// Keeps the conversation's id as the program reports it, unless an id is already known: a version of
+/// one program reports an id after a resume that does not exist on disk.
 pub(crate) fn settle_id(known: &mut Option<String>, named: &str) -> Option<AgentOutput> {
     if known.is_some() || !words::is_id(named) {
         return None;

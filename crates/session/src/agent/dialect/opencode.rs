@@ -1,8 +1,11 @@
 //! opencode: `opencode run --format json`, a process for each turn.
 //!
-//! Its traps: nothing says that a turn is over, it just ends; a turn whose request was refused for
-//! it may end well with nothing said; an argument with a space in it is quoted again, so that
-//! prompts go through its input; `{env:…}` is filled in wherever it stands in its settings.
+//! Its traps:
+//!
+//! - No line reports the end of a turn; the process just ends.
+//! - A process may exit with success and without an answer, when a permission was refused for it.
+//! - It quotes an argument with a space once more. So prompts go through its input.
+//! - It replaces `{env:…}` wherever that stands in its settings.
 
 use serde_json::{Map, Value, json};
 
@@ -22,7 +25,7 @@ use crate::agent::{
 pub(crate) struct Opencode {
     settings: Settings,
     run: Run,
-    /// The session that this process named first; others are its helpers'.
+    /// The session that this process named first. Other sessions are those of its helpers.
     session: String,
     is_done: bool,
     used: Usage,
@@ -61,7 +64,7 @@ impl Opencode {
         model.into_iter().chain(agent).chain(extra).collect()
     }
 
-    /// With a person at its own terminal.
+    /// The command line for a person at the program's own terminal.
     pub(super) fn interactive(&self) -> Launch {
         self.with(self.choices())
     }
@@ -83,7 +86,7 @@ impl Opencode {
         (!said.is_empty()).then(|| AgentOutput::text(said, false))
     }
 
-    /// Of one request to the model; a turn has as many as it needs.
+    /// Counts the usage of one request to the model. A turn may have several requests.
     fn step(&mut self, line: &Value) -> Option<AgentOutput> {
         let tokens = ["input", "cache/read", "cache/write"]
             .map(|name| number(line, &format!("/part/tokens/{name}")));
@@ -162,7 +165,8 @@ impl Dialect for Opencode {
 const SILENT: &str =
     "It ended without an answer; perhaps it refused itself a permission that it could not ask for.";
 
-/// The provider that a gateway is, in its settings.
+/// The model in the program's own form. In the settings that this module writes, the gateway is the
+/// provider `warren`.
 pub(super) fn model(settings: &Settings) -> Option<String> {
     match &settings.gateway {
         Some(gateway) => Some(format!("warren/{}", gateway.model)),
@@ -170,7 +174,8 @@ pub(super) fn model(settings: &Settings) -> Option<String> {
     }
 }
 
-/// Adds what points it at a gateway, and at MCP servers where these are not told otherwise.
+/// Adds the settings for a gateway and, if `with_servers`, for the MCP servers: a program that gets
+/// these another way must not start them twice.
 pub(super) fn configure(settings: &Settings, with_servers: bool, launch: &mut Launch) {
     let mut object = Map::new();
     if let Some(gateway) = &settings.gateway {
@@ -208,7 +213,7 @@ fn servers(settings: &Settings) -> Value {
     Value::Object(entries.collect())
 }
 
-/// A tool is reported only when it is done.
+/// The events of a tool use. The program reports a tool only after its end, so both come at once.
 fn tool(line: &Value) -> Vec<AgentOutput> {
     let id = match text(line, "/part/callID") {
         "" => text(line, "/part/id"),

@@ -1,4 +1,4 @@
-//! Ending a turn, or all of them, before the agent is done.
+//! Ends a turn, or the whole session, before the agent is done.
 
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ impl Turns {
         Ok(())
     }
 
-    /// Tells the agent to end its turn.
+    /// Makes the agent end its turn.
     fn halt(&mut self) {
         self.cancel_all();
         let halt = self.dialect.interrupt();
@@ -37,13 +37,14 @@ impl Turns {
         }
     }
 
-    /// It does not end: its process does.
+    /// Kills the process of a turn that does not end after an interrupt.
     pub(super) fn kill_turn(&mut self, now: Instant) {
         self.kill_process();
         self.fail(now, "interrupted");
     }
 
-    /// No more turns. What runs is ended, in the end by force; asked twice, at once.
+    /// Stops the session: there are no more turns, and the running process is closed, in the end by
+    /// force. A second call kills the process at once.
     pub(super) fn stop(&mut self, now: Instant) {
         if self.is_stopped {
             self.kill_process();

@@ -8,11 +8,12 @@ use serde_json::Value;
 use super::{Turns, limits::MAX_LINE, output::Output};
 use crate::agent::{dialect::contract::AgentOutput, dialect::words};
 
-/// How much of a line that is too long is looked at.
+/// The length of the beginning of an overlong line that the dialect gets, in bytes.
 const BEGINNING: usize = 4 * 1024;
 
 impl Turns {
-    /// While a turn waits for an older process to end, what that one still says is not the turn's.
+    /// Handles a line of the process's output. While a turn waits for an older process to end, the lines
+    /// are that process's, and are ignored.
     pub(super) fn line(&mut self, now: Instant, line: &str) {
         if !self.has_process() || self.is_waiting() || line.trim().is_empty() {
             return;
@@ -52,7 +53,8 @@ impl Turns {
         }
     }
 
-    /// What is no JSON may say why nothing else comes. One of them is shown in a turn.
+    /// Keeps a line that is not JSON: it may be the reason why no other output comes. The first such line
+    /// of a turn is also shown, and only that one, since there may be many.
     fn plain(&mut self, line: &str) {
         self.tail.push(line);
         self.tail.push("\n");

@@ -118,7 +118,7 @@ impl Turns {
         self.permissions.iter().map(|permission| permission.expires).min()
     }
 
-    /// Cancels all requests. The agent is told, if its process still takes input.
+    /// Cancels all requests. The agent gets an answer to each, if its process still takes input.
     pub(super) fn cancel_all(&mut self) {
         for permission in std::mem::take(&mut self.permissions) {
             self.answer(&permission.key, Decision::Cancelled);

@@ -20,16 +20,16 @@ pub(super) enum Process {
     Closing(Closing),
 }
 
-/// It is to end, and how far that is. Until it has, no other is started.
+/// The stages of closing a process. No other process is started before this one has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Closing {
-    /// It should exit before this time.
+    /// It should exit by itself before this time.
     Leaving(Instant),
-    /// Its input was closed.
+    /// Its input was closed; it should exit before this time.
     Eof(Instant),
-    /// It got a signal.
+    /// It got SIGTERM; it should exit before this time.
     Term(Instant),
-    /// It was not asked.
+    /// It was killed.
     Killed,
 }
 
@@ -42,8 +42,8 @@ impl Process {
     }
 }
 
-/// A prompt's id. It is the same whenever the turn is begun, and another for any other turn of any session: a
-/// program may pass over a prompt whose id it knows.
+/// The id of a turn's prompt. It stays the same when the turn is begun once more, and differs from the
+/// ids of all other turns of all sessions: a program may ignore a prompt whose id it knows.
 fn prompt_id(session: &str, turn: &Turn) -> String {
     let half = |which: u8| {
         let mut hasher = DefaultHasher::new();
@@ -55,8 +55,8 @@ fn prompt_id(session: &str, turn: &Turn) -> String {
 }
 
 impl Turns {
-    /// Gives the prompt that waits to a warm process, or to one that is started for it. While an
-    /// older one is ending it waits on.
+    /// Gives the waiting prompt to a warm process, or to a new one. While an older process is ending, the
+    /// prompt goes on waiting.
     pub(super) fn give_prompt(&mut self, now: Instant) {
         let Some(turn) = &mut self.turn else { return };
         let id = prompt_id(&self.config.request_prefix, turn);
@@ -78,14 +78,15 @@ impl Turns {
         self.outputs.extend(output);
     }
 
-    /// To a process that still reads.
+    /// Writes to the process, if it still reads its input.
     pub(super) fn write(&mut self, bytes: Vec<u8>) {
         if self.process == Process::Live {
             self.outputs.push_back(Output::Write(bytes));
         }
     }
 
-    /// A turn's process stays for the next one, or ends by itself soon.
+    /// Handles the end of a turn: a warm process stays for the next turn, any other must exit by itself
+    /// soon.
     pub(super) fn turn_is_over(&mut self, now: Instant) {
         if self.process != Process::Live {
             return;
@@ -99,8 +100,8 @@ impl Turns {
         }
     }
 
-    /// Tells the process to end: by the end of its input first, since what it has not written yet
-    /// is lost otherwise.
+    /// Begins to close the process. A warm process gets the end of its input before any signal, so that it
+    /// can still store what it has not written yet.
     pub(super) fn close_process(&mut self, now: Instant) {
         match self.process {
             Process::Live if self.dialect.is_warm() => {
@@ -113,7 +114,7 @@ impl Turns {
         }
     }
 
-    /// It has not done what it should have by now.
+    /// Takes the next step of closing a process that has not ended in time.
     pub(super) fn process_is_slow(&mut self, now: Instant) {
         match self.process {
             Process::Closing(Closing::Term(_)) => self.kill_process(),
@@ -129,7 +130,7 @@ impl Turns {
         }
     }
 
-    /// Its answer was complete, and yet it is here: the turn ends without it.
+    /// Ends a turn whose answer is complete but whose process has not exited in time.
     pub(super) fn left_too_slowly(&mut self, now: Instant) {
         self.terminate(now);
         self.ended_by_exit(now, Exit::Code(0));
@@ -155,7 +156,7 @@ impl Turns {
         }
     }
 
-    /// A turn does not outlive its process.
+    /// Ends the running turn, since its process has ended.
     fn ended_by_exit(&mut self, now: Instant, exit: Exit) {
         if !self.is_running() {
             return;
@@ -184,7 +185,8 @@ impl Turns {
         self.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Running)
     }
 
-    /// The conversation is not known to the agent: the turn is begun once more, in a new one.
+    /// Begins the turn once more in a new conversation, since the agent does not know the present one. If
+    /// that happens a second time, or after an interrupt, the turn fails.
     pub(super) fn begin_anew(&mut self, now: Instant) {
         let Some(turn) = self.turn.as_mut().filter(|turn| turn.stage == Stage::Running) else {
             return;

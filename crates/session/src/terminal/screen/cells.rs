@@ -1,16 +1,16 @@
-//! Cells kept in order, so that what is on the screen can always be painted again.
+//! Keeps the cells in order, so that a snapshot can always repaint the screen.
 //!
-//! The engine cuts a wide character in half where a program writes, erases or moves one of its cells,
-//! and moves the mark of a wrapped line away from the line's end. Here a wide character is parted
-//! before that: both its cells become blanks, as in other terminals. What a change of the size left
-//! is mended after it.
+//! The engine cuts a wide character in half where a program writes, erases or moves one of its two
+//! cells, and it moves the mark of a wrapped line away from the line's end. So this module parts the
+//! character first: both its cells become blanks, as in other terminals. After a change of the size,
+//! which the engine does in one step, it mends all rows.
 
 use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid, Row};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{Color, NamedColor};
 
-/// Flags that say how cells hang together, and not how they look.
+/// The flags for the relation of a cell to its neighbours. All other flags are about its look.
 const STRUCTURE: Flags = Flags::WRAPLINE
     .union(Flags::WIDE_CHAR)
     .union(Flags::WIDE_CHAR_SPACER)
@@ -35,7 +35,7 @@ pub(super) fn row(grid: &Grid<Cell>, line: usize) -> &[Cell] {
     &grid[at(line)][..]
 }
 
-/// A row's number as the engine has it.
+/// The engine's number of a row.
 pub(super) fn at(line: usize) -> Line {
     Line(i32::try_from(line).unwrap_or(i32::MAX))
 }
@@ -54,7 +54,7 @@ pub(super) fn is_spacer(cell: &Cell) -> bool {
     cell.flags.contains(Flags::WIDE_CHAR_SPACER)
 }
 
-/// How many cells the character of this one takes: that of a second half takes none of its own.
+/// The number of cells that this cell's character takes.
 pub(super) fn width(cell: &Cell) -> usize {
     match cell.flags {
         flags if flags.contains(Flags::WIDE_CHAR) => 2,
@@ -67,12 +67,12 @@ pub(super) fn is_wide(cell: &Cell) -> bool {
     cell.flags.intersects(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER)
 }
 
-/// Whether a cell's row goes on in the next one.
+/// Whether a cell carries the mark that its row goes on in the next one.
 pub(super) fn is_wrapped(cell: &Cell) -> bool {
     cell.flags.contains(Flags::WRAPLINE)
 }
 
-/// Whether a cell is blank but perhaps for its background.
+/// Whether a cell is blank. Its background may have a colour.
 pub(super) fn is_erased(cell: &Cell) -> bool {
     cell.c == ' '
         && cell.flags.is_empty()
@@ -80,7 +80,7 @@ pub(super) fn is_erased(cell: &Cell) -> bool {
         && has_no_extras(cell)
 }
 
-/// Whether a cell is as after a reset.
+/// Whether a cell is blank and has no colour, as after a reset.
 pub(super) fn is_plain(cell: &Cell) -> bool {
     is_erased(cell) && cell.bg == Color::Named(NamedColor::Background)
 }
@@ -92,8 +92,8 @@ fn has_no_extras(cell: &Cell) -> bool {
             && cell.hyperlink().is_none())
 }
 
-/// Makes a wide character that is on both sides of the edge in front of `column` into two of these
-/// blanks.
+/// If a wide character begins in the cell before `column` and ends in `column`, replaces both its cells
+/// with `blank`.
 pub(super) fn part(row: &mut Row<Cell>, column: usize, blank: &Cell) {
     let Some(first) = column.checked_sub(1) else { return };
     if row[..].get(column).is_some_and(is_spacer) {
@@ -105,8 +105,8 @@ pub(super) fn part(row: &mut Row<Cell>, column: usize, blank: &Cell) {
 /// Mends all rows and both cursors, after the grid was resized.
 pub(super) fn mend(grid: &mut Grid<Cell>) {
     for line in 0..grid.screen_lines() {
-        // Whether a row needs clearing is told by its last cell, which may be a new one: a row that
-        // was reached into is always cleared.
+        // Access to the whole row marks all its cells as used. The engine clears a row only as far as
+        // it is used, unless the row's last cell is not blank; after a resize that cell may be new.
         mend_cells(&mut grid[at(line)][..]);
     }
     unwrap_bottom(grid);
@@ -118,24 +118,25 @@ pub(super) fn mend(grid: &mut Grid<Cell>) {
     settle(grid);
 }
 
-/// The cursor's row, at whose end it is, goes on in the next one.
+/// Marks that the cursor's row goes on in the next one. The cursor must be at the row's end.
 pub(super) fn mark_wrapped(grid: &mut Grid<Cell>) {
     grid.cursor_cell().flags.insert(Flags::WRAPLINE);
 }
 
-/// The bottom row has none that it could go on in.
+/// Removes the mark from the bottom row: there is no row below it to go on in.
 pub(super) fn unwrap_bottom(grid: &mut Grid<Cell>) {
     unwrap(grid, grid.bottommost_line());
 }
 
-/// A row with the cursor behind its end does not go on in the next one.
+/// Removes the mark from a row if the cursor is behind its end: the next character decides whether the
+/// row goes on.
 pub(super) fn settle(grid: &mut Grid<Cell>) {
     if grid.cursor.input_needs_wrap {
         unwrap(grid, grid.cursor.point.line);
     }
 }
 
-/// A row does not go on in the next one.
+/// Removes the mark that a row goes on in the next one.
 pub(super) fn unwrap(grid: &mut Grid<Cell>, line: Line) {
     let last = grid.last_column();
     if is_wrapped(&grid[line][last]) {
@@ -163,7 +164,7 @@ fn mend_cells(cells: &mut [Cell]) {
     }
 }
 
-/// Whether a wide character is whole, and of one look.
+/// Whether a whole wide character begins at `column`, with both cells of one look.
 fn is_pair(cells: &[Cell], column: usize) -> bool {
     let (Some(first), Some(second)) = (cells.get(column), cells.get(column + 1)) else {
         return false;

@@ -1,4 +1,4 @@
-//! What a terminal shows now, and the text that repaints it elsewhere.
+//! The present screen of a terminal, and the text that repaints it elsewhere.
 //!
 //! The history is in the log. This module keeps only the screen, both of its pages, and the modes
 //! that programs set. It never answers queries of programs: a viewer's own terminal does that.

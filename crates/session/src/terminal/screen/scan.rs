@@ -1,22 +1,23 @@
-//! Where a control sequence ends.
+//! Finds the end of a control sequence.
 //!
-//! A sequence that is not all there is held, up to a bound. What the engine has no use for (device
-//! control strings, clipboards, whatever is too long) is read to its end and dropped; while that
-//! lasts, the held text is one that makes another terminal drop what follows too.
+//! The beginning of an incomplete sequence is held, up to a bound. A sequence that the engine does not
+//! need (a device control string, a clipboard command, an overlong sequence) is read to its end and
+//! dropped. While the scanner is within such a sequence, a snapshot ends with the beginning of another
+//! sequence that every terminal drops, so that the viewer's terminal drops the rest, too.
 
 use std::borrow::Cow;
 
-/// The most bytes that a sequence has.
+/// The longest sequence that is held, in bytes. A program may begin one and never end it.
 const LONGEST: usize = 4096;
 
-/// What begins a sequence that every terminal ignores, however it goes on.
+/// The beginnings of sequences that every terminal ignores, whatever follows, one for each form.
 const INERT_ESCAPE: &str = "\x1b((((";
 const INERT_CONTROL: &str = "\x1b[0<";
 const INERT_COMMAND: &str = "\x1b]9999;";
 const INERT_STRING: &str = "\x1bX";
-/// What begins a command to the clipboard.
+/// The beginning of a command to the clipboard.
 const CLIPBOARD: &str = "\x1b]52;";
-/// What begins a sequence that is dropped.
+/// The beginnings of sequences that are dropped.
 const UNWANTED: [&str; 4] = [INERT_ESCAPE, INERT_CONTROL, INERT_COMMAND, CLIPBOARD];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,7 +30,7 @@ enum ScanState {
     Control,
     /// `OSC`
     Command,
-    /// After an `ESC` in an `OSC`: its end, if a `\` follows.
+    /// After an `ESC` in an `OSC`, which ends the command if a `\` follows.
     CommandEscape,
     /// `DCS`, `SOS`, `PM`, `APC`
     Ignored,
@@ -39,11 +40,11 @@ enum ScanState {
 enum Step {
     More,
     End,
-    /// The sequence is to be forgotten.
+    /// The sequence is cancelled, and must be dropped.
     Cancel,
     /// A new sequence begins with this byte, in the middle of another.
     Restart,
-    /// The `ESC` before this byte ended a string, and begins a new sequence.
+    /// The `ESC` before this byte ended the string and began a new sequence.
     Cut,
 }
 
@@ -51,22 +52,22 @@ enum Step {
 #[derive(Debug, Default)]
 pub(super) struct Scanner {
     state: ScanState,
-    /// How long the sequence is so far.
+    /// The length of the sequence so far, in bytes.
     len: usize,
-    /// What of it came in earlier calls, unless it is void.
+    /// The part of the sequence that came in earlier calls. Empty if the sequence is void.
     held: String,
-    /// Too long, or unwanted.
+    /// Whether the sequence is too long or not wanted, so that it will be dropped.
     void: bool,
 }
 
 impl Scanner {
-    /// Whether no sequence is begun.
+    /// Whether the scanner is between sequences.
     pub(super) fn at_rest(&self) -> bool {
         self.state == ScanState::Rest
     }
 
-    /// Reads on; at rest, `text` begins with `ESC`. Returns how many bytes were read, and a
-    /// sequence that ended, if the engine is to have it.
+    /// Reads on. At rest, `text` must begin with `ESC`. Returns the number of bytes read, and the
+    /// sequence that ended with them if the engine needs it.
     pub(super) fn read<'a>(&mut self, text: &'a str) -> (usize, Option<Cow<'a, str>>) {
         for (at, byte) in text.bytes().enumerate() {
             match self.step(byte) {
@@ -87,7 +88,7 @@ impl Scanner {
         (text.len(), None)
     }
 
-    /// What brings another scanner to the same place.
+    /// The text that brings another scanner into the same state.
     pub(super) fn tail(&self) -> Cow<'_, str> {
         let inert = match self.state {
             ScanState::Ignored => INERT_STRING,
@@ -136,7 +137,8 @@ impl Scanner {
         }
     }
 
-    /// Ends the sequence with `part`, made whole by `close`; a next one may have begun.
+    /// Ends the sequence with its last part and the text `close`, which completes it. The scanner goes on
+    /// in the state `next`. Returns the sequence if the engine needs it.
     fn end<'a>(&mut self, part: &'a str, close: &str, next: ScanState) -> Option<Cow<'a, str>> {
         let unwanted =
             self.void || matches!(self.state, ScanState::Ignored | ScanState::IgnoredEscape);

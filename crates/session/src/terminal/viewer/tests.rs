@@ -1,4 +1,4 @@
-//! What a viewer is sent, whatever it reads and whenever.
+//! The frames for a viewer, however fast and however irregularly it reads.
 
 use bytes::Bytes;
 use proptest::{collection::vec, prelude::*};

@@ -1,13 +1,18 @@
 //! Any program that speaks the Agent Client Protocol, version 1: JSON-RPC 2.0 in lines, one process
 //! for many turns.
 //!
-//! Its traps: nothing may be asked before the session is open; a loaded session tells its whole
-//! history again; every permission that is still open when a turn is cancelled wants an answer; an
-//! agent may not be able to load a session at all, and is then not stopped for being idle.
+//! Its traps:
 //!
-//! - [`AcpCommand`]: how a program is started that is not built in
-//! - `launch`: the command lines; `opening`: until the session is open
-//! - `updates`: what it tells of a turn; `permission`: what it asks
+//! - No prompt may be sent before the session is open.
+//! - An agent that loads a session sends the whole history again.
+//! - Each permission request that is open when a turn is cancelled must still be answered.
+//! - Some agents cannot load a session at all. Such an agent is not stopped for being idle.
+//!
+//! Its parts:
+//!
+//! - [`AcpCommand`]: the command of a program that is not built in
+//! - `launch`: the command lines; `opening`: the messages until the session is open
+//! - `updates`: the agent's updates about a turn; `permission`: its permission requests
 
 mod launch;
 mod opening;
@@ -30,7 +35,7 @@ use crate::agent::{
     usage::Usage,
 };
 
-/// A program that speaks the Agent Client Protocol, by configuration.
+/// A program from the configuration that speaks the Agent Client Protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcpCommand {
     /// The provider's name.
@@ -39,37 +44,38 @@ pub struct AcpCommand {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// More of its environment. It may hold keys.
+    /// Its additional environment variables, which may hold keys.
     pub env: Vec<(String, Secret)>,
 }
 
-/// One session of such a program.
+/// One session of a program that speaks the protocol.
 #[derive(Debug)]
 pub(crate) struct Acp {
     settings: Settings,
     program: Program,
-    /// Of requests to the program.
+    /// The id of the newest request to the program.
     next_id: u64,
-    /// Those that are not answered. Few: a turn asks one thing after the other.
+    /// The requests without an answer, newest first. There are few, since a turn sends one after the
+    /// other.
     waiting: Vec<(u64, Request)>,
     stage: Stage,
-    /// The conversation to go on with.
+    /// The conversation to resume.
     conversation: Option<String>,
     can: Abilities,
-    /// The prompt that waits until the session is open.
+    /// A prompt that waits until the session is open.
     prompt: Option<String>,
     permissions: Permissions,
     updates: Updates,
 }
 
-/// How far a process is.
+/// The stage of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Stage {
-    /// It is asked what it can, or for a session.
+    /// The program was asked for its abilities or for a session, and has not opened one yet.
     Opening,
-    /// Its session of this id takes prompts.
+    /// The session with this id takes prompts.
     Open(String),
-    /// It gives none, for this reason.
+    /// The program opened no session, for this reason.
     Closed(String),
 }
 
@@ -78,14 +84,14 @@ enum Stage {
 enum Request {
     Initialize,
     New,
-    /// To load, or to resume, the conversation.
+    /// To load or to resume the conversation.
     Load,
-    /// A setting of the session; how it went does not matter to the turn.
+    /// To change a setting of the session. A failure does not end the turn.
     Choice,
     Prompt,
 }
 
-/// How an agent gets back into a conversation.
+/// The ways in which an agent can resume a conversation.
 #[derive(Debug, Clone, Copy, Default)]
 struct Abilities {
     are_known: bool,
@@ -93,14 +99,15 @@ struct Abilities {
     resume: bool,
 }
 
-/// Requests that may wait for an answer at a time.
+/// The most requests without an answer. Beyond this the oldest is forgotten: a program that never
+/// answers must not fill the memory.
 const MAX_WAITING: usize = 64;
 
 /// The error code of JSON-RPC for an unknown method.
 const METHOD_NOT_FOUND: i64 = -32601;
 
 impl Acp {
-    /// A program by configuration.
+    /// A program from the configuration.
     pub(crate) fn new(command: AcpCommand, settings: Settings) -> Result<Self, BadSettings> {
         Self::with(Program::Configured(command), settings)
     }
@@ -131,7 +138,7 @@ impl Acp {
         })
     }
 
-    /// Asks something of the program.
+    /// The line with a new request to the program.
     fn request(&mut self, what: Request, method: &str, params: &Value) -> Vec<u8> {
         self.next_id += 1;
         self.waiting.truncate(MAX_WAITING - 1);
@@ -139,7 +146,7 @@ impl Acp {
         line(&json!({ "jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params }))
     }
 
-    /// Gives the prompt that waits to a session that is open.
+    /// The line that gives the waiting prompt to an open session; `None` if no prompt waits.
     fn prompt_now(&mut self, session: &str) -> Option<Vec<u8>> {
         let prompt = self.prompt.take()?;
         self.updates.begin();
@@ -148,7 +155,7 @@ impl Acp {
         Some(self.request(Request::Prompt, "session/prompt", &params))
     }
 
-    /// The program answered.
+    /// Handles an answer of the program.
     fn answered(&mut self, line: &Value) -> ParsedLine {
         let id = number(line, "/id");
         let Some(at) = self.waiting.iter().position(|(waiting, _)| *waiting == id) else {
@@ -170,7 +177,7 @@ impl Acp {
         })
     }
 
-    /// The answer to a prompt is the end of its turn.
+    /// The result of a turn, which ends with the answer to its prompt.
     fn ended(&mut self, answer: Result<Value, String>) -> TurnResult {
         let (text, mut usage) = self.updates.end();
         let result = match answer {
@@ -185,7 +192,7 @@ impl Acp {
         }
     }
 
-    /// The program asks something.
+    /// Handles a request of the program. A request of an unknown kind is answered with an error.
     fn requested(&mut self, request: &Value) -> ParsedLine {
         match text(request, "/method") {
             "session/request_permission" => ParsedLine::progress(self.permissions.ask(request)),
@@ -199,7 +206,7 @@ impl Acp {
         }
     }
 
-    /// The program tells something.
+    /// Handles a notification of the program.
     fn notified(&mut self, notification: &Value) -> ParsedLine {
         match text(notification, "/method") {
             "session/update" if self.is_of_other_session(notification) => {
@@ -216,7 +223,8 @@ impl Acp {
 }
 
 impl Acp {
-    /// Whether it is about another session of the program, such as a helper's: its text is no answer.
+    /// Whether a notification is about another session of the program, such as a helper's. Text of such a
+    /// session is not part of the answer.
     fn is_of_other_session(&self, notification: &Value) -> bool {
         let of = text(notification, "/params/sessionId");
         matches!(&self.stage, Stage::Open(session) if !of.is_empty() && of != session)
@@ -270,7 +278,7 @@ impl Dialect for Acp {
         }
     }
 
-    /// A session that is not open yet has nothing to cancel: it is ended.
+    /// Before the session is open there is no turn to cancel, so the process is ended.
     fn interrupt(&mut self) -> Halt {
         let Stage::Open(session) = &self.stage else { return Halt::Signal(Signal::Term) };
         let params = json!({ "sessionId": session });
@@ -292,7 +300,7 @@ impl Dialect for Acp {
     }
 }
 
-/// The usage of a turn: in the protocol's form, or in Gemini CLI's own.
+/// The input and output tokens of a turn, in the protocol's form or in that of Gemini CLI.
 fn tokens(result: &Value) -> (u64, u64) {
     let (of, names) = match part(result, "/usage") {
         Value::Null => {
@@ -303,7 +311,7 @@ fn tokens(result: &Value) -> (u64, u64) {
     (number(&of, names[0]), number(&of, names[1]))
 }
 
-/// The outcome of a stop reason.
+/// The outcome for a stop reason, or the error.
 fn words_of(reason: &str) -> Result<TurnOutcome, String> {
     match reason {
         "end_turn" => Ok(TurnOutcome::Completed),
@@ -315,7 +323,7 @@ fn words_of(reason: &str) -> Result<TurnOutcome, String> {
     }
 }
 
-/// An error of JSON-RPC, for people.
+/// An error of JSON-RPC, in words for people.
 fn fault(error: &Value) -> String {
     let message = owned(error, "/message");
     let details = match error.pointer("/data") {

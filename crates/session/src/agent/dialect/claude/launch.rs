@@ -1,4 +1,4 @@
-//! How Claude Code is started.
+//! The command line of Claude Code.
 
 use serde_json::json;
 
@@ -63,7 +63,7 @@ impl Claude {
         args
     }
 
-    /// With a person at its own terminal.
+    /// The command line for a person at the program's own terminal.
     pub(in crate::agent::dialect) fn interactive(&self) -> Launch {
         Launch {
             program: self.program(),
@@ -83,8 +83,9 @@ impl Claude {
         let model = &gateway.model;
         [
             ("ANTHROPIC_BASE_URL", gateway.base_url.as_str()),
-            // Not as an API key: at a terminal it asks about each key that it does not know yet whether it
-            // may be used. Where there are both, it complains.
+            // The key is not passed as an API key: at a terminal the program asks for each new API key
+            // whether it may be used. The variable for an API key is emptied, since the program warns if
+            // both are set.
             ("ANTHROPIC_AUTH_TOKEN", gateway.key.expose()),
             ("ANTHROPIC_API_KEY", ""),
             ("ANTHROPIC_DEFAULT_OPUS_MODEL", model),
@@ -96,7 +97,8 @@ impl Claude {
         .into()
     }
 
-    /// The tokens of a secret never stand in the command line, which everybody can see.
+    /// The files with settings that may hold secrets: the command line is visible to all users of the
+    /// machine.
     pub(super) fn files(&self) -> Vec<PrivateFile> {
         if self.settings.mcp_servers.is_empty() {
             return Vec::new();

@@ -1,12 +1,19 @@
 //! Claude Code: JSON lines both ways, one process for many turns.
 //!
-//! Its traps: `init` comes with every turn; the cost is that of the whole process; a text that came
-//! in pieces comes again whole; a resumed one may name an id that does not exist; a control request
-//! that nobody answers hangs it; a turn that is interrupted may end with `success`, and only its
-//! `terminal_reason` says otherwise; it begins turns of its own.
+//! Its traps:
 //!
-//! - `launch`: how it is started
-//! - `origin`: which turns are a prompt's
+//! - `init` comes with every turn.
+//! - The reported cost is that of the whole process.
+//! - A text that came in pieces comes once more as a whole.
+//! - A process that resumes a conversation may report an id that does not exist.
+//! - A control request without an answer blocks the program.
+//! - An interrupted turn may end with `success`; only its `terminal_reason` shows the interrupt.
+//! - The program begins turns of its own.
+//!
+//! Its parts:
+//!
+//! - `launch`: the command line
+//! - `origin`: which turns belong to a prompt
 
 mod launch;
 mod origin;
@@ -35,17 +42,18 @@ pub(crate) struct Claude {
     settings: Settings,
     conversation: Option<String>,
     was_resumed: bool,
-    /// The tools with open permission requests, and their input.
+    /// The input of the tool of each open permission request, by the request's id: the answer repeats
+    /// the input.
     permission_inputs: HashMap<String, Value>,
     interrupts: u64,
-    /// Whether the prompt is to be interrupted as soon as it is worked on.
+    /// Whether the prompt must be interrupted as soon as its turn begins.
     is_interrupted: bool,
     origin: Origin,
-    /// Used by turns that no prompt began, and not told yet: the next prompt's turn tells it.
+    /// The usage of turns that no prompt began. It is reported with the next prompt's turn.
     unasked: Usage,
-    /// Of the process so far, in US dollars.
+    /// The cost of the process so far, in US dollars.
     cost: f64,
-    /// Text, and thoughts, that came in pieces and will come again whole.
+    /// Whether text, and whether thoughts, came in pieces and will come once more as a whole.
     said_in_pieces: bool,
     thought_in_pieces: bool,
     answer: Answer,
@@ -82,7 +90,8 @@ impl Claude {
         }
     }
 
-    /// A turn begins. An interrupt before it has ended another one, or none.
+    /// Handles the beginning of a turn. If an interrupt was sent before, it did not reach this turn, so it
+    /// is sent again.
     fn begins(&mut self, line: &Value) -> Vec<AgentOutput> {
         let mut said = self.named(text(line, "/session_id"));
         if self.is_interrupted && self.origin.has_prompt() {
@@ -104,7 +113,7 @@ impl Claude {
         settle_id(&mut self.conversation, id).into_iter().collect()
     }
 
-    /// A piece of what it is saying. What its helpers say is not the session's answer.
+    /// Handles a piece of text. The text of the agent's helpers is not part of the session's answer.
     fn piece(&mut self, line: &Value) -> ParsedLine {
         let mut said = Vec::new();
         if is_own(line) {
@@ -182,13 +191,15 @@ impl Claude {
         said
     }
 
-    /// A turn of its own has ended. A prompt that waits comes next.
+    /// Handles the end of a turn that no prompt began. If a prompt waits, its turn comes next, and a
+    /// notice explains that the text before was not the answer.
     fn ended_unasked(&self, was_said: bool) -> Vec<AgentOutput> {
         let is_mistakable = was_said && self.origin.has_prompt();
         is_mistakable.then(|| AgentOutput::notice(UNASKED)).into_iter().collect()
     }
 
-    /// Tokens are the turn's, the cost is the process's so far.
+    /// The usage of a turn. The program reports the tokens of the turn, but the cost of the whole
+    /// process.
     fn usage(&mut self, line: &Value) -> Usage {
         let read = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
         let counts = read.map(|name| number(line, &format!("/usage/{name}")));
@@ -220,7 +231,7 @@ impl Claude {
         vec![AgentOutput::AskCancelled { key }]
     }
 
-    /// The conversation goes on under another id.
+    /// Handles a new id of the conversation.
     fn reset(&mut self, line: &Value) -> Vec<AgentOutput> {
         let id = text(line, "/new_conversation_id");
         if !words::is_id(id) {
@@ -258,7 +269,8 @@ impl Dialect for Claude {
         }
     }
 
-    /// What a turn of its own has said so far, if one goes on, ends with that turn.
+    /// The answer so far is not cleared: if a turn that no prompt began is running, its text goes on until
+    /// that turn ends.
     fn prompt(&mut self, text: &str, id: &str) -> Vec<u8> {
         self.origin.prompted(id);
         self.is_interrupted = false;
@@ -292,7 +304,7 @@ impl Dialect for Claude {
         }
     }
 
-    /// A final answer of over a megabyte still ends its turn.
+    /// A final answer that is too long to be parsed still ends its turn.
     fn heard_overlong(&mut self, beginning: &str) -> Vec<AgentOutput> {
         if !beginning.starts_with(r#"{"type":"result""#) {
             return Vec::new();
@@ -314,7 +326,7 @@ impl Dialect for Claude {
         Halt::Write(self.interruption())
     }
 
-    /// What is interrupted is cancelled by the program itself.
+    /// A cancelled request needs no answer: the program itself cancels its requests at an interrupt.
     fn answer(&mut self, key: &str, decision: Decision<'_>) -> Vec<u8> {
         let input = self.permission_inputs.remove(key).unwrap_or(Value::Null);
         match decision {
@@ -356,12 +368,12 @@ fn final_text(line: &Value) -> Option<String> {
     Some(owned(line, "/result")).filter(|text| !text.is_empty())
 }
 
-/// An answer that is cut off in the middle is still called a success.
+/// Whether the turn was interrupted. The program reports an interrupted answer as a success, too.
 fn was_interrupted(line: &Value) -> bool {
     text(line, "/terminal_reason").starts_with("aborted")
 }
 
-/// All that a result says went wrong.
+/// The errors of a result, in words for people.
 fn errors(line: &Value) -> String {
     let errors: Vec<String> = list(line, "/errors").iter().map(readable).collect();
     match (errors.is_empty(), final_text(line)) {

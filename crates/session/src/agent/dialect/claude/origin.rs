@@ -1,11 +1,12 @@
-//! Which turns are a prompt's.
+//! Decides which turns belong to a prompt.
 //!
-//! The program begins turns of its own: when a background task ends, at a time that it was told, when another
-//! session writes. Such a turn may come before a prompt that waits, and may take that prompt up in its middle. By
-//! these signs a result is told to be the prompt's, the surest first:
+//! The program begins turns of its own: when a background task ends, at a scheduled time, when another
+//! session sends a message. Such a turn may run before a waiting prompt, and may take the prompt up in
+//! its middle. These signs show that a result belongs to the prompt, the most reliable first:
 //!
-//! - The prompt's id: newer versions name it in the result, and all repeat the prompt when it is taken up.
-//! - The result's `origin`. A version that does not know it says nothing, and neither does a prompt's own.
+//! - The prompt's id: newer versions name it in the result, and all versions repeat the prompt when they
+//!   take it up.
+//! - The result's `origin`. It is absent in older versions, and in the result of a prompt.
 //! - Whether the turn had begun before there was a prompt.
 
 use serde_json::Value;
@@ -15,11 +16,11 @@ use super::{
     is_own,
 };
 
-/// What is known of the turn that goes on.
+/// The known facts about the running turn.
 #[derive(Debug, Default)]
 pub(super) struct Origin {
     prompt: Option<Given>,
-    /// Whether the turn began when there was no prompt.
+    /// Whether the turn began while there was no prompt.
     is_unasked: bool,
 }
 
@@ -31,7 +32,7 @@ struct Given {
 }
 
 impl Origin {
-    /// A prompt was given.
+    /// Notes that a prompt was given.
     pub(super) fn prompted(&mut self, id: &str) {
         self.prompt = Some(Given { id: id.to_owned(), is_taken_up: false });
     }
@@ -41,12 +42,12 @@ impl Origin {
         self.prompt.is_some()
     }
 
-    /// Whether the turn that goes on is no prompt's.
+    /// Whether the running turn belongs to no prompt.
     pub(super) fn is_unasked(&self) -> bool {
         self.is_unasked
     }
 
-    /// A line of a turn, whatever it says.
+    /// Notes a line of any kind.
     pub(super) fn heard(&mut self, line: &Value) {
         let is_echo = line.get("isReplay") == Some(&Value::Bool(true));
         match &mut self.prompt {
@@ -62,13 +63,13 @@ impl Origin {
         }
     }
 
-    /// A turn ends with this result: whether it was the prompt's.
+    /// Ends the turn with this result. Returns whether the turn was the prompt's.
     pub(super) fn ends(&mut self, result: &Value) -> bool {
         let named = self.prompt.as_ref().and_then(|given| given.is_named(result));
         self.ends_by(named, text(result, "/origin/kind"))
     }
 
-    /// The same, of the beginning of a result that is too long.
+    /// The same for a result that is too long to be parsed, by its beginning.
     pub(super) fn ends_overlong(&mut self, beginning: &str) -> bool {
         let kind = beginning
             .split_once(r#""origin":{"kind":""#)
@@ -88,7 +89,7 @@ impl Origin {
 }
 
 impl Given {
-    /// Whether the line names this prompt, if it names any.
+    /// Whether a line names this prompt; `None` if it names no prompt.
     fn is_named(&self, line: &Value) -> Option<bool> {
         let all = list(line, "/user_message_uuids").iter().filter_map(Value::as_str);
         let mut named = all.chain(line.get("user_message_uuid").and_then(Value::as_str)).peekable();
@@ -97,7 +98,8 @@ impl Given {
     }
 }
 
-/// Whether a line is of a turn: its beginning, or what the agent says in it. Its helpers may speak between turns.
+/// Whether a line is part of a turn: its beginning, or the agent's output in it. Lines of the agent's
+/// helpers do not count, since they may come between turns.
 fn is_work(line: &Value) -> bool {
     match text(line, "/type") {
         "system" => text(line, "/subtype") == "init",

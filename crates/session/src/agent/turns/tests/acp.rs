@@ -1,4 +1,4 @@
-//! Programs that speak the Agent Client Protocol, and the traps of that.
+//! Programs that speak the Agent Client Protocol, and the traps of the protocol.
 
 use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::{Value, json};
@@ -135,8 +135,8 @@ fn a_whole_turn_with_a_tool_becomes_events_in_order() {
     assert_eq!(written(&rig.prompt("more"))[0]["params"]["sessionId"], ID);
 }
 
-/// As recorded of Gemini CLI 0.61: what it has to ask for it tells of only when it is done, and what the
-/// turn took in a way of its own.
+/// As recorded of Gemini CLI 0.61: a tool that needed permission is reported only after its end, and the
+/// usage of the turn has a form of its own.
 #[test]
 fn a_tool_that_is_told_of_when_it_is_done_has_begun_too() {
     let mut rig = running(settings());

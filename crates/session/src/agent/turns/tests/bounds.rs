@@ -1,4 +1,4 @@
-//! Each bound, reached.
+//! Each bound is reached by a test.
 
 use super::rig::{Rig, asks, end, failure, notices, written};
 use crate::agent::{Input, MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, Output, TurnsError};

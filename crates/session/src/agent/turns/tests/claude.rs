@@ -43,10 +43,10 @@ fn permission(id: &str) -> String {
 
 const ABORTED: &str = r#"{"type":"result","subtype":"error_during_execution","is_error":true,"duration_ms":5,"num_turns":1,"terminal_reason":"aborted_tools","errors":["interrupted"],"session_id":"4f1c0a52-9d3e-4a6b-8c1d-2e7f90b1a3c4","total_cost_usd":0.5,"usage":{"input_tokens":0,"output_tokens":0},"permission_denials":[]}"#;
 
-/// In the middle of an answer it says so only at the end.
+/// A result whose turn was interrupted in the middle of an answer: only the last field shows that.
 const CUT_OFF: &str = r#"{"type":"result","subtype":"success","is_error":false,"api_error_status":null,"duration_ms":770,"num_turns":2,"result":"","stop_reason":"end_turn","session_id":"4f1c0a52-9d3e-4a6b-8c1d-2e7f90b1a3c4","total_cost_usd":0.5,"usage":{"input_tokens":18,"output_tokens":9},"permission_denials":[],"terminal_reason":"aborted_streaming"}"#;
 
-/// A session whose first turn is done and whose process is warm.
+/// A session after its first turn, with a warm process.
 fn warm() -> Rig {
     let mut rig = Rig::new("claude");
     rig.start("hello");

@@ -111,7 +111,7 @@ fn a_threads_usage_is_stored_before_its_turn_ends_and_cleared_with_it() {
     let ended = at(&|output| matches!(output, Output::TurnEnded(_)));
     assert!(at(&|output| *output == stored).is_some_and(|at| Some(at) < ended), "{outputs:?}");
     rig.exit(0);
-    // A turn that says nothing of it changes nothing; another thread begins at nothing.
+    // A turn that reports no usage changes nothing; another conversation begins at zero.
     rig.start("two");
     rig.lines(&started(ID));
     assert!(!rig.exit(1).iter().any(|output| matches!(output, Output::Used(_))));
@@ -220,7 +220,7 @@ fn an_unknown_thread_begins_anew_once() {
     let outputs = rig.exit(1);
     assert_eq!(ends(&outputs), []);
     assert!(!launch_in(&outputs).args.contains(&"resume".to_owned()));
-    // The second refusal is not believed.
+    // The second refusal in a turn begins no third conversation.
     rig.stderr("no rollout found\n");
     assert!(failure(&rig.exit(1)).contains("no rollout found"));
 }

@@ -1,5 +1,5 @@
-//! Any order of things: each turn that starts ends once, prompts are worked on in order, there is
-//! never a second process, and no line makes it panic.
+//! Inputs in any order: each turn that starts ends once, prompts are worked on in order, there is never
+//! a second process, and no line causes a panic.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ const LINES: [&str; 34] = [
 #[derive(Debug, Clone)]
 enum Step {
     Do(Input),
-    /// Decide about the request that has waited longest.
+    /// Decides about the request that has waited longest.
     Decide(bool),
     Pass(u64),
 }
@@ -76,16 +76,16 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Who watches what a session wants, and what the world is like.
+/// A session, and a model of its surroundings that checks each output.
 struct Watch {
     turns: Turns,
     now: Instant,
-    /// Prompts that were taken, and how many of them were begun.
+    /// The number of accepted prompts, and the number of turns begun.
     prompts: u64,
     begun: u64,
     running: bool,
     has_process: bool,
-    /// Whether the process is given more to read.
+    /// Whether the process's input is still open.
     reads: bool,
     pending: Vec<String>,
     given: Vec<String>,
@@ -132,7 +132,7 @@ impl Watch {
         self.outputs();
     }
 
-    /// What exits does so whether it was asked or not.
+    /// Ends the process, which may happen at any time.
     fn exit(&mut self, exit: Exit) {
         self.has_process = false;
         self.turns.handle(self.now, Input::Exited(exit)).unwrap();
@@ -201,7 +201,7 @@ impl Watch {
         }
     }
 
-    /// A prompt reached the process: it is the running turn's.
+    /// Checks that a prompt that reached the process is that of the running turn.
     fn given(&mut self, bytes: &[u8]) {
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         let Some(at) = text.find("prompt ").filter(|at| text[at + 7..].contains(';')) else {
@@ -212,7 +212,8 @@ impl Watch {
         self.given.push(number);
     }
 
-    /// Whatever was left, in the end all is done and nothing is left to wait for.
+    /// Ends the session. Each accepted prompt must have had its turn, and no end of a process may be
+    /// waited for without a deadline.
     fn finish(&mut self) {
         for _ in 0..200 {
             if self.begun == self.prompts && !self.running {
@@ -267,7 +268,7 @@ proptest! {
     }
 }
 
-/// Objects with the names and values that dialects look for, at the wrong places.
+/// Objects with the names and values that dialects look for, in the wrong places.
 fn any_object() -> impl Strategy<Value = String> {
     let names = "type|subtype|item|part|id|text|result|usage|event|delta|message|content|method|params|update|sessionUpdate|request|state|status|tokens|sessionID|request_id|jsonrpc|error|stopReason|sessionId|toolCall|options|input_tokens|cost";
     let name = prop::sample::select(names.split('|').map(str::to_owned).collect::<Vec<_>>());

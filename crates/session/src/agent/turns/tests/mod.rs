@@ -1,9 +1,9 @@
 //! Whole conversations, in simulated time.
 //!
-//! - `rig`: a session, its clock and what it wants done
-//! - `claude`, `codex`, `gemini`, `opencode`, `acp`: what each really says, and its traps
-//! - `unasked`: what they do that nobody asked for
-//! - `rules`: what holds for all; `bounds`: each reached; `histories`: any order of things
+//! - `rig`: a session, its clock and its outputs
+//! - `claude`, `codex`, `gemini`, `opencode`, `acp`: the recorded output of each, and its traps
+//! - `unasked`: turns that no prompt began
+//! - `rules`: the rules for all dialects; `bounds`: each bound; `histories`: inputs in any order
 
 mod acp;
 mod bounds;

@@ -1,4 +1,4 @@
-//! A session, its clock, and what it wants done.
+//! A session, its clock and its outputs.
 
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ impl Rig {
         Self::with(provider, settings(), None)
     }
 
-    /// One that goes on with a conversation.
+    /// A session that resumes a conversation.
     pub(super) fn resuming(provider: &str, conversation: &str) -> Self {
         Self::with(provider, settings(), Some(conversation))
     }
@@ -103,7 +103,7 @@ impl Rig {
         self.handle(Input::Permission { request_id, allow, message: None }).unwrap()
     }
 
-    /// Time passes; what is due is done when it is due.
+    /// Lets time pass. Each deadline on the way is handled at its time.
     pub(super) fn pass(&mut self, span: Duration) -> Vec<Output> {
         let end = self.now + span;
         let mut outputs = Vec::new();
@@ -164,7 +164,7 @@ pub(super) fn failure(outputs: &[Output]) -> String {
     end.error.expect("a failure has a reason")
 }
 
-/// What is written to the process, line by line.
+/// The lines that are written to the process.
 pub(super) fn written(outputs: &[Output]) -> Vec<Value> {
     let written = outputs.iter().filter_map(|output| match output {
         Output::Write(bytes) => Some(bytes.clone()),
@@ -179,7 +179,7 @@ pub(super) fn json_lines(bytes: &[u8]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The names of the requests that somebody is asked about.
+/// The ids of the permission requests among these outputs.
 pub(super) fn asks(outputs: &[Output]) -> Vec<String> {
     let asks = outputs.iter().filter_map(|output| match output {
         Output::Ask { request_id, .. } => Some(request_id.clone()),

@@ -1,4 +1,4 @@
-//! What holds for every kind of agent.
+//! The rules that hold for every kind of agent.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ fn a_turns_time_begins_when_the_process_of_before_is_gone() {
     rig.start("one");
     failure(&rig.pass(3 * SECOND));
     assert_eq!(events(&rig.prompt("two")), [AgentEvent::TurnStarted { turn: 2 }]);
-    // It takes its time to go, and the turn that waits for that does not fail meanwhile.
+    // The old process takes its time to end. The turn that waits for this end does not fail meanwhile.
     assert_eq!(rig.pass(30 * SECOND), [Output::Signal(Signal::Term), Output::Kill]);
     launch_in(&rig.exit(137));
     assert_eq!(rig.pass(2 * SECOND), []);

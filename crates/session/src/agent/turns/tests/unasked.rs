@@ -1,4 +1,4 @@
-//! What agents do that nobody asked for: it is shown, and is nobody's answer.
+//! Turns that no prompt began: they are shown, but they answer no prompt.
 
 use protocol::workspace::{AgentEvent, TurnOutcome};
 use serde_json::{Value, json};
@@ -45,12 +45,12 @@ fn warm() -> Rig {
     rig
 }
 
-/// Gives a prompt; its id.
+/// Gives a prompt. Returns its id.
 fn ask(rig: &mut Rig, text: &str) -> String {
     written(&rig.prompt(text))[0]["uuid"].as_str().unwrap().to_owned()
 }
 
-/// The texts, and whether each answers no prompt.
+/// The texts of these outputs, and for each whether it belongs to no prompt.
 fn texts(outputs: &[crate::agent::Output]) -> Vec<(String, bool)> {
     let texts = events(outputs).into_iter().filter_map(|event| match event {
         AgentEvent::Text { text, unasked, .. } => Some((text, unasked)),
@@ -61,7 +61,7 @@ fn texts(outputs: &[crate::agent::Output]) -> Vec<(String, bool)> {
 
 #[test]
 fn a_turn_that_began_by_itself_ends_no_prompts_turn_in_any_version() {
-    // The newest versions name prompts, older ones the origin, the oldest nothing.
+    // The newest versions name the prompt, older ones the origin, the oldest neither.
     for names in [unasked(), json!({"user_message_uuids": ["another"]}), json!({})] {
         let mut rig = warm();
         let outputs = lines(&mut rig, &[init(), said("The task is done.")]);
@@ -74,7 +74,7 @@ fn a_turn_that_began_by_itself_ends_no_prompts_turn_in_any_version() {
         assert_eq!(texts(&outputs), [("4".to_owned(), false)]);
         let end = end(&outputs);
         assert_eq!((end.turn, end.text.as_deref()), (2, Some("4")));
-        // The usage of what nobody asked for is told with the next that somebody did.
+        // The usage of a turn that no prompt began is reported with the next prompt's turn.
         assert_eq!((end.usage.cost_usd, end.usage.input_tokens), (Some(0.5), 20));
     }
 }
@@ -83,7 +83,7 @@ fn a_turn_that_began_by_itself_ends_no_prompts_turn_in_any_version() {
 fn a_turn_that_comes_before_a_prompt_which_is_given_already_does_not_end_it() {
     let mut rig = Rig::resuming("claude", ID);
     rig.start("go on");
-    // A notice of the time before, with an empty turn or one that says something.
+    // A notification from before the prompt begins a turn, which is empty or has text.
     assert_eq!(ends(&lines(&mut rig, &[init(), result("", 0.0, &unasked())])), []);
     let outputs =
         lines(&mut rig, &[init(), said("It is done."), result("It is done.", 0.1, &unasked())]);
@@ -211,7 +211,7 @@ fn text_without_a_prompt_answers_none_whatever_the_dialect() {
     assert_eq!(end(&outputs).text.as_deref(), Some("Hi."));
     let outputs = lines(&mut rig, &[chunk("own", "By the way.")]);
     assert_eq!(texts(&outputs), [("By the way.".to_owned(), true)]);
-    // An answer that comes again ends nothing.
+    // A repeated answer ends no other turn.
     rig.prompt("more");
     let again = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
     assert_eq!(ends(&rig.line(again)), []);

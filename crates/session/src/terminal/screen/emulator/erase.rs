@@ -1,4 +1,4 @@
-//! Erasing, and what moves the rest of a row: no half of a wide character is left by that.
+//! Erasing, inserting and deleting cells of a row. None of these leaves half of a wide character.
 
 use alacritty_terminal::term::cell::Cell;
 use alacritty_terminal::vte::ansi::{ClearMode, Handler as _, LineClearMode};
@@ -30,7 +30,7 @@ impl Emulator {
 
     pub(super) fn erase_in_row(&mut self, mode: LineClearMode) {
         match mode {
-            // Behind the last column there is nothing to erase.
+            // A cursor behind the last column has nothing to erase to its right.
             LineClearMode::Right if self.grid().cursor.input_needs_wrap => return,
             LineClearMode::Right => self.part_erasing(&[self.column()]),
             LineClearMode::Left => self.part_erasing(&[self.column() + 1]),
@@ -54,7 +54,8 @@ impl Emulator {
         }
     }
 
-    /// Parts the cursor's row at these columns, between which it is erased or moved.
+    /// Parts wide characters of the cursor's row at these columns, the edges of the cells that are erased
+    /// or moved next.
     fn part_erasing(&mut self, columns: &[usize]) {
         let blank = Cell::from(self.grid().cursor.template.bg);
         self.part(columns, &blank);

@@ -1,26 +1,29 @@
-//! Each control sequence, noted and passed on.
+//! Each control sequence: its effect is noted here and passed on to the engine.
 //!
-//! Every method of the engine's trait is here, since one that is missing would drop its sequence
-//! silently. What would answer the program, ring or touch a clipboard does nothing. Where the engine
-//! differs from the terminals that people attach with, this follows them:
+//! Every method of the engine's trait is here: the trait's default methods do nothing, so a missing
+//! method would silently drop its sequence. Sequences that would answer the program, ring the bell or
+//! access a clipboard do nothing. Where the engine differs from the terminals that people attach with,
+//! this module follows the terminals:
 //!
-//! - a tab leaves no mark in the cells, and at the end of a row does nothing;
+//! - a tab leaves no mark in the cells, and does nothing at the end of a row;
 //! - a line feed ends the state in which the next character wraps;
-//! - moves up and down end at the margins, in origin mode all moves do;
 //! - inserting, deleting and erasing characters end that state, too;
-//! - erasing below keeps the character that the cursor is behind;
-//! - of the ways to report the mouse one is in force, and so of the ways to write such reports;
-//! - whether the cursor blinks is apart from its shape;
-//! - in the mode for that, a line feed begins a line;
-//! - leaving the alternate page where it is not shown restores the cursor;
-//! - 21 is a double underline;
-//! - inserting and deleting lines leave the cursor in the first column;
-//! - columns are not switched between 80 and 132;
-//! - erasing above the second row erases the first, deleting many characters none before the cursor;
-//! - no half of a wide character outlives the other: it becomes a blank, which has the pen's look
-//!   where it was printed over or pushed out by printing, and else that of what is erased;
-//! - in insert mode a wide character that is wrapped is inserted, too;
-//! - a wide character without a place, where lines are not wrapped, leaves the cursor in the last column.
+//! - moves up and down stop at the margins, and in origin mode all moves do;
+//! - erasing below keeps the character before a cursor that is behind the last column;
+//! - only one way to report the mouse is on at a time, and only one form of these reports;
+//! - the cursor's blinking is independent of its shape;
+//! - in line feed/new line mode, a line feed also goes to the first column;
+//! - leaving the alternate page while it is not shown restores the cursor;
+//! - the pen's number 21 is a double underline;
+//! - inserting and deleting lines move the cursor to the first column;
+//! - the sequence that switches between 80 and 132 columns has no effect;
+//! - erasing above the second row erases the first row, and deleting many characters deletes none
+//!   before the cursor;
+//! - no half of a wide character stays: it becomes a blank, with the look of the pen where printing
+//!   replaced or pushed out the other half, and otherwise with the look of erased cells;
+//! - in insert mode, a wide character that wraps is inserted, too;
+//! - a wide character that does not fit, where lines are not wrapped, leaves the cursor in the last
+//!   column.
 
 use alacritty_terminal::index::Column;
 use alacritty_terminal::term::TermMode;
@@ -34,9 +37,9 @@ use unicode_width::UnicodeWidthChar as _;
 
 use super::{Emulator, Keys, Titles, cells, default_tabs};
 
-/// The most marks (accents and such) on one character.
+/// The most combining marks on one character. A program could otherwise put any number on one cell.
 const MOST_MARKS: usize = 8;
-/// The longest address of a link, and the longest name of one.
+/// The longest address and the longest name of a link, in bytes: each cell of the link keeps them.
 const LONGEST_ADDRESS: usize = 1024;
 const LONGEST_NAME: usize = 250;
 
@@ -50,7 +53,7 @@ impl Emulator {
         }
     }
 
-    /// Whether the character that a mark would be put on has as many as it may.
+    /// Whether the character before the cursor already has the most marks allowed.
     fn has_all_marks(&self) -> bool {
         let grid = self.term.grid();
         let row = &grid[grid.cursor.point.line];
@@ -62,13 +65,14 @@ impl Emulator {
         row[Column(column)].zerowidth().is_some_and(|marks| marks.len() >= MOST_MARKS)
     }
 
-    /// After rows were moved.
+    /// Mends the marks of wrapped lines after rows were moved.
     fn mend_rows(&mut self) {
         cells::unwrap_bottom(self.term.grid_mut());
         cells::settle(self.term.grid_mut());
     }
 
-    /// After lines were inserted or deleted: that is not done outside of the margins.
+    /// Goes to the first column after lines were inserted or deleted. Outside of the margins this had no
+    /// effect, so there the cursor stays.
     fn begin_line(&mut self) {
         let line = cells::line_of(&self.term.grid().cursor);
         let column = if self.margins.contains(&line) { 0 } else { self.column() };
@@ -270,7 +274,7 @@ impl Handler for Emulator {
     }
 
     fn terminal_attribute(&mut self, attr: Attr) {
-        // The engine takes 21 for the end of bold, as one terminal does.
+        // The engine reads 21 as the end of bold, as only one terminal does.
         let double = attr == Attr::CancelBold;
         self.term.terminal_attribute(if double { Attr::DoubleUnderline } else { attr });
     }
@@ -403,7 +407,7 @@ impl Handler for Emulator {
         };
     }
 
-    // Queries stay unanswered here: the viewer's own terminal answers them.
+    // Queries are not answered here: the viewer's own terminal answers them.
     fn identify_terminal(&mut self, _: Option<char>) {}
     fn device_status(&mut self, _: usize) {}
     fn report_mode(&mut self, _: Mode) {}
@@ -414,7 +418,7 @@ impl Handler for Emulator {
     fn text_area_size_pixels(&mut self) {}
     fn text_area_size_chars(&mut self) {}
 
-    // What leaves nothing on the screen.
+    // Sequences that leave nothing on the screen.
     fn bell(&mut self) {}
     fn substitute(&mut self) {}
     fn clipboard_store(&mut self, _: u8, _: &[u8]) {}
@@ -423,7 +427,8 @@ impl Handler for Emulator {
     fn set_scp(&mut self, _: ScpCharPath, _: ScpUpdateMode) {}
 }
 
-/// Whether part of a link is short enough, and can be written again.
+/// Whether a part of a link is short enough and has no control characters, so that a snapshot can write
+/// it.
 fn is_kept(text: &str, longest: usize) -> bool {
     text.len() <= longest && !text.chars().any(char::is_control)
 }

@@ -2,15 +2,15 @@
 
 use alacritty_terminal::vte::ansi::{KeyboardModes, KeyboardModesApplyBehavior as Change};
 
-/// The most flags that are kept.
+/// The most entries of the stack.
 const DEEPEST: usize = 8;
 
-/// A stack of flags, the top one in force.
+/// A stack of flags. The top entry is in force.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(in super::super) struct Keys(Vec<u8>);
 
 impl Keys {
-    /// All of the stack, the top one last.
+    /// All entries, the top one last.
     pub(in super::super) fn all(&self) -> &[u8] {
         &self.0
     }

@@ -1,10 +1,10 @@
-//! The engine, and beside it what the engine hides or does not know.
+//! The engine, and the state beside it that the engine hides or does not have.
 //!
 //! - [`Emulator`]: the two pages, margins, tab stops and the rest
 //! - `handler`: each control sequence, noted and passed on
-//! - `print`: characters, and what they take the place of; `erase`: what is erased or moved in a row
-//! - `moves`: where the cursor goes; `modes`: what is not the engine's alone
-//! - `keys`: how keys are reported; `titles`: the title and those saved
+//! - `print`: printing characters; `erase`: erasing and moving cells of a row
+//! - `moves`: relative moves of the cursor; `modes`: modes that the engine does not know
+//! - `keys`: the flags for reporting keys; `titles`: the present title and the saved ones
 
 mod erase;
 mod handler;
@@ -35,28 +35,28 @@ pub(super) use titles::Titles;
 
 const TAB: usize = 8;
 
-/// What a terminal is made of.
+/// The state of a terminal.
 pub(super) struct Emulator {
-    /// The engine. Its grid is the page that is shown; that it has two pages is not used, since it
-    /// shows only one of them to others.
+    /// The engine. Its grid is always the page that is shown. The engine's own second page is not used,
+    /// since it is not accessible from outside.
     term: Term<VoidListener>,
     /// The primary page, while the alternate one is shown.
     hidden: Option<Box<Hidden>>,
-    /// Which columns have a tab stop.
+    /// For each column, whether it has a tab stop.
     pub(super) tabs: Vec<bool>,
-    /// The rows between the margins.
+    /// The rows between the margins, counted from 0.
     pub(super) margins: Range<usize>,
-    /// Which character set is in use.
+    /// The character set in use.
     pub(super) charset: CharsetIndex,
     pub(super) keys: Keys,
     pub(super) modify_other_keys: u8,
     pub(super) titles: Titles,
-    /// Modes that mean nothing here, but something to a terminal.
+    /// The modes that have no effect here, but one in a viewer's terminal: a snapshot sets them.
     pub(super) passed_modes: Vec<u16>,
-    /// Whether a program chose how the cursor looks: its shape, and whether it blinks.
+    /// Whether a program chose the cursor's look: its shape, and whether it blinks.
     pub(super) styled_cursor: bool,
-    /// Whether it is to blink, where a program chose that apart from the shape: many do when they
-    /// show it again, and then it must keep the shape that the user has chosen.
+    /// Whether the cursor blinks, if a program set this apart from the shape. Many programs do so when
+    /// they show the cursor again; the cursor must then keep the shape that the user has chosen.
     pub(super) blinking: Option<bool>,
     /// Whether a program changed the palette.
     pub(super) painted: bool,
@@ -68,7 +68,8 @@ pub(super) struct Hidden {
     pub(super) keys: Keys,
 }
 
-/// Synchronised updates are not held back: what is asked for is the state, not a picture.
+/// The time-out of synchronised updates, which is never pending: updates are applied at once, since the
+/// screen must be in the present state whenever a snapshot is made.
 #[derive(Debug, Default)]
 pub(super) struct Immediate;
 
@@ -136,8 +137,8 @@ impl Emulator {
         self.margins == (0..self.rows())
     }
 
-    /// How many line feeds push everything out that is on the screen, and all that may be written
-    /// before them; none, if line feeds do not.
+    /// The number of line feeds that push out everything on the screen and everything written between
+    /// them; `None` if line feeds do not scroll the whole screen.
     pub(super) fn rows_to_flush(&self) -> Option<usize> {
         let below = (2 * self.rows()).saturating_sub(1 + cells::line_of(&self.grid().cursor));
         self.has_full_margins().then_some(below)
@@ -162,7 +163,7 @@ impl Emulator {
         self.margins = 0..self.rows();
     }
 
-    /// What DECSTR does: the modes as after a reset, what is on the screen as it is.
+    /// A soft reset (DECSTR): the modes become as after a reset, the text stays.
     pub(super) fn soft_reset(&mut self) {
         for mode in [NamedPrivateMode::ShowCursor, NamedPrivateMode::LineWrap] {
             self.term.set_private_mode(PrivateMode::Named(mode));
@@ -183,7 +184,8 @@ impl Emulator {
         self.keep_margins(point.line, point.column);
     }
 
-    /// Sets the engine's margins to ours, with the cursor where it is told.
+    /// Sets the engine's margins to ours, then puts the cursor at this position: setting margins moves the
+    /// cursor.
     fn keep_margins(&mut self, line: Line, column: Column) {
         let Range { start, end } = self.margins.clone();
         self.term.set_scrolling_region(start + 1, Some(end));
@@ -213,7 +215,7 @@ impl Emulator {
         }
     }
 
-    /// In origin mode, the cursor is between the margins.
+    /// Moves the cursor between the margins if origin mode is on.
     fn stay_inside(&mut self) {
         if self.has(TermMode::ORIGIN) {
             let (top, bottom) = (cells::at(self.margins.start), cells::at(self.margins.end - 1));
@@ -222,7 +224,8 @@ impl Emulator {
         }
     }
 
-    /// A reset terminal has these two off, but the engine on: then what is on was asked for.
+    /// Switches off two modes that the engine begins with, but a reset terminal does not: so a mode that is
+    /// on was set by a program.
     fn choose_defaults(&mut self) {
         for mode in [NamedPrivateMode::AlternateScroll, NamedPrivateMode::UrgencyHints] {
             self.term.unset_private_mode(PrivateMode::Named(mode));
@@ -250,7 +253,7 @@ impl Dimensions for Size {
     }
 }
 
-/// The columns of a reset terminal that have a tab stop.
+/// For each column of a reset terminal, whether it has a tab stop.
 pub(super) fn default_tabs(cols: usize) -> impl Iterator<Item = bool> {
     (0..cols).map(|column| column.is_multiple_of(TAB))
 }

@@ -1,15 +1,15 @@
-//! Modes that are not the engine's alone.
+//! Modes that the engine does not know, and modes that exclude each other.
 
 use alacritty_terminal::vte::ansi::{Handler as _, NamedPrivateMode, PrivateMode};
 
 use super::Emulator;
 
-/// Modes that the engine does not know and that terminals have: reverse video, reverse wrapping,
-/// the keypad, other kinds of mouse reports, the meta key, colour scheme reports.
+/// Modes of other terminals that the engine does not know: reverse video, reverse wrapping, the keypad,
+/// other kinds of mouse reports, the meta key, reports of the colour scheme.
 const PASSED: [u16; 12] = [5, 9, 45, 66, 1001, 1015, 1016, 1034, 1035, 1036, 1039, 2031];
 
-/// Modes of which one at most is on: what of the mouse is reported, and how that is written.
-/// Whichever of them is set or cleared, the others end.
+/// Groups of modes of which at most one is on: the mouse events that are reported, and the form of
+/// these reports. Setting or clearing one mode ends the others of its group.
 const RIVALS: [&[PrivateMode]; 2] = [
     &[
         PrivateMode::Unknown(9),
@@ -27,7 +27,7 @@ const RIVALS: [&[PrivateMode]; 2] = [
 ];
 
 impl Emulator {
-    /// Ends the modes that cannot be on beside this one.
+    /// Ends all modes of this mode's group.
     pub(super) fn end_rivals(&mut self, mode: PrivateMode) {
         let groups = RIVALS.iter().filter(|group| group.contains(&mode));
         for &rival in groups.copied().flatten() {

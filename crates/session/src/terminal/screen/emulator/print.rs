@@ -1,7 +1,8 @@
-//! Printing a character: where it lands, and what it takes the place of.
+//! Prints a character: finds its cells, and mends the cells around them.
 //!
-//! The engine only writes the cells. It would leave half of a wide character as it looked before,
-//! take a cell beside it for that half in insert mode, and not insert where it wraps.
+//! The engine only writes the character's cells. Alone it would keep the look of the other half of a
+//! wide character that is printed over, damage a neighbouring cell in insert mode, and not insert a
+//! character that wraps.
 
 use alacritty_terminal::index::Column;
 use alacritty_terminal::term::TermMode;
@@ -11,7 +12,7 @@ use alacritty_terminal::vte::ansi::Handler as _;
 use super::{Emulator, cells};
 
 impl Emulator {
-    /// Whether a character of one cell changes no other cell than that of the cursor.
+    /// Whether printing a character of one cell changes only the cursor's cell.
     #[inline]
     pub(super) fn is_place_free(&self) -> bool {
         let cursor = &self.grid().cursor;
@@ -36,8 +37,8 @@ impl Emulator {
         self.term.input(character);
     }
 
-    /// Parts the cursor's row in front of these columns: of a wide character that is on both sides
-    /// two of these blanks are left.
+    /// Parts the wide characters of the cursor's row that begin before one of these columns and end in
+    /// it: both cells become `blank`.
     pub(super) fn part(&mut self, columns: &[usize], blank: &Cell) {
         let line = self.grid().cursor.point.line;
         for &column in columns {
@@ -45,8 +46,8 @@ impl Emulator {
         }
     }
 
-    /// Wraps where the character has no place any more. Returns whether it has one then: a wide one
-    /// has none in the last column, where lines are not wrapped.
+    /// Wraps if the character does not fit into the rest of the row. Returns whether it fits then: where
+    /// lines are not wrapped, a wide character does not fit into the last column.
     fn reach_place(&mut self, width: usize) -> bool {
         let wraps = self.has(TermMode::LINE_WRAP);
         if wraps && self.grid().cursor.input_needs_wrap {
@@ -70,7 +71,8 @@ impl Emulator {
         cells::unwrap_bottom(self.term.grid_mut());
     }
 
-    /// Makes the cells blank that the next character pushes out of the row.
+    /// Blanks the cells that the next character pushes out of the row: the engine moves them to the cursor,
+    /// where half of a wide character would damage the cell beside it.
     fn push_out(&mut self, width: usize, pen: &Cell) {
         let start = self.cols() - width;
         let line = self.grid().cursor.point.line;

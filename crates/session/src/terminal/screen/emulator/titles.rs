@@ -1,11 +1,11 @@
-//! The window's title, and those that programs saved to restore them later.
+//! The window's title, and the titles that programs have saved to restore them later.
 
 /// The most characters of a title.
 const LONGEST: usize = 256;
-/// The most titles that are saved.
+/// The most saved titles; beyond this the oldest is dropped.
 const DEEPEST: usize = 10;
 
-/// The title in force, and a stack of saved ones; none is empty.
+/// The present title, and a stack of saved ones. No title is an empty text.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(in super::super) struct Titles {
     current: Option<String>,
@@ -17,7 +17,7 @@ impl Titles {
         self.current.as_deref()
     }
 
-    /// What was saved, the latest last.
+    /// The saved titles, the latest last. `None` stands for no title.
     pub(in super::super) fn saved(&self) -> &[Option<String>] {
         &self.saved
     }

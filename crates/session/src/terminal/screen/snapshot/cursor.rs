@@ -1,4 +1,4 @@
-//! Cursors: where they stand, with which pen and characters, and those that were saved.
+//! The cursors of both pages and the saved cursors: their positions, pens and character sets.
 
 use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid};
 use alacritty_terminal::index::Column;
@@ -18,8 +18,8 @@ const CHARSETS: [(CharsetIndex, char); 4] = [
     (CharsetIndex::G3, '+'),
 ];
 
-/// The column of the cell that `character` was just printed to, if printing it there again, with its
-/// marks, changes nothing but that it was just printed; and the cell.
+/// The column and the cell of `character`, which was just printed. `None` if printing the character
+/// there again, with its marks, would change the screen.
 pub(super) fn printed<'a>(
     grid: &'a Grid<Cell>,
     emulator: &Emulator,
@@ -33,18 +33,19 @@ pub(super) fn printed<'a>(
         column = column.checked_sub(1)?;
     }
     let cell = &row[column];
-    // The last one had no place where this cell's end is at that of the row, and was not printed.
+    // If this cell does not end at the cursor, the character did not fit into the row and was not
+    // printed.
     let ends_here = column + cells::width(cell) == next;
     let same = cell.c == cursor.charsets[emulator.charset].map(character)
         && Pen::of(cell) == Pen::of(&cursor.template)
         && !cells::is_wrapped(cell);
-    // Inserting it again would move the mark of a wrapped line away from the row's end, and lose it.
+    // Inserting the character again would move the mark of a wrapped line away from the row's end.
     let moves_a_mark = emulator.has(TermMode::INSERT) && row.last().is_some_and(cells::is_wrapped);
     (ends_here && same && !moves_a_mark).then_some((column, cell))
 }
 
 impl Painter {
-    /// Puts the cursor of `grid` in its place, in a terminal that counts rows from `top`.
+    /// Puts the cursor where that of `grid` is, in a terminal that counts rows from `top`.
     pub(super) fn place_cursor(&mut self, grid: &Grid<Cell>, top: usize) {
         let cursor = &grid.cursor;
         let line = cells::line_of(cursor);
@@ -57,20 +58,21 @@ impl Painter {
         self.at = At::Nowhere;
     }
 
-    /// Puts the cursor into `column` of its row, with its pen.
+    /// Puts the cursor into `column` of its row, and sets its pen.
     pub(super) fn stand_at(&mut self, grid: &Grid<Cell>, column: usize, top: usize) {
         self.go(cells::line_of(&grid.cursor).saturating_sub(top), column);
         self.take(Pen::of(&grid.cursor.template));
         self.at = At::Nowhere;
     }
 
-    /// Deletes the cell that the cursor is in, which is to be inserted again.
+    /// Deletes the cells of the character under the cursor, since the character is inserted again next.
     pub(super) fn make_room(&mut self, cell: &Cell) {
         let wide = cell.flags.contains(Flags::WIDE_CHAR);
         self.out.push_str(if wide { "\x1b[2P" } else { "\x1b[P" });
     }
 
-    /// The cursor stands behind the last column only after that was printed: prints it again.
+    /// Puts the cursor behind the last column. Only printing gets it there, so the last character is
+    /// printed again.
     fn stand_behind(&mut self, grid: &Grid<Cell>, line: usize, top: usize) {
         let row = cells::row(grid, line);
         let last = row.len() - 1;
@@ -79,11 +81,13 @@ impl Painter {
         self.dip(&row[column]);
         self.out.push(row[column].c);
         self.out.extend(row[column].zerowidth().unwrap_or_default());
-        // Ends nothing: but what was printed was not printed just now, and must not be repeated.
+        // This sequence has no effect. It separates the character from the output that follows, which
+        // must not be able to repeat it.
         self.out.push_str("\x1b\\");
     }
 
-    /// Saves what `grid` has saved, onto a blank page. The alternate page begins with nothing saved.
+    /// Saves the cursor that `grid` has saved. The page must be blank: a cursor behind the last column
+    /// takes printing a blank. The alternate page begins without a saved cursor.
     pub(super) fn save(&mut self, grid: &Grid<Cell>) {
         let saved = &grid.saved_cursor;
         if is_default(saved) {
@@ -105,8 +109,8 @@ impl Painter {
         self.at = At::Nowhere;
     }
 
-    /// Shows the alternate page, blank and with a plain pen. It begins with the cursor of the
-    /// primary one.
+    /// Shows the alternate page, blank and with a plain pen. Its cursor begins where that of the primary
+    /// page is.
     pub(super) fn alternate(&mut self, cursor: &Cursor<Cell>) {
         self.designate(cursor);
         self.out.push_str("\x1b[?1049h");
@@ -119,7 +123,7 @@ impl Painter {
         self.at = At::Nowhere;
     }
 
-    /// Assigns the character sets of a cursor, where the terminal has the usual ones.
+    /// Assigns the character sets of a cursor, in a terminal that has the default sets.
     pub(super) fn designate(&mut self, cursor: &Cursor<Cell>) {
         for (_, set) in special(cursor) {
             self.out.extend(['\x1b', set, '0']);

@@ -1,4 +1,4 @@
-//! The cells of a page, onto a blank one, in as few bytes as is easily done.
+//! Paints the cells of a page onto a blank page, in few bytes.
 
 use alacritty_terminal::grid::{Dimensions as _, Grid};
 use alacritty_terminal::term::cell::Cell;
@@ -7,9 +7,9 @@ use super::super::cells;
 use super::pen::Pen;
 use super::{At, Painter, width};
 
-/// Fewer blanks than this are printed, not skipped.
+/// The fewest blanks that are skipped and not printed: the sequence that skips them takes bytes, too.
 const SHORTEST_SKIP: usize = 5;
-/// Fewer erased cells than this are printed, not erased.
+/// The fewest blanks on a coloured background that are erased and not printed.
 const SHORTEST_ERASURE: usize = 10;
 
 impl Painter {
@@ -48,21 +48,23 @@ impl Painter {
         }
     }
 
-    /// Whether `len` blanks like `cell` are better skipped than printed: that needs no plain pen,
-    /// where the cell `behind` them does not need it either.
+    /// Whether to skip `len` blanks like `cell` and not print them. Skipping is shorter for many blanks,
+    /// and where the pen does not suit them: but if the cell `behind` them needs a plain pen anyway,
+    /// printing costs nothing more.
     fn skips(&self, cell: &Cell, len: usize, behind: Option<&Cell>) -> bool {
         let pen_stays =
             self.pen.suits(cell) || behind.is_some_and(|next| Pen::default().suits(next));
         len >= SHORTEST_SKIP || !pen_stays
     }
 
-    /// Prints a cell, and returns the column of the next.
+    /// Prints a cell. Returns the column of the next cell.
     fn print(&mut self, cell: &Cell, line: usize, column: usize) -> usize {
         self.reach(line, column);
         self.print_here(cell, line, column)
     }
 
-    /// Prints the first cell of a row from behind the end of the one above.
+    /// Prints the first cell of a row while the cursor is behind the end of the row above. So the terminal
+    /// wraps, and marks the row above as one that goes on.
     fn print_on(&mut self, cell: &Cell, line: usize) -> usize {
         let known = self.at != At::Nowhere;
         let next = self.print_here(cell, line, 0);
@@ -80,7 +82,7 @@ impl Painter {
         self.at = match width::is_agreed(cell) {
             true => At::Cell(line, next),
             false if next < self.cols => At::Row(line),
-            // It may be in the next row.
+            // Where the terminal thinks the character is wider, the cursor may be in the next row.
             false => At::Nowhere,
         };
         next
@@ -117,7 +119,7 @@ impl Painter {
         self.at = At::Cell(line, column);
     }
 
-    /// Moves the cursor to a row and column counted from where the terminal counts.
+    /// Moves the cursor to a row and column, counted from the row from which the terminal counts.
     pub(super) fn go(&mut self, line: usize, column: usize) {
         match (line + 1, column + 1) {
             (1, 1) => self.out.push_str("\x1b[H"),
@@ -127,13 +129,13 @@ impl Painter {
     }
 }
 
-/// What a stretch of a row is like.
+/// The kind of a run of equal cells in a row.
 enum Run {
-    /// Blanks as after a reset.
+    /// Blanks as after a reset: their number.
     Plain(usize),
-    /// Blanks on one background.
+    /// Blanks on one coloured background: their number.
     Erased(usize),
-    /// A character.
+    /// One cell with a character.
     Cell,
 }
 

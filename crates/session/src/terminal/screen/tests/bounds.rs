@@ -1,4 +1,4 @@
-//! What is limited, and that it is.
+//! The bounds of a screen, each reached.
 
 use super::super::{MAX_COLS, MAX_ROWS, Screen, Size};
 use super::{assert_repaints, fed, screen};

@@ -1,5 +1,5 @@
-//! What is passed on to the engine does there what it did before. A method of the engine's trait
-//! that was forgotten would show here.
+//! A sequence that is passed on has the same effect as in the engine alone. These tests fail if a
+//! method of the engine's trait is missing.
 
 use alacritty_terminal::Term;
 use alacritty_terminal::event::VoidListener;
@@ -10,11 +10,12 @@ use super::super::emulator::Immediate;
 use super::super::{Screen, Size};
 use super::state::Page;
 
-/// A screen of 20 by 6 with something everywhere.
+/// Text for a screen of 20 by 6 cells, with something in each row.
 const BEFORE: &str =
     "\x1b[44mone\x1b[m two\r\nthree\tfour\r\n\x1b[1mfive\r\nsix\r\nseven\r\neight\x1b[3;4H";
 
-/// One or more for each method that leaves something behind, none where this crate does otherwise.
+/// Sequences for each method of the trait that changes the screen. Sequences that this crate handles
+/// differently from the engine are left out.
 const SEQUENCES: [&str; 73] = [
     "x",
     "漢",
@@ -140,8 +141,8 @@ fn whole(screen: &Screen) -> String {
     format!("{:?}{:?}{colours:?}", term.mode(), term.cursor_style())
 }
 
-/// Where the engine differs from the terminals that people attach with: what is read, and what is on
-/// a screen of 8 by 5 then, a row a word.
+/// Cases in which the engine differs from the terminals that people attach with: the input, and the
+/// rows of a screen of 8 by 5 cells afterwards, joined by blanks.
 const MENDED: [(&str, &str); 9] = [
     ("a\r\nb\x1b[1;3H\x1b[Lx", "x a b"),
     ("a\r\nb\x1b[1;3H\x1b[Mx", "x"),

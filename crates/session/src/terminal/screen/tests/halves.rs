@@ -1,4 +1,4 @@
-//! A wide character is whole or gone: whatever takes one of its cells blanks the other.
+//! A wide character is whole or gone: whenever one of its cells is overwritten, the other becomes blank.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,13 +9,13 @@ use super::model::{Look, Model, ModelCell, Step, Text, shown};
 use super::state::ScreenState;
 use super::{Size, assert_repaints, fed, repainted, screen};
 
-/// The pen that is there first, and the one that then writes or erases.
+/// The pen of the first text, and the pen that writes or erases afterwards.
 const OLD: &str = "\x1b[34;45;1;7m";
 const NEW: &str = "\x1b[0;37;40m";
 
-/// On a screen of six columns and two rows: what the old pen wrote, what comes then, the cells of
-/// both rows, and their looks. In these `·` is a second half; `o` and `n` are the two pens, `e` is
-/// what the new one erases with, `.` a cell that nothing was in.
+/// Cases on a screen of six columns and two rows: the text of the old pen, the input of the new pen,
+/// the cells of both rows, and their looks. A `·` is the second cell of a wide character. A look is
+/// `o` or `n` for the two pens, `e` for cells that the new pen erased, `.` for untouched cells.
 const CASES: [(&str, &str, [&str; 2], [&str; 2]); 36] = [
     // Printed over.
     ("漢", "\x1b[1GX", ["X", ""], ["nn....", "......"]),
@@ -74,7 +74,7 @@ fn half_a_wide_character_becomes_a_blank_of_what_took_the_other() {
     }
 }
 
-/// What a row shows, and how its cells look.
+/// The characters of a row, and the looks of its cells.
 fn drawn(row: &[ModelCell]) -> (String, String) {
     row.iter().map(|(text, look)| (text.drawn(), letter(*look))).unzip()
 }
@@ -85,7 +85,7 @@ fn letter(look: Look) -> char {
     letters.into_iter().find(|(known, _)| *known == look).map_or('?', |(_, letter)| letter)
 }
 
-/// Nor in a flood, of which only the last lines are read.
+/// In a flood, only the last lines are read.
 #[test]
 fn a_flood_leaves_no_half_either() {
     let line = format!("{OLD}漢字\u{8}{NEW}Z{OLD}漢漢\r\n{NEW}");

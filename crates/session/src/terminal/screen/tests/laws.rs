@@ -1,4 +1,5 @@
-//! A snapshot repaints, and goes on; splits and skimming change nothing.
+//! A snapshot repaints the screen, and later output has the same effect on both. Splits of the input
+//! and skimming change nothing.
 
 use proptest::prelude::*;
 
@@ -72,7 +73,7 @@ proptest! {
     }
 }
 
-/// More with `PROPTEST_CASES`, for a long run.
+/// The number of cases. `PROPTEST_CASES` can raise it for a long run.
 fn cases() -> u32 {
     ProptestConfig::default().cases.max(512)
 }

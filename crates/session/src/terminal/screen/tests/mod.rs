@@ -1,10 +1,11 @@
-//! What a screen promises, tested on streams that programs write and on streams that nobody would.
+//! Tests of the screen, on streams as programs write them and on random streams.
 //!
-//! - `laws`: a snapshot repaints, and goes on; splits and skimming change nothing
-//! - `engine`: what is passed on to the engine does there what it did before
-//! - `painting`: single things in a snapshot; `bounds`: what is limited
-//! - `halves`: wide characters of which a cell is taken, beside a plain `model` of a screen
-//! - `state`: two screens compared; `streams`: generated input
+//! - `laws`: a snapshot repaints the screen, and later output has the same effect on both; splits and
+//!   skimming change nothing
+//! - `engine`: sequences have the same effect as in the engine alone
+//! - `painting`: single parts of a snapshot; `bounds`: the bounds
+//! - `halves`: wide characters that lose a cell, compared with a plain `model` of a screen
+//! - `state`: the comparison of two screens; `streams`: generated input
 
 mod bounds;
 mod engine;
@@ -28,7 +29,7 @@ fn fed(cols: u16, rows: u16, text: &str) -> Screen {
     screen
 }
 
-/// Another screen, made from a snapshot of this one.
+/// Another screen that has read a snapshot of this one.
 fn repainted(screen: &mut Screen) -> Screen {
     let snapshot = screen.snapshot();
     let mut other = Screen::new(screen.size());

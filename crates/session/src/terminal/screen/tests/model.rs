@@ -1,12 +1,12 @@
-//! The rule for wide characters in the plainest words: a cell that is taken blanks the other half
-//! of what it held. A model of a screen that knows little else, and cells as it knows them.
+//! A plain model of a screen, to compare the emulator with. It states the rule for wide characters in
+//! the simplest way: whenever a cell is overwritten, the other cell of its character becomes blank.
 
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{Color, NamedColor};
 
 use super::super::{Screen, cells};
 
-/// What a cell holds. A blank is a narrow character.
+/// The content of a cell. A blank is a narrow character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Text {
     Narrow(char),
@@ -23,7 +23,7 @@ impl Text {
     }
 }
 
-/// Colours, and whether they are swapped.
+/// The colours of a cell or a pen, and whether they are swapped.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
     fg: Option<usize>,
@@ -37,7 +37,7 @@ impl Look {
         Self { fg, bg, inverse: cell.flags.contains(Flags::INVERSE) }
     }
 
-    /// How a cell looks that a pen like this erases.
+    /// The look of a cell that a pen with this look erases.
     pub(super) fn erasing(self) -> Self {
         Self { bg: self.bg, ..Self::default() }
     }
@@ -52,7 +52,8 @@ fn colour(colour: Color) -> Option<usize> {
 
 pub(super) type ModelCell = (Text, Look);
 
-/// The cells of a screen, and its cursor: in the column behind the last one where the next character wraps.
+/// The cells of a screen, and the row and column of its cursor. If the next character wraps, the column
+/// is the number of columns.
 pub(super) fn shown(screen: &Screen) -> (Vec<Vec<ModelCell>>, [usize; 2]) {
     let grid = screen.emulator.grid();
     let row = |line| cells::row(grid, line).iter().map(cell).collect();
@@ -81,9 +82,9 @@ pub(super) enum Step {
     Insert(usize),
     Delete(usize),
     Erase(usize),
-    /// 0: to the end of the row, 1: from its beginning, 2: all of it.
+    /// 0: from the cursor to the end of the row, 1: from its beginning to the cursor, 2: the whole row.
     EraseRow(usize),
-    /// The same of the screen.
+    /// The same for the screen.
     ErasePage(usize),
     InsertMode(bool),
     Wrapping(bool),
@@ -111,7 +112,7 @@ impl Step {
 pub(super) struct Model {
     pub(super) rows: Vec<Vec<ModelCell>>,
     row: usize,
-    /// The number of columns, where the next character wraps.
+    /// The cursor's column. It is the number of columns if the next character wraps.
     column: usize,
     pen: Look,
     inserts: bool,
@@ -176,7 +177,8 @@ impl Model {
         self.column += width;
     }
 
-    /// A blank is left at the end of a row in which a wide character has no place.
+    /// Finds a place for a character that does not fit into the rest of the row, which becomes blank.
+    /// Returns false if there is no place for it.
     fn find_place(&mut self, width: usize) -> bool {
         if self.wraps {
             for column in self.column..self.cols() {
@@ -204,7 +206,8 @@ impl Model {
         self.column = self.column.min(self.cols() - 1);
     }
 
-    /// Takes a cell. The other half of what it held becomes a blank of the same look.
+    /// Overwrites a cell. The other cell of a wide character that was there becomes a blank of the same
+    /// look.
     fn put(&mut self, row: usize, column: usize, text: Text, look: Look) {
         let (old, _) = std::mem::replace(&mut self.rows[row][column], (text, look));
         match old {

@@ -1,4 +1,4 @@
-//! Single things in a snapshot.
+//! Single parts of a snapshot.
 
 use super::{assert_repaints, fed, repainted, screen};
 
@@ -123,7 +123,8 @@ fn a_cursor_that_is_shown_again_keeps_the_shape_that_the_user_has_chosen() {
 fn behind_an_emoji_everything_is_in_its_place_however_wide_that_is_elsewhere() {
     let snapshot = fed(12, 3, "a🦀b\u{2714}\u{fe0f}c\r\n漢d").snapshot();
     assert!(snapshot.starts_with("a🦀\x1b[4Gb\u{2714}\u{fe0f}\x1b[6Gc\r\n漢d"), "{snapshot:?}");
-    // What is behind a wrapped line is not a row too high, where the crab is a cell narrower.
+    // A terminal in which the crab takes one cell must not put the rest of a wrapped line a row too
+    // high.
     let snapshot = fed(4, 3, "ab🦀cd\r\nef").snapshot();
     assert!(snapshot.starts_with("ab🦀c\x1b[2;2Hd\r\nef"), "{snapshot:?}");
 }
@@ -133,7 +134,7 @@ fn the_pen_is_changed_in_the_fewest_numbers() {
     let coloured = "\x1b[38;2;10;20;30;48;2;40;50;60ma\x1b[1mb\x1b[22mc";
     assert!(fed(20, 2, coloured).snapshot().starts_with(coloured));
     assert!(fed(20, 2, "\x1b[1;3;4;31;42ma\x1b[0;7mb").snapshot().contains("a\x1b[0;7mb"));
-    // A plain blank between two red words is skipped, one before a plain word is printed.
+    // A plain blank between two red words is skipped. A plain blank before a plain word is printed.
     assert!(fed(20, 2, "\x1b[31ma\x1b[m \x1b[31mb").snapshot().starts_with("\x1b[31ma\x1b[Cb"));
     assert!(fed(20, 2, "\x1b[31ma\x1b[m b").snapshot().starts_with("\x1b[31ma\x1b[m b"));
 }

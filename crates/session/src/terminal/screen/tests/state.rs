@@ -1,4 +1,4 @@
-//! Everything that two screens can differ in.
+//! The complete state of a screen, for comparisons.
 
 use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid};
 use alacritty_terminal::term::TermMode;

@@ -1,4 +1,4 @@
-//! Generated input: what programs write, and what nobody would.
+//! Generated input: streams as programs write them, and random streams.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ pub(super) enum Happening {
     Resize(Size),
 }
 
-/// Feeds all of it, cut into pieces of these lengths, over and over.
+/// Feeds all output, cut into pieces of these lengths, which repeat.
 pub(super) fn play(screen: &mut Screen, happenings: &[Happening], cuts: &[usize]) {
     let mut cuts = cuts.iter().copied().cycle();
     for happening in happenings {
@@ -51,7 +51,7 @@ pub(super) fn happenings(most: usize) -> impl Strategy<Value = Vec<Happening>> {
     vec(happening, 0..most)
 }
 
-/// Output without anything that the engine reads otherwise than this crate does.
+/// Text and pens only, which skimming may skip.
 pub(super) fn text_and_pens(most: usize) -> impl Strategy<Value = Vec<u8>> {
     vec(prop_oneof![6 => line(), 3 => pen(), 1 => word()], 0..most).prop_map(|v| v.concat())
 }
