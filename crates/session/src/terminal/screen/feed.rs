@@ -70,10 +70,21 @@ impl Screen {
         let (stretch, rest) = text.split_at(skim::stretch(text.as_bytes()));
         if !stretch.is_empty() {
             let seen = if self.skimming { self.skip(stretch) } else { stretch };
-            self.processor.advance(&mut self.emulator, seen.as_bytes());
+            self.read_stretch(seen.as_bytes());
             self.printed = skim::last_printed(stretch, self.printed);
         }
         rest
+    }
+
+    /// Reads a stretch: prints its runs of ASCII, and passes the rest to the engine's parser.
+    fn read_stretch(&mut self, mut stretch: &[u8]) {
+        while !stretch.is_empty() {
+            let (run, rest) = stretch.split_at(skim::ascii_run(stretch));
+            self.emulator.print_run(run);
+            let (other, rest) = rest.split_at(skim::others(rest));
+            self.processor.advance(&mut self.emulator, other);
+            stretch = rest;
+        }
     }
 
     /// Skips the part of a stretch that has left the screen at the stretch's end, but applies its

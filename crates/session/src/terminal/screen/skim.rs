@@ -29,6 +29,25 @@ pub(super) fn stretch(text: &[u8]) -> usize {
     text.len()
 }
 
+/// The length of the run of printable ASCII characters at the beginning of a stretch.
+pub(super) fn ascii_run(stretch: &[u8]) -> usize {
+    stretch.iter().position(|byte| !is_printable(byte)).unwrap_or(stretch.len())
+}
+
+/// The length of the part before the next such run: controls, other characters and pens.
+pub(super) fn others(stretch: &[u8]) -> usize {
+    let mut end = 0;
+    while let Some(byte) = stretch.get(end).filter(|byte| !is_printable(byte)) {
+        // The printable characters of a pen are no run. Every sequence of a stretch is a pen.
+        end += if *byte == ESC { pen(&stretch[end..]).unwrap_or(1) } else { 1 };
+    }
+    end
+}
+
+fn is_printable(byte: &u8) -> bool {
+    matches!(byte, b' '..=b'~')
+}
+
 /// The position in `stretch` from which text can still be seen, after `rows` line feeds have pushed
 /// out everything before it. `None` if skipping is not worth the work, or the character set changes
 /// before that position.

@@ -92,11 +92,7 @@ impl Emulator {
 impl Handler for Emulator {
     #[inline]
     fn input(&mut self, c: char) {
-        if c.is_ascii() && self.is_place_free() {
-            self.term.input(c);
-        } else {
-            self.input_carefully(c);
-        }
+        self.input_carefully(c);
     }
 
     fn goto(&mut self, line: i32, col: usize) {

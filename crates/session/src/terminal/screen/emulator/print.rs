@@ -1,9 +1,10 @@
 //! Prints a character: finds its cells, and mends the cells around them.
 //!
-//! The engine only writes the character's cells. Alone it would keep the look of the other half of a
+//! The engine only writes the character's own cells. Alone it would keep the look of the other half of a
 //! wide character that is printed over, damage a neighbouring cell in insert mode, and not insert a
-//! character that wraps.
+//! character that wraps. Runs of ASCII, which are most of all output, are written here.
 
+use alacritty_terminal::grid::Cursor;
 use alacritty_terminal::index::Column;
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::Cell;
@@ -12,13 +13,38 @@ use alacritty_terminal::vte::ansi::Handler as _;
 use super::{Emulator, cells};
 
 impl Emulator {
-    /// Whether printing a character of one cell changes only the cursor's cell.
-    #[inline]
-    pub(super) fn is_place_free(&self) -> bool {
-        let cursor = &self.grid().cursor;
-        !cursor.input_needs_wrap
-            && !self.has(TermMode::INSERT)
-            && !cells::is_wide(&self.grid()[cursor.point])
+    /// Prints a run of printable ASCII characters.
+    pub(in super::super) fn print_run(&mut self, mut run: &[u8]) {
+        while let Some(&first) = run.first() {
+            let mut printed = self.print_cells(run);
+            if printed == 0 {
+                self.print(first.into(), 1);
+                printed = 1;
+            }
+            run = &run[printed..];
+        }
+    }
+
+    /// Prints as much of a run as changes only its own cells of the cursor's row. Returns the number of
+    /// characters printed. The engine would do the same character by character, at several times the
+    /// cost: it looks up the row, the cell and the character's width each time.
+    fn print_cells(&mut self, run: &[u8]) -> usize {
+        if self.grid().cursor.input_needs_wrap || self.has(TermMode::INSERT) {
+            return 0;
+        }
+        let Cursor { point, template: pen, charsets, .. } = self.grid().cursor.clone();
+        let (column, cols) = (point.column.0, self.cols());
+        let end = cols.min(column + run.len());
+        let part = &mut self.term.grid_mut()[point.line][Column(column)..Column(end)];
+        // Half of a wide character ends the part: overwriting it changes its other half as well.
+        let len = part.iter().position(cells::is_wide).unwrap_or(part.len());
+        for (cell, &byte) in part[..len].iter_mut().zip(run) {
+            *cell = Cell { c: charsets[self.charset].map(byte.into()), ..pen.clone() };
+        }
+        let cursor = &mut self.term.grid_mut().cursor;
+        cursor.point.column = Column((column + len).min(cols - 1));
+        cursor.input_needs_wrap = column + len == cols;
+        len
     }
 
     /// Prints a character of `width` cells: 1 or 2.

@@ -135,6 +135,18 @@ fn every_sequence_does_to_the_engine_what_it_does_without_this_crate() {
     }
 }
 
+#[test]
+fn a_run_of_characters_is_printed_like_its_characters_one_by_one() {
+    let run = "abcdefghijklmnopqrstuvwxyz `_~0123456789";
+    for before in ["", "\x1b[1;41m", "\x1b(0", "\x1b[4h", "\x1b[?7l", "\x1b[6;15H", "\x1b[3;20Hx"] {
+        let before = BEFORE.replace('\t', "    ") + before;
+        let mut bare = Bare::fed(&before);
+        run.chars().for_each(|character| bare.term.input(character));
+        let screen = super::fed(20, 6, &format!("{before}{run}"));
+        assert_eq!(Page::of(bare.term.grid()), Page::of(screen.emulator.grid()), "{before:?}");
+    }
+}
+
 fn whole(screen: &Screen) -> String {
     let term = screen.emulator.term();
     let colours = (term.colors()[3], term.colors()[256]);

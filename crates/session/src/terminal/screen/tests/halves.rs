@@ -85,6 +85,20 @@ fn letter(look: Look) -> char {
     letters.into_iter().find(|(known, _)| *known == look).map_or('?', |(_, letter)| letter)
 }
 
+#[test]
+fn a_run_over_wide_characters_is_printed_like_its_characters_one_by_one() {
+    let run = format!("{NEW}\x1b[1;2Habcdefghijklmn");
+    for before in ["漢字漢字漢字", "ab漢cd漢", "\x1b[2;2H漢字", "\x1b[4h漢字漢", "\x1b[?7l漢字漢"]
+    {
+        let mut whole = fed(6, 3, &format!("{OLD}{before}"));
+        let mut single = fed(6, 3, &format!("{OLD}{before}"));
+        whole.feed(run.as_bytes());
+        run.bytes().for_each(|byte| single.feed(&[byte]));
+        assert_eq!(ScreenState::of(&whole), ScreenState::of(&single), "{before:?}");
+        assert_repaints(&mut whole);
+    }
+}
+
 /// In a flood, only the last lines are read.
 #[test]
 fn a_flood_leaves_no_half_either() {
