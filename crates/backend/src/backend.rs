@@ -70,7 +70,7 @@ impl Backend {
         }
     }
 
-    /// The endpoints that it serves. A model server that was not told of is asked at each, which
+    /// The endpoints that it serves. A model server whose endpoints are not configured is asked at each, which
     /// takes [`crate::probe::DEADLINE`] at most; an endpoint that gives no clear answer is taken to be
     /// there. `None`: its answers do not tell.
     ///

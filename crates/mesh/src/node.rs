@@ -141,8 +141,8 @@ impl Mesh {
 }
 
 impl Node {
-    /// A link was greeted: `hello` is what its other end told of itself, if it told anything (relay
-    /// sessions of stock peers begin without).
+    /// Handles a greeted link. `hello` is the other end's description of itself; relay sessions of stock
+    /// peers begin without one.
     pub(crate) fn opened(&self, link: &Arc<Link>, hello: Option<&Hello>) {
         let own = self.own.id();
         let tie = |old: &Link, new: &Link| tie::newer_stays(&own, old, new);

@@ -61,8 +61,8 @@ pub struct Settings {
     pub data: Rate,
     /// `relayData` of a node, in bytes. A node that sends more is read more slowly.
     pub bytes: Rate,
-    /// Changes of what a node offers that others are told of, as of a join. They find the others
-    /// when they ask for nodes again.
+    /// The bound on announcements of a node's changed offers. The other nodes find the rest when they
+    /// ask for nodes again.
     pub changes: Rate,
     /// The bound on joins that a node is told. It finds the others when it asks for nodes again.
     pub joins: Rate,

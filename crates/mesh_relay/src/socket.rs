@@ -187,7 +187,7 @@ impl Socket<'_> {
         let to = delivery.to;
         let mut sending = pin!(delivery.send());
         if poll_fn(|cx| Poll::Ready(sending.as_mut().poll(cx).is_ready())).await {
-            // A receiver that is gone is told of by the switchboard.
+            // The switchboard reports a receiver that is gone.
             return Ok(());
         }
         self.shared.waits.fetch_add(1, Ordering::Relaxed);

@@ -46,8 +46,8 @@ impl TreeCache {
         Ok(cache)
     }
 
-    /// The tree of a file as it is now: from the cache, or hashed. `on_progress` is told of each piece that is
-    /// hashed, with the bytes so far, and may break it off.
+    /// The tree of a file as it is now: from the cache, or hashed. `on_progress` is called for each hashed piece
+    /// with the bytes so far, and may break the hashing off.
     ///
     /// # Errors
     ///

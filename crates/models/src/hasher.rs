@@ -121,8 +121,8 @@ impl Hasher {
         hashed(offered.clone(), known).ok()
     }
 
-    /// Hashes a model and tells of it. One that waits already is hashed once, and all are told in turn: the
-    /// second time it comes from the cache.
+    /// Hashes a model and reports the result. A model that waits already is hashed once, and each request gets
+    /// its report in turn: the second time the result comes from the cache.
     pub fn hash(&self, offered: Offered, told: OnHashed) {
         let mut queue = self.shared.lock();
         if queue.waiting.len() >= MAX_WAITING {

@@ -1,8 +1,8 @@
 //! The terminal interface: a server, its rooms and its requests, live.
 //!
 //! It is a client like any other, and looks on when its server is lost until it is back. What is
-//! shown is a pure machine ([`app`]): it is told of keys and news, with the time, and says what it
-//! wants done. How it is shown is a pure function of it ([`draw`]). Only [`shell`] owns a terminal
+//! shown is a pure machine ([`app`]): keys and news go in, with the time, and the effects that
+//! it wants come out. How it is shown is a pure function of it ([`draw`]). Only [`shell`] owns a terminal
 //! and connections.
 //!
 //! - [`app`]: what is shown, and what each key does

@@ -116,7 +116,7 @@ impl Upgrade {
         Ok(Link::within(self.stream().await?, Role::Server, limits))
     }
 
-    /// The bytes of the link, once the response is out: for who counts them before they are a link.
+    /// The bytes of the link, once the response is out, for a caller that counts them before they are a link.
     ///
     /// # Errors
     /// When the client left before that.

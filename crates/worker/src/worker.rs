@@ -110,7 +110,7 @@ impl Worker {
         Activity(self.lent.clone())
     }
 
-    /// Has this observer told of each event, beside the log.
+    /// Reports each event to this observer, beside the log.
     #[must_use]
     pub fn observed_by(self, observer: Observer) -> Self {
         Self { events: EventSink(Some(observer)), ..self }

@@ -31,8 +31,8 @@ const MANY: &str = "1000 nodes";
 
 const MOST: f64 = 60.0;
 
-/// The most that each is told of others who come and go at once: a relay has a bound of its own, less than
-/// the 200 that 100 of 1,000 nodes would make.
+/// The most messages that each node gets about others that come and go at once: a relay has a bound of its
+/// own, less than the 200 that 100 of 1,000 nodes would make.
 const TOLD: f64 = 100.0;
 
 /// How much more is sent for each of many nodes than of a few: noise only.

@@ -1,4 +1,4 @@
-//! Who may do what with a room.
+//! The rights of keys and members in a room.
 //!
 //! The code of a room is a credential, and so is its password. Keys of the server and local
 //! requests give rights only to make and list rooms.

@@ -45,7 +45,7 @@ async fn send(kit: &Kit, request: Request<Body>) -> (u16, Value) {
     opened(kit.send(request).await).await
 }
 
-/// What is told of an error: the status and the code.
+/// The status and the code of an error.
 async fn refused(kit: &Kit, request: Request<Body>) -> (u16, String) {
     let (status, error) = send(kit, request).await;
     assert!(error["message"].is_string(), "{error}");

@@ -1,4 +1,4 @@
-//! Who of several free providers a job at the door goes to.
+//! The provider that a new job goes to if several are free.
 
 use base::{JobId, ProviderId};
 use dispatch::{Distance, Route};

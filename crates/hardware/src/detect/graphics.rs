@@ -13,7 +13,7 @@ const LEAST_VRAM: f64 = 2.0;
 /// Largest memory of a GPU that is believed, in bytes: 4 TiB.
 const MOST_VRAM: u64 = 4 << 40;
 
-/// Every GPU that a tool or the kernel tells of, in no order.
+/// Every GPU that a tool or the kernel reports, in no order.
 pub(super) fn gpus(root: &Root, tools: &impl Tools) -> Vec<Gpu> {
     let mut gpus = nvidia::gpus(root, tools);
     let driven = !gpus.is_empty();
@@ -94,8 +94,8 @@ impl Card {
         self.vram.map(|bytes| bytes as f64 / GIB)
     }
 
-    /// Whether it has memory enough of its own, and the driver for it. NVIDIA's are told of by the
-    /// kernel alone only if they lack the driver that models need.
+    /// Whether it has memory enough of its own, and the driver for it. The kernel
+    /// alone reports a GPU of NVIDIA only if the GPU lacks the driver that models need.
     fn runs_models(&self) -> bool {
         self.vram_gb().is_some_and(|vram| vram >= LEAST_VRAM) && self.vendor != Vendor::Nvidia
     }

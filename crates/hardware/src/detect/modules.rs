@@ -5,7 +5,7 @@ use crate::Root;
 
 const TABLES: &str = "sys/firmware/dmi/tables/DMI";
 
-/// The type of a structure that tells of a memory module, and of the one that ends the table.
+/// The type of a structure that describes a memory module, and of the one that ends the table.
 const MEMORY_DEVICE: u8 = 17;
 const END: u8 = 127;
 
@@ -45,7 +45,7 @@ fn modules(table: &[u8]) -> Vec<Module> {
     structures.filter_map(module).collect()
 }
 
-/// The module that a structure tells of; `None` for an empty socket, and for anything else.
+/// The module that a structure describes; `None` for an empty socket, and for anything else.
 fn module(structure: &[u8]) -> Option<Module> {
     let word = |at: usize| -> Option<u16> {
         Some(u16::from_le_bytes(structure.get(at..at + 2)?.try_into().ok()?))

@@ -1,4 +1,4 @@
-//! NVIDIA's GPUs, as far as its driver tells of them.
+//! NVIDIA's GPUs, as far as its driver reports them.
 
 use crate::{
     Gpu, Root, Tools, Vendor,

@@ -9,7 +9,7 @@ use crate::kit::{Kit, Node};
 
 const FRAMES: usize = 1600;
 
-/// The joins that a node is told of at once, and in the minute after that.
+/// The joins that are announced to a node at once, and in the minute after that.
 const JOINS: usize = 16 + 60;
 
 /// Sends numbered frames of 64 KiB, as fast as the relay takes them.
@@ -169,7 +169,7 @@ async fn a_thousand_nodes_are_sent_no_more_each_than_ten_are() {
     for (number, node) in nodes.iter_mut().enumerate() {
         node.register(&format!("node-{number}"), "", json!({"loadedModels": ["n"]})).await;
     }
-    // Those before it have changed, too; it is told of a few of them only.
+    // The nodes before it have changed, too; only a few of these changes are announced to it.
     for node in &mut nodes {
         let mut told = 0;
         while node.hear().await.get("registerAck").is_none() {

@@ -37,7 +37,7 @@ pub(super) struct SessionProcesses {
     pub(super) group: Option<Group>,
     /// Whether the first process has not been reaped yet.
     pub(super) is_alive: bool,
-    /// Whether the daemon was told of the start, and so must be told of the end.
+    /// Whether the start was reported to the daemon, so that the end must be reported, too.
     pub(super) is_known: bool,
 }
 

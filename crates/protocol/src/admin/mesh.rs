@@ -14,7 +14,7 @@ pub struct MeshId {
     /// Where peers on the LAN connect to, if anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
-    /// Who may query it: `off`, `peers` or `anyone`.
+    /// The nodes that may query it: `off`, `peers` or `anyone`.
     pub share: String,
     /// The relays that it is registered at, or tries to be.
     pub relays: Vec<MeshRelayJson>,

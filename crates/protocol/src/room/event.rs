@@ -163,7 +163,7 @@ impl RoomEvent {
         }
     }
 
-    /// The whole frame of an event, with its `id:` line for who asked for ids. The JSON has `type`,
+    /// The whole frame of an event, with its `id:` line for a watcher that asked for ids. The JSON has `type`,
     /// `timestamp`, `roomCode`, `data`, in this order.
     pub fn frame(&self, id: Option<u64>, timestamp: u64, room_code: &str) -> String {
         let data = match self {

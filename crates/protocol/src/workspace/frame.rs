@@ -39,7 +39,7 @@ pub enum BadFrame {
     NotUtf8(usize),
 }
 
-/// The part of a frame before its payload, for who sends the payload without copying it.
+/// The part of a frame before its payload, for a caller that sends the payload without copying it.
 pub fn header(session_id: SessionId, seq: u64) -> [u8; HEADER] {
     let mut header = [OUTPUT; HEADER];
     header[1..17].copy_from_slice(session_id.uuid().as_bytes());

@@ -39,7 +39,7 @@ pub struct Overview {
 }
 
 impl Overview {
-    /// What it tells of itself to those who may know.
+    /// The details that the server shows to clients with the right to see them.
     pub fn details(&self) -> Option<&HealthDetails> {
         self.health.as_ref()?.details.as_ref()
     }

@@ -1,4 +1,4 @@
-//! Participants that mean harm: frames that are none, answers to what they were not asked, floods.
+//! Participants that mean harm: malformed frames, answers to what they were not asked, floods.
 //! They spoil their own answers and nothing else.
 
 use serde_json::{Value, json};

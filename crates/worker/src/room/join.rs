@@ -3,7 +3,7 @@
 use base::Secret;
 use protocol::room::{MachineSpecs, RuntimeConfig};
 
-/// Who a backend is in a room. The room's password is the secret of its
+/// The identity of a backend in a room. The room's password is the secret of its
 /// [`crate::ServerTarget`].
 #[derive(Debug, Clone)]
 pub struct JoinRoom {

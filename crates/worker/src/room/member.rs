@@ -76,7 +76,7 @@ impl RoomMember {
         }
     }
 
-    /// Who it is, as a relay worker says it.
+    /// The member's description of itself, in a relay worker's form.
     pub(crate) fn participant(&self) -> WorkerParticipant {
         let JoinRoom { id, nickname, specs, config, .. } = &*self.join;
         WorkerParticipant {

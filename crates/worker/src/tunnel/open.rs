@@ -19,7 +19,7 @@ pub(crate) struct OpenTunnel {
     pub(super) is_warren: bool,
 }
 
-/// Joins, and opens the tunnel that the server has told of.
+/// Joins, and opens the tunnel that the server has named.
 pub(crate) async fn open(link: &LinkContext, room: &RoomMember) -> Result<OpenTunnel, Outcome> {
     let offer = link.lent.offers().borrow().clone();
     let Some(model) = offer.models.first().cloned() else {

@@ -141,7 +141,7 @@ pub(super) fn closed(code: u16, reason: &str) -> Option<Outcome> {
     GiveUpReason::by_close(code, reason).map(Outcome::Over)
 }
 
-/// The order that a request becomes; `None` for a method that is none.
+/// The order for a request; `None` if its method is not valid.
 fn order(number: u32, request: &TunnelRequest<'_>) -> Option<Order> {
     let body = request.body.map(|body| Bytes::copy_from_slice(body.get().as_bytes()));
     let model = body.as_deref().and_then(|body| openai::peek(body).ok()).map(|peek| peek.model);

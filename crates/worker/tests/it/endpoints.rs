@@ -1,4 +1,4 @@
-//! What a worker tells of the endpoints that its backend serves.
+//! The endpoints of its backend that a worker announces.
 
 use std::time::Duration;
 

@@ -130,7 +130,7 @@ async fn a_server_that_falls_silent_is_left() {
     let (_, reason, _) = next_trouble(&mut worker).await;
     assert!(reason.contains("was silent for 9"), "{reason}");
     assert!((90..=100).contains(&start.elapsed().as_secs()));
-    // Meanwhile it was told of the load, which makes a stock server hand out work.
+    // Meanwhile the load was reported to it, which makes a stock server hand out work.
     assert!(matches!(server.message().await, WorkerMessage::Pong(_)));
 }
 

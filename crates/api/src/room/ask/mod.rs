@@ -43,7 +43,7 @@ const MAX_TOKEN: usize = 16 * 1024;
 pub(super) struct Ask {
     room: Arc<Room>,
     jobs: Arc<MessageJobs>,
-    /// `None` after the watchers were told of the end.
+    /// `None` after the end was announced to the watchers.
     in_flight: Option<InFlight>,
     answer: Answer,
     request: Request,

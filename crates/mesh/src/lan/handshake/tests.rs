@@ -107,7 +107,7 @@ impl Node {
     }
 }
 
-/// What a stock peer tells of itself.
+/// A stock peer's description of itself.
 fn stock(id: &str, hash: Option<&str>) -> Hello {
     Hello {
         device_info: DeviceInfo {

@@ -193,7 +193,7 @@ pub(super) fn cut_after(count: usize) -> Meddle {
     Box::new(move |_| seen.fetch_add(1, Ordering::Relaxed) < count)
 }
 
-/// The last that is told of a pull.
+/// The last report of a pull.
 pub(super) async fn end(mut pull: Pull) -> MeshTransfer {
     let end = async {
         while pull.next().await.is_some() {}

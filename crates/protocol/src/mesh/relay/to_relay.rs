@@ -30,7 +30,7 @@ impl<'a> ToRelay<'a> {
     /// Reads a message, in either form.
     ///
     /// # Errors
-    /// [`Fault`], whose [`reply`](Fault::reply) is for who sent it.
+    /// [`Fault`], whose [`reply`](Fault::reply) is for the sender.
     pub fn read(text: &'a str) -> Result<Self, Fault> {
         if let Some(data) = scan::relay_data(text) {
             return Ok(Self::Forward(data));

@@ -133,7 +133,7 @@ fn arguments_of_a_process_hold_no_nul() {
     refuses("create_project", "env", json!({"": ""}), why);
 }
 
-/// Whether a path leaves its project is for who resolves it to say, in the reply that it has.
+/// The code that resolves a path decides whether the path leaves its project, and has a reply for that.
 #[test]
 fn any_path_of_a_project_is_read() {
     for path in ["", "..", "/etc/passwd", "a\0b", "a\nb", "é"] {

@@ -54,7 +54,7 @@ impl Voice for Opencode {
         self.line("text", json!({ "type": "text", "text": text }));
     }
 
-    /// A tool is only told of when it is done.
+    /// A tool is reported only when it is done.
     fn uses(&mut self, tool: &str, input: &Value, ok: bool, output: &str) {
         let state = match ok {
             true => json!({ "status": "completed", "input": input, "output": output }),

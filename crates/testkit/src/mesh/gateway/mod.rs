@@ -128,7 +128,7 @@ impl FakeGateway {
         response["peers"].as_array().expect("a list of peers").clone()
     }
 
-    /// Waits until the relay tells of this node with this model loaded.
+    /// Waits until the relay lists this node with this model loaded.
     pub async fn sees(&self, node: &str, model: &str) {
         let sees = async || {
             let peers = self.discover().await;

@@ -93,7 +93,7 @@ impl Machine {
         self.worker = Some(lend(&self.daemon, &self.mock, slots).await);
     }
 
-    /// What it tells of itself.
+    /// The server's description of itself in the mesh.
     pub(super) async fn told(&self) -> Value {
         self.daemon.admin().get("/admin/mesh/id").await.json()
     }

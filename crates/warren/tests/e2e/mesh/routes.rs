@@ -73,7 +73,7 @@ async fn a_peer_s_request_goes_to_no_second_peer() {
     let linked = first.sees(&second.id, |peer| peer["status"] == "ok").await;
     assert!(!serves(&linked), "it tells of its own models only: {linked}");
     assert_eq!(first.ask(&saying("1", false)).await.status, 404);
-    // Who asks though it was told of nothing gets nothing, either.
+    // A peer that asks for a model although none was offered to it gets nothing, either.
     let address = second.lan_address().await;
     let (mut stock, ack) = testkit::mesh::LanPeer::greeted(address, &[]).await;
     assert_eq!(ack["loadedModels"], json!([]));

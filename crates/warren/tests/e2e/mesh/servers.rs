@@ -13,7 +13,7 @@ pub(crate) fn node(name: &str) -> Serve {
     serve().set("--mesh-listen", "127.0.0.1:0").set("--mesh-name", name)
 }
 
-/// Who a server is in the mesh.
+/// A server's identity in the mesh.
 pub(crate) async fn identity(daemon: &Daemon) -> Value {
     daemon.admin().get("/admin/mesh/id").await.json()
 }

@@ -1,4 +1,4 @@
-//! Who is linked to, and who is told why not.
+//! The peers that a server links to, and the reasons that other peers get.
 
 use std::path::Path;
 

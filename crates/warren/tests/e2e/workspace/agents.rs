@@ -53,7 +53,7 @@ async fn new_session_makes_an_agent_of_each_dialect_that_takes_turns_and_remembe
             said.events.iter().filter_map(|event| event["kind"].as_str()).collect();
         assert!(kinds.contains(&"tool_finished"), "{name}: {kinds:?}");
         agents.place.is(&id, "idle").await;
-        // What it printed is there, line by line, for who comes later.
+        // A viewer that comes later gets the agent's output, line by line.
         let lines: Vec<&str> = viewer.follow.text().lines().collect();
         assert!(lines.len() >= 2, "{name}: {lines:?}");
         let late = Viewer::of(agents.place.client().await, &id).await;

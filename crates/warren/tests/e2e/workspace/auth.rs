@@ -1,4 +1,4 @@
-//! Who is let in: the first message of every connection.
+//! Authentication: the first message of every connection.
 
 use serde_json::json;
 use testkit::{

@@ -11,7 +11,7 @@ use testkit::workspace::{Mark, WorkspaceClient};
 
 use super::kit::{Viewer, WorkspaceHost, about, id_of, listed, serving, skipped};
 
-/// Who is in the list of the settings.
+/// The user in the list of the settings.
 const USER: &str = "nobody";
 
 /// A number that `id` prints.

@@ -58,7 +58,7 @@ async fn watch_project_files_takes_the_place_of_what_was_watched_before() {
         }
     };
     assert_eq!(testkit::within("a change being told", told).await, other.as_str());
-    // What is not watched any more is not told of, whatever else is.
+    // Changes of a project that is not watched any more are not reported.
     fs::write(place.path().join("file"), "x").unwrap();
     fs::write(second.path().join("last"), "x").unwrap();
     let told = client.hear(CHANGED).await;

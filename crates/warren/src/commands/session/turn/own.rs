@@ -64,7 +64,7 @@ impl<'a> Own<'a> {
         self.rests_since
     }
 
-    /// What something that is seen tells of the turn.
+    /// Takes what a view of the session shows about the turn.
     pub(super) fn take(
         &mut self,
         seen: SessionView,
