@@ -137,7 +137,7 @@ async fn files_of_a_project_are_reached_from_another_member() {
     let write = json!({"type": "write_project_file", "project_id": id, "path": "a.txt",
         "content": "from afar"});
     client.ask(write, "project_file_saved").await;
-    assert_eq!(fs::read_to_string(pair.owner.place.dir.path().join("a.txt")).unwrap(), "from afar");
+    assert_eq!(fs::read_to_string(pair.owner.site.dir.path().join("a.txt")).unwrap(), "from afar");
     assert_eq!(client.hear_of("project_files_changed").await["project_id"], json!(id));
     let read = json!({"type": "read_project_file", "project_id": id, "path": "missing"});
     client.ask(read, "project_file_error").await;
