@@ -2,7 +2,7 @@
 
 use base::Secret;
 use serde::{Deserialize, Serialize};
-use store::{Change, Fact, StoreError};
+use store::{Change, Fact, StoreError, WorkspaceStore};
 
 use crate::{facts::Facts, settings::Settings};
 
@@ -33,6 +33,17 @@ struct Stored {
     dropped: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     name: Option<String>,
+}
+
+/// Whether what is stored makes this machine a member of a cluster. Blocks.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn is_member(store: &dyn WorkspaceStore) -> Result<bool, StoreError> {
+    let rows = store.load_facts(KIND)?;
+    let stored = rows.iter().find(|row| row.id == ID);
+    let stored: Option<Stored> = stored.and_then(|row| serde_json::from_str(&row.json).ok());
+    Ok(stored.is_some_and(|stored| stored.token.is_some()))
 }
 
 impl Config {

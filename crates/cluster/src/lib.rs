@@ -33,6 +33,7 @@ mod tests;
 
 pub use circuit::{Caller, Circuit, Circuits, Ended, Host, Served};
 pub use cluster::{Cluster, ClusterError, MemberStatus, Parts};
+pub use config::is_member;
 pub use directory::{Directory, Watcher};
 pub use driver::WriteError;
 pub use facts::FactsError;

@@ -26,6 +26,7 @@
 
 mod announcement;
 mod client_stream;
+mod cluster_part;
 pub mod data;
 mod greeting;
 mod key_keeper;

@@ -78,17 +78,28 @@ impl Listener {
         metrics: Arc<Metrics>,
         patience: Duration,
     ) -> io::Result<Self> {
+        Ok(Self::on(TcpListener::bind(address).await?, tls, router, metrics, patience))
+    }
+
+    /// The same on a socket that is bound.
+    pub(crate) fn on(
+        tcp: TcpListener,
+        tls: Option<Arc<ServerConfig>>,
+        router: Cors<Router>,
+        metrics: Arc<Metrics>,
+        patience: Duration,
+    ) -> Self {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let most = usize::try_from(files.saturating_sub(SPARE_FILES).max(64)).unwrap_or(usize::MAX);
-        Ok(Self {
-            tcp: TcpListener::bind(address).await?,
+        Self {
+            tcp,
             tls: tls.map(TlsAcceptor::from),
             router,
             metrics,
             patience,
             connections: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
             tasks: TaskTracker::new(),
-        })
+        }
     }
 
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {

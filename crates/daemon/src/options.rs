@@ -162,9 +162,11 @@ macro_rules! options {
 }
 
 // After the macro, which it uses.
+mod cluster;
 mod mesh;
 mod workspace;
 
+pub use cluster::ClusterOptions;
 pub use mesh::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
 pub use workspace::{AgentOptions, WorkspaceOptions};
 
@@ -292,6 +294,10 @@ options! {
         #[command(flatten)]
         #[serde(skip)]
         workspace: WorkspaceOptions,
+        /// The workspace cluster: `[cluster]` in the file
+        #[command(flatten)]
+        #[serde(skip)]
+        cluster: ClusterOptions,
         /// Names that stand for models: `[models."NAME"]` in the file
         #[arg(skip)]
         models: Option<BTreeMap<String, AliasOptions>>,
@@ -429,8 +435,8 @@ options! {
     }
 }
 
-/// A configuration file: the settings of `warren serve` with `[mesh]` and `[workspace]`, `[worker]`
-/// and `[room]`.
+/// A configuration file: the settings of `warren serve` with `[mesh]`, `[workspace]` and
+/// `[cluster]`, `[worker]` and `[room]`.
 #[derive(Debug, Clone, Default)]
 pub struct ConfigFile {
     /// Where it was found; `None` when there is none.
@@ -474,13 +480,14 @@ impl ConfigFile {
         let room = section(&mut table, "room")?;
         let mesh = section(&mut table, "mesh")?;
         let workspace = section(&mut table, "workspace")?;
+        let cluster = section(&mut table, "cluster")?;
         let is_part = |name: &str| name == "models";
         let mut tables = table.iter().filter(|(_, value)| value.is_table());
         if let Some((name, _)) = tables.find(|(name, _)| !is_part(name)) {
             bail!("[{name}] is no part of the configuration");
         }
         let rest = toml::Value::Table(table).try_into()?;
-        let serve = ServeOptions { mesh, workspace, ..rest };
+        let serve = ServeOptions { mesh, workspace, cluster, ..rest };
         Ok(Self { path: None, serve, worker, room })
     }
 }

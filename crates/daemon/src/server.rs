@@ -19,6 +19,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     VERSION,
     announcement::Announcement,
+    cluster_part::ClusterPart,
     data::DataDir,
     key_keeper,
     known_models::KnownModels,
@@ -61,6 +62,7 @@ pub struct Server {
     mesh: Option<MeshPart>,
     relay: Option<Relay>,
     workspace: Option<WorkspacePart>,
+    cluster: Option<ClusterPart>,
     /// The links of workers, nodes, participants and nodes of the mesh at the relay.
     links: TaskTracker,
 }
@@ -102,6 +104,7 @@ impl Server {
         let relay = Relay::of(&settings, &links)?;
         let workspace = WorkspacePart::of(&settings, &tokens.admin, &keys, &store);
         let token = Token::new(&tokens.admin);
+        let audit_store = Arc::<SqliteStore>::clone(&store);
         let condition = Health {
             ledger: Arc::clone(&ledger),
             mesh: mesh.clone(),
@@ -110,7 +113,7 @@ impl Server {
         let api = Api::new(
             scheduler.clone(),
             parts::consumer_rules(&settings, keys.clone()),
-            Administration { token, usage, audit: store, requests },
+            Administration { token, usage, audit: audit_store, requests },
             Arc::new(condition),
             parts::names(&settings, &models, &rooms, by_message),
             parts::limits(&settings),
@@ -131,7 +134,8 @@ impl Server {
             Arc::clone(&metrics),
             settings.local.clone(),
         );
-        let listener = listener(&settings, router, metrics).await?;
+        let listener = listener(&settings, router, Arc::clone(&metrics)).await?;
+        let cluster = ClusterPart::start(&settings, &store, workspace.as_ref(), &metrics).await?;
         api.listening(listener.address()?);
         if let Some(workspace) = &workspace {
             workspace.listening(listener.address()?, settings.tls.is_some());
@@ -153,6 +157,7 @@ impl Server {
             mesh: part,
             relay,
             workspace,
+            cluster,
             links,
         })
     }
@@ -209,6 +214,7 @@ impl Server {
         let announced = Announcement::start(&self.settings, self.listener.address());
         let connections = tokio::spawn(self.listener.run(closing.clone()));
         let mesh = self.mesh.map(MeshPart::run);
+        let cluster = self.cluster.map(|cluster| cluster.run(closing.clone()));
         stop.cancelled().await;
         let drained = Instant::now() + self.settings.drain;
         let withdrawing = tokio::spawn(announced.withdraw());
@@ -230,6 +236,9 @@ impl Server {
         }
         if let Some(workspace) = self.workspace {
             workspace.shut_down().await;
+        }
+        if let Some(cluster) = cluster {
+            cluster.shut_down();
         }
         self.links.close();
         let _ = timeout(FAREWELL, self.links.wait()).await;

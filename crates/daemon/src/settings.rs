@@ -1,5 +1,6 @@
 //! The settings of a server, with the defaults and their checks.
 
+mod cluster;
 mod mesh;
 mod workspace;
 
@@ -21,6 +22,7 @@ use crate::options::{
     AliasOptions, LogFormat, RoomEndpoints, Routing, Seconds, ServeOptions, home_directory,
 };
 
+pub use self::cluster::ClusterSettings;
 pub use self::mesh::{MESH_PORT, MeshSettings};
 
 /// The port of every HTTP and WebSocket surface.
@@ -94,6 +96,8 @@ pub struct Settings {
     pub mesh: MeshSettings,
     /// The workspace, unless it is turned off.
     pub workspace: Option<::workspace::Settings>,
+    /// The workspace cluster.
+    pub cluster: ClusterSettings,
     /// The certificate chain and its key, loaded.
     pub tls: Option<Arc<ServerConfig>>,
     /// How log lines look.
@@ -139,6 +143,7 @@ impl Settings {
             open,
             mdns: options.mdns.unwrap_or(false),
             mesh: MeshSettings::new(options.mesh, open)?,
+            cluster: ClusterSettings::new(options.cluster, listen)?,
             open_rooms: options.open_rooms.unwrap_or(false),
             room_endpoints: room_endpoints(options.room_endpoints.unwrap_or_default()),
             room_idle: room_idle(options.room_idle_secs)?,

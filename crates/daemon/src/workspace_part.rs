@@ -15,6 +15,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use base::Secret;
+use cluster::Cluster;
 use http::StatusCode;
 use prometheus_client::{
     encoding::text::encode_registry,
@@ -45,6 +46,7 @@ struct Inner {
     keys: Keys,
     local: LocalRules,
     gateway: OnceLock<Gateway>,
+    cluster: OnceLock<Cluster>,
     running: OnceCell<Running>,
 }
 
@@ -77,6 +79,7 @@ impl WorkspacePart {
             keys: keys.clone(),
             local: settings.local.clone(),
             gateway: OnceLock::new(),
+            cluster: OnceLock::new(),
             running: OnceCell::new(),
         };
         Some(Self(Arc::new(inner)))
@@ -88,13 +91,25 @@ impl WorkspacePart {
         let _earlier = self.0.gateway.set(Gateway { url: own_url(address, tls) });
         let working = self.clone();
         tokio::spawn(async move {
-            if working.has_stored_sessions().await
+            let is_member = working.0.cluster.get().is_some();
+            if (is_member || working.has_stored_sessions().await)
                 && let Err(error) = working.running().await
             {
                 let error = base::error::chain(&error);
                 tracing::error!(error, "the workspace does not start");
             }
         });
+    }
+
+    /// The id of this machine. Blocks: it reads a small file, and makes it if there is none.
+    pub(crate) fn node_id(&self) -> String {
+        workspace_socket::node_id(&self.0.settings.dir)
+    }
+
+    /// The workspace is one of a cluster's from its start on. Called once, before it starts.
+    pub(crate) fn join(&self, cluster: Cluster) {
+        // Called once, so there is no earlier value.
+        let _earlier = self.0.cluster.set(cluster);
     }
 
     /// Answers a client of the workspace.
@@ -143,7 +158,7 @@ impl WorkspacePart {
 
 impl Running {
     async fn start(inner: &Inner) -> Result<Self, StartError> {
-        let Inner { settings, store, keys, local, gateway, running: _ } = inner;
+        let Inner { settings, store, keys, local, gateway, cluster, running: _ } = inner;
         let teams = Arc::<Teams>::default();
         let follower: Arc<dyn TurnFollower> = Arc::<Teams>::clone(&teams);
         let parts = Parts {
@@ -160,6 +175,9 @@ impl Running {
         }
         let requests = teams.requests(&workspace);
         let socket = ClientSocket::new(&workspace, requests, local.clone());
+        if let Some(cluster) = cluster.get() {
+            socket.join(cluster.clone());
+        }
         Ok(Self { workspace, teams, socket })
     }
 

@@ -48,5 +48,5 @@ pub use sessions::{
     Attachment, ClientId, Facts, NewEngine, NewSession, PastOutput, Prompted, Sessions, Streamed,
     TranscriptPosition, TurnFollower, WeakSessions,
 };
-pub use settings::{AgentSettings, Gateway, GatewaySlot, Settings};
+pub use settings::{AgentSettings, Gateway, GatewaySlot, NodeSlot, Settings};
 pub use workspace::{Parts, StartError, Workspace};

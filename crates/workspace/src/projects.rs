@@ -14,7 +14,7 @@ use protocol::workspace::{
 use store::{Change, Fact, StoreError, WorkspaceStore};
 use tokio::task;
 
-use crate::{audit::Audit, events::Events, refusal::Refusal, users};
+use crate::{audit::Audit, events::Events, refusal::Refusal, settings::NodeSlot, users};
 
 /// The kind of these facts in the store.
 pub(crate) const KIND: &str = "project";
@@ -26,6 +26,7 @@ pub struct Projects {
     store: Arc<dyn WorkspaceStore>,
     audit: Arc<Audit>,
     events: Events,
+    node: NodeSlot,
     known: Mutex<BTreeMap<ProjectId, Project>>,
     /// Held while a project is changed in the store, so that changes reach the store in their
     /// order.
@@ -48,9 +49,10 @@ impl Projects {
         store: Arc<dyn WorkspaceStore>,
         audit: Arc<Audit>,
         events: Events,
+        node: NodeSlot,
     ) -> Self {
         let (known, changing) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { run_as, store, audit, events, known, changing }
+        Self { run_as, store, audit, events, node, known, changing }
     }
 
     /// Loads the stored projects. A project that cannot be read stays in the store, and the log
@@ -64,9 +66,15 @@ impl Projects {
 
     /// All projects, sorted by name.
     pub fn list(&self) -> Vec<Project> {
-        let mut projects: Vec<Project> = self.lock().values().cloned().collect();
+        let projects: Vec<Project> = self.lock().values().cloned().collect();
+        let mut projects: Vec<_> = projects.into_iter().map(|one| self.shown(one)).collect();
         projects.sort_by(|one, other| (&one.name, one.id).cmp(&(&other.name, other.id)));
         projects
+    }
+
+    /// The node id of this machine.
+    pub(crate) fn node(&self) -> &NodeSlot {
+        &self.node
     }
 
     /// The users that sessions and projects may run as.
@@ -79,7 +87,8 @@ impl Projects {
     /// # Errors
     /// [`Refusal::UnknownProject`].
     pub fn get(&self, id: ProjectId) -> Result<Project, Refusal> {
-        self.lock().get(&id).cloned().ok_or(Refusal::UnknownProject(id))
+        let project = self.lock().get(&id).cloned().ok_or(Refusal::UnknownProject(id))?;
+        Ok(self.shown(project))
     }
 
     /// Like [`folder`](Self::folder), on a thread that may block.
@@ -179,6 +188,7 @@ impl Projects {
         keep(&self.store, Change::Keep(fact(&project)?)).await?;
         self.lock().insert(project.id, project.clone());
         self.audit.note(who, what, &project.id.to_string(), "done");
+        let project = self.shown(project);
         let saved = ServerMessage::ProjectSaved(ProjectSaved { project });
         self.events.tell(saved.clone());
         Ok(saved)
@@ -195,6 +205,11 @@ impl Projects {
         if let Err(refusal) = done {
             self.audit.note(who, what, target, &refusal.to_string());
         }
+    }
+
+    /// The project in the clients' form. The node is not stored with it: it is this machine.
+    fn shown(&self, project: Project) -> Project {
+        Project { node_id: self.node.get(), ..project }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ProjectId, Project>> {

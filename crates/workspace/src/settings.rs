@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -94,6 +94,22 @@ impl GatewaySlot {
     /// The gateway, if it is known by now.
     pub fn get(&self) -> Option<Gateway> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The node id of this machine, once it is a member of a cluster.
+#[derive(Debug, Clone, Default)]
+pub struct NodeSlot(Arc<OnceLock<String>>);
+
+impl NodeSlot {
+    /// This machine is a member under this id from now on.
+    pub fn set(&self, node: String) {
+        let _set_before = self.0.set(node);
+    }
+
+    /// The id; none without a cluster.
+    pub fn get(&self) -> Option<String> {
+        self.0.get().cloned()
     }
 }
 

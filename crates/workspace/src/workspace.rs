@@ -21,7 +21,7 @@ use crate::{
     member_tokens::MemberTokens,
     projects::Projects,
     sessions::{Dependencies, EngineStarter, Sessions, TurnFollower},
-    settings::{Gateway, GatewaySlot, Settings},
+    settings::{Gateway, GatewaySlot, NodeSlot, Settings},
 };
 
 /// The parts of the server that the workspace uses.
@@ -59,6 +59,8 @@ pub struct Workspace {
     pub member_tokens: Arc<MemberTokens>,
     /// The address at which agents reach this server.
     pub gateway: GatewaySlot,
+    /// The node id of this machine.
+    pub node: NodeSlot,
     pub(crate) host: Arc<EngineHost>,
     /// Sessions hold the engines weakly, because engines lead back to sessions.
     _engines: Arc<Engines>,
@@ -123,12 +125,13 @@ impl Workspace {
         let events = Events::default();
         let audit = Arc::new(Audit::new(audit));
         let gateway = GatewaySlot::new(settings.agents.gateway.clone());
-        let member_tokens = Arc::<MemberTokens>::default();
+        let (member_tokens, node) = (Arc::<MemberTokens>::default(), NodeSlot::default());
         let projects = Arc::new(Projects::new(
             settings.run_as.clone(),
             Arc::clone(&store),
             Arc::clone(&audit),
             events.clone(),
+            node.clone(),
         ));
         let host = Arc::new(EngineHost {
             settings: Arc::clone(&settings),
@@ -163,6 +166,7 @@ impl Workspace {
             sessions,
             member_tokens,
             gateway,
+            node,
             host,
             _engines: engines,
         }

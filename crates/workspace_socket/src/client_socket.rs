@@ -52,6 +52,7 @@ impl ClientSocket {
             watches: WatchBudget::default(),
             node: Node { id: node_id(&settings.dir), gateway: workspace.gateway.clone() },
             membership: Arc::default(),
+            shown_node: workspace.node.clone(),
         };
         Self(Arc::new(Admission::new(settings, keys, local, services)))
     }
@@ -76,6 +77,7 @@ impl ClientSocket {
         cluster.serve(Arc::new(guests), Arc::new(others));
         let own = OwnObjects::new(cluster.clone(), &self.0);
         tokio::spawn(own.run(services.events.subscribe(), elsewhere));
+        services.shown_node.set(cluster.node_id().to_owned());
         services.membership.join(cluster);
     }
 

@@ -57,3 +57,4 @@ mod table;
 mod tests;
 
 pub use client_socket::ClientSocket;
+pub use node_id::node_id;

@@ -3,9 +3,11 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    time::{Duration, Instant},
 };
 
 use cluster::{Cluster, Member};
+use protocol::workspace::SessionInfo;
 use replica::Kind;
 use workspace::Refusal;
 
@@ -13,6 +15,10 @@ use crate::{policy::Target, services::Services};
 
 /// The most objects whose owners are known only from an answer that passed by.
 const LEARNT: usize = 4096;
+
+/// The most sessions that are listed before their owners have told of them, and for how long.
+const FRESH: usize = 256;
+const FRESH_FOR: Duration = Duration::from_secs(2);
 
 /// The member that serves a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +41,8 @@ pub(crate) struct Membership {
 #[derive(Default)]
 struct Learnt {
     owners: BTreeMap<(Kind, String), String>,
+    /// The sessions among them, the newest last.
+    sessions: VecDeque<(Instant, SessionInfo)>,
     order: VecDeque<(Kind, String)>,
 }
 
@@ -87,6 +95,22 @@ impl Membership {
                 learnt.owners.remove(&oldest);
             }
         }
+    }
+
+    /// Remembers a session that was made through this member.
+    pub(crate) fn learn_session(&self, info: SessionInfo) {
+        let mut learnt = self.lock();
+        learnt.sessions.push_back((Instant::now(), info));
+        while learnt.sessions.len() > FRESH {
+            learnt.sessions.pop_front();
+        }
+    }
+
+    /// The sessions that were made through this member a moment ago.
+    pub(crate) fn fresh_sessions(&self) -> Vec<SessionInfo> {
+        let mut learnt = self.lock();
+        learnt.sessions.retain(|(at, _)| at.elapsed() < FRESH_FOR);
+        learnt.sessions.iter().map(|(_, info)| info.clone()).collect()
     }
 
     fn owner(&self, cluster: &Cluster, kind: Kind, id: &str) -> Server {

@@ -1,9 +1,9 @@
 //! The id of this machine, which survives restarts.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, DirBuilder, OpenOptions},
     io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::Path,
 };
 
@@ -14,8 +14,12 @@ const NODE_ID: &str = "node.id";
 
 /// The id of this machine, which stays the same after a restart. Blocks: it reads a small file, and
 /// writes it if no id is in it.
-pub(crate) fn node_id(dir: &Path) -> String {
+pub fn node_id(dir: &Path) -> String {
     let path = dir.join(NODE_ID);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    if let Err(error) = made {
+        tracing::warn!(%error, dir = %dir.display(), "the workspace's directory cannot be made");
+    }
     let kept = fs::read_to_string(&path).ok();
     if let Some(id) = kept.and_then(|text| Uuid::try_parse(text.trim()).ok()) {
         return id.to_string();

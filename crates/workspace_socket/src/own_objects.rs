@@ -184,11 +184,7 @@ impl OwnObjects {
     async fn session(&mut self, id: &Arc<str>, entry: Option<&Entry>) -> Result<(), WriteError> {
         let info = id.parse().ok().and_then(|id| self.services.sessions.info(id).ok());
         let Some(info) = info else { return self.gone(Kind::SESSION, id, entry).await };
-        let info = SessionInfo {
-            attached_clients: 0,
-            node_id: Some(self.cluster.node_id().to_owned()),
-            ..info
-        };
+        let info = SessionInfo { attached_clients: 0, ..info };
         let told: Option<SessionInfo> =
             entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
         let is_told = told.is_some_and(|told| {
@@ -208,7 +204,6 @@ impl OwnObjects {
         let Ok(own) = self.services.projects.get(project_id) else {
             return self.gone(Kind::PROJECT, id, entry).await;
         };
-        let own = Project { node_id: Some(self.cluster.node_id().to_owned()), ..own };
         let told: Option<Project> = entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
         match told {
             Some(told) if told == own => Ok(()),

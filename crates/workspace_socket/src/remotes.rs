@@ -5,12 +5,11 @@ use std::{collections::VecDeque, future::poll_fn, pin::pin, task::Poll, time::Du
 use bytes::Bytes;
 use cluster::{Caller, Circuit, Cluster, Ended};
 use protocol::workspace::{
-    ClientMessage, Notice, NoticeLevel, ServerMessage, SessionId,
+    ClientMessage, Notice, NoticeLevel, ServerMessage, SessionId, SessionInfo,
     client::{Attach, ClientNotice, connection::OWNER_UNREACHABLE},
     decode_reply, frame,
 };
 use replica::Kind;
-use serde::Deserialize;
 use tokio::time::Instant;
 use wire::{Frame, Utf8Bytes};
 use workspace::{Identity, Refusal};
@@ -279,25 +278,17 @@ fn is(text: &str, kind: &str) -> bool {
 
 /// Remembers where an object was made, for requests that come before its owner has told of it.
 fn learn(text: &str, node: &str, membership: &Membership) {
-    #[derive(Deserialize)]
-    struct Made {
-        session: Option<WithId>,
-        leader_session: Option<WithId>,
-        team: Option<WithId>,
-    }
-    #[derive(Deserialize)]
-    struct WithId {
-        id: String,
-    }
-    let Ok(made) = serde_json::from_str::<Made>(text) else { return };
-    let objects = [
-        (Kind::SESSION, made.session),
-        (Kind::SESSION, made.leader_session),
-        (Kind::TEAM, made.team),
-    ];
-    for (kind, object) in objects {
-        if let Some(WithId { id }) = object {
-            membership.learn(kind, &id, node);
+    let session = |info: &SessionInfo| membership.learn(Kind::SESSION, &info.id.to_string(), node);
+    match decode_reply(text) {
+        Ok(ServerMessage::SessionCreated(made) | ServerMessage::TerminalOpened(made)) => {
+            session(&made.session);
+            membership.learn_session(*made.session);
         }
+        Ok(ServerMessage::TeamCreated(made)) => {
+            session(&made.leader_session);
+            membership.learn(Kind::TEAM, &made.team.id.to_string(), node);
+            membership.learn_session(*made.leader_session);
+        }
+        _ => {}
     }
 }

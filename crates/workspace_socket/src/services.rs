@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use files::{Git, Watches};
 use tokio::sync::Semaphore;
-use workspace::{Audit, Events, GatewaySlot, MemberTokens, Projects, Sessions};
+use workspace::{Audit, Events, GatewaySlot, MemberTokens, NodeSlot, Projects, Sessions};
 use workspace_teams::TeamRequests;
 
 use crate::{membership::Membership, project_files::ProjectFiles};
@@ -26,6 +26,8 @@ pub(crate) struct Services {
     pub(crate) watches: WatchBudget,
     pub(crate) node: Node,
     pub(crate) membership: Arc<Membership>,
+    /// The node id that sessions and projects show.
+    pub(crate) shown_node: NodeSlot,
 }
 
 /// The bounds of all clients' watches together.

@@ -20,7 +20,11 @@ use super::{
     output::{history::writer::Writer, painting::PaintQueue},
     turn_follower::TurnFollower,
 };
-use crate::{events::Events, member_tokens::MemberTokens, settings::Settings};
+use crate::{
+    events::Events,
+    member_tokens::MemberTokens,
+    settings::{NodeSlot, Settings},
+};
 
 /// The smallest log of a session, in bytes.
 const SMALLEST_LOG: usize = 64 * 1024;
@@ -30,6 +34,8 @@ const SEGMENT: (u64, u64) = (64 * 1024, 1024 * 1024);
 /// The state that all sessions share.
 pub(crate) struct SharedState {
     turns: Weak<dyn TurnFollower>,
+    /// The node id of this machine.
+    pub(crate) node: NodeSlot,
     member_tokens: Arc<MemberTokens>,
     pub(crate) events: Events,
     pub(crate) alarms: Arc<Alarms>,
@@ -59,11 +65,13 @@ impl SharedState {
         events: Events,
         member_tokens: Arc<MemberTokens>,
         turns: Weak<dyn TurnFollower>,
+        node: NodeSlot,
     ) -> Self {
         let total = settings.history_bytes;
         let segment = (total / 16).clamp(SEGMENT.0, SEGMENT.1);
         Self {
             turns,
+            node,
             member_tokens,
             events,
             alarms: Arc::default(),

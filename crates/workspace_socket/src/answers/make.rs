@@ -44,9 +44,12 @@ pub(crate) async fn list(asker: &Asker, asked: ListSessions) -> Answer {
     let Services { sessions, membership, .. } = &*asker.services;
     let mut sessions = sessions.list(asked.include_hidden);
     if let Some(cluster) = membership.cluster() {
-        let node_id = Some(cluster.node_id().to_owned());
-        sessions.iter_mut().for_each(|info| info.node_id.clone_from(&node_id));
         sessions.extend(others::sessions(cluster, asked.include_hidden));
+        // Made through this machine a moment ago, before their owners have told of them.
+        let fresh = membership.fresh_sessions();
+        let is_new = |info: &SessionInfo| sessions.iter().all(|known| known.id != info.id);
+        let fresh: Vec<_> = fresh.into_iter().filter(is_new).collect();
+        sessions.extend(fresh.into_iter().filter(|info| asked.include_hidden || !info.hidden));
     }
     Ok(Some(ServerMessage::SessionList(SessionList { sessions })))
 }

@@ -24,8 +24,6 @@ pub(crate) async fn list(asker: &Asker) -> Answer {
     let Services { projects, membership, .. } = &*asker.services;
     let mut projects = projects.list();
     if let Some(cluster) = membership.cluster() {
-        let node_id = Some(cluster.node_id().to_owned());
-        projects.iter_mut().for_each(|project| project.node_id.clone_from(&node_id));
         projects.extend(others::projects(cluster));
     }
     Ok(Some(ServerMessage::ProjectList(ProjectList { projects })))

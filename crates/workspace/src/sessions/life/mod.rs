@@ -16,6 +16,7 @@ use protocol::workspace::{SessionInfo, SessionMode, SessionStatus};
 use session::terminal::size::Size;
 
 use self::{activity::Activity, facts::Facts, port::PortSearch};
+use crate::settings::NodeSlot;
 
 /// The end of a session that ended with the daemon, in words.
 pub(crate) const WITH_THE_DAEMON: &str = "it ended with the daemon";
@@ -27,6 +28,8 @@ const BETWEEN_ANNOUNCEMENTS: Duration = Duration::from_millis(100);
 /// the session's covers it.
 pub(crate) struct Life {
     pub(crate) facts: Facts,
+    /// The node id of this machine.
+    node: NodeSlot,
     pub(crate) activity: Activity,
     pub(crate) port: PortSearch,
     /// Whether a change has yet to be announced, and the time of the last announcement.
@@ -50,10 +53,11 @@ pub(crate) struct Seen {
 }
 
 impl Life {
-    pub(crate) fn new(facts: Facts, now: Instant) -> Self {
+    pub(crate) fn new(facts: Facts, now: Instant, node: NodeSlot) -> Self {
         Self {
             port: PortSearch::new(&facts, now),
             facts,
+            node,
             activity: Activity::Idle,
             is_changed: false,
             announced: None,
@@ -78,7 +82,7 @@ impl Life {
             attached_clients: u32::try_from(seen.attached_clients).unwrap_or(u32::MAX),
             adopted_pid: facts.adopted.map(|(pid, _)| pid),
             project_id: facts.project_id,
-            node_id: None,
+            node_id: self.node.get(),
             kind: facts.kind.clone(),
             provider: facts.provider.clone(),
             hidden: facts.hidden,

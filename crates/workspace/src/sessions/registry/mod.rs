@@ -79,7 +79,9 @@ impl Sessions {
     /// Without any sessions yet.
     pub(crate) fn new(settings: &Settings, dependencies: Dependencies) -> Self {
         let Dependencies { store, projects, events, member_tokens, engines, turns } = dependencies;
-        let shared = Arc::new(SharedState::new(settings, store, events, member_tokens, turns));
+        let node = projects.node().clone();
+        let shared = SharedState::new(settings, store, events, member_tokens, turns, node);
+        let shared = Arc::new(shared);
         let (all, ringing) = (Mutex::default(), Mutex::default());
         Self(Arc::new(Inner { shared, projects, engines, all, ringing }))
     }

@@ -88,7 +88,7 @@ impl Session {
             screen: PaintedScreen::new(size),
             history: History::new(shared.history_dir(id), shared.retention()),
             state: Mutex::new(SessionState {
-                life: Life::new(facts, now),
+                life: Life::new(facts, now, shared.node.clone()),
                 output: Output::new(shared.log_bytes),
                 viewers: AttachedViewers::new(size),
                 inputs: ClientInputs::default(),

@@ -43,7 +43,13 @@ impl Bare {
         let events = Events::default();
         let kept: Arc<dyn WorkspaceStore> = store.clone();
         let audit = Arc::new(Audit::new(store.clone()));
-        let projects = Projects::new(Vec::new(), Arc::clone(&kept), audit, events.clone());
+        let projects = Projects::new(
+            Vec::new(),
+            Arc::clone(&kept),
+            audit,
+            events.clone(),
+            NodeSlot::default(),
+        );
         let dependencies = Dependencies {
             store: kept,
             projects: Arc::new(projects),
