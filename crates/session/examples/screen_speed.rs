@@ -36,7 +36,7 @@ fn main() {
     }
 }
 
-/// What draws a full screen of so many columns and rows.
+/// Draws a full screen of this many columns and rows.
 type Draw = fn(usize, usize) -> String;
 
 const SCREENS: [(&str, Draw); 4] =
@@ -142,8 +142,8 @@ impl Clock {
     }
 
     fn elapsed(&self) -> Duration {
-        let own = on_processor().zip(self.1).and_then(|(now, start)| now.checked_sub(start));
-        own.filter(|own| !own.is_zero()).unwrap_or_else(|| self.0.elapsed())
+        let used = on_processor().zip(self.1).and_then(|(now, start)| now.checked_sub(start));
+        used.filter(|used| !used.is_zero()).unwrap_or_else(|| self.0.elapsed())
     }
 }
 
