@@ -3,19 +3,18 @@
 use std::{
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
-use base::Secret;
 use http::{Request, Response};
-use replica::{Change, Config as ReplicaConfig, Incarnation, Input, Key, Kind, Refused};
-use seal::{Identity, PeerSecret};
-use store::{StoreError, WorkspaceStore};
+use replica::{Change, Config as ReplicaConfig, Incarnation, Key, Kind};
+use seal::Identity;
+use store::WorkspaceStore;
 use tokio::{
-    sync::Notify,
+    sync::{Notify, Semaphore},
     task::{self, AbortHandle},
 };
 
@@ -24,7 +23,8 @@ use crate::{
     config::Config,
     directory::{Directory, Watcher},
     driver::{Driver, WriteError},
-    facts::{Facts, FactsError},
+    error::ClusterError,
+    facts::Facts,
     link::{
         accept,
         dial::{self, peer_url},
@@ -32,7 +32,12 @@ use crate::{
     links::Links,
     member::Member,
     notices::Notices,
+    plain::{
+        accept::MOST_STRANGERS,
+        outbound::{self, Hops},
+    },
     settings::Settings,
+    shared::Shared,
     strangers::Strangers,
     this_member::ThisMember,
 };
@@ -45,26 +50,6 @@ pub struct Parts {
     pub identity: Identity,
     /// The store of facts.
     pub store: Arc<dyn WorkspaceStore>,
-}
-
-/// Why a member does not start, or cannot be changed.
-#[derive(Debug, thiserror::Error)]
-pub enum ClusterError {
-    /// What is stored cannot be used.
-    #[error(transparent)]
-    Facts(#[from] FactsError),
-    /// The store does not take it.
-    #[error("cannot store the cluster's settings")]
-    Store(#[from] StoreError),
-    /// The replica does not take it.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// An address is none.
-    #[error("{0}")]
-    Address(String),
-    /// A task ended badly.
-    #[error("it failed: the server's log says more")]
-    Failed,
 }
 
 /// This machine as a member of a cluster.
@@ -87,25 +72,8 @@ impl Whole {
         self.dialling.abort();
         self.shared.is_closed.store(true, Ordering::Relaxed);
         self.shared.links.close();
+        self.shared.plain.close();
     }
-}
-
-/// The parts that links and their tasks use.
-pub(crate) struct Shared {
-    pub(crate) this: ThisMember,
-    pub(crate) directory: Arc<Directory>,
-    pub(crate) links: Arc<Links>,
-    pub(crate) strangers: Strangers,
-    /// Notified when there may be other addresses to dial.
-    pub(crate) targets_changed: Notify,
-    /// Whether no more links are taken.
-    pub(crate) is_closed: AtomicBool,
-    driver: Driver,
-    circuits: Arc<Circuits>,
-    notices: Notices,
-    facts: Facts,
-    settings: Settings,
-    config: Mutex<Config>,
 }
 
 /// Another member, as it is seen from here.
@@ -156,6 +124,8 @@ impl Cluster {
             this,
             directory,
             links: Arc::new(links),
+            plain: Arc::default(),
+            plain_strangers: Arc::new(Semaphore::new(MOST_STRANGERS)),
             strangers: Strangers::default(),
             targets_changed: Notify::new(),
             is_closed: AtomicBool::new(false),
@@ -232,14 +202,20 @@ impl Cluster {
         self.0.shared.driver.delete(Key::new(kind, id)).await
     }
 
-    /// Opens a circuit to a member, for a client.
+    /// Opens a circuit to a member, for a client. A plain peer serves what concerns the sessions that
+    /// it runs.
     pub fn open(&self, node: &str, caller: Caller) -> Circuit {
-        self.0.shared.circuits.open(node, caller)
+        let shared = &self.0.shared;
+        match shared.is_plain(node) {
+            true => outbound::open(shared, node, caller.role, Hops::default()),
+            false => shared.circuits.open(node, caller),
+        }
     }
 
     /// Whether a link leads to a member, and it gives signs of life.
     pub fn is_reachable(&self, node: &str) -> bool {
-        self.0.shared.links.get(node).is_some_and(|link| link.is_alive())
+        let shared = &self.0.shared;
+        shared.links.get(node).is_some_and(|link| link.is_alive()) || shared.plain.is_alive(node)
     }
 
     /// What this machine says of itself.
@@ -247,22 +223,27 @@ impl Cluster {
         self.0.shared.this.member()
     }
 
-    /// The other members, by id.
+    /// The other members: those with a key by id, then the plain peers by id.
     pub fn members(&self) -> Vec<MemberStatus> {
         let entries = self.0.shared.directory.list(Kind::MEMBER);
         let members = entries.iter().filter_map(|(_, entry)| Member::read(&entry.value));
         let others = members.filter(|member| member.node_id != self.node_id());
+        let mut others: Vec<Member> = others.collect();
+        let plain = self.0.shared.plain.names().into_iter();
+        let plain = plain.filter(|(node, _)| others.iter().all(|other| other.node_id != *node));
+        let plain: Vec<Member> = plain.map(|(node, name)| Member::plain(node, name)).collect();
+        others.extend(plain);
         let status =
             |member: Member| MemberStatus { reachable: self.is_reachable(&member.node_id), member };
-        others.map(status).collect()
+        others.into_iter().map(status).collect()
     }
 
     /// The name of a member, or its id if it has none.
     pub fn name_of(&self, node: &str) -> String {
         let entry = self.0.shared.directory.get(Kind::MEMBER, node);
         let member = entry.and_then(|entry| Member::read(&entry.value));
-        let name = member.map(|member| member.name).filter(|name| !name.is_empty());
-        name.unwrap_or_else(|| node.to_owned())
+        let name = member.map(|member| member.name).or_else(|| self.0.shared.plain.name(node));
+        name.filter(|name| !name.is_empty()).unwrap_or_else(|| node.to_owned())
     }
 
     /// The addresses that are dialled.
@@ -290,6 +271,12 @@ impl Cluster {
         self.0.shared.settings.heartbeat
     }
 
+    /// The bytes that wait for plain peers.
+    #[cfg(test)]
+    pub(crate) fn plain_waiting(&self) -> usize {
+        self.0.shared.plain.waiting()
+    }
+
     /// What the operator should know, the oldest first.
     pub fn notices(&self) -> Vec<String> {
         self.0.shared.notices.list()
@@ -311,68 +298,7 @@ impl Cluster {
     /// # Errors
     /// [`ClusterError`] if the change cannot be stored.
     pub async fn rename(&self, name: String) -> Result<(), ClusterError> {
-        self.0.shared.reconfigure(|config| config.name.clone_from(&name)).await?;
-        self.0.shared.this.rename(name);
-        self.0.shared.introduce().await
-    }
-}
-
-impl Shared {
-    pub(crate) fn config(&self) -> Config {
-        self.lock().clone()
-    }
-
-    /// Another machine has this one's id.
-    pub(crate) fn doubled(&self) {
-        self.notices.keep("another machine has this one's node id".to_owned());
-        let driver = self.driver.clone();
-        tokio::spawn(async move {
-            let _never_refused = driver.ask(Input::Doubled).await;
-        });
-    }
-
-    async fn use_token(&self, token: Secret) -> Result<(), ClusterError> {
-        let key = task::spawn_blocking(move || PeerSecret::cluster(&token)).await;
-        self.this.set_token(key.map_err(|_| ClusterError::Failed)?);
-        Ok(())
-    }
-
-    /// Writes this member's own entry, if it says something else.
-    async fn introduce(&self) -> Result<(), ClusterError> {
-        let member = self.this.member();
-        let shown = self.directory.get(Kind::MEMBER, &member.node_id);
-        if shown.is_some_and(|entry| Member::read(&entry.value).as_ref() == Some(&member)) {
-            return Ok(());
-        }
-        let (key, owner) =
-            (Key::new(Kind::MEMBER, &*member.node_id), member.node_id.as_str().into());
-        match self.driver.write(key, owner, member.text().into(), Change::Update).await {
-            Err(WriteError::Refused(Refused::Deleted)) => {
-                let words = "this machine was taken out of the cluster: it needs a new invitation";
-                self.notices.keep(words.to_owned());
-                tracing::warn!("{words}");
-                Ok(())
-            }
-            other => Ok(other?),
-        }
-    }
-
-    async fn reconfigure(
-        self: &Arc<Self>,
-        change: impl FnOnce(&mut Config),
-    ) -> Result<(), ClusterError> {
-        let mut config = self.config();
-        change(&mut config);
-        let (shared, keeping) = (Arc::clone(self), config.clone());
-        let kept = task::spawn_blocking(move || keeping.keep(&shared.settings, &shared.facts));
-        kept.await.map_err(|_| ClusterError::Failed)??;
-        *self.lock() = config;
-        self.targets_changed.notify_one();
-        Ok(())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Config> {
-        self.config.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.shared.rename(name).await
     }
 }
 

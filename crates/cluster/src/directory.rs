@@ -2,10 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, OnceLock, PoisonError, RwLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak},
 };
 
 use replica::{Entry, Key, Kind};
+
+use crate::changes::{Changed, Changes};
 
 /// Hears of every change of the directory. It is called by the one task that changes it, and must
 /// not wait.
@@ -19,12 +21,20 @@ pub trait Watcher: Send + Sync {
 pub struct Directory {
     entries: RwLock<BTreeMap<Key, Arc<Entry>>>,
     watcher: OnceLock<Arc<dyn Watcher>>,
+    followers: Mutex<Vec<Weak<Changes>>>,
 }
 
 impl Directory {
     /// Sets the one who hears of changes. Called once.
     pub fn set_watcher(&self, watcher: Arc<dyn Watcher>) {
         let _set_before = self.watcher.set(watcher);
+    }
+
+    /// The changes from now on, until they are dropped.
+    pub(crate) fn follow(&self) -> Arc<Changes> {
+        let changes = Arc::<Changes>::default();
+        self.followers().push(Arc::downgrade(&changes));
+        changes
     }
 
     /// An object.
@@ -51,6 +61,23 @@ impl Directory {
         if let Some(watcher) = self.watcher.get() {
             watcher.changed(key, before.as_deref(), now.map(|now| &**now));
         }
+        if let Some(changed) = Changed::new(before.as_deref(), now.map(|now| &**now)) {
+            self.tell_followers(key, &changed);
+        }
+    }
+
+    fn tell_followers(&self, key: &Key, changed: &Changed) {
+        self.followers().retain(|follower| {
+            let follower = follower.upgrade();
+            if let Some(follower) = &follower {
+                follower.put(key.clone(), changed.clone());
+            }
+            follower.is_some()
+        });
+    }
+
+    fn followers(&self) -> std::sync::MutexGuard<'_, Vec<Weak<Changes>>> {
+        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn entries(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<Key, Arc<Entry>>> {

@@ -55,6 +55,8 @@ enum Event {
     },
     Unlinked(LinkId),
     Message(LinkId, Bytes),
+    /// Which of these objects were deleted, as far as it is known.
+    WhichDeleted(Vec<Key>, oneshot::Sender<Vec<Key>>),
 }
 
 /// The way to the replica.
@@ -110,6 +112,33 @@ impl Driver {
         let sent = self.events.send(Event::Asked(input, answer)).await;
         sent.map_err(|_| WriteError::Stopping)?;
         Ok(answered.await.map_err(|_| WriteError::Stopping)??)
+    }
+
+    /// Carries out inputs that may be refused, stored together as far as they gather.
+    pub(crate) async fn ask_all(
+        &self,
+        inputs: Vec<Input>,
+    ) -> Result<Vec<Result<(), Refused>>, WriteError> {
+        let mut waiting = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let (answer, answered) = oneshot::channel();
+            let sent = self.events.send(Event::Asked(input, answer)).await;
+            sent.map_err(|_| WriteError::Stopping)?;
+            waiting.push(answered);
+        }
+        let mut outcomes = Vec::with_capacity(waiting.len());
+        for answered in waiting {
+            outcomes.push(answered.await.map_err(|_| WriteError::Stopping)?);
+        }
+        Ok(outcomes)
+    }
+
+    /// Those of the objects that were deleted, as far as it is known.
+    pub(crate) async fn which_deleted(&self, keys: Vec<Key>) -> Result<Vec<Key>, WriteError> {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.events.send(Event::WhichDeleted(keys, answer)).await;
+        sent.map_err(|_| WriteError::Stopping)?;
+        answered.await.map_err(|_| WriteError::Stopping)
     }
 
     pub(crate) async fn linked(
@@ -185,6 +214,11 @@ impl Running {
             Event::Unlinked(link) => {
                 self.links.remove(&link);
                 (Input::LinkDown { link }, None)
+            }
+            Event::WhichDeleted(mut keys, answer) => {
+                keys.retain(|key| self.replica.is_deleted(key));
+                let _gave_up = answer.send(keys);
+                return None;
             }
             Event::Message(link, bytes) => match Message::decode(&bytes) {
                 Ok(message) => (Input::Message { link, message }, None),

@@ -1,27 +1,34 @@
 //! The members of a workspace: linked to each other, in step, and reached from each other.
 //!
 //! - [`cluster`]: the whole, this machine as a member; [`settings`], `config`: how it is set up
+//! - `shared`: its parts, as links and their tasks use them; `error`: why it does not start or change
 //! - [`circuit`]: a client of one member, served by another
 //! - [`directory`]: the objects of all members; [`member`]: what is known of a member
 //! - `driver`: drives the replica that keeps them; `facts`: what it stores; `notices`: what the
 //!   operator should know
+//! - `plain`: members that speak only the specification's protocol; `changes`: the directory's changes
+//!   for each of them
 //! - `links`: one link to each other member; `link`: how links come about and run; `control`: their
 //!   rare messages; `strangers`: bounds those who have not proven the token
 //! - `this_member`: this member, as it introduces itself
 //! - `testing`: members for tests
 
+mod changes;
 pub mod circuit;
 pub mod cluster;
 mod config;
 mod control;
 pub mod directory;
 mod driver;
+mod error;
 mod facts;
 mod link;
 mod links;
 pub mod member;
 mod notices;
+mod plain;
 pub mod settings;
+mod shared;
 mod strangers;
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "it is for tests")]
@@ -32,10 +39,11 @@ mod this_member;
 mod tests;
 
 pub use circuit::{Caller, Circuit, Circuits, Ended, Host, Served};
-pub use cluster::{Cluster, ClusterError, MemberStatus, Parts};
+pub use cluster::{Cluster, MemberStatus, Parts};
 pub use config::is_member;
 pub use directory::{Directory, Watcher};
 pub use driver::WriteError;
+pub use error::ClusterError;
 pub use facts::FactsError;
 pub use member::Member;
 pub use settings::Settings;

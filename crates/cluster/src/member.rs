@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct Member {
     /// Its node id.
     pub node_id: String,
-    /// Its public key: nobody else may link under its id.
-    pub key: NodeId,
+    /// Its public key: nobody else may link under its id. A plain peer has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<NodeId>,
     /// Its name, for people.
     pub name: String,
     /// Where its peer port is reached.
@@ -21,6 +22,10 @@ impl Member {
     /// Reads the value of an entry. One that cannot be read is a newer Warren's.
     pub fn read(value: &str) -> Option<Self> {
         serde_json::from_str(value).ok()
+    }
+
+    pub(crate) fn plain(node_id: String, name: String) -> Self {
+        Self { node_id, key: None, name, addresses: Vec::new() }
     }
 
     pub(crate) fn text(&self) -> String {

@@ -38,17 +38,22 @@ impl Machine {
 
     /// The same with another key.
     pub async fn with_key(number: u8, key: [u8; 32], token: &str, peers: &[SocketAddr]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
         let settings = Settings {
             token: Some(Secret::from(token.to_owned())),
             peers: peers.iter().map(ToString::to_string).collect(),
             name: format!("machine {number}"),
-            addresses: vec![address.to_string()],
             heartbeat: Duration::from_millis(100),
             patience: Duration::from_secs(3),
             ..Settings::default()
         };
+        Self::start(number, key, settings).await
+    }
+
+    /// A member that listens on a port of its own.
+    pub async fn start(number: u8, key: [u8; 32], settings: Settings) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let settings = Settings { addresses: vec![address.to_string()], ..settings };
         let parts = Parts {
             node_id: format!("node-{number}"),
             identity: Identity::from_seed(key),

@@ -87,7 +87,7 @@ impl Host for Echo {
     }
 }
 
-struct Deaf;
+pub(crate) struct Deaf;
 
 impl Watcher for Deaf {
     fn changed(&self, _: &Key, _: Option<&Entry>, _: Option<&Entry>) {}

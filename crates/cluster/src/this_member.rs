@@ -51,7 +51,8 @@ impl ThisMember {
     /// Its entry.
     pub(crate) fn member(&self) -> Member {
         let (name, addresses) = self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Member { node_id: self.node_id.clone(), key: self.identity.node_id(), name, addresses }
+        let key = Some(self.identity.node_id());
+        Member { node_id: self.node_id.clone(), key, name, addresses }
     }
 
     pub(crate) fn rename(&self, name: String) {

@@ -80,7 +80,38 @@ pub struct Circuit {
     leaving: CancellationToken,
 }
 
+/// The other end of a circuit that is no link's.
+pub(crate) struct FarEnd {
+    pub(crate) requests: OutboxReader,
+    pub(crate) answers: Outbox,
+    /// Cancelled when the opener has left.
+    pub(crate) leaving: CancellationToken,
+    ended: Arc<OnceLock<Ended>>,
+}
+
+impl FarEnd {
+    /// Ends the circuit.
+    pub(crate) fn end(self, why: Ended) {
+        let _only_once = self.ended.set(why);
+        self.answers.close();
+    }
+}
+
 impl Circuit {
+    /// Both ends of a circuit.
+    pub(crate) fn pair() -> (Self, FarEnd) {
+        let (requests, to_send) = Outbox::detached();
+        let (to_read, answers) = Outbox::detached();
+        let (ended, leaving) = (Arc::<OnceLock<Ended>>::default(), CancellationToken::new());
+        let far = FarEnd {
+            requests: to_send,
+            answers: to_read,
+            leaving: leaving.clone(),
+            ended: Arc::clone(&ended),
+        };
+        (Self { requests, answers, ended, leaving }, far)
+    }
+
     /// Sends a frame to the serving end. Never waits.
     ///
     /// # Errors
@@ -178,6 +209,11 @@ impl Circuits {
         let _set_before = self.host.set(host);
     }
 
+    /// What serves the clients of others, once it is set.
+    pub(crate) fn host(&self) -> Option<Arc<dyn Host>> {
+        self.host.get().cloned()
+    }
+
     /// A link to a member is there, and replaces an earlier one.
     pub(crate) fn linked(&self, node: &str, incarnation: u64, way: Way) {
         let mut peers = self.lock();
@@ -207,9 +243,8 @@ impl Circuits {
 
     /// Opens a circuit to a member. The link may come later.
     pub fn open(self: &Arc<Self>, node: &str, caller: Caller) -> Circuit {
-        let (requests, to_send) = Outbox::detached();
-        let (to_read, answers) = Outbox::detached();
-        let (ended, leaving) = (Arc::default(), CancellationToken::new());
+        let (circuit, far) = Circuit::pair();
+        let FarEnd { requests: to_send, answers: to_read, leaving, ended } = far;
         let (inbound, received) = mpsc::channel(2 * WINDOW_PIECES);
         let mut peers = self.lock();
         let peer = peers.entry(node.to_owned()).or_insert_with(Peer::new);
@@ -224,12 +259,12 @@ impl Circuits {
             to_read,
             received,
             way: peer.way.subscribe(),
-            leaving: leaving.clone(),
+            leaving,
             patience: self.patience,
         };
         drop(peers);
-        self.start(node.to_owned(), pump, Arc::clone(&ended));
-        Circuit { requests, answers, ended, leaving }
+        self.start(node.to_owned(), pump, ended);
+        circuit
     }
 
     /// A frame from a member. Only those of circuits are looked at.

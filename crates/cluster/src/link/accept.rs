@@ -15,7 +15,11 @@ use super::{
     handshake::{self, HandshakeError, MAX_MESSAGE},
     hello::Hello,
 };
-use crate::{cluster::Shared, member::Member};
+use crate::{
+    member::Member,
+    plain::{self, greeting},
+    shared::Shared,
+};
 
 /// The subprotocol of links between two Warrens.
 pub(crate) const SUBPROTOCOL: &str = "warren.peer.1";
@@ -39,12 +43,13 @@ pub(crate) fn accept<B>(
         Ok(upgrade) => upgrade,
         Err(error) => return refusal(error.status(), &error.to_string()),
     };
-    let (Some(key), Some(_)) = (key, upgrade.subprotocol()) else {
+    let key = key.filter(|_| upgrade.subprotocol().is_some());
+    if key.is_none() && !greeting::is_allowed(shared, from) {
         return refusal(
             StatusCode::FORBIDDEN,
             "this peer speaks no sealed link, and plain peers are not allowed from here",
         );
-    };
+    }
     if shared.is_closed.load(Ordering::Relaxed) {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, "this machine is stopping");
     }
@@ -52,6 +57,13 @@ pub(crate) fn accept<B>(
         return refusal(StatusCode::TOO_MANY_REQUESTS, "too many attempts from this address");
     }
     let mut response = upgrade.response();
+    let Some(key) = key else {
+        let Ok(place) = Arc::clone(&shared.plain_strangers).try_acquire_owned() else {
+            return refusal(StatusCode::SERVICE_UNAVAILABLE, "too many peers are greeting");
+        };
+        plain::accept::accept(shared, upgrade, place, from);
+        return response;
+    };
     if let Ok(own) = HeaderValue::try_from(shared.this.identity.node_id().to_string()) {
         response.headers_mut().insert(KEY, own);
     }
@@ -102,10 +114,10 @@ pub(super) fn admit(shared: &Shared, hello: &Hello, key: &NodeId) -> Result<(), 
         });
     }
     match known(shared, &hello.node_id) {
-        Some(member) if member.key != *key => Err(format!(
-            "node {} is known here under another key: {}, not {key}; if it was set up anew, run \
-             `warren cluster forget {}` on a member",
-            hello.node_id, member.key, hello.node_id
+        Some(Member { key: Some(known), .. }) if known != *key => Err(format!(
+            "node {} is known here under another key: {known}, not {key}; if it was set up anew, \
+             run `warren cluster forget {}` on a member",
+            hello.node_id, hello.node_id
         )),
         _ => Ok(()),
     }

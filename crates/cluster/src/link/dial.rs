@@ -12,14 +12,18 @@ use replica::Kind;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
-use wire::{Dial, DialError, DialedLink, dial};
+use wire::{Dial, DialError, DialedLink, Link, Outbox, dial};
 
 use super::{
     accept::{ITSELF, KEY, SUBPROTOCOL, admit},
     carrier::Carrier,
     handshake::{self, HandshakeError, MAX_MESSAGE},
 };
-use crate::{cluster::Shared, member::Member};
+use crate::{
+    member::Member,
+    plain::{self, greeting, greeting::GreetingError},
+    shared::Shared,
+};
 
 /// The delays between two dials of one target.
 const FIRST: Duration = Duration::from_millis(200);
@@ -41,6 +45,8 @@ pub(crate) enum DialFailure {
     Handshake(#[from] HandshakeError),
     #[error("the peer speaks no sealed link, and the cluster's token is not sent to it in plain")]
     Plain,
+    #[error(transparent)]
+    Greeting(#[from] GreetingError),
     #[error("{ITSELF}")]
     Itself,
     #[error("{0} is no address of a peer: it must be HOST:PORT, or begin with ws:// or wss://")]
@@ -96,7 +102,7 @@ async fn keep(shared: Arc<Shared>, target: Target) {
     };
     let mut last_words = String::new();
     loop {
-        if node.as_ref().is_some_and(|node| shared.links.get(node).is_some()) {
+        if node.as_ref().is_some_and(|node| is_linked(&shared, node)) {
             sleep(LOOK).await;
             continue;
         }
@@ -120,6 +126,10 @@ async fn keep(shared: Arc<Shared>, target: Target) {
     }
 }
 
+fn is_linked(shared: &Shared, node: &str) -> bool {
+    shared.links.get(node).is_some() || shared.plain.is_linked(node)
+}
+
 fn addresses(shared: &Shared, target: &Target) -> Vec<String> {
     match target {
         Target::Address(address) => vec![address.clone()],
@@ -138,7 +148,12 @@ async fn once(
     node: &mut Option<String>,
 ) -> Result<(), DialFailure> {
     let token = shared.this.token().ok_or(DialFailure::NoToken)?;
-    let (carrier, key) = connect(shared, address).await?;
+    let (carrier, key) = match connect(shared, address).await? {
+        FarEnd::Warren(carrier, key) => (carrier, key),
+        FarEnd::Plain(link, outbox) => {
+            return once_plain(shared, address, node, link, outbox).await;
+        }
+    };
     let own = &shared.this;
     let hello = own.hello();
     let proven = match handshake::initiate(carrier, &own.identity, key, &token, &hello).await {
@@ -158,11 +173,37 @@ async fn once(
     Ok(())
 }
 
-/// Connects to a peer port, and learns the key of the Warren there.
-pub(crate) async fn connect(
-    shared: &Shared,
+/// The same with a peer that showed no key. The token is in its greeting, so a member with a key is
+/// never greeted like this, even if somebody in between hides the key.
+async fn once_plain(
+    shared: &Arc<Shared>,
     address: &str,
-) -> Result<(Carrier, NodeId), DialFailure> {
+    node: &mut Option<String>,
+    link: Link,
+    outbox: Outbox,
+) -> Result<(), DialFailure> {
+    let has_key = |node: &String| shared.directory.get(Kind::MEMBER, node).is_some();
+    let may_be_shown = greeting::may_be_shown_to(&peer_url(address)?);
+    if node.as_ref().is_some_and(has_key) || !(may_be_shown || shared.settings.allow_plain) {
+        return Err(DialFailure::Plain);
+    }
+    let token = shared.config().token.ok_or(DialFailure::NoToken)?;
+    let greeted = greeting::open(shared, token, link, outbox).await?;
+    *node = Some(greeted.node.clone());
+    plain::link::run(shared, greeted).await;
+    Ok(())
+}
+
+/// The far end of a connection.
+pub(crate) enum FarEnd {
+    /// A Warren with this key.
+    Warren(Carrier, NodeId),
+    /// A peer that showed no key.
+    Plain(Link, Outbox),
+}
+
+/// Connects to a peer port, and learns the key of the Warren there.
+pub(crate) async fn connect(shared: &Shared, address: &str) -> Result<FarEnd, DialFailure> {
     let url = peer_url(address)?;
     let mut headers = HeaderMap::new();
     if let Ok(own) = HeaderValue::try_from(shared.this.identity.node_id().to_string()) {
@@ -173,7 +214,10 @@ pub(crate) async fn connect(
     let DialedLink { mut link, outbox, headers, .. } = dialled;
     let key = headers.get(KEY).and_then(|key| key.to_str().ok()?.parse().ok());
     link.set_max_message(MAX_MESSAGE);
-    Ok((Carrier::new(link, outbox), key.ok_or(DialFailure::Plain)?))
+    Ok(match key {
+        Some(key) => FarEnd::Warren(Carrier::new(link, outbox), key),
+        None => FarEnd::Plain(link, outbox),
+    })
 }
 
 /// The URL of a peer port.

@@ -1,0 +1,49 @@
+//! A client of this member's workspace that stands for a plain peer.
+
+use protocol::workspace::Role;
+use tokio_util::sync::CancellationToken;
+use wire::{Frame, Outbox, OutboxReader};
+
+use super::Asked;
+use crate::circuit::{Caller, Served};
+
+/// A client of this member's workspace. It leaves when this is dropped.
+pub(super) struct Guest {
+    requests: Outbox,
+    answers: OutboxReader,
+}
+
+impl Guest {
+    /// `None` while nothing serves clients yet.
+    pub(super) fn open(asked: &Asked) -> Option<Self> {
+        let host = asked.shared.host()?;
+        let (requests, to_serve) = Outbox::detached();
+        let (to_answer, answers) = Outbox::detached();
+        let caller =
+            Caller { who: format!("peer:{}", asked.node), role: Role::Write, member: None };
+        host.serve(Served {
+            from: asked.node.clone(),
+            caller,
+            requests: to_serve,
+            answers: to_answer,
+            done: CancellationToken::new(),
+        });
+        Some(Self { requests, answers })
+    }
+
+    /// Asks for something. When the guest is gone, [`Guest::next`] says so.
+    pub(super) fn ask(&self, text: String) {
+        let _gone = self.requests.push(text);
+    }
+
+    /// The next answer or event; `None` when nothing more will come. Cancel safe.
+    pub(super) async fn next(&mut self) -> Option<Frame> {
+        self.answers.next().await
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.requests.close();
+    }
+}

@@ -1,0 +1,250 @@
+//! Requests of a plain peer's clients, served here.
+//!
+//! - [`Inbound`]: all that one link asks for
+//! - `guest`: a client of this member's workspace that stands for the peer
+//! - `place`: where a request is served, pure; `reply`: which message answers which request, pure
+//! - `answers`: remembers answers, for requests that come again, pure
+//! - `serve`: one request after the other, through a guest
+//! - `output`, `files`: subscriptions
+
+pub(crate) mod answers;
+mod files;
+mod guest;
+mod output;
+mod place;
+mod reply;
+mod serve;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use protocol::workspace::{
+    ClientMessage, Role, ServerMessage, SessionId,
+    client::{OfSession, RenameSession},
+    decode_request,
+    peer::{
+        ForwardedRequest, ForwardedResponse, OfSubscriber, PeerMessage, SubscribeOutput,
+        SubscribeProjectFiles,
+    },
+};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    time::Instant,
+};
+use tokio_util::task::AbortOnDropHandle;
+use wire::Outbox;
+
+use crate::{
+    plain::outbound::{self, Hops},
+    shared::Shared,
+};
+use answers::Begun;
+use guest::Guest;
+use place::Place;
+pub(crate) use place::{Owner, session_of};
+pub(crate) use reply::input_id;
+
+/// The most requests of a link that wait for their turn.
+const MOST_WAITING: usize = 256;
+/// The most requests of a link that are served beside those in turn: each has a guest of its own.
+const MOST_BESIDE: usize = 16;
+/// The most subscriptions of a link.
+const MOST_SUBSCRIPTIONS: usize = 256;
+
+/// All that one link asks for.
+pub(crate) struct Inbound {
+    asked: Asked,
+    in_turn: mpsc::Sender<Request>,
+    beside: Arc<Semaphore>,
+    outbox: Outbox,
+    /// Dropping one ends it.
+    subscriptions: BTreeMap<String, AbortOnDropHandle<()>>,
+}
+
+/// What requests need.
+#[derive(Clone)]
+struct Asked {
+    shared: Arc<Shared>,
+    node: String,
+}
+
+/// A request of a plain peer.
+struct Request {
+    /// `None`: nobody waits for the answer.
+    id: Option<String>,
+    message: ClientMessage,
+    text: String,
+}
+
+impl Inbound {
+    pub(crate) fn new(shared: &Arc<Shared>, node: &str, outbox: &Outbox) -> Self {
+        let asked = Asked { shared: Arc::clone(shared), node: node.to_owned() };
+        let (in_turn, requests) = mpsc::channel(MOST_WAITING);
+        tokio::spawn(serve::in_turn(asked.clone(), requests));
+        Self {
+            asked,
+            in_turn,
+            beside: Arc::new(Semaphore::new(MOST_BESIDE)),
+            outbox: outbox.clone(),
+            subscriptions: BTreeMap::new(),
+        }
+    }
+
+    /// Serves a request once, however often it comes.
+    pub(crate) fn request(&mut self, request: ForwardedRequest) {
+        let id = request.request_id.clone();
+        match self.asked.begin(&id) {
+            Begun::New => self.new_request(request),
+            Begun::Waiting => {}
+            Begun::Answered(payload) => self.asked.respond(id, payload),
+        }
+    }
+
+    /// The peer renames a session of this member.
+    pub(crate) fn rename(&mut self, session_id: SessionId, name: String) {
+        let message = ClientMessage::RenameSession(RenameSession { session_id, name });
+        let text = message.encode();
+        // A flood of names is cut short: the peer hears the present one again when it offers it.
+        let _full = self.in_turn.try_send(Request { id: None, message, text });
+    }
+
+    fn new_request(&mut self, request: ForwardedRequest) {
+        let ForwardedRequest { request_id: id, payload, hops, visited } = request;
+        if hops == 0 || visited.contains(&self.asked.shared.this.node_id) {
+            return self.asked.refuse(id, "the request went around, and found no way to its owner");
+        }
+        if payload.len() > self.asked.shared.host().map_or(usize::MAX, |host| host.max_request()) {
+            return self.asked.refuse(id, "the request is too long");
+        }
+        let message = match decode_request(&payload) {
+            Ok(message) => message,
+            Err(bad) => return self.asked.refuse(id, &bad.to_string()),
+        };
+        match place::of(&message, self.asked.parties(), |id| self.asked.shared.owner_of(id)) {
+            Place::Refused(words) => self.asked.refuse(id, words),
+            Place::Unknown(session_id) => {
+                let unknown = ServerMessage::SessionUnknown(OfSession { session_id });
+                self.asked.answered(id, unknown.encode());
+            }
+            Place::Peer(owner) => self.relay(id, payload, &owner, hops, visited),
+            Place::Here => self.here(Request { id: Some(id), message, text: payload }),
+        }
+    }
+
+    /// Passes a request on to the peer that it is for.
+    fn relay(&self, id: String, text: String, owner: &str, hops: u8, visited: Vec<String>) {
+        let (shared, asked) = (&self.asked.shared, self.asked.clone());
+        if hops < 2 || visited.iter().any(|node| node == owner) || !shared.plain.is_linked(owner) {
+            return self.asked.refuse(id, "there is no way to its owner from here");
+        }
+        let Ok(place) = Arc::clone(&self.beside).try_acquire_owned() else {
+            return self.too_many(Some(id));
+        };
+        let me = shared.this.node_id.clone();
+        let hops = Hops { left: hops - 1, visited: visited.into_iter().chain([me]).collect() };
+        let circuit = outbound::open(shared, owner, Role::Write, hops);
+        tokio::spawn(serve::relayed(asked, id, text, circuit, place));
+    }
+
+    fn here(&mut self, request: Request) {
+        if reply::is_in_turn(request.message.kind()) {
+            if let Err(error) = self.in_turn.try_send(request) {
+                let Request { id, .. } = error.into_inner();
+                self.too_many(id);
+            }
+            return;
+        }
+        match Arc::clone(&self.beside).try_acquire_owned() {
+            Ok(place) => drop(tokio::spawn(serve::beside(self.asked.clone(), request, place))),
+            Err(_) => self.too_many(request.id),
+        }
+    }
+
+    fn too_many(&self, id: Option<String>) {
+        if let Some(id) = id {
+            self.asked.refuse(id, "this machine takes no more requests of this peer for now");
+        }
+    }
+
+    /// Sends the peer the output of a session.
+    pub(crate) fn subscribe(&mut self, of: SubscribeOutput) {
+        let session_id = of.session_id;
+        let owner = self.asked.shared.owner_of(session_id);
+        match place::of_session(session_id, self.asked.parties(), owner) {
+            Place::Here => {}
+            Place::Unknown(_) => {
+                let unknown = PeerMessage::SessionUnknown(OfSession { session_id });
+                let _link_ended = self.outbox.push(unknown.encode());
+                return;
+            }
+            // Nothing in the protocol says that another one must be asked.
+            Place::Peer(_) | Place::Refused(_) => return,
+        }
+        let Some(guest) = Guest::open(&self.asked) else { return };
+        let sending = output::send(guest, session_id, of.after_seq, self.outbox.clone());
+        self.keep(of.subscriber_id, sending);
+    }
+
+    /// Tells the peer of changes of a project's files.
+    pub(crate) fn watch(&mut self, of: SubscribeProjectFiles) {
+        let Some(guest) = Guest::open(&self.asked) else { return };
+        let id = of.subscriber_id.clone();
+        self.keep(id, files::watch(guest, of, self.outbox.clone()));
+    }
+
+    /// Ends a subscription.
+    pub(crate) fn unsubscribe(&mut self, of: &OfSubscriber) {
+        self.subscriptions.remove(&of.subscriber_id);
+    }
+
+    fn keep(&mut self, id: String, subscription: impl Future<Output = ()> + Send + 'static) {
+        self.subscriptions.retain(|_, subscription| !subscription.is_finished());
+        if self.subscriptions.len() >= MOST_SUBSCRIPTIONS && !self.subscriptions.contains_key(&id) {
+            tracing::warn!(node = self.asked.node, "a plain peer has too many subscriptions");
+            return;
+        }
+        self.subscriptions.insert(id, AbortOnDropHandle::new(tokio::spawn(subscription)));
+    }
+}
+
+impl Asked {
+    fn parties(&self) -> super::rights::Parties<'_> {
+        super::rights::Parties { me: &self.shared.this.node_id, peer: &self.node }
+    }
+
+    fn begin(&self, id: &str) -> Begun {
+        let now = Instant::now().into_std();
+        self.shared.plain.answers(&self.node, |answers| answers.begin(now, id))
+    }
+
+    fn refuse(&self, id: String, words: &str) {
+        self.answered(id, ServerMessage::error(words).encode());
+    }
+
+    /// The same, once the link has room for it: an answer may be long.
+    async fn answered_in_time(&self, id: String, payload: String) {
+        if let Some(outbox) = self.shared.plain.outbox(&self.node) {
+            let _link_ended = outbox.room().await;
+        }
+        self.answered(id, payload);
+    }
+
+    /// Keeps the answer of a request, and sends it.
+    fn answered(&self, id: String, payload: String) {
+        self.shared.plain.answers(&self.node, |answers| answers.keep(&id, &payload));
+        self.respond(id, payload);
+    }
+
+    /// A request was not begun, and may come again.
+    fn forget(&self, id: &str) {
+        self.shared.plain.answers(&self.node, |answers| answers.forget(id));
+    }
+
+    /// Sends an answer over the newest link: that of the request may be gone. If all are, the peer
+    /// asks again.
+    fn respond(&self, request_id: String, payload: String) {
+        let response = ForwardedResponse { request_id, payload };
+        if let Some(outbox) = self.shared.plain.outbox(&self.node) {
+            let _link_ended = outbox.push(PeerMessage::ForwardedResponse(response).encode());
+        }
+    }
+}

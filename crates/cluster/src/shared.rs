@@ -1,0 +1,137 @@
+//! The parts of a member that its links and their tasks use.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool};
+
+use base::Secret;
+use protocol::workspace::SessionId;
+use replica::{Change, Entry, Input, Key, Kind, Refused};
+use seal::PeerSecret;
+use tokio::{
+    sync::{Notify, Semaphore},
+    task,
+};
+
+use crate::{
+    circuit::{Circuits, Host},
+    config::Config,
+    directory::Directory,
+    driver::{Driver, WriteError},
+    error::ClusterError,
+    facts::Facts,
+    links::Links,
+    member::Member,
+    notices::Notices,
+    plain::{inbound::Owner, peers::PlainPeers},
+    settings::Settings,
+    strangers::Strangers,
+    this_member::ThisMember,
+};
+
+/// The parts that links and their tasks use.
+pub(crate) struct Shared {
+    pub(crate) this: ThisMember,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) links: Arc<Links>,
+    pub(crate) plain: Arc<PlainPeers>,
+    /// The places of plain peers that have not greeted yet.
+    pub(crate) plain_strangers: Arc<Semaphore>,
+    pub(crate) strangers: Strangers,
+    /// Notified when there may be other addresses to dial.
+    pub(crate) targets_changed: Notify,
+    /// Whether no more links are taken.
+    pub(crate) is_closed: AtomicBool,
+    pub(crate) driver: Driver,
+    pub(crate) circuits: Arc<Circuits>,
+    pub(crate) notices: Notices,
+    pub(crate) facts: Facts,
+    pub(crate) settings: Settings,
+    pub(crate) config: Mutex<Config>,
+}
+
+impl Shared {
+    /// What serves clients of others.
+    pub(crate) fn host(&self) -> Option<Arc<dyn Host>> {
+        self.circuits.host()
+    }
+
+    /// Whether a node is a plain peer: one that was linked here, or of which members have sessions.
+    pub(crate) fn is_plain(&self, node: &str) -> bool {
+        if self.directory.get(Kind::MEMBER, node).is_some() {
+            return false;
+        }
+        let is_its = |entry: &Entry| entry.adopted && *entry.owner.as_str() == *node;
+        let sessions = || self.directory.list(Kind::SESSION);
+        self.plain.name(node).is_some() || sessions().iter().any(|(_, entry)| is_its(entry))
+    }
+
+    /// The owner of a session, if it is known.
+    pub(crate) fn owner_of(&self, session: SessionId) -> Option<Owner> {
+        let owner = self.directory.get(Kind::SESSION, &session.to_string())?.owner.clone();
+        let has_key = |node: &str| self.directory.get(Kind::MEMBER, node).is_some();
+        let is_member = *owner.as_str() == *self.this.node_id || has_key(owner.as_str());
+        Some(if is_member { Owner::Member } else { Owner::Plain(owner.as_str().to_owned()) })
+    }
+
+    pub(crate) async fn rename(self: &Arc<Self>, name: String) -> Result<(), ClusterError> {
+        self.reconfigure(|config| config.name.clone_from(&name)).await?;
+        self.this.rename(name);
+        self.introduce().await
+    }
+
+    pub(crate) fn config(&self) -> Config {
+        self.lock().clone()
+    }
+
+    /// Another machine has this one's id.
+    pub(crate) fn doubled(&self) {
+        self.notices.keep("another machine has this one's node id".to_owned());
+        let driver = self.driver.clone();
+        tokio::spawn(async move {
+            let _never_refused = driver.ask(Input::Doubled).await;
+        });
+    }
+
+    pub(crate) async fn use_token(&self, token: Secret) -> Result<(), ClusterError> {
+        let key = task::spawn_blocking(move || PeerSecret::cluster(&token)).await;
+        self.this.set_token(key.map_err(|_| ClusterError::Failed)?);
+        Ok(())
+    }
+
+    /// Writes this member's own entry, if it says something else.
+    pub(crate) async fn introduce(&self) -> Result<(), ClusterError> {
+        let member = self.this.member();
+        let shown = self.directory.get(Kind::MEMBER, &member.node_id);
+        if shown.is_some_and(|entry| Member::read(&entry.value).as_ref() == Some(&member)) {
+            return Ok(());
+        }
+        let (key, owner) =
+            (Key::new(Kind::MEMBER, &*member.node_id), member.node_id.as_str().into());
+        match self.driver.write(key, owner, member.text().into(), Change::Update).await {
+            Err(WriteError::Refused(Refused::Deleted)) => {
+                let words = "this machine was taken out of the cluster: it needs a new invitation";
+                self.notices.keep(words.to_owned());
+                tracing::warn!("{words}");
+                Ok(())
+            }
+            other => Ok(other?),
+        }
+    }
+
+    pub(crate) async fn reconfigure(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut Config),
+    ) -> Result<(), ClusterError> {
+        let mut config = self.config();
+        change(&mut config);
+        let (shared, keeping) = (Arc::clone(self), config.clone());
+        let kept = task::spawn_blocking(move || keeping.keep(&shared.settings, &shared.facts));
+        kept.await.map_err(|_| ClusterError::Failed)??;
+        *self.lock() = config;
+        self.targets_changed.notify_one();
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Config> {
+        self.config.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
