@@ -10,6 +10,7 @@ mod clients;
 mod command;
 mod dist;
 mod layers;
+mod sim;
 mod soak;
 mod table;
 mod tidy;
@@ -36,6 +37,7 @@ fn run(task: Task) -> Result<()> {
         Task::Layers => layers::run(&workspace).and_then(|()| circles::run(&workspace)),
         Task::Tidy => tidy::run(&workspace),
         Task::Soak(arguments) => soak::run(&workspace, &arguments),
+        Task::Sim(arguments) => sim::run(&workspace, &arguments),
         Task::Clients(arguments) => clients::run(&workspace, &arguments),
         Task::Dist => dist::run(&workspace),
         Task::Ci => command::run(Command::new(workspace.root().join(".ci/run"))),
@@ -57,6 +59,8 @@ enum Task {
     Tidy,
     /// Run one of the long tests, from a fixed seed
     Soak(soak::Arguments),
+    /// Run the simulator of the workspace cluster: one seed, or many
+    Sim(sim::Arguments),
     /// Test with real clients and a real model server, installed under target/clients
     Clients(clients::Arguments),
     /// Build the binary that is handed out into dist/, with its size and SHA-256

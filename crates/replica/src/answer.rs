@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    context::Context,
+    context::{Context, Seen},
     dot::{Dot, Incarnation},
     entry::Key,
     input::LinkId,
@@ -30,15 +30,20 @@ pub(crate) struct Answer {
     id: u64,
     /// What the asker has noted, or has been sent.
     base: Context,
-    retired: BTreeSet<Incarnation>,
-    unknown: Vec<Incarnation>,
+    /// The retired incarnations that the asker has as they are here, and those that it has
+    /// otherwise.
+    alike: BTreeSet<Incarnation>,
+    unlike: Vec<Incarnation>,
+    /// The hash of the own retired incarnations when the pull came.
+    retired_hash: u64,
     /// All that was noted here when the present walk began.
     snapshot: Context,
     reached: Option<Dot>,
-    /// Whether the asker gets the list of keys, and how far it has it.
-    listed: bool,
+    /// Whether the list of keys is still to be sent, from which key on, and the own context when it
+    /// was begun.
+    keys_due: bool,
     last_key: Option<Key>,
-    keys_done: bool,
+    listed: Option<Context>,
     sent: u32,
     acknowledged: u32,
 }
@@ -46,6 +51,12 @@ pub(crate) struct Answer {
 impl Replica {
     pub(crate) fn on_pull(&mut self, link: LinkId, pull: Pull) {
         let id = pull.id;
+        let Some(state) = self.links.get_mut(&link) else { return };
+        if id <= state.last_pull {
+            // Doubled: the batches of two answers must not be mixed.
+            return;
+        }
+        state.last_pull = id;
         let answer = self.answer_to(pull);
         let Some(state) = self.links.get_mut(&link) else { return };
         state.answer = answer;
@@ -61,38 +72,38 @@ impl Replica {
         if pull.of != self.incarnation || pull.retired.is_none() && !is_same_list {
             return None;
         }
-        let own = self.knowledge.iter().filter(|(_, record)| record.retired).map(|(i, _)| i);
-        let retired: BTreeSet<Incarnation> =
-            pull.retired.map_or_else(|| own.collect(), |list| list.into_iter().collect());
-        let unknown =
-            retired.iter().filter(|incarnation| self.knowledge.get(**incarnation).is_none());
-        let unknown = unknown.copied().collect();
-        let listed = self.config.rules.floors && self.needs_keys(&pull.context, &retired);
+        let mut base = pull.context;
+        let retired = pull.retired.map_or_else(|| self.knowledge.retired(), Context::from_iter);
+        let (alike, unlike): (Vec<_>, Vec<_>) =
+            retired.iter().partition(|(incarnation, seen)| self.is_alike(*incarnation, seen));
+        let (alike, unlike) = (incarnations(&alike).collect(), incarnations(&unlike).collect());
+        base.join(&retired);
         Some(Answer {
             id: pull.id,
-            base: pull.context,
-            retired,
-            unknown,
+            alike,
+            unlike,
+            retired_hash: self.knowledge.retired_hash(),
             snapshot: self.knowledge.all(),
             reached: None,
-            listed,
+            keys_due: self.config.rules.floors && self.needs_keys(&base),
             last_key: None,
-            keys_done: !listed,
+            listed: None,
+            base,
             sent: 0,
             acknowledged: 0,
         })
     }
 
+    fn is_alike(&self, incarnation: Incarnation, seen: &Seen) -> bool {
+        let record = self.knowledge.get(incarnation);
+        record.is_some_and(|record| record.retired && record.seen == *seen)
+    }
+
     /// Whether the asker may have an object whose tombstone was dropped here: it has not noted
-    /// everything up to the floor. So may one that noted writes of an incarnation which were not
-    /// known when that was retired.
-    fn needs_keys(&self, context: &Context, retired: &BTreeSet<Incarnation>) -> bool {
-        let mut records = self.knowledge.iter().filter(|(i, _)| !retired.contains(i));
-        records.any(|(incarnation, record)| match context.seen(incarnation) {
-            Some(seen) => {
-                seen.lacks(&record.seen, record.floor)
-                    || record.retired && record.seen.lacks(seen, u64::MAX)
-            }
+    /// everything up to the floor.
+    fn needs_keys(&self, asker: &Context) -> bool {
+        self.knowledge.iter().any(|(incarnation, record)| match asker.seen(incarnation) {
+            Some(seen) => seen.lacks(&record.seen, record.floor),
             None => record.floor > 0,
         })
     }
@@ -111,6 +122,9 @@ impl Replica {
         else {
             return;
         };
+        if answer.retired_hash != self.knowledge.retired_hash() {
+            return self.send(link, Message::Cut { id: answer.id });
+        }
         while answer.sent - answer.acknowledged < MOST_AHEAD {
             let batch = self.next_batch(&mut answer);
             let is_last = batch.last.is_some();
@@ -163,9 +177,6 @@ impl Replica {
     fn walk_on(&self, answer: &mut Answer, batch: &mut Batch, room: &mut usize) -> bool {
         let first = answer.reached.map_or(Incarnation(0), |dot| dot.incarnation);
         for (incarnation, record) in self.knowledge.from(first) {
-            if answer.retired.contains(&incarnation) {
-                continue;
-            }
             let done = answer.reached.filter(|dot| dot.incarnation == incarnation);
             let done = done.map_or(0, |dot| dot.counter);
             for (from, to) in answer.base.gaps(incarnation, record.seen.max()) {
@@ -187,9 +198,10 @@ impl Replica {
 
     /// Adds keys. True: the asker has them all, or needs none.
     fn list_keys(&self, answer: &mut Answer, batch: &mut Batch, room: &mut usize) -> bool {
-        if answer.keys_done {
+        if !answer.keys_due {
             return true;
         }
+        answer.listed.get_or_insert_with(|| self.knowledge.context());
         for key in self.table.keys_after(answer.last_key.clone().as_ref()) {
             if is_full(batch, *room, self.config.limits.batch_entries) {
                 return false;
@@ -198,7 +210,7 @@ impl Replica {
             answer.last_key = Some(key.clone());
             batch.keys.push(key.clone());
         }
-        answer.keys_done = true;
+        answer.keys_due = false;
         true
     }
 
@@ -207,7 +219,7 @@ impl Replica {
         let floors = open.filter(|(_, record)| record.floor > 0);
         let floors = floors.map(|(incarnation, record)| Dot::new(incarnation, record.floor));
         let new = |(incarnation, record): &(Incarnation, &Record)| {
-            record.retired && !answer.retired.contains(incarnation)
+            record.retired && !answer.alike.contains(incarnation)
         };
         let retired = self.knowledge.iter().filter(new).map(|(incarnation, record)| Retired {
             incarnation,
@@ -218,8 +230,8 @@ impl Replica {
             context: self.knowledge.context(),
             floors: LargestDots(floors.collect()),
             retired: retired.collect(),
-            unknown: answer.unknown.clone(),
-            listed: answer.listed,
+            unlike: answer.unlike.clone(),
+            listed: answer.listed.clone(),
         }
     }
 
@@ -232,6 +244,10 @@ impl Replica {
             self.send(link, Message::Cut { id });
         }
     }
+}
+
+fn incarnations<'a>(list: &'a [(Incarnation, &Seen)]) -> impl Iterator<Item = Incarnation> + 'a {
+    list.iter().map(|(incarnation, _)| *incarnation)
 }
 
 fn is_full(batch: &Batch, room: usize, most: usize) -> bool {

@@ -2,16 +2,18 @@
 
 use std::{
     collections::BTreeSet,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use crate::{
     claims::Claim,
+    context::Context,
     dot::Dot,
     entry::{Entry, Key},
     input::LinkId,
     link::{Ask, Shown},
-    message::{Batch, Last, Message, Pull},
+    message::{Batch, Last, Message, Pull, Retired},
     replica::Replica,
     table::Layer,
     take::By,
@@ -78,16 +80,19 @@ impl Replica {
             heard: self.now,
             keys: BTreeSet::new(),
             refused: false,
+            retired_hash: self.knowledge.retired_hash(),
         });
-        let shown = state.shown.as_ref().map(|shown| shown.retired);
+        let is_stale = std::mem::take(&mut state.is_list_stale);
+        let shown = state.shown.as_ref().map(|shown| shown.retired).filter(|_| !is_stale);
         let hash = self.knowledge.retired_hash();
-        let retired = self.knowledge.iter().filter(|(_, record)| record.retired);
+        let retired = self.knowledge.retired();
         let pull = Pull {
             id: self.pulls,
             of: state.incarnation,
             context: self.knowledge.context(),
             retired_hash: hash,
-            retired: (shown != Some(hash)).then(|| retired.map(|(i, _)| i).collect()),
+            retired: (shown != Some(hash))
+                .then(|| retired.iter().map(|(i, seen)| (i, seen.clone())).collect()),
         };
         self.send(link, Message::Pull(pull));
     }
@@ -145,6 +150,9 @@ impl Replica {
         if ask.is_some_and(|ask| ask.id == id) {
             self.begin_again(link);
         }
+        if let Some(state) = self.links.get_mut(&link) {
+            state.is_list_stale = true;
+        }
     }
 
     /// Gives up a pull whose next batch does not come.
@@ -168,6 +176,10 @@ impl Replica {
     fn end_pull(&mut self, link: LinkId, last: &Last) {
         let Some(state) = self.links.get_mut(&link) else { return };
         let Some(ask) = state.ask.take() else { return };
+        if ask.retired_hash != self.knowledge.retired_hash() {
+            // The answer is to another list of retired incarnations.
+            return self.begin_again(link);
+        }
         state.hinted.clear();
         let has_room =
             self.knowledge.unretired_after(&last.context) <= self.config.limits.incarnations;
@@ -180,8 +192,8 @@ impl Replica {
         }
         state.rest_until = None;
         self.note_shown(link, last);
-        if last.listed {
-            self.drop_unlisted(&ask.keys, last);
+        if let Some(noted) = &last.listed {
+            self.drop_unlisted(&ask.keys, last, noted);
         }
         self.join(link, last);
     }
@@ -196,33 +208,38 @@ impl Replica {
     }
 
     /// Drops what the member has noted and does not have: its deletes are older than its
-    /// tombstones.
-    fn drop_unlisted(&mut self, keys: &BTreeSet<Key>, last: &Last) {
+    /// tombstones. `noted` is its context when it began the list. Tombstones go as well: one of an
+    /// earlier life would stand for the object in the own list of keys.
+    fn drop_unlisted(&mut self, keys: &BTreeSet<Key>, last: &Last, noted: &Context) {
         let is_gone = |key: &Key, entry: &Entry| {
-            !entry.dead
-                && !keys.contains(key)
-                && (self.is_noted_there(last, entry.dot) || self.is_noted_there(last, entry.birth))
+            !keys.contains(key)
+                && [entry.dot, entry.birth].iter().any(|dot| self.is_noted_there(last, noted, *dot))
         };
         let held = self.table.all_held().map(|(key, entry)| (Layer::Held, key, entry));
         let present = self.table.entries().map(|(key, entry)| (Layer::Present, key, entry));
         let gone = held.chain(present).filter(|(_, key, entry)| is_gone(key, entry));
-        let gone: Vec<(Layer, Key)> = gone.map(|(layer, key, _)| (layer, key.clone())).collect();
-        for (layer, key) in &gone {
+        let gone: Vec<(Layer, Key, Arc<Entry>)> =
+            gone.map(|(layer, key, entry)| (layer, key.clone(), entry.clone())).collect();
+        for (layer, key, entry) in &gone {
             self.put(*layer, key, None);
+            if entry.dead {
+                self.raise_floor(entry.dot);
+            }
         }
         if !gone.is_empty() {
             self.cut_answers();
         }
     }
 
-    /// Whether the answerer has noted a write, as its last batch says.
-    fn is_noted_there(&self, last: &Last, dot: Dot) -> bool {
-        let incarnation = dot.incarnation;
-        last.context.has(dot)
-            || last.retired.iter().any(|retired| retired.incarnation == incarnation)
-            || self.knowledge.is_retired(incarnation)
-                && last.context.seen(incarnation).is_none()
-                && !last.unknown.contains(&incarnation)
+    /// Whether the answerer had noted a write.
+    fn is_noted_there(&self, last: &Last, noted: &Context, dot: Dot) -> bool {
+        let Dot { incarnation, counter } = dot;
+        let mut handed = last.retired.iter().filter(|retired| retired.incarnation == incarnation);
+        let is_like_here =
+            self.knowledge.is_retired(incarnation) && !last.unlike.contains(&incarnation);
+        noted.has(dot)
+            || handed.any(|retired| retired.seen.has(counter))
+            || is_like_here && self.knowledge.has(dot)
     }
 
     /// Notes all that the member has noted. This is right only now: every entry that stands for one
@@ -239,20 +256,26 @@ impl Replica {
             }
         }
         for retired in &last.retired {
-            self.join_one(link, retired.incarnation, &retired.seen);
-            self.knowledge.raise_floor(retired.incarnation, retired.floor);
-            self.retire(retired.incarnation);
+            self.join_retired(link, retired);
         }
-        if !last.retired.is_empty() {
-            self.cut_answers();
-            self.leave_retired();
+    }
+
+    /// An incarnation that the other retired: it is retired here as well, if nothing more of it was
+    /// noted and nobody writes under it.
+    fn join_retired(&mut self, link: LinkId, retired: &Retired) {
+        let incarnation = retired.incarnation;
+        self.join_one(link, incarnation, &retired.seen);
+        self.knowledge.raise_floor(incarnation, retired.floor);
+        let is_same =
+            self.knowledge.get(incarnation).is_some_and(|record| record.seen == retired.seen);
+        if is_same && !self.is_in_use(incarnation) {
+            self.retire(incarnation);
         }
     }
 
     fn join_one(&mut self, link: LinkId, incarnation: crate::Incarnation, seen: &crate::Seen) {
         let record = self.knowledge.get(incarnation);
-        let is_new =
-            record.is_none_or(|record| !record.retired && record.seen.lacks(seen, u64::MAX));
+        let is_new = record.is_none_or(|record| record.seen.lacks(seen, u64::MAX));
         if is_new {
             self.knowledge.join(incarnation, seen);
             self.note_changed(incarnation);

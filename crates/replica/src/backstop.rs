@@ -22,7 +22,9 @@ impl Replica {
     pub(crate) fn check_print(&mut self, link: LinkId, print: u128) {
         let Some(state) = self.links.get(&link) else { return };
         let shown = state.shown.as_ref();
-        let is_level = shown.is_some_and(|shown| self.knowledge.is(&shown.context));
+        let is_level = shown.is_some_and(|shown| {
+            shown.retired == self.knowledge.retired_hash() && self.knowledge.is(&shown.context)
+        });
         if !is_level || print == self.table.print().total() {
             return;
         }

@@ -46,9 +46,9 @@ impl Claims {
         self.0.get(node).is_some_and(|claim| claim.context.has(dot))
     }
 
-    /// The member that runs this incarnation now.
-    pub(crate) fn node(&self, incarnation: Incarnation) -> Option<&NodeId> {
-        self.0.iter().find(|(_, claim)| claim.incarnation == incarnation).map(|(node, _)| node)
+    /// The member that ran this incarnation when it was last heard of, and what it showed then.
+    pub(crate) fn of(&self, incarnation: Incarnation) -> Option<(&NodeId, &Claim)> {
+        self.iter().find(|(_, claim)| claim.incarnation == incarnation)
     }
 
     /// Drops the claims of members that are gone.

@@ -1,6 +1,6 @@
 //! Which writes a member has taken in.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
@@ -150,7 +150,7 @@ impl TryFrom<UncheckedSeen> for Seen {
 }
 
 /// The noted writes of all incarnations.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Context(BTreeMap<Incarnation, Seen>);
 
 impl Context {
@@ -189,6 +189,13 @@ impl Context {
     /// What is not noted of an incarnation's writes `1..=to`.
     pub(crate) fn gaps(&self, incarnation: Incarnation, to: u64) -> Vec<Range> {
         self.0.get(&incarnation).map_or_else(|| vec![(1, to)], |seen| seen.gaps(to))
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short = self.iter().map(|(i, seen)| (Dot::new(i, seen.max), seen.holes()));
+        f.debug_list().entries(short).finish()
     }
 }
 

@@ -138,8 +138,8 @@ impl Replica {
     pub(crate) fn on_digest(&mut self, link: LinkId, digest: Digest) {
         let Some(state) = self.links.get_mut(&link) else { return };
         if state.incarnation != digest.incarnation {
-            // It was taken for retired and goes on under another name.
-            state.incarnation = digest.incarnation;
+            // Of an earlier start of that member: the link's end says which one it is.
+            return;
         }
         let node = state.node.clone();
         state.neighbours = digest.links.into_iter().collect();
@@ -149,11 +149,23 @@ impl Replica {
         self.note_claims(&digest.context, digest.claims);
         let (incarnation, at_s) = (digest.incarnation, self.elapsed_s());
         self.claims.note(&node, Claim { incarnation, at_s, context: digest.context });
+        self.take_back_used();
         if self.is_lacking(link) {
             self.want_pull(link, self.now);
         } else {
             self.check_print(link, digest.print);
         }
+    }
+
+    /// Members write, whatever was thought of their incarnations.
+    fn take_back_used(&mut self) {
+        if self.knowledge.retired_count() == 0 {
+            return;
+        }
+        let retired = self.knowledge.iter().filter(|(_, record)| record.retired);
+        let used = retired.map(|(i, _)| i).filter(|i| self.is_in_use(*i));
+        let used: Vec<Incarnation> = used.collect();
+        used.into_iter().for_each(|incarnation| self.take_back(incarnation));
     }
 
     fn notice_clock(&mut self) {
@@ -164,7 +176,10 @@ impl Replica {
     }
 
     fn note_claims(&mut self, senders: &crate::Context, claims: Vec<ClaimOf>) {
-        for claim in claims.into_iter().filter(|claim| claim.node != self.config.node) {
+        for claim in claims {
+            if claim.node == self.config.node {
+                continue;
+            }
             let at_s = self.elapsed_s() - i64::from(claim.age_s.min(OLDEST_S));
             let context = claim.context.unwrap_or_else(|| senders.clone());
             self.claims.note(&claim.node, Claim { incarnation: claim.incarnation, at_s, context });
@@ -202,7 +217,7 @@ impl Replica {
     /// Whether a write up to this counter is not noted.
     fn has_gap(&self, incarnation: Incarnation, counter: u64) -> bool {
         match self.knowledge.get(incarnation) {
-            Some(record) => !record.retired && !record.seen.gaps(counter).is_empty(),
+            Some(record) => !record.seen.gaps(counter).is_empty(),
             None => true,
         }
     }

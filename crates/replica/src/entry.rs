@@ -10,6 +10,8 @@ use crate::{bound, dot::Dot};
 pub const MOST_NODE_BYTES: usize = 128;
 /// The longest id of an object, in bytes.
 pub const MOST_ID_BYTES: usize = 256;
+/// The most earlier lives that a version remembers. Longer ago, every member has noted them.
+pub const MOST_EARLIER: usize = 8;
 /// The longest value, in bytes.
 pub const MOST_VALUE_BYTES: usize = 192 * 1024;
 /// The largest generation, life or count of moves. JSON numbers are exact below it.
@@ -67,7 +69,7 @@ impl Kind {
 }
 
 /// The name of an object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key {
     /// Its kind.
     pub kind: Kind,
@@ -80,6 +82,12 @@ impl Key {
     /// The name of an object of this kind.
     pub fn new(kind: Kind, id: impl Into<Arc<str>>) -> Self {
         Self { kind, id: id.into() }
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind.0, self.id)
     }
 }
 
@@ -107,17 +115,20 @@ pub enum Version {
 /// The place of a version among those of its object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rank {
-    /// How often the session moved to another owner; 0 for all other kinds. It counts most: the old
-    /// owner's restored disk must not win over the new owner.
+    /// How often the session moved to another owner; 0 for all other kinds. It does not decide which
+    /// version is greater, since a member may not know of a move: it tells a former owner that its
+    /// word no longer counts.
     pub moves: u64,
-    /// How often the object began again after a delete; 0 for kinds whose delete is final.
+    /// In which life the object is. A session's life has the number of its first generation; it
+    /// begins another one after a delete, and with a move. A member's first life is 0, and the later
+    /// ones are numbered so, too. Always 0 for kinds whose delete is final.
     pub life: u64,
     /// The place among the versions of this life.
     pub version: Version,
 }
 
 /// One version of an object: a write, or a delete.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its place among the versions of its object.
     pub rank: Rank,
@@ -130,6 +141,10 @@ pub struct Entry {
     /// deleted, even if it never saw this version: otherwise a write made at the same time as a
     /// delete would bring the object back once the tombstone is gone.
     pub birth: Dot,
+    /// The births of the lives before this one, the latest last. They are noted together with the
+    /// tombstone of this life when that is dropped, for the same reason.
+    #[serde(deserialize_with = "bound::list::<_, _, MOST_EARLIER>")]
+    pub earlier: Vec<Dot>,
     /// Whether a plain peer, which does not take part in replication, said this first.
     pub adopted: bool,
     /// The member that runs the session, holds the project's files or keeps the team.
@@ -137,6 +152,20 @@ pub struct Entry {
     /// The object as JSON text; empty in a tombstone.
     #[serde(deserialize_with = "bound::text::<_, MOST_VALUE_BYTES>")]
     pub value: Arc<str>,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rank { moves, life, version } = &self.rank;
+        let number = self.wall_ms().unwrap_or_else(|| self.generation());
+        let kind = if matches!(version, Version::Stamp(_)) { "at" } else { "generation" };
+        let value = if self.dead { "dead" } else { &self.value };
+        write!(
+            f,
+            "{:?} born {:?} of {} ({moves} moves, life {life}, {kind} {number}): {value}",
+            self.dot, self.birth, self.owner
+        )
+    }
 }
 
 impl Entry {
@@ -149,8 +178,8 @@ impl Entry {
         self.place() > other.place()
     }
 
-    fn place(&self) -> (u64, u64, bool, &Version, Dot) {
-        (self.rank.moves, self.rank.life, self.dead, &self.rank.version, self.dot)
+    fn place(&self) -> (u64, bool, &Version, Dot) {
+        (self.rank.life, self.dead, &self.rank.version, self.dot)
     }
 
     /// The writer's clock when it wrote this, in milliseconds since 1970.
@@ -180,5 +209,6 @@ impl Entry {
         numbers.iter().all(|number| *number < MOST_NUMBER)
             && self.dot.counter > 0
             && self.birth.counter > 0
+            && self.earlier.iter().all(|birth| (1..MOST_NUMBER).contains(&birth.counter))
     }
 }

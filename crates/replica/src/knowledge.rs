@@ -19,8 +19,8 @@ pub struct Record {
     /// joined. Such a delete is no longer an entry that a pull could bring: a member that has not
     /// noted it needs the list of keys.
     pub floor: u64,
-    /// Whether it will never write again, as every member knows. All its writes count as noted, and
-    /// digests no longer name it.
+    /// Whether it will hardly write again: digests name it no longer, but in a hash over all such
+    /// records.
     pub retired: bool,
 }
 
@@ -28,7 +28,7 @@ pub struct Record {
 pub(crate) struct Knowledge {
     records: BTreeMap<Incarnation, Record>,
     retired_count: usize,
-    /// A sum over the retired incarnations, which is equal where the lists are.
+    /// A sum over the retired incarnations with their writes, which is equal where the lists are.
     retired_hash: u64,
 }
 
@@ -48,8 +48,7 @@ impl Knowledge {
 
     /// Whether the write is noted.
     pub(crate) fn has(&self, dot: Dot) -> bool {
-        let record = self.records.get(&dot.incarnation);
-        record.is_some_and(|record| record.retired || record.seen.has(dot.counter))
+        self.records.get(&dot.incarnation).is_some_and(|record| record.seen.has(dot.counter))
     }
 
     pub(crate) fn is_retired(&self, incarnation: Incarnation) -> bool {
@@ -79,6 +78,12 @@ impl Knowledge {
         self.iter().map(|(incarnation, record)| (incarnation, record.seen.clone())).collect()
     }
 
+    /// The noted writes of the retired incarnations.
+    pub(crate) fn retired(&self) -> Context {
+        let retired = self.iter().filter(|(_, record)| record.retired);
+        retired.map(|(incarnation, record)| (incarnation, record.seen.clone())).collect()
+    }
+
     /// Whether this context is the own one.
     pub(crate) fn is(&self, context: &Context) -> bool {
         let unretired = self.iter().filter(|(_, record)| !record.retired);
@@ -88,7 +93,7 @@ impl Knowledge {
     /// Whether `context` has noted a write that is not noted here.
     pub(crate) fn lacks(&self, context: &Context) -> bool {
         context.iter().any(|(incarnation, seen)| match self.records.get(&incarnation) {
-            Some(record) => !record.retired && record.seen.lacks(seen, u64::MAX),
+            Some(record) => record.seen.lacks(seen, u64::MAX),
             None => true,
         })
     }
@@ -107,12 +112,21 @@ impl Knowledge {
         }
     }
 
+    /// Notes a write. If its incarnation was retired, it no longer is.
     pub(crate) fn note(&mut self, dot: Dot) {
-        self.records.entry(dot.incarnation).or_default().seen.note(dot.counter);
+        if !self.has(dot) {
+            self.unretire(dot.incarnation);
+            self.records.entry(dot.incarnation).or_default().seen.note(dot.counter);
+        }
     }
 
+    /// Notes writes of an incarnation. If it was retired with fewer, it no longer is.
     pub(crate) fn join(&mut self, incarnation: Incarnation, seen: &Seen) {
-        self.records.entry(incarnation).or_default().seen.join(seen);
+        let known = self.records.get(&incarnation);
+        if known.is_none_or(|record| record.seen.lacks(seen, u64::MAX)) {
+            self.unretire(incarnation);
+            self.records.entry(incarnation).or_default().seen.join(seen);
+        }
     }
 
     /// Raises a floor. False: it was as high before.
@@ -123,14 +137,30 @@ impl Knowledge {
         raised
     }
 
-    /// Puts an incarnation on the list of retired ones. False: it was there before.
+    /// Puts an incarnation on the list of retired ones. False: nothing changed.
     pub(crate) fn retire(&mut self, incarnation: Incarnation) -> bool {
-        let record = self.records.entry(incarnation).or_default();
-        if std::mem::replace(&mut record.retired, true) {
+        self.set_retired(incarnation, true)
+    }
+
+    /// Takes an incarnation off the list of retired ones. False: nothing changed.
+    pub(crate) fn unretire(&mut self, incarnation: Incarnation) -> bool {
+        self.set_retired(incarnation, false)
+    }
+
+    fn set_retired(&mut self, incarnation: Incarnation, retired: bool) -> bool {
+        let Some(record) = self.records.get_mut(&incarnation) else { return false };
+        if record.retired == retired {
             return false;
         }
-        self.retired_count += 1;
-        self.retired_hash = self.retired_hash.wrapping_add(mixed(incarnation.0));
+        record.retired = retired;
+        let hash = hash(incarnation, &record.seen);
+        if retired {
+            self.retired_count += 1;
+            self.retired_hash = self.retired_hash.wrapping_add(hash);
+        } else {
+            self.retired_count -= 1;
+            self.retired_hash = self.retired_hash.wrapping_sub(hash);
+        }
         true
     }
 
@@ -142,4 +172,10 @@ impl Knowledge {
             self.retire(incarnation);
         }
     }
+}
+
+fn hash(incarnation: Incarnation, seen: &Seen) -> u64 {
+    let start = mixed(incarnation.0) ^ seen.max();
+    let holes = seen.holes().iter().flat_map(|(from, to)| [*from, *to]);
+    mixed(holes.fold(start, |sum, bound| mixed(sum) ^ bound))
 }

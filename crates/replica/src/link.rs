@@ -36,8 +36,12 @@ pub(crate) struct Link {
     pub(crate) rest_until: Option<Instant>,
     /// The pull from this member.
     pub(crate) ask: Option<Ask>,
+    /// Whether its list of retired incarnations is not the one that it showed.
+    pub(crate) is_list_stale: bool,
     /// This member's pull from here.
     pub(crate) answer: Option<Answer>,
+    /// The number of this member's last pull.
+    pub(crate) last_pull: u64,
 }
 
 /// What the last digest of a member said.
@@ -59,6 +63,8 @@ pub(crate) struct Ask {
     pub(crate) keys: BTreeSet<Key>,
     /// Whether a bound kept an entry out.
     pub(crate) refused: bool,
+    /// The hash of the retired incarnations when the pull began.
+    pub(crate) retired_hash: u64,
 }
 
 impl Link {
@@ -76,7 +82,9 @@ impl Link {
             pull_at: None,
             rest_until: None,
             ask: None,
+            is_list_stale: false,
             answer: None,
+            last_pull: 0,
         }
     }
 

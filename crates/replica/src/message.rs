@@ -121,12 +121,12 @@ pub struct Pull {
     pub of: Incarnation,
     /// What the asker has noted.
     pub context: Context,
-    /// The hash of the asker's list of retired incarnations.
+    /// The hash of the asker's retired incarnations.
     #[serde(with = "postcard::fixint::le")]
     pub retired_hash: u64,
-    /// The asker's list of retired incarnations; none: it equals that of the answerer.
+    /// The asker's retired incarnations; none: they are those of the answerer.
     #[serde(deserialize_with = "bound::optional_list::<_, _, MOST_RETIRED>")]
-    pub retired: Option<Vec<Incarnation>>,
+    pub retired: Option<Vec<(Incarnation, Seen)>>,
 }
 
 /// A part of the answer to a pull.
@@ -153,14 +153,15 @@ pub struct Last {
     pub context: Context,
     /// The highest dots of tombstones that the answerer, or one that it joined, has dropped.
     pub floors: LargestDots,
-    /// The retired incarnations that the asker has not retired.
+    /// The retired incarnations that the asker has not retired with the same writes.
     #[serde(deserialize_with = "bound::list::<_, _, MOST_RETIRED>")]
     pub retired: Vec<Retired>,
-    /// The incarnations that the asker has retired and the answerer never heard of.
+    /// The incarnations that the asker has retired, and the answerer has not with the same writes.
     #[serde(deserialize_with = "bound::list::<_, _, MOST_RETIRED>")]
-    pub unknown: Vec<Incarnation>,
-    /// Whether the keys of all batches are the list of all keys.
-    pub listed: bool,
+    pub unlike: Vec<Incarnation>,
+    /// If the keys of all batches are the list of all keys: the answerer's context when the list was
+    /// begun. What was noted later may be missing in it.
+    pub listed: Option<Context>,
 }
 
 /// A retired incarnation.

@@ -37,9 +37,6 @@ pub enum Notice {
         /// The other member.
         node: NodeId,
     },
-    /// The others took this running member for an old one, and this member goes on under a new
-    /// incarnation.
-    Retired,
     /// A session of another machine came under this member's id, or a session that this disk does
     /// not know: it is deleted.
     Forgotten {
@@ -51,7 +48,7 @@ pub enum Notice {
 impl Notice {
     /// Whether it is a fault of the program or of a disk, and not of the surroundings.
     pub fn is_error(&self) -> bool {
-        matches!(self, Self::Unequal { .. } | Self::Retired)
+        matches!(self, Self::Unequal { .. })
     }
 }
 
@@ -74,7 +71,6 @@ impl fmt::Display for Notice {
             Self::Unequal { node } => {
                 write!(f, "{node} held other objects than this machine; they are made equal")
             }
-            Self::Retired => f.write_str("this machine was taken for gone while it was running"),
             Self::Forgotten { key } => {
                 write!(f, "session {} is not known on this machine any more and is deleted", key.id)
             }

@@ -7,10 +7,10 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    entry::{Entry, Key, Kind},
+    entry::{Entry, Key, Kind, NodeId},
     input::Change,
     notice::Notice,
-    replica::{Own, Replica},
+    replica::Replica,
     table::Layer,
 };
 
@@ -19,10 +19,10 @@ const SILENCE: Duration = Duration::from_secs(10);
 
 impl Replica {
     /// For its own sessions the disk is the truth.
-    pub(crate) fn restore_own(&mut self, layer: Layer, key: &Key, entry: &Entry) {
+    pub(crate) fn restore_own(&mut self, layer: Layer, key: &Key, entry: &Arc<Entry>) {
         let is_own = key.kind == Kind::SESSION && entry.owner == self.config.node;
         if is_own && layer == Layer::Present && !entry.dead {
-            self.own.insert(key.clone(), own(entry));
+            self.own.insert(key.clone(), entry.clone());
         }
     }
 
@@ -69,17 +69,26 @@ impl Replica {
         let present = self.table.present(key).cloned();
         let own = self.own.get(key).cloned();
         match (own, present) {
-            (Some(own), Some(entry)) if entry.rank.moves > own.moves && entry.owner != me => {
-                // It moved away, by a hand-over that this disk does not remember.
+            (Some(own), Some(entry)) if has_moved(&own, &entry, &me) => {
                 self.own.remove(key);
             }
-            (Some(own), Some(entry)) if is_said(&own, &entry, &me) => {
-                self.own.insert(key.clone(), self::own(&entry));
+            (Some(own), Some(entry)) if self.has_moved_back(key, &own, &entry) => {
+                self.own.insert(key.clone(), entry);
             }
-            (Some(own), _) => self.say_again(key, own.value),
+            (Some(own), Some(entry)) if is_said(&own, &entry, &me) => {
+                self.own.insert(key.clone(), entry);
+            }
+            (Some(own), _) => self.say_again(key, own.value.clone()),
             (None, Some(entry)) if !entry.dead && entry.owner == me => self.meet(key, &entry),
             (None, _) => {}
         }
+    }
+
+    /// Whether the session moves here, and this disk still has it from before it moved away.
+    fn has_moved_back(&mut self, key: &Key, own: &Entry, entry: &Entry) -> bool {
+        entry.owner == self.config.node
+            && entry.rank.moves > own.rank.moves
+            && self.expected.remove(key)
     }
 
     pub(crate) fn say_again(&mut self, key: &Key, value: Arc<str>) {
@@ -89,9 +98,9 @@ impl Replica {
     }
 
     /// A session of this member that it does not run.
-    fn meet(&mut self, key: &Key, entry: &Entry) {
+    fn meet(&mut self, key: &Key, entry: &Arc<Entry>) {
         if self.expected.remove(key) {
-            self.own.insert(key.clone(), own(entry));
+            self.own.insert(key.clone(), entry.clone());
             return;
         }
         let notice = Notice::Forgotten { key: key.clone() };
@@ -101,10 +110,14 @@ impl Replica {
     }
 }
 
-fn own(entry: &Entry) -> Own {
-    Own { moves: entry.rank.moves, life: entry.rank.life, value: entry.value.clone() }
+/// Whether the session moved away, by a hand-over that this disk does not remember. Of two
+/// hand-overs that did not know of each other, the later one counts; the owners' ids only make sure
+/// that one of two members gives way.
+pub(crate) fn has_moved(own: &Entry, entry: &Entry, me: &NodeId) -> bool {
+    let place = |entry: &Entry| (entry.rank.moves, entry.rank.life);
+    entry.owner != *me && entry.rank.moves > 0 && (place(entry), &entry.owner) > (place(own), me)
 }
 
-fn is_said(own: &Own, entry: &Entry, me: &crate::entry::NodeId) -> bool {
+fn is_said(own: &Entry, entry: &Entry, me: &NodeId) -> bool {
     !entry.dead && entry.owner == *me && entry.value == own.value
 }

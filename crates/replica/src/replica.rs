@@ -47,7 +47,7 @@ pub struct Replica {
     pub(crate) claims: Claims,
     pub(crate) pulls: u64,
     /// The sessions that this member runs, as it wrote them last.
-    pub(crate) own: BTreeMap<Key, Own>,
+    pub(crate) own: BTreeMap<Key, Arc<Entry>>,
     pub(crate) expected: BTreeSet<Key>,
     /// Sessions whose shown version changed otherwise than by a write of this member.
     pub(crate) touched: BTreeSet<Key>,
@@ -57,14 +57,6 @@ pub struct Replica {
     pub(crate) tidy_at: Option<Instant>,
     pub(crate) outbox: Outbox,
     notices: BTreeMap<Notice, Instant>,
-}
-
-/// A session of this member, as it wrote it last.
-#[derive(Debug, Clone)]
-pub(crate) struct Own {
-    pub(crate) moves: u64,
-    pub(crate) life: u64,
-    pub(crate) value: Arc<str>,
 }
 
 impl Replica {

@@ -1,13 +1,17 @@
 //! Old incarnations, taken out of contexts.
 //!
-//! Each start of a member adds an incarnation to every context. One that will never write again is
-//! put on a list, of which digests carry only a hash. After that all its writes count as noted, so
-//! every member must have noted the same ones before: otherwise some writes would be lost.
+//! Each start of a member adds an incarnation to every context. One that will hardly write again is
+//! put on a list, of which digests carry only a hash. Nothing is lost if it was not the last of it:
+//! the list keeps which writes were noted, and another write of it takes it off the list. So the rules
+//! here only decide when a context may be written shorter.
 
-use crate::{context::Seen, dot::Incarnation, entry::NodeId, notice::Notice, replica::Replica};
+use crate::{context::Seen, dot::Incarnation, entry::NodeId, knowledge::Record, replica::Replica};
 
 /// For how long nothing new of an incarnation may have come.
 const QUIET_S: i64 = 7 * 24 * 3600;
+
+/// For how long a member that was heard of through others counts as running.
+const FRESH_S: i64 = 600;
 
 impl Replica {
     /// Retires the incarnations that this member may. Nobody retires one because others did; those
@@ -15,7 +19,7 @@ impl Replica {
     pub(crate) fn retire_quiet(&mut self) {
         self.forget_claims();
         let quiet = self.knowledge.iter().filter(|(_, record)| !record.retired);
-        let quiet = quiet.filter(|(incarnation, record)| self.is_over(*incarnation, &record.seen));
+        let quiet = quiet.filter(|(incarnation, record)| self.is_over(*incarnation, record));
         let quiet: Vec<Incarnation> = quiet.map(|(incarnation, _)| incarnation).collect();
         for incarnation in quiet {
             if self.knowledge.retired_count() < self.config.limits.retired {
@@ -39,15 +43,14 @@ impl Replica {
         }
     }
 
-    /// Whether every member, a silent one too, runs another incarnation and showed the same writes
-    /// of this one after a week without new ones.
-    fn is_over(&self, incarnation: Incarnation, seen: &Seen) -> bool {
+    /// Whether no member writes under this incarnation, and every one, a silent one too, showed the
+    /// same writes of it after a week without new ones.
+    fn is_over(&self, incarnation: Incarnation, record: &Record) -> bool {
         let quiet_since = self.last_noted.get(&incarnation).copied().unwrap_or_default() + QUIET_S;
-        let is_linked = self.links.values().any(|link| link.incarnation == incarnation);
-        incarnation != self.incarnation
-            && !is_linked
+        !self.is_in_use(incarnation)
+            && self.claims.of(incarnation).is_none()
             && self.elapsed_s() >= quiet_since
-            && self.members().all(|node| self.agrees(node, incarnation, seen, quiet_since))
+            && self.members().all(|node| self.agrees(node, incarnation, &record.seen, quiet_since))
     }
 
     fn agrees(&self, node: &str, incarnation: Incarnation, seen: &Seen, since_s: i64) -> bool {
@@ -55,22 +58,26 @@ impl Replica {
             return true;
         }
         self.claims.get(&NodeId::from(node)).is_some_and(|claim| {
-            claim.incarnation != incarnation
-                && claim.at_s >= since_s
-                && claim.context.seen(incarnation) == Some(seen)
+            claim.at_s >= since_s && claim.context.seen(incarnation) == Some(seen)
         })
     }
 
-    /// The others took this running member for an old one. Its writes would count as noted before
-    /// they are made, so it goes on under a new name, and says again what it runs.
-    pub(crate) fn leave_retired(&mut self) {
-        if !self.knowledge.is_retired(self.incarnation) {
-            return;
-        }
-        self.incarnation = Incarnation(self.random.bits());
-        self.notice(Notice::Retired, Notice::Retired);
-        for (key, own) in self.own.clone() {
-            self.say_again(&key, own.value);
+    /// Whether a member writes under this incarnation now, as far as it is known.
+    pub(crate) fn is_in_use(&self, incarnation: Incarnation) -> bool {
+        let fresh_s = self.elapsed_s() - FRESH_S;
+        let claim = self.claims.of(incarnation);
+        incarnation == self.incarnation
+            || self.links.values().any(|link| {
+                link.incarnation == incarnation || link.neighbours.contains(&incarnation)
+            })
+            || claim.is_some_and(|(_, claim)| claim.at_s >= fresh_s)
+    }
+
+    /// Somebody writes under this incarnation after all.
+    pub(crate) fn take_back(&mut self, incarnation: Incarnation) {
+        if self.knowledge.unretire(incarnation) {
+            self.last_noted.insert(incarnation, self.elapsed_s());
+            self.note_changed(incarnation);
         }
     }
 }

@@ -103,26 +103,33 @@ impl Replica {
             return;
         };
         self.put(Layer::Present, key, None);
-        if self.config.rules.births && !self.knowledge.has(entry.birth) {
-            self.note(entry.birth);
+        for birth in entry.earlier.iter().chain([&entry.birth]) {
+            if self.config.rules.births && !self.knowledge.has(*birth) {
+                self.note(*birth);
+            }
         }
         self.raise_floor(entry.dot);
         self.cut_answers();
     }
 
-    fn raise_floor(&mut self, dot: Dot) {
+    pub(crate) fn raise_floor(&mut self, dot: Dot) {
         if self.knowledge.raise_floor(dot.incarnation, dot.counter) {
             self.note_changed(dot.incarnation);
         }
     }
 
-    /// Drops every tombstone but those of plain peers, whatever its age and whether or not others
-    /// know the delete. The simulator shows with it that no rule about time is needed for safety.
+    /// Drops tombstones whatever their age, and whether or not others know the delete. The simulator
+    /// shows with it that no rule about time is needed for safety, with two exceptions: tombstones of
+    /// plain peers, and those of sessions that began several lives. Copies of a disk may begin lives
+    /// that do not know of each other, so there the births prove less.
     #[doc(hidden)]
     pub fn collect_now(&mut self) {
-        let dead = |key: &&Key| self.table.present(key).is_some_and(|entry| !entry.adopted);
+        let is_plain = |key: &&Key| {
+            let entry = self.table.present(key);
+            entry.is_some_and(|entry| !entry.adopted && entry.earlier.is_empty())
+        };
         let keys: Vec<Key> =
-            self.table.tombstones().map(|(_, key)| key).filter(dead).cloned().collect();
+            self.table.tombstones().map(|(_, key)| key).filter(is_plain).cloned().collect();
         keys.iter().for_each(|key| self.collect(key));
         self.finish();
     }

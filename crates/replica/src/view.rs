@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     context::Context,
-    dot::Incarnation,
+    dot::{Dot, Incarnation},
     entry::{Entry, Key, Kind, NodeId},
     fact::{Fact, Stored},
     replica::Replica,
@@ -60,6 +60,17 @@ impl Replica {
         self.table.held(key)
     }
 
+    /// All versions that wait for their time.
+    pub fn all_held(&self) -> impl Iterator<Item = (&Key, &Arc<Entry>)> {
+        self.table.all_held()
+    }
+
+    /// Whether this member runs the session, as it wrote it itself or as its disk says. A session
+    /// that moved away meanwhile it no longer runs.
+    pub fn runs(&self, key: &Key) -> bool {
+        self.own.contains_key(key)
+    }
+
     /// The incarnation under which this member writes now.
     pub fn incarnation(&self) -> Incarnation {
         self.incarnation
@@ -70,11 +81,9 @@ impl Replica {
         self.knowledge.context()
     }
 
-    /// Whether the write is noted, as it was when its incarnation was retired.
-    #[doc(hidden)]
-    pub fn has_seen(&self, dot: crate::Dot) -> bool {
-        let record = self.knowledge.get(dot.incarnation);
-        record.is_some_and(|record| record.seen.has(dot.counter))
+    /// Whether the write is noted.
+    pub fn has_noted(&self, dot: Dot) -> bool {
+        self.knowledge.has(dot)
     }
 
     /// The fingerprint of all live entries, held versions in place of present ones. Members that
@@ -90,9 +99,12 @@ impl Replica {
         incarnations.filter_map(|incarnation| self.node_of(*incarnation).cloned()).collect()
     }
 
-    fn node_of(&self, incarnation: Incarnation) -> Option<&NodeId> {
+    pub(crate) fn node_of(&self, incarnation: Incarnation) -> Option<&NodeId> {
+        if incarnation == self.incarnation {
+            return Some(&self.config.node);
+        }
         let link = self.links.values().find(|link| link.incarnation == incarnation);
-        link.map(|link| &link.node).or_else(|| self.claims.node(incarnation))
+        link.map(|link| &link.node).or_else(|| self.claims.of(incarnation).map(|(node, _)| node))
     }
 
     /// Whether this member and all linked ones have noted the same writes, as they showed last.

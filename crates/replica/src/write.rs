@@ -6,11 +6,14 @@ use crate::{
     clock,
     dot::Dot,
     entry::{
-        Entry, Key, Kind, MOST_ID_BYTES, MOST_NODE_BYTES, MOST_NUMBER, NodeId, Rank, Stamp, Version,
+        Entry, Key, Kind, MOST_EARLIER, MOST_ID_BYTES, MOST_NODE_BYTES, MOST_NUMBER, NodeId, Rank,
+        Stamp, Version,
     },
+    held::AHEAD,
     input::{Change, Refused},
     message::Message,
-    replica::{Own, Replica},
+    own::has_moved,
+    replica::Replica,
     table::Layer,
 };
 
@@ -18,11 +21,32 @@ use crate::{
 pub(crate) struct Draft {
     pub(crate) rank: Rank,
     pub(crate) dead: bool,
-    /// The birth of the life that goes on; none: this is the first write.
-    pub(crate) birth: Option<Dot>,
+    pub(crate) line: Line,
     pub(crate) adopted: bool,
     pub(crate) owner: NodeId,
     pub(crate) value: Arc<str>,
+}
+
+/// Where a version comes from.
+#[derive(Default)]
+pub(crate) struct Line {
+    /// The birth of the life that goes on; none: this write begins one.
+    birth: Option<Dot>,
+    /// The births of the lives before.
+    earlier: Vec<Dot>,
+}
+
+impl Line {
+    fn same_life(entry: &Entry) -> Self {
+        Self { birth: Some(entry.birth), earlier: entry.earlier.clone() }
+    }
+
+    fn next_life(before: Option<&Entry>) -> Self {
+        let lives = before.map(|entry| entry.earlier.iter().chain([&entry.birth]));
+        let lives: Vec<Dot> = lives.into_iter().flatten().copied().collect();
+        let most = lives.len().min(MOST_EARLIER);
+        Self { birth: None, earlier: lives[lives.len() - most..].to_vec() }
+    }
 }
 
 impl Replica {
@@ -46,12 +70,19 @@ impl Replica {
             Some(top) => top.dead,
             None => false,
         };
-        let life = top.as_ref().map_or(0, |top| top.rank.life) + u64::from(begins);
+        let life = match &top {
+            Some(top) if !begins => top.rank.life,
+            _ if key.kind == Kind::MEMBER && change == Change::Begin => self.next_generation(0),
+            _ => 0,
+        };
         let version = Version::Stamp(self.next_stamp(key));
         let draft = Draft {
             rank: Rank { moves: 0, life, version },
             dead: false,
-            birth: top.as_ref().filter(|_| !begins).map(|top| top.birth),
+            line: match &top {
+                Some(top) if !begins => Line::same_life(top),
+                _ => Line::next_life(top.as_deref()),
+            },
             adopted: top.is_some_and(|top| top.adopted),
             owner,
             value,
@@ -65,16 +96,20 @@ impl Replica {
             Change::Move if shown.is_none() => Err(Refused::Unknown),
             Change::Move => Ok(()),
             _ if *owner != self.config.node => Err(Refused::Foreign(owner.clone())),
-            _ => match shown.filter(|shown| shown.owner != *owner) {
-                Some(shown) if !self.own.contains_key(key) => {
-                    Err(Refused::Foreign(shown.owner.clone()))
-                }
-                _ => Ok(()),
+            _ => match (shown.filter(|shown| shown.owner != *owner), self.own.get(key)) {
+                (Some(shown), Some(own)) if !has_moved(own, shown, owner) => Ok(()),
+                (Some(shown), _) => Err(Refused::Foreign(shown.owner.clone())),
+                (None, _) => Ok(()),
             },
         }
     }
 
     /// Writes a session above everything that is known of it.
+    ///
+    /// A life has the number of its first generation. One more than the last known life would
+    /// not do: the last one may have been dropped with its tombstone, and this disk may be an old
+    /// copy that never knew of it. A move begins a life, too: somebody who takes the former owner for
+    /// lost at the same moment deletes the life before it.
     pub(crate) fn write_session(
         &mut self,
         key: &Key,
@@ -83,29 +118,31 @@ impl Replica {
         change: Change,
     ) -> Result<(), Refused> {
         let (top, own) = (self.table.top(key).cloned(), self.own.get(key).cloned());
-        let going_on = top.as_ref().filter(|top| !top.dead);
-        let life = match (&top, &own) {
-            (Some(top), _) => top.rank.life + u64::from(top.dead),
-            (None, Some(own)) => own.life + 1,
-            (None, None) => 0,
+        let going_on = top.as_ref().filter(|top| !top.dead && change != Change::Move);
+        let known = || top.iter().chain(&own);
+        let moves = known().map(|entry| entry.rank.moves).max().unwrap_or_default();
+        let moves = moves + u64::from(change == Change::Move);
+        let above = known().map(|entry| entry.generation().max(entry.rank.life)).max();
+        let generation = self.next_generation(above.unwrap_or_default());
+        let life = going_on.map_or(generation, |top| top.rank.life);
+        let line = match going_on {
+            Some(top) => Line::same_life(top),
+            None => Line::next_life(known().next().map(|entry| &**entry)),
         };
-        let moves = top.as_ref().map_or(0, |top| top.rank.moves);
-        let moves = moves.max(own.map_or(0, |own| own.moves)) + u64::from(change == Change::Move);
-        let generation = self.next_generation(top.as_ref().map_or(0, |top| top.generation()));
         let draft = Draft {
             rank: Rank { moves, life, version: Version::Generation(generation) },
             dead: false,
-            birth: going_on.map(|top| top.birth),
+            line,
             adopted: going_on.is_some_and(|top| top.adopted),
             owner: owner.clone(),
-            value: value.clone(),
+            value,
         };
         self.write_draft(key, draft)?;
-        if *owner == self.config.node {
-            self.own.insert(key.clone(), Own { moves, life, value });
-        } else {
-            self.own.remove(key);
-        }
+        let written = self.get(key).filter(|entry| entry.owner == self.config.node).cloned();
+        match written {
+            Some(entry) => self.own.insert(key.clone(), entry),
+            None => self.own.remove(key),
+        };
         Ok(())
     }
 
@@ -121,7 +158,7 @@ impl Replica {
         let draft = Draft {
             rank: Rank { version, ..top.rank },
             dead: true,
-            birth: Some(top.birth),
+            line: Line::same_life(&top),
             adopted: top.adopted,
             owner: top.owner.clone(),
             value: "".into(),
@@ -144,6 +181,7 @@ impl Replica {
         value: Arc<str>,
     ) -> Result<(), Refused> {
         self.check_size(key, &owner, &value)?;
+        self.check_version(&version)?;
         if self.own.contains_key(key) {
             return Err(Refused::Foreign(self.config.node.clone()));
         }
@@ -159,19 +197,25 @@ impl Replica {
             return if top.dead { Err(Refused::Deleted) } else { Ok(()) };
         }
         let same_life = top.filter(|top| !top.dead && top.rank.life == life);
-        let birth = same_life.map(|top| top.birth);
-        self.write_draft(key, Draft { rank, dead: false, birth, adopted: true, owner, value })
+        let line = same_life.map_or_else(Line::default, |top| Line::same_life(&top));
+        self.write_draft(key, Draft { rank, dead: false, line, adopted: true, owner, value })
+    }
+
+    fn check_version(&self, version: &Version) -> Result<(), Refused> {
+        let latest_ms = self.time_ms() + AHEAD.as_secs() * 1_000;
+        let is_sound = match version {
+            Version::Generation(generation) => *generation < MOST_NUMBER,
+            Version::Stamp(stamp) => stamp.wall_ms <= latest_ms,
+        };
+        if is_sound { Ok(()) } else { Err(Refused::Time) }
     }
 
     fn write_draft(&mut self, key: &Key, draft: Draft) -> Result<(), Refused> {
-        let Draft { rank, dead, birth, adopted, owner, value } = draft;
+        let Draft { rank, dead, line, adopted, owner, value } = draft;
         let seen = self.knowledge.get(self.incarnation).map_or(0, |record| record.seen.max());
         let dot = Dot::new(self.incarnation, seen + 1);
-        let birth = birth.unwrap_or(dot);
-        let entry = Entry { rank, dead, dot, birth, adopted, owner, value };
-        if adopted && (!entry.is_sound() || self.is_ahead(&entry)) {
-            return Err(Refused::Time);
-        }
+        let (birth, earlier) = (line.birth.unwrap_or(dot), line.earlier);
+        let entry = Entry { rank, dead, dot, birth, earlier, adopted, owner, value };
         if !self.fits(Layer::Present, key, &entry) {
             return Err(Refused::Full);
         }
@@ -201,11 +245,13 @@ impl Replica {
         }
     }
 
-    /// A generation above `above` and above every one that this member ever used. The clock makes
-    /// it so even where the disk that held the last one is an old copy.
+    /// A generation above `above` and above every one that this member ever used. The time makes it so
+    /// even where the disk that held the last one is an old copy; of the own clock and the cluster's
+    /// the later one counts, since only going back would harm.
     fn next_generation(&mut self, above: u64) -> u64 {
-        let wall_us = u64::try_from(self.wall.as_micros()).unwrap_or_default();
-        let next = self.generation.max(above).saturating_add(1).max(wall_us);
+        let time = self.time().max(self.wall);
+        let time_us = u64::try_from(time.as_micros()).unwrap_or_default();
+        let next = self.generation.max(above).saturating_add(1).max(time_us);
         self.generation = next.min(MOST_NUMBER - 1);
         self.outbox.changed().generation = true;
         self.generation
@@ -225,6 +271,5 @@ impl Replica {
 
 /// Whether a live version of this rank is above `other`, before their dots are compared.
 fn is_above(rank: &Rank, other: &Entry) -> bool {
-    (rank.moves, rank.life, false, &rank.version)
-        > (other.rank.moves, other.rank.life, other.dead, &other.rank.version)
+    (rank.life, false, &rank.version) > (other.rank.life, other.dead, &other.rank.version)
 }
