@@ -81,6 +81,11 @@ impl Replica {
         self.knowledge.context()
     }
 
+    /// The noted writes of all incarnations, retired ones among them.
+    pub fn noted(&self) -> Context {
+        self.knowledge.all()
+    }
+
     /// Whether the write is noted.
     pub fn has_noted(&self, dot: Dot) -> bool {
         self.knowledge.has(dot)

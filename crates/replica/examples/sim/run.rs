@@ -105,8 +105,8 @@ fn check_equal(world: &World<'_>) -> Result<(), String> {
     let first = world.replica(0).ok_or("n0 is down")?;
     for member in 1..world.plan.members {
         let other = world.replica(member).ok_or("a member is down")?;
-        if other.context() != first.context() {
-            let (one, other) = (first.context(), other.context());
+        if other.noted() != first.noted() {
+            let (one, other) = (first.noted(), other.noted());
             return Err(format!("contexts of n0 and n{member} differ: {one:?} {other:?}"));
         }
         if other.print() != first.print() {

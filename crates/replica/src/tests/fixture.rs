@@ -230,7 +230,7 @@ impl Cluster {
     pub(super) fn assert_equal(&self) {
         let first = &self.members[0].replica;
         for member in &self.members {
-            assert_eq!(member.replica.context(), first.context());
+            assert_eq!(member.replica.noted(), first.noted());
             assert_eq!(member.replica.print(), first.print());
         }
     }
