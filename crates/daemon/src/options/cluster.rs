@@ -14,7 +14,7 @@ options! {
     ClusterOptions {
         /// Another machine of the workspace cluster, by its peer port (repeatable) [default: those
         /// that an invitation brought]
-        #[arg(id = "cluster_peer", long = "peer", env = "WARREN_PEER", value_name = "HOST:PORT",
+        #[arg(id = "cluster_peers", long = "peer", env = "WARREN_PEER", value_name = "HOST:PORT",
             value_delimiter = ',')]
         peers: Option<Vec<String>>,
         /// Dial only the given peers, and none that members tell of

@@ -6,8 +6,8 @@ use clap::{Arg, Command, CommandFactory, ValueEnum};
 use daemon::{
     ServeOptions, Settings,
     options::{
-        AgentOptions, AliasOptions, BackendOptions, Key, LendAs, MeshOptions, RoomEndpoints,
-        RoomOptions, ShareOptions, WorkerOptions, WorkspaceOptions,
+        AgentOptions, AliasOptions, BackendOptions, ClusterOptions, Key, LendAs, MeshOptions,
+        RoomEndpoints, RoomOptions, ShareOptions, WorkerOptions, WorkspaceOptions,
     },
     settings::DRAIN,
 };
@@ -48,7 +48,7 @@ const fn section(
 }
 
 #[rustfmt::skip]
-const SECTIONS: [Section; 9] = [
+const SECTIONS: [Section; 10] = [
     section("", "serve", "", ServeOptions::KEYS,
         "`warren serve`, and the server of `warren up`."),
     section("models.\"NAME\"", "", "", AliasOptions::KEYS,
@@ -61,6 +61,8 @@ const SECTIONS: [Section; 9] = [
         "The server's [workspace](workspace.md)."),
     section("workspace.agents", "", "", AgentOptions::KEYS,
         "How [agents](agents/agents.md) are run."),
+    section("cluster", "serve", "cluster_", ClusterOptions::KEYS,
+        "The server's place among [several machines](workspace-cluster.md)."),
     section("worker", "worker", "", WorkerOptions::KEYS,
         "`warren worker`, and the worker of `warren up`."),
     section("worker.backends", "", "", BackendOptions::KEYS,
@@ -259,6 +261,8 @@ fn defaults() -> BTreeMap<String, String> {
         ("workspace.agents.idle_secs", secs(agents.idle)),
         ("workspace.agents.silence_secs", secs(agents.silence)),
         ("workspace.agents.permission_secs", secs(agents.permission)),
+        ("cluster.no_peer_discovery", (!server.cluster.discovery).to_string()),
+        ("cluster.allow_plain_peers", server.cluster.allow_plain.to_string()),
         ("worker.server", DEFAULT_SERVER.clone()),
         ("worker.protocol", value_name(&LendAs::default())),
         ("worker.max_concurrent", backend.max_concurrent.to_string()),

@@ -13,7 +13,7 @@ fn entry(owner: &str, version: Version, value: &Value) -> Entry {
     let dot = Dot::new(Incarnation(1), 1);
     let rank = Rank { moves: 0, life: 0, version };
     let (owner, value) = (owner.into(), value.to_string().into());
-    Entry { rank, dead: false, dot, birth: dot, adopted: false, owner, value }
+    Entry { rank, dead: false, dot, birth: dot, earlier: Vec::new(), adopted: false, owner, value }
 }
 
 fn known_session(owner: &str, generation: u64) -> Entry {

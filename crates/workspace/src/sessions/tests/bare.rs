@@ -10,7 +10,7 @@ use store::{VolatileStore, WorkspaceStore};
 use tempfile::TempDir;
 
 use crate::{
-    Settings,
+    NodeSlot, Settings,
     audit::Audit,
     engine::{Engine, PermissionAnswer, Typed},
     events::Events,
