@@ -1,6 +1,7 @@
 //! The whole: this machine as a member of a cluster.
 
 use std::{
+    collections::BTreeMap,
     net::IpAddr,
     sync::{
         Arc, Mutex,
@@ -125,6 +126,7 @@ impl Cluster {
             directory,
             links: Arc::new(links),
             plain: Arc::default(),
+            introducing: tokio::sync::Mutex::default(),
             plain_strangers: Arc::new(Semaphore::new(MOST_STRANGERS)),
             strangers: Strangers::default(),
             targets_changed: Notify::new(),
@@ -140,6 +142,11 @@ impl Cluster {
             shared.use_token(token).await?;
         }
         shared.introduce().await?;
+        let onward = Arc::downgrade(&shared);
+        shared.circuits.set_onward(Box::new(move |to, served| match onward.upgrade() {
+            Some(shared) => outbound::serve(&shared, to, served),
+            None => served.done.cancel(),
+        }));
         let dialling = tokio::spawn(dial::run(Arc::clone(&shared))).abort_handle();
         Ok(Self(Arc::new(Whole { shared, dialling })))
     }
@@ -206,16 +213,20 @@ impl Cluster {
     /// it runs.
     pub fn open(&self, node: &str, caller: Caller) -> Circuit {
         let shared = &self.0.shared;
-        match shared.is_plain(node) {
-            true => outbound::open(shared, node, caller.role, Hops::default()),
-            false => shared.circuits.open(node, caller),
+        if !shared.is_plain(node) {
+            return shared.circuits.open(node, caller);
+        }
+        match shared.via(node).filter(|_| !shared.plain.is_linked(node)) {
+            Some(member) => shared.circuits.open_to(&member, caller, Some(node.to_owned())),
+            None => outbound::open(shared, node, caller.role, Hops::default()),
         }
     }
 
     /// Whether a link leads to a member, and it gives signs of life.
     pub fn is_reachable(&self, node: &str) -> bool {
         let shared = &self.0.shared;
-        shared.links.get(node).is_some_and(|link| link.is_alive()) || shared.plain.is_alive(node)
+        let is_linked = shared.links.get(node).is_some_and(|link| link.is_alive());
+        is_linked || shared.plain.is_alive(node) || shared.via(node).is_some()
     }
 
     /// What this machine says of itself.
@@ -225,13 +236,15 @@ impl Cluster {
 
     /// The other members: those with a key by id, then the plain peers by id.
     pub fn members(&self) -> Vec<MemberStatus> {
-        let entries = self.0.shared.directory.list(Kind::MEMBER);
-        let members = entries.iter().filter_map(|(_, entry)| Member::read(&entry.value));
-        let others = members.filter(|member| member.node_id != self.node_id());
-        let mut others: Vec<Member> = others.collect();
-        let plain = self.0.shared.plain.names().into_iter();
-        let plain = plain.filter(|(node, _)| others.iter().all(|other| other.node_id != *node));
-        let plain: Vec<Member> = plain.map(|(node, name)| Member::plain(node, name)).collect();
+        let members = self.0.shared.members();
+        let mut others: Vec<Member> =
+            members.filter(|member| member.node_id != self.node_id()).collect();
+        let elsewhere = others.iter().flat_map(|member| &member.plain).cloned();
+        let plain = self.0.shared.plain.list().into_iter().chain(elsewhere);
+        let plain: BTreeMap<_, _> = plain.map(|peer| (peer.node_id.clone(), peer)).collect();
+        let is_new = |node: &String| others.iter().all(|other| other.node_id != *node);
+        let plain = plain.into_iter().filter(|(node, _)| *node != self.node_id() && is_new(node));
+        let plain: Vec<Member> = plain.map(|(_, peer)| Member::plain(peer)).collect();
         others.extend(plain);
         let status =
             |member: Member| MemberStatus { reachable: self.is_reachable(&member.node_id), member };
@@ -242,7 +255,7 @@ impl Cluster {
     pub fn name_of(&self, node: &str) -> String {
         let entry = self.0.shared.directory.get(Kind::MEMBER, node);
         let member = entry.and_then(|entry| Member::read(&entry.value));
-        let name = member.map(|member| member.name).or_else(|| self.0.shared.plain.name(node));
+        let name = member.map(|member| member.name).or_else(|| self.0.shared.plain_name(node));
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| node.to_owned())
     }
 

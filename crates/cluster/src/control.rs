@@ -22,6 +22,9 @@ pub(crate) enum Control {
         /// must not begin again.
         #[serde(default)]
         begun: bool,
+        /// The plain peer that it goes on to; none: it ends at the member.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<String>,
     },
     /// Ends a circuit.
     CircuitClosed {

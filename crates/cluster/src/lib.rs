@@ -45,5 +45,5 @@ pub use directory::{Directory, Watcher};
 pub use driver::WriteError;
 pub use error::ClusterError;
 pub use facts::FactsError;
-pub use member::Member;
+pub use member::{Member, PlainPeer};
 pub use settings::Settings;

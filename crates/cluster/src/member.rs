@@ -16,6 +16,18 @@ pub struct Member {
     /// Where its peer port is reached.
     #[serde(default)]
     pub addresses: Vec<String>,
+    /// The plain peers that are linked to it: others reach them through it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plain: Vec<PlainPeer>,
+}
+
+/// A plain peer that is linked to a member.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlainPeer {
+    /// Its node id.
+    pub node_id: String,
+    /// Its name, for people.
+    pub name: String,
 }
 
 impl Member {
@@ -24,8 +36,9 @@ impl Member {
         serde_json::from_str(value).ok()
     }
 
-    pub(crate) fn plain(node_id: String, name: String) -> Self {
-        Self { node_id, key: None, name, addresses: Vec::new() }
+    pub(crate) fn plain(peer: PlainPeer) -> Self {
+        let PlainPeer { node_id, name } = peer;
+        Self { node_id, key: None, name, addresses: Vec::new(), plain: Vec::new() }
     }
 
     pub(crate) fn text(&self) -> String {

@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) directory: Arc<Directory>,
     pub(crate) links: Arc<Links>,
     pub(crate) plain: Arc<PlainPeers>,
+    /// Held while this member's entry is written.
+    pub(crate) introducing: tokio::sync::Mutex<()>,
     /// The places of plain peers that have not greeted yet.
     pub(crate) plain_strangers: Arc<Semaphore>,
     pub(crate) strangers: Strangers,
@@ -61,7 +63,30 @@ impl Shared {
         }
         let is_its = |entry: &Entry| entry.adopted && *entry.owner.as_str() == *node;
         let sessions = || self.directory.list(Kind::SESSION);
-        self.plain.name(node).is_some() || sessions().iter().any(|(_, entry)| is_its(entry))
+        self.plain_name(node).is_some() || sessions().iter().any(|(_, entry)| is_its(entry))
+    }
+
+    /// The name of a plain peer that is linked here or to another member, or was here.
+    pub(crate) fn plain_name(&self, node: &str) -> Option<String> {
+        let elsewhere = || {
+            let mut plain = self.members().flat_map(|member| member.plain);
+            plain.find(|peer| peer.node_id == node).map(|peer| peer.name)
+        };
+        self.plain.name(node).or_else(elsewhere)
+    }
+
+    /// The members with a key, this one too.
+    pub(crate) fn members(&self) -> impl Iterator<Item = Member> {
+        let entries = self.directory.list(Kind::MEMBER).into_iter();
+        entries.filter_map(|(_, entry)| Member::read(&entry.value))
+    }
+
+    /// The member through which a plain peer is reached that is not linked here.
+    pub(crate) fn via(&self, node: &str) -> Option<String> {
+        let leads = |member: &Member| member.plain.iter().any(|peer| peer.node_id == node);
+        let mut members = self.members().filter(leads);
+        let is_alive = |id: &str| self.links.get(id).is_some_and(|link| link.is_alive());
+        members.find(|member| is_alive(&member.node_id)).map(|member| member.node_id)
     }
 
     /// The owner of a session, if it is known.
@@ -97,8 +122,22 @@ impl Shared {
         Ok(())
     }
 
+    /// A plain peer came, left, or has another name: the other members hear of it.
+    pub(crate) fn plain_changed(self: &Arc<Self>) {
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(error) = shared.introduce().await {
+                let error = base::error::chain(&error);
+                tracing::warn!(error, "other members do not hear of a plain peer");
+            }
+        });
+    }
+
     /// Writes this member's own entry, if it says something else.
     pub(crate) async fn introduce(&self) -> Result<(), ClusterError> {
+        // One after the other, so that an older state is not written last.
+        let _turn = self.introducing.lock().await;
+        self.this.set_plain(self.plain.linked());
         let member = self.this.member();
         let shown = self.directory.get(Kind::MEMBER, &member.node_id);
         if shown.is_some_and(|entry| Member::read(&entry.value).as_ref() == Some(&member)) {

@@ -9,7 +9,7 @@ use seal::{Identity, PeerSecret};
 
 use crate::{
     link::hello::{Hello, VERSION},
-    member::Member,
+    member::{Member, PlainPeer},
 };
 
 /// This member.
@@ -19,6 +19,7 @@ pub(crate) struct ThisMember {
     pub(crate) incarnation: u64,
     pub(crate) identity: Identity,
     shown: Mutex<(String, Vec<String>)>,
+    plain: Mutex<Vec<PlainPeer>>,
     token: Mutex<Option<PeerSecret>>,
     dials: AtomicU64,
 }
@@ -35,6 +36,7 @@ impl ThisMember {
             incarnation: rand::random(),
             identity,
             shown: Mutex::new((name, addresses)),
+            plain: Mutex::default(),
             token: Mutex::default(),
             dials: AtomicU64::new(1),
         }
@@ -52,7 +54,13 @@ impl ThisMember {
     pub(crate) fn member(&self) -> Member {
         let (name, addresses) = self.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let key = Some(self.identity.node_id());
-        Member { node_id: self.node_id.clone(), key, name, addresses }
+        let plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Member { node_id: self.node_id.clone(), key, name, addresses, plain }
+    }
+
+    /// Sets the plain peers that are linked here.
+    pub(crate) fn set_plain(&self, plain: Vec<PlainPeer>) {
+        *self.plain.lock().unwrap_or_else(PoisonError::into_inner) = plain;
     }
 
     pub(crate) fn rename(&self, name: String) {

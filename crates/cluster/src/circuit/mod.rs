@@ -86,14 +86,35 @@ pub(crate) struct FarEnd {
     pub(crate) answers: Outbox,
     /// Cancelled when the opener has left.
     pub(crate) leaving: CancellationToken,
-    ended: Arc<OnceLock<Ended>>,
+    end: End,
+}
+
+/// How a far end says that it is over.
+enum End {
+    /// To the opener, with the reason.
+    Here(Arc<OnceLock<Ended>>),
+    /// To the opener's member, which is told by this.
+    Served(CancellationToken),
 }
 
 impl FarEnd {
     /// Ends the circuit.
     pub(crate) fn end(self, why: Ended) {
-        let _only_once = self.ended.set(why);
-        self.answers.close();
+        match self.end {
+            End::Here(ended) => {
+                let _only_once = ended.set(why);
+                self.answers.close();
+            }
+            End::Served(done) => done.cancel(),
+        }
+    }
+}
+
+impl From<Served> for FarEnd {
+    fn from(served: Served) -> Self {
+        let Served { requests, answers, done, .. } = served;
+        // A client that has left ends its requests.
+        Self { requests, answers, leaving: CancellationToken::new(), end: End::Served(done) }
     }
 }
 
@@ -107,7 +128,7 @@ impl Circuit {
             requests: to_send,
             answers: to_read,
             leaving: leaving.clone(),
-            ended: Arc::clone(&ended),
+            end: End::Here(Arc::clone(&ended)),
         };
         (Self { requests, answers, ended, leaving }, far)
     }
@@ -178,9 +199,13 @@ pub(crate) struct Way {
 pub struct Circuits {
     peers: Mutex<BTreeMap<String, Peer>>,
     host: OnceLock<Arc<dyn Host>>,
+    onward: OnceLock<Onward>,
     /// How long a client's end does without a link.
     patience: Duration,
 }
+
+/// Serves a client at the plain peer with this id.
+pub(crate) type Onward = Box<dyn Fn(&str, Served) + Send + Sync>;
 
 /// The circuits with one other member.
 struct Peer {
@@ -201,12 +226,17 @@ impl Peer {
 impl Circuits {
     /// Without any circuits yet. A client's end does without a link for `patience`.
     pub(crate) fn new(patience: Duration) -> Self {
-        Self { peers: Mutex::default(), host: OnceLock::new(), patience }
+        Self { peers: Mutex::default(), host: OnceLock::new(), onward: OnceLock::new(), patience }
     }
 
     /// Sets what serves the clients of others. Called once.
     pub fn set_host(&self, host: Arc<dyn Host>) {
         let _set_before = self.host.set(host);
+    }
+
+    /// Sets what serves the clients of others at plain peers. Called once.
+    pub(crate) fn set_onward(&self, onward: Onward) {
+        let _set_before = self.onward.set(onward);
     }
 
     /// What serves the clients of others, once it is set.
@@ -243,8 +273,19 @@ impl Circuits {
 
     /// Opens a circuit to a member. The link may come later.
     pub fn open(self: &Arc<Self>, node: &str, caller: Caller) -> Circuit {
+        self.open_to(node, caller, None)
+    }
+
+    /// The same, to a plain peer that is linked to the member.
+    pub(crate) fn open_to(
+        self: &Arc<Self>,
+        node: &str,
+        caller: Caller,
+        to: Option<String>,
+    ) -> Circuit {
         let (circuit, far) = Circuit::pair();
-        let FarEnd { requests: to_send, answers: to_read, leaving, ended } = far;
+        let (leaving, ended) = (circuit.leaving.clone(), Arc::clone(&circuit.ended));
+        let FarEnd { requests: to_send, answers: to_read, .. } = far;
         let (inbound, received) = mpsc::channel(2 * WINDOW_PIECES);
         let mut peers = self.lock();
         let peer = peers.entry(node.to_owned()).or_insert_with(Peer::new);
@@ -255,6 +296,7 @@ impl Circuits {
             end: CircuitEnd::new(MAX_ANSWER),
             outgoing: Channel { number, to_opener: false },
             caller: Some(caller),
+            to,
             to_send,
             to_read,
             received,
@@ -279,8 +321,8 @@ impl Circuits {
 
     fn control(self: &Arc<Self>, node: &str, text: &str) {
         match serde_json::from_str(text) {
-            Ok(Control::CircuitOpen { channel, caller, begun }) => {
-                self.opened(node, channel, caller, begun);
+            Ok(Control::CircuitOpen { channel, caller, begun, to }) => {
+                self.opened(node, channel, caller, begun, to.as_deref());
             }
             Ok(Control::CircuitClosed { channel, to_opener, reason }) => {
                 let channel = Channel { number: channel, to_opener };
@@ -292,7 +334,14 @@ impl Circuits {
     }
 
     /// A member opens a circuit, or says over a new link that it is still there.
-    pub(crate) fn opened(self: &Arc<Self>, node: &str, number: u32, caller: Caller, begun: bool) {
+    pub(crate) fn opened(
+        self: &Arc<Self>,
+        node: &str,
+        number: u32,
+        caller: Caller,
+        begun: bool,
+        to: Option<&str>,
+    ) {
         let incoming = Channel { number, to_opener: false };
         let mut peers = self.lock();
         let Some(peer) = peers.get_mut(node) else { return };
@@ -318,6 +367,7 @@ impl Circuits {
             end: CircuitEnd::new(host.max_request()),
             outgoing: Channel { number, to_opener: true },
             caller: None,
+            to: None,
             to_send,
             to_read,
             received,
@@ -327,7 +377,13 @@ impl Circuits {
         };
         drop(peers);
         self.start(node.to_owned(), pump, Arc::default());
-        host.serve(Served { from: node.to_owned(), caller, requests, answers, done });
+        let served = Served { from: node.to_owned(), caller, requests, answers, done };
+        match (to, self.onward.get()) {
+            (Some(to), Some(onward)) => onward(to, served),
+            // Its token says at once that nothing will be answered.
+            (Some(_), None) => served.done.cancel(),
+            (None, _) => host.serve(served),
+        }
     }
 
     /// A circuit whose channel is full sends more than it may, and ends.

@@ -42,6 +42,8 @@ pub(super) struct Pump {
     pub(super) outgoing: Channel,
     /// Set at the opener's end.
     pub(super) caller: Option<Caller>,
+    /// The plain peer that it goes on to, at the opener's end.
+    pub(super) to: Option<String>,
     pub(super) to_send: OutboxReader,
     pub(super) to_read: Outbox,
     pub(super) received: mpsc::Receiver<Inbound>,
@@ -190,7 +192,8 @@ impl Pump {
         let Some(way) = &state.way else { return };
         if let Some(caller) = &self.caller {
             let (channel, begun) = (self.outgoing.number, self.end.is_begun());
-            control(way, &Control::CircuitOpen { channel, caller: caller.clone(), begun });
+            let (caller, to) = (caller.clone(), self.to.clone());
+            control(way, &Control::CircuitOpen { channel, caller, begun, to });
         }
         self.end.relinked();
         let number = self.end.ack_again();

@@ -220,7 +220,7 @@ async fn a_far_end_that_ignores_the_window_is_cut_off() {
     pair.link(7);
     let channel = Channel { number: 0, to_opener: false };
     let caller = Caller { who: "key".to_owned(), role: Role::Write, member: None };
-    pair.b.opened(A, 0, caller, false);
+    pair.b.opened(A, 0, caller, false, None);
     for number in 0..10_000 {
         let piece = Piece { number, is_text: true, more: false, bytes: Bytes::from_static(b"x") };
         pair.b.received(A, LinkFrame::Piece(channel, piece));

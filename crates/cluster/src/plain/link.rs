@@ -78,6 +78,7 @@ pub(crate) async fn run(shared: &Arc<Shared>, greeted: Greeted) -> PlainEnd {
     let end = running.until_end().await;
     let PlainLink { link, linked, node, .. } = running;
     drop(linked);
+    shared.plain_changed();
     let Err(end) = end;
     tracing::info!(node, %end, "a plain peer's link ended");
     link.close(end.code(), &end.to_string()).await;
@@ -112,6 +113,7 @@ impl PlainLink {
         self.make_snapshot().await?;
         self.say()?;
         self.linked.open();
+        self.shared.plain_changed();
         let mut beats = beats(self.shared.settings.heartbeat);
         let (closing, changes) = (self.linked.closing().clone(), Arc::clone(&self.changes));
         loop {

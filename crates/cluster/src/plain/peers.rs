@@ -13,9 +13,12 @@ use tokio_util::sync::CancellationToken;
 use wire::Outbox;
 
 use super::{inbound::answers::Answers, outbound::router::Router};
+use crate::member::PlainPeer;
 
 /// The most plain peers that are remembered.
 const MOST_PEERS: usize = 256;
+/// The most that other members hear of.
+const MOST_SHOWN: usize = 64;
 /// The most links of one plain peer: each end may open one, and a broken one may not be noticed yet.
 const MOST_LINKS: usize = 4;
 
@@ -37,6 +40,10 @@ struct Peer {
 }
 
 impl Peer {
+    fn named(&self, node: &str) -> PlainPeer {
+        PlainPeer { node_id: node.to_owned(), name: self.name.clone() }
+    }
+
     /// Tells the circuits of the present links.
     fn links_changed(&self) {
         let way = |link: &Present| Way { number: link.number, outbox: link.outbox.clone() };
@@ -139,9 +146,16 @@ impl PlainPeers {
         self.lock().get(node).is_some_and(|peer| peer.links.iter().any(is_alive))
     }
 
-    /// The ids and names of the plain peers.
-    pub(crate) fn names(&self) -> Vec<(String, String)> {
-        self.lock().iter().map(|(node, peer)| (node.clone(), peer.name.clone())).collect()
+    /// The plain peers that are linked, or were.
+    pub(crate) fn list(&self) -> Vec<PlainPeer> {
+        self.lock().iter().map(|(node, peer)| peer.named(node)).collect()
+    }
+
+    /// Those that are linked, as far as others need to hear of them.
+    pub(crate) fn linked(&self) -> Vec<PlainPeer> {
+        let peers = self.lock();
+        let linked = peers.iter().filter(|(_, peer)| !peer.links.is_empty());
+        linked.map(|(node, peer)| peer.named(node)).take(MOST_SHOWN).collect()
     }
 
     /// The name of a plain peer.
@@ -249,6 +263,7 @@ mod tests {
         assert!(link(&peers, "one more").is_err());
         drop(links);
         assert!(link(&peers, "one more").is_ok());
-        assert_eq!(peers.names().len(), MOST_PEERS);
+        assert_eq!(peers.list().len(), MOST_PEERS);
+        assert_eq!(peers.linked().len(), MOST_SHOWN);
     }
 }

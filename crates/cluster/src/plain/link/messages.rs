@@ -64,6 +64,7 @@ impl PlainLink {
             PeerMessage::RenameNode(of) => self.renamed_here(of.name).await,
             PeerMessage::DisplayNameUpdate(of) => {
                 self.shared.plain.rename(&self.node, of.name);
+                self.shared.plain_changed();
                 Ok(())
             }
             other => {

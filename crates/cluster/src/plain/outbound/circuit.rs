@@ -16,7 +16,7 @@ use super::{
     translation::{Action, Hops, Translation},
 };
 use crate::{
-    circuit::{Circuit, Ended, FarEnd},
+    circuit::{Circuit, Ended, FarEnd, Served},
     plain::peers::Way,
     shared::Shared,
 };
@@ -25,13 +25,26 @@ use crate::{
 /// client's patience.
 pub(crate) fn open(shared: &Arc<Shared>, node: &str, role: Role, hops: Hops) -> Circuit {
     let (circuit, far) = Circuit::pair();
+    run(shared, node, role, hops, far);
+    circuit
+}
+
+/// Serves a client of another member at a plain peer that is linked here.
+pub(crate) fn serve(shared: &Arc<Shared>, node: &str, served: Served) {
+    let role = served.caller.role;
+    let far = FarEnd::from(served);
+    match shared.plain.is_linked(node) {
+        true => run(shared, node, role, Hops::default(), far),
+        false => far.end(Ended::Unreachable),
+    }
+}
+
+fn run(shared: &Arc<Shared>, node: &str, role: Role, hops: Hops, far: FarEnd) {
     let Some((router, ways)) = shared.plain.circuits(node) else {
-        far.end(Ended::Unreachable);
-        return circuit;
+        return far.end(Ended::Unreachable);
     };
     let Some((routed, events)) = router.enter() else {
-        far.end(Ended::Closed("it has too many clients".to_owned()));
-        return circuit;
+        return far.end(Ended::Closed("it has too many clients".to_owned()));
     };
     let name = shared.plain.name(node).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| node.to_owned());
@@ -45,7 +58,6 @@ pub(crate) fn open(shared: &Arc<Shared>, node: &str, role: Role, hops: Hops) -> 
         far,
     };
     tokio::spawn(running.run(events, ways));
-    circuit
 }
 
 struct Running {

@@ -1,13 +1,15 @@
 //! Clients of this member, served by a plain peer.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use protocol::workspace::{Role, frame};
 use replica::Kind;
 use tokio::time::timeout;
 use wire::Frame;
 
-use super::*;
-use crate::{Caller, Circuit, Ended, testing::SOON};
+use super::{workspace::Workspace, *};
+use crate::{Caller, Circuit, Ended, testing::SOON, tests::Deaf};
 
 fn open(machine: &Machine) -> Circuit {
     let caller = Caller { who: "key".to_owned(), role: Role::Write, member: None };
@@ -202,4 +204,34 @@ async fn a_peer_that_left_ends_the_circuits_in_time() {
     let mut circuit = open(&warren);
     tokio::time::pause();
     assert_eq!(circuit.next().await, Err(Ended::Unreachable));
+}
+
+#[tokio::test]
+async fn a_plain_peer_is_reached_through_the_member_that_it_is_linked_to() {
+    let (warren, mut peer) = owning().await;
+    let workspace = Arc::<Workspace>::default();
+    warren.cluster.serve(Arc::new(Arc::clone(&workspace)), Arc::new(Deaf));
+    let other = Machine::start(2, [2; 32], settings(&[warren.address.to_string()])).await;
+    until("the other sees it", || other.cluster.is_reachable("plain")).await;
+    assert_eq!(other.cluster.name_of("plain"), "a plain peer");
+    let shown = other.cluster.members();
+    let shown: Vec<_> = shown.iter().map(|of| (of.member.node_id.as_str(), of.reachable)).collect();
+    assert_eq!(shown, [("node-1", true), ("plain", true)]);
+
+    let mut circuit = open(&other);
+    ask(&circuit, &json!({"type": "attach", "session_id": S}));
+    assert_eq!(answer(&mut circuit).await["type"], "attached");
+    peer.until("subscribe_output").await;
+    peer.send(&say(5, "through"));
+    assert_eq!(output(&mut circuit).await, (5, Bytes::from("through")));
+    ask(&circuit, &json!({"type": "send_input", "session_id": S, "input": "there"}));
+    let request = peer.until("forwarded_request").await;
+    respond(&peer, &request, &json!({"type": "error", "message": "and back"}));
+    assert_eq!(answer(&mut circuit).await["message"], "and back");
+    drop(circuit);
+    peer.until("unsubscribe_output").await;
+    assert!(workspace.asked().is_empty(), "it is no business of the member between");
+
+    drop(peer);
+    until("it is gone there, too", || !other.cluster.is_reachable("plain")).await;
 }
