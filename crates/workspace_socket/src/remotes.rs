@@ -123,7 +123,8 @@ impl Remotes {
         let _ended = remote.circuit.send(Frame::from(text));
     }
 
-    /// The client said `detach` itself, and hears the answer.
+    /// The attachment has ended: the client said `detach` itself and hears the answer, or the session
+    /// is gone.
     pub(crate) fn detached(&mut self) {
         self.attached = None;
     }

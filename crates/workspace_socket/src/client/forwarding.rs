@@ -33,10 +33,11 @@ impl Client {
         if matches!(message, ClientMessage::Detach) {
             return self.detach_from_member(text, policy);
         }
-        if policy.target == Target::Here {
+        let target = self.target(message, &policy);
+        if target == Target::Here {
             return Ok(false);
         }
-        let node = match self.server_of(&policy.target).await {
+        let node = match self.server_of(&target).await {
             Ok(Server::Member(node)) => node,
             Ok(Server::Here | Server::Unknown) => {
                 if matches!(message, ClientMessage::Attach(_)) {
@@ -59,6 +60,17 @@ impl Client {
         }
         self.send_to(&node, text, policy, message)?;
         Ok(true)
+    }
+
+    /// The object whose member serves a request. An answer to an agent that names no session is for
+    /// the session that the client sees.
+    fn target(&self, message: &ClientMessage, policy: &Policy) -> Target {
+        match (message, self.remotes.attachment()) {
+            (ClientMessage::PermissionResponse(of), Some(attached)) if of.session_id.is_none() => {
+                Target::Session(attached.session)
+            }
+            _ => policy.target.clone(),
+        }
     }
 
     /// What comes from other members goes to the client.

@@ -35,11 +35,21 @@ impl Client {
             return Ok(());
         }
         self.say(&event.message)?;
+        self.forget_killed(&event.message);
         match (&event.message, self.serving.asker.me.member) {
             (ServerMessage::TeamDeleted(of), Some(member)) if of.team_id == member.team => {
                 Err(End::Goodbye(1000, "the team is deleted"))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// A session of another member is gone: there is nothing to detach from any more.
+    fn forget_killed(&mut self, message: &ServerMessage) {
+        if let ServerMessage::SessionKilled(of) = message
+            && self.remotes.attachment().is_some_and(|attached| attached.session == of.session_id)
+        {
+            self.remotes.detached();
         }
     }
 

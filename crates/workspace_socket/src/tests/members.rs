@@ -83,6 +83,14 @@ async fn a_terminal_of_another_member_is_used_like_an_own_one() {
     assert_eq!(client.hear_of("detached").await["session_id"], id);
     client.say(json!({"type": "kill_session", "session_id": id}));
     client.hear_of("session_killed").await;
+    // Nothing is left to detach from.
+    let open = json!({"type": "open_terminal", "working_dir": pair.owner.dir(),
+        "command": "cat", "node_id": "node-1"});
+    let next = client.ask(open, "terminal_opened").await["session"]["id"].clone();
+    client.ask(json!({"type": "attach", "session_id": next}), "attached").await;
+    let told = client.all_until_now().await;
+    assert!(!told.iter().any(|it| it["type"] == "error"), "{told:?}");
+    client.ask(json!({"type": "kill_session", "session_id": next}), "session_killed").await;
     until("both have forgotten it", || {
         let gone =
             |machine: &Machine| machine.cluster.directory().list(replica::Kind::SESSION).is_empty();
