@@ -89,30 +89,44 @@ macro_rules! requests {
 
 requests! {
     asker;
-    // message => which member serves it, role, subject, family of errors, memory, who hears the answer, lane: handler;
+    // message => the object whose member serves it, role, subject, family of errors, memory,
+    // who hears the answer, lane: handler;
 
-    Auth(of) => Here, Read, Connection, Plain, Short, Asker, Now: connection::authenticated_already();
+    Auth(of) => Here, Read, Connection, Plain, Short, Asker,
+        Now: connection::authenticated_already();
     Keepalive => Here, Read, Connection, Plain, Short, Asker, Now: connection::keepalive();
-    Attach(of) => Session(of.session_id), Read, Workspace, Plain, Short, Asker, Client: Work::Attach(of);
+    Attach(of) => Session(of.session_id), Read, Workspace, Plain, Short, Asker,
+        Client: Work::Attach(of);
     Detach => Here, Read, Workspace, Plain, Short, Asker, Client: Work::Detach;
 
-    NewSession(of) => made_on(of.node_id.as_deref(), of.project_id), running_as(of.run_as_user.as_deref()), Workspace, Plain, Short, Asker,
+    NewSession(of) => made_on(of.node_id.as_deref(), of.project_id),
+        running_as(of.run_as_user.as_deref()), Workspace, Plain, Short, Asker,
         Make: make::agent(&asker, *of);
-    OpenTerminal(of) => made_on(of.node_id.as_deref(), of.project_id), running_as(of.run_as_user.as_deref()), Workspace, Plain, Short, Asker,
+    OpenTerminal(of) => made_on(of.node_id.as_deref(), of.project_id),
+        running_as(of.run_as_user.as_deref()), Workspace, Plain, Short, Asker,
         Make: make::terminal(&asker, *of);
     AdoptSession(of) => Here, Admin, Workspace, Plain, Short, Asker, Make: make::adopt(&asker, of);
-    RenameSession(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Make: make::rename(&asker, of);
-    KillSession(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Kill: make::kill(&asker, of);
-    ListSessions(of) => Here, Read, Workspace, Plain, Long(LIST), Asker, Look: make::list(&asker, of);
-    GetHistory(of) => Session(of.session_id), Read, Workspace, Plain, Long(asked(of.max_bytes, LIST)), Asker,
-        Look: make::history(&asker, of);
+    RenameSession(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
+        Make: make::rename(&asker, of);
+    KillSession(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
+        Kill: make::kill(&asker, of);
+    ListSessions(of) => Here, Read, Workspace, Plain, Long(LIST), Asker, Look: make::list(&asker,
+        of);
+    GetHistory(of) => Session(of.session_id), Read, Workspace, Plain, Long(asked(of.max_bytes,
+        LIST)), Asker, Look: make::history(&asker, of);
 
-    SendInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: session_input::prompt(asker, of);
-    TerminalInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: session_input::type_in(asker, of);
-    Interrupt(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: session_input::interrupt(asker, of);
-    PermissionResponse(of) => of.session_id.map_or(Here, Session), Write, Workspace, Plain, Short, Asker, Now: session_input::permit(asker, of);
-    Resize(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: session_input::resize(asker, of);
-    TakeControl(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker, Now: session_input::take_control(asker, of);
+    SendInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
+        Now: session_input::prompt(asker, of);
+    TerminalInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
+        Now: session_input::type_in(asker, of);
+    Interrupt(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
+        Now: session_input::interrupt(asker, of);
+    PermissionResponse(of) => of.session_id.map_or(Here, Session), Write, Workspace, Plain, Short,
+        Asker, Now: session_input::permit(asker, of);
+    Resize(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
+        Now: session_input::resize(asker, of);
+    TakeControl(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
+        Now: session_input::take_control(asker, of);
 
     ListDirectory(of) => Here, Admin, Workspace, Plain, Long(LIST), Asker, Look: host::list(of);
     CreateProject(of) => Here, Admin, Workspace, Plain, Short, Everyone,
@@ -123,49 +137,57 @@ requests! {
         Make: projects::delete(&asker, of);
     ListProjects => Here, Read, Workspace, Plain, Long(LIST), Asker, Look: projects::list(&asker);
 
-    ListProjectFiles(of) => Project(of.project_id), Read, Workspace,
-        File(of.project_id, of.path.clone().unwrap_or_default()), Long(LIST), Asker,
-        Files: files::list(&asker, of);
-    ReadProjectFile(of) => Project(of.project_id), Read, Workspace, File(of.project_id, of.path.clone()),
-        Long(TEXT_FILE_MAX), Asker, Files: files::content(&asker, of);
-    ReadProjectFileChunk(of) => Project(of.project_id), Read, Workspace, Chunk(of.request_id.clone()),
-        Long(asked(Some(of.len), CHUNK_MAX)), Asker, Files: files::chunk(&asker, of);
-    WriteProjectFile(of) => Project(of.project_id), Write, Workspace, File(of.project_id, of.path.clone()), Short, Asker,
-        Files: files::write(&asker, of);
-    CreateProjectFile(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
-        Asker, Files: files::create_file(&asker, of);
-    CreateProjectDirectory(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()),
-        Short, Asker, Files: files::create_directory(&asker, of);
-    MoveProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
-        Asker, Files: files::move_entry(&asker, of);
-    CopyProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
-        Asker, Files: files::copy(&asker, of);
-    DeleteProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()), Short,
-        Asker, Files: files::delete(&asker, of);
-    UploadProjectFile(of) => Project(of.project_id), Write, Workspace, Action(of.project_id, of.request_id.clone()), Request,
-        Asker, Files: files::upload(&asker, of);
-    WatchProjectFiles(of) => Project(of.project_id), Read, Workspace, File(of.project_id, String::new()), Short, Asker,
-        Files: files::watch(&asker, of);
-    UnwatchProjectFiles(of) => Project(of.project_id), Read, Workspace, Plain, Short, Asker, Files: files::unwatch(&asker, of);
-    GitStatus(of) => Project(of.project_id), Read, Workspace, Git(of.project_id), Long(CHUNK_MAX), Asker,
-        Git: git::status(&asker, of);
-    GitDiff(of) => Project(of.project_id), Read, Workspace, Git(of.project_id), Long(CHUNK_MAX), Asker,
-        Git: git::diff(&asker, of);
+    ListProjectFiles(of) => Project(of.project_id), Read, Workspace, File(of.project_id,
+        of.path.clone().unwrap_or_default()), Long(LIST), Asker, Files: files::list(&asker, of);
+    ReadProjectFile(of) => Project(of.project_id), Read, Workspace, File(of.project_id,
+        of.path.clone()), Long(TEXT_FILE_MAX), Asker, Files: files::content(&asker, of);
+    ReadProjectFileChunk(of) => Project(of.project_id), Read, Workspace,
+        Chunk(of.request_id.clone()), Long(asked(Some(of.len), CHUNK_MAX)), Asker,
+        Files: files::chunk(&asker, of);
+    WriteProjectFile(of) => Project(of.project_id), Write, Workspace, File(of.project_id,
+        of.path.clone()), Short, Asker, Files: files::write(&asker, of);
+    CreateProjectFile(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
+        of.request_id.clone()), Short, Asker, Files: files::create_file(&asker, of);
+    CreateProjectDirectory(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
+        of.request_id.clone()), Short, Asker, Files: files::create_directory(&asker, of);
+    MoveProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
+        of.request_id.clone()), Short, Asker, Files: files::move_entry(&asker, of);
+    CopyProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
+        of.request_id.clone()), Short, Asker, Files: files::copy(&asker, of);
+    DeleteProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
+        of.request_id.clone()), Short, Asker, Files: files::delete(&asker, of);
+    UploadProjectFile(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
+        of.request_id.clone()), Request, Asker, Files: files::upload(&asker, of);
+    WatchProjectFiles(of) => Project(of.project_id), Read, Workspace, File(of.project_id,
+        String::new()), Short, Asker, Files: files::watch(&asker, of);
+    UnwatchProjectFiles(of) => Project(of.project_id), Read, Workspace, Plain, Short, Asker,
+        Files: files::unwatch(&asker, of);
+    GitStatus(of) => Project(of.project_id), Read, Workspace, Git(of.project_id), Long(CHUNK_MAX),
+        Asker, Git: git::status(&asker, of);
+    GitDiff(of) => Project(of.project_id), Read, Workspace, Git(of.project_id), Long(CHUNK_MAX),
+        Asker, Git: git::diff(&asker, of);
 
-    CreateTeam(of) => of.project_id.map_or(Here, Project), Write, Workspace, Plain, Short, Asker, Teams: asker.desk().create(*of);
-    SpawnWorker(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().spawn(*of);
-    RelayTeamMessage(of) => Team(of.team_id), Write, Subject::Member(of.team_id, of.from_session_id), Plain, Short, Asker,
-        Teams: asker.desk().relay(of);
+    CreateTeam(of) => of.project_id.map_or(Here, Project), Write, Workspace, Plain, Short, Asker,
+        Teams: asker.desk().create(*of);
+    SpawnWorker(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker,
+        Teams: asker.desk().spawn(*of);
+    RelayTeamMessage(of) => Team(of.team_id), Write, Subject::Member(of.team_id,
+        of.from_session_id), Plain, Short, Asker, Teams: asker.desk().relay(of);
     ListTeams => Here, Read, Workspace, Plain, Long(LIST), Asker, Teams: teams::list(&asker);
-    GetTeam(of) => Team(of.team_id), Read, Subject::Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().get(of.team_id);
-    DeleteTeam(of) => Team(of.team_id), Write, Workspace, Plain, Short, Everyone, Teams: asker.desk().delete(of.team_id);
-    Handoff(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker, Waits: asker.desk().handoff(of);
-    Assign(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker, Teams: asker.desk().assign(of);
-    TeamWait(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker, Waits: asker.desk().wait(of);
-    GetTeamInbox(of) => Team(of.team_id), Read, Subject::Member(of.team_id, of.session_id), Plain, Long(LIST), Asker,
-        Teams: asker.desk().inbox(of);
-    ReportResult(of) => Team(of.team_id), Write, Subject::Member(of.team_id, of.worker_session_id), Plain, Short, Everyone,
-        Teams: asker.desk().report(of);
+    GetTeam(of) => Team(of.team_id), Read, Subject::Team(of.team_id), Plain, Short, Asker,
+        Teams: asker.desk().get(of.team_id);
+    DeleteTeam(of) => Team(of.team_id), Write, Workspace, Plain, Short, Everyone,
+        Teams: asker.desk().delete(of.team_id);
+    Handoff(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker,
+        Waits: asker.desk().handoff(of);
+    Assign(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker,
+        Teams: asker.desk().assign(of);
+    TeamWait(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker,
+        Waits: asker.desk().wait(of);
+    GetTeamInbox(of) => Team(of.team_id), Read, Subject::Member(of.team_id, of.session_id), Plain,
+        Long(LIST), Asker, Teams: asker.desk().inbox(of);
+    ReportResult(of) => Team(of.team_id), Write, Subject::Member(of.team_id, of.worker_session_id),
+        Plain, Short, Everyone, Teams: asker.desk().report(of);
 
     ClusterStatus => Here, Read, Workspace, Plain, Short, Asker, Now: cluster::status(asker);
     GetClusterConfig => Here, Read, Workspace, Plain, Short, Asker, Now: cluster::config(asker);
