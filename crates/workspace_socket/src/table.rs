@@ -1,6 +1,6 @@
 //! The one table of requests. For each message of a client it has the object whose member serves it,
-//! the role that it needs, its subject, the form of its errors, the memory of its answer, who gets the answer, its lane and its
-//! handler.
+//! the role that it needs, its subject, the form of its errors, the memory of its answer, who gets
+//! the answer, its lane and its handler.
 //!
 //! The compiler demands a row for every message of the protocol. A new message is a type in
 //! `protocol::workspace::client`, a row here, and its handler.
@@ -110,10 +110,10 @@ requests! {
         Make: make::rename(&asker, of);
     KillSession(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
         Kill: make::kill(&asker, of);
-    ListSessions(of) => Here, Read, Workspace, Plain, Long(LIST), Asker, Look: make::list(&asker,
-        of);
-    GetHistory(of) => Session(of.session_id), Read, Workspace, Plain, Long(asked(of.max_bytes,
-        LIST)), Asker, Look: make::history(&asker, of);
+    ListSessions(of) => Here, Read, Workspace, Plain, Long(LIST), Asker,
+        Look: make::list(&asker, of);
+    GetHistory(of) => Session(of.session_id), Read, Workspace, Plain,
+        Long(asked(of.max_bytes, LIST)), Asker, Look: make::history(&asker, of);
 
     SendInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
         Now: session_input::prompt(asker, of);
@@ -137,29 +137,36 @@ requests! {
         Make: projects::delete(&asker, of);
     ListProjects => Here, Read, Workspace, Plain, Long(LIST), Asker, Look: projects::list(&asker);
 
-    ListProjectFiles(of) => Project(of.project_id), Read, Workspace, File(of.project_id,
-        of.path.clone().unwrap_or_default()), Long(LIST), Asker, Files: files::list(&asker, of);
-    ReadProjectFile(of) => Project(of.project_id), Read, Workspace, File(of.project_id,
-        of.path.clone()), Long(TEXT_FILE_MAX), Asker, Files: files::content(&asker, of);
+    ListProjectFiles(of) => Project(of.project_id), Read, Workspace,
+        File(of.project_id, of.path.clone().unwrap_or_default()), Long(LIST), Asker,
+        Files: files::list(&asker, of);
+    ReadProjectFile(of) => Project(of.project_id), Read, Workspace,
+        File(of.project_id, of.path.clone()), Long(TEXT_FILE_MAX), Asker,
+        Files: files::content(&asker, of);
     ReadProjectFileChunk(of) => Project(of.project_id), Read, Workspace,
         Chunk(of.request_id.clone()), Long(asked(Some(of.len), CHUNK_MAX)), Asker,
         Files: files::chunk(&asker, of);
-    WriteProjectFile(of) => Project(of.project_id), Write, Workspace, File(of.project_id,
-        of.path.clone()), Short, Asker, Files: files::write(&asker, of);
-    CreateProjectFile(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
-        of.request_id.clone()), Short, Asker, Files: files::create_file(&asker, of);
-    CreateProjectDirectory(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
-        of.request_id.clone()), Short, Asker, Files: files::create_directory(&asker, of);
-    MoveProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
-        of.request_id.clone()), Short, Asker, Files: files::move_entry(&asker, of);
-    CopyProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
-        of.request_id.clone()), Short, Asker, Files: files::copy(&asker, of);
-    DeleteProjectEntry(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
-        of.request_id.clone()), Short, Asker, Files: files::delete(&asker, of);
-    UploadProjectFile(of) => Project(of.project_id), Write, Workspace, Action(of.project_id,
-        of.request_id.clone()), Request, Asker, Files: files::upload(&asker, of);
-    WatchProjectFiles(of) => Project(of.project_id), Read, Workspace, File(of.project_id,
-        String::new()), Short, Asker, Files: files::watch(&asker, of);
+    WriteProjectFile(of) => Project(of.project_id), Write, Workspace,
+        File(of.project_id, of.path.clone()), Short, Asker, Files: files::write(&asker, of);
+    CreateProjectFile(of) => Project(of.project_id), Write, Workspace,
+        Action(of.project_id, of.request_id.clone()), Short, Asker,
+        Files: files::create_file(&asker, of);
+    CreateProjectDirectory(of) => Project(of.project_id), Write, Workspace,
+        Action(of.project_id, of.request_id.clone()), Short, Asker,
+        Files: files::create_directory(&asker, of);
+    MoveProjectEntry(of) => Project(of.project_id), Write, Workspace,
+        Action(of.project_id, of.request_id.clone()), Short, Asker,
+        Files: files::move_entry(&asker, of);
+    CopyProjectEntry(of) => Project(of.project_id), Write, Workspace,
+        Action(of.project_id, of.request_id.clone()), Short, Asker, Files: files::copy(&asker, of);
+    DeleteProjectEntry(of) => Project(of.project_id), Write, Workspace,
+        Action(of.project_id, of.request_id.clone()), Short, Asker,
+        Files: files::delete(&asker, of);
+    UploadProjectFile(of) => Project(of.project_id), Write, Workspace,
+        Action(of.project_id, of.request_id.clone()), Request, Asker,
+        Files: files::upload(&asker, of);
+    WatchProjectFiles(of) => Project(of.project_id), Read, Workspace,
+        File(of.project_id, String::new()), Short, Asker, Files: files::watch(&asker, of);
     UnwatchProjectFiles(of) => Project(of.project_id), Read, Workspace, Plain, Short, Asker,
         Files: files::unwatch(&asker, of);
     GitStatus(of) => Project(of.project_id), Read, Workspace, Git(of.project_id), Long(CHUNK_MAX),
@@ -171,8 +178,9 @@ requests! {
         Teams: asker.desk().create(*of);
     SpawnWorker(of) => Team(of.team_id), Write, Subject::Team(of.team_id), Plain, Short, Asker,
         Teams: asker.desk().spawn(*of);
-    RelayTeamMessage(of) => Team(of.team_id), Write, Subject::Member(of.team_id,
-        of.from_session_id), Plain, Short, Asker, Teams: asker.desk().relay(of);
+    RelayTeamMessage(of) => Team(of.team_id), Write,
+        Subject::Member(of.team_id, of.from_session_id), Plain, Short, Asker,
+        Teams: asker.desk().relay(of);
     ListTeams => Here, Read, Workspace, Plain, Long(LIST), Asker, Teams: teams::list(&asker);
     GetTeam(of) => Team(of.team_id), Read, Subject::Team(of.team_id), Plain, Short, Asker,
         Teams: asker.desk().get(of.team_id);
