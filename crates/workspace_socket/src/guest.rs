@@ -18,7 +18,7 @@ const UNREAD: usize = 2 * 1024 * 1024;
 /// The first byte of a mark that a request is answered. Output begins with another.
 const DONE: u8 = 0x02;
 
-/// Tells the guest's member that a request is answered. Requests are counted from 1.
+/// Marks a request as answered, for the guest's member. Requests are counted from 1.
 fn done(request: u64) -> Bytes {
     let mut mark = BytesMut::with_capacity(9);
     mark.put_u8(DONE);
@@ -26,7 +26,7 @@ fn done(request: u64) -> Bytes {
     mark.freeze()
 }
 
-/// The number of the request that such a mark tells of.
+/// The number of the request that such a mark names.
 pub(crate) fn read_done(frame: &Bytes) -> Option<u64> {
     let mut rest = frame.clone();
     (rest.len() == 9 && rest.get_u8() == DONE).then(|| rest.get_u64())

@@ -16,7 +16,7 @@ use crate::{policy::Target, services::Services};
 /// The most objects whose owners are known only from an answer that passed by.
 const LEARNT: usize = 4096;
 
-/// The most sessions that are listed before their owners have told of them, and for how long.
+/// The most sessions that are listed before their owners have announced them, and for how long.
 const FRESH: usize = 256;
 const FRESH_FOR: Duration = Duration::from_secs(2);
 

@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const ROUND: Duration = Duration::from_secs(30);
 /// How often it looks whether members are reachable.
 const LOOK: Duration = Duration::from_millis(500);
-/// Who changes a project on behalf of another member, for the audit log.
+/// The author of a change that another member made, for the audit log.
 const CLUSTER: &str = "cluster";
 
 /// An object of this member whose entry changed.
@@ -270,7 +270,7 @@ impl OwnObjects {
     }
 }
 
-/// Who changes teams on behalf of another member.
+/// The identity that changes teams on behalf of another member.
 fn cluster_itself() -> Identity {
     Identity { who: CLUSTER.to_owned(), role: Role::Admin, member: None }
 }

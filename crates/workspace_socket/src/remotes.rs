@@ -277,7 +277,7 @@ fn is(text: &str, kind: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with('"'))
 }
 
-/// Remembers where an object was made, for requests that come before its owner has told of it.
+/// Remembers where an object was made, for requests that come before its owner has announced it.
 fn learn(text: &str, node: &str, membership: &Membership) {
     let session = |info: &SessionInfo| membership.learn(Kind::SESSION, &info.id.to_string(), node);
     match decode_reply(text) {

@@ -112,7 +112,7 @@ async fn a_terminal_is_opened_on_the_member_that_its_maker_names() {
         let open = json!({"type": "open_terminal", "working_dir": pair.owner.dir(),
             "command": "cat", "node_id": node});
         let id = client.ask(open, "terminal_opened").await["session"]["id"].clone();
-        // At once, before its owner may have told of it.
+        // At once, before its owner may have announced it.
         let keys = json!({"type": "terminal_input", "session_id": id, "data": "x",
             "input_id": "i"});
         client.ask(keys, "input_ack").await;
