@@ -48,13 +48,8 @@ async fn the_wrong_token_gets_words_and_no_snapshot() {
 #[tokio::test]
 async fn nobody_takes_the_id_of_this_machine_or_of_a_member_with_a_key() {
     let warren = warren().await;
-<<<<<<< HEAD
     let other = Machine::start(2, [2; 32], settings(&[warren.address.to_string()])).await;
-    until("the other is a member", || warren.cluster.is_reachable("node-2")).await;
-=======
-    let other = start(2, [2; 32], settings(&[warren.address.to_string()])).await;
     until("the other is a member", || !warren.cluster.members().is_empty()).await;
->>>>>>> 659b66a0 (cluster: tests wait until a member's key is known, not only its link)
     for (node, words) in [("node-1", "same node id"), ("node-2", "sealed link")] {
         let mut peer = Peer::connected(warren.address).await;
         peer.send(&hello(node, TOKEN));
@@ -170,7 +165,7 @@ async fn a_dialled_peer_that_refuses_is_dialled_again() {
 #[tokio::test]
 async fn a_dialled_peer_that_does_not_answer_is_let_go_in_time() {
     let (address, mut dialled) = listening().await;
-    let _warren = start(1, [1; 32], settings(&[address])).await;
+    let _warren = Machine::start(1, [1; 32], settings(&[address])).await;
     let mut peer = tokio::time::timeout(SOON, dialled.recv()).await.unwrap().unwrap();
     peer.until("peer_hello").await;
     pass(DEADLINE).await;
@@ -202,13 +197,8 @@ async fn a_peer_that_does_not_greet_is_let_go_in_time() {
 #[tokio::test]
 async fn a_member_with_a_key_is_never_shown_the_token() {
     let warren = warren().await;
-<<<<<<< HEAD
     let other = Machine::start(2, [2; 32], settings(&[warren.address.to_string()])).await;
-    until("its key is known", || warren.cluster.is_reachable("node-2")).await;
-=======
-    let other = start(2, [2; 32], settings(&[warren.address.to_string()])).await;
     until("its key is known", || !warren.cluster.members().is_empty()).await;
->>>>>>> 659b66a0 (cluster: tests wait until a member's key is known, not only its link)
     let address = other.address.to_string();
     drop(other);
     until("it is gone", || !warren.cluster.is_reachable("node-2")).await;
