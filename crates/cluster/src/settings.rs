@@ -13,7 +13,8 @@ pub struct Settings {
     pub peers: Vec<String>,
     /// Whether addresses learnt from members are dialled, too.
     pub discovery: bool,
-    /// Whether peers that speak only the specification may link from other machines.
+    /// Whether peers that speak only the specification may link from other machines, and are
+    /// dialled there: the token goes to them in the clear.
     pub allow_plain: bool,
     /// The name of this machine, for people.
     pub name: String,
