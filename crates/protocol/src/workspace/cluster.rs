@@ -22,6 +22,9 @@ pub struct ClusterStatus {
     pub leader_id: Option<String>,
     /// Where clients reach who is asked.
     pub leader_address: Option<String>,
+    /// The name of the node that is asked, for people. Ours.
+    #[serde(default)]
+    pub name: Option<String>,
     /// The other members.
     #[serde(default)]
     pub peers: Vec<ClusterMember>,

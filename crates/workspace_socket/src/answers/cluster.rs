@@ -29,6 +29,7 @@ pub(crate) fn status(asker: &Asker) -> Answer {
         term: 0,
         leader_id: Some(node_id.clone()),
         leader_address: address(node),
+        name: asker.services.membership.cluster().map(|cluster| cluster.this().name),
         peers: asker.services.membership.cluster().map(members).unwrap_or_default(),
         node_id,
     };

@@ -32,6 +32,10 @@ const SHELL_THERE: [&str; 3] = ["sh", "-c", "exec \"${SHELL:-/bin/sh}\""];
     warren open --detached --name tests -- cargo test"
 )]
 pub(crate) struct Open {
+    /// The machine of the cluster to run on, by its name or id [default: the project's, or the
+    /// server's]
+    #[arg(long, value_name = "MACHINE")]
+    node: Option<String>,
     /// What to call it
     #[arg(long)]
     name: Option<String>,
@@ -97,8 +101,9 @@ impl Open {
         let (command, args) = self.command_line()?;
         let size = size().ok().filter(|_| has_terminal());
         let size = size.filter(|&(cols, rows)| cols >= MIN_COLS && rows >= MIN_ROWS);
+        let (dir, node) = (self.dir.as_deref(), self.node.as_deref());
         Ok(OpenTerminal {
-            working_dir: self.place.directory(self.dir.as_deref(), project_id.is_some())?,
+            working_dir: self.place.directory_on(node, dir, project_id.is_some())?,
             command,
             args: Some(args).filter(|args| !args.is_empty()),
             name: self.name.clone(),
@@ -108,7 +113,7 @@ impl Open {
             tags: self.tag.clone(),
             hidden: self.hidden,
             run_as_user: self.run_as.clone(),
-            node_id: None,
+            node_id: self.node.clone(),
         })
     }
 

@@ -39,6 +39,10 @@ pub(super) struct New {
     /// The project that it belongs to
     #[arg(long)]
     project: Option<String>,
+    /// The machine of the cluster to run on, by its name or id [default: the project's, or the
+    /// server's]
+    #[arg(long, value_name = "MACHINE")]
+    node: Option<String>,
     /// What to call it
     #[arg(long)]
     name: Option<String>,
@@ -120,8 +124,9 @@ impl New {
             Some(meant) => Some(named(&workspace.projects().await?, meant)?.id),
             None => None,
         };
+        let (dir, node) = (self.dir.as_deref(), self.node.as_deref());
         Ok(NewSession {
-            working_dir: self.output.place.directory(self.dir.as_deref(), project_id.is_some())?,
+            working_dir: self.output.place.directory_on(node, dir, project_id.is_some())?,
             mode: self.mode.into(),
             model: self.model.clone(),
             name: self.name.clone(),
@@ -131,6 +136,7 @@ impl New {
             hidden: self.hidden,
             tags: self.tag.clone(),
             project_id,
+            node_id: self.node.clone(),
             ..NewSession::default()
         })
     }

@@ -56,7 +56,17 @@ impl WorkspaceServer {
         said: Option<&str>,
         has_project: bool,
     ) -> anyhow::Result<Option<String>> {
-        let is_here = self.at(None)?.is_on_this_machine();
+        self.directory_on(None, said, has_project)
+    }
+
+    /// The same on a machine of the server's cluster, if one is named.
+    pub(crate) fn directory_on(
+        &self,
+        node: Option<&str>,
+        said: Option<&str>,
+        has_project: bool,
+    ) -> anyhow::Result<Option<String>> {
+        let is_here = node.is_none() && self.at(None)?.is_on_this_machine();
         match said {
             Some(said) if said.starts_with(['/', '~']) => Ok(Some(said.to_owned())),
             Some(said) if is_here => Ok(Some(absolute_path(said)?)),
