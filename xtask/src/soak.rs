@@ -17,6 +17,8 @@ const FUZZ_MEMORY_MIB: u32 = 256;
 const FUZZ_MINUTES: u32 = 10;
 /// How long rooms are tested when nothing is said.
 const ROOMS_MINUTES: u32 = 1;
+/// How long a workspace cluster is tested when nothing is said.
+const CLUSTER_MINUTES: u32 = 1;
 /// How long the mesh is tested when nothing is said.
 const MESH_MINUTES: u32 = 2;
 
@@ -41,6 +43,8 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Soak {
+    /// Five members of a workspace whose links are cut and held, and that are stopped and killed
+    Cluster,
     /// Generated histories against the dispatcher and its reference model
     Dispatch,
     /// Every fuzz target in turn
@@ -59,6 +63,7 @@ enum Soak {
 
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     match arguments.name {
+        Soak::Cluster => cluster(workspace, arguments.minutes.unwrap_or(CLUSTER_MINUTES)),
         Soak::Dispatch => dispatch(workspace, arguments.minutes),
         Soak::Fuzz => fuzz(workspace, arguments.minutes.unwrap_or(FUZZ_MINUTES)),
         Soak::Ledger => ledger(workspace),
@@ -116,6 +121,12 @@ fn rooms(workspace: &Workspace, minutes: u32) -> Result<()> {
     let mut rooms = driver(workspace, "rooms")?;
     rooms.args(["--participants", "50", "--clients", "64", "--minutes", &minutes.to_string()]);
     command::run(rooms)
+}
+
+fn cluster(workspace: &Workspace, minutes: u32) -> Result<()> {
+    let mut cluster = driver(workspace, "cluster")?;
+    cluster.args(["--minutes", &minutes.to_string()]);
+    command::run(cluster)
 }
 
 fn sessions(workspace: &Workspace, minutes: u32) -> Result<()> {
