@@ -23,6 +23,7 @@ use crate::{
     own_objects::OwnObjects,
     project_files::ProjectFiles,
     services::{Node, Services, WatchBudget},
+    shown_reach::ShownReach,
 };
 
 /// The name of the file that lists the files being written.
@@ -68,17 +69,20 @@ impl ClientSocket {
     pub fn join(&self, cluster: Cluster) {
         let services = &self.0.services;
         let (sender, elsewhere) = mpsc::channel(CHANGES);
+        let reach = Arc::<ShownReach>::default();
+        services.membership.join(cluster.clone());
+        services.shown_node.set(cluster.node_id().to_owned());
         let others = OtherObjects {
             node: cluster.node_id().to_owned(),
+            admission: Arc::downgrade(&self.0),
+            reach: Arc::clone(&reach),
             events: services.events.clone(),
             elsewhere: sender,
         };
         let guests = Guests(Arc::downgrade(&self.0));
         cluster.serve(Arc::new(guests), Arc::new(others));
-        let own = OwnObjects::new(cluster.clone(), &self.0);
+        let own = OwnObjects::new(cluster, &self.0, reach);
         tokio::spawn(own.run(services.events.subscribe(), elsewhere));
-        services.shown_node.set(cluster.node_id().to_owned());
-        services.membership.join(cluster);
     }
 
     /// The number of authenticated connections.

@@ -11,7 +11,7 @@
 //! - `membership`: which member of a cluster serves a request; `remotes`: a client's circuits to
 //!   them; `guest`: clients of other members, served here
 //! - `own_objects`: tells other members of this machine's sessions, projects and teams; `others`:
-//!   shows theirs
+//!   shows theirs; `shown_reach`: which of them clients were shown as reachable
 //! - `allowed`: which requests a client may send; `bucket`: how many per second
 //! - `shares`: bounds the memory of long answers
 //! - `lanes`: requests that run beside the connection, in order
@@ -50,6 +50,7 @@ mod remotes;
 mod services;
 mod serving;
 mod shares;
+mod shown_reach;
 mod strangers;
 mod table;
 

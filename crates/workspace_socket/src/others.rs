@@ -1,18 +1,18 @@
 //! The objects of other members, for the clients of this one: in lists, and as events.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use cluster::{Cluster, Watcher};
 use protocol::workspace::{
     Project, ProjectId, ServerMessage, SessionId, SessionInfo, Team, TeamId,
     client::{OfProject, OfSession, OfTeam, ProjectSaved, TeamUpdated, WithSession},
 };
-use replica::{Entry, Key, Kind};
+use replica::{Entry, Key, Kind, NodeId};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use workspace::{Event, Events};
 
-use crate::own_objects::Elsewhere;
+use crate::{admission::Admission, own_objects::Elsewhere, shown_reach::ShownReach};
 
 /// The sessions of other members.
 pub(crate) fn sessions(cluster: &Cluster, include_hidden: bool) -> Vec<SessionInfo> {
@@ -69,6 +69,8 @@ fn shown(info: SessionInfo, owner: &str, reachable: bool) -> SessionInfo {
 /// Makes events of changes of other members' objects.
 pub(crate) struct OtherObjects {
     pub(crate) node: String,
+    pub(crate) admission: Weak<Admission>,
+    pub(crate) reach: Arc<ShownReach>,
     pub(crate) events: Events,
     /// Objects of this member that another one changed.
     pub(crate) elsewhere: mpsc::Sender<Elsewhere>,
@@ -84,7 +86,7 @@ impl Watcher for OtherObjects {
             return;
         }
         let event = match key.kind {
-            Kind::SESSION => session(key, before, now),
+            Kind::SESSION => session(key, before, now, self.reaches(&entry.owner)),
             Kind::PROJECT => project(key, now),
             Kind::TEAM => team(key, now),
             _ => None,
@@ -95,7 +97,24 @@ impl Watcher for OtherObjects {
     }
 }
 
-fn session(key: &Key, before: Option<&Entry>, now: Option<&Entry>) -> Option<Event> {
+impl OtherObjects {
+    /// Whether a member can be reached, as clients are shown from now on.
+    fn reaches(&self, owner: &NodeId) -> bool {
+        let admission = self.admission.upgrade();
+        let membership = admission.as_ref().map(|admission| &admission.services.membership);
+        let cluster = membership.and_then(|membership| membership.cluster());
+        let reachable = cluster.is_some_and(|cluster| cluster.is_reachable(owner.as_str()));
+        self.reach.shown(owner.as_str(), reachable);
+        reachable
+    }
+}
+
+fn session(
+    key: &Key,
+    before: Option<&Entry>,
+    now: Option<&Entry>,
+    reachable: bool,
+) -> Option<Event> {
     let was: Option<SessionInfo> = before.and_then(read);
     let Some(entry) = now else {
         let session_id: SessionId = key.id.parse().ok()?;
@@ -103,8 +122,8 @@ fn session(key: &Key, before: Option<&Entry>, now: Option<&Entry>) -> Option<Eve
         let message = ServerMessage::SessionKilled(OfSession { session_id });
         return Some(Event { message, only_viewers_of, team: None });
     };
-    let info = shown(read(entry)?, entry.owner.as_str(), true);
-    let was = was.map(|was| shown(was, entry.owner.as_str(), true));
+    let info = shown(read(entry)?, entry.owner.as_str(), reachable);
+    let was = was.map(|was| shown(was, entry.owner.as_str(), reachable));
     let is_news = was.is_none_or(|was| !is_same_but_for_activity(&was, &info));
     is_news.then(|| session_event(info))
 }

@@ -28,6 +28,7 @@ use crate::{
     admission::Admission,
     others::{is_same_but_for_activity, session_event, sessions_of},
     services::Services,
+    shown_reach::ShownReach,
 };
 
 /// Other objects are told at once, a session at most this often.
@@ -56,11 +57,15 @@ pub(crate) struct OwnObjects {
     /// When each session was written last.
     written: BTreeMap<Arc<str>, Instant>,
     teams: BTreeMap<String, Team>,
-    reachable: BTreeSet<String>,
+    reach: Arc<ShownReach>,
 }
 
 impl OwnObjects {
-    pub(crate) fn new(cluster: Cluster, admission: &Arc<Admission>) -> Self {
+    pub(crate) fn new(
+        cluster: Cluster,
+        admission: &Arc<Admission>,
+        reach: Arc<ShownReach>,
+    ) -> Self {
         Self {
             cluster,
             services: Arc::clone(&admission.services),
@@ -68,7 +73,7 @@ impl OwnObjects {
             due: BTreeMap::new(),
             written: BTreeMap::new(),
             teams: BTreeMap::new(),
-            reachable: BTreeSet::new(),
+            reach,
         }
     }
 
@@ -256,17 +261,15 @@ impl OwnObjects {
     }
 
     /// Shows sessions as out of reach, or as reachable again.
-    fn look(&mut self) {
+    fn look(&self) {
         let members = self.cluster.members().into_iter();
         let now: BTreeSet<String> =
             members.filter(|member| member.reachable).map(|member| member.member.node_id).collect();
-        let changed: Vec<String> = now.symmetric_difference(&self.reachable).cloned().collect();
-        for node in changed {
+        for node in self.reach.update(&now) {
             for info in sessions_of(&self.cluster, &node, now.contains(&node)) {
                 self.services.events.send(session_event(info));
             }
         }
-        self.reachable = now;
     }
 }
 

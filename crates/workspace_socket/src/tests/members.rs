@@ -1,9 +1,12 @@
 //! Clients of one member, served by another.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use base::KeyScope;
-use cluster::testing::{Machine, until};
+use cluster::{
+    Settings,
+    testing::{Machine, until},
+};
 use serde_json::{Value, json};
 
 use super::kit::{Caller, Kit};
@@ -241,4 +244,45 @@ async fn a_member_that_is_lost_ends_what_waits_for_it_and_is_shown_so() {
     let listed = client.ask(json!({"type": "list_sessions"}), "session_list").await;
     assert_eq!(listed["sessions"][0]["reachable"], false, "{listed}");
     pair.shut_down().await;
+}
+
+/// A machine that dials only these others.
+async fn only_linked_to(number: u8, peers: &[&Machine]) -> Machine {
+    let settings = Settings {
+        token: Some("secret".to_owned().into()),
+        peers: peers.iter().map(|peer| peer.address.to_string()).collect(),
+        discovery: false,
+        heartbeat: Duration::from_millis(100),
+        ..Settings::default()
+    };
+    Machine::start(number, [number; 32], settings).await
+}
+
+#[tokio::test]
+async fn a_session_whose_member_has_no_link_here_is_shown_as_out_of_reach_when_it_comes_and_changes()
+ {
+    let far = only_linked_to(1, &[]).await;
+    let middle = only_linked_to(2, &[&far]).await;
+    let machine = only_linked_to(3, &[&middle]).await;
+    let entry = Kit::new().await;
+    entry.socket.join(machine.cluster.clone());
+    let mut client = entry.client().await;
+    let open = json!({"type": "open_terminal", "working_dir": entry.dir(), "command": "cat"});
+    let mut info = client.ask(open, "terminal_opened").await["session"].clone();
+    let id = "00000000-0000-4000-8000-000000000009";
+    info["id"] = json!(id);
+    for name in ["one", "other"] {
+        info["name"] = json!(name);
+        far.cluster.write(replica::Kind::SESSION, id, info.to_string()).await.unwrap();
+        loop {
+            let changed = client.hear_of("session_status_changed").await;
+            let session = &changed["session"];
+            if session["id"] == id && session["name"] == name {
+                assert_eq!(session["reachable"], false, "{changed}");
+                break;
+            }
+        }
+    }
+    entry.shut_down().await;
+    drop(middle);
 }
