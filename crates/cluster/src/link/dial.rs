@@ -166,7 +166,10 @@ async fn once(
         }
         proven => proven?,
     };
-    admit(shared, &proven.hello, &key).map_err(HandshakeError::Refused)?;
+    if let Err(refused) = admit(shared, &proven.hello, &key) {
+        proven.carrier.close(1008, &refused).await;
+        return Err(HandshakeError::Refused(refused).into());
+    }
     *node = Some(proven.hello.node_id.clone());
     let end = shared.links.run(proven, Some(hello.dial)).await;
     tracing::info!(address, %end, "a link to a member ended");

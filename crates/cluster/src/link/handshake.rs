@@ -20,6 +20,9 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
 /// The longest message of a handshake, in bytes.
 pub(crate) const MAX_MESSAGE: usize = 64 * 1024;
 
+/// The words for both ends if their secrets differ.
+const OTHER_TOKEN: &str = "the two machines have different cluster tokens";
+
 /// A link whose other end has proven its key and the secret.
 pub(crate) struct Proven {
     pub(crate) carrier: Carrier,
@@ -36,6 +39,9 @@ pub(crate) enum HandshakeError {
     /// The words that the other end should hear.
     #[error("{0}")]
     Refused(String),
+    /// The other end proved another secret, or is not the machine whose key it shows.
+    #[error("{OTHER_TOKEN}")]
+    OtherToken,
     #[error("the other end refused: {0}")]
     RefusedThere(String),
     #[error(transparent)]
@@ -79,7 +85,14 @@ async fn initiate_now(
     let first = initiator.write(&hello.encode())?;
     carrier.outbox().push(Bytes::from(first))?;
     let message = carrier.next().await?;
-    let (sealed, payload) = initiator.finish(&message)?;
+    let (sealed, payload) = match initiator.finish(&message) {
+        Ok(opened) => opened,
+        Err(SealError::WrongPasscode(_)) => {
+            carrier.close(1008, OTHER_TOKEN).await;
+            return Err(HandshakeError::OtherToken);
+        }
+        Err(error) => return Err(error.into()),
+    };
     let theirs = match serde_json::from_slice(&payload) {
         Ok(Answer::Refused { refused }) => {
             return Err(HandshakeError::RefusedThere(base::plain::line(&refused)));
