@@ -156,7 +156,8 @@ impl Daemon {
         self.start_again().await;
     }
 
-    async fn start_again(&mut self) {
+    /// Starts it again at the same address with the same data, after its end.
+    pub async fn start_again(&mut self) {
         self.serve.listen = self.address.to_string();
         self.process = self.serve.spawn();
         self.address = self.process.listening("http").await;

@@ -6,6 +6,7 @@
 //! - `sessions`, `terminals`, `agents`: what runs
 //! - `projects`, `files`, `git`, `watch`: what lies in a project
 //! - `teams`, `cluster`
+//! - `cluster_faults`: members that are killed, stopped, copied, refused and flooded
 //! - `bad_input`, `strangers`, `large`: what nobody should send
 //! - `restart`: a server that is killed, and found as it was; `full_disk`: one without room
 //! - `users`: sessions of other users, and fork bombs
@@ -18,6 +19,7 @@ mod auth;
 mod bad_input;
 mod broken_agents;
 mod cluster;
+mod cluster_faults;
 mod commands;
 mod covered;
 mod files;
