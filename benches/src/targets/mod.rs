@@ -159,7 +159,7 @@ pub(crate) fn free_address() -> Result<SocketAddr> {
 }
 
 /// Asks again and again, until it is so or `limit` has passed; returns whether it is.
-async fn eventually(limit: Duration, mut so: impl AsyncFnMut() -> bool) -> bool {
+pub(crate) async fn eventually(limit: Duration, mut so: impl AsyncFnMut() -> bool) -> bool {
     const AGAIN: Duration = Duration::from_millis(20);
     let asking = async {
         while !so().await {

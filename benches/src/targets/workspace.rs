@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use anyhow::{Context, Result};
 
 use super::{
-    Target,
+    Target, free_address,
     warren::{LISTENS, clean},
 };
 use crate::{child::Process, cli::Kind, load::workspace::Daemon};
@@ -14,6 +14,26 @@ const TOKEN: &str = "bench-token-of-the-workspace";
 
 /// Starts one. `suite`: this program, which is the agent, too.
 pub(crate) async fn launch(program: &Path, suite: &Path) -> Result<Target> {
+    launch_with(program, suite, &[]).await
+}
+
+/// Starts two members of one cluster. The ways to the first one's terminals: its own, and over the
+/// other one.
+pub(crate) async fn launch_pair(
+    program: &Path,
+    suite: &Path,
+) -> Result<(Target, Target, [Daemon; 2])> {
+    let at = free_address()?.to_string();
+    let own = ["--cluster-token", TOKEN, "--node-name", "owner", "--peer-listen", &at];
+    let owner = launch_with(program, suite, &own).await?;
+    let own = ["--cluster-token", TOKEN, "--peer-listen", "127.0.0.1:0", "--peer", &at];
+    let entry = launch_with(program, suite, &own).await?;
+    let hop = Daemon { node: Some("owner".to_owned()), ..daemon(&entry)? };
+    let ways = [daemon(&owner)?, hop];
+    Ok((owner, entry, ways))
+}
+
+async fn launch_with(program: &Path, suite: &Path, arguments: &[&str]) -> Result<Target> {
     let dir = tempfile::Builder::new().prefix("benches-workspace-").tempdir()?;
     let programs = dir.path().join("bin");
     fs::create_dir(&programs)?;
@@ -21,6 +41,7 @@ pub(crate) async fn launch(program: &Path, suite: &Path) -> Result<Target> {
     let mut command = clean(program, dir.path());
     command.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
     command.args(["serve", "--listen", "127.0.0.1:0", "--workspace-token", TOKEN]);
+    command.args(arguments);
     command.arg("--data-dir").arg(dir.path().join("data"));
     let mut server = Process::spawn(command, "warren-workspace", dir.path())?;
     let addr = server.listening(LISTENS).await?;
@@ -30,7 +51,7 @@ pub(crate) async fn launch(program: &Path, suite: &Path) -> Result<Target> {
 
 pub(crate) fn daemon(target: &Target) -> Result<Daemon> {
     let pid = target.pids().first().copied().context("a server without a process")?;
-    Ok(Daemon { addr: target.addr, token: TOKEN.to_owned(), pid })
+    Ok(Daemon { addr: target.addr, token: TOKEN.to_owned(), pid, node: None })
 }
 
 fn agent(at: &Path, suite: &Path) -> Result<()> {

@@ -15,7 +15,10 @@ use super::{
 /// Sessions that are ended at once: a daemon limits the requests of a client.
 const KILLS: usize = 32;
 
-pub(super) struct Client(Socket);
+pub(super) struct Client {
+    socket: Socket,
+    node: Option<String>,
+}
 
 #[derive(Debug)]
 pub(super) enum ServerMessage<'a> {
@@ -25,7 +28,8 @@ pub(super) enum ServerMessage<'a> {
 
 impl Client {
     pub(super) fn open(daemon: &Daemon) -> Result<Self> {
-        let mut client = Self(Socket::open(daemon.addr, None)?);
+        let socket = Socket::open(daemon.addr, None)?;
+        let mut client = Self { socket, node: daemon.node.clone() };
         client.say(&json!({"type": "auth", "token": daemon.token}))?;
         let result = client.hear("auth_result")?;
         ensure!(result["success"] == true, "the daemon says {}", result["message"]);
@@ -33,11 +37,11 @@ impl Client {
     }
 
     pub(super) fn say(&mut self, message: &Value) -> Result<()> {
-        self.0.send(&Message::Text(message.to_string().as_bytes()))
+        self.socket.send(&Message::Text(message.to_string().as_bytes()))
     }
 
     pub(super) fn next(&mut self) -> Result<ServerMessage<'_>> {
-        match self.0.next()? {
+        match self.socket.next()? {
             Message::Binary(frame) => {
                 seq(frame)?;
                 Ok(ServerMessage::Output(&frame[OUTPUT..]))
@@ -70,7 +74,7 @@ impl Client {
         let begin = format!("\"type\":\"{kind}\"");
         let begun = Instant::now();
         loop {
-            match self.0.next()? {
+            match self.socket.next()? {
                 Message::Text(text) if begins(text, &begin) => return Ok(text.len()),
                 _ => ensure!(begun.elapsed() < LIMIT, "no {kind} in time"),
             }
@@ -81,7 +85,7 @@ impl Client {
     pub(super) fn run(&mut self, program: &str, arguments: &[&str]) -> Result<String> {
         self.say(&json!({
             "type": "open_terminal", "working_dir": "/", "command": program, "args": arguments,
-            "name": "bench", "cols": COLUMNS, "rows": ROWS,
+            "name": "bench", "cols": COLUMNS, "rows": ROWS, "node_id": self.node,
         }))?;
         session(&self.hear("terminal_opened")?)
     }
@@ -114,7 +118,7 @@ impl Client {
     }
 
     pub(super) fn into_socket(self) -> Socket {
-        self.0
+        self.socket
     }
 }
 

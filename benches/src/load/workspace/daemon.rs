@@ -11,6 +11,8 @@ pub(crate) struct Daemon {
     pub(crate) addr: SocketAddr,
     pub(crate) token: String,
     pub(crate) pid: u32,
+    /// The member of its cluster on which terminals are opened through it; `None`: itself.
+    pub(crate) node: Option<String>,
 }
 
 impl Daemon {

@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn lines_are_compared_with_the_bare_master_beside_the_same() {
-        let daemon = Daemon { addr: ([127, 0, 0, 1], 1).into(), token: String::new(), pid: 1 };
+        let daemon =
+            Daemon { addr: ([127, 0, 0, 1], 1).into(), token: String::new(), pid: 1, node: None };
         let mut all = lines(&daemon);
         for (sum, micros) in all.iter_mut().zip([30, 90, 300, 380]) {
             sum.times.add(Duration::from_micros(micros));

@@ -3,6 +3,7 @@
 //!
 //! - [`flood`]: a program that writes as fast as it is read
 //! - [`echo`]: a key, until it comes back
+//! - [`hop`]: the same of a terminal of another member
 //! - [`clients`]: many clients of one terminal, some of which never read
 //! - [`idle`]: what terminals cost in which nothing happens
 //! - [`resync`]: what a screen costs that is sent whole
@@ -12,6 +13,7 @@ mod agent;
 mod clients;
 mod echo;
 mod flood;
+mod hop;
 mod idle;
 mod resync;
 
@@ -35,6 +37,7 @@ use crate::{
 pub(crate) enum Part {
     Flood(Kind),
     Echo,
+    Hop,
     Clients,
     Idle,
     Resync,
@@ -42,11 +45,12 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Flood(Kind::Plain),
         Self::Flood(Kind::Colour),
         Self::Flood(Kind::Repaint),
         Self::Echo,
+        Self::Hop,
         Self::Clients,
         Self::Idle,
         Self::Resync,
@@ -59,6 +63,7 @@ impl Part {
             Self::Flood(Kind::Colour) => "workspace/flood/colour",
             Self::Flood(Kind::Repaint) => "workspace/flood/repaint",
             Self::Echo => "workspace/echo",
+            Self::Hop => "workspace/hop",
             Self::Clients => "workspace/clients",
             Self::Idle => "workspace/idle",
             Self::Resync => "workspace/resync",
@@ -71,6 +76,7 @@ impl Part {
         let section = match self {
             Self::Flood(kind) => flood::measure(lab, program, kind).await,
             Self::Echo => echo::measure(lab, program).await,
+            Self::Hop => hop::measure(lab, program).await,
             Self::Clients => clients::measure(lab, program).await,
             Self::Idle => idle::measure(lab, program).await,
             Self::Resync => resync::measure(lab, program).await,
