@@ -20,12 +20,14 @@ use tokio::{
 };
 
 use crate::{
+    barred::Barred,
     circuit::{Caller, Circuit, Circuits, Host},
     config::Config,
     directory::{Directory, Watcher},
     driver::{Driver, WriteError},
     error::ClusterError,
     facts::Facts,
+    invite::{self, Invited, Invites, JoinError, OpenInvite},
     link::{
         accept,
         dial::{self, peer_url},
@@ -33,6 +35,7 @@ use crate::{
     links::Links,
     member::Member,
     notices::Notices,
+    parting,
     plain::{
         accept::MOST_STRANGERS,
         outbound::{self, Hops},
@@ -121,7 +124,11 @@ impl Cluster {
             driver.clone(),
             Arc::clone(&circuits),
         );
+        let barred = Barred::load(&facts).await?;
+        let invites = Invites::load(&facts).await?;
         let shared = Arc::new(Shared {
+            invites,
+            barred,
             this,
             directory,
             links: Arc::new(links),
@@ -229,6 +236,67 @@ impl Cluster {
         is_linked || shared.plain.is_alive(node) || shared.via(node).is_some()
     }
 
+    /// Whether this machine shares a token with others, or could.
+    pub fn has_token(&self) -> bool {
+        self.0.shared.this.token().is_some()
+    }
+
+    /// Invites one machine, once and for an hour. A cluster that has no token yet gets one.
+    ///
+    /// # Errors
+    /// [`JoinError`] if too many invitations are open, or it cannot be stored.
+    pub async fn invite(&self) -> Result<Invited, JoinError> {
+        invite::host::invite(&self.0.shared).await
+    }
+
+    /// The invitations that may still be used.
+    pub async fn invites(&self) -> Vec<OpenInvite> {
+        self.0.shared.invites.open_ones().await
+    }
+
+    /// Withdraws an invitation; whether it was there.
+    ///
+    /// # Errors
+    /// [`ClusterError`] if it cannot be stored.
+    pub async fn revoke_invite(&self, id: &str) -> Result<bool, ClusterError> {
+        self.0.shared.invites.withdraw(&self.0.shared.facts, id).await
+    }
+
+    /// Joins the cluster of the member that made this invitation; that member's name.
+    ///
+    /// # Errors
+    /// [`JoinError`], in words that say what to do.
+    pub async fn join(&self, code: &str) -> Result<String, JoinError> {
+        invite::guest::join(&self.0.shared, code).await
+    }
+
+    /// Leaves the cluster: this member's entry and its sessions' die, and all that is stored of the
+    /// cluster is forgotten. Nobody may write its objects any more.
+    ///
+    /// # Errors
+    /// [`ClusterError`] if the server is stopping.
+    pub async fn leave(&self) -> Result<(), ClusterError> {
+        parting::leave(&self.0.shared).await?;
+        self.forget_all().await
+    }
+
+    /// Ends without a word to the others, and forgets all that is stored of the cluster.
+    ///
+    /// # Errors
+    /// [`ClusterError`] if the server is stopping.
+    pub async fn forget_all(&self) -> Result<(), ClusterError> {
+        self.0.close();
+        Ok(self.0.shared.driver.forget().await?)
+    }
+
+    /// Takes another member out of the cluster, by its id or name; its name.
+    ///
+    /// # Errors
+    /// [`ClusterError`] if there is no such member, or it cannot be stored.
+    pub async fn forget(&self, member: &str) -> Result<String, ClusterError> {
+        parting::forget(&self.0.shared, member).await
+    }
+
     /// What this machine says of itself.
     pub fn this(&self) -> Member {
         self.0.shared.this.member()
@@ -267,6 +335,11 @@ impl Cluster {
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn cut(&self) {
         self.0.shared.links.close();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0.shared
     }
 
     #[cfg(test)]

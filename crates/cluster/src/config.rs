@@ -7,13 +7,15 @@ use store::{Change, Fact, StoreError, WorkspaceStore};
 use crate::{facts::Facts, settings::Settings};
 
 /// The kind of these facts in the store, and the id of the one.
-const KIND: &str = "cluster";
+pub(crate) const KIND: &str = "cluster";
 const ID: &str = "config";
 
 /// The present setup.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
     pub(crate) token: Option<Secret>,
+    /// When the token was made, in milliseconds since 1970; 0 for one that people chose.
+    pub(crate) since_ms: u64,
     /// The addresses to dial.
     pub(crate) peers: Vec<String>,
     pub(crate) discovery: bool,
@@ -25,6 +27,8 @@ pub(crate) struct Config {
 struct Stored {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token: Option<String>,
+    #[serde(default)]
+    since_ms: u64,
     /// Addresses that were added to those of the settings.
     #[serde(default)]
     added: Vec<String>,
@@ -55,7 +59,9 @@ impl Config {
         let kept = settings.peers.iter().filter(|peer| !stored.dropped.contains(peer));
         let mut peers: Vec<String> = kept.cloned().collect();
         peers.extend(stored.added.into_iter().filter(|peer| !settings.peers.contains(peer)));
+        let since_ms = if settings.token.is_none() { stored.since_ms } else { 0 };
         Ok(Self {
+            since_ms,
             token: settings.token.clone().or(stored.token.map(Secret::from)),
             peers,
             discovery: settings.discovery,
@@ -71,6 +77,7 @@ impl Config {
         };
         let own_token = self.token.as_ref().filter(|_| settings.token.is_none());
         let stored = Stored {
+            since_ms: self.since_ms,
             token: own_token.map(|token| token.expose().to_owned()),
             added: self.peers.iter().filter(not_in(&settings.peers)).cloned().collect(),
             dropped: settings.peers.iter().filter(not_in(&self.peers)).cloned().collect(),

@@ -1,6 +1,7 @@
 //! The messages between two Warrens that are neither of the replica nor of a circuit. They are
 //! JSON, since each is rare.
 
+use protocol::workspace::peer::sealed::{NewToken, NotInvited, Welcome};
 use serde::{Deserialize, Serialize};
 use wire::Utf8Bytes;
 
@@ -36,6 +37,12 @@ pub(crate) enum Control {
         #[serde(default)]
         reason: String,
     },
+    /// The machine that was invited is a member.
+    Welcome(Welcome),
+    /// It is not.
+    NotInvited(NotInvited),
+    /// The cluster has another token from now on.
+    NewToken(NewToken),
     /// A message of a newer Warren.
     #[serde(other)]
     Unknown,

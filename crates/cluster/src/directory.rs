@@ -66,6 +66,12 @@ impl Directory {
         }
     }
 
+    /// Shows nothing any more, and reports it.
+    pub(crate) fn clear(&self) {
+        let keys: Vec<Key> = self.entries().keys().cloned().collect();
+        keys.iter().for_each(|key| self.change(key, None));
+    }
+
     fn tell_followers(&self, key: &Key, changed: &Changed) {
         self.followers().retain(|follower| {
             let follower = follower.upgrade();

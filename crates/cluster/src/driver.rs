@@ -12,6 +12,7 @@ use replica::{
     Change, Config, Fact, Incarnation, Input, Key, LinkId, Message, NodeId, Output, Refused,
     Replica,
 };
+use store::Change as Row;
 use tokio::{
     sync::{mpsc, oneshot},
     task,
@@ -46,7 +47,7 @@ pub enum WriteError {
 
 enum Event {
     /// Something that only this machine asks for, and hears the outcome of once it is stored.
-    Asked(Input, oneshot::Sender<Result<(), Refused>>),
+    Asked(Input, Vec<Row>, oneshot::Sender<Result<(), Refused>>),
     Linked {
         link: LinkId,
         node: NodeId,
@@ -55,6 +56,8 @@ enum Event {
     },
     Unlinked(LinkId),
     Message(LinkId, Bytes),
+    /// This machine is no member any more.
+    Forget(oneshot::Sender<()>),
     /// Which of these objects were deleted, as far as it is known.
     WhichDeleted(Vec<Key>, oneshot::Sender<Vec<Key>>),
 }
@@ -84,8 +87,17 @@ impl Driver {
         }
         let (events, waiting) = mpsc::channel(WAITING);
         let links = BTreeMap::new();
-        let running =
-            Running { replica, facts, directory, notices, links, unkept: Vec::new(), token: 0 };
+        let running = Running {
+            replica,
+            facts,
+            directory,
+            notices,
+            links,
+            forgetting: None,
+            unkept: Vec::new(),
+            rows: Vec::new(),
+            token: 0,
+        };
         tokio::spawn(running.run(waiting));
         Ok(Self { events })
     }
@@ -108,8 +120,13 @@ impl Driver {
 
     /// Carries out any input that may be refused.
     pub(crate) async fn ask(&self, input: Input) -> Result<(), WriteError> {
+        self.ask_with(input, Vec::new()).await
+    }
+
+    /// The same, with other facts that are stored in the same transaction, unless it is refused.
+    pub(crate) async fn ask_with(&self, input: Input, rows: Vec<Row>) -> Result<(), WriteError> {
         let (answer, answered) = oneshot::channel();
-        let sent = self.events.send(Event::Asked(input, answer)).await;
+        let sent = self.events.send(Event::Asked(input, rows, answer)).await;
         sent.map_err(|_| WriteError::Stopping)?;
         Ok(answered.await.map_err(|_| WriteError::Stopping)??)
     }
@@ -122,7 +139,7 @@ impl Driver {
         let mut waiting = Vec::with_capacity(inputs.len());
         for input in inputs {
             let (answer, answered) = oneshot::channel();
-            let sent = self.events.send(Event::Asked(input, answer)).await;
+            let sent = self.events.send(Event::Asked(input, Vec::new(), answer)).await;
             sent.map_err(|_| WriteError::Stopping)?;
             waiting.push(answered);
         }
@@ -137,6 +154,14 @@ impl Driver {
     pub(crate) async fn which_deleted(&self, keys: Vec<Key>) -> Result<Vec<Key>, WriteError> {
         let (answer, answered) = oneshot::channel();
         let sent = self.events.send(Event::WhichDeleted(keys, answer)).await;
+        sent.map_err(|_| WriteError::Stopping)?;
+        answered.await.map_err(|_| WriteError::Stopping)
+    }
+
+    /// Ends, and forgets all that the cluster has stored here.
+    pub(crate) async fn forget(&self) -> Result<(), WriteError> {
+        let (answer, answered) = oneshot::channel();
+        let sent = self.events.send(Event::Forget(answer)).await;
         sent.map_err(|_| WriteError::Stopping)?;
         answered.await.map_err(|_| WriteError::Stopping)
     }
@@ -167,8 +192,12 @@ struct Running {
     directory: Arc<Directory>,
     notices: Notices,
     links: BTreeMap<LinkId, Outbox>,
+    /// Set when all that is stored is to be forgotten.
+    forgetting: Option<oneshot::Sender<()>>,
     /// Facts that are not stored yet, and the token of the last of them.
     unkept: Vec<Fact>,
+    /// Other facts that are stored with them.
+    rows: Vec<Row>,
     token: u64,
 }
 
@@ -201,12 +230,17 @@ impl Running {
             for (answer, outcome) in outcomes {
                 let _gave_up = answer.send(outcome);
             }
+            if let Some(answer) = self.forgetting.take() {
+                self.forget().await;
+                let _gave_up = answer.send(());
+                return;
+            }
         }
     }
 
     fn event(&mut self, event: Event) -> Option<Outcome> {
         let (input, answer) = match event {
-            Event::Asked(input, answer) => (input, Some(answer)),
+            Event::Asked(input, rows, answer) => (input, Some((rows, answer))),
             Event::Linked { link, node, incarnation, outbox } => {
                 self.links.insert(link, outbox);
                 (Input::LinkUp { link, node, incarnation }, None)
@@ -214,6 +248,10 @@ impl Running {
             Event::Unlinked(link) => {
                 self.links.remove(&link);
                 (Input::LinkDown { link }, None)
+            }
+            Event::Forget(answer) => {
+                self.forgetting = Some(answer);
+                return None;
             }
             Event::WhichDeleted(mut keys, answer) => {
                 keys.retain(|key| self.replica.is_deleted(key));
@@ -230,7 +268,28 @@ impl Running {
         };
         let (now, wall) = times();
         let outcome = self.replica.handle(now, wall, input);
-        answer.map(|answer| (answer, outcome))
+        let (rows, answer) = answer?;
+        if outcome.is_ok() {
+            self.rows.extend(rows);
+        }
+        Some((answer, outcome))
+    }
+
+    /// Forgets what is stored, however often the store fails, and what is shown.
+    async fn forget(&self) {
+        loop {
+            let facts = self.facts.clone();
+            match task::spawn_blocking(move || facts.forget()).await {
+                Ok(Ok(())) => break,
+                Ok(Err(error)) => {
+                    let error = base::error::chain(&error);
+                    tracing::error!(error, "the cluster cannot be forgotten; tried again");
+                }
+                Err(error) => tracing::error!(%error, "the cluster cannot be forgotten"),
+            }
+            sleep(AGAIN).await;
+        }
+        self.directory.clear();
     }
 
     fn drain(&mut self) {
@@ -256,8 +315,9 @@ impl Running {
 
     /// Stores what has gathered, however often the store fails, and sends what waited for it.
     async fn keep(&mut self) {
-        while !self.unkept.is_empty() {
-            let batch = Arc::new(std::mem::take(&mut self.unkept));
+        while !self.unkept.is_empty() || !self.rows.is_empty() {
+            let batch = (std::mem::take(&mut self.unkept), std::mem::take(&mut self.rows));
+            let batch = Arc::new(batch);
             let token = self.token;
             while !self.try_keep(&batch).await {
                 sleep(AGAIN).await;
@@ -269,9 +329,9 @@ impl Running {
         }
     }
 
-    async fn try_keep(&self, batch: &Arc<Vec<Fact>>) -> bool {
+    async fn try_keep(&self, batch: &Arc<(Vec<Fact>, Vec<Row>)>) -> bool {
         let (facts, batch) = (self.facts.clone(), Arc::clone(batch));
-        match task::spawn_blocking(move || facts.keep(&batch)).await {
+        match task::spawn_blocking(move || facts.keep(&batch.0, &batch.1)).await {
             Ok(Ok(())) => true,
             Ok(Err(error)) => {
                 let error = base::error::chain(&error);

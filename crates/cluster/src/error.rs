@@ -19,6 +19,9 @@ pub enum ClusterError {
     /// An address is none.
     #[error("{0}")]
     Address(String),
+    /// No member is meant, or several are.
+    #[error("{0}")]
+    Unknown(String),
     /// A task ended badly.
     #[error("it failed: the server's log says more")]
     Failed,

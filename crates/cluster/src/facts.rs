@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::{barred, config, invite};
 use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD as BASE64};
 use replica::{Fact, Stored};
 use store::{Change, Fact as Row, StoreError, WorkspaceStore};
@@ -44,9 +45,20 @@ impl Facts {
         Stored::from_bytes(facts).map_err(|_| FactsError::Unreadable)
     }
 
-    /// Stores facts in one transaction. Blocks.
-    pub(crate) fn keep(&self, facts: &[Fact]) -> Result<(), StoreError> {
-        let changes: Vec<Change> = facts.iter().map(change).collect();
+    /// Stores the replica's facts, and others with them, in one transaction. Blocks.
+    pub(crate) fn keep(&self, facts: &[Fact], others: &[Change]) -> Result<(), StoreError> {
+        let changes: Vec<Change> = facts.iter().map(change).chain(others.iter().cloned()).collect();
+        self.0.change_facts(&changes)
+    }
+
+    /// Forgets everything that the cluster stored. Blocks.
+    pub(crate) fn forget(&self) -> Result<(), StoreError> {
+        let mut changes = Vec::new();
+        for kind in [REPLICA, config::KIND, invite::KIND, barred::KIND] {
+            let rows = self.0.load_facts(kind)?;
+            changes
+                .extend(rows.into_iter().map(|Row { kind, id, .. }| Change::Forget { kind, id }));
+        }
         self.0.change_facts(&changes)
     }
 
@@ -54,6 +66,11 @@ impl Facts {
     pub(crate) fn setting(&self, kind: &str, id: &str) -> Result<Option<String>, StoreError> {
         let rows = self.0.load_facts(kind)?;
         Ok(rows.into_iter().find(|row| row.id == id).map(|row| row.json))
+    }
+
+    /// All facts of a kind. Blocks.
+    pub(crate) fn all(&self, kind: &str) -> Result<Vec<Row>, StoreError> {
+        self.0.load_facts(kind)
     }
 
     /// Stores settings in one transaction. Blocks.

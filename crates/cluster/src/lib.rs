@@ -3,6 +3,7 @@
 //! - [`cluster`]: the whole, this machine as a member; [`settings`], `config`: how it is set up
 //! - `shared`: its parts, as links and their tasks use them; `error`: why it does not start or change
 //! - [`circuit`]: a client of one member, served by another
+//! - `invite`: machines that join by an invitation, and this one when it joins by one
 //! - [`directory`]: the objects of all members; [`member`]: what is known of a member
 //! - `driver`: drives the replica that keeps them; `facts`: what it stores; `notices`: what the
 //!   operator should know
@@ -10,9 +11,12 @@
 //!   for each of them
 //! - `links`: one link to each other member; `link`: how links come about and run; `control`: their
 //!   rare messages; `strangers`: bounds those who have not proven the token
+//! - `barred`: those who were members and are not any more
+//! - `parting`: this machine leaves, or another one is taken out
 //! - `this_member`: this member, as it introduces itself
 //! - `testing`: members for tests
 
+mod barred;
 mod changes;
 pub mod circuit;
 pub mod cluster;
@@ -22,10 +26,12 @@ pub mod directory;
 mod driver;
 mod error;
 mod facts;
+mod invite;
 mod link;
 mod links;
 pub mod member;
 mod notices;
+mod parting;
 mod plain;
 pub mod settings;
 mod shared;
@@ -45,5 +51,6 @@ pub use directory::{Directory, Watcher};
 pub use driver::WriteError;
 pub use error::ClusterError;
 pub use facts::FactsError;
+pub use invite::{Invited, JoinError, OpenInvite};
 pub use member::{Member, PlainPeer};
 pub use settings::Settings;

@@ -79,6 +79,18 @@ impl Links {
         self.lock().get(node).cloned()
     }
 
+    /// Ends the link to a member, if there is one.
+    pub(crate) fn hang_up(&self, node: &str) {
+        if let Some(present) = self.get(node) {
+            present.closing.cancel();
+        }
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     /// Ends all links.
     pub(crate) fn close(&self) {
         self.lock().values().for_each(|present| present.closing.cancel());

@@ -12,12 +12,14 @@ use tokio::{
 };
 
 use crate::{
+    barred::Barred,
     circuit::{Circuits, Host},
     config::Config,
     directory::Directory,
     driver::{Driver, WriteError},
     error::ClusterError,
     facts::Facts,
+    invite::Invites,
     links::Links,
     member::Member,
     notices::Notices,
@@ -48,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) facts: Facts,
     pub(crate) settings: Settings,
     pub(crate) config: Mutex<Config>,
+    pub(crate) invites: Invites,
+    pub(crate) barred: Barred,
 }
 
 impl Shared {
@@ -116,6 +120,18 @@ impl Shared {
         });
     }
 
+    /// Uses this token from now on, and stores it.
+    pub(crate) async fn take_token(
+        self: &Arc<Self>,
+        token: Secret,
+        since_ms: u64,
+    ) -> Result<(), ClusterError> {
+        let keeping = token.clone();
+        self.reconfigure(|config| (config.token, config.since_ms) = (Some(keeping), since_ms))
+            .await?;
+        self.use_token(token).await
+    }
+
     pub(crate) async fn use_token(&self, token: Secret) -> Result<(), ClusterError> {
         let key = task::spawn_blocking(move || PeerSecret::cluster(&token)).await;
         self.this.set_token(key.map_err(|_| ClusterError::Failed)?);
@@ -131,6 +147,14 @@ impl Shared {
                 tracing::warn!(error, "other members do not hear of a plain peer");
             }
         });
+    }
+
+    /// Writes this member's own entry, also if it was deleted before: this machine was invited.
+    pub(crate) async fn begin(&self) -> Result<(), ClusterError> {
+        let member = self.this.member();
+        let (key, owner) =
+            (Key::new(Kind::MEMBER, &*member.node_id), member.node_id.as_str().into());
+        Ok(self.driver.write(key, owner, member.text().into(), Change::Begin).await?)
     }
 
     /// Writes this member's own entry, if it says something else.

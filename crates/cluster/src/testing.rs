@@ -6,7 +6,7 @@ use base::Secret;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use seal::Identity;
-use store::VolatileStore;
+use store::{VolatileStore, WorkspaceStore};
 use tokio::{net::TcpListener, task::JoinHandle, time::timeout};
 
 use crate::{Cluster, Parts, Settings};
@@ -41,24 +41,43 @@ impl Machine {
         let settings = Settings {
             token: Some(Secret::from(token.to_owned())),
             peers: peers.iter().map(ToString::to_string).collect(),
-            name: format!("machine {number}"),
-            heartbeat: Duration::from_millis(100),
-            patience: Duration::from_secs(3),
-            ..Settings::default()
+            ..Self::settings(number)
         };
         Self::start(number, key, settings).await
     }
 
-    /// A member that listens on a port of its own.
+    /// The settings of a machine in no cluster.
+    pub fn settings(number: u8) -> Settings {
+        Settings {
+            name: format!("machine {number}"),
+            heartbeat: Duration::from_millis(100),
+            patience: Duration::from_secs(3),
+            ..Settings::default()
+        }
+    }
+
+    /// A machine that is in no cluster yet.
+    pub async fn alone(number: u8) -> Self {
+        Self::start(number, [number; 32], Self::settings(number)).await
+    }
+
+    /// A machine that listens on a port of its own.
     pub async fn start(number: u8, key: [u8; 32], settings: Settings) -> Self {
+        Self::with_store(number, key, settings, Arc::new(VolatileStore::default())).await
+    }
+
+    /// The same with what is stored already.
+    pub async fn with_store(
+        number: u8,
+        key: [u8; 32],
+        settings: Settings,
+        store: Arc<dyn WorkspaceStore>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let settings = Settings { addresses: vec![address.to_string()], ..settings };
-        let parts = Parts {
-            node_id: format!("node-{number}"),
-            identity: Identity::from_seed(key),
-            store: Arc::new(VolatileStore::default()),
-        };
+        let parts =
+            Parts { node_id: format!("node-{number}"), identity: Identity::from_seed(key), store };
         let cluster = Cluster::start(settings, parts).await.unwrap();
         let serving = tokio::spawn(serve(listener, cluster.clone()));
         Self { cluster, address, serving }

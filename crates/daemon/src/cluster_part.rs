@@ -1,5 +1,6 @@
 //! This machine as a member of a workspace cluster, as a part of the server. It starts when the
-//! settings, or an invitation taken before, say so; other servers spend nothing on it.
+//! settings, or an invitation taken before, say so, or when a client invites or joins; other servers
+//! spend nothing on it.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -11,9 +12,11 @@ use anyhow::Context;
 use api::{Cors, Peer};
 use axum::{Router, body::Body, extract::Request, routing::get};
 use cluster::{Cluster, Parts};
+use futures_util::future::BoxFuture;
 use store::{SqliteStore, WorkspaceStore};
-use tokio::task;
-use tokio_util::sync::CancellationToken;
+use tokio::{net::TcpListener, sync::Mutex, task};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use workspace_socket::Memberships;
 
 use crate::{
     data::mesh_identity,
@@ -28,14 +31,30 @@ const ADDRESSES: usize = 8;
 /// A link whose other end takes nothing for this long is cut.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// This machine as a member, and the port for the others.
-pub(crate) struct ClusterPart {
+/// This machine as a member, once it is one, and the port for the others.
+#[derive(Clone)]
+pub(crate) struct ClusterPart(Arc<Inner>);
+
+struct Inner {
+    settings: Settings,
+    store: Arc<SqliteStore>,
+    workspace: WorkspacePart,
+    metrics: Arc<Metrics>,
+    /// Cancelled when no port of the server takes new connections.
+    closing: CancellationToken,
+    /// Held while a membership begins or ends.
+    present: Mutex<Option<Present>>,
+}
+
+struct Present {
     cluster: Cluster,
-    listener: Listener,
+    /// Ends the listener.
+    listening: DropGuard,
 }
 
 impl ClusterPart {
-    /// Starts if this machine is in a cluster, and has the workspace take part.
+    /// Takes part at once if this machine is in a cluster, and otherwise when a client invites or
+    /// joins.
     ///
     /// # Errors
     /// When peers are given without a token, the peer port is taken, or stored data cannot be used.
@@ -44,44 +63,141 @@ impl ClusterPart {
         store: &Arc<SqliteStore>,
         workspace: Option<&WorkspacePart>,
         metrics: &Arc<Metrics>,
+        closing: CancellationToken,
     ) -> anyhow::Result<Option<Self>> {
         let Some(workspace) = workspace else { return Ok(None) };
-        let of_cluster = &settings.cluster;
-        let kept: Arc<dyn WorkspaceStore> = Arc::<SqliteStore>::clone(store);
-        let is_member = of_cluster.token.is_some() || {
-            let kept = Arc::clone(&kept);
-            task::spawn_blocking(move || cluster::is_member(&*kept)).await??
-        };
-        if !is_member {
+        let part = Self(Arc::new(Inner {
+            settings: settings.clone(),
+            store: Arc::clone(store),
+            workspace: workspace.clone(),
+            metrics: Arc::clone(metrics),
+            closing,
+            present: Mutex::new(None),
+        }));
+        if part.is_member().await? {
+            let present = part.open().await?;
+            workspace.join(present.cluster.clone());
+            *part.0.present.lock().await = Some(present);
+        } else {
             anyhow::ensure!(
-                of_cluster.peers.is_empty(),
+                settings.cluster.peers.is_empty(),
                 "peers are given, and no token: give the same --cluster-token to all machines, or \
                  join with an invitation"
             );
-            return Ok(None);
         }
-        let bound = tokio::net::TcpListener::bind(of_cluster.listen).await;
+        let memberships: Arc<dyn Memberships> = Arc::<Inner>::clone(&part.0);
+        workspace.set_memberships(Arc::downgrade(&memberships));
+        Ok(Some(part))
+    }
+
+    async fn is_member(&self) -> anyhow::Result<bool> {
+        let kept = self.0.kept();
+        let is_stored = task::spawn_blocking(move || cluster::is_member(&*kept)).await??;
+        Ok(self.0.settings.cluster.token.is_some() || is_stored)
+    }
+
+    async fn open(&self) -> anyhow::Result<Present> {
+        self.0.open().await
+    }
+
+    /// Ends all links. The membership stays.
+    pub(crate) async fn shut_down(&self) {
+        if let Some(present) = &*self.0.present.lock().await {
+            present.cluster.shut_down();
+        }
+    }
+}
+
+impl Inner {
+    fn kept(&self) -> Arc<dyn WorkspaceStore> {
+        Arc::<SqliteStore>::clone(&self.store)
+    }
+
+    /// Opens the peer port, and starts what is stored of the cluster.
+    async fn open(&self) -> anyhow::Result<Present> {
+        let of_cluster = &self.settings.cluster;
+        let bound = TcpListener::bind(of_cluster.listen).await;
         let bound = bound.with_context(|| {
             format!("{} cannot be listened on for the cluster's other machines", of_cluster.listen)
         })?;
         let address = bound.local_addr()?;
         let parts = Parts {
-            node_id: workspace.node_id(),
-            identity: mesh_identity(&settings.data_dir)?,
-            store: kept,
+            node_id: self.workspace.node_id(),
+            identity: mesh_identity(&self.settings.data_dir)?,
+            store: self.kept(),
         };
         let cluster = Cluster::start(of_settings(of_cluster, address), parts).await?;
-        let listener = listener(settings, bound, &cluster, metrics);
-        tracing::info!(node = cluster.node_id(), %address, "this machine takes part in a cluster");
-        workspace.join(cluster.clone());
-        Ok(Some(Self { cluster, listener }))
+        let listener = listener(&self.settings, bound, &cluster, &self.metrics);
+        let listening = self.closing.child_token();
+        tokio::spawn(listener.run(listening.clone()));
+        tracing::info!(node = cluster.node_id(), %address, "the port for a cluster's members is open");
+        Ok(Present { cluster, listening: listening.drop_guard() })
     }
 
-    /// Takes links of other members until `stop`.
-    pub(crate) fn run(self, stop: CancellationToken) -> Cluster {
-        tokio::spawn(self.listener.run(stop));
-        self.cluster
+    async fn begin(&self) -> anyhow::Result<Cluster> {
+        let mut present = self.present.lock().await;
+        if let Some(present) = &*present {
+            return Ok(present.cluster.clone());
+        }
+        let new = self.open().await?;
+        let cluster = new.cluster.clone();
+        self.workspace.join(cluster.clone());
+        *present = Some(new);
+        Ok(cluster)
     }
+
+    /// The workspace takes part only once the inviting member has agreed.
+    async fn join(&self, code: &str) -> anyhow::Result<String> {
+        let mut present = self.present.lock().await;
+        if let Some(present) = &*present {
+            return Ok(present.cluster.join(code).await?);
+        }
+        let new = self.open().await?;
+        match new.cluster.join(code).await {
+            Ok(joined) => {
+                self.workspace.join(new.cluster.clone());
+                *present = Some(new);
+                Ok(joined)
+            }
+            Err(error) => {
+                new.cluster.forget_all().await?;
+                Err(error.into())
+            }
+        }
+    }
+
+    async fn leave(&self) -> anyhow::Result<String> {
+        let mut present = self.present.lock().await;
+        let Some(Present { cluster, listening }) = present.take() else {
+            anyhow::bail!("this machine is in no cluster");
+        };
+        self.workspace.leave();
+        cluster.leave().await?;
+        drop(listening);
+        let words = "this machine has left the cluster; its sessions go on";
+        Ok(match self.settings.cluster.token {
+            None => words.to_owned(),
+            Some(_) => format!("{words}. Take its --cluster-token out of its settings, too"),
+        })
+    }
+}
+
+impl Memberships for Inner {
+    fn begin(&self) -> BoxFuture<'_, Result<Cluster, String>> {
+        Box::pin(async { self.begin().await.map_err(|error| words(&error)) })
+    }
+
+    fn join<'a>(&'a self, code: &'a str) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async { self.join(code).await.map_err(|error| words(&error)) })
+    }
+
+    fn leave(&self) -> BoxFuture<'_, Result<String, String>> {
+        Box::pin(async { self.leave().await.map_err(|error| words(&error)) })
+    }
+}
+
+fn words(error: &anyhow::Error) -> String {
+    format!("{error:#}")
 }
 
 fn of_settings(of_cluster: &ClusterSettings, address: SocketAddr) -> cluster::Settings {
@@ -108,7 +224,7 @@ fn reachable(address: SocketAddr) -> Vec<String> {
 
 fn listener(
     settings: &Settings,
-    bound: tokio::net::TcpListener,
+    bound: TcpListener,
     cluster: &Cluster,
     metrics: &Arc<Metrics>,
 ) -> Listener {

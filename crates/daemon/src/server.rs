@@ -63,6 +63,8 @@ pub struct Server {
     relay: Option<Relay>,
     workspace: Option<WorkspacePart>,
     cluster: Option<ClusterPart>,
+    /// Cancelled when no port takes new connections.
+    closing: CancellationToken,
     /// The links of workers, nodes, participants and nodes of the mesh at the relay.
     links: TaskTracker,
 }
@@ -135,7 +137,10 @@ impl Server {
             settings.local.clone(),
         );
         let listener = listener(&settings, router, Arc::clone(&metrics)).await?;
-        let cluster = ClusterPart::start(&settings, &store, workspace.as_ref(), &metrics).await?;
+        let closing = CancellationToken::new();
+        let cluster =
+            ClusterPart::start(&settings, &store, workspace.as_ref(), &metrics, closing.clone())
+                .await?;
         api.listening(listener.address()?);
         if let Some(workspace) = &workspace {
             workspace.listening(listener.address()?, settings.tls.is_some());
@@ -158,6 +163,7 @@ impl Server {
             relay,
             workspace,
             cluster,
+            closing,
             links,
         })
     }
@@ -210,11 +216,10 @@ impl Server {
         let caller = tokio::spawn(self.participants.clone().call_endpoints());
         let ledger = Arc::clone(&self.ledger);
         let writer = tokio::task::spawn_blocking(move || ledger.write());
-        let closing = CancellationToken::new();
+        let closing = self.closing;
         let announced = Announcement::start(&self.settings, self.listener.address());
         let connections = tokio::spawn(self.listener.run(closing.clone()));
         let mesh = self.mesh.map(MeshPart::run);
-        let cluster = self.cluster.map(|cluster| cluster.run(closing.clone()));
         stop.cancelled().await;
         let drained = Instant::now() + self.settings.drain;
         let withdrawing = tokio::spawn(announced.withdraw());
@@ -237,8 +242,8 @@ impl Server {
         if let Some(workspace) = self.workspace {
             workspace.shut_down().await;
         }
-        if let Some(cluster) = cluster {
-            cluster.shut_down();
+        if let Some(cluster) = self.cluster {
+            cluster.shut_down().await;
         }
         self.links.close();
         let _ = timeout(FAREWELL, self.links.wait()).await;

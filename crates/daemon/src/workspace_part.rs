@@ -4,7 +4,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, PoisonError, RwLock, Weak},
 };
 
 use access::{Keys, LocalRules};
@@ -25,7 +25,7 @@ use protocol::admin::status::WorkspaceHealth;
 use store::{SqliteStore, StoreError, WorkspaceStore as _};
 use tokio::{sync::OnceCell, task};
 use workspace::{Counts, Gateway, Parts, StartError, TurnFollower, Workspace};
-use workspace_socket::ClientSocket;
+use workspace_socket::{ClientSocket, Memberships};
 use workspace_teams::Teams;
 
 use crate::{
@@ -46,7 +46,8 @@ struct Inner {
     keys: Keys,
     local: LocalRules,
     gateway: OnceLock<Gateway>,
-    cluster: OnceLock<Cluster>,
+    cluster: RwLock<Option<Cluster>>,
+    memberships: OnceLock<Weak<dyn Memberships>>,
     running: OnceCell<Running>,
 }
 
@@ -79,7 +80,8 @@ impl WorkspacePart {
             keys: keys.clone(),
             local: settings.local.clone(),
             gateway: OnceLock::new(),
-            cluster: OnceLock::new(),
+            cluster: RwLock::default(),
+            memberships: OnceLock::new(),
             running: OnceCell::new(),
         };
         Some(Self(Arc::new(inner)))
@@ -91,7 +93,7 @@ impl WorkspacePart {
         let _earlier = self.0.gateway.set(Gateway { url: own_url(address, tls) });
         let working = self.clone();
         tokio::spawn(async move {
-            let is_member = working.0.cluster.get().is_some();
+            let is_member = working.0.cluster().is_some();
             if (is_member || working.has_stored_sessions().await)
                 && let Err(error) = working.running().await
             {
@@ -106,10 +108,26 @@ impl WorkspacePart {
         workspace_socket::node_id(&self.0.settings.dir)
     }
 
-    /// The workspace is one of a cluster's from its start on. Called once, before it starts.
+    /// The workspace is one of a cluster's from now on, whether or not it runs already.
     pub(crate) fn join(&self, cluster: Cluster) {
+        *self.0.cluster.write().unwrap_or_else(PoisonError::into_inner) = Some(cluster.clone());
+        if let Some(running) = self.0.running.get() {
+            running.socket.join(cluster);
+        }
+    }
+
+    /// The workspace is in no cluster any more.
+    pub(crate) fn leave(&self) {
+        *self.0.cluster.write().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Some(running) = self.0.running.get() {
+            running.socket.leave();
+        }
+    }
+
+    /// Sets what begins and ends memberships for clients. Called once, before the first client.
+    pub(crate) fn set_memberships(&self, memberships: Weak<dyn Memberships>) {
         // Called once, so there is no earlier value.
-        let _earlier = self.0.cluster.set(cluster);
+        let _earlier = self.0.memberships.set(memberships);
     }
 
     /// Answers a client of the workspace.
@@ -156,9 +174,15 @@ impl WorkspacePart {
     }
 }
 
+impl Inner {
+    fn cluster(&self) -> Option<Cluster> {
+        self.cluster.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 impl Running {
     async fn start(inner: &Inner) -> Result<Self, StartError> {
-        let Inner { settings, store, keys, local, gateway, cluster, running: _ } = inner;
+        let Inner { settings, store, keys, local, gateway, memberships, .. } = inner;
         let teams = Arc::<Teams>::default();
         let follower: Arc<dyn TurnFollower> = Arc::<Teams>::clone(&teams);
         let parts = Parts {
@@ -175,8 +199,11 @@ impl Running {
         }
         let requests = teams.requests(&workspace);
         let socket = ClientSocket::new(&workspace, requests, local.clone());
-        if let Some(cluster) = cluster.get() {
-            socket.join(cluster.clone());
+        if let Some(memberships) = memberships.get() {
+            socket.set_memberships(memberships.clone());
+        }
+        if let Some(cluster) = inner.cluster() {
+            socket.join(cluster);
         }
         Ok(Self { workspace, teams, socket })
     }

@@ -35,7 +35,7 @@ pub use handshake::{Initiator, MAX_HANDSHAKE_PAYLOAD, Responder};
 pub use identity::{Identity, IdentityError};
 pub use opener::Opener;
 pub use passcode::{PasscodeKey, hashes_equal, stock_hash};
-pub use peer::PeerSecret;
+pub use peer::{INVITE_ID, PeerSecret};
 pub use sealed::{MAX_COUNTED_PIECE, MAX_PAYLOAD, MAX_RECORD, Sealed};
 pub use sealer::Sealer;
 pub use signature::{challenge_text, offer_text, register_text, sign_hex, verify_hex};

@@ -57,6 +57,8 @@ enum Command {
     Git(Box<commands::git::Git>),
     /// Make teams of agents, give them work, and hear what came of it
     Team(Box<commands::team::TeamCommand>),
+    /// Join machines into one workspace
+    Cluster(Box<commands::cluster::Cluster>),
     /// Watch servers, rooms and requests live, and ask models
     Tui(Box<commands::tui::Tui>),
     /// Make, list, rotate and revoke keys
@@ -105,6 +107,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Files(files) => files.run(&file),
         Command::Git(git) => git.run(&file),
         Command::Team(team) => team.run(&file),
+        Command::Cluster(cluster) => cluster.run(&file),
         Command::Tui(tui) => tui.run(&file),
         Command::Key(key) => key.run(&file),
         Command::Cert(cert) => cert.run(),

@@ -3,7 +3,7 @@
 use std::{
     net::IpAddr,
     path::Path,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, Weak, atomic::Ordering},
 };
 
 use access::LocalRules;
@@ -11,6 +11,7 @@ use cluster::Cluster;
 use files::{Git, write::Unfinished};
 use http::{Request, Response};
 use tokio::{sync::mpsc, task};
+use tokio_util::task::AbortOnDropHandle;
 use workspace::Workspace;
 use workspace_teams::TeamRequests;
 
@@ -18,6 +19,7 @@ use crate::{
     accept,
     admission::Admission,
     guest::Guests,
+    membership::Memberships,
     node_id::node_id,
     others::OtherObjects,
     own_objects::OwnObjects,
@@ -65,24 +67,34 @@ impl ClientSocket {
     }
 
     /// Makes this machine a member of a cluster: its objects are told to the other members, theirs are
-    /// shown here, and each serves the other's clients. Called once.
+    /// shown here, and each serves the other's clients.
     pub fn join(&self, cluster: Cluster) {
         let services = &self.0.services;
         let (sender, elsewhere) = mpsc::channel(CHANGES);
         let reach = Arc::<ShownReach>::default();
-        services.membership.join(cluster.clone());
         services.shown_node.set(cluster.node_id().to_owned());
+        let own = OwnObjects::new(cluster.clone(), &self.0, Arc::clone(&reach));
+        let own = tokio::spawn(own.run(services.events.subscribe(), elsewhere));
+        services.membership.join(cluster.clone(), AbortOnDropHandle::new(own));
         let others = OtherObjects {
             node: cluster.node_id().to_owned(),
             admission: Arc::downgrade(&self.0),
-            reach: Arc::clone(&reach),
+            reach,
             events: services.events.clone(),
             elsewhere: sender,
         };
         let guests = Guests(Arc::downgrade(&self.0));
         cluster.serve(Arc::new(guests), Arc::new(others));
-        let own = OwnObjects::new(cluster, &self.0, reach);
-        tokio::spawn(own.run(services.events.subscribe(), elsewhere));
+    }
+
+    /// Ends the membership on this side: the other members are told nothing more.
+    pub fn leave(&self) {
+        self.0.services.membership.leave();
+    }
+
+    /// Sets what begins and ends memberships for clients. Called once.
+    pub fn set_memberships(&self, memberships: Weak<dyn Memberships>) {
+        self.0.services.membership.set_memberships(memberships);
     }
 
     /// The number of authenticated connections.

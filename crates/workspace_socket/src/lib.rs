@@ -58,4 +58,5 @@ mod table;
 mod tests;
 
 pub use client_socket::ClientSocket;
+pub use membership::Memberships;
 pub use node_id::node_id;

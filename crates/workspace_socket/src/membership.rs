@@ -2,13 +2,15 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, Weak},
     time::{Duration, Instant},
 };
 
 use cluster::{Cluster, Member};
+use futures_util::future::BoxFuture;
 use protocol::workspace::SessionInfo;
 use replica::Kind;
+use tokio_util::task::AbortOnDropHandle;
 use workspace::Refusal;
 
 use crate::{policy::Target, services::Services};
@@ -30,11 +32,31 @@ pub(crate) enum Server {
     Unknown,
 }
 
+/// Begins and ends this machine's membership: it owns the port for the other members. Errors are
+/// words for people.
+pub trait Memberships: Send + Sync {
+    /// This machine as a member: as it is, or else of a cluster of its own, which others may join.
+    fn begin(&self) -> BoxFuture<'_, Result<Cluster, String>>;
+
+    /// Joins a cluster by the code of an invitation; the name of the member that made it.
+    fn join<'a>(&'a self, code: &'a str) -> BoxFuture<'a, Result<String, String>>;
+
+    /// Leaves the cluster. Its own sessions go on. The words say what is left to do.
+    fn leave(&self) -> BoxFuture<'_, Result<String, String>>;
+}
+
 /// This machine in its cluster, if it is in one.
 #[derive(Default)]
 pub(crate) struct Membership {
-    cluster: OnceLock<Cluster>,
+    joined: RwLock<Option<Joined>>,
+    memberships: OnceLock<Weak<dyn Memberships>>,
     learnt: Mutex<Learnt>,
+}
+
+/// The cluster, and the task that tells it of this machine's objects.
+struct Joined {
+    cluster: Cluster,
+    _own_objects: AbortOnDropHandle<()>,
 }
 
 /// Objects that were made through this member, and of which their owner has not told yet.
@@ -48,8 +70,20 @@ struct Learnt {
 
 impl Membership {
     /// The cluster, if this machine is in one.
-    pub(crate) fn cluster(&self) -> Option<&Cluster> {
-        self.cluster.get()
+    pub(crate) fn cluster(&self) -> Option<Cluster> {
+        let joined = self.joined.read().unwrap_or_else(PoisonError::into_inner);
+        joined.as_ref().map(|joined| joined.cluster.clone())
+    }
+
+    /// What begins and ends memberships, if the server has it.
+    pub(crate) fn memberships(&self) -> Result<Arc<dyn Memberships>, Refusal> {
+        let memberships = self.memberships.get().and_then(Weak::upgrade);
+        memberships.ok_or_else(|| Refusal::invalid("this server takes no part in clusters"))
+    }
+
+    /// Sets it. Called once.
+    pub(crate) fn set_memberships(&self, memberships: Weak<dyn Memberships>) {
+        let _set_before = self.memberships.set(memberships);
     }
 
     /// Whether there are other members.
@@ -57,9 +91,16 @@ impl Membership {
         self.cluster().is_some_and(|cluster| !cluster.members().is_empty())
     }
 
-    /// This machine becomes a member. Called once.
-    pub(crate) fn join(&self, cluster: Cluster) {
-        let _joined_before = self.cluster.set(cluster);
+    /// This machine becomes a member, and `own_objects` tells the others of its objects.
+    pub(crate) fn join(&self, cluster: Cluster, own_objects: AbortOnDropHandle<()>) {
+        let joined = Joined { cluster, _own_objects: own_objects };
+        *self.joined.write().unwrap_or_else(PoisonError::into_inner) = Some(joined);
+    }
+
+    /// This machine is no member any more, and tells nobody of its objects.
+    pub(crate) fn leave(&self) {
+        *self.joined.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.lock() = Learnt::default();
     }
 
     /// The member that serves requests about this object.
@@ -72,6 +113,7 @@ impl Membership {
         services: &Services,
     ) -> Result<Server, Refusal> {
         let Some(cluster) = self.cluster() else { return Ok(Server::Here) };
+        let cluster = &cluster;
         Ok(match target {
             Target::Here => Server::Here,
             Target::Session(id) if services.sessions.has(*id) => Server::Here,

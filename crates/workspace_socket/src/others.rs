@@ -79,6 +79,10 @@ pub(crate) struct OtherObjects {
 impl Watcher for OtherObjects {
     fn changed(&self, key: &Key, before: Option<&Entry>, now: Option<&Entry>) {
         let Some(entry) = now.or(before) else { return };
+        // The cluster itself keeps the members' entries.
+        if key.kind == Kind::MEMBER {
+            return;
+        }
         if entry.owner.as_str() == self.node {
             // A full channel is no loss: the next round over all objects finds the change, too.
             let _full =

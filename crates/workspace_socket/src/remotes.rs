@@ -161,7 +161,9 @@ impl Remotes {
                         return FromMember::Frame(frame);
                     }
                 }
-                Err(why) => return FromMember::Lost(self.lost(index, &why, membership.cluster())),
+                Err(why) => {
+                    return FromMember::Lost(self.lost(index, &why, membership.cluster().as_ref()));
+                }
             }
         }
     }

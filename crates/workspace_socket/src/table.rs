@@ -203,6 +203,14 @@ requests! {
         Make: cluster::update(&asker, of);
     RenameNode(of) => Node(of.node_id.clone()), Admin, Workspace, Plain, Short, Asker,
         Make: cluster::rename(&asker, of);
+    ClusterInvite => Here, Admin, Workspace, Plain, Short, Asker, Make: cluster::invite(&asker);
+    ClusterInvites => Here, Admin, Workspace, Plain, Short, Asker, Make: cluster::invites(&asker);
+    ClusterRevokeInvite(of) => Here, Admin, Workspace, Plain, Short, Asker,
+        Make: cluster::revoke(&asker, of);
+    ClusterJoin(of) => Here, Admin, Workspace, Plain, Short, Asker, Make: cluster::join(&asker, of);
+    ClusterLeave => Here, Admin, Workspace, Plain, Short, Asker, Make: cluster::leave(&asker);
+    ClusterForget(of) => Here, Admin, Workspace, Plain, Short, Asker,
+        Make: cluster::forget(&asker, of);
     ForceElection => Here, Admin, Workspace, Plain, Short, Asker,
         Now: cluster::nothing_to_do(RequestKind::ForceElection);
     PromoteNode(of) => Here, Admin, Workspace, Plain, Short, Asker,
@@ -262,8 +270,14 @@ mod tests {
         RequestKind::UnwatchProjectFiles,
         RequestKind::WatchProjectFiles,
     ];
-    const ADMIN: [RequestKind; 10] = [
+    const ADMIN: [RequestKind; 16] = [
         RequestKind::AdoptSession,
+        RequestKind::ClusterForget,
+        RequestKind::ClusterInvite,
+        RequestKind::ClusterInvites,
+        RequestKind::ClusterJoin,
+        RequestKind::ClusterLeave,
+        RequestKind::ClusterRevokeInvite,
         RequestKind::CreateProject,
         RequestKind::DeleteProject,
         RequestKind::ForceElection,

@@ -6,12 +6,13 @@
 //!
 //! - [`address`]: the address of a workspace, and the token for it
 //! - [`connection`]: one connection; [`answer`]: what a reply means for the caller
-//! - `sessions`, `projects`, [`files`], `git`, `teams`, `members`: a method for each request
+//! - `sessions`, `projects`, [`files`], `git`, `teams`, `cluster`, `members`: a method for each request
 //! - [`following`]: a session's output and all that belongs to it, over any number of connections
 //! - [`position`]: the position in a session; [`inputs`]: keys on their way; both without a socket
 
 pub mod address;
 pub mod answer;
+mod cluster;
 pub mod connection;
 pub mod files;
 pub mod following;

@@ -328,7 +328,13 @@ impl Circuits {
                 let channel = Channel { number: channel, to_opener };
                 self.pass(node, channel, Inbound::Closed(reason));
             }
-            Ok(Control::Ready | Control::Unknown) => {}
+            Ok(
+                Control::Ready
+                | Control::Unknown
+                | Control::Welcome(_)
+                | Control::NotInvited(_)
+                | Control::NewToken(_),
+            ) => {}
             Err(error) => tracing::warn!(node, %error, "a member's message cannot be read"),
         }
     }

@@ -16,7 +16,12 @@ use super::{
     hello::Hello,
 };
 use crate::{
+    invite::{
+        book::{InviteId, NotTaken},
+        host,
+    },
     member::Member,
+    parting::{TAKEN_OUT, is_taken_out},
     plain::{self, greeting},
     shared::Shared,
 };
@@ -25,6 +30,8 @@ use crate::{
 pub(crate) const SUBPROTOCOL: &str = "warren.peer.1";
 /// The header in which each end names its public key.
 pub(crate) const KEY: HeaderName = HeaderName::from_static("warren-peer-key");
+/// The header in which a machine that joins names its invitation.
+pub(crate) const INVITE: HeaderName = HeaderName::from_static("warren-peer-invite");
 
 /// The refusal of a link that a machine opened to itself.
 pub(super) const ITSELF: &str = "it is this machine itself";
@@ -39,6 +46,7 @@ pub(crate) fn accept<B>(
         return refusal(StatusCode::FORBIDDEN, "web pages cannot be members of a cluster");
     }
     let key = request.headers().get(KEY).and_then(|key| key.to_str().ok()?.parse().ok());
+    let invite = request.headers().get(INVITE).map(|id| id.to_str().ok().and_then(InviteId::read));
     let upgrade = match Upgrade::new(request, &[SUBPROTOCOL]) {
         Ok(upgrade) => upgrade,
         Err(error) => return refusal(error.status(), &error.to_string()),
@@ -69,7 +77,11 @@ pub(crate) fn accept<B>(
     }
     let shared = Arc::clone(shared);
     tokio::spawn(async move {
-        if let Err(error) = run(&shared, upgrade, key).await {
+        let running = match invite {
+            Some(invite) => run_invited(&shared, upgrade, key, invite).await,
+            None => run(&shared, upgrade, key).await,
+        };
+        if let Err(error) = running {
             shared.strangers.failed(from);
             let error = base::error::chain(&error);
             tracing::warn!(%from, error, "a member's link was refused");
@@ -79,26 +91,63 @@ pub(crate) fn accept<B>(
 }
 
 async fn run(shared: &Arc<Shared>, upgrade: Upgrade, key: NodeId) -> Result<(), HandshakeError> {
-    let refused = |words: &str| HandshakeError::Refused(words.to_owned());
-    let Ok((mut link, outbox)) = upgrade.link_within(Limits::default()).await else {
-        return Err(refused("it left before the link stood"));
-    };
-    link.set_max_message(MAX_MESSAGE);
+    let carrier = carrier(upgrade).await?;
     let Some(token) = shared.this.token() else {
-        link.close(1008, "this machine is in no cluster").await;
-        return Err(refused("this machine is in no cluster"));
+        return Err(refuse(carrier, "this machine is in no cluster").await);
     };
-    let carrier = Carrier::new(link, outbox);
     let admit = |hello: &Hello| admit(shared, hello, &key).map(|()| shared.this.hello());
     let proven = handshake::respond(carrier, &shared.this.identity, key, &token, admit).await?;
     let node = proven.hello.node_id.clone();
+    if is_taken_out(shared, &node).await {
+        return Err(refuse(proven.carrier, TAKEN_OUT).await);
+    }
     let end = shared.links.run(proven, None).await;
     tracing::info!(node, %end, "a member's link ended");
     Ok(())
 }
 
-/// Refuses a member that may not be who it says.
+/// Answers a machine that joins by an invitation.
+async fn run_invited(
+    shared: &Arc<Shared>,
+    upgrade: Upgrade,
+    key: NodeId,
+    invite: Option<InviteId>,
+) -> Result<(), HandshakeError> {
+    let carrier = carrier(upgrade).await?;
+    let secret = match invite {
+        Some(invite) => shared.invites.secret(invite).await.map(|secret| (invite, secret)),
+        None => Err(NotTaken::Unknown),
+    };
+    match secret {
+        Ok((invite, secret)) => host::welcome(shared, carrier, key, invite, &secret).await,
+        Err(words) => Err(refuse(carrier, &words.to_string()).await),
+    }
+}
+
+async fn carrier(upgrade: Upgrade) -> Result<Carrier, HandshakeError> {
+    let Ok((mut link, outbox)) = upgrade.link_within(Limits::default()).await else {
+        return Err(HandshakeError::Refused("it left before the link stood".to_owned()));
+    };
+    link.set_max_message(MAX_MESSAGE);
+    Ok(Carrier::new(link, outbox))
+}
+
+async fn refuse(carrier: Carrier, words: &str) -> HandshakeError {
+    carrier.close(1008, words).await;
+    HandshakeError::Refused(words.to_owned())
+}
+
+/// Refuses a member that may not be who it says, or is none any more.
 pub(super) fn admit(shared: &Shared, hello: &Hello, key: &NodeId) -> Result<(), String> {
+    is_who_it_says(shared, hello, key)?;
+    match shared.barred.has(key) {
+        true => Err(TAKEN_OUT.to_owned()),
+        false => Ok(()),
+    }
+}
+
+/// Refuses one that may not be who it says.
+pub(crate) fn is_who_it_says(shared: &Shared, hello: &Hello, key: &NodeId) -> Result<(), String> {
     let own = &shared.this;
     if hello.node_id == own.node_id {
         return Err(match *key == own.identity.node_id() && hello.incarnation == own.incarnation {

@@ -9,6 +9,9 @@ use wire::{Frame, Link, LinkError, Outbox};
 pub(crate) enum CarrierEnd {
     #[error("{0}")]
     Closed(String),
+    /// The far end refused with these words.
+    #[error("{0}")]
+    Refused(String),
     #[error(transparent)]
     Broken(#[from] LinkError),
     #[error("it sent text where sealed records are due")]
@@ -36,7 +39,7 @@ impl Carrier {
         match self.link.next().await? {
             Some(Frame::Binary(bytes)) => Ok(bytes),
             Some(Frame::Text(_)) => Err(CarrierEnd::NotSealed),
-            None => Err(CarrierEnd::Closed(reason(&self.link))),
+            None => Err(closed(&self.link)),
         }
     }
 
@@ -61,9 +64,12 @@ impl Carrier {
     }
 }
 
-fn reason(link: &Link) -> String {
+fn closed(link: &Link) -> CarrierEnd {
     match link.close_reason() {
-        Some((_, reason)) if !reason.is_empty() => base::plain::line(&reason),
-        _ => "it closed the link".to_owned(),
+        Some((1008, reason)) if !reason.is_empty() => {
+            CarrierEnd::Refused(base::plain::line(&reason))
+        }
+        Some((_, reason)) if !reason.is_empty() => CarrierEnd::Closed(base::plain::line(&reason)),
+        _ => CarrierEnd::Closed("it closed the link".to_owned()),
     }
 }

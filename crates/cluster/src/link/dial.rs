@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -16,11 +16,13 @@ use wire::{Dial, DialError, DialedLink, Link, Outbox, dial};
 
 use super::{
     accept::{ITSELF, KEY, SUBPROTOCOL, admit},
-    carrier::Carrier,
+    carrier::{Carrier, CarrierEnd},
     handshake::{self, HandshakeError, MAX_MESSAGE},
+    sealed::LinkEnd,
 };
 use crate::{
     member::Member,
+    parting::{self, TAKEN_OUT, is_taken_out},
     plain::{self, greeting, greeting::GreetingError},
     shared::Shared,
 };
@@ -53,6 +55,8 @@ pub(crate) enum DialFailure {
     Address(String),
     #[error("there is no cluster token yet")]
     NoToken,
+    #[error("this machine is leaving the cluster, or stopping")]
+    Closed,
 }
 
 /// One thing to dial.
@@ -68,7 +72,12 @@ enum Target {
 pub(crate) async fn run(shared: Arc<Shared>) {
     // Dropping a handle ends its task, and with it the link that it opened.
     let mut tasks = BTreeMap::new();
+    let mut members = BTreeMap::new();
     loop {
+        if let Err(error) = parting::follow(&shared, &mut members).await {
+            let error = base::error::chain(&error);
+            tracing::error!(error, "a machine that left the cluster cannot be barred");
+        }
         let targets = targets(&shared);
         tasks.retain(|target, _| targets.contains(target));
         for target in targets {
@@ -147,6 +156,9 @@ async fn once(
     address: &str,
     node: &mut Option<String>,
 ) -> Result<(), DialFailure> {
+    if shared.is_closed.load(Ordering::Relaxed) {
+        return Err(DialFailure::Closed);
+    }
     let token = shared.this.token().ok_or(DialFailure::NoToken)?;
     let (carrier, key) = match connect(shared, address).await? {
         FarEnd::Warren(carrier, key) => (carrier, key),
@@ -160,6 +172,10 @@ async fn once(
         Err(HandshakeError::RefusedThere(words)) if words == ITSELF => {
             return Err(DialFailure::Itself);
         }
+        Err(HandshakeError::RefusedThere(words)) if words == TAKEN_OUT => {
+            shared.notices.keep(words.clone());
+            return Err(HandshakeError::RefusedThere(words).into());
+        }
         Err(error) if key == own.identity.node_id() => {
             shared.doubled();
             return Err(error.into());
@@ -170,8 +186,16 @@ async fn once(
         proven.carrier.close(1008, &refused).await;
         return Err(HandshakeError::Refused(refused).into());
     }
+    if is_taken_out(shared, &proven.hello.node_id).await {
+        proven.carrier.close(1008, TAKEN_OUT).await;
+        return Err(HandshakeError::Refused("it was taken out of the cluster".to_owned()).into());
+    }
     *node = Some(proven.hello.node_id.clone());
     let end = shared.links.run(proven, Some(hello.dial)).await;
+    if let LinkEnd::Carrier(CarrierEnd::Refused(words)) = end {
+        shared.notices.keep(words.clone());
+        return Err(HandshakeError::RefusedThere(words).into());
+    }
     tracing::info!(address, %end, "a link to a member ended");
     Ok(())
 }
@@ -207,8 +231,16 @@ pub(crate) enum FarEnd {
 
 /// Connects to a peer port, and learns the key of the Warren there.
 pub(crate) async fn connect(shared: &Shared, address: &str) -> Result<FarEnd, DialFailure> {
+    connect_with(shared, address, HeaderMap::new()).await
+}
+
+/// The same with further headers.
+pub(crate) async fn connect_with(
+    shared: &Shared,
+    address: &str,
+    mut headers: HeaderMap,
+) -> Result<FarEnd, DialFailure> {
     let url = peer_url(address)?;
-    let mut headers = HeaderMap::new();
     if let Ok(own) = HeaderValue::try_from(shared.this.identity.node_id().to_string()) {
         headers.insert(KEY, own);
     }

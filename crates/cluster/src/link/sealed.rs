@@ -131,7 +131,7 @@ impl SealedLink {
 }
 
 /// Appends a frame to a message as sealed records.
-pub(super) fn seal_frame(
+pub(crate) fn seal_frame(
     sealer: &mut Sealer,
     frame: &[u8],
     records: &mut Vec<u8>,
@@ -140,7 +140,7 @@ pub(super) fn seal_frame(
 }
 
 /// The payloads of a message of sealed records.
-pub(super) fn open_records(
+pub(crate) fn open_records(
     opener: &mut Opener,
     mut message: Bytes,
 ) -> Result<Vec<Bytes>, SealError> {

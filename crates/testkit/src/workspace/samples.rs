@@ -18,7 +18,8 @@ pub fn sample(kind: &str) -> Value {
     let mut message = match kind {
         "auth" => json!({"token": "not it"}),
         "keepalive" | "detach" | "list_sessions" | "list_projects" | "list_teams"
-        | "cluster_status" | "get_cluster_config" | "force_election" | "trigger_sync" => json!({}),
+        | "cluster_status" | "cluster_invite" | "cluster_invites" | "cluster_leave"
+        | "get_cluster_config" | "force_election" | "trigger_sync" => json!({}),
         "new_session" => json!({"working_dir": "/nowhere/at/all"}),
         "attach" | "kill_session" | "interrupt" | "take_control" | "get_history" => of_session(),
         "send_input" => json!({"session_id": NOBODY, "input": "hi"}),
@@ -60,7 +61,9 @@ pub fn sample(kind: &str) -> Value {
         }),
         "update_cluster_config" => json!({"heartbeat_interval_ms": 1000}),
         "rename_node" => json!({"node_id": NOBODY, "name": "n"}),
-        "promote_node" => json!({"node_id": NOBODY}),
+        "cluster_join" => json!({"code": "x"}),
+        "cluster_revoke_invite" => json!({"invite_id": "x"}),
+        "cluster_forget" | "promote_node" => json!({"node_id": NOBODY}),
         _ => panic!("there is no sample of {kind}"),
     };
     message["type"] = kind.into();

@@ -10,6 +10,7 @@
 
 mod answer;
 pub(crate) mod cert;
+pub(crate) mod cluster;
 pub(crate) mod files;
 pub(crate) mod git;
 pub(crate) mod key;

@@ -1,19 +1,27 @@
 //! Requests about the cluster, which may consist of this machine alone.
 
+use std::time::Duration;
+
 use cluster::Cluster;
+use jiff::Timestamp;
 use protocol::workspace::{
     ClusterMember, ClusterStatus, RequestKind, ServerMessage,
     client::{
-        ClusterActionAck, ClusterConfig, ClusterStatusReply, RenameNode, UpdateClusterConfig,
+        ClusterActionAck, ClusterConfig, ClusterForget, ClusterInvitation, ClusterInviteList,
+        ClusterJoin, ClusterRevokeInvite, ClusterStatusReply, OpenInvite, RenameNode,
+        UpdateClusterConfig,
     },
     cluster::{ELECTION_TIMEOUT_MAX_MS, ELECTION_TIMEOUT_MIN_MS, ROLE},
 };
+
+use workspace::Refusal;
 
 use super::asker::{Answer, Asker};
 use crate::services::Node;
 
 /// The port for other members of the cluster, once there are any.
 const PEER_PORT: u16 = 9179;
+const ALONE: &str = "this server is in no cluster: there is nothing to change";
 /// The interval of heartbeats between members, in milliseconds.
 const HEARTBEAT_MS: u64 = 1000;
 
@@ -30,7 +38,7 @@ pub(crate) fn status(asker: &Asker) -> Answer {
         leader_id: Some(node_id.clone()),
         leader_address: address(node),
         name: asker.services.membership.cluster().map(|cluster| cluster.this().name),
-        peers: asker.services.membership.cluster().map(members).unwrap_or_default(),
+        peers: asker.services.membership.cluster().as_ref().map(members).unwrap_or_default(),
         node_id,
     };
     Ok(Some(ServerMessage::ClusterStatus(ClusterStatusReply { cluster })))
@@ -39,6 +47,7 @@ pub(crate) fn status(asker: &Asker) -> Answer {
 pub(crate) fn config(asker: &Asker) -> Answer {
     let node = &asker.services.node;
     let cluster = asker.services.membership.cluster();
+    let cluster = cluster.as_ref();
     let heartbeat = cluster.map(|cluster| base::millis(cluster.heartbeat()));
     Ok(Some(ServerMessage::ClusterConfig(ClusterConfig {
         node_id: node.id.clone(),
@@ -81,6 +90,80 @@ pub(crate) async fn rename(asker: &Asker, asked: RenameNode) -> Answer {
     }
 }
 
+/// Invites one machine. A server that is in no cluster begins one.
+pub(crate) async fn invite(asker: &Asker) -> Answer {
+    let cluster =
+        asker.services.membership.memberships()?.begin().await.map_err(Refusal::Invalid)?;
+    let invited = cluster.invite().await.map_err(|error| Refusal::failed(&error))?;
+    asker.note("cluster.invite", &invited.id, "done");
+    Ok(Some(ServerMessage::ClusterInvitation(ClusterInvitation {
+        invite_id: invited.id,
+        code: invited.code.into(),
+        expires_at: at(invited.until),
+        addresses: invited.addresses,
+    })))
+}
+
+/// The invitations that may still be used.
+pub(crate) async fn invites(asker: &Asker) -> Answer {
+    let open = match asker.services.membership.cluster() {
+        Some(cluster) => cluster.invites().await,
+        None => Vec::new(),
+    };
+    let invites = open.into_iter();
+    let invites = invites.map(|open| OpenInvite { invite_id: open.id, expires_at: at(open.until) });
+    let list = ClusterInviteList { invites: invites.collect() };
+    Ok(Some(ServerMessage::ClusterInviteList(list)))
+}
+
+/// Withdraws an invitation.
+pub(crate) async fn revoke(asker: &Asker, asked: ClusterRevokeInvite) -> Answer {
+    let id = &asked.invite_id;
+    let was_there = match asker.services.membership.cluster() {
+        Some(cluster) => cluster.revoke_invite(id).await.map_err(|e| Refusal::failed(&e))?,
+        None => false,
+    };
+    if !was_there {
+        return Err(Refusal::Invalid(format!("there is no invitation {id:?}")));
+    }
+    asker.note("cluster.revoke_invite", id, "done");
+    ack(RequestKind::ClusterRevokeInvite, true, "the invitation is withdrawn")
+}
+
+/// Joins a cluster by an invitation.
+pub(crate) async fn join(asker: &Asker, asked: ClusterJoin) -> Answer {
+    let memberships = asker.services.membership.memberships()?;
+    let joined = memberships.join(asked.code.expose()).await.map_err(Refusal::Invalid);
+    asker.note_outcome("cluster.join", &asker.services.node.id, &joined);
+    let words = format!("this machine is a member of the cluster of {}", joined?);
+    ack(RequestKind::ClusterJoin, true, &words)
+}
+
+/// Leaves the cluster.
+pub(crate) async fn leave(asker: &Asker) -> Answer {
+    let left = asker.services.membership.memberships()?.leave().await.map_err(Refusal::Invalid);
+    asker.note_outcome("cluster.leave", &asker.services.node.id, &left);
+    ack(RequestKind::ClusterLeave, true, &left?)
+}
+
+/// Takes another member out of the cluster.
+pub(crate) async fn forget(asker: &Asker, asked: ClusterForget) -> Answer {
+    let Some(cluster) = asker.services.membership.cluster() else {
+        return Err(Refusal::invalid(ALONE));
+    };
+    let forgotten = cluster.forget(&asked.node_id).await;
+    let forgotten = forgotten.map_err(|error| Refusal::failed(&error));
+    asker.note_outcome("cluster.forget", &asked.node_id, &forgotten);
+    let words =
+        format!("{} is no member any more: it comes back only by an invitation", forgotten?);
+    ack(RequestKind::ClusterForget, true, &words)
+}
+
+/// A time since 1970.
+fn at(since_1970: Duration) -> Timestamp {
+    Timestamp::UNIX_EPOCH.checked_add(since_1970).unwrap_or(Timestamp::MAX)
+}
+
 fn members(cluster: &Cluster) -> Vec<ClusterMember> {
     let member = |status: cluster::MemberStatus| ClusterMember {
         node_id: status.member.node_id,
@@ -92,7 +175,7 @@ fn members(cluster: &Cluster) -> Vec<ClusterMember> {
 }
 
 fn alone(kind: RequestKind) -> Answer {
-    ack(kind, false, "this server is in no cluster: there is nothing to change")
+    ack(kind, false, ALONE)
 }
 
 /// The address at which clients reach this server, if it is known.

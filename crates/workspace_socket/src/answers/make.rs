@@ -44,7 +44,7 @@ pub(crate) async fn list(asker: &Asker, asked: ListSessions) -> Answer {
     let Services { sessions, membership, .. } = &*asker.services;
     let mut sessions = sessions.list(asked.include_hidden);
     if let Some(cluster) = membership.cluster() {
-        sessions.extend(others::sessions(cluster, asked.include_hidden));
+        sessions.extend(others::sessions(&cluster, asked.include_hidden));
         // Made through this machine a moment ago, before their owners have announced them.
         let fresh = membership.fresh_sessions();
         let is_new = |info: &SessionInfo| sessions.iter().all(|known| known.id != info.id);

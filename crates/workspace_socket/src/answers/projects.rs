@@ -24,7 +24,7 @@ pub(crate) async fn list(asker: &Asker) -> Answer {
     let Services { projects, membership, .. } = &*asker.services;
     let mut projects = projects.list();
     if let Some(cluster) = membership.cluster() {
-        projects.extend(others::projects(cluster));
+        projects.extend(others::projects(&cluster));
     }
     Ok(Some(ServerMessage::ProjectList(ProjectList { projects })))
 }

@@ -13,6 +13,6 @@ pub(crate) async fn list(asker: &Asker) -> Answer {
         return Ok(listed);
     };
     let mut teams = list.teams.clone();
-    teams.extend(others::teams(cluster));
+    teams.extend(others::teams(&cluster));
     Ok(Some(ServerMessage::TeamList(TeamList { teams })))
 }

@@ -84,7 +84,7 @@ impl Client {
     pub(super) fn attach_again(&mut self) -> Result<(), End> {
         let services = Arc::clone(&self.admission.services);
         if let Some(cluster) = services.membership.cluster() {
-            self.remotes.attach_again(cluster, &self.serving.asker.me);
+            self.remotes.attach_again(&cluster, &self.serving.asker.me);
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Client {
         let services = Arc::clone(&self.admission.services);
         let Some(cluster) = services.membership.cluster() else { return Ok(()) };
         let me = &self.serving.asker.me;
-        let sent = self.remotes.send(cluster, me, node, text, policy.family.clone(), awaited);
+        let sent = self.remotes.send(&cluster, me, node, text, policy.family.clone(), awaited);
         match sent {
             Ok(()) => Ok(()),
             Err(refusal) => self.say(&policy.family.refused(&refusal)),

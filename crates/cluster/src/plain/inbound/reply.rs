@@ -101,7 +101,13 @@ fn kinds(request: RequestKind) -> &'static [ReplyKind] {
         K::ReportResult => &[A::WorkerResultReceived],
         K::ClusterStatus => &[A::ClusterStatus],
         K::GetClusterConfig => &[A::ClusterConfig],
+        K::ClusterInvite => &[A::ClusterInvitation],
+        K::ClusterInvites => &[A::ClusterInviteList],
         K::UpdateClusterConfig
+        | K::ClusterRevokeInvite
+        | K::ClusterJoin
+        | K::ClusterLeave
+        | K::ClusterForget
         | K::RenameNode
         | K::ForceElection
         | K::PromoteNode

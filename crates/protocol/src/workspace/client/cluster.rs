@@ -1,7 +1,10 @@
 //! The cluster, as clients ask for it and change it.
 
+use base::Secret;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::connection::{exposed, secret};
 use crate::workspace::{
     bounded::{maybe_peers, name},
     cluster::ClusterStatus,
@@ -34,6 +37,60 @@ pub struct UpdateClusterConfig {
     pub peers: Option<Vec<String>>,
     /// The interval of heartbeats between members, in milliseconds.
     pub heartbeat_interval_ms: Option<u64>,
+}
+
+/// `cluster_join`: makes this machine a member of the cluster of the one that made the invitation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterJoin {
+    /// The code of an invitation.
+    #[serde(serialize_with = "exposed", deserialize_with = "secret")]
+    pub code: Secret,
+}
+
+/// `cluster_forget`: takes a machine out of the cluster that is lost or not wanted any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterForget {
+    /// Its node id or its name.
+    #[serde(deserialize_with = "name")]
+    pub node_id: String,
+}
+
+/// `cluster_revoke_invite`: withdraws an invitation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterRevokeInvite {
+    /// Its id.
+    #[serde(deserialize_with = "name")]
+    pub invite_id: String,
+}
+
+/// `cluster_invitation`: an invitation that was made. It is good for one machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterInvitation {
+    /// Its id, which is no secret.
+    pub invite_id: String,
+    /// The code by which a machine joins.
+    #[serde(serialize_with = "exposed", deserialize_with = "secret")]
+    pub code: Secret,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// Where the machine that joins reaches this one.
+    pub addresses: Vec<String>,
+}
+
+/// `cluster_invite_list`: the invitations of this machine that may still be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterInviteList {
+    /// By id.
+    pub invites: Vec<OpenInvite>,
+}
+
+/// An invitation that may still be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenInvite {
+    /// Its id.
+    pub invite_id: String,
+    /// When it ends.
+    pub expires_at: Timestamp,
 }
 
 /// `cluster_status`, the reply.

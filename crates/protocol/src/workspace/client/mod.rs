@@ -22,7 +22,8 @@ pub use agents::{
     PermissionResponse, TurnOutcome, Usage,
 };
 pub use cluster::{
-    ClusterActionAck, ClusterConfig, ClusterStatusReply, PromoteNode, RenameNode,
+    ClusterActionAck, ClusterConfig, ClusterForget, ClusterInvitation, ClusterInviteList,
+    ClusterJoin, ClusterRevokeInvite, ClusterStatusReply, OpenInvite, PromoteNode, RenameNode,
     UpdateClusterConfig,
 };
 pub use connection::{Auth, AuthResult, ClientNotice, ErrorMessage, InputAck, Notice, NoticeLevel};

@@ -2,7 +2,9 @@
 
 use super::{
     agents::{AgentEventMessage, PermissionRequest, PermissionResolved, Usage},
-    cluster::{ClusterActionAck, ClusterConfig, ClusterStatusReply},
+    cluster::{
+        ClusterActionAck, ClusterConfig, ClusterInvitation, ClusterInviteList, ClusterStatusReply,
+    },
     connection::{AuthResult, ClientNotice, ErrorMessage, InputAck},
     files::{
         DirectoryListing, ProjectFileChunk, ProjectFileChunkError, ProjectFileContent,
@@ -143,6 +145,10 @@ messages! {
         "cluster_config" => ClusterConfig(ClusterConfig),
         /// The result of a change of the cluster.
         "cluster_action_ack" => ClusterActionAck(ClusterActionAck),
+        /// An invitation that was made.
+        "cluster_invitation" => ClusterInvitation(ClusterInvitation),
+        /// The invitations that may still be used.
+        "cluster_invite_list" => ClusterInviteList(ClusterInviteList),
     }
 }
 

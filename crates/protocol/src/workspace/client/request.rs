@@ -2,7 +2,10 @@
 
 use super::{
     agents::PermissionResponse,
-    cluster::{PromoteNode, RenameNode, UpdateClusterConfig},
+    cluster::{
+        ClusterForget, ClusterJoin, ClusterRevokeInvite, PromoteNode, RenameNode,
+        UpdateClusterConfig,
+    },
     connection::Auth,
     files::{
         CreateProjectEntry, DeleteProjectEntry, ListDirectory, ListProjectFiles, ReadProjectFile,
@@ -136,6 +139,18 @@ messages! {
         "update_cluster_config" => UpdateClusterConfig(UpdateClusterConfig),
         /// Rename a node.
         "rename_node" => RenameNode(RenameNode),
+        /// Invite one machine into the cluster.
+        "cluster_invite" => ClusterInvite,
+        /// List the invitations that may still be used.
+        "cluster_invites" => ClusterInvites,
+        /// Withdraw an invitation.
+        "cluster_revoke_invite" => ClusterRevokeInvite(ClusterRevokeInvite),
+        /// Join a cluster by an invitation.
+        "cluster_join" => ClusterJoin(ClusterJoin),
+        /// Leave the cluster.
+        "cluster_leave" => ClusterLeave,
+        /// Take another machine out of the cluster.
+        "cluster_forget" => ClusterForget(ClusterForget),
         /// No longer has an effect.
         "force_election" => ForceElection,
         /// No longer has an effect.

@@ -72,6 +72,8 @@ fn every_text_has_a_length() {
     reaches("open_terminal", "command", PATH_MAX);
     reaches("rename_session", "name", NAME_MAX);
     reaches("rename_node", "name", NAME_MAX);
+    reaches("cluster_forget", "node_id", NAME_MAX);
+    reaches("cluster_revoke_invite", "invite_id", NAME_MAX);
     reaches("promote_node", "node_id", NAME_MAX);
     reaches("create_project", "name", NAME_MAX);
     reaches("update_project", "run_as_user", NAME_MAX);

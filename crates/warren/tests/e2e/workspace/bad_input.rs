@@ -110,6 +110,9 @@ async fn every_message_about_what_is_not_there_is_refused() {
         "update_cluster_config",
         "rename_node",
         "promote_node",
+        "cluster_invite",
+        "cluster_invites",
+        "cluster_leave",
         "unwatch_project_files",
     ];
     for name in client_messages().iter().filter(|name| !no_ids.contains(*name)) {

@@ -5,7 +5,7 @@
 //! - `auth`, `scopes`: who is let in, and to what
 //! - `sessions`, `terminals`, `agents`: what runs
 //! - `projects`, `files`, `git`, `watch`: what lies in a project
-//! - `teams`, `cluster`
+//! - `teams`, `cluster`; `invitations`: machines that join it and leave
 //! - `cluster_faults`: members that are killed, stopped, copied, refused and flooded
 //! - `bad_input`, `strangers`, `large`: what nobody should send
 //! - `restart`: a server that is killed, and found as it was; `full_disk`: one without room
@@ -25,6 +25,7 @@ mod covered;
 mod files;
 mod full_disk;
 mod git;
+mod invitations;
 mod kit;
 mod lag;
 mod large;

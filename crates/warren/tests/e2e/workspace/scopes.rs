@@ -61,7 +61,7 @@ const WRITES: [&str; 30] = [
 ];
 
 /// Messages that are for administrators.
-const REACHES: [&str; 10] = [
+const REACHES: [&str; 16] = [
     "list_directory",
     "adopt_session",
     "create_project",
@@ -69,6 +69,12 @@ const REACHES: [&str; 10] = [
     "delete_project",
     "update_cluster_config",
     "rename_node",
+    "cluster_invite",
+    "cluster_invites",
+    "cluster_revoke_invite",
+    "cluster_join",
+    "cluster_leave",
+    "cluster_forget",
     "force_election",
     "promote_node",
     "trigger_sync",

@@ -20,6 +20,9 @@ pub struct Welcome {
     /// The secret of the cluster.
     #[serde(serialize_with = "exposed", deserialize_with = "secret")]
     pub cluster_token: Secret,
+    /// When the secret was made, in milliseconds since 1970; 0 for one that people chose.
+    #[serde(default)]
+    pub since_ms: u64,
     /// The members, the sender among them.
     #[serde(deserialize_with = "few_of::<_, _, MEMBERS_MAX>")]
     pub members: Vec<MemberFacts>,
@@ -39,6 +42,9 @@ pub struct NewToken {
     /// The secret of the cluster.
     #[serde(serialize_with = "exposed", deserialize_with = "secret")]
     pub cluster_token: Secret,
+    /// When the secret was made, in milliseconds since 1970; 0 for one that people chose.
+    #[serde(default)]
+    pub since_ms: u64,
 }
 
 /// A member, as the others need to know it.

@@ -1,0 +1,92 @@
+//! The cluster: inviting machines, joining, leaving, and taking members out.
+
+use std::time::Duration;
+
+use base::Secret;
+use protocol::workspace::{
+    ClientMessage, RequestKind, ServerMessage,
+    client::{ClusterForget, ClusterInvitation, ClusterJoin, ClusterRevokeInvite, OpenInvite},
+};
+
+use super::{answer::Answer, connection::Workspace, sessions::SOON};
+use crate::error::ClientError;
+
+/// The most time that joining takes: the server dials up to four addresses.
+const JOINING: Duration = Duration::from_secs(90);
+
+impl Workspace {
+    /// Invites one machine into the cluster of the server, which begins one if necessary.
+    ///
+    /// # Errors
+    /// As [`Workspace::request`], and when the server refuses; this holds for all methods below, too.
+    pub async fn invite(&mut self) -> Result<ClusterInvitation, ClientError> {
+        self.request(&ClientMessage::ClusterInvite, SOON, |reply| match reply {
+            ServerMessage::ClusterInvitation(invitation) => Answer::Is(invitation),
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// The invitations that may still be used.
+    ///
+    /// # Errors
+    /// As above.
+    pub async fn invites(&mut self) -> Result<Vec<OpenInvite>, ClientError> {
+        self.request(&ClientMessage::ClusterInvites, SOON, |reply| match reply {
+            ServerMessage::ClusterInviteList(list) => Answer::Is(list.invites),
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// Withdraws an invitation; the server's words.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] when there is no such invitation.
+    pub async fn revoke_invite(&mut self, invite_id: String) -> Result<String, ClientError> {
+        let request = ClientMessage::ClusterRevokeInvite(ClusterRevokeInvite { invite_id });
+        self.change_cluster(&request, RequestKind::ClusterRevokeInvite, SOON).await
+    }
+
+    /// Joins a cluster by the code of an invitation; the server's words.
+    ///
+    /// # Errors
+    /// As above.
+    pub async fn join_cluster(&mut self, code: Secret) -> Result<String, ClientError> {
+        let request = ClientMessage::ClusterJoin(ClusterJoin { code });
+        self.change_cluster(&request, RequestKind::ClusterJoin, JOINING).await
+    }
+
+    /// Leaves the cluster; the server's words.
+    ///
+    /// # Errors
+    /// As above.
+    pub async fn leave_cluster(&mut self) -> Result<String, ClientError> {
+        self.change_cluster(&ClientMessage::ClusterLeave, RequestKind::ClusterLeave, SOON).await
+    }
+
+    /// Takes another member out of the cluster, by its id or name; the server's words.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] when there is no such member.
+    pub async fn forget_member(&mut self, node_id: String) -> Result<String, ClientError> {
+        let request = ClientMessage::ClusterForget(ClusterForget { node_id });
+        self.change_cluster(&request, RequestKind::ClusterForget, SOON).await
+    }
+
+    async fn change_cluster(
+        &mut self,
+        request: &ClientMessage,
+        kind: RequestKind,
+        within: Duration,
+    ) -> Result<String, ClientError> {
+        self.request(request, within, |reply| match reply {
+            ServerMessage::ClusterActionAck(ack) if ack.action == kind.name() => match ack.ok {
+                true => Answer::Is(ack.message),
+                false => Answer::No(ack.message),
+            },
+            other => other.into(),
+        })
+        .await
+    }
+}

@@ -1,0 +1,28 @@
+//! `warren cluster forget`.
+
+use clap::Args;
+use daemon::ConfigFile;
+
+use super::tell;
+use crate::commands::workspace::Output;
+
+/// Take another machine out that is lost or not wanted any more
+#[derive(Args)]
+#[command(
+    after_help = "Its sessions disappear from the other machines' lists, and it comes back only by \
+    a new invitation."
+)]
+pub(super) struct Forget {
+    /// The machine: its node id or its name
+    node: String,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Forget {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let mut workspace = self.output.place.connect(file).await?;
+        let words = workspace.forget_member(self.node).await?;
+        tell("cluster_forget", &words, self.output.json)
+    }
+}

@@ -1,0 +1,29 @@
+//! `warren cluster join`.
+
+use base::Secret;
+use clap::Args;
+use daemon::ConfigFile;
+
+use super::tell;
+use crate::commands::workspace::Output;
+
+/// Make this machine a member, by an invitation
+#[derive(Args)]
+#[command(
+    after_help = "`warren serve` must run on this machine. `warren cluster invite` on a member of \
+    the cluster prints the whole line."
+)]
+pub(super) struct Join {
+    /// The code of the invitation
+    code: Secret,
+    #[command(flatten)]
+    output: Output,
+}
+
+impl Join {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let mut workspace = self.output.place.connect(file).await?;
+        let words = workspace.join_cluster(self.code).await?;
+        tell("cluster_join", &words, self.output.json)
+    }
+}

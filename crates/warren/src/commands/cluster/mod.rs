@@ -1,0 +1,65 @@
+//! `warren cluster`: the machines of a workspace. A file for each command.
+
+mod forget;
+mod invite;
+mod invites;
+mod join;
+mod leave;
+
+use clap::{Args, Subcommand};
+use daemon::ConfigFile;
+use serde_json::json;
+
+use super::{run_client, say, say_json_line};
+
+/// Join machines into one workspace
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren cluster invite            (on a member)\n  \
+    warren cluster join CODE         (on the new machine)\n  \
+    warren cluster forget lost-box   (on a member)")]
+pub(crate) struct Cluster {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Invite one machine: prints the line by which it joins
+    Invite(invite::Invite),
+    /// List the invitations that may still be used, or withdraw one
+    Invites(invites::Invites),
+    /// Make this machine a member, by an invitation
+    Join(join::Join),
+    /// Take this machine out; its sessions go on
+    Leave(leave::Leave),
+    /// Take another machine out that is lost or not wanted any more
+    Forget(forget::Forget),
+}
+
+impl Cluster {
+    pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        run_client(self.command.run(file))
+    }
+}
+
+impl Command {
+    async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        match self {
+            Self::Invite(invite) => invite.run(file).await,
+            Self::Invites(invites) => invites.run(file).await,
+            Self::Join(join) => join.run(file).await,
+            Self::Leave(leave) => leave.run(file).await,
+            Self::Forget(forget) => forget.run(file).await,
+        }
+    }
+}
+
+/// Prints the server's words about a change that it made.
+fn tell(action: &str, words: &str, json: bool) -> anyhow::Result<()> {
+    match json {
+        true => say_json_line(&json!({"action": action, "ok": true, "message": words}))?,
+        false => say(words)?,
+    }
+    Ok(())
+}
