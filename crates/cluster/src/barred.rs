@@ -10,10 +10,11 @@ use base::NodeId;
 use store::{Change, Fact, StoreError};
 use tokio::task;
 
-use crate::{error::ClusterError, facts::Facts};
+use crate::{
+    error::ClusterError,
+    facts::{BARRED as KIND, Facts},
+};
 
-/// The kind of these facts in the store.
-pub(crate) const KIND: &str = "barred";
 /// The most keys that are kept. Above it, the lowest is dropped.
 const MOST: usize = 4096;
 

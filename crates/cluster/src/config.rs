@@ -4,10 +4,11 @@ use base::Secret;
 use serde::{Deserialize, Serialize};
 use store::{Change, Fact, StoreError, WorkspaceStore};
 
-use crate::{facts::Facts, settings::Settings};
+use crate::{
+    facts::{CONFIG as KIND, Facts},
+    settings::Settings,
+};
 
-/// The kind of these facts in the store, and the id of the one.
-pub(crate) const KIND: &str = "cluster";
 const ID: &str = "config";
 
 /// The present setup.

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::{barred, config, invite};
 use base64::{Engine as _, prelude::BASE64_STANDARD_NO_PAD as BASE64};
 use replica::{Fact, Stored};
 use store::{Change, Fact as Row, StoreError, WorkspaceStore};
 
 /// The kind of the replica's facts in the store.
 const REPLICA: &str = "replica";
+/// The kinds of the other facts: the setup, the invitations, the barred keys.
+pub(crate) const CONFIG: &str = "cluster";
+pub(crate) const INVITES: &str = "invite";
+pub(crate) const BARRED: &str = "barred";
 
 /// Why the facts cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +57,7 @@ impl Facts {
     /// Forgets everything that the cluster stored. Blocks.
     pub(crate) fn forget(&self) -> Result<(), StoreError> {
         let mut changes = Vec::new();
-        for kind in [REPLICA, config::KIND, invite::KIND, barred::KIND] {
+        for kind in [REPLICA, CONFIG, INVITES, BARRED] {
             let rows = self.0.load_facts(kind)?;
             changes
                 .extend(rows.into_iter().map(|Row { kind, id, .. }| Change::Forget { kind, id }));

@@ -1,7 +1,7 @@
 //! The links of this member, one to each other member.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -19,10 +19,13 @@ use crate::{
     link::{
         frame::LinkFrame,
         handshake::Proven,
-        sealed::{LinkEnd, SealedLink},
+        sealed::{COPIED, LinkEnd, SealedLink},
         tie::{self, Claim},
     },
 };
+
+/// The most earlier incarnations of a member that are remembered.
+const REPLACED: usize = 16;
 
 /// The links of this member.
 pub(crate) struct Links {
@@ -32,6 +35,8 @@ pub(crate) struct Links {
     circuits: Arc<Circuits>,
     next: AtomicU64,
     present: Mutex<BTreeMap<String, Present>>,
+    /// The incarnations of each member whose links gave way to one of another incarnation.
+    replaced: Mutex<BTreeMap<String, VecDeque<u64>>>,
     /// Held while a link comes or goes, so that the replica hears of both in their order.
     changing: tokio::sync::Mutex<()>,
 }
@@ -70,8 +75,8 @@ impl Links {
         driver: Driver,
         circuits: Arc<Circuits>,
     ) -> Self {
-        let (next, present, changing) = Default::default();
-        Self { node, heartbeat, driver, circuits, next, present, changing }
+        let (next, present, replaced, changing) = Default::default();
+        Self { node, heartbeat, driver, circuits, next, present, replaced, changing }
     }
 
     /// The link to a member, if there is one.
@@ -100,6 +105,10 @@ impl Links {
     /// count of the dial, if this member opened it.
     pub(crate) async fn run(self: &Arc<Self>, proven: Proven, dialled: Option<u64>) -> LinkEnd {
         let Proven { carrier, sealer, opener, hello } = proven;
+        if self.is_replaced(&hello.node_id, hello.incarnation) {
+            carrier.close(1008, COPIED).await;
+            return LinkEnd::Copied;
+        }
         let (outbox, frames) = Outbox::detached();
         let (is_silent, closing) = (Arc::<AtomicBool>::default(), CancellationToken::new());
         let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -153,10 +162,29 @@ impl Links {
         if !tie::newer_stays(*self.node < *node, old.claim(), new.claim()) {
             return Stays::Old;
         }
+        if old.incarnation != new.incarnation {
+            self.replaced(node, old.incarnation);
+        }
         old.closing.cancel();
         let replaced = old.number;
         present.insert(node.to_owned(), new);
         Stays::New(Some(replaced))
+    }
+
+    /// Whether a later incarnation has taken the member's place. A machine that restarts never has an
+    /// earlier one again: two machines have that id.
+    fn is_replaced(&self, node: &str, incarnation: u64) -> bool {
+        let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        replaced.get(node).is_some_and(|earlier| earlier.contains(&incarnation))
+    }
+
+    fn replaced(&self, node: &str, incarnation: u64) {
+        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        let earlier = replaced.entry(node.to_owned()).or_default();
+        earlier.push_back(incarnation);
+        if earlier.len() > REPLACED {
+            earlier.pop_front();
+        }
     }
 
     async fn linked(&self, node: &str, number: u64, incarnation: u64, outbox: &Outbox) {

@@ -20,6 +20,10 @@ use crate::{
     error::ClusterError,
     facts::Facts,
     invite::Invites,
+    link::{
+        carrier::CarrierEnd,
+        sealed::{COPIED, LinkEnd},
+    },
     links::Links,
     member::Member,
     notices::Notices,
@@ -130,6 +134,23 @@ impl Shared {
         self.reconfigure(|config| (config.token, config.since_ms) = (Some(keeping), since_ms))
             .await?;
         self.use_token(token).await
+    }
+
+    /// A link ended. Two machines with one id are reported to the operators of all ends.
+    pub(crate) fn link_ended(&self, node: &str, end: &LinkEnd) {
+        match end {
+            LinkEnd::Copied => {
+                self.notices.keep(format!("of {node} there are two: {end}"));
+                tracing::warn!(node, %end, "a member's link was refused");
+            }
+            LinkEnd::Carrier(CarrierEnd::Closed(words) | CarrierEnd::Refused(words))
+                if words == COPIED =>
+            {
+                tracing::warn!(node, %end, "a member refused the link");
+                self.doubled();
+            }
+            end => tracing::info!(node, %end, "a link to a member ended"),
+        }
     }
 
     pub(crate) async fn use_token(&self, token: Secret) -> Result<(), ClusterError> {

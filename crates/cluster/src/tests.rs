@@ -57,6 +57,20 @@ async fn two_machines_with_one_id_are_not_linked_and_say_so() {
 }
 
 #[tokio::test]
+async fn two_machines_with_one_id_that_meet_at_a_third_are_reported_at_it_and_at_one_of_them() {
+    let third = Machine::new(2, "secret", &[]).await;
+    let one = Machine::new(1, "secret", &[third.address]).await;
+    until("they are linked", || third.cluster.is_reachable("node-1")).await;
+    let copy = Machine::new(1, "secret", &[third.address]).await;
+    let notices = |machine: &Machine| machine.cluster.notices().join(" ");
+    until("the third reports it", || notices(&third).contains("same node id")).await;
+    let is_reported =
+        || [&one, &copy].iter().any(|machine| notices(machine).contains("this one's node id"));
+    until("one of the two reports it", is_reported).await;
+    assert!(third.cluster.is_reachable("node-1"), "the other one stays");
+}
+
+#[tokio::test]
 async fn another_key_under_a_known_id_is_refused() {
     let one = Machine::new(1, "secret", &[]).await;
     let two = Machine::new(2, "secret", &[one.address]).await;

@@ -139,6 +139,12 @@ impl From<HandshakeError> for Failure {
     }
 }
 
+impl From<DialFailure> for JoinError {
+    fn from(failure: DialFailure) -> Self {
+        Self::Unreachable(base::error::chain(&failure))
+    }
+}
+
 impl From<DialFailure> for Failure {
     fn from(failure: DialFailure) -> Self {
         Self::Here(base::error::chain(&failure))

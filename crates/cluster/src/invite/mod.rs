@@ -12,7 +12,10 @@ use store::{Change, Fact, StoreError};
 use tokio::{sync::Mutex, task};
 
 use self::book::{Book, Invite, InviteId, NotTaken};
-use crate::{error::ClusterError, facts::Facts, link::dial::DialFailure};
+use crate::{
+    error::ClusterError,
+    facts::{Facts, INVITES as KIND},
+};
 
 pub(crate) mod book;
 pub(crate) mod guest;
@@ -20,9 +23,6 @@ pub(crate) mod host;
 
 #[cfg(test)]
 mod tests;
-
-/// The kind of these facts in the store.
-pub(crate) const KIND: &str = "invite";
 
 /// An invitation that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,12 +75,6 @@ pub enum JoinError {
 impl From<NotTaken> for JoinError {
     fn from(words: NotTaken) -> Self {
         Self::Refused(words.to_string())
-    }
-}
-
-impl From<DialFailure> for JoinError {
-    fn from(failure: DialFailure) -> Self {
-        Self::Unreachable(base::error::chain(&failure))
     }
 }
 

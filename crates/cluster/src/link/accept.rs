@@ -102,7 +102,7 @@ async fn run(shared: &Arc<Shared>, upgrade: Upgrade, key: NodeId) -> Result<(), 
         return Err(refuse(proven.carrier, TAKEN_OUT).await);
     }
     let end = shared.links.run(proven, None).await;
-    tracing::info!(node, %end, "a member's link ended");
+    shared.link_ended(&node, &end);
     Ok(())
 }
 

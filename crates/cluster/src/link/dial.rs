@@ -18,7 +18,7 @@ use super::{
     accept::{ITSELF, KEY, SUBPROTOCOL, admit},
     carrier::{Carrier, CarrierEnd},
     handshake::{self, HandshakeError, MAX_MESSAGE},
-    sealed::LinkEnd,
+    sealed::{COPIED, LinkEnd},
 };
 use crate::{
     member::Member,
@@ -192,11 +192,13 @@ async fn once(
     }
     *node = Some(proven.hello.node_id.clone());
     let end = shared.links.run(proven, Some(hello.dial)).await;
-    if let LinkEnd::Carrier(CarrierEnd::Refused(words)) = end {
+    if let LinkEnd::Carrier(CarrierEnd::Refused(words)) = &end
+        && words != COPIED
+    {
         shared.notices.keep(words.clone());
-        return Err(HandshakeError::RefusedThere(words).into());
+        return Err(HandshakeError::RefusedThere(words.clone()).into());
     }
-    tracing::info!(address, %end, "a link to a member ended");
+    shared.link_ended(address, &end);
     Ok(())
 }
 

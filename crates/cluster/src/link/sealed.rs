@@ -45,11 +45,18 @@ pub(crate) struct SealedLink {
     pub(crate) heartbeat: Duration,
 }
 
+/// The words for a machine whose id another one has.
+pub(crate) const COPIED: &str = "another machine has the same node id: one of the two is a copy of the \
+    other; run `warren cluster reset-id` on one";
+
 /// Why a link ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LinkEnd {
     #[error("it was closed here")]
     ClosedHere,
+    /// Two machines have the other end's id.
+    #[error("{COPIED}")]
+    Copied,
     #[error("nothing came from it for {0:?}")]
     Silent(Duration),
     #[error("what it sent cannot be read")]
