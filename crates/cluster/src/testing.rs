@@ -50,8 +50,8 @@ impl Machine {
     pub fn settings(number: u8) -> Settings {
         Settings {
             name: format!("machine {number}"),
-            heartbeat: Duration::from_millis(100),
-            patience: Duration::from_secs(3),
+            heartbeat: Duration::from_millis(300),
+            patience: Duration::from_secs(8),
             ..Settings::default()
         }
     }

@@ -76,7 +76,7 @@ impl ClusterPart {
         }));
         if part.is_member().await? {
             let present = part.open().await?;
-            workspace.join(present.cluster.clone());
+            workspace.join(&present.cluster);
             *part.0.present.lock().await = Some(present);
         } else {
             anyhow::ensure!(
@@ -141,7 +141,7 @@ impl Inner {
         }
         let new = self.open().await?;
         let cluster = new.cluster.clone();
-        self.workspace.join(cluster.clone());
+        self.workspace.join(&cluster);
         *present = Some(new);
         Ok(cluster)
     }
@@ -155,7 +155,7 @@ impl Inner {
         let new = self.open().await?;
         match new.cluster.join(code).await {
             Ok(joined) => {
-                self.workspace.join(new.cluster.clone());
+                self.workspace.join(&new.cluster);
                 *present = Some(new);
                 Ok(joined)
             }

@@ -109,7 +109,7 @@ impl WorkspacePart {
     }
 
     /// The workspace is one of a cluster's from now on, whether or not it runs already.
-    pub(crate) fn join(&self, cluster: Cluster) {
+    pub(crate) fn join(&self, cluster: &Cluster) {
         *self.0.cluster.write().unwrap_or_else(PoisonError::into_inner) = Some(cluster.clone());
         if let Some(running) = self.0.running.get() {
             running.socket.join(cluster);
@@ -203,7 +203,7 @@ impl Running {
             socket.set_memberships(memberships.clone());
         }
         if let Some(cluster) = inner.cluster() {
-            socket.join(cluster);
+            socket.join(&cluster);
         }
         Ok(Self { workspace, teams, socket })
     }

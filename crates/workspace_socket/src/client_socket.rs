@@ -68,7 +68,7 @@ impl ClientSocket {
 
     /// Makes this machine a member of a cluster: its objects are told to the other members, theirs are
     /// shown here, and each serves the other's clients.
-    pub fn join(&self, cluster: Cluster) {
+    pub fn join(&self, cluster: &Cluster) {
         let services = &self.0.services;
         let (sender, elsewhere) = mpsc::channel(CHANGES);
         let reach = Arc::<ShownReach>::default();
