@@ -89,6 +89,14 @@ impl ClientError {
         matches!(self, Self::Unreachable { .. } | Self::Late { .. })
     }
 
+    /// Whether another attempt to connect may succeed.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Refused { status, .. } => matches!(status, 408 | 425 | 429 | 500..),
+            error => error.is_unreachable(),
+        }
+    }
+
     /// Whether the object that the request names does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound { .. })

@@ -1,4 +1,6 @@
-//! The address of a workspace, and the token for it.
+//! The addresses of a workspace, and the token for each.
+
+use std::collections::VecDeque;
 
 use base::{Secret, redact_url};
 use url::Url;
@@ -49,9 +51,62 @@ impl Address {
         &self.shown
     }
 
+    /// Whether a token is sent there.
+    pub fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
     /// Whether it leads to this machine: to `localhost` or a loopback address.
     pub fn is_on_this_machine(&self) -> bool {
         leads_here(&self.url)
+    }
+}
+
+/// The servers of one workspace, in the order in which they are tried: one, or several members of a
+/// cluster.
+#[derive(Debug, Clone)]
+pub struct Addresses {
+    first: Address,
+    others: VecDeque<Address>,
+}
+
+impl Addresses {
+    /// These servers, in this order.
+    pub fn new(first: Address, others: impl IntoIterator<Item = Address>) -> Self {
+        Self { first, others: others.into_iter().collect() }
+    }
+
+    /// The server that is tried first.
+    pub fn first(&self) -> &Address {
+        &self.first
+    }
+
+    /// All, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Address> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// Tries this server first from now on, then those after it, then those before it. Nothing changes
+    /// if it is none of them.
+    pub(super) fn begin_with(&mut self, shown: &str) {
+        let at = self.iter().position(|address| address.shown == shown);
+        for _ in 0..at.unwrap_or(0) {
+            if let Some(next) = self.others.pop_front() {
+                self.others.push_back(std::mem::replace(&mut self.first, next));
+            }
+        }
+    }
+}
+
+impl From<&Address> for Addresses {
+    fn from(address: &Address) -> Self {
+        Self::new(address.clone(), [])
+    }
+}
+
+impl From<&Addresses> for Addresses {
+    fn from(addresses: &Addresses) -> Self {
+        addresses.clone()
     }
 }
 
@@ -87,6 +142,23 @@ mod tests {
         for server in ["", "h:1", "ftp://h", "http://", "http://u:pw@h", "http://h/?a=1"] {
             let error = Address::new(server, None).unwrap_err().to_string();
             assert!(!error.contains("pw"), "{error}");
+        }
+    }
+
+    #[test]
+    fn servers_are_tried_from_the_present_one_on() {
+        let [a, b, c] =
+            ["http://a", "http://b", "http://c"].map(|it| Address::new(it, None).unwrap());
+        let mut all = Addresses::new(a, [b, c]);
+        let order = |all: &Addresses| all.iter().map(|it| it.shown.clone()).collect::<Vec<_>>();
+        for (first, expected) in [
+            ("http://b", ["http://b", "http://c", "http://a"]),
+            ("http://a", ["http://a", "http://b", "http://c"]),
+            ("http://c", ["http://c", "http://a", "http://b"]),
+            ("http://d", ["http://c", "http://a", "http://b"]),
+        ] {
+            all.begin_with(first);
+            assert_eq!(order(&all), expected);
         }
     }
 }

@@ -32,6 +32,12 @@ pub(super) fn is_too_late(words: &str) -> bool {
     words.starts_with("the session has ended")
 }
 
+/// Whether a server's words say that it does not reach the machine of the session now.
+pub(super) fn is_out_of_reach(words: &str) -> bool {
+    words.contains(", which runs it, cannot be reached")
+        || words.contains(", which runs it, was lost")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

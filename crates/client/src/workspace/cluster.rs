@@ -1,11 +1,14 @@
-//! The cluster: inviting machines, joining, leaving, and taking members out.
+//! The cluster: its setup and names, inviting machines, joining, leaving, and taking members out.
 
 use std::time::Duration;
 
 use base::Secret;
 use protocol::workspace::{
     ClientMessage, RequestKind, ServerMessage,
-    client::{ClusterForget, ClusterInvitation, ClusterJoin, ClusterRevokeInvite, OpenInvite},
+    client::{
+        ClusterConfig, ClusterForget, ClusterInvitation, ClusterJoin, ClusterRevokeInvite,
+        OpenInvite, RenameNode, UpdateClusterConfig,
+    },
 };
 
 use super::{answer::Answer, connection::Workspace, sessions::SOON};
@@ -72,6 +75,41 @@ impl Workspace {
     pub async fn forget_member(&mut self, node_id: String) -> Result<String, ClientError> {
         let request = ClientMessage::ClusterForget(ClusterForget { node_id });
         self.change_cluster(&request, RequestKind::ClusterForget, SOON).await
+    }
+
+    /// The server's setup as a member.
+    ///
+    /// # Errors
+    /// As above.
+    pub async fn cluster_config(&mut self) -> Result<ClusterConfig, ClientError> {
+        self.request(&ClientMessage::GetClusterConfig, SOON, |reply| match reply {
+            ServerMessage::ClusterConfig(config) => Answer::Is(config),
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// Has the server dial these addresses from now on, and hang up the others; the server's words.
+    ///
+    /// # Errors
+    /// When one is no address, or the server is in no cluster.
+    pub async fn set_peers(&mut self, peers: Vec<String>) -> Result<String, ClientError> {
+        let change = UpdateClusterConfig { peers: Some(peers), heartbeat_interval_ms: None };
+        let request = ClientMessage::UpdateClusterConfig(change);
+        self.change_cluster(&request, RequestKind::UpdateClusterConfig, SOON).await
+    }
+
+    /// Gives a member another name; the server's words.
+    ///
+    /// # Errors
+    /// When there is no such member, or it cannot be reached.
+    pub async fn rename_node(
+        &mut self,
+        node_id: String,
+        name: String,
+    ) -> Result<String, ClientError> {
+        let request = ClientMessage::RenameNode(RenameNode { node_id, name });
+        self.change_cluster(&request, RequestKind::RenameNode, SOON).await
     }
 
     async fn change_cluster(

@@ -15,13 +15,16 @@ use tokio::time::{Instant, sleep_until, timeout};
 use wire::{Dial, DialError, Frame, Link, LinkError, Outbox, dial};
 
 use super::{
-    address::Address,
+    address::{Address, Addresses},
     answer::{Answer, refusal},
+    connect_errors::ConnectErrors,
 };
 use crate::error::ClientError;
 
 /// The deadline for the connection, and again for the server's answer to the token.
 const DIAL: Duration = Duration::from_secs(10);
+/// The deadline for both, as long as there is another server to try.
+const DIAL_ONE_OF_SEVERAL: Duration = Duration::from_secs(4);
 /// How often the server is pinged.
 const BEAT: Duration = Duration::from_secs(15);
 /// After this much silence the server counts as lost.
@@ -84,6 +87,35 @@ impl Workspace {
         workspace.link.set_max_message(MAX_MESSAGE);
         workspace.authenticate(address).await?;
         Ok(workspace)
+    }
+
+    /// Connects to the first of several servers that admits this client.
+    ///
+    /// # Errors
+    /// As [`Workspace::connect`]. Of several servers, the error of one that refused; if none could be
+    /// reached, one error for all of them.
+    pub async fn connect_to_any(addresses: &Addresses) -> Result<Self, ClientError> {
+        Self::try_each(addresses).await.map_err(|errors| errors.for_first_connection())
+    }
+
+    /// Tries each server once, in order.
+    pub(super) async fn try_each(addresses: &Addresses) -> Result<Self, ConnectErrors> {
+        let mut errors = Vec::new();
+        let mut rest = addresses.iter().peekable();
+        while let Some(address) = rest.next() {
+            let within = if rest.peek().is_some() { DIAL_ONE_OF_SEVERAL } else { 2 * DIAL };
+            let late = ClientError::Late { url: address.shown.clone(), after: within };
+            match timeout(within, Self::connect(address)).await.unwrap_or(Err(late)) {
+                Ok(workspace) => return Ok(workspace),
+                Err(error) => errors.push(error),
+            }
+        }
+        Err(ConnectErrors::new(addresses, errors))
+    }
+
+    /// The URL of the server, without secrets.
+    pub fn server(&self) -> &str {
+        &self.shown
     }
 
     /// Sends a request and waits for its answer, at most for `within`. `take` decides for each message

@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 use wire::dial::jitter;
 
 use super::{
-    address::Address,
-    answer::{is_too_late, refusal},
+    address::Addresses,
+    answer::{is_out_of_reach, is_too_late, refusal},
     connection::{ServerFrame, Workspace},
     inputs::{Inputs, unique},
     position::{Ending, SessionPosition, SessionView, Step},
@@ -61,7 +61,8 @@ impl Default for FollowingSettings {
 
 /// A session that is followed.
 pub struct Following {
-    address: Address,
+    /// The present server, or the last one, comes first.
+    addresses: Addresses,
     settings: FollowingSettings,
     position: SessionPosition,
     inputs: Inputs,
@@ -71,6 +72,8 @@ pub struct Following {
     since: Instant,
     exited: Option<Exited>,
     ready: VecDeque<SessionView>,
+    /// Whether the server could not attach, since it does not reach the session's machine.
+    waits_for_owner: bool,
 }
 
 /// The end of the session's process.
@@ -92,19 +95,22 @@ enum FollowingState {
 
 impl Following {
     /// Follows a session from its present screen or its first output on. `workspace` is the first
-    /// connection.
+    /// connection. When a connection is lost, the servers at `addresses` are tried in turn, the one that
+    /// was lost first.
     ///
     /// # Errors
     /// [`ClientError::Unreachable`] when this connection is lost.
     pub fn begin(
         workspace: Workspace,
-        address: &Address,
+        addresses: impl Into<Addresses>,
         session: SessionId,
         settings: FollowingSettings,
     ) -> Result<Self, ClientError> {
         let (first, last) = settings.backoff;
+        let mut addresses = addresses.into();
+        addresses.begin_with(workspace.server());
         let mut following = Self {
-            address: address.clone(),
+            addresses,
             position: SessionPosition::new(
                 session,
                 settings.is_agent,
@@ -116,6 +122,7 @@ impl Following {
             since: Instant::now(),
             exited: None,
             ready: VecDeque::new(),
+            waits_for_owner: false,
             settings,
         };
         following.hello()?;
@@ -228,7 +235,7 @@ impl Following {
         match &mut self.state {
             FollowingState::Connected(workspace) => workspace.send(message),
             _ => Err(ClientError::Unreachable {
-                url: self.address.shown().to_owned(),
+                url: self.addresses.first().shown().to_owned(),
                 reason: "the connection is lost, and another is tried for".to_owned(),
             }),
         }
@@ -283,12 +290,12 @@ impl Following {
         let lost = match frame {
             Ok(Some(frame)) => return self.step(frame),
             Ok(None) => ClientError::Unreachable {
-                url: self.address.shown().to_owned(),
+                url: self.addresses.first().shown().to_owned(),
                 reason: "it closed the connection".to_owned(),
             },
             Err(error) => error,
         };
-        if !is_passing(&lost) {
+        if !lost.may_pass() {
             return Err(lost);
         }
         if self.has_all() {
@@ -307,6 +314,11 @@ impl Following {
 
     fn step(&mut self, frame: ServerFrame) -> Result<(), ClientError> {
         self.take(frame)?;
+        if self.waits_for_owner && self.position.has_begun() {
+            self.waits_for_owner = false;
+            let again: Vec<ClientMessage> = self.inputs.again().collect();
+            again.iter().for_each(|message| self.say(message));
+        }
         if let Some(attach) = self.position.repaint_due() {
             self.say(&attach);
         }
@@ -324,6 +336,16 @@ impl Following {
             // The process has ended before the input came. This is no refusal to show: the rest of the
             // output follows, then the end.
             Step::Show(SessionView::Refused(words)) if is_too_late(&words) => self.inputs.refused(),
+            // The server attaches again by itself, as soon as it reaches the session's machine. Input
+            // that was refused with this is sent again then.
+            Step::Show(SessionView::Refused(words))
+                if !self.position.has_begun()
+                    && self.position.last_seq().is_some()
+                    && is_out_of_reach(&words) =>
+            {
+                self.waits_for_owner = true;
+                self.ready.push_back(SessionView::Refused(words));
+            }
             Step::Show(SessionView::Refused(words)) if !self.position.has_begun() => {
                 return Err(refusal(words));
             }
@@ -381,17 +403,20 @@ impl Following {
     }
 
     fn try_again(&mut self) {
-        let (address, wait) = (self.address.clone(), self.backoff.next(jitter()));
+        let (addresses, wait) = (self.addresses.clone(), self.backoff.next(jitter()));
         self.state = FollowingState::Connecting(Box::pin(async move {
             sleep(wait).await;
-            Workspace::connect(&address).await
+            let connected = Workspace::try_each(&addresses).await;
+            connected.map_err(|errors| errors.for_next_connection())
         }));
     }
 
     fn connected(&mut self, connected: Result<Workspace, ClientError>) -> Result<(), ClientError> {
         match connected {
             Ok(workspace) => {
+                self.addresses.begin_with(workspace.server());
                 self.state = FollowingState::Connected(Box::new(workspace));
+                self.waits_for_owner = false;
                 self.since = Instant::now();
                 if let Some(exited) = &mut self.exited {
                     exited.since = self.since;
@@ -402,21 +427,12 @@ impl Following {
                 self.say_inputs();
                 Ok(())
             }
-            Err(error) if is_passing(&error) && self.since.elapsed() < self.settings.patience => {
+            Err(error) if error.may_pass() && self.since.elapsed() < self.settings.patience => {
                 self.try_again();
                 Ok(())
             }
             Err(error) => Err(error),
         }
-    }
-}
-
-/// Whether another attempt may succeed.
-fn is_passing(error: &ClientError) -> bool {
-    let is_for_now = |status| matches!(status, 408 | 425 | 429 | 500..);
-    match error {
-        ClientError::Refused { status, .. } => is_for_now(*status),
-        error => error.is_unreachable(),
     }
 }
 

@@ -4,8 +4,9 @@
 //! the messages that the server sends on its own. A [`Following`] follows a session for a long
 //! time: it reconnects by itself and goes on where it was.
 //!
-//! - [`address`]: the address of a workspace, and the token for it
-//! - [`connection`]: one connection; [`answer`]: what a reply means for the caller
+//! - [`address`]: the addresses of a workspace, and the token for each
+//! - [`connection`]: one connection; `connect_errors`: why no server could be used;
+//!   [`answer`]: what a reply means for the caller
 //! - `sessions`, `projects`, [`files`], `git`, `teams`, `cluster`, `members`: a method for each request
 //! - [`following`]: a session's output and all that belongs to it, over any number of connections
 //! - [`position`]: the position in a session; [`inputs`]: keys on their way; both without a socket
@@ -13,6 +14,7 @@
 pub mod address;
 pub mod answer;
 mod cluster;
+mod connect_errors;
 pub mod connection;
 pub mod files;
 pub mod following;
@@ -24,7 +26,7 @@ mod projects;
 mod sessions;
 mod teams;
 
-pub use address::Address;
+pub use address::{Address, Addresses};
 pub use answer::Answer;
 pub use connection::{ServerFrame, Workspace};
 pub use following::{Following, FollowingSettings};

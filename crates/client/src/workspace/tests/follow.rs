@@ -11,7 +11,7 @@ use tokio::join;
 use super::double::{Double, Peer, info, session};
 use crate::{
     ClientError,
-    workspace::{Ending, Following, FollowingSettings, SessionView, Workspace},
+    workspace::{Addresses, Ending, Following, FollowingSettings, SessionView, Workspace},
 };
 
 async fn follow(double: &Double) -> (Following, Peer) {
@@ -402,4 +402,84 @@ async fn the_whole_screen_is_asked_for_once_all_that_was_missed_is_here() {
     // Once, and not again.
     peer.output(5, "?").await;
     assert_eq!(next(&mut following).await, output("?"));
+}
+
+/// Follows by two servers, and is attached to the first one, with output 4 as the last.
+async fn follow_by_two() -> (Following, Double, Double) {
+    let (one, two) = (Double::start().await, Double::start().await);
+    let both = Addresses::new(one.address.clone(), [two.address.clone()]);
+    let (workspace, mut peer) = join!(Workspace::connect_to_any(&both), one.admit());
+    let settings = FollowingSettings {
+        backoff: (Duration::from_millis(1), Duration::from_millis(10)),
+        ..FollowingSettings::default()
+    };
+    let mut following = Following::begin(workspace.unwrap(), &both, session(), settings).unwrap();
+    following.type_in(b"a");
+    join!(next(&mut following), async {
+        peer.attached().await;
+        peer.history(3, Some("screen")).await;
+        peer.output(4, "a").await;
+    });
+    assert_eq!(next(&mut following).await, output("a"));
+    drop(peer);
+    assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
+    (following, one, two)
+}
+
+#[tokio::test]
+async fn a_lost_server_is_replaced_by_the_next_one_at_the_same_position() {
+    let (mut following, one, two) = follow_by_two().await;
+    drop(one);
+    let (back, mut peer) = join!(next(&mut following), two.admit());
+    assert_eq!(back, SessionView::Back);
+    let (more, ()) = join!(next(&mut following), async {
+        assert_eq!(peer.attached().await, Some(4));
+        let Some(ClientMessage::TerminalInput(_)) = peer.next().await else { panic!() };
+        peer.history(4, None).await;
+        peer.output(4, "a").await;
+        peer.output(5, "b").await;
+    });
+    assert_eq!(more, output("b"));
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_reach_the_session_yet_is_waited_for() {
+    let (mut following, one, two) = follow_by_two().await;
+    drop(one);
+    let (_, mut peer) = join!(next(&mut following), two.admit());
+    let words = "lab, which runs it, cannot be reached".to_owned();
+    let typed = async |peer: &mut Peer| {
+        let Some(ClientMessage::TerminalInput(input)) = peer.next().await else { panic!() };
+        input.bytes().unwrap()
+    };
+    let (refused, ()) = join!(next(&mut following), async {
+        assert_eq!(peer.attached().await, Some(4));
+        assert_eq!(typed(&mut peer).await, b"a");
+        peer.tell(ServerMessage::error(words.clone())).await;
+    });
+    assert_eq!(refused, SessionView::Refused(words.clone()));
+    // The server has attached by itself: what was typed is sent again.
+    let (more, ()) = join!(next(&mut following), async {
+        peer.history(4, None).await;
+        peer.output(5, "b").await;
+    });
+    assert_eq!(more, output("b"));
+    tokio::select! {
+        keys = typed(&mut peer) => assert_eq!(keys, b"a"),
+        seen = following.next() => panic!("{seen:?}"),
+    }
+}
+
+#[tokio::test]
+async fn servers_that_cannot_be_reached_are_passed_over_and_all_named_if_none_can() {
+    let (gone, there) = (Double::start().await, Double::start().await);
+    let gone_address = gone.address.clone();
+    drop(gone);
+    let both = Addresses::new(gone_address.clone(), [there.address.clone()]);
+    let (workspace, _peer) = join!(Workspace::connect_to_any(&both), there.admit());
+    assert_eq!(workspace.unwrap().server(), there.address.shown());
+    drop(there);
+    let Err(error) = Workspace::connect_to_any(&both).await else { panic!() };
+    assert!(error.is_unreachable(), "{error}");
+    assert!(both.iter().all(|address| error.to_string().contains(address.shown())), "{error}");
 }
