@@ -23,8 +23,14 @@ pub struct ClusterStatus {
     /// Where clients reach who is asked.
     pub leader_address: Option<String>,
     /// The name of the node that is asked, for people. Ours.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The address of its peer port, for other members. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Faults and refusals in the cluster that its operator should know, the oldest first. Ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     /// The other members.
     #[serde(default)]
     pub peers: Vec<ClusterMember>,

@@ -42,9 +42,18 @@ fn describe(command: &Command, parent: &str, page: &mut String) {
     let depth = "#".repeat(1 + name.matches(' ').count());
     page.push_str(&format!("\n{depth} {name}\n\n{}\n", sentence(&about)));
     if command.has_subcommands() {
+        // A command that also runs by itself has arguments of its own.
+        if !command.is_subcommand_required_set() {
+            usage(command, page);
+        }
         shown(command).for_each(|below| describe(below, &name, page));
         return;
     }
+    usage(command, page);
+}
+
+/// How a command is called, and its arguments.
+fn usage(command: &Command, page: &mut String) {
     let mut command = command.clone();
     let usage = command.render_usage().to_string();
     page.push_str(&format!("\n```text\n{}\n```\n", usage.trim_start_matches("Usage: ")));

@@ -32,13 +32,17 @@ pub(crate) fn nothing_to_do(kind: RequestKind) -> Answer {
 pub(crate) fn status(asker: &Asker) -> Answer {
     let node = &asker.services.node;
     let node_id = node.id.clone();
+    let cluster = asker.services.membership.cluster();
+    let this = cluster.as_ref().map(Cluster::this);
     let cluster = ClusterStatus {
         role: ROLE.to_owned(),
         term: 0,
         leader_id: Some(node_id.clone()),
         leader_address: address(node),
-        name: asker.services.membership.cluster().map(|cluster| cluster.this().name),
-        peers: asker.services.membership.cluster().as_ref().map(members).unwrap_or_default(),
+        name: this.as_ref().map(|this| this.name.clone()),
+        address: this.and_then(|this| this.addresses.into_iter().next()),
+        notices: cluster.as_ref().map(Cluster::notices).unwrap_or_default(),
+        peers: cluster.as_ref().map(members).unwrap_or_default(),
         node_id,
     };
     Ok(Some(ServerMessage::ClusterStatus(ClusterStatusReply { cluster })))

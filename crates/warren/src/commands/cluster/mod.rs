@@ -5,6 +5,9 @@ mod invite;
 mod invites;
 mod join;
 mod leave;
+mod list;
+mod peers;
+mod rename;
 
 use clap::{Args, Subcommand};
 use daemon::ConfigFile;
@@ -15,6 +18,7 @@ use super::{run_client, say, say_json_line};
 /// Join machines into one workspace
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
+    warren cluster list\n  \
     warren cluster invite            (on a member)\n  \
     warren cluster join CODE         (on the new machine)\n  \
     warren cluster forget lost-box   (on a member)")]
@@ -25,6 +29,12 @@ pub(crate) struct Cluster {
 
 #[derive(Subcommand)]
 enum Command {
+    /// List the machines of the workspace
+    List(list::List),
+    /// Give a machine of the workspace another name
+    Rename(rename::Rename),
+    /// List the addresses that a machine dials, or change them
+    Peers(Box<peers::Peers>),
     /// Invite one machine: prints the line by which it joins
     Invite(invite::Invite),
     /// List the invitations that may still be used, or withdraw one
@@ -46,6 +56,9 @@ impl Cluster {
 impl Command {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         match self {
+            Self::List(list) => list.run(file).await,
+            Self::Rename(rename) => rename.run(file).await,
+            Self::Peers(peers) => peers.run(file).await,
             Self::Invite(invite) => invite.run(file).await,
             Self::Invites(invites) => invites.run(file).await,
             Self::Join(join) => join.run(file).await,

@@ -13,13 +13,13 @@ mod put;
 use clap::{Args, Subcommand};
 use client::Workspace;
 use daemon::ConfigFile;
-use protocol::workspace::{Project, ProjectId};
+use protocol::workspace::ProjectId;
 
 pub(crate) use path::ProjectPath;
 
 use super::{
     worker_runtime,
-    workspace::{WorkspaceServer, named},
+    workspace::{WorkspaceServer, project},
 };
 
 /// List, fetch, send and change files of projects
@@ -86,7 +86,6 @@ async fn find(
     path: &ProjectPath,
 ) -> anyhow::Result<(Workspace, ProjectId)> {
     let mut workspace = place.connect(file).await?;
-    let projects: Vec<Project> = workspace.projects().await?;
-    let id = named(&projects, &path.project)?.id;
+    let id = project(&mut workspace, &path.project).await?;
     Ok((workspace, id))
 }

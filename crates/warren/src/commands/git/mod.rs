@@ -72,7 +72,7 @@ impl Status {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut workspace = self.output.place.connect(file).await?;
         let projects = workspace.projects().await?;
-        let project = named(&projects, &self.project)?;
+        let project = named(&mut workspace, &projects, &self.project).await?;
         let status = workspace.git_status(project.id).await?;
         match self.output.json {
             true => Ok(say_json(&status)?),
@@ -85,7 +85,7 @@ impl Diff {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut workspace = self.place.connect(file).await?;
         let projects = workspace.projects().await?;
-        let project = named(&projects, &self.path.project)?;
+        let project = named(&mut workspace, &projects, &self.path.project).await?;
         for path in self.paths(&mut workspace, project).await? {
             let patch = workspace.git_diff(project.id, &path, self.staged).await?;
             if self.json {

@@ -13,7 +13,7 @@ use protocol::workspace::{
 use super::{
     run_client, say, say_json,
     session::attach::{Keys, has_terminal, size, use_session},
-    workspace::{WorkspaceServer, named},
+    workspace::{WorkspaceServer, project},
 };
 use crate::exit::usage;
 
@@ -29,6 +29,7 @@ const SHELL_THERE: [&str; 3] = ["sh", "-c", "exec \"${SHELL:-/bin/sh}\""];
     warren open\n  \
     warren open --name build -- make -j4\n  \
     warren open --server https://gpu.example --token wk_… -- nvtop\n  \
+    warren open --node lab -- htop\n  \
     warren open --detached --name tests -- cargo test"
 )]
 pub(crate) struct Open {
@@ -83,19 +84,19 @@ impl Open {
                 "a terminal is needed for input and output; --detached starts the command without"
             )));
         }
-        let address = self.place.address(file)?;
-        let mut workspace = Workspace::connect(&address).await?;
+        let addresses = self.place.addresses(file)?;
+        let mut workspace = Workspace::connect_to_any(&addresses).await?;
         let asked = self.asked(&mut workspace).await?;
         let session = workspace.open_terminal(asked).await?;
         if self.detached {
             return self.tell(&session);
         }
-        use_session(workspace, &address, &session, &self.keys, true).await
+        use_session(workspace, &addresses, &session, &self.keys, true).await
     }
 
     async fn asked(&self, workspace: &mut Workspace) -> anyhow::Result<OpenTerminal> {
         let project_id = match &self.project {
-            Some(meant) => Some(named(&workspace.projects().await?, meant)?.id),
+            Some(meant) => Some(project(workspace, meant).await?),
             None => None,
         };
         let (command, args) = self.command_line()?;

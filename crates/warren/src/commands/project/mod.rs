@@ -12,9 +12,9 @@ use serde_json::json;
 
 use super::{
     say, say_json, say_json_line,
-    table::{plain, table},
+    table::plain,
     worker_runtime,
-    workspace::{Output, named, short, terms::ago},
+    workspace::{Machines, Output, named, short, terms::ago},
 };
 
 /// Make, list and change projects: working directories that the workspace knows
@@ -117,15 +117,18 @@ impl Command {
 
 impl List {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let projects = self.output.place.connect(file).await?.projects().await?;
+        let mut workspace = self.output.place.connect(file).await?;
+        let projects = workspace.projects().await?;
         if self.output.json {
             return Ok(say_json(&json!({"projects": projects}))?);
         }
         if projects.is_empty() {
             return Ok(say("There are no projects yet. Make one: warren project create NAME")?);
         }
-        let rows: Vec<Vec<String>> = projects.iter().map(row).collect();
-        Ok(say(&table(&["id", "name", "directory", "runs as", "changed"], &rows, 0))?)
+        let machines = Machines::of(&mut workspace).await?;
+        let header = ["id", "name", "directory", "runs as", "changed"];
+        let nodes = projects.iter().map(|project| project.node_id.as_deref());
+        Ok(say(&machines.table(&header, projects.iter().map(row).collect(), nodes, 0))?)
     }
 }
 
@@ -151,7 +154,7 @@ impl Update {
         };
         let mut workspace = self.output.place.connect(file).await?;
         let projects = workspace.projects().await?;
-        let project = named(&projects, &self.project)?;
+        let project = named(&mut workspace, &projects, &self.project).await?;
         let env = changed(&project.env, &self.env, &self.unset);
         let (name, run_as_user) = (self.name, self.run_as);
         let change = UpdateProject { project_id: project.id, name, working_dir, run_as_user, env };
@@ -161,14 +164,15 @@ impl Update {
 
 impl One {
     async fn show(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let projects = self.output.place.connect(file).await?.projects().await?;
-        tell(named(&projects, &self.project)?, self.output.json)
+        let mut workspace = self.output.place.connect(file).await?;
+        let projects = workspace.projects().await?;
+        tell(named(&mut workspace, &projects, &self.project).await?, self.output.json)
     }
 
     async fn remove(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut workspace = self.output.place.connect(file).await?;
         let projects = workspace.projects().await?;
-        let project = named(&projects, &self.project)?;
+        let project = named(&mut workspace, &projects, &self.project).await?;
         workspace.delete_project(project.id).await?;
         match self.output.json {
             true => Ok(say_json_line(&json!({"project_id": project.id, "removed": true}))?),

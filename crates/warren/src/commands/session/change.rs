@@ -24,9 +24,11 @@ impl Kill {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut workspace = self.output.place.connect(file).await?;
         let sessions = workspace.sessions(true).await?;
-        let found = self.session.iter().map(|meant| Ok(named(&sessions, meant)?.id));
         // All are found before one is ended.
-        let ids = found.collect::<anyhow::Result<Vec<_>>>()?;
+        let mut ids = Vec::new();
+        for meant in &self.session {
+            ids.push(named(&mut workspace, &sessions, meant).await?.id);
+        }
         for id in ids {
             workspace.kill_session(id).await?;
             match self.output.json {
@@ -52,7 +54,8 @@ pub(super) struct Rename {
 impl Rename {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut workspace = self.output.place.connect(file).await?;
-        let id = named(&workspace.sessions(true).await?, &self.session)?.id;
+        let sessions = workspace.sessions(true).await?;
+        let id = named(&mut workspace, &sessions, &self.session).await?.id;
         tell(&workspace.rename_session(id, self.name).await?, self.output.json)
     }
 }

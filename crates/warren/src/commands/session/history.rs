@@ -49,7 +49,8 @@ pub(super) struct PrintHistory {
 impl PrintHistory {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut workspace = self.place.connect(file).await?;
-        let id = named(&workspace.sessions(true).await?, &self.session)?.id;
+        let sessions = workspace.sessions(true).await?;
+        let id = named(&mut workspace, &sessions, &self.session).await?.id;
         let most = if self.all { u64::MAX } else { self.bytes };
         for piece in newest(&mut workspace, id, most).await?.iter().rev() {
             self.print(piece)?;

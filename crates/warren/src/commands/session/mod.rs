@@ -26,6 +26,7 @@ use super::run_client;
     warren session new --prompt 'why does the build fail?' --wait\n  \
     warren session new --mode pty --name claude\n  \
     warren session attach claude\n  \
+    warren session new --node lab --prompt 'run the tests' --wait\n  \
     warren session list --server https://gpu.example --token wk_…")]
 pub(crate) struct Session {
     #[command(subcommand)]

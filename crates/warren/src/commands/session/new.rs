@@ -12,7 +12,7 @@ use crate::{
         answer::prompt,
         say, say_json_line,
         table::plain,
-        workspace::{Output, named, terms::runs},
+        workspace::{Output, project, terms::runs},
     },
     exit::usage,
 };
@@ -90,8 +90,8 @@ impl New {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         self.check().map_err(usage)?;
         let text = self.prompt.as_deref().map(prompt).transpose()?;
-        let address = self.output.place.address(file)?;
-        let mut workspace = Workspace::connect(&address).await?;
+        let addresses = self.output.place.addresses(file)?;
+        let mut workspace = Workspace::connect_to_any(&addresses).await?;
         let asked = self.asked(&mut workspace).await?;
         let session = workspace.new_session(asked).await?;
         if !self.wait || self.output.json {
@@ -100,7 +100,7 @@ impl New {
         match text {
             None => Ok(()),
             Some(text) if self.wait => {
-                turn::ask(workspace, &address, &session, text, self.output.json).await
+                turn::ask(workspace, &addresses, &session, text, self.output.json).await
             }
             Some(text) => Ok(workspace.prompt(session.id, text).await.map(drop)?),
         }
@@ -121,7 +121,7 @@ impl New {
 
     async fn asked(&self, workspace: &mut Workspace) -> anyhow::Result<NewSession> {
         let project_id = match &self.project {
-            Some(meant) => Some(named(&workspace.projects().await?, meant)?.id),
+            Some(meant) => Some(project(workspace, meant).await?),
             None => None,
         };
         let (dir, node) = (self.dir.as_deref(), self.node.as_deref());

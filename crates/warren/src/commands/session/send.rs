@@ -42,10 +42,10 @@ pub(super) struct Send {
 impl Send {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let text = prompt(&self.text)?;
-        let address = self.place.address(file)?;
-        let mut workspace = Workspace::connect(&address).await?;
+        let addresses = self.place.addresses(file)?;
+        let mut workspace = Workspace::connect_to_any(&addresses).await?;
         let sessions = workspace.sessions(true).await?;
-        let session = named(&sessions, &self.session)?;
+        let session = named(&mut workspace, &sessions, &self.session).await?;
         if !self.wait {
             let turn = workspace.prompt(session.id, text).await?;
             if self.json {
@@ -57,6 +57,6 @@ impl Send {
             let words = format!("{} is a terminal, which has no turns", called(session));
             return Err(usage(anyhow!("{words}: leave --wait away")));
         }
-        turn::ask(workspace, &address, session, text, self.json).await
+        turn::ask(workspace, &addresses, session, text, self.json).await
     }
 }

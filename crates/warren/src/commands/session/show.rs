@@ -24,8 +24,9 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let sessions = self.output.place.connect(file).await?.sessions(true).await?;
-        tell(named(&sessions, &self.session)?, self.output.json)
+        let mut workspace = self.output.place.connect(file).await?;
+        let sessions = workspace.sessions(true).await?;
+        tell(named(&mut workspace, &sessions, &self.session).await?, self.output.json)
     }
 }
 

@@ -9,7 +9,7 @@ use super::Output;
 use crate::{
     commands::{
         table::plain,
-        workspace::{named, short},
+        workspace::{Machines, named, named_on, short},
     },
     exit::usage,
 };
@@ -24,7 +24,8 @@ pub(super) async fn team(
     meant: &str,
 ) -> anyhow::Result<(Workspace, Team)> {
     let mut workspace = output.place.connect(file).await?;
-    let team = named(&workspace.teams().await?, meant)?.clone();
+    let teams = workspace.teams().await?;
+    let team = named(&mut workspace, &teams, meant).await?.clone();
     Ok((workspace, team))
 }
 
@@ -53,7 +54,7 @@ pub(super) fn member(
         |id: &SessionId| *id == team.leader_session_id || team.worker_session_ids.contains(id);
     match meant.parse().ok().filter(is_member) {
         Some(id) => Ok(id),
-        None => Ok(named(members, meant)?.id),
+        None => Ok(named_on(members, meant, &Machines::default())?.id),
     }
 }
 

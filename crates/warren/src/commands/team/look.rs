@@ -13,7 +13,7 @@ use crate::commands::{
     say, say_json, say_json_line,
     table::{plain, table},
     workspace::{
-        short,
+        Machines, short,
         terms::{ago, runs, status},
     },
 };
@@ -45,15 +45,24 @@ pub(super) struct Rm {
 
 impl List {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let teams = self.output.place.connect(file).await?.teams().await?;
+        let mut workspace = self.output.place.connect(file).await?;
+        let teams = workspace.teams().await?;
         if self.output.json {
             return Ok(say_json(&json!({"teams": teams}))?);
         }
         if teams.is_empty() {
             return Ok(say("There are no teams. Make one: warren team create NAME")?);
         }
-        let rows: Vec<Vec<String>> = teams.iter().map(row).collect();
-        Ok(say(&table(&["id", "name", "status", "used", "team workers"], &rows, 1))?)
+        let machines = Machines::of(&mut workspace).await?;
+        // A team is kept where its leader runs.
+        let sessions = match machines.are_several() {
+            true => workspace.sessions(true).await?,
+            false => Vec::new(),
+        };
+        let leader = |team: &Team| sessions.iter().find(|it| it.id == team.leader_session_id);
+        let nodes = teams.iter().map(|team| leader(team)?.node_id.as_deref());
+        let header = ["id", "name", "status", "used", "team workers"];
+        Ok(say(&machines.table(&header, teams.iter().map(row).collect(), nodes, 1))?)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::commands::{
     say, say_json,
     session::Mode,
     table::plain,
-    workspace::{named, terms::called},
+    workspace::{project, terms::called},
 };
 
 /// Make a team and its leader
@@ -82,7 +82,7 @@ impl Create {
         let place = &self.output.place;
         let mut workspace = place.connect(file).await?;
         let project_id = match &self.project {
-            Some(meant) => Some(named(&workspace.projects().await?, meant)?.id),
+            Some(meant) => Some(project(&mut workspace, meant).await?),
             None => None,
         };
         let made = workspace.create_team(CreateTeam {

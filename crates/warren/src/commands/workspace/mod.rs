@@ -2,16 +2,19 @@
 //!
 //! - [`WorkspaceServer`]: which workspace, and what it is shown
 //! - [`Output`]: the same, and whether to answer in JSON
+//! - [`Machines`]: the names of the machines, in lists for people
 //! - [`mod@named`]: which session, project or team is meant
 //! - [`terms`]: words for their states and times
 
+pub(crate) mod machines;
 mod named;
 mod place;
 pub(crate) mod terms;
 
 use clap::Args;
 
-pub(crate) use named::{named, short};
+pub(crate) use machines::Machines;
+pub(crate) use named::{named, named_on, project, short};
 pub(crate) use place::WorkspaceServer;
 
 // No doc comment: clap would take it for the command's own.

@@ -1,9 +1,12 @@
 //! Which session, project or team is meant.
 
-use anyhow::anyhow;
-use client::ClientError;
-use protocol::workspace::{Project, SessionInfo, SessionStatus, Team};
+use std::collections::BTreeSet;
 
+use anyhow::anyhow;
+use client::{ClientError, Workspace};
+use protocol::workspace::{Project, ProjectId, SessionInfo, SessionStatus, Team};
+
+use super::Machines;
 use crate::{commands::table::plain, exit::usage};
 
 /// Something that has an id, and is meant by that, by how it begins, or by a name.
@@ -14,6 +17,11 @@ pub(crate) trait Named {
     fn id(&self) -> String;
 
     fn name(&self) -> Option<&str>;
+
+    /// The machine that it is on, if known.
+    fn node(&self) -> Option<&str> {
+        None
+    }
 
     /// Of several of a name, one that is alive is meant.
     fn is_alive(&self) -> bool {
@@ -32,6 +40,10 @@ impl Named for SessionInfo {
         self.name.as_deref()
     }
 
+    fn node(&self) -> Option<&str> {
+        self.node_id.as_deref()
+    }
+
     fn is_alive(&self) -> bool {
         self.status != SessionStatus::Exited
     }
@@ -46,6 +58,10 @@ impl Named for Project {
 
     fn name(&self) -> Option<&str> {
         Some(&self.name)
+    }
+
+    fn node(&self) -> Option<&str> {
+        self.node_id.as_deref()
     }
 }
 
@@ -64,25 +80,78 @@ impl Named for Team {
 /// The one that is meant: by its id, its name, or the beginning of its id.
 ///
 /// # Errors
-/// When it is none of them, or several.
-pub(crate) fn named<'a, T: Named>(all: &'a [T], meant: &str) -> anyhow::Result<&'a T> {
+/// When it is none of them, or several. Of several on different machines the error names these.
+pub(crate) async fn named<'a, T: Named>(
+    workspace: &mut Workspace,
+    all: &'a [T],
+    meant: &str,
+) -> anyhow::Result<&'a T> {
+    let machines = match among(all, meant) {
+        // The machines' names are a help: without them their ids are shown.
+        Found::Several(_) => Machines::of(workspace).await.unwrap_or_default(),
+        _ => Machines::default(),
+    };
+    named_on(all, meant, &machines)
+}
+
+/// The same, with the names of the machines.
+///
+/// # Errors
+/// As [`named`].
+pub(crate) fn named_on<'a, T: Named>(
+    all: &'a [T],
+    meant: &str,
+    machines: &Machines,
+) -> anyhow::Result<&'a T> {
+    match among(all, meant) {
+        Found::One(one) => Ok(one),
+        Found::None => {
+            let words = format!("there is no {} {}", T::WHAT, plain(meant));
+            Err(ClientError::NotFound { words }.into())
+        }
+        Found::Several(several) => Err(usage(ambiguous(meant, &several, machines))),
+    }
+}
+
+/// The id of the project that is meant.
+///
+/// # Errors
+/// As [`named`].
+pub(crate) async fn project(workspace: &mut Workspace, meant: &str) -> anyhow::Result<ProjectId> {
+    let projects = workspace.projects().await?;
+    Ok(named(workspace, &projects, meant).await?.id)
+}
+
+enum Found<'a, T> {
+    One(&'a T),
+    None,
+    Several(Vec<&'a T>),
+}
+
+fn among<'a, T: Named>(all: &'a [T], meant: &str) -> Found<'a, T> {
     let lower = meant.to_lowercase();
     let by_name: Vec<&T> = all.iter().filter(|it| it.name() == Some(meant)).collect();
     let alive: Vec<&T> = by_name.iter().copied().filter(|it| it.is_alive()).collect();
     let begins = |it: &&T| !lower.is_empty() && it.id().starts_with(&lower);
     let by_id: Vec<&T> = all.iter().filter(begins).collect();
     match (&alive[..], &by_name[..], &by_id[..]) {
-        (_, _, [one]) if one.id() == lower => Ok(one),
-        ([one], ..) | ([], [one], _) | ([], [], [one]) => Ok(one),
-        ([], [], []) => {
-            let words = format!("there is no {} {}", T::WHAT, plain(meant));
-            Err(ClientError::NotFound { words }.into())
-        }
-        ([], [], several) | ([], several, _) | (several, ..) => {
-            let ids: Vec<String> = several.iter().map(|it| it.id()).collect();
-            Err(usage(anyhow!("{} may be any of {}: give an id", plain(meant), ids.join(", "))))
-        }
+        (_, _, [one]) if one.id() == lower => Found::One(one),
+        ([one], ..) | ([], [one], _) | ([], [], [one]) => Found::One(one),
+        ([], [], []) => Found::None,
+        ([], [], _) => Found::Several(by_id),
+        ([], ..) => Found::Several(by_name),
+        _ => Found::Several(alive),
     }
+}
+
+fn ambiguous<T: Named>(meant: &str, several: &[&T], machines: &Machines) -> anyhow::Error {
+    let nodes: BTreeSet<Option<&str>> = several.iter().map(|it| it.node()).collect();
+    let one = |it: &&T| match nodes.len() {
+        0 | 1 => it.id(),
+        _ => format!("{} on {}", it.id(), machines.name(it.node())),
+    };
+    let all: Vec<String> = several.iter().map(one).collect();
+    anyhow!("{} may be any of {}: give an id", plain(meant), all.join(", "))
 }
 
 /// The first digits of an id, which tell it from most others.
@@ -94,6 +163,7 @@ pub(crate) fn short<T: ToString + Copy>(id: T) -> String {
 mod tests {
     use super::*;
 
+    /// Its id, which begins with its machine's, its name, and whether it is alive.
     struct It(&'static str, Option<&'static str>, bool);
 
     impl Named for It {
@@ -105,6 +175,10 @@ mod tests {
 
         fn name(&self) -> Option<&str> {
             self.1
+        }
+
+        fn node(&self) -> Option<&str> {
+            self.0.get(..1)
         }
 
         fn is_alive(&self) -> bool {
@@ -123,20 +197,28 @@ mod tests {
             It("1235-6", Some("twice"), true),
             It("1236-7", Some("twice"), true),
             It("9999-8", Some("old"), false),
+            It("7770-9", Some("both"), true),
+            It("8880-a", Some("both"), true),
         ];
-        let meant = |text: &str| named(&all, text).map(|it| it.0);
-        assert_eq!(meant("ABCD-1").unwrap(), "abcd-1");
-        assert_eq!(meant("dev").unwrap(), "abcd-1");
-        assert_eq!(meant("abce").unwrap(), "1234-5", "a name before a beginning");
-        assert_eq!(meant("abce-2").unwrap(), "abce-2");
-        assert_eq!(meant("build").unwrap(), "ff01-4", "the one that is alive");
-        assert_eq!(meant("old").unwrap(), "9999-8", "the only one");
-        let several = format!("{:#}", meant("abc").unwrap_err());
-        assert!(several.contains("abcd-1, abce-2"), "{several}");
-        assert!(format!("{:#}", meant("twice").unwrap_err()).contains("1236-7"));
+        let meant = |text: &str| match among(&all, text) {
+            Found::One(it) => it.0.to_owned(),
+            Found::None => "nothing".to_owned(),
+            Found::Several(several) => {
+                format!("{:#}", ambiguous(text, &several, &Machines::default()))
+            }
+        };
+        assert_eq!(meant("ABCD-1"), "abcd-1");
+        assert_eq!(meant("dev"), "abcd-1");
+        assert_eq!(meant("abce"), "1234-5", "a name before a beginning");
+        assert_eq!(meant("abce-2"), "abce-2");
+        assert_eq!(meant("build"), "ff01-4", "the one that is alive");
+        assert_eq!(meant("old"), "9999-8", "the only one");
+        assert_eq!(meant("abc"), "abc may be any of abcd-1, abce-2: give an id");
+        assert!(meant("twice").contains("1235-6, 1236-7"), "{}", meant("twice"));
+        let both = meant("both");
+        assert!(both.contains("7770-9 on 7, 8880-a on 8"), "of two machines: {both}");
         for unknown in ["", "nobody", "abcd-12"] {
-            let error = meant(unknown).unwrap_err();
-            assert!(error.downcast_ref::<ClientError>().unwrap().is_not_found(), "{unknown}");
+            assert_eq!(meant(unknown), "nothing", "{unknown}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{PathBuf, absolute};
 use anyhow::{Context, anyhow};
 use base::Secret;
 use clap::Args;
-use client::workspace::{Address, Workspace};
+use client::workspace::{Address, Addresses, Workspace};
 use daemon::{
     ConfigFile,
     data::{ADMIN_TOKEN, read_token},
@@ -17,9 +17,11 @@ use crate::{commands::target::DEFAULT_SERVER, exit::usage};
 /// Which workspace to speak to
 #[derive(Args)]
 pub(crate) struct WorkspaceServer {
-    /// The server [default: http://127.0.0.1:9178]
-    #[arg(long, env = "WARREN_SERVER", value_name = "URL")]
-    server: Option<String>,
+    /// The server; of several of one cluster, the first that can be reached (repeatable, or with
+    /// commas)
+    /// [default: http://127.0.0.1:9178]
+    #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
+    server: Vec<String>,
     /// A key of scope workspace:read, workspace:write or workspace:admin [default for a server on
     /// this machine: admin.token in the data directory]
     #[arg(long, env = "WARREN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
@@ -32,19 +34,27 @@ pub(crate) struct WorkspaceServer {
 impl WorkspaceServer {
     /// Connects.
     pub(crate) async fn connect(&self, file: &ConfigFile) -> anyhow::Result<Workspace> {
-        Ok(Workspace::connect(&self.address(file)?).await?)
+        Ok(Workspace::connect_to_any(&self.addresses(file)?).await?)
     }
 
-    /// Where it is, and what it is shown: what was said, or what a server of this machine keeps for its
+    /// The servers, in the order in which they are tried, each with its token.
+    pub(crate) fn addresses(&self, file: &ConfigFile) -> anyhow::Result<Addresses> {
+        let (first, others) = self.urls();
+        let first = self.address(first, file)?;
+        let others = others.iter().map(|url| self.address(url, file));
+        Ok(Addresses::new(first, others.collect::<anyhow::Result<Vec<_>>>()?))
+    }
+
+    /// A server with the token that was given, or with the one that a server of this machine keeps for its
     /// administrator. A user who may not read that learns how to get a token when the server asks.
-    pub(crate) fn address(&self, file: &ConfigFile) -> anyhow::Result<Address> {
-        let address = self.at(self.token.as_ref())?;
+    fn address(&self, url: &str, file: &ConfigFile) -> anyhow::Result<Address> {
+        let address = at(url, self.token.as_ref())?;
         let is_ours = address.is_on_this_machine() || self.data_dir.is_some();
         if self.token.is_some() || !is_ours {
             return Ok(address);
         }
         match self.admin_token(file) {
-            Some(token) => self.at(Some(&token)),
+            Some(token) => at(url, Some(&token)),
             None => Ok(address),
         }
     }
@@ -66,7 +76,7 @@ impl WorkspaceServer {
         said: Option<&str>,
         has_project: bool,
     ) -> anyhow::Result<Option<String>> {
-        let is_here = node.is_none() && self.at(None)?.is_on_this_machine();
+        let is_here = node.is_none() && self.is_here()?;
         match said {
             Some(said) if said.starts_with(['/', '~']) => Ok(Some(said.to_owned())),
             Some(said) if is_here => Ok(Some(absolute_path(said)?)),
@@ -79,14 +89,18 @@ impl WorkspaceServer {
         }
     }
 
-    /// Whether the workspace is on this machine.
+    /// Whether the workspace is on this machine. Of several servers all must be: any may be used.
     pub(crate) fn is_here(&self) -> anyhow::Result<bool> {
-        Ok(self.at(None)?.is_on_this_machine())
+        let (first, others) = self.urls();
+        let mut all = std::iter::once(first).chain(others.iter().map(String::as_str));
+        all.try_fold(true, |here, url| Ok(here & at(url, None)?.is_on_this_machine()))
     }
 
-    fn at(&self, token: Option<&Secret>) -> anyhow::Result<Address> {
-        let server = self.server.as_ref().unwrap_or(&DEFAULT_SERVER);
-        Address::new(server, token).map_err(|error| usage(error.into()))
+    fn urls(&self) -> (&str, &[String]) {
+        match &self.server[..] {
+            [] => (&DEFAULT_SERVER, &[]),
+            [first, others @ ..] => (first, others),
+        }
     }
 
     fn admin_token(&self, file: &ConfigFile) -> Option<Secret> {
@@ -98,6 +112,10 @@ impl WorkspaceServer {
         let directory = data_dir(given.or_else(|| file.serve.data_dir.clone())).ok()?;
         read_token(&directory, ADMIN_TOKEN).ok().flatten()
     }
+}
+
+fn at(url: &str, token: Option<&Secret>) -> anyhow::Result<Address> {
+    Address::new(url, token).map_err(|error| usage(error.into()))
 }
 
 fn absolute_path(path: &str) -> anyhow::Result<String> {
@@ -113,7 +131,8 @@ mod tests {
     use super::*;
 
     fn place(server: &str) -> WorkspaceServer {
-        WorkspaceServer { server: Some(server.to_owned()), token: None, data_dir: None }
+        let server = server.split(',').map(str::to_owned).collect();
+        WorkspaceServer { server, token: None, data_dir: None }
     }
 
     #[test]
@@ -129,5 +148,26 @@ mod tests {
             assert_eq!(place.directory(None, true).unwrap(), None);
             assert_eq!(place.directory(Some("~/a"), true).unwrap().as_deref(), Some("~/a"));
         }
+    }
+
+    #[test]
+    fn several_servers_are_here_only_if_each_is() {
+        assert!(place("http://localhost:1,http://[::1]:2").is_here().unwrap());
+        assert!(!place("http://localhost:1,http://10.0.0.1").is_here().unwrap());
+        assert!(place("http://10.0.0.1,nonsense").is_here().is_err());
+        let none = WorkspaceServer { server: Vec::new(), token: None, data_dir: None };
+        assert!(none.is_here().unwrap());
+    }
+
+    #[test]
+    fn the_token_of_this_machine_is_for_its_own_servers_only() {
+        let mut file = ConfigFile::default();
+        file.serve.admin_token = Some(Secret::from("ours"));
+        let addresses = place("http://localhost:1,http://10.0.0.1").addresses(&file).unwrap();
+        let has_token: Vec<bool> = addresses.iter().map(Address::has_token).collect();
+        assert_eq!(has_token, [true, false]);
+        let data_dir = Some(PathBuf::from("/no/such/directory"));
+        let named = WorkspaceServer { data_dir, ..place("http://10.0.0.1") };
+        assert!(named.addresses(&file).unwrap().first().has_token());
     }
 }

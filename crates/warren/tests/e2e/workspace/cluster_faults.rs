@@ -23,7 +23,7 @@ fn member(name: &str, token: &str) -> Serve {
 }
 
 /// The address for other members.
-async fn peer_address(host: &WorkspaceHost) -> String {
+pub(super) async fn peer_address(host: &WorkspaceHost) -> String {
     let config = json!({"type": "get_cluster_config"});
     let config = host.client().await.ask(config, "cluster_config").await;
     let port = config["peer_port"].as_u64().expect("a port");
@@ -38,14 +38,14 @@ async fn others(host: &WorkspaceHost) -> Vec<Value> {
 }
 
 /// Two members. The sessions are on `owner`, the clients come to `entry`.
-struct Pair {
-    owner: WorkspaceHost,
-    entry: WorkspaceHost,
+pub(super) struct Pair {
+    pub(super) owner: WorkspaceHost,
+    pub(super) entry: WorkspaceHost,
 }
 
 impl Pair {
     /// The owner dials, so that it finds the entry member again after a restart.
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let entry = WorkspaceHost::of(member("entry", "secret")).await;
         let owner = member("owner", "secret").set("--peer", &peer_address(&entry).await);
         let pair = Self { owner: WorkspaceHost::of(owner).await, entry };

@@ -17,7 +17,7 @@ use anyhow::anyhow;
 use clap::Args;
 use client::{
     Workspace,
-    workspace::{Address, Following, FollowingSettings},
+    workspace::{Addresses, Following, FollowingSettings},
 };
 use daemon::ConfigFile;
 use protocol::workspace::{SessionInfo, SessionMode, SessionStatus};
@@ -35,12 +35,13 @@ use crate::{
 #[command(
     after_help = "Ctrl-] detaches: the session goes on, and attaching again shows it as it is then. When the \
     connection is lost, another is tried for, and nothing is shown twice; what was typed meanwhile is \
-    sent then.\n\n\
+    sent then. Of several servers of one cluster, given by --server, the next one is used.\n\n\
     In a chat with an agent each line is a prompt, y and n answer its questions, Ctrl-C ends its turn, \
     and Ctrl-D detaches.\n\n\
     Examples:\n  \
     warren session attach build\n  \
-    warren session attach 550e --detach-key ctrl-b"
+    warren session attach 550e --detach-key ctrl-b\n  \
+    warren session attach build --server https://one:9178 --server https://two:9178"
 )]
 pub(super) struct Attach {
     /// The session: its id, the beginning of it, or its name
@@ -61,10 +62,10 @@ pub(crate) struct Keys {
 
 impl Attach {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let address = self.place.address(file)?;
-        let mut workspace = Workspace::connect(&address).await?;
+        let addresses = self.place.addresses(file)?;
+        let mut workspace = Workspace::connect_to_any(&addresses).await?;
         let sessions = workspace.sessions(true).await?;
-        let session = named(&sessions, &self.session)?;
+        let session = named(&mut workspace, &sessions, &self.session).await?;
         if session.status == SessionStatus::Exited {
             let id = short(session.id);
             let words = format!(
@@ -73,7 +74,7 @@ impl Attach {
             );
             return Err(anyhow!(words));
         }
-        use_session(workspace, &address, session, &self.keys, false).await
+        use_session(workspace, &addresses, session, &self.keys, false).await
     }
 }
 
@@ -81,7 +82,7 @@ impl Attach {
 /// output on, even if it has already ended.
 pub(crate) async fn use_session(
     workspace: Workspace,
-    address: &Address,
+    addresses: &Addresses,
     session: &SessionInfo,
     keys: &Keys,
     from_start: bool,
@@ -95,7 +96,7 @@ pub(crate) async fn use_session(
     }
     let size = size().ok().filter(|_| !is_agent);
     let settings = FollowingSettings { is_agent, size, from_start, ..FollowingSettings::default() };
-    let following = Following::begin(workspace, address, session.id, settings)?;
+    let following = Following::begin(workspace, addresses, session.id, settings)?;
     match is_agent {
         true => talking::talk(following, session).await,
         false => using::use_terminal(following, session, keys.detach_key).await,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use client::{
     ClientError, Workspace,
-    workspace::{Address, Following, FollowingSettings, SessionView},
+    workspace::{Addresses, Following, FollowingSettings, SessionView},
 };
 use protocol::workspace::SessionInfo;
 use tokio::time::{Instant, timeout_at};
@@ -29,14 +29,14 @@ const RESTS: Duration = Duration::from_secs(10);
 /// Gives an agent a prompt and prints its answer, to its end; with `json`, each event.
 pub(super) async fn ask(
     workspace: Workspace,
-    address: &Address,
+    addresses: &Addresses,
     session: &SessionInfo,
     text: String,
     json: bool,
 ) -> anyhow::Result<()> {
     let settings =
         FollowingSettings { is_agent: true, patience: PATIENCE, ..FollowingSettings::default() };
-    let mut following = Following::begin(workspace, address, session.id, settings)?;
+    let mut following = Following::begin(workspace, addresses, session.id, settings)?;
     let (mut own, mut shown) = (Own::of(session), PrintedAnswer::default());
     let mut prompt = Some(text);
     while let Some(seen) = next(&mut following, own.rests_since()).await? {

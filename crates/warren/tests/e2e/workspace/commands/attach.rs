@@ -11,13 +11,13 @@ use crate::{
 };
 
 /// What detaches: Ctrl-].
-const DETACH: &str = "\u{1d}";
+pub(super) const DETACH: &str = "\u{1d}";
 
 /// Says back what it is told, line by line.
-const ECHO: &str = "stty -echo; echo hello; while read x; do echo \"<$x>\"; done";
+pub(super) const ECHO: &str = "stty -echo; echo hello; while read x; do echo \"<$x>\"; done";
 
 impl WorkspaceHost {
-    fn terminal(&self, words: &[&str], args: &[&str]) -> Terminal {
+    pub(super) fn terminal(&self, words: &[&str], args: &[&str]) -> Terminal {
         Terminal::start(&[words, &self.access().each_ref().map(String::as_str), args].concat())
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! - `sessions`, `projects`, `teams`: each command, run to its end
 //! - `attach`: a session used from a terminal
+//! - `cluster`: machines of one workspace
 //! - `exits`: how commands fail
 
 mod attach;
+mod cluster;
 mod exits;
 mod projects;
 mod sessions;

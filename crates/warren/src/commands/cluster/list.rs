@@ -1,0 +1,93 @@
+//! `warren cluster list`.
+
+use clap::Args;
+use daemon::ConfigFile;
+use protocol::workspace::ClusterStatus;
+use serde_json::{Value, json};
+
+use crate::commands::{
+    note, say, say_json,
+    table::{plain, table},
+    workspace::{Output, machines::beginning},
+};
+
+/// List the machines of the workspace
+#[derive(Args)]
+#[command(after_help = "The machine that is asked comes first. The address is that of the peer \
+    port: what --peer of another machine's `warren serve` takes.")]
+pub(super) struct List {
+    #[command(flatten)]
+    output: Output,
+}
+
+impl List {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let cluster = self.output.place.connect(file).await?.cluster_status().await?;
+        if self.output.json {
+            return Ok(say_json(&all(&cluster))?);
+        }
+        say(&readable(&cluster))?;
+        if cluster.name.is_none() {
+            note("This machine is in no cluster. Begin one: warren cluster invite");
+        }
+        cluster.notices.iter().for_each(|notice| note(&format!("notice: {notice}")));
+        Ok(())
+    }
+}
+
+fn all(cluster: &ClusterStatus) -> Value {
+    let this = json!({
+        "node_id": cluster.node_id, "name": cluster.name, "address": cluster.address,
+        "reachable": true, "this": true,
+    });
+    let others = cluster.peers.iter().map(|peer| {
+        json!({
+            "node_id": peer.node_id, "name": peer.name, "address": peer.address,
+            "reachable": peer.connected, "this": false,
+        })
+    });
+    let machines: Vec<Value> = std::iter::once(this).chain(others).collect();
+    json!({"machines": machines, "notices": cluster.notices})
+}
+
+fn readable(cluster: &ClusterStatus) -> String {
+    let this = (cluster.name.as_deref(), cluster.address.as_deref());
+    let mut rows = vec![row(&cluster.node_id, this.0, this.1, "this machine")];
+    rows.extend(cluster.peers.iter().map(|peer| {
+        let state = if peer.connected { "reachable" } else { "not reachable" };
+        row(&peer.node_id, peer.name.as_deref(), peer.address.as_deref(), state)
+    }));
+    table(&["id", "name", "address", "status"], &rows, 0)
+}
+
+fn row(id: &str, name: Option<&str>, address: Option<&str>, state: &str) -> Vec<String> {
+    let [name, address] = [name, address].map(|text| plain(text.unwrap_or_default()));
+    vec![plain(&beginning(id)), name, address, state.to_owned()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::workspace::machines::tests::cluster;
+
+    #[test]
+    fn each_machine_is_a_row_and_the_one_that_is_asked_is_marked() {
+        let told = readable(&cluster());
+        let rows: Vec<Vec<&str>> =
+            told.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[1], ["n-1", "here", "-", "this", "machine"], "{told}");
+        assert_eq!(rows[2], ["n-2", "lab\u{fffd}", "10.0.0.2:9179", "reachable"], "{told}");
+        assert_eq!(rows[3], ["n-3-is-l", "-", "10.0.0.2:9179", "not", "reachable"], "{told}");
+    }
+
+    #[test]
+    fn json_has_whole_ids_and_the_notices() {
+        let mut cluster = cluster();
+        cluster.notices.push("a clock is ahead".to_owned());
+        let told = all(&cluster);
+        assert_eq!(told["machines"][0]["this"], true, "{told}");
+        assert_eq!(told["machines"][2]["node_id"], "n-3-is-long", "{told}");
+        assert_eq!(told["machines"][2]["reachable"], false, "{told}");
+        assert_eq!(told["notices"], json!(["a clock is ahead"]));
+    }
+}
