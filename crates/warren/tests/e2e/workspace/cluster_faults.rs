@@ -85,9 +85,12 @@ impl Pair {
 #[tokio::test]
 async fn a_killed_owner_is_out_of_reach_until_its_restart_shows_what_became_of_its_sessions() {
     let mut pair = Pair::new().await;
+    let mut watcher = pair.entry.client().await;
     let mut viewer = pair.viewer("echo ready; cat").await;
     viewer.shows("ready").await;
     let id = viewer.id();
+    // Before its owner dies, the session must be known at the entry member.
+    assert_eq!(id_of(&watcher.hear("session_status_changed").await["session"]), id);
     pair.owner.daemon.kill9().await;
     let unreachable = |changed: &Value| changed["session"]["reachable"] == false;
     viewer.told_where("session_status_changed", unreachable).await;
