@@ -45,12 +45,6 @@ impl Signal {
         self.raw().as_raw()
     }
 
-    /// The signal with this number, if it is one of these.
-    #[must_use]
-    pub fn from_number(number: i32) -> Option<Self> {
-        ALL.iter().find(|(_, raw)| raw.as_raw() == number).map(|(signal, _)| *signal)
-    }
-
     pub(crate) fn raw(self) -> Raw {
         ALL.iter().find(|(signal, _)| *signal == self).map_or(Raw::KILL, |(_, raw)| *raw)
     }
@@ -65,18 +59,4 @@ pub enum Exit {
     Signal(i32),
     /// The supervisor was lost, so the exit is not known. The process is dead.
     Lost,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_signal_comes_back_from_its_number() {
-        for (signal, raw) in ALL {
-            assert_eq!(signal.number(), raw.as_raw());
-            assert_eq!(Signal::from_number(signal.number()), Some(signal));
-        }
-        assert_eq!(Signal::from_number(0), None);
-    }
 }

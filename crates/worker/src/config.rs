@@ -173,11 +173,6 @@ impl ServerTarget {
         text.replace(secret, "***").replace(&encoded, "***")
     }
 
-    /// Whether nodes connect there, and not relay workers.
-    pub fn is_for_node(&self) -> bool {
-        matches!(self.client, ClientKind::Node(_))
-    }
-
     /// Whether relay workers connect there.
     pub fn is_for_worker(&self) -> bool {
         matches!(self.client, ClientKind::Worker)
@@ -257,7 +252,7 @@ mod tests {
             let node = target.for_node("org/m:8b", "box 1-1");
             let query = "name=box+1-1&model=org%2Fm%3A8b&token=t%26k&max_concurrency=1";
             assert_eq!(node.connect_url().as_str(), format!("{full}?{query}"));
-            assert!(node.is_for_node());
+            assert!(!node.is_for_worker());
             assert!(!format!("{node} {node:?}").contains('k'), "{node:?}");
         }
     }
@@ -275,7 +270,7 @@ mod tests {
             tunnel.connect_url().as_str(),
             "ws://other:1/v1/rooms/X/participants/p1/tunnel?token=t%26k"
         );
-        assert!(!tunnel.is_for_worker() && !tunnel.is_for_node());
+        assert!(!tunnel.is_for_worker());
         assert!(!format!("{tunnel} {tunnel:?}").contains('k'), "{tunnel:?}");
     }
 

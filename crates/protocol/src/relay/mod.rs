@@ -43,10 +43,6 @@ pub const STOCK_THROTTLED: &str = "worker authentication temporarily rate limite
 /// The WebSocket subprotocol by which two Warrens agree on binary frames.
 pub const SUBPROTOCOL: &str = "warren.relay.2";
 
-/// A message longer than this many bytes is sent in fragments: a stock peer drops the connection
-/// on a single frame of 16 MiB.
-pub const FRAGMENT_AT: usize = 15 * 1024 * 1024;
-
 /// The longest encoded request, in bytes, that may be sent to a stock worker, which drops the
 /// connection on a message of 64 MiB.
 pub const STOCK_MAX_REQUEST: u64 = 60 * 1024 * 1024;

@@ -60,9 +60,6 @@ pub const TTL_SECONDS: u64 = 300;
 /// The longest `sessionID`, in bytes.
 pub const MAX_SESSION_ID: usize = 128;
 
-/// The most plaintext, in bytes, that Warrens put into one `relayData` when there is much of it.
-pub const BULK_PIECE: usize = 128 * 1024;
-
 /// The relay's name in the text that answers a challenge: what a client dialled, as its `Host`
 /// header has it, in lower case and without the default port of `http` or `https`.
 pub fn relay_host(host: &str) -> String {
