@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use replica::{Entry, Key, NodeId, Version};
+use replica::{Entry, Key, NodeId};
 use tokio::sync::Notify;
 
 /// The most objects whose changes wait for a reader.
@@ -25,11 +25,8 @@ impl Changed {
     /// `None` if there was nothing, and is nothing.
     pub(crate) fn new(before: Option<&Entry>, now: Option<&Entry>) -> Option<Self> {
         let entry = now.or(before)?;
-        let writer = match &entry.rank.version {
-            Version::Stamp(stamp) => Some(stamp.node.clone()),
-            Version::Generation(_) => None,
-        };
-        Some(Self { owner: entry.owner.clone(), writer, is_gone: now.is_none() })
+        let (owner, writer) = (entry.owner.clone(), entry.writer().cloned());
+        Some(Self { owner, writer, is_gone: now.is_none() })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The whole: this machine as a member of a cluster.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::IpAddr,
     sync::{
         Arc, Mutex,
@@ -62,6 +62,7 @@ pub struct Cluster(Arc<Whole>);
 
 struct Whole {
     shared: Arc<Shared>,
+    own_at_start: BTreeSet<Key>,
     dialling: AbortHandle,
 }
 
@@ -117,6 +118,7 @@ impl Cluster {
             notices.clone(),
         )
         .await?;
+        let own_at_start = directory.of_owner(&this.node_id);
         let circuits = Arc::new(Circuits::new(settings.patience));
         let links = Links::new(
             this.node_id.clone(),
@@ -155,7 +157,7 @@ impl Cluster {
             None => served.done.cancel(),
         }));
         let dialling = tokio::spawn(dial::run(Arc::clone(&shared))).abort_handle();
-        Ok(Self(Arc::new(Whole { shared, dialling })))
+        Ok(Self(Arc::new(Whole { shared, own_at_start, dialling })))
     }
 
     /// Answers a request for an upgrade at `/peer`, and runs the link in a task of its own.
@@ -176,6 +178,12 @@ impl Cluster {
     /// The objects of all members.
     pub fn directory(&self) -> &Arc<Directory> {
         &self.0.shared.directory
+    }
+
+    /// The objects of this machine that were stored here when this started, before anything was heard
+    /// of other members.
+    pub fn own_at_start(&self) -> &BTreeSet<Key> {
+        &self.0.own_at_start
     }
 
     /// Sets what serves the clients of others, and who hears of changes. Called once.

@@ -1,7 +1,7 @@
 //! The objects of all members, as they are shown now.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak},
 };
 
@@ -48,6 +48,13 @@ impl Directory {
         let entries = self.entries();
         let of_kind = entries.range(from..).take_while(|(key, _)| key.kind == kind);
         of_kind.map(|(key, entry)| (key.clone(), Arc::clone(entry))).collect()
+    }
+
+    /// All objects of a member.
+    pub(crate) fn of_owner(&self, node: &str) -> BTreeSet<Key> {
+        let entries = self.entries();
+        let own = entries.iter().filter(|(_, entry)| entry.owner.as_str() == node);
+        own.map(|(key, _)| key.clone()).collect()
     }
 
     /// Takes a change in, and reports it.

@@ -98,7 +98,7 @@ impl Replica {
     pub(crate) fn on_repair(&mut self, key: &Key, entry: &std::sync::Arc<crate::Entry>) {
         let is_greater = self.table.top(key).is_some_and(|top| entry.beats(top));
         if is_greater && self.knowledge.has(entry.dot) {
-            let layer = if self.is_ahead(entry) { Layer::Held } else { Layer::Present };
+            let layer = if self.is_ahead(key, entry) { Layer::Held } else { Layer::Present };
             if self.fits(layer, key, entry) {
                 self.put_version(layer, key, entry.clone());
             }

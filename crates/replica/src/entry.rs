@@ -190,6 +190,14 @@ impl Entry {
         }
     }
 
+    /// The member that wrote this, for versions with a stamp.
+    pub fn writer(&self) -> Option<&NodeId> {
+        match &self.rank.version {
+            Version::Generation(_) => None,
+            Version::Stamp(stamp) => Some(&stamp.node),
+        }
+    }
+
     /// The generation of a session; 0 for other kinds.
     pub fn generation(&self) -> u64 {
         match &self.rank.version {

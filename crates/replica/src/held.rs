@@ -3,6 +3,9 @@
 //! A version that is more than a minute ahead of the cluster's time is noted, stored and passed on,
 //! but is not shown, and does not move this member's clock. Thrown away it would be lost together
 //! with what it replaced: its dot is noted, so others would take the object for deleted.
+//!
+//! A member's own entry never waits. Only the member itself changes it, so its clock can win over
+//! nobody, and without the entry nobody would know the machine.
 
 use std::{
     sync::Arc,
@@ -10,7 +13,7 @@ use std::{
 };
 
 use crate::{
-    entry::{Entry, Key, NodeId, Version},
+    entry::{Entry, Key, Kind, NodeId},
     notice::Notice,
     replica::Replica,
     table::Layer,
@@ -21,8 +24,8 @@ pub(crate) const AHEAD: Duration = Duration::from_secs(60);
 
 impl Replica {
     /// Whether a version must wait. A delete never waits: it wins whatever its time is.
-    pub(crate) fn is_ahead(&self, entry: &Entry) -> bool {
-        !entry.dead && !self.wait(entry).is_zero()
+    pub(crate) fn is_ahead(&self, key: &Key, entry: &Entry) -> bool {
+        !entry.dead && key.kind != Kind::MEMBER && !self.wait(entry).is_zero()
     }
 
     /// How long a version has to wait until it counts.
@@ -45,7 +48,7 @@ impl Replica {
 
     /// Gives every held version whose time has come its place.
     pub(crate) fn release_held(&mut self) {
-        let due = self.table.all_held().filter(|(_, entry)| !self.is_ahead(entry));
+        let due = self.table.all_held().filter(|(key, entry)| !self.is_ahead(key, entry));
         let due: Vec<(Key, Arc<Entry>)> =
             due.map(|(key, entry)| (key.clone(), entry.clone())).collect();
         for (key, entry) in due {
@@ -57,10 +60,7 @@ impl Replica {
     }
 
     pub(crate) fn notice_held(&mut self, key: &Key, entry: &Entry) {
-        let node = match &entry.rank.version {
-            Version::Stamp(stamp) => stamp.node.clone(),
-            Version::Generation(_) => NodeId::from(""),
-        };
+        let node = entry.writer().cloned().unwrap_or_else(|| NodeId::from(""));
         let by = self.wait(entry) + AHEAD;
         let about = Notice::Held { key: key.clone(), node: node.clone(), by: Duration::ZERO };
         self.notice(about, Notice::Held { key: key.clone(), node, by });

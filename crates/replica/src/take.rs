@@ -74,7 +74,7 @@ impl Replica {
 
     /// Where a version belongs; none: a greater one is here.
     fn layer_for(&self, key: &Key, entry: &Entry) -> Option<Layer> {
-        let (layer, rival) = if self.is_ahead(entry) {
+        let (layer, rival) = if self.is_ahead(key, entry) {
             (Layer::Held, self.table.top(key))
         } else {
             (Layer::Present, self.table.present(key))

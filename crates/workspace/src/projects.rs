@@ -130,9 +130,7 @@ impl Projects {
             updated_at: now,
         };
         let _turn = self.changing.lock().await;
-        if self.lock().len() >= MOST {
-            return Err(Refusal::TooMany { what: "projects", most: MOST });
-        }
+        self.check_room()?;
         self.save(who, "project.create", project).await
     }
 
@@ -151,6 +149,18 @@ impl Projects {
         let _turn = self.changing.lock().await;
         let project = changed(self.get(update.project_id)?, update);
         self.save(who, "project.update", project).await
+    }
+
+    /// Stores and announces a project of this machine that its own store has lost, as the other members
+    /// know it. Its folder and its user are checked when they are used.
+    ///
+    /// # Errors
+    /// When there are too many projects, or it cannot be stored.
+    pub async fn take_back(&self, who: &str, project: Project) -> Result<(), Refusal> {
+        let _turn = self.changing.lock().await;
+        self.check_room()?;
+        self.keep(who, "project.take_back", Project { node_id: None, ..project }).await?;
+        Ok(())
     }
 
     /// Forgets a project for the caller `who`. Its folder and its sessions stay.
@@ -185,6 +195,16 @@ impl Projects {
         let user = users::user(&self.run_as, project.run_as_user.as_deref()).await?;
         let dir = working_dir(&project.working_dir, user.as_ref()).await?;
         project.working_dir = path_text(&dir)?;
+        self.keep(who, what, project).await
+    }
+
+    /// Stores and announces a project.
+    async fn keep(
+        &self,
+        who: &str,
+        what: &'static str,
+        project: Project,
+    ) -> Result<ServerMessage, Refusal> {
         keep(&self.store, Change::Keep(fact(&project)?)).await?;
         self.lock().insert(project.id, project.clone());
         self.audit.note(who, what, &project.id.to_string(), "done");
@@ -192,6 +212,13 @@ impl Projects {
         let saved = ServerMessage::ProjectSaved(ProjectSaved { project });
         self.events.tell(saved.clone());
         Ok(saved)
+    }
+
+    fn check_room(&self) -> Result<(), Refusal> {
+        match self.lock().len() {
+            MOST.. => Err(Refusal::TooMany { what: "projects", most: MOST }),
+            _ => Ok(()),
+        }
     }
 
     /// Notes a refused request. A request that succeeded is noted already, with the project's id.

@@ -57,6 +57,9 @@ pub(crate) struct OwnObjects {
     /// When each session was written last.
     written: BTreeMap<Arc<str>, Instant>,
     teams: BTreeMap<String, Team>,
+    /// The projects that this machine has, or had since its start. One that it has not any more is
+    /// deleted; one that it never had, and others know as its own, was lost with its disk.
+    projects: BTreeSet<Arc<str>>,
     reach: Arc<ShownReach>,
 }
 
@@ -66,7 +69,9 @@ impl OwnObjects {
         admission: &Arc<Admission>,
         reach: Arc<ShownReach>,
     ) -> Self {
+        let stored = cluster.own_at_start().iter().filter(|key| key.kind == Kind::PROJECT);
         Self {
+            projects: stored.map(|key| Arc::clone(&key.id)).collect(),
             cluster,
             services: Arc::clone(&admission.services),
             admission: Arc::downgrade(admission),
@@ -203,13 +208,43 @@ impl OwnObjects {
         self.cluster.write(Kind::SESSION, id, text(&info)).await
     }
 
-    /// Another member may have renamed or deleted a project meanwhile: the newer change counts.
-    async fn project(&self, id: &str, entry: Option<&Entry>) -> Result<(), WriteError> {
+    async fn project(&mut self, id: &Arc<str>, entry: Option<&Entry>) -> Result<(), WriteError> {
         let Ok(project_id) = id.parse::<ProjectId>() else { return Ok(()) };
-        let Ok(own) = self.services.projects.get(project_id) else {
-            return self.gone(Kind::PROJECT, id, entry).await;
-        };
         let told: Option<Project> = entry.and_then(|entry| serde_json::from_str(&entry.value).ok());
+        match (self.services.projects.get(project_id), told) {
+            (Ok(own), Some(told)) if told.updated_at > own.updated_at && self.wrote(entry) => {
+                self.take_back(told).await;
+                Ok(())
+            }
+            (Ok(own), told) => {
+                self.projects.insert(Arc::clone(id));
+                self.own_project(own, told).await
+            }
+            (Err(_), Some(told)) if !self.projects.contains(id) => {
+                self.take_back(told).await;
+                Ok(())
+            }
+            (Err(_), _) => {
+                self.gone(Kind::PROJECT, id, entry).await?;
+                self.projects.remove(id);
+                Ok(())
+            }
+        }
+    }
+
+    fn wrote(&self, entry: Option<&Entry>) -> bool {
+        let writer = entry.and_then(Entry::writer);
+        writer.is_some_and(|writer| writer.as_str() == self.cluster.node_id())
+    }
+
+    /// Takes back a version of a project that this machine wrote, and its disk has lost.
+    async fn take_back(&self, project: Project) {
+        log(self.services.projects.take_back(CLUSTER, project).await);
+    }
+
+    /// Another member may have renamed or deleted a project meanwhile: the newer change counts.
+    async fn own_project(&self, own: Project, told: Option<Project>) -> Result<(), WriteError> {
+        let project_id = own.id;
         match told {
             Some(told) if told == own => Ok(()),
             Some(told) if told.updated_at > own.updated_at => {
@@ -224,7 +259,8 @@ impl OwnObjects {
                 log(self.services.projects.update(CLUSTER, update).await);
                 Ok(())
             }
-            _ => match self.cluster.write(Kind::PROJECT, id, text(&own)).await {
+            _ => match self.cluster.write(Kind::PROJECT, &project_id.to_string(), text(&own)).await
+            {
                 Err(WriteError::Refused(Refused::Deleted)) => {
                     let delete = OfProject { project_id };
                     log(self.services.projects.delete(CLUSTER, delete).await);

@@ -224,6 +224,17 @@ fn a_plain_peers_higher_generation_wins_over_a_delete() {
 }
 
 #[test]
+fn a_member_whose_clock_is_ahead_is_known_at_once() {
+    let mut cluster = Cluster::new(2);
+    let key = Key::new(Kind::MEMBER, "0");
+    cluster.members[0].ahead = HOUR;
+    cluster.write(0, &key, "1").unwrap();
+    cluster.connect(0, 1);
+    cluster.pass(SECOND);
+    assert_eq!(cluster.values(&key), [Some("1"); 2]);
+}
+
+#[test]
 fn a_version_that_is_ahead_waits_for_its_time() {
     let mut cluster = Cluster::new(3);
     let key = project("p");

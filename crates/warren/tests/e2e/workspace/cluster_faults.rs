@@ -17,7 +17,7 @@ const SLOWER: u32 = 20;
 const SLOWER_BY: Duration = Duration::from_millis(250);
 
 /// A member to be started, which dials no other one.
-fn member(name: &str, token: &str) -> Serve {
+pub(super) fn member(name: &str, token: &str) -> Serve {
     let serve = serving().set("--cluster-token", token).set("--node-name", name);
     serve.set("--peer-listen", "127.0.0.1:0")
 }
@@ -37,6 +37,12 @@ async fn others(host: &WorkspaceHost) -> Vec<Value> {
     status["cluster"]["peers"].as_array().expect("a list").clone()
 }
 
+/// Waits until a member is linked to another one.
+pub(super) async fn linked(host: &WorkspaceHost) {
+    let is_linked = async || others(host).await.iter().any(|it| it["connected"] == true);
+    eventually("a link", testkit::DEADLINE, is_linked).await;
+}
+
 /// Two members. The sessions are on `owner`, the clients come to `entry`.
 pub(super) struct Pair {
     pub(super) owner: WorkspaceHost,
@@ -50,8 +56,7 @@ impl Pair {
         let owner = member("owner", "secret").set("--peer", &peer_address(&entry).await);
         let pair = Self { owner: WorkspaceHost::of(owner).await, entry };
         for host in [&pair.owner, &pair.entry] {
-            let linked = async || others(host).await.iter().any(|it| it["connected"] == true);
-            eventually("a link", testkit::DEADLINE, linked).await;
+            linked(host).await;
         }
         pair
     }
@@ -187,7 +192,7 @@ async fn a_flood_to_a_slow_client_delays_no_key_of_another_one_over_the_same_lin
     pair.owner.client().await.ask(about("kill_session", &flood), "session_killed").await;
 }
 
-fn copy_all(from: &Path, to: &Path) {
+pub(super) fn copy_all(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("it can be made");
     for entry in from.read_dir().expect("a directory").flatten() {
         let copy = to.join(entry.file_name());

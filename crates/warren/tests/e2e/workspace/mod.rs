@@ -7,6 +7,7 @@
 //! - `projects`, `files`, `git`, `watch`: what lies in a project
 //! - `teams`, `cluster`; `invitations`: machines that join it and leave
 //! - `cluster_faults`: members that are killed, stopped, copied, refused and flooded
+//! - `cluster_clocks`: members with an old disk, or with a wrong clock
 //! - `bad_input`, `strangers`, `large`: what nobody should send
 //! - `restart`: a server that is killed, and found as it was; `full_disk`: one without room
 //! - `users`: sessions of other users, and fork bombs
@@ -19,6 +20,7 @@ mod auth;
 mod bad_input;
 mod broken_agents;
 mod cluster;
+mod cluster_clocks;
 mod cluster_faults;
 mod commands;
 mod covered;
