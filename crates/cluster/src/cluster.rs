@@ -21,6 +21,7 @@ use tokio::{
 
 use crate::{
     barred::Barred,
+    carried::{self, Carrying},
     circuit::{Caller, Circuit, Circuits, Host},
     config::Config,
     directory::{Directory, Watcher},
@@ -63,7 +64,7 @@ pub struct Cluster(Arc<Whole>);
 struct Whole {
     shared: Arc<Shared>,
     own_at_start: BTreeSet<Key>,
-    dialling: AbortHandle,
+    dialling: [AbortHandle; 2],
 }
 
 impl Drop for Whole {
@@ -74,7 +75,7 @@ impl Drop for Whole {
 
 impl Whole {
     fn close(&self) {
-        self.dialling.abort();
+        self.dialling.iter().for_each(AbortHandle::abort);
         self.shared.is_closed.store(true, Ordering::Relaxed);
         self.shared.links.close();
         self.shared.plain.close();
@@ -88,6 +89,8 @@ pub struct MemberStatus {
     pub member: Member,
     /// Whether a link leads to it, and it gives signs of life.
     pub reachable: bool,
+    /// The member that carries the link to it first: its id. `None` if the link is a direct one.
+    pub through: Option<String>,
 }
 
 impl Cluster {
@@ -120,11 +123,13 @@ impl Cluster {
         .await?;
         let own_at_start = directory.of_owner(&this.node_id);
         let circuits = Arc::new(Circuits::new(settings.patience));
+        let carrying = Arc::new(Carrying::new(this.node_id.clone()));
         let links = Links::new(
             this.node_id.clone(),
             settings.heartbeat,
             driver.clone(),
             Arc::clone(&circuits),
+            Arc::clone(&carrying),
         );
         let barred = Barred::load(&facts).await?;
         let invites = Invites::load(&facts).await?;
@@ -134,6 +139,7 @@ impl Cluster {
             this,
             directory,
             links: Arc::new(links),
+            carrying,
             plain: Arc::default(),
             introducing: tokio::sync::Mutex::default(),
             plain_strangers: Arc::new(Semaphore::new(MOST_STRANGERS)),
@@ -156,7 +162,10 @@ impl Cluster {
             Some(shared) => outbound::serve(&shared, to, served),
             None => served.done.cancel(),
         }));
+        carried::dial::answer_others(&shared);
         let dialling = tokio::spawn(dial::run(Arc::clone(&shared))).abort_handle();
+        let linking = tokio::spawn(carried::dial::run(Arc::clone(&shared))).abort_handle();
+        let dialling = [dialling, linking];
         Ok(Self(Arc::new(Whole { shared, own_at_start, dialling })))
     }
 
@@ -244,6 +253,11 @@ impl Cluster {
         is_linked || shared.plain.is_alive(node) || shared.via(node).is_some()
     }
 
+    /// The member that carries the link to a member first, unless a direct one leads there.
+    fn through(&self, node: &str) -> Option<String> {
+        self.0.shared.links.get(node)?.through().map(str::to_owned)
+    }
+
     /// Whether this machine shares a token with others, or could.
     pub fn has_token(&self) -> bool {
         self.0.shared.this.token().is_some()
@@ -322,8 +336,11 @@ impl Cluster {
         let plain = plain.into_iter().filter(|(node, _)| *node != self.node_id() && is_new(node));
         let plain: Vec<Member> = plain.map(|(_, peer)| Member::plain(peer)).collect();
         others.extend(plain);
-        let status =
-            |member: Member| MemberStatus { reachable: self.is_reachable(&member.node_id), member };
+        let status = |member: Member| MemberStatus {
+            reachable: self.is_reachable(&member.node_id),
+            through: self.through(&member.node_id),
+            member,
+        };
         others.into_iter().map(status).collect()
     }
 

@@ -11,12 +11,14 @@
 //!   for each of them
 //! - `links`: one link to each other member; `link`: how links come about and run; `control`: their
 //!   rare messages; `strangers`: bounds those who have not proven the token
+//! - `carried`: links between two members that others carry
 //! - `barred`: those who were members and are not any more
 //! - `parting`: this machine leaves, or another one is taken out
 //! - `this_member`: this member, as it introduces itself
 //! - `testing`: members for tests
 
 mod barred;
+mod carried;
 mod changes;
 pub mod circuit;
 pub mod cluster;

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use wire::Outbox;
 
 use crate::{
+    carried::Carrying,
     circuit::{Circuits, Way},
     driver::Driver,
     link::{
@@ -33,6 +34,7 @@ pub(crate) struct Links {
     heartbeat: Duration,
     driver: Driver,
     circuits: Arc<Circuits>,
+    carrying: Arc<Carrying>,
     next: AtomicU64,
     present: Mutex<BTreeMap<String, Present>>,
     /// The incarnations of each member whose links gave way to one of another incarnation.
@@ -48,6 +50,8 @@ pub(crate) struct Present {
     opened_here: bool,
     incarnation: u64,
     dial: u64,
+    /// The member that carries it first.
+    through: Option<String>,
     is_silent: Arc<AtomicBool>,
     closing: CancellationToken,
 }
@@ -58,6 +62,7 @@ impl Present {
             opened_here: self.opened_here,
             incarnation: self.incarnation,
             dial: self.dial,
+            is_carried: self.through.is_some(),
             is_silent: self.is_silent.load(Ordering::Relaxed),
         }
     }
@@ -65,6 +70,11 @@ impl Present {
     /// Whether it has given signs of life lately.
     pub(crate) fn is_alive(&self) -> bool {
         !self.is_silent.load(Ordering::Relaxed)
+    }
+
+    /// The member that carries it first; `None` for a direct one.
+    pub(crate) fn through(&self) -> Option<&str> {
+        self.through.as_deref()
     }
 }
 
@@ -74,14 +84,20 @@ impl Links {
         heartbeat: Duration,
         driver: Driver,
         circuits: Arc<Circuits>,
+        carrying: Arc<Carrying>,
     ) -> Self {
         let (next, present, replaced, changing) = Default::default();
-        Self { node, heartbeat, driver, circuits, next, present, replaced, changing }
+        Self { node, heartbeat, driver, circuits, carrying, next, present, replaced, changing }
     }
 
     /// The link to a member, if there is one.
     pub(crate) fn get(&self, node: &str) -> Option<Present> {
         self.lock().get(node).cloned()
+    }
+
+    /// Whether a link leads to a member that others do not carry.
+    pub(crate) fn has_direct(&self, node: &str) -> bool {
+        self.get(node).is_some_and(|present| present.through.is_none())
     }
 
     /// Ends the link to a member, if there is one.
@@ -112,11 +128,14 @@ impl Links {
         let (outbox, frames) = Outbox::detached();
         let (is_silent, closing) = (Arc::<AtomicBool>::default(), CancellationToken::new());
         let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let through = carrier.through().map(str::to_owned);
+        let is_direct = through.is_none();
         let present = Present {
             number,
             opened_here: dialled.is_some(),
             incarnation: hello.incarnation,
             dial: dialled.unwrap_or(hello.dial),
+            through,
             is_silent: Arc::clone(&is_silent),
             closing: closing.clone(),
         };
@@ -135,7 +154,11 @@ impl Links {
             Stays::Old => closing.cancel(),
             Stays::New(replaced) => {
                 if let Some(replaced) = replaced {
+                    self.carrying.unlinked(replaced);
                     self.driver.unlinked(LinkId(replaced)).await;
+                }
+                if is_direct {
+                    self.carrying.linked(number, &node, outbox.clone());
                 }
                 self.linked(&node, number, hello.incarnation, &outbox).await;
             }
@@ -204,6 +227,7 @@ impl Links {
             }
             present.remove(node);
         }
+        self.carrying.unlinked(number);
         self.circuits.unlinked(node, number);
         self.driver.unlinked(LinkId(number)).await;
     }
@@ -211,6 +235,8 @@ impl Links {
     fn received(&self, node: &str, number: u64, frame: LinkFrame) {
         match frame {
             LinkFrame::Replica(bytes) => self.driver.message(LinkId(number), bytes),
+            // On a carried link it is unknown, so none is ever carried by another one.
+            LinkFrame::Carried(bytes) => self.carrying.received(number, bytes),
             frame => self.circuits.received(node, frame),
         }
     }

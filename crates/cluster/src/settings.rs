@@ -26,6 +26,8 @@ pub struct Settings {
     pub heartbeat: Duration,
     /// How long a client's requests wait for a link to the member that serves them.
     pub patience: Duration,
+    /// How long no direct link must have led to a member before one is opened that others carry.
+    pub carry_after: Duration,
     /// How old a tombstone must be before it may be dropped.
     pub tombstone_age: Duration,
 }
@@ -42,6 +44,7 @@ impl Default for Settings {
             port: 0,
             heartbeat: Duration::from_secs(1),
             patience: Duration::from_secs(15),
+            carry_after: Duration::from_secs(10),
             tombstone_age: Duration::from_secs(24 * 3600),
         }
     }

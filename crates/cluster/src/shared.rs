@@ -13,6 +13,7 @@ use tokio::{
 
 use crate::{
     barred::Barred,
+    carried::Carrying,
     circuit::{Circuits, Host},
     config::Config,
     directory::Directory,
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) this: ThisMember,
     pub(crate) directory: Arc<Directory>,
     pub(crate) links: Arc<Links>,
+    pub(crate) carrying: Arc<Carrying>,
     pub(crate) plain: Arc<PlainPeers>,
     /// Held while this member's entry is written.
     pub(crate) introducing: tokio::sync::Mutex<()>,

@@ -83,7 +83,7 @@ async fn another_key_under_a_known_id_is_refused() {
     drop(impostor);
 }
 
-struct Echo;
+pub(crate) struct Echo;
 
 impl Host for Echo {
     fn serve(&self, mut served: Served) {

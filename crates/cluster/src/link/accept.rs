@@ -91,7 +91,15 @@ pub(crate) fn accept<B>(
 }
 
 async fn run(shared: &Arc<Shared>, upgrade: Upgrade, key: NodeId) -> Result<(), HandshakeError> {
-    let carrier = carrier(upgrade).await?;
+    answer(shared, carrier(upgrade).await?, key).await
+}
+
+/// Answers a member that shows this key, whatever carries the link, and runs the link until it ends.
+pub(crate) async fn answer(
+    shared: &Arc<Shared>,
+    carrier: Carrier,
+    key: NodeId,
+) -> Result<(), HandshakeError> {
     let Some(token) = shared.this.token() else {
         return Err(refuse(carrier, "this machine is in no cluster").await);
     };
@@ -132,7 +140,7 @@ async fn carrier(upgrade: Upgrade) -> Result<Carrier, HandshakeError> {
     Ok(Carrier::new(link, outbox))
 }
 
-async fn refuse(carrier: Carrier, words: &str) -> HandshakeError {
+pub(crate) async fn refuse(carrier: Carrier, words: &str) -> HandshakeError {
     carrier.close(1008, words).await;
     HandshakeError::Refused(words.to_owned())
 }

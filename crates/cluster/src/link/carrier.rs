@@ -4,6 +4,8 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use wire::{Frame, Link, LinkError, Outbox};
 
+use crate::carried::end::CarriedEnd;
+
 /// Why a carrier ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CarrierEnd {
@@ -18,49 +20,78 @@ pub(crate) enum CarrierEnd {
     NotSealed,
 }
 
-/// A WebSocket of its own, under a sealed link.
-pub(crate) struct Carrier {
-    link: Link,
-    outbox: Outbox,
+/// What is under a sealed link.
+pub(crate) enum Carrier {
+    /// A WebSocket of its own.
+    Socket(Box<Link>, Outbox),
+    /// Links of other members.
+    Carried(CarriedEnd),
 }
 
 impl Carrier {
     pub(crate) fn new(link: Link, outbox: Outbox) -> Self {
-        Self { link, outbox }
+        Self::Socket(Box::new(link), outbox)
+    }
+
+    /// The member that carries it first; `None` if it leads to the other end directly.
+    pub(crate) fn through(&self) -> Option<&str> {
+        match self {
+            Self::Socket(..) => None,
+            Self::Carried(end) => Some(end.through()),
+        }
     }
 
     /// The way out. Its bounds say when there is room.
     pub(crate) fn outbox(&self) -> &Outbox {
-        &self.outbox
+        match self {
+            Self::Socket(_, outbox) => outbox,
+            Self::Carried(end) => end.outbox(),
+        }
     }
 
     /// The next message. Cancel safe.
     pub(crate) async fn next(&mut self) -> Result<Bytes, CarrierEnd> {
-        match self.link.next().await? {
+        let link = match self {
+            Self::Socket(link, _) => link,
+            Self::Carried(end) => return end.next().await,
+        };
+        match link.next().await? {
             Some(Frame::Binary(bytes)) => Ok(bytes),
             Some(Frame::Text(_)) => Err(CarrierEnd::NotSealed),
-            None => Err(closed(&self.link)),
+            None => Err(closed(link)),
         }
     }
 
     /// Takes longer messages, once the far end is known.
     pub(crate) fn set_max_message(&mut self, bytes: usize) {
-        self.link.set_max_message(bytes);
+        match self {
+            Self::Socket(link, _) => link.set_max_message(bytes),
+            Self::Carried(end) => end.set_max_message(bytes),
+        }
     }
 
     /// Asks for a sign of life.
     pub(crate) fn ping(&mut self) {
-        // The error shows again when the link is read.
-        let _broken = self.link.ping();
+        match self {
+            // The error shows again when the link is read.
+            Self::Socket(link, _) => drop(link.ping()),
+            Self::Carried(end) => end.ping(),
+        }
     }
 
     /// When bytes last came from the far end.
     pub(crate) fn heard(&self) -> Instant {
-        self.link.heard()
+        match self {
+            Self::Socket(link, _) => link.heard(),
+            Self::Carried(end) => end.heard(),
+        }
     }
 
     pub(crate) async fn close(self, code: u16, reason: &str) {
-        self.link.close(code, reason).await;
+        match self {
+            Self::Socket(link, _) => link.close(code, reason).await,
+            Self::Carried(end) => end.close(code, reason),
+        }
     }
 }
 

@@ -136,7 +136,7 @@ async fn keep(shared: Arc<Shared>, target: Target) {
 }
 
 fn is_linked(shared: &Shared, node: &str) -> bool {
-    shared.links.get(node).is_some() || shared.plain.is_linked(node)
+    shared.links.has_direct(node) || shared.plain.is_linked(node)
 }
 
 fn addresses(shared: &Shared, target: &Target) -> Vec<String> {
@@ -159,13 +159,24 @@ async fn once(
     if shared.is_closed.load(Ordering::Relaxed) {
         return Err(DialFailure::Closed);
     }
-    let token = shared.this.token().ok_or(DialFailure::NoToken)?;
     let (carrier, key) = match connect(shared, address).await? {
         FarEnd::Warren(carrier, key) => (carrier, key),
         FarEnd::Plain(link, outbox) => {
-            return once_plain(shared, address, node, link, outbox).await;
+            return once_plain(shared, address, node, *link, outbox).await;
         }
     };
+    over(shared, carrier, key, address, node).await
+}
+
+/// Links to the Warren with this key, whatever carries the link, and runs the link until it ends.
+pub(crate) async fn over(
+    shared: &Arc<Shared>,
+    carrier: Carrier,
+    key: NodeId,
+    address: &str,
+    node: &mut Option<String>,
+) -> Result<(), DialFailure> {
+    let token = shared.this.token().ok_or(DialFailure::NoToken)?;
     let own = &shared.this;
     let hello = own.hello();
     let proven = match handshake::initiate(carrier, &own.identity, key, &token, &hello).await {
@@ -228,7 +239,7 @@ pub(crate) enum FarEnd {
     /// A Warren with this key.
     Warren(Carrier, NodeId),
     /// A peer that showed no key.
-    Plain(Link, Outbox),
+    Plain(Box<Link>, Outbox),
 }
 
 /// Connects to a peer port, and learns the key of the Warren there.
@@ -253,7 +264,7 @@ pub(crate) async fn connect_with(
     link.set_max_message(MAX_MESSAGE);
     Ok(match key {
         Some(key) => FarEnd::Warren(Carrier::new(link, outbox), key),
-        None => FarEnd::Plain(link, outbox),
+        None => FarEnd::Plain(Box::new(link), outbox),
     })
 }
 

@@ -48,4 +48,7 @@ pub struct ClusterMember {
     /// Whether it is.
     #[serde(default)]
     pub connected: bool,
+    /// The name of the member that carries the link to it, unless that is a direct one. Ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
 }

@@ -174,6 +174,7 @@ fn members(cluster: &Cluster) -> Vec<ClusterMember> {
         name: Some(status.member.name).filter(|name| !name.is_empty()),
         address: status.member.addresses.first().cloned(),
         connected: status.reachable,
+        through: status.through.map(|node| cluster.name_of(&node)),
     };
     cluster.members().into_iter().map(member).collect()
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use daemon::ConfigFile;
-use protocol::workspace::ClusterStatus;
+use protocol::workspace::{ClusterMember, ClusterStatus};
 use serde_json::{Value, json};
 
 use crate::commands::{
@@ -43,7 +43,7 @@ fn all(cluster: &ClusterStatus) -> Value {
     let others = cluster.peers.iter().map(|peer| {
         json!({
             "node_id": peer.node_id, "name": peer.name, "address": peer.address,
-            "reachable": peer.connected, "this": false,
+            "reachable": peer.connected, "through": peer.through, "this": false,
         })
     });
     let machines: Vec<Value> = std::iter::once(this).chain(others).collect();
@@ -54,10 +54,17 @@ fn readable(cluster: &ClusterStatus) -> String {
     let this = (cluster.name.as_deref(), cluster.address.as_deref());
     let mut rows = vec![row(&cluster.node_id, this.0, this.1, "this machine")];
     rows.extend(cluster.peers.iter().map(|peer| {
-        let state = if peer.connected { "reachable" } else { "not reachable" };
-        row(&peer.node_id, peer.name.as_deref(), peer.address.as_deref(), state)
+        row(&peer.node_id, peer.name.as_deref(), peer.address.as_deref(), &state(peer))
     }));
     table(&["id", "name", "address", "status"], &rows, 0)
+}
+
+fn state(peer: &ClusterMember) -> String {
+    match (peer.connected, &peer.through) {
+        (false, _) => "not reachable".to_owned(),
+        (true, None) => "reachable".to_owned(),
+        (true, Some(carrier)) => format!("reachable through {}", plain(carrier)),
+    }
 }
 
 fn row(id: &str, name: Option<&str>, address: Option<&str>, state: &str) -> Vec<String> {
@@ -78,6 +85,15 @@ mod tests {
         assert_eq!(rows[1], ["n-1", "here", "-", "this", "machine"], "{told}");
         assert_eq!(rows[2], ["n-2", "lab\u{fffd}", "10.0.0.2:9179", "reachable"], "{told}");
         assert_eq!(rows[3], ["n-3-is-l", "-", "10.0.0.2:9179", "not", "reachable"], "{told}");
+    }
+
+    #[test]
+    fn a_machine_that_is_linked_through_another_says_so() {
+        let mut cluster = cluster();
+        cluster.peers[0].through = Some("hub\u{1b}".to_owned());
+        let told = readable(&cluster);
+        assert!(told.contains("reachable through hub\u{fffd}"), "{told}");
+        assert_eq!(all(&cluster)["machines"][1]["through"], "hub\u{1b}");
     }
 
     #[test]

@@ -77,6 +77,7 @@ pub(crate) mod tests {
             name,
             address: Some("10.0.0.2:9179".to_owned()),
             connected,
+            through: None,
         };
         ClusterStatus {
             node_id: "n-1".to_owned(),

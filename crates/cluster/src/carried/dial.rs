@@ -1,0 +1,187 @@
+//! When a member is linked through others. Of two members that are apart the one with the lower id
+//! opens the link; a direct one is dialled all the while.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use base::{Backoff, NodeId};
+use replica::Kind;
+use tokio::time::{Instant, sleep};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::end::CarriedEnd;
+use crate::{
+    link::{
+        accept::{answer, refuse},
+        carrier::Carrier,
+        dial::over,
+        handshake::HandshakeError,
+    },
+    member::Member,
+    shared::Shared,
+};
+
+/// The delays between two attempts.
+const FIRST: Duration = Duration::from_millis(200);
+const LAST: Duration = Duration::from_secs(30);
+/// A link that stood for this time starts the delays from the first.
+const STOOD: Duration = Duration::from_secs(1);
+/// How often the members are looked through, at most and at least.
+const LOOK: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
+/// The most members that are linked through others.
+const MOST: usize = 256;
+
+/// Links to members through others, as long as it is not dropped.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    // Dropping a handle ends its task, and with it the link that it opened.
+    let mut tasks = BTreeMap::new();
+    let mut apart = Apart::default();
+    let (after, look) = (shared.settings.carry_after, look(&shared));
+    loop {
+        let nodes = apart.look(Instant::now(), after, unlinked(&shared));
+        tasks.retain(|node, _| nodes.contains(node));
+        for node in nodes {
+            if !tasks.contains_key(&node) && tasks.len() < MOST {
+                let task = tokio::spawn(keep(Arc::clone(&shared), node.clone()));
+                tasks.insert(node, AbortOnDropHandle::new(task));
+            }
+        }
+        sleep(look).await;
+    }
+}
+
+/// Answers members that link to this one through others.
+pub(crate) fn answer_others(shared: &Arc<Shared>) {
+    let to = Arc::downgrade(shared);
+    shared.carrying.set_answer(Box::new(move |from, end| {
+        let Some(shared) = to.upgrade() else { return };
+        tokio::spawn(async move {
+            if let Err(error) = answer_one(&shared, &from, end).await {
+                let error = base::error::chain(&error);
+                tracing::warn!(from, error, "a carried link of a member was refused");
+            }
+        });
+    }));
+}
+
+async fn answer_one(
+    shared: &Arc<Shared>,
+    from: &str,
+    end: CarriedEnd,
+) -> Result<(), HandshakeError> {
+    let carrier = Carrier::Carried(end);
+    if shared.is_closed.load(Ordering::Relaxed) {
+        return Err(refuse(carrier, "this machine is stopping").await);
+    }
+    match key_of(shared, from) {
+        // Who is not the one with this key fails in the handshake.
+        Some(key) => answer(shared, carrier, key).await,
+        None => Err(refuse(carrier, "this member is not known here").await),
+    }
+}
+
+fn look(shared: &Shared) -> Duration {
+    (shared.settings.carry_after / 4).clamp(LOOK[0], LOOK[1])
+}
+
+fn key_of(shared: &Shared, node: &str) -> Option<NodeId> {
+    Member::read(&shared.directory.get(Kind::MEMBER, node)?.value)?.key
+}
+
+/// The members with a greater id to which no direct link leads, or only a silent one.
+fn unlinked(shared: &Shared) -> BTreeSet<String> {
+    let is_linked = |node: &str| {
+        let link = shared.links.get(node);
+        link.is_some_and(|link| link.through().is_none() && link.is_alive())
+    };
+    let later = shared.members().filter(|member| member.node_id > shared.this.node_id);
+    later.map(|member| member.node_id).filter(|node| !is_linked(node)).collect()
+}
+
+/// Since when members have been without a direct link.
+#[derive(Default)]
+struct Apart(BTreeMap<String, Instant>);
+
+impl Apart {
+    /// Those that have been without one for `after`. `unlinked` are those that have none now.
+    fn look(
+        &mut self,
+        now: Instant,
+        after: Duration,
+        unlinked: BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        self.0.retain(|node, _| unlinked.contains(node));
+        unlinked.into_iter().for_each(|node| _ = self.0.entry(node).or_insert(now));
+        let is_due = |since: &Instant| now.duration_since(*since) >= after;
+        self.0.iter().filter(|(_, since)| is_due(since)).map(|(node, _)| node.clone()).collect()
+    }
+}
+
+/// Keeps a member linked through others.
+async fn keep(shared: Arc<Shared>, node: String) {
+    let mut backoff = Backoff::new(FIRST, LAST);
+    let mut last_words = String::new();
+    loop {
+        if shared.links.get(&node).is_some_and(|link| link.is_alive()) {
+            sleep(look(&shared)).await;
+            continue;
+        }
+        let ways = shared.carrying.ways_to(&node);
+        // A way may come at any time, and looking for it costs nothing.
+        if ways.is_empty() {
+            sleep(look(&shared)).await;
+            continue;
+        }
+        for through in ways {
+            let began = Instant::now();
+            let Some(words) = once(&shared, &through, &node).await else {
+                if began.elapsed() > STOOD {
+                    backoff.reset();
+                }
+                break;
+            };
+            if words != last_words {
+                tracing::warn!(node, through, error = words, "no carried link to a member");
+                last_words = words;
+            }
+        }
+        sleep(backoff.next(rand::random())).await;
+    }
+}
+
+/// Links once, and runs the link until it ends. What went wrong, if it did not come about.
+async fn once(shared: &Arc<Shared>, through: &str, node: &str) -> Option<String> {
+    let Some(key) = key_of(shared, node) else {
+        return Some("it is no member any more".to_owned());
+    };
+    let Some(end) = shared.carrying.open(through, node) else {
+        return Some("the member that would carry it is not linked any more".to_owned());
+    };
+    let linked = over(shared, Carrier::Carried(end), key, node, &mut None).await;
+    linked.err().map(|error| base::error::chain(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_member_is_linked_through_others_once_it_was_apart_for_long_enough() {
+        let (mut apart, began) = (Apart::default(), Instant::now());
+        let after = Duration::from_secs(10);
+        let mut look = |seconds, unlinked: &[&str]| {
+            let unlinked = unlinked.iter().map(ToString::to_string).collect();
+            let due = apart.look(began + Duration::from_secs(seconds), after, unlinked);
+            due.into_iter().collect::<Vec<_>>().concat()
+        };
+        assert_eq!(look(0, &["b", "c"]), "");
+        assert_eq!(look(9, &["b", "c"]), "");
+        assert_eq!(look(10, &["b", "c"]), "bc");
+        assert_eq!(look(11, &["b"]), "b", "the other is linked");
+        assert_eq!(look(12, &["b", "c"]), "b", "and was, a moment ago");
+        assert_eq!(look(22, &["b", "c"]), "bc");
+    }
+}
