@@ -233,6 +233,12 @@ impl Cluster {
         self.0.shared.driver.delete(Key::new(kind, id)).await
     }
 
+    /// Whether an object was deleted: noted as dead, and not merely unknown.
+    pub async fn is_deleted(&self, kind: Kind, id: &str) -> bool {
+        let deleted = self.0.shared.driver.which_deleted(vec![Key::new(kind, id)]).await;
+        deleted.is_ok_and(|deleted| !deleted.is_empty())
+    }
+
     /// Opens a circuit to a member, for a client. A plain peer serves what concerns the sessions that
     /// it runs.
     pub fn open(&self, node: &str, caller: Caller) -> Circuit {

@@ -46,7 +46,7 @@ mod this_member;
 #[cfg(test)]
 mod tests;
 
-pub use circuit::{Caller, Circuit, Circuits, Ended, Host, Served};
+pub use circuit::{Caller, Circuit, Circuits, Ended, Host, Purpose, Served};
 pub use cluster::{Cluster, MemberStatus, Parts};
 pub use config::is_member;
 pub use directory::{Directory, Watcher};

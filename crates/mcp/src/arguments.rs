@@ -16,6 +16,14 @@ pub(crate) struct Handoff {
     /// as you.
     #[serde(default)]
     pub(crate) provider: Option<String>,
+    /// The machine to run the worker on, by its name: only if you were told of several machines. Leave
+    /// it out to use your own.
+    #[serde(default)]
+    pub(crate) node: Option<String>,
+    /// The directory to start in; the same path as yours if you leave it out. On another machine it
+    /// must exist there.
+    #[serde(default)]
+    pub(crate) working_dir: Option<String>,
     /// How long to wait for the result, in seconds; 45 if you leave it out. Nothing is lost when the
     /// time is over: call the tool wait with the wait_id that you get.
     #[serde(default)]
@@ -35,6 +43,14 @@ pub(crate) struct Assign {
     /// as you.
     #[serde(default)]
     pub(crate) provider: Option<String>,
+    /// The machine to run the worker on, by its name: only if you were told of several machines. Leave
+    /// it out to use your own.
+    #[serde(default)]
+    pub(crate) node: Option<String>,
+    /// The directory to start in; the same path as yours if you leave it out. On another machine it
+    /// must exist there.
+    #[serde(default)]
+    pub(crate) working_dir: Option<String>,
 }
 
 /// `wait`.

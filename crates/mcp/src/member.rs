@@ -44,6 +44,8 @@ pub(crate) struct Work {
     pub(crate) prompt: String,
     pub(crate) worker_name: Option<String>,
     pub(crate) provider: Option<String>,
+    pub(crate) node: Option<String>,
+    pub(crate) working_dir: Option<String>,
 }
 
 impl Member {
@@ -56,15 +58,31 @@ impl Member {
         work: Work,
         timeout: Duration,
     ) -> Result<HandoffResult, ClientError> {
-        let Work { prompt, worker_name, provider } = work;
-        let (team_id, timeout_ms) = (self.team, Some(base::millis(timeout)));
-        let request = Handoff { team_id, prompt, worker_name, timeout_ms, provider, mode: None };
+        let Work { prompt, worker_name, provider, node: node_id, working_dir } = work;
+        let request = Handoff {
+            team_id: self.team,
+            prompt,
+            worker_name,
+            timeout_ms: Some(base::millis(timeout)),
+            provider,
+            mode: None,
+            working_dir,
+            node_id,
+        };
         self.once(|server| server.handoff(request).boxed()).await
     }
 
     pub(crate) async fn assign(&self, work: Work) -> Result<WorkerAssigned, ClientError> {
-        let Work { prompt, worker_name, provider } = work;
-        let request = Assign { team_id: self.team, prompt, worker_name, provider, mode: None };
+        let Work { prompt, worker_name, provider, node: node_id, working_dir } = work;
+        let request = Assign {
+            team_id: self.team,
+            prompt,
+            worker_name,
+            provider,
+            mode: None,
+            working_dir,
+            node_id,
+        };
         self.once(|server| server.assign(request).boxed()).await
     }
 

@@ -50,8 +50,9 @@ impl Tools {
         wait_id: call wait with it, and do not hand the same work off again."
     )]
     async fn handoff(&self, Parameters(arguments): Parameters<Handoff>) -> CallToolResult {
-        let Handoff { prompt, worker_name, provider, timeout_seconds } = arguments;
-        let work = Work { prompt, worker_name, provider };
+        let Handoff { prompt, worker_name, provider, node, working_dir, timeout_seconds } =
+            arguments;
+        let work = Work { prompt, worker_name, provider, node, working_dir };
         let result = self.member.handoff(work, timeout(timeout_seconds)).await;
         say(result, |result| answers::handoff(&result))
     }
@@ -62,8 +63,9 @@ impl Tools {
         team. Returns the worker's session id. Collect the result with wait."
     )]
     async fn assign(&self, Parameters(arguments): Parameters<Assign>) -> CallToolResult {
-        let Assign { prompt, worker_name, provider } = arguments;
-        let assigned = self.member.assign(Work { prompt, worker_name, provider }).await;
+        let Assign { prompt, worker_name, provider, node, working_dir } = arguments;
+        let work = Work { prompt, worker_name, provider, node, working_dir };
+        let assigned = self.member.assign(work).await;
         say(assigned, answers::assigned)
     }
 

@@ -26,6 +26,7 @@ use crate::{
     project_files::ProjectFiles,
     services::{Node, Services, WatchBudget},
     shown_reach::ShownReach,
+    team_members::TeamMembers,
 };
 
 /// The name of the file that lists the files being written.
@@ -85,10 +86,13 @@ impl ClientSocket {
         };
         let guests = Guests(Arc::downgrade(&self.0));
         cluster.serve(Arc::new(guests), Arc::new(others));
+        let (teams, members) = (services.teams.clone(), Arc::new(TeamMembers(cluster.clone())));
+        tokio::spawn(async move { teams.join(members).await });
     }
 
     /// Ends the membership on this side: the other members are told nothing more.
     pub fn leave(&self) {
+        self.0.services.teams.leave();
         self.0.services.membership.leave();
     }
 

@@ -4,14 +4,14 @@
 use std::sync::{Arc, Weak};
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
-use cluster::{Caller, Host, Served};
+use cluster::{Caller, Host, Purpose, Served};
 use protocol::workspace::{ServerMessage, limits::MAX_MESSAGE};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tracing::Instrument as _;
 use wire::{Frame, Outbox, OutboxClosed, OutboxReader};
 use workspace::{ClientId, Event, Identity, Member};
 
-use crate::{admission::Admission, reading, serving::Serving};
+use crate::{admission::Admission, reading, serving::Serving, team_members};
 
 /// The unread answers, in bytes, at which no more of a guest's requests are read.
 const UNREAD: usize = 2 * 1024 * 1024;
@@ -38,6 +38,9 @@ pub(crate) struct Guests(pub(crate) Weak<Admission>);
 impl Host for Guests {
     fn serve(&self, served: Served) {
         let Some(admission) = self.0.upgrade() else { return };
+        if served.caller.purpose == Purpose::Teams {
+            return team_members::serve(&admission, served);
+        }
         let guest = Guest::new(&admission, served);
         let span = tracing::info_span!(parent: None, "workspace_guest", who = guest.who());
         let links = admission.links.clone();
@@ -160,7 +163,7 @@ fn mark(outbox: Outbox, number: u64) -> impl FnOnce() + Send + 'static {
 }
 
 fn identity(admission: &Admission, from: &str, caller: Caller) -> Identity {
-    let Caller { who, role, member } = caller;
+    let Caller { who, role, member, .. } = caller;
     let name = admission.services.membership.cluster().map(|cluster| cluster.name_of(from));
     let who = format!("{who}@{}", name.as_deref().unwrap_or(from));
     let member = member.map(|(team, session)| Member { team, session });

@@ -9,7 +9,8 @@
 //!   connections that have not authenticated
 //! - `client`: one connection, from its authentication to its end; `serving`: serves its requests
 //! - `membership`: which member of a cluster serves a request; `remotes`: a client's circuits to
-//!   them; `guest`: clients of other members, served here
+//!   them; `guest`: clients of other members, served here; `team_members`: team workers on other
+//!   members, and theirs here
 //! - `own_objects`: tells other members of this machine's sessions, projects and teams; `others`:
 //!   shows theirs; `shown_reach`: which of them clients were shown as reachable
 //! - `allowed`: which requests a client may send; `bucket`: how many per second
@@ -53,6 +54,7 @@ mod shares;
 mod shown_reach;
 mod strangers;
 mod table;
+mod team_members;
 
 #[cfg(test)]
 mod tests;

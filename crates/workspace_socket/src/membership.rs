@@ -172,8 +172,11 @@ impl Membership {
     }
 }
 
-/// The member with this id or name.
-fn named(cluster: &Cluster, name: &str) -> Result<Server, Refusal> {
+/// The shortest beginning of a node id that stands for it.
+const BEGINNING: usize = 4;
+
+/// The member with this id, beginning of an id, or name.
+pub(crate) fn named(cluster: &Cluster, name: &str) -> Result<Server, Refusal> {
     let this = cluster.this();
     if name == this.node_id {
         return Ok(Server::Here);
@@ -184,6 +187,10 @@ fn named(cluster: &Cluster, name: &str) -> Result<Server, Refusal> {
     }
     let mut called: Vec<&Member> = others.iter().filter(|member| member.name == name).collect();
     called.extend((this.name == name).then_some(&this));
+    if called.is_empty() && name.len() >= BEGINNING {
+        let all = others.iter().chain([&this]);
+        called.extend(all.filter(|member| member.node_id.starts_with(name)));
+    }
     match called[..] {
         [] => Err(Refusal::Invalid(format!("there is no node {name:?} in this cluster"))),
         [member] if member.node_id == this.node_id => Ok(Server::Here),

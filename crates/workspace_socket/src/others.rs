@@ -39,6 +39,14 @@ pub(crate) fn sessions_of(cluster: &Cluster, node: &str, reachable: bool) -> Vec
     infos.map(|(owner, info)| shown(info, &owner, reachable)).collect()
 }
 
+/// A session, if another member runs it.
+pub(crate) fn session_of_member(cluster: &Cluster, id: SessionId) -> Option<SessionInfo> {
+    let entry = cluster.directory().get(Kind::SESSION, &id.to_string())?;
+    let owner = entry.owner.as_str();
+    let info = read(&entry).filter(|_| owner != cluster.node_id())?;
+    Some(shown(info, owner, cluster.is_reachable(owner)))
+}
+
 /// The event that a session of another member is like this now.
 pub(crate) fn session_event(info: SessionInfo) -> Event {
     let only_viewers_of = info.hidden.then_some(info.id);

@@ -11,7 +11,7 @@ use std::{
 
 use cluster::{Cluster, WriteError};
 use protocol::workspace::{
-    Project, ProjectId, Role, ServerMessage, SessionId, SessionInfo, Team,
+    Project, ProjectId, Role, ServerMessage, SessionId, SessionInfo, Team, TeamId,
     client::{OfProject, UpdateProject},
 };
 use replica::{Entry, Kind, Refused};
@@ -126,6 +126,7 @@ impl OwnObjects {
             ServerMessage::TeamDeleted(of) => {
                 self.teams.remove(&of.team_id.to_string());
                 self.changed(Kind::TEAM, &of.team_id);
+                self.end_seats(of.team_id);
             }
             _ => {}
         }
@@ -167,8 +168,22 @@ impl OwnObjects {
                 }
             }
         }
+        for team in self.services.teams.seated().await {
+            self.end_seats(team);
+        }
         let known = |id: &Arc<str>| id.parse().is_ok_and(|id| self.services.sessions.has(id));
         self.written.retain(|id, _| known(id));
+    }
+
+    /// Ends the sessions here that work for a team of another member, if that team was deleted. Its
+    /// owner may be away.
+    fn end_seats(&self, team: TeamId) {
+        let (cluster, teams) = (self.cluster.clone(), self.services.teams.clone());
+        tokio::spawn(async move {
+            if cluster.is_deleted(Kind::TEAM, &team.to_string()).await {
+                teams.end_seats(team).await;
+            }
+        });
     }
 
     async fn write_due(&mut self) {

@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, time::Instant};
 
 use ::session::team::{
     self, Answer, Caller, Effect, Finished, FinishedTurn, Limits, TeamError, Teams as Machine,
-    WaitFor, Waiting,
+    WaitFor, Waiting, outpost::Outpost,
 };
 use jiff::Timestamp;
-use protocol::workspace::{SessionId, TeamId};
+use protocol::workspace::{SessionId, TeamId, TurnOutcome};
 use tokio::{sync::oneshot, time};
 use uuid::Uuid;
 use workspace::Refusal;
@@ -20,6 +20,7 @@ use crate::{
 /// The machine, and the callers that wait for it.
 pub(crate) struct Core {
     pub(crate) machine: Machine,
+    pub(crate) outpost: Outpost,
     pub(crate) limits: Limits,
     pub(crate) news: News,
     waiting: BTreeMap<Caller, oneshot::Sender<Waited>>,
@@ -43,7 +44,8 @@ pub(crate) fn now() -> Moment {
 
 impl Core {
     pub(crate) fn new(machine: Machine, limits: Limits) -> Self {
-        Self { machine, limits, news: News::default(), waiting: BTreeMap::new() }
+        let (outpost, news, waiting) = (Outpost::default(), News::default(), BTreeMap::new());
+        Self { machine, outpost, limits, news, waiting }
     }
 
     /// Begins a wait. Its answer is sent on `waited`: now if it is known, later otherwise.
@@ -70,6 +72,25 @@ impl Core {
     /// Applies a notice from a session.
     pub(crate) fn told(&mut self, told: &SessionNotice) -> Vec<Effect> {
         match *told {
+            SessionNotice::Begun { seq, session, .. } if self.outpost.has(session) => {
+                self.outpost.begun(session, seq)
+            }
+            SessionNotice::NotTaken { seq, session, .. } if self.outpost.has(session) => {
+                self.outpost.not_taken(session, seq);
+                Vec::new()
+            }
+            SessionNotice::Started { session, turn, .. } if self.outpost.has(session) => {
+                self.outpost.turn_started(session, turn)
+            }
+            SessionNotice::Ended { session, turn, outcome, ref text, .. }
+                if self.outpost.has(session) =>
+            {
+                let completed = outcome == TurnOutcome::Completed;
+                self.outpost.turn_ended(session, turn, completed, text)
+            }
+            SessionNotice::Gone { session, .. } if self.outpost.has(session) => {
+                self.outpost.gone(session)
+            }
             SessionNotice::Begun { team, seq, session } => {
                 let done = self.machine.delivered(team, seq, session);
                 done.unwrap_or_else(|error| {
@@ -160,6 +181,21 @@ impl Core {
                 std::iter::once(team.leader).chain(workers.map(|worker| worker.session))
             })
             .collect()
+    }
+
+    /// The sessions that this machine runs: those of its own teams, and those of the outpost.
+    pub(crate) fn sessions_here(&self) -> Vec<Uuid> {
+        let members = self.members().into_iter();
+        let own = members.filter(|session| self.machine.node_of(*session).is_none());
+        own.chain(self.outpost.seats().map(|seat| seat.session)).collect()
+    }
+
+    /// A session may have room for messages again.
+    pub(crate) fn note_room(&mut self, session: Uuid) -> Vec<Effect> {
+        match self.outpost.has(session) {
+            true => self.outpost.note_room(session),
+            false => self.machine.note_room(session),
+        }
     }
 
     /// Ends the waits of callers that have left.

@@ -44,6 +44,7 @@ pub(crate) fn news_receipt(queue: Arc<Queue>, leader: Uuid) -> Receipt {
 }
 
 /// The sender of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Speaker {
     pub(crate) name: Option<String>,
     pub(crate) leads: bool,

@@ -1,6 +1,6 @@
 //! Answers every request about teams.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use ::session::team::{Effect, NewTeam, Report, TeamError, TeamView, WaitFor};
 use protocol::workspace::{
@@ -13,10 +13,15 @@ use protocol::workspace::{
 };
 use tokio::{sync::oneshot, task};
 use uuid::Uuid;
-use workspace::{Facts, Identity, Refusal};
+use workspace::{Facts, Identity, NewSession, Refusal};
 
 use crate::{
     core::{Core, Moment, Waited},
+    outposts::{
+        Line, Making, Members, Outposts,
+        hosting::Hosting,
+        message::{self, ToOutpost},
+    },
     queue::{Leaving, Queue, ask},
     shown,
     spawning::{self, Worker},
@@ -34,16 +39,65 @@ const USUAL_WAIT: Duration = Duration::from_secs(10 * 60);
 pub struct TeamRequests {
     queue: Arc<Queue>,
     host: Arc<dyn TeamHost>,
+    outposts: Arc<Outposts>,
 }
 
 impl TeamRequests {
-    pub(crate) fn new(queue: Arc<Queue>, host: Arc<dyn TeamHost>) -> Self {
-        Self { queue, host }
+    pub(crate) fn new(queue: Arc<Queue>, host: Arc<dyn TeamHost>, outposts: Arc<Outposts>) -> Self {
+        Self { queue, host, outposts }
     }
 
     /// The handler of one client's requests.
     pub fn desk(&self, who: &Identity) -> Desk {
-        Desk::new(&self.queue, &self.host, who)
+        Desk {
+            queue: Arc::clone(&self.queue),
+            host: Arc::clone(&self.host),
+            outposts: Arc::clone(&self.outposts),
+            who: who.clone(),
+        }
+    }
+
+    /// Teams may have workers on these other members from now on, and theirs here.
+    pub async fn join(&self, members: Arc<dyn Members>) {
+        self.outposts.join(members).await;
+    }
+
+    /// This machine is in no cluster any more.
+    pub fn leave(&self) {
+        self.outposts.leave();
+    }
+
+    /// Serves the line of another member, until it ends.
+    pub async fn serve(&self, from: &str, mut line: Box<dyn Line>) {
+        let first = line.next().await.and_then(|text| message::read(&text));
+        match first {
+            Ok(ToOutpost::Call) => self.outposts.called(from),
+            Ok(first) => {
+                let (queue, host) = (Arc::clone(&self.queue), Arc::clone(&self.host));
+                let hosting = Hosting { owner: from.to_owned(), queue, host };
+                hosting.serve(&self.outposts.lines, first, line).await;
+            }
+            Err(why) => tracing::debug!(from, why, "a line of a team's owner"),
+        }
+    }
+
+    /// The teams of other members that have sessions here.
+    pub async fn seated(&self) -> BTreeSet<TeamId> {
+        let teams = ask(&self.queue, |core, _| {
+            let teams = core.outpost.seats().map(|seat| TeamId::from_uuid(seat.team));
+            (Ok(teams.collect()), Vec::new())
+        });
+        teams.await.unwrap_or_default()
+    }
+
+    /// Ends the sessions here that work for a team of another member, since that team is deleted.
+    pub async fn end_seats(&self, team: TeamId) {
+        let seats = ask(&self.queue, move |core, _| {
+            let seats = core.outpost.seats().filter(|seat| seat.team == team.uuid());
+            (Ok(seats.map(|seat| SessionId::from_uuid(seat.session)).collect()), Vec::new())
+        });
+        let seats: Vec<SessionId> = seats.await.unwrap_or_default();
+        self.host.kill(seats).await;
     }
 }
 
@@ -53,6 +107,7 @@ impl TeamRequests {
 pub struct Desk {
     queue: Arc<Queue>,
     host: Arc<dyn TeamHost>,
+    outposts: Arc<Outposts>,
     who: Identity,
 }
 
@@ -65,10 +120,6 @@ struct Pending {
 }
 
 impl Desk {
-    pub(crate) fn new(queue: &Arc<Queue>, host: &Arc<dyn TeamHost>, who: &Identity) -> Self {
-        Self { queue: Arc::clone(queue), host: Arc::clone(host), who: who.clone() }
-    }
-
     /// Refuses an agent that does not lead its team. Otherwise workers could spawn workers without
     /// end.
     fn check_leads(&self) -> Result<(), Refusal> {
@@ -146,8 +197,8 @@ impl Desk {
         let (team, timeout) = (handoff.team_id, waits_for(handoff.timeout_ms));
         let (session, ()) = self
             .with_worker(team, worker, move |core, membership, moment| {
-                let given = assigned(core, membership, &handoff.prompt, is_leaders, moment);
                 let workers = Some(vec![membership.session]);
+                let given = assigned(core, membership, &handoff.prompt, is_leaders, moment);
                 and_wait(core, given, &wait_for(team, workers, timeout, None), moment, tell)
             })
             .await?;
@@ -218,6 +269,7 @@ impl Desk {
         let desk = self.clone();
         undisturbed(async move {
             let sessions = ask(&desk.queue, move |core, _| deleted(core, team_id.uuid())).await?;
+            desk.outposts.call_roll();
             desk.host.kill(sessions).await;
             Ok(())
         })
@@ -234,17 +286,34 @@ impl Desk {
         worker: Worker,
         join: impl FnOnce(&mut Core, Membership, Moment) -> CallResult<T> + Send + 'static,
     ) -> Result<(SessionInfo, T), Refusal> {
+        let node = worker.node.as_deref().map(|node| self.outposts.find(node)).transpose()?;
         let new = spawning::worker(worker, &self.leader(team).await?, team)?;
         let desk = self.clone();
         let made = undisturbed(async move {
-            let session = desk.host.create(new).await?;
-            let membership = Membership { team: team.uuid(), session: session.id.uuid() };
+            let (session, making) = desk.make(node.flatten(), team, new).await?;
+            let node = making.as_ref().map(|making| making.node().to_owned());
+            let membership = Membership { team: team.uuid(), session: session.id.uuid(), node };
             let joined = ask(&desk.queue, move |core, moment| join(core, membership, moment)).await;
+            drop(making);
             Ok((session.clone(), desk.or_end(session.id, joined).await?))
         });
         let (session, given) = made.await?;
         self.host.note(&self.who.who, "team.spawn", &session.id.to_string());
         Ok((session, given))
+    }
+
+    /// Makes a session here or on another member. Until `Making` is dropped, that member takes the
+    /// session for one of the team.
+    async fn make(
+        &self,
+        node: Option<String>,
+        team: TeamId,
+        new: NewSession,
+    ) -> Result<(SessionInfo, Option<Making>), Refusal> {
+        let Some(node) = node else { return Ok((self.host.create(new).await?, None)) };
+        let is_administrator = self.who.role == Role::Admin;
+        let (session, making) = self.outposts.create(&node, team, is_administrator, new).await?;
+        Ok((session, Some(making)))
     }
 
     async fn or_end<T>(&self, session: SessionId, made: Result<T, Refusal>) -> Result<T, Refusal> {
@@ -267,7 +336,7 @@ impl Desk {
     }
 
     fn shown(&self, team: TeamView) -> Team {
-        shown::team(team, |session| self.host.facts(session).is_some())
+        shown::team(team, |session| self.host.is_known(session))
     }
 
     fn pending(&self) -> (oneshot::Sender<Waited>, Pending) {
@@ -286,11 +355,12 @@ impl Pending {
 /// The answer of a call of the machine, and its effects, which count even if the call failed.
 type CallResult<T> = (Result<T, TeamError>, Vec<Effect>);
 
-/// A session in its team.
-#[derive(Debug, Clone, Copy)]
+/// A session in its team, and the other member that runs it.
+#[derive(Debug, Clone)]
 struct Membership {
     team: Uuid,
     session: Uuid,
+    node: Option<String>,
 }
 
 fn done<T>(done: ::session::team::Called<T>) -> CallResult<T> {
@@ -310,11 +380,15 @@ fn created(core: &mut Core, new: NewTeam, Moment { at, .. }: Moment) -> CallResu
 
 fn joined(
     core: &mut Core,
-    membership: Membership,
+    Membership { team, session, node }: Membership,
     Moment { at, .. }: Moment,
 ) -> CallResult<TeamView> {
-    match core.machine.worker_joined(membership.team, membership.session, at) {
-        Ok(effects) => (core.machine.get(membership.team), effects),
+    let joined = match node {
+        Some(node) => core.machine.worker_joined_at(team, session, &node, at),
+        None => core.machine.worker_joined(team, session, at),
+    };
+    match joined {
+        Ok(effects) => (core.machine.get(team), effects),
         Err(error) => (Err(error), Vec::new()),
     }
 }
@@ -326,12 +400,12 @@ fn assigned(
     is_leaders: bool,
     moment: Moment,
 ) -> CallResult<()> {
-    let (team, mut effects) = joined(core, membership, moment);
-    let given = team.and_then(|_| {
-        let assigned = core.machine.assign(membership.team, membership.session, prompt, moment.at);
-        effects.extend(assigned?.1);
+    let (team, worker) = (membership.team, membership.session);
+    let (joined, mut effects) = joined(core, membership, moment);
+    let given = joined.and_then(|_| {
+        effects.extend(core.machine.assign(team, worker, prompt, moment.at)?.1);
         if is_leaders {
-            effects.extend(core.machine.works_for_leader(membership.team, membership.session)?);
+            effects.extend(core.machine.works_for_leader(team, worker)?);
         }
         Ok(())
     });

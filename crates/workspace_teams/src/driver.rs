@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::session::team::{self, Delivery, Effect, Limits, Teams as Machine};
+use ::session::team::{
+    self, Delivery, Effect, Limits, Teams as Machine,
+    outpost::{Outpost, SeatRecord},
+};
 use protocol::workspace::{
     ServerMessage, SessionId, TeamId,
     client::{OfTeam, TeamMessage, TeamUpdated},
@@ -24,6 +27,7 @@ use crate::{
     delivery::{Speaker, news_receipt, prompt, receipt},
     facts::{Records, StoredTeams},
     news,
+    outposts::Outposts,
     queue::{Input, Queue, SessionNotice, Tell},
     shown,
     team_host::TeamHost,
@@ -39,6 +43,7 @@ pub(crate) struct Driver {
     core: Core,
     records: Records,
     host: Arc<dyn TeamHost>,
+    outposts: Arc<Outposts>,
     /// The number of the message that each session was given and has not begun.
     in_hand: BTreeMap<Uuid, u64>,
     /// When sessions that had no room are offered their message again.
@@ -66,18 +71,25 @@ impl Driver {
     pub(crate) async fn restore(
         store: Arc<dyn WorkspaceStore>,
         host: Arc<dyn TeamHost>,
+        outposts: Arc<Outposts>,
         limits: Limits,
     ) -> Result<(Self, bool), StoreError> {
         let core = Core::new(Machine::new(limits), limits);
         let (in_hand, again, first) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
         let (records, has_started, is_lost) = (Records::new(store), false, false);
-        let mut driver = Self { core, records, host, in_hand, again, first, has_started, is_lost };
+        let mut driver =
+            Self { core, records, host, outposts, in_hand, again, first, has_started, is_lost };
         let all_read = driver.find().await?;
         Ok((driver, all_read))
     }
 
     pub(crate) fn teams(&self) -> Vec<TeamId> {
         self.core.machine.list().iter().map(|team| TeamId::from_uuid(team.id)).collect()
+    }
+
+    /// The sessions of the outpost.
+    pub(crate) fn seats(&self) -> Vec<SessionId> {
+        self.core.outpost.seats().map(|seat| SessionId::from_uuid(seat.session)).collect()
     }
 
     /// Works until it is aborted.
@@ -96,11 +108,13 @@ impl Driver {
     /// had begun have failed. After a failure of the store the sessions are still running, so only
     /// the offers are made again.
     async fn find(&mut self) -> Result<bool, StoreError> {
-        let StoredTeams { records, all_read } = self.records.load().await?;
+        let StoredTeams { records, seats, all_read } = self.records.load().await?;
         let (machine, left_out) = Machine::restore(self.core.limits, records);
-        self.core.machine = machine;
-        let removals = left_out.into_iter().map(|key| Effect::Keep(team::Change::Remove(key)));
-        self.first = removals.collect();
+        let (outpost, no_seats) = Outpost::restore(seats);
+        (self.core.machine, self.core.outpost) = (machine, outpost);
+        let removals = left_out.into_iter().map(team::Change::Remove);
+        let removals = removals.chain(no_seats.into_iter().map(team::Change::RemoveSeat));
+        self.first = removals.map(Effect::Keep).collect();
         if self.has_started {
             self.offer_all();
         } else {
@@ -111,11 +125,16 @@ impl Driver {
     }
 
     fn start(&mut self, moment: Moment) {
-        for session in self.core.members() {
+        for session in self.core.sessions_here() {
             let facts = self.host.facts(SessionId::from_uuid(session));
-            if facts.is_none_or(|facts| facts.ended.is_some()) {
-                self.first.extend(self.core.machine.session_gone(session, moment.at));
-            }
+            let is_gone = facts.is_none_or(|facts| facts.ended.is_some());
+            let effects = match (is_gone, self.core.outpost.has(session)) {
+                (true, true) => self.core.outpost.gone(session),
+                (true, false) => self.core.machine.session_gone(session, moment.at),
+                (false, true) => self.core.outpost.stopped(session),
+                (false, false) => Vec::new(),
+            };
+            self.first.extend(effects);
         }
         self.first.extend(self.core.machine.restarted(moment.at));
     }
@@ -124,6 +143,7 @@ impl Driver {
         for session in self.core.members() {
             self.first.extend(self.core.machine.note_room(session));
         }
+        self.first.extend(self.core.outpost.offer_all());
     }
 
     /// Feeds these inputs to the machine, stores the changes and carries out the effects.
@@ -133,7 +153,9 @@ impl Driver {
         let mut calls = vec![Call::of(std::mem::take(&mut self.first))];
         calls.extend(inputs.into_iter().map(|input| self.call(input, moment)));
         calls.push(Call::of(self.time_passed(moment)));
-        let changes = calls.iter_mut().map(|call| std::mem::take(&mut call.changes)).collect();
+        let changes: Vec<_> =
+            calls.iter_mut().map(|call| std::mem::take(&mut call.changes)).collect();
+        let is_reported = changes.iter().flatten().any(is_report);
         let kept = match lost {
             Some(error) => Err(base::error::chain(&error)),
             None => self.records.write(changes).await,
@@ -145,6 +167,9 @@ impl Driver {
         self.has_started = true;
         calls.into_iter().for_each(|call| self.finish(queue, call));
         self.tell_leaders(queue);
+        if is_reported {
+            queue.reported();
+        }
         Ok(())
     }
 
@@ -180,7 +205,7 @@ impl Driver {
         let mut effects = self.core.machine.handle_timeout(moment.now);
         while let Some((&session, _)) = self.again.iter().find(|(_, at)| **at <= moment.now) {
             self.again.remove(&session);
-            effects.extend(self.core.machine.note_room(session));
+            effects.extend(self.core.note_room(session));
         }
         effects
     }
@@ -248,7 +273,12 @@ impl Driver {
         }
     }
 
+    /// Shows a message to the viewers of its addressee. Those of a session that another machine runs
+    /// are shown it there.
     fn show(&self, delivery: &Delivery) {
+        if self.core.machine.node_of(delivery.to).is_some() {
+            return;
+        }
         let team_id = TeamId::from_uuid(delivery.team);
         let message = ServerMessage::TeamMessage(TeamMessage {
             team_id,
@@ -262,18 +292,28 @@ impl Driver {
     /// Hands a message to its addressee, unless the addressee was already given it before the store
     /// failed.
     fn deliver(&mut self, queue: &Arc<Queue>, delivery: &Delivery) {
+        let speaker = self.speaker(delivery);
+        if let Some(node) = self.core.machine.node_of(delivery.to) {
+            return self.outposts.deliver(node, delivery.clone(), speaker);
+        }
         if self.in_hand.insert(delivery.to, delivery.seq) == Some(delivery.seq) {
             return;
         }
-        let name = self.host.facts(SessionId::from_uuid(delivery.from));
-        let name = name.and_then(|facts| facts.name);
-        let leads = self.core.machine.team_of(delivery.from).is_some_and(|(_, leads)| leads);
-        let text = prompt(delivery, &Speaker { name, leads });
+        let text = prompt(delivery, &speaker);
         let (session, receipt) =
             (SessionId::from_uuid(delivery.to), receipt(Arc::clone(queue), delivery));
         if let Err(refusal) = self.host.deliver(session, text, receipt) {
             tracing::debug!(%session, %refusal, "a message waits for its addressee");
         }
+    }
+
+    fn speaker(&self, delivery: &Delivery) -> Speaker {
+        if let Some((name, leads)) = self.core.outpost.sender(delivery.to, delivery.seq) {
+            return Speaker { name, leads };
+        }
+        let name = self.host.name(SessionId::from_uuid(delivery.from));
+        let leads = self.core.machine.team_of(delivery.from).is_some_and(|(_, leads)| leads);
+        Speaker { name, leads }
     }
 
     /// Gives results that no caller waited for to leaders that are idle.
@@ -283,7 +323,7 @@ impl Driver {
             if !self.host.is_idle(session) {
                 continue;
             }
-            let name = |worker| self.host.facts(SessionId::from_uuid(worker))?.name;
+            let name = |worker| self.host.name(SessionId::from_uuid(worker));
             let text = news::prompt(&results, name);
             self.core.news.tells(leader, &results);
             let receipt = news_receipt(Arc::clone(queue), leader);
@@ -295,7 +335,7 @@ impl Driver {
 
     fn tell_updated(&self, team: Uuid) {
         if let Ok(shown) = self.core.machine.get(team) {
-            let known = |session| self.host.facts(session).is_some();
+            let known = |session| self.host.is_known(session);
             let shown = TeamUpdated { team: shown::team(shown, known) };
             self.tell(team, ServerMessage::TeamUpdated(shown));
         }
@@ -305,6 +345,11 @@ impl Driver {
         let team = Some(TeamId::from_uuid(team));
         self.host.tell(Event { message, only_viewers_of: None, team });
     }
+}
+
+/// Whether a change stores a report of the outpost.
+fn is_report(change: &team::Change) -> bool {
+    matches!(change, team::Change::PutSeat(SeatRecord::Report { .. }))
 }
 
 impl Call {

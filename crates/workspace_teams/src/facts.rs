@@ -1,29 +1,39 @@
 //! Records of teams in the store. Each record is a fact of the kind `team`. Its id is the team's,
-//! followed by the record's part: `TEAM/message/00000000000000000012`.
+//! followed by the record's part: `TEAM/message/00000000000000000012`. The outpost's records are
+//! facts of the kind `outpost`, by session.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
-use ::session::team::{Change, Key, Part, Record};
+use ::session::team::{
+    Change, Key, Part, Record,
+    outpost::{SeatKey, SeatPart, SeatRecord},
+};
+use serde::{Serialize, de::DeserializeOwned};
 use store::{Change as Step, Fact, StoreError, WorkspaceStore, workspace::MAX_CHANGES};
 use tokio::task;
 use uuid::Uuid;
 
 /// The kind of these facts in the store.
 pub(crate) const KIND: &str = "team";
+/// The kind of the outpost's facts.
+const OUTPOST: &str = "outpost";
 
 /// The store, and the keys of the records in it.
 pub(crate) struct Records {
     store: Arc<dyn WorkspaceStore>,
     parts: BTreeMap<Uuid, BTreeSet<Part>>,
+    seats: BTreeMap<Uuid, BTreeSet<SeatPart>>,
 }
 
 /// The records found in the store.
 #[derive(Default)]
 pub(crate) struct StoredTeams {
     pub(crate) records: Vec<Record>,
+    /// The outpost's.
+    pub(crate) seats: Vec<SeatRecord>,
     /// Whether all records could be read.
     pub(crate) all_read: bool,
 }
@@ -33,23 +43,30 @@ type Atom = Vec<Step>;
 
 impl Records {
     pub(crate) fn new(store: Arc<dyn WorkspaceStore>) -> Self {
-        Self { store, parts: BTreeMap::new() }
+        Self { store, parts: BTreeMap::new(), seats: BTreeMap::new() }
     }
 
     /// Reads all records. A record that cannot be read is logged and left in the store.
     pub(crate) async fn load(&mut self) -> Result<StoredTeams, StoreError> {
+        let (teams, outpost) = (self.facts(KIND).await?, self.facts(OUTPOST).await?);
+        let records: Vec<Record> = teams.iter().filter_map(read).collect();
+        let seats: Vec<SeatRecord> = outpost.iter().filter_map(read).collect();
+        let all_read = records.len() == teams.len() && seats.len() == outpost.len();
+        self.parts.clear();
+        self.seats.clear();
+        records.iter().for_each(|record| self.note(record.key()));
+        seats.iter().for_each(|record| self.note_seat(record.key()));
+        Ok(StoredTeams { records, seats, all_read })
+    }
+
+    async fn facts(&self, kind: &'static str) -> Result<Vec<Fact>, StoreError> {
         let store = Arc::clone(&self.store);
-        let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
+        let facts = task::spawn_blocking(move || store.load_facts(kind)).await;
         // The task fails only if the process ends or the store panicked.
-        let facts = facts.unwrap_or_else(|error| {
+        facts.unwrap_or_else(|error| {
             tracing::error!(%error, "teams are not read");
             Ok(Vec::new())
-        })?;
-        let records: Vec<_> = facts.iter().filter_map(read).collect();
-        let all_read = records.len() == facts.len();
-        self.parts.clear();
-        records.iter().for_each(|record| self.note(record.key()));
-        Ok(StoredTeams { records, all_read })
+        })
     }
 
     /// Writes the changes of these calls. The changes of one call to one team are written all or
@@ -89,6 +106,24 @@ impl Records {
                     json: json(&record),
                 }));
             }
+            Change::PutSeat(record) => {
+                let key = record.key();
+                self.note_seat(key);
+                let (kind, id, json) = (OUTPOST.to_owned(), seat_id(key), json(&record));
+                atom.push(Step::Keep(Fact { kind, id, json }));
+            }
+            Change::RemoveSeat(key) if key.part == SeatPart::Seat => {
+                atom.push(forget_seat(key));
+                let parts = self.seats.remove(&key.session).unwrap_or_default().into_iter();
+                let others = parts.filter(|part| *part != SeatPart::Seat);
+                atom.extend(others.map(|part| forget_seat(SeatKey { part, ..key })));
+            }
+            Change::RemoveSeat(key) => {
+                if let Some(parts) = self.seats.get_mut(&key.session) {
+                    parts.remove(&key.part);
+                }
+                atom.push(forget_seat(key));
+            }
             Change::Remove(key) if key.part == Part::Team => {
                 // The team's own record goes first: without it, the other records mean nothing.
                 atom.push(forget(key));
@@ -107,6 +142,10 @@ impl Records {
 
     fn note(&mut self, key: Key) {
         self.parts.entry(key.team).or_default().insert(key.part);
+    }
+
+    fn note_seat(&mut self, key: SeatKey) {
+        self.seats.entry(key.session).or_default().insert(key.part);
     }
 }
 
@@ -131,10 +170,13 @@ fn split(mut step: Vec<Step>) -> Vec<Vec<Step>> {
     step.chunks(MAX_CHANGES).map(<[Step]>::to_vec).collect()
 }
 
+/// The team, or the session of the outpost, whose records are written together.
 fn team_of(change: &Change) -> Uuid {
     match change {
         Change::Put(record) => record.key().team,
         Change::Remove(key) => key.team,
+        Change::PutSeat(record) => record.key().session,
+        Change::RemoveSeat(key) => key.session,
     }
 }
 
@@ -146,12 +188,20 @@ fn forget(key: Key) -> Step {
     Step::Forget { kind: KIND.to_owned(), id: id(key) }
 }
 
+fn seat_id(key: SeatKey) -> String {
+    format!("{}/{}", key.session, key.part)
+}
+
+fn forget_seat(key: SeatKey) -> Step {
+    Step::Forget { kind: OUTPOST.to_owned(), id: seat_id(key) }
+}
+
 /// Every record has a JSON form, so the default is never used.
-fn json(record: &Record) -> String {
+fn json(record: &impl Serialize) -> String {
     serde_json::to_string(record).unwrap_or_default()
 }
 
-fn read(fact: &Fact) -> Option<Record> {
+fn read<T: DeserializeOwned>(fact: &Fact) -> Option<T> {
     let record = serde_json::from_str(&fact.json);
     record.inspect_err(|error| tracing::error!(id = fact.id, %error, "a team cannot be read")).ok()
 }

@@ -8,6 +8,7 @@
 //!   acknowledges requests; `core`: the machine and its callers
 //! - `facts`: records in the store
 //! - `delivery`: a message as an agent's prompt; `news`: results that no caller waited for
+//! - `outposts`: team workers on other members, and this machine's for their teams
 //! - `team_host`: the parts of the workspace that teams use; `workspace_host`: the workspace as such
 
 mod core;
@@ -16,6 +17,7 @@ mod desk;
 mod driver;
 mod facts;
 mod news;
+mod outposts;
 mod queue;
 mod shown;
 mod spawning;
@@ -36,28 +38,41 @@ use tokio::{task::JoinHandle, time::timeout};
 use tracing::Instrument as _;
 use workspace::{TurnFollower, Workspace};
 
-pub use self::desk::{Desk, TeamRequests};
 use self::{
     core::now,
     driver::Driver,
+    outposts::Outposts,
     queue::{Queue, SessionNotice},
     workspace_host::WorkspaceHost,
+};
+pub use self::{
+    desk::{Desk, TeamRequests},
+    outposts::{Line, Members},
 };
 
 /// How long a shut-down waits for records that are not stored yet.
 const FLUSH: Duration = Duration::from_secs(5);
 
 /// All teams of this machine.
-#[derive(Default)]
 pub struct Teams {
     queue: Arc<Queue>,
+    outposts: Arc<Outposts>,
     driving: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Default for Teams {
+    fn default() -> Self {
+        let queue = Arc::<Queue>::default();
+        let outposts = Arc::new(Outposts::new(&queue));
+        Self { queue, outposts, driving: Mutex::default() }
+    }
 }
 
 impl Teams {
     /// The handler of clients' requests.
     pub fn requests(&self, workspace: &Workspace) -> TeamRequests {
-        TeamRequests::new(Arc::clone(&self.queue), Arc::new(WorkspaceHost::new(workspace)))
+        let host = WorkspaceHost::new(workspace, &self.outposts);
+        TeamRequests::new(Arc::clone(&self.queue), Arc::new(host), Arc::clone(&self.outposts))
     }
 
     /// Restores the stored teams of a workspace that has started. Ends sessions whose team is gone,
@@ -66,13 +81,15 @@ impl Teams {
     /// # Errors
     /// When the store cannot be read.
     pub async fn restore(&self, workspace: &Workspace) -> Result<(), StoreError> {
-        let host = WorkspaceHost::new(workspace);
+        let host = WorkspaceHost::new(workspace, &self.outposts);
+        let outposts = Arc::clone(&self.outposts);
         let store = Arc::clone(&workspace.store);
         let (driver, all_read) =
-            Driver::restore(store, Arc::new(host.clone()), Limits::default()).await?;
+            Driver::restore(store, Arc::new(host.clone()), outposts, Limits::default()).await?;
         // If a record could not be read, the team of an apparent orphan may still exist.
-        if all_read {
-            host.end_orphans(&driver.teams());
+        match all_read {
+            true => host.end_orphans(&driver.teams(), &driver.seats()),
+            false => self.outposts.note_incomplete(),
         }
         self.drive(driver);
         Ok(())

@@ -10,7 +10,7 @@ use ::session::team::{Effect, TeamError};
 use protocol::workspace::SessionId;
 use protocol::workspace::TurnOutcome;
 use tokio::{
-    sync::{Notify, oneshot},
+    sync::{Notify, oneshot, watch},
     time::{sleep_until, timeout},
 };
 use uuid::Uuid;
@@ -37,6 +37,7 @@ pub(crate) const LEFT_OUT: &str =
 pub(crate) struct Queue {
     waiting: Mutex<Waiting>,
     rung: Notify,
+    reports: watch::Sender<u64>,
 }
 
 #[derive(Default)]
@@ -209,6 +210,16 @@ impl Queue {
                 () = sleep_until(deadline.into()) => return Vec::new(),
             }
         }
+    }
+
+    /// Reports of the outpost are stored.
+    pub(crate) fn reported(&self) {
+        self.reports.send_modify(|reports| *reports = reports.wrapping_add(1));
+    }
+
+    /// Changes whenever reports of the outpost have been stored.
+    pub(crate) fn reports(&self) -> watch::Receiver<u64> {
+        self.reports.subscribe()
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

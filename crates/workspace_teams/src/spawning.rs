@@ -17,26 +17,40 @@ pub(crate) struct Worker {
     pub(crate) name: Option<String>,
     pub(crate) provider: Option<String>,
     pub(crate) mode: Option<SessionMode>,
+    /// The machine to run it on.
+    pub(crate) node: Option<String>,
 }
 
 impl From<SpawnWorker> for Worker {
     fn from(spawn: SpawnWorker) -> Self {
         let SpawnWorker { working_dir, model, extra_args, name, provider, mode, .. } = spawn;
-        Self { working_dir, model, extra_args, name, provider, mode }
+        Self { working_dir, model, extra_args, name, provider, mode, node: spawn.node_id }
     }
 }
 
 impl From<&Assign> for Worker {
     fn from(assign: &Assign) -> Self {
-        let (name, provider) = (assign.worker_name.clone(), assign.provider.clone());
-        Self { name, provider, mode: assign.mode, ..Self::default() }
+        Self {
+            name: assign.worker_name.clone(),
+            provider: assign.provider.clone(),
+            mode: assign.mode,
+            working_dir: assign.working_dir.clone(),
+            node: assign.node_id.clone(),
+            ..Self::default()
+        }
     }
 }
 
 impl From<&Handoff> for Worker {
     fn from(handoff: &Handoff) -> Self {
-        let (name, provider) = (handoff.worker_name.clone(), handoff.provider.clone());
-        Self { name, provider, mode: handoff.mode, ..Self::default() }
+        Self {
+            name: handoff.worker_name.clone(),
+            provider: handoff.provider.clone(),
+            mode: handoff.mode,
+            working_dir: handoff.working_dir.clone(),
+            node: handoff.node_id.clone(),
+            ..Self::default()
+        }
     }
 }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
-use protocol::workspace::{SessionId, SessionInfo, SessionMode, SessionStatus, TeamId};
+use protocol::workspace::{ProjectId, SessionId, SessionInfo, SessionMode, SessionStatus, TeamId};
 use workspace::{
-    Audit, Event, Events, Facts, NewSession, Receipt, Refusal, Sessions, WeakSessions, Workspace,
+    Audit, Event, Events, Facts, NewSession, Projects, Receipt, Refusal, Sessions, WeakSessions,
+    Workspace,
 };
 
-use crate::{core::now, team_host::TeamHost};
+use crate::{core::now, outposts::Outposts, team_host::TeamHost};
 
 /// The most sessions that are ended at the same time.
 const ENDED_AT_ONCE: usize = 16;
@@ -20,14 +21,18 @@ pub(crate) struct WorkspaceHost {
     sessions: WeakSessions,
     events: Events,
     audit: Arc<Audit>,
+    projects: Arc<Projects>,
+    outposts: Arc<Outposts>,
 }
 
 impl WorkspaceHost {
-    pub(crate) fn new(workspace: &Workspace) -> Self {
+    pub(crate) fn new(workspace: &Workspace, outposts: &Arc<Outposts>) -> Self {
         Self {
             sessions: workspace.sessions.downgrade(),
             events: workspace.events.clone(),
             audit: Arc::clone(&workspace.audit),
+            projects: Arc::clone(&workspace.projects),
+            outposts: Arc::clone(outposts),
         }
     }
 
@@ -37,9 +42,10 @@ impl WorkspaceHost {
     }
 
     /// Ends the sessions of teams that no longer exist. The daemon died before it had ended them.
-    pub(crate) fn end_orphans(&self, teams: &[TeamId]) {
+    /// Those with a seat in the outpost work for teams of other members.
+    pub(crate) fn end_orphans(&self, teams: &[TeamId], seats: &[SessionId]) {
         let Ok(sessions) = self.sessions() else { return };
-        let all = sessions.list(true).into_iter();
+        let all = sessions.list(true).into_iter().filter(|session| !seats.contains(&session.id));
         let orphans = all.filter(|session| session.team_id.is_some_and(|id| !teams.contains(&id)));
         let orphans: Vec<_> = orphans.map(|session| session.id).collect();
         if !orphans.is_empty() {
@@ -62,6 +68,23 @@ impl TeamHost for WorkspaceHost {
         async move { sessions?.create(new).await }.boxed()
     }
 
+    fn create_as(
+        &self,
+        id: SessionId,
+        new: NewSession,
+    ) -> BoxFuture<'static, Result<SessionInfo, Refusal>> {
+        let sessions = self.sessions();
+        async move { sessions?.create_as(id, new).await }.boxed()
+    }
+
+    fn info(&self, session: SessionId) -> Option<SessionInfo> {
+        self.sessions().ok()?.info(session).ok()
+    }
+
+    fn has_project(&self, project: ProjectId) -> bool {
+        self.projects.get(project).is_ok()
+    }
+
     fn kill(&self, ids: Vec<SessionId>) -> BoxFuture<'static, ()> {
         let sessions = self.sessions();
         async move {
@@ -74,6 +97,17 @@ impl TeamHost for WorkspaceHost {
 
     fn facts(&self, session: SessionId) -> Option<Facts> {
         self.sessions().ok()?.facts(session).ok()
+    }
+
+    fn name(&self, session: SessionId) -> Option<String> {
+        match self.facts(session) {
+            Some(facts) => facts.name,
+            None => self.outposts.session(session)?.name,
+        }
+    }
+
+    fn is_known(&self, session: SessionId) -> bool {
+        self.facts(session).is_some() || self.outposts.session(session).is_some()
     }
 
     fn is_idle(&self, session: SessionId) -> bool {

@@ -48,6 +48,28 @@ pub struct Caller {
     /// Set if the client is an agent of a team: it may use that team, as that session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<(TeamId, SessionId)>,
+    /// What the circuit carries.
+    #[serde(default)]
+    pub purpose: Purpose,
+}
+
+/// What a circuit carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// A client's requests, and the answers.
+    #[default]
+    Client,
+    /// What two members say to each other about team workers.
+    Teams,
+}
+
+impl Caller {
+    /// A member itself, about team workers.
+    pub fn about_teams() -> Self {
+        let (who, role, member) = ("teams".to_owned(), Role::Read, None);
+        Self { who, role, member, purpose: Purpose::Teams }
+    }
 }
 
 /// Why a circuit ended.

@@ -81,7 +81,12 @@ impl Pair {
     }
 
     fn open(&self) -> Circuit {
-        let caller = Caller { who: "key".to_owned(), role: Role::Write, member: None };
+        let caller = Caller {
+            who: "key".to_owned(),
+            role: Role::Write,
+            member: None,
+            purpose: Purpose::Client,
+        };
         self.a.open(B, caller)
     }
 }
@@ -219,7 +224,8 @@ async fn a_far_end_that_ignores_the_window_is_cut_off() {
     let mut pair = Pair::new(Deaf::default());
     pair.link(7);
     let channel = Channel { number: 0, to_opener: false };
-    let caller = Caller { who: "key".to_owned(), role: Role::Write, member: None };
+    let caller =
+        Caller { who: "key".to_owned(), role: Role::Write, member: None, purpose: Purpose::Client };
     pair.b.opened(A, 0, caller, false, None);
     for number in 0..10_000 {
         let piece = Piece { number, is_text: true, more: false, bytes: Bytes::from_static(b"x") };

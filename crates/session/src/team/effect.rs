@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{
     error::TeamError,
+    outpost::{SeatKey, SeatRecord},
     record::{Key, Kind, Message, Record},
     wait::{Answer, Caller},
 };
@@ -60,6 +61,10 @@ pub enum Change {
     Put(Record),
     /// Remove the record with this key; for the key of a team, all its records.
     Remove(Key),
+    /// Write this record of the outpost under its key, replacing the previous one.
+    PutSeat(SeatRecord),
+    /// Remove the record of the outpost with this key; for the key of a seat, all its records.
+    RemoveSeat(SeatKey),
 }
 
 /// A message on its way to one recipient.

@@ -211,7 +211,7 @@ impl Teams {
         Ok(page)
     }
 
-    fn reach(&mut self, membership: Membership, seq: u64, out: &mut Out) {
+    pub(super) fn reach(&mut self, membership: Membership, seq: u64, out: &mut Out) {
         let Some(member) = self.member_mut(membership) else { return };
         member.waiting.remove(&seq);
         member.offered = None;

@@ -29,6 +29,12 @@ pub struct MemberRecord {
     /// The newest result that the leader has heard of.
     #[serde(default)]
     pub(super) heard: u64,
+    /// The machine that runs the session, if it is another one than the team's owner: its node id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) node: Option<String>,
+    /// The newest report of that machine about the session.
+    #[serde(default)]
+    pub(super) reports: u64,
 }
 
 /// A turn that is running.
@@ -67,6 +73,8 @@ impl MemberRecord {
             results: 0,
             for_leader: false,
             heard: 0,
+            node: None,
+            reports: 0,
         }
     }
 

@@ -21,14 +21,17 @@
 //!   leader's agent about results and messages
 //! - [`wait`]: waits for results, resumed after a time-out; `waits`: the waiting callers
 //! - `restore`: the state after a restart
+//! - `elsewhere`: members whose sessions other machines run; [`outpost`]: those machines' part
 //! - `roster`: one team; `member`: one session in it
 
 pub mod effect;
+mod elsewhere;
 pub mod error;
 mod inbox;
 mod leading;
 pub mod limits;
 mod member;
+pub mod outpost;
 pub mod record;
 mod restore;
 mod results;
@@ -166,12 +169,36 @@ impl Teams {
         session: Uuid,
         at: u64,
     ) -> Result<Vec<Effect>, TeamError> {
+        self.join(Membership { team, session }, None, at)
+    }
+
+    /// The same for a session that another machine runs.
+    ///
+    /// # Errors
+    /// As for [`Teams::worker_joined`].
+    pub fn worker_joined_at(
+        &mut self,
+        team: Uuid,
+        session: Uuid,
+        node: &str,
+        at: u64,
+    ) -> Result<Vec<Effect>, TeamError> {
+        self.join(Membership { team, session }, Some(node.to_owned()), at)
+    }
+
+    fn join(
+        &mut self,
+        Membership { team, session }: Membership,
+        node: Option<String>,
+        at: u64,
+    ) -> Result<Vec<Effect>, TeamError> {
         self.team(team)?.check_active()?;
         self.check_free(session)?;
         let mut out = Out::default();
         self.make_place(team, &mut out)?;
         let found = self.team_mut(team)?;
         found.add_member(session, at);
+        found.place(session, node);
         found.record.last_active = at;
         self.team_of.insert(session, team);
         out.change(Key::team(team));

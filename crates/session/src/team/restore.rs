@@ -29,7 +29,8 @@ impl Teams {
 
     /// Handles the start of the daemon. Work that had begun in the team workers' sessions has
     /// failed; messages to a leader in a turn that did not end are delivered again; messages that
-    /// have not reached their recipients are delivered. Call this once, after [`Teams::restore`]
+    /// have not reached their recipients are delivered. Sessions that other machines run have gone on:
+    /// what became of them is reported. Call this once, after [`Teams::restore`]
     /// and before any session goes on. Before it, report each session that no longer exists as
     /// [gone](Teams::session_gone).
     pub fn restarted(&mut self, at: u64) -> Vec<Effect> {
@@ -38,6 +39,7 @@ impl Teams {
         for (membership, leads) in memberships {
             match leads {
                 true => self.hand_again(membership, &mut out),
+                false if self.node_of(membership.session).is_some() => {}
                 false => self.fail_begun(membership, at, &mut out),
             }
             self.offer(membership, &mut out);

@@ -35,6 +35,13 @@ impl Team {
         self.members.insert(session, Member::new(MemberRecord::new(session, at)));
     }
 
+    /// Notes which other machine runs a member's session.
+    pub(super) fn place(&mut self, session: Uuid, node: Option<String>) {
+        if let Some(member) = self.members.get_mut(&session) {
+            member.record.node = node;
+        }
+    }
+
     pub(super) fn is_active(&self) -> bool {
         self.members.get(&self.record.leader).is_some_and(|leader| !leader.is_gone())
     }

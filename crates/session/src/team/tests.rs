@@ -1,5 +1,6 @@
 //! Histories of teams, driven as a shell would drive them.
 
+mod elsewhere;
 mod histories;
 mod leading;
 mod messages;
@@ -227,6 +228,7 @@ impl Shell {
             Effect::Completed(_) => self.completed += 1,
             Effect::Updated(_) => self.updated += 1,
             Effect::Deleted(_) => {}
+            Effect::Keep(other) => panic!("{other:?} is the outpost's"),
             Effect::KillSessions(sessions) => self.killed.extend(sessions),
         }
     }

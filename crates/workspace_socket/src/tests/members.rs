@@ -12,15 +12,18 @@ use serde_json::{Value, json};
 use super::kit::{Caller, Kit};
 
 /// Two machines in one cluster. The objects are on `owner`, the clients come to `entry`.
-struct Pair {
-    owner: Kit,
-    entry: Kit,
-    machines: (Machine, Machine),
+pub(super) struct Pair {
+    pub(super) owner: Kit,
+    pub(super) entry: Kit,
+    pub(super) machines: (Machine, Machine),
 }
 
 impl Pair {
     async fn new() -> Self {
-        let (owner, entry) = (Kit::new().await, Kit::new().await);
+        Self::of(Kit::new().await, Kit::new().await).await
+    }
+
+    pub(super) async fn of(owner: Kit, entry: Kit) -> Self {
         let one = Machine::new(1, "secret", &[]).await;
         let two = Machine::new(2, "secret", &[one.address]).await;
         owner.socket.join(&one.cluster);
@@ -42,7 +45,7 @@ impl Pair {
         (client, id)
     }
 
-    async fn shut_down(self) {
+    pub(super) async fn shut_down(self) {
         self.entry.shut_down().await;
         self.owner.shut_down().await;
         drop(self.machines);

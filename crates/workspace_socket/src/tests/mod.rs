@@ -6,12 +6,13 @@
 //! - `rules`: roles, malformed messages, bounds
 //! - `users`: projects of another user
 //! - `work`: sessions, projects, files, git, the cluster
-//! - `members`: the same through another member of the cluster
+//! - `members`: the same through another member of the cluster; `remote_teams`: team workers there
 
 mod kit;
 mod large;
 mod leaving;
 mod members;
+mod remote_teams;
 mod rules;
 mod strangers;
 mod users;

@@ -8,17 +8,18 @@ use std::{
 use ::session::team::Limits;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::workspace::{
-    ClientMessage, Role, ServerMessage, SessionId, SessionInfo, SessionKind, SessionMode,
-    SessionStatus, Team, TeamId, client::TeamCreated, decode_request,
+    ClientMessage, ProjectId, Role, ServerMessage, SessionId, SessionInfo, SessionKind,
+    SessionMode, SessionStatus, Team, TeamId, client::TeamCreated, decode_request,
 };
 use store::{VolatileStore, WorkspaceStore};
 use tokio::task::JoinHandle;
 use workspace::{Event, Facts, Identity, Member, NewEngine, NewSession, Receipt, Refusal};
 
 use crate::{
-    Desk,
+    Desk, TeamRequests,
     driver::Driver,
     facts::KIND,
+    outposts::Outposts,
     queue::{Queue, SessionNotice, ask},
     team_host::TeamHost,
 };
@@ -46,6 +47,7 @@ pub(super) struct Rig {
     pub(super) store: Arc<VolatileStore>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) queue: Arc<Queue>,
+    outposts: Arc<Outposts>,
     driving: JoinHandle<()>,
 }
 
@@ -90,9 +92,10 @@ impl Rig {
     async fn go_on(store: Arc<VolatileStore>, sessions: Arc<Sessions>, limits: Limits) -> Self {
         let (queue, host) =
             (Arc::new(Queue::default()), Arc::clone(&sessions) as Arc<dyn TeamHost>);
-        let driver = Driver::restore(store.clone(), host, limits).await;
+        let outposts = Arc::new(Outposts::new(&queue));
+        let driver = Driver::restore(store.clone(), host, Arc::clone(&outposts), limits).await;
         let driving = tokio::spawn(driver.unwrap().0.run(Arc::clone(&queue)));
-        let rig = Self { store, sessions, queue, driving };
+        let rig = Self { store, sessions, queue, outposts, driving };
         rig.settle().await;
         rig
     }
@@ -119,9 +122,13 @@ impl Rig {
         message: &str,
     ) -> Result<ServerMessage, Refusal> {
         let who = Identity { who: "test".to_owned(), role: Role::Write, member };
-        let host = Arc::clone(&self.sessions) as Arc<dyn TeamHost>;
         let message = decode_request(message).unwrap();
-        answer(Desk::new(&self.queue, &host, &who), message).await
+        answer(self.requests().desk(&who), message).await
+    }
+
+    pub(super) fn requests(&self) -> TeamRequests {
+        let host = Arc::clone(&self.sessions) as Arc<dyn TeamHost>;
+        TeamRequests::new(Arc::clone(&self.queue), host, Arc::clone(&self.outposts))
     }
 
     /// Waits until everything sent before is done.
@@ -280,15 +287,34 @@ impl TeamHost for Sessions {
 
     fn create(&self, new: NewSession) -> BoxFuture<'static, Result<SessionInfo, Refusal>> {
         let mut state = self.lock();
+        state.last += 1;
+        let id = SessionId::from_random(state.last);
+        drop(state);
+        self.create_as(id, new)
+    }
+
+    fn create_as(
+        &self,
+        id: SessionId,
+        new: NewSession,
+    ) -> BoxFuture<'static, Result<SessionInfo, Refusal>> {
+        let mut state = self.lock();
         if state.refuses {
             return async { Err(Refusal::invalid("no more sessions")) }.boxed();
         }
-        state.last += 1;
-        let facts = facts(SessionId::from_random(state.last), new);
+        let facts = facts(id, new);
         let (info, prompts) = (info(&facts), VecDeque::new());
         let session = FakeSession { facts, prompts, is_full: false, is_idle: true, turn: 0 };
         state.all.insert(info.id, session);
         async { Ok(info) }.boxed()
+    }
+
+    fn info(&self, session: SessionId) -> Option<SessionInfo> {
+        self.lock().all.get(&session).map(|session| info(&session.facts))
+    }
+
+    fn has_project(&self, _: ProjectId) -> bool {
+        false
     }
 
     fn kill(&self, sessions: Vec<SessionId>) -> BoxFuture<'static, ()> {

@@ -9,10 +9,11 @@ use tokio::time::timeout;
 use wire::Frame;
 
 use super::{workspace::Workspace, *};
-use crate::{Caller, Circuit, Ended, testing::SOON, tests::Deaf};
+use crate::{Caller, Circuit, Ended, Purpose, testing::SOON, tests::Deaf};
 
 fn open(machine: &Machine) -> Circuit {
-    let caller = Caller { who: "key".to_owned(), role: Role::Write, member: None };
+    let caller =
+        Caller { who: "key".to_owned(), role: Role::Write, member: None, purpose: Purpose::Client };
     machine.cluster.open("plain", caller)
 }
 
@@ -189,7 +190,8 @@ async fn what_the_peer_cannot_do_gets_words() {
     let error = answer(&mut circuit).await;
     assert!(error["message"].as_str().unwrap().starts_with("a plain peer is a peer"), "{error}");
     // It is asked to take a name, in a message of its own.
-    let caller = Caller { who: "key".to_owned(), role: Role::Admin, member: None };
+    let caller =
+        Caller { who: "key".to_owned(), role: Role::Admin, member: None, purpose: Purpose::Client };
     let mut admin = warren.cluster.open("plain", caller);
     ask(&admin, &json!({"type": "rename_node", "node_id": "plain", "name": "new"}));
     assert_eq!(answer(&mut admin).await["ok"], true);

@@ -59,6 +59,10 @@ pub struct SpawnWorker {
     /// Its mode; absent: turn by turn. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<SessionMode>,
+    /// The machine that runs it: its node id, how that begins, or its name; absent: the one that
+    /// keeps the team. Ours.
+    #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<String>,
 }
 
 /// `relay_team_message`: from one member to another.
@@ -94,6 +98,13 @@ pub struct Handoff {
     /// Its mode; absent: turn by turn. Ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<SessionMode>,
+    /// Where it starts; absent: where the leader did. Ours.
+    #[serde(default, deserialize_with = "maybe_path", skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+    /// The machine that runs it: its node id, how that begins, or its name; absent: the one that
+    /// keeps the team. Ours.
+    #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<String>,
 }
 
 /// `assign`: give work to a new team worker, without waiting.
@@ -113,6 +124,13 @@ pub struct Assign {
     /// Its mode; absent: turn by turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<SessionMode>,
+    /// Where it starts; absent: where the leader did. Ours.
+    #[serde(default, deserialize_with = "maybe_path", skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+    /// The machine that runs it: its node id, how that begins, or its name; absent: the one that
+    /// keeps the team. Ours.
+    #[serde(default, deserialize_with = "maybe_name", skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<String>,
 }
 
 /// `team_wait`: wait for team workers to report.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::commands::{
     say, say_json, say_json_line,
-    table::{plain, table},
+    table::plain,
     workspace::{
         Machines, short,
         terms::{ago, runs, status},
@@ -78,8 +78,11 @@ impl Show {
         say(&format!("name    {}", plain(&team.name)))?;
         say(&format!("status  {}", state(team.status)))?;
         say(&format!("used    {}\n", ago(team.last_active)))?;
+        let machines = Machines::of(&mut workspace).await?;
         let rows: Vec<Vec<String>> = members.iter().map(|it| member(&team, it)).collect();
-        Ok(say(&table(&["id", "name", "part", "runs", "status", "used"], &rows, 0))?)
+        let nodes = members.iter().map(|session| session.node_id.as_deref());
+        let header = ["id", "name", "part", "runs", "status", "used"];
+        Ok(say(&machines.table(&header, rows, nodes, 0))?)
     }
 }
 
@@ -106,12 +109,13 @@ fn row(team: &Team) -> Vec<String> {
 
 fn member(team: &Team, session: &SessionInfo) -> Vec<String> {
     let is_leader = session.id == team.leader_session_id;
+    let reach = if session.reachable { "" } else { ", not reachable" };
     vec![
         short(session.id),
         plain(session.name.as_deref().unwrap_or_default()),
         if is_leader { "leader" } else { "team worker" }.to_owned(),
         runs(session),
-        status(session.status).to_owned(),
+        format!("{}{reach}", status(session.status)),
         ago(session.last_active),
     ]
 }

@@ -44,6 +44,9 @@ pub(super) struct Spawn {
     /// The directory to start in [default: the leader's]
     #[arg(long, value_name = "DIR")]
     dir: Option<String>,
+    /// The machine to run it on: its name, or its node id or how that begins [default: the leader's]
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
     #[command(flatten)]
     agent: Agent,
     #[command(flatten)]
@@ -106,10 +109,8 @@ impl Create {
 impl Spawn {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let (mut workspace, team) = team(&self.output, file, &self.team).await?;
-        let working_dir = match self.dir.as_deref() {
-            Some(dir) => self.output.place.directory(Some(dir), true)?,
-            None => None,
-        };
+        let place = &self.output.place;
+        let working_dir = place.directory_on(self.node.as_deref(), self.dir.as_deref(), true)?;
         let made = workspace.spawn_worker(SpawnWorker {
             team_id: team.id,
             working_dir,
@@ -118,6 +119,7 @@ impl Spawn {
             model: self.agent.model,
             name: self.name,
             provider: self.agent.provider,
+            node_id: self.node,
         });
         let session = made.await?.worker_session;
         match self.output.json {

@@ -93,15 +93,30 @@ struct Worker {
     /// How it is driven: turn by turn, or as a terminal [default: sdk]
     #[arg(long, value_enum)]
     mode: Option<Mode>,
+    /// The machine to run it on: its name, or its node id or how that begins [default: the leader's]
+    #[arg(long, value_name = "NODE")]
+    node: Option<String>,
+    /// The directory to start in [default: the leader's]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<String>,
+}
+
+impl Worker {
+    /// The directory, as the machine that runs it understands it.
+    fn directory(&self, output: &Output) -> anyhow::Result<Option<String>> {
+        output.place.directory_on(self.node.as_deref(), self.dir.as_deref(), true)
+    }
 }
 
 impl Assign {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let prompt = prompt(&self.prompt)?;
         let (mut workspace, team) = team(&self.output, file, &self.team).await?;
-        let Worker { name: worker_name, provider, mode } = self.worker;
+        let working_dir = self.worker.directory(&self.output)?;
+        let Worker { name: worker_name, provider, mode, node: node_id, .. } = self.worker;
         let (team_id, mode) = (team.id, mode.map(Into::into));
-        let work = message::Assign { team_id, prompt, worker_name, provider, mode };
+        let work =
+            message::Assign { team_id, prompt, worker_name, provider, mode, working_dir, node_id };
         let assigned = workspace.assign(work).await?;
         match self.output.json {
             true => Ok(say_json(&assigned)?),
@@ -115,9 +130,19 @@ impl Handoff {
         let prompt = prompt(&self.prompt)?;
         let timeout_ms = Some(milliseconds(self.timeout)?);
         let (mut workspace, team) = team(&self.output, file, &self.team).await?;
-        let Worker { name: worker_name, provider, mode } = self.worker;
+        let working_dir = self.worker.directory(&self.output)?;
+        let Worker { name: worker_name, provider, mode, node: node_id, .. } = self.worker;
         let (team_id, mode) = (team.id, mode.map(Into::into));
-        let work = message::Handoff { team_id, prompt, worker_name, timeout_ms, provider, mode };
+        let work = message::Handoff {
+            team_id,
+            prompt,
+            worker_name,
+            timeout_ms,
+            provider,
+            mode,
+            working_dir,
+            node_id,
+        };
         let result = workspace.handoff(work).await?;
         if self.output.json {
             say_json(&result)?;

@@ -153,7 +153,15 @@ impl Desk {
         let mut client = self.client().await;
         let made = client.create_team(self.team(model, args)).await.unwrap();
         let (team_id, prompt) = (made.team.id, prompt.to_owned());
-        let work = Assign { team_id, prompt, worker_name: None, provider: None, mode: None };
+        let work = Assign {
+            team_id,
+            prompt,
+            worker_name: None,
+            provider: None,
+            mode: None,
+            working_dir: None,
+            node_id: None,
+        };
         let worker = client.assign(work).await.unwrap().worker_session_id;
         let wait = TeamWait {
             team_id,

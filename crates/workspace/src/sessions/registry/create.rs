@@ -28,9 +28,17 @@ use crate::{
 impl Sessions {
     /// Makes a session, starts its engine and stores its facts.
     pub async fn create(&self, new: NewSession) -> Result<SessionInfo, Refusal> {
+        self.create_as(SessionId::from_random(rand::random()), new).await
+    }
+
+    /// The same with an id that was chosen before.
+    pub async fn create_as(&self, id: SessionId, new: NewSession) -> Result<SessionInfo, Refusal> {
+        if self.has(id) {
+            return Err(Refusal::Invalid(format!("there is a session {id} already")));
+        }
         let engines = self.engines()?;
         let size = size(new.size)?;
-        let facts = facts(&self.0.projects, new).await?;
+        let facts = facts(&self.0.projects, id, new).await?;
         let session = self.add(facts, size)?;
         let started = start(&session, &*engines, size).await;
         let kept = match started {
@@ -85,7 +93,7 @@ fn size(asked: Option<(u16, u16)>) -> Result<Size, Refusal> {
 }
 
 /// Checks a new session, and returns its facts.
-async fn facts(projects: &Projects, new: NewSession) -> Result<Facts, Refusal> {
+async fn facts(projects: &Projects, id: SessionId, new: NewSession) -> Result<Facts, Refusal> {
     let project = new.project_id.map(|id| projects.get(id)).transpose()?;
     let own = project.as_ref().and_then(|project| project.run_as_user.clone());
     let run_as_user = new.run_as_user.or(own);
@@ -100,7 +108,7 @@ async fn facts(projects: &Projects, new: NewSession) -> Result<Facts, Refusal> {
     let described = described(new.engine, is_server)?;
     let now = Timestamp::now();
     Ok(Facts {
-        id: SessionId::from_random(rand::random()),
+        id,
         name: new.name,
         mode: described.mode,
         kind: described.kind,

@@ -1,0 +1,116 @@
+//! Team workers on other members, and theirs here: the cluster as teams use it. A line between two
+//! members about team workers is a circuit.
+
+use std::sync::Arc;
+
+use cluster::{Caller, Circuit, Cluster, Served};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::workspace::{SessionId, SessionInfo};
+use tracing::Instrument as _;
+use wire::{Frame, Outbox, OutboxReader};
+use workspace::Refusal;
+use workspace_teams::{Line, Members};
+
+use crate::{
+    admission::Admission,
+    membership::{Server, named},
+    others,
+};
+
+/// The other members of a cluster.
+pub(crate) struct TeamMembers(pub(crate) Cluster);
+
+impl Members for TeamMembers {
+    fn find(&self, name: &str) -> Result<Option<String>, Refusal> {
+        let Server::Member(node) = named(&self.0, name)? else { return Ok(None) };
+        let members = self.0.members().into_iter().map(|member| member.member);
+        let is_warren =
+            members.into_iter().any(|member| member.node_id == node && member.key.is_some());
+        if !is_warren {
+            return Err(Refusal::Invalid(format!(
+                "{} is no Warren: team workers cannot be made there",
+                self.0.name_of(&node)
+            )));
+        }
+        Ok(Some(node))
+    }
+
+    fn name_of(&self, node: &str) -> String {
+        self.0.name_of(node)
+    }
+
+    fn is_reachable(&self, node: &str) -> bool {
+        self.0.is_reachable(node)
+    }
+
+    fn open(&self, node: &str) -> Box<dyn Line> {
+        Box::new(Opened(self.0.open(node, Caller::about_teams())))
+    }
+
+    fn session(&self, session: SessionId) -> Option<SessionInfo> {
+        others::session_of_member(&self.0, session)
+    }
+}
+
+/// Serves a line that another member began.
+pub(crate) fn serve(admission: &Arc<Admission>, served: Served) {
+    let Served { from, requests, answers, done, .. } = served;
+    let (teams, closing) = (admission.services.teams.clone(), admission.closing.clone());
+    let span = tracing::info_span!(parent: None, "team_workers", from);
+    let serving = async move {
+        tokio::select! {
+            () = closing.cancelled() => {}
+            () = teams.serve(&from, Box::new(Serving { requests, answers })) => {}
+        }
+        done.cancel();
+    };
+    admission.links.spawn(serving.instrument(span));
+}
+
+/// A line that began here.
+struct Opened(Circuit);
+
+impl Line for Opened {
+    fn send(&self, text: String) {
+        // A circuit that has ended says so when it is read.
+        let _ended = self.0.send(Frame::from(text));
+    }
+
+    fn next(&mut self) -> BoxFuture<'_, Result<String, String>> {
+        async {
+            loop {
+                match self.0.next().await {
+                    Ok(Frame::Text(text)) => return Ok(text.as_str().to_owned()),
+                    Ok(Frame::Binary(_)) => {}
+                    Err(ended) => return Err(ended.to_string()),
+                }
+            }
+        }
+        .boxed()
+    }
+}
+
+/// A line that another member began.
+struct Serving {
+    requests: OutboxReader,
+    answers: Outbox,
+}
+
+impl Line for Serving {
+    fn send(&self, text: String) {
+        let _ended = self.answers.push(Frame::from(text));
+    }
+
+    fn next(&mut self) -> BoxFuture<'_, Result<String, String>> {
+        async {
+            loop {
+                match self.requests.next().await {
+                    Some(Frame::Text(text)) => return Ok(text.as_str().to_owned()),
+                    Some(Frame::Binary(_)) => {}
+                    None => return Err("the other end has closed it".to_owned()),
+                }
+            }
+        }
+        .boxed()
+    }
+}

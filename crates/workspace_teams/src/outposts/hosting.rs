@@ -1,0 +1,265 @@
+//! Serves the owner of a team that has sessions here: the outpost's end of a line.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use ::session::team::outpost::{SeatMessage, Taken};
+use protocol::workspace::{SessionId, SessionInfo};
+use tokio::{task::JoinSet, time::sleep};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use workspace::Refusal;
+
+use super::{
+    Line, Members,
+    message::{FromOutpost, Recruit, ToOutpost, read, write},
+};
+use crate::{
+    queue::{Queue, ask},
+    team_host::TeamHost,
+};
+
+/// The most reports that an owner has been sent and has not acknowledged.
+const UNHEARD: usize = 16;
+/// The pause before the outpost is asked again that could not store something.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How often owners without a line are called.
+const CALLS: Duration = Duration::from_secs(5);
+
+/// The lines of all owners: the newest of each counts.
+#[derive(Default)]
+pub(crate) struct Lines(Mutex<BTreeMap<String, CancellationToken>>);
+
+impl Lines {
+    /// The newest line of an owner begins, and ends the one before.
+    fn begin(&self, owner: &str) -> CancellationToken {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, line| !line.is_cancelled());
+        let line = CancellationToken::new();
+        if let Some(before) = all.insert(owner.to_owned(), line.clone()) {
+            before.cancel();
+        }
+        line
+    }
+
+    /// Whether a line of this owner is open.
+    pub(crate) fn has(&self, owner: &str) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(owner).is_some_and(|line| !line.is_cancelled())
+    }
+}
+
+/// The outpost's end of a line.
+pub(crate) struct Hosting {
+    pub(crate) owner: String,
+    pub(crate) queue: Arc<Queue>,
+    pub(crate) host: Arc<dyn TeamHost>,
+}
+
+impl Hosting {
+    /// Serves an owner until the line ends, or a newer one begins.
+    pub(crate) async fn serve(self, lines: &Lines, roll: ToOutpost, mut line: Box<dyn Line>) {
+        let replaced = lines.begin(&self.owner);
+        // The line counts as open until this future ends, also if it is dropped.
+        let _over = replaced.clone().drop_guard();
+        let mut serving = Serving { hosting: self, sent: BTreeMap::new(), unheard: 0 };
+        let mut creating = JoinSet::new();
+        let mut reports = serving.hosting.queue.reports();
+        let mut message = Some(roll);
+        loop {
+            if let Some(message) = message.take()
+                && let Err(refusal) = serving.message(message, &*line, &mut creating).await
+            {
+                // The owner begins another line, and says again what is not answered.
+                return tracing::error!(%refusal, "the outpost ends the line of a team's owner");
+            }
+            serving.report(&*line).await;
+            tokio::select! {
+                biased;
+                () = replaced.cancelled() => return,
+                heard = line.next() => match heard.and_then(|text| read(&text)) {
+                    Ok(heard) => message = Some(heard),
+                    Err(why) => return tracing::debug!(why, "the line of a team's owner ended"),
+                },
+                Some(made) = creating.join_next() => {
+                    if let Ok(made) = made {
+                        line.send(write(&made));
+                    }
+                }
+                _ = reports.changed() => {}
+            }
+        }
+    }
+
+    /// Makes a session. It is made also if the line ends meanwhile; its owner then asks again.
+    async fn create(self: Arc<Self>, recruit: Recruit) -> FromOutpost {
+        let session = recruit.session;
+        match self.try_create(recruit).await {
+            Ok(made) => FromOutpost::Created { session: Box::new(made) },
+            Err(refusal) => {
+                FromOutpost::Refused { session: session.uuid(), why: refusal.to_string() }
+            }
+        }
+    }
+
+    async fn try_create(&self, recruit: Recruit) -> Result<SessionInfo, Refusal> {
+        let id = recruit.session;
+        if let Some(made) = self.host.info(id) {
+            return Ok(made);
+        }
+        self.host.check_args(&recruit.extra_args, recruit.administrator)?;
+        self.enlist(id, recruit.team.uuid()).await?;
+        let new = recruit.session(|project| self.host.has_project(project));
+        let made = self.host.create_as(id, new).await;
+        match &made {
+            Ok(_) => {
+                self.host.note(&format!("teams@{}", self.owner), "team.spawn", &id.to_string());
+            }
+            Err(_) => {
+                let dismissed =
+                    ask(&self.queue, move |core, _| (Ok(()), core.outpost.dismiss(id.uuid())));
+                dismissed.await?;
+            }
+        }
+        made
+    }
+
+    async fn enlist(&self, session: SessionId, team: Uuid) -> Result<(), Refusal> {
+        let owner = self.owner.clone();
+        let enlisted = ask(&self.queue, move |core, _| {
+            match core.outpost.enlist(session.uuid(), team, &owner) {
+                Ok(effects) => (Ok(Ok(())), effects),
+                Err(no_seat) => (Ok(Err(no_seat)), Vec::new()),
+            }
+        });
+        enlisted.await?.map_err(|no_seat| Refusal::Invalid(no_seat.to_string()))
+    }
+}
+
+struct Serving {
+    hosting: Hosting,
+    /// The newest report about each session that the owner was sent.
+    sent: BTreeMap<Uuid, u64>,
+    unheard: usize,
+}
+
+impl Serving {
+    async fn message(
+        &mut self,
+        message: ToOutpost,
+        line: &dyn Line,
+        creating: &mut JoinSet<FromOutpost>,
+    ) -> Result<(), Refusal> {
+        match message {
+            ToOutpost::Call => {}
+            ToOutpost::Roll { sessions, is_complete } => {
+                self.roll(sessions.into_iter().collect(), is_complete, line).await?;
+            }
+            ToOutpost::Create(recruit) => {
+                let Hosting { owner, queue, host } = &self.hosting;
+                let (owner, queue, host) = (owner.clone(), Arc::clone(queue), Arc::clone(host));
+                let making = Arc::new(Hosting { owner, queue, host }).create(*recruit);
+                // A task of its own: the session is made also if the line ends.
+                let making = tokio::spawn(making);
+                creating.spawn(async move {
+                    making.await.unwrap_or(FromOutpost::Missing { sessions: Vec::new() })
+                });
+            }
+            ToOutpost::Deliver { session, message } => {
+                self.deliver(session, message, line).await?;
+            }
+            ToOutpost::Heard { session, number } => {
+                self.unheard = self.unheard.saturating_sub(1);
+                let owner = self.hosting.owner.clone();
+                let heard = ask(&self.hosting.queue, move |core, _| {
+                    (Ok(()), core.outpost.heard(&owner, session, number))
+                });
+                heard.await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the sessions that the owner does not know, and says which of the others are not here.
+    async fn roll(
+        &self,
+        known: BTreeSet<Uuid>,
+        is_complete: bool,
+        line: &dyn Line,
+    ) -> Result<(), Refusal> {
+        let owner = self.hosting.owner.clone();
+        let compared = ask(&self.hosting.queue, move |core, _| {
+            (Ok(core.outpost.compare(&owner, &known)), Vec::new())
+        });
+        let differences = compared.await?;
+        line.send(write(&FromOutpost::Missing { sessions: differences.missing }));
+        if is_complete && !differences.surplus.is_empty() {
+            let surplus = differences.surplus.into_iter().map(SessionId::from_uuid).collect();
+            tokio::spawn(self.hosting.host.kill(surplus));
+        }
+        Ok(())
+    }
+
+    async fn deliver(
+        &self,
+        session: Uuid,
+        message: SeatMessage,
+        line: &dyn Line,
+    ) -> Result<(), Refusal> {
+        let (owner, seq) = (self.hosting.owner.clone(), message.seq);
+        let taken = ask(&self.hosting.queue, move |core, _| {
+            let (taken, effects) = core.outpost.take(session, &owner, message);
+            (Ok(taken), effects)
+        });
+        match taken.await? {
+            Taken::Noted => line.send(write(&FromOutpost::Noted { session, seq })),
+            Taken::Unknown => {
+                line.send(write(&FromOutpost::Missing { sessions: vec![session] }));
+            }
+            Taken::NoRoom => {
+                return Err(Refusal::invalid("too many messages wait for one team worker"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the reports that are due.
+    async fn report(&mut self, line: &dyn Line) {
+        while self.unheard < UNHEARD {
+            let (owner, after) = (self.hosting.owner.clone(), self.sent.clone());
+            let most = UNHEARD - self.unheard;
+            let due = ask(&self.hosting.queue, move |core, _| {
+                (Ok(core.outpost.reports(&owner, &after, most)), Vec::new())
+            });
+            let Ok(due) = due.await else { return sleep(PAUSE).await };
+            if due.is_empty() {
+                return;
+            }
+            for (session, number, report) in due {
+                self.sent.insert(session, number);
+                self.unheard += 1;
+                line.send(write(&FromOutpost::Report { session, number, report }));
+            }
+        }
+    }
+}
+
+/// Calls the owners of teams that have sessions here and no line. An owner that has forgotten its
+/// sessions would not begin one, and they would stay.
+pub(crate) async fn call_owners(members: Arc<dyn Members>, queue: Arc<Queue>, lines: Arc<Lines>) {
+    loop {
+        sleep(CALLS).await;
+        let owners = ask(&queue, |core, _| {
+            let owners = core.outpost.owners().into_iter().map(str::to_owned);
+            (Ok(owners.collect::<Vec<_>>()), Vec::new())
+        });
+        for owner in owners.await.unwrap_or_default() {
+            if !lines.has(&owner) && members.is_reachable(&owner) {
+                members.open(&owner).send(write(&ToOutpost::Call));
+            }
+        }
+    }
+}

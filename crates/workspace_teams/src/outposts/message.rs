@@ -1,0 +1,167 @@
+//! The messages between a team's owner and the outpost of another member, in JSON. Both ends are
+//! Warrens: nobody else reads them.
+
+use ::session::team::outpost::{Report, SeatMessage};
+use protocol::workspace::{ProjectId, SessionId, SessionInfo, TeamId};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use uuid::Uuid;
+use workspace::{NewEngine, NewSession};
+
+/// From the member at which a line began, which is the owner unless it only calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum ToOutpost {
+    /// The sender has sessions of the receiver's teams, and waits for a line from it.
+    Call,
+    /// The sessions that the owner knows to be there. The first message of a line.
+    Roll {
+        /// The sessions.
+        sessions: Vec<Uuid>,
+        /// Whether the owner knows all of its sessions. If not, none is ended.
+        is_complete: bool,
+    },
+    /// Makes a session.
+    Create(Box<Recruit>),
+    /// A message for a session.
+    Deliver {
+        /// The session.
+        session: Uuid,
+        /// The message.
+        message: SeatMessage,
+    },
+    /// The reports about this session up to this number are stored.
+    Heard {
+        /// The session.
+        session: Uuid,
+        /// The number.
+        number: u64,
+    },
+}
+
+/// From an outpost to a team's owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(crate) enum FromOutpost {
+    /// Sessions that the owner knows and that are not there.
+    Missing {
+        /// The sessions.
+        sessions: Vec<Uuid>,
+    },
+    /// A session is made, or was before.
+    Created {
+        /// The session.
+        session: Box<SessionInfo>,
+    },
+    /// A session is not made.
+    Refused {
+        /// The session.
+        session: Uuid,
+        /// For the caller.
+        why: String,
+    },
+    /// A message is stored for its session.
+    Noted {
+        /// The session.
+        session: Uuid,
+        /// The message.
+        seq: u64,
+    },
+    /// What happened to a session.
+    Report {
+        /// The session.
+        session: Uuid,
+        /// The report's number among those of the session.
+        number: u64,
+        /// The report.
+        report: Report,
+    },
+}
+
+/// A session to be made for a team of the sender.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Recruit {
+    pub(crate) session: SessionId,
+    pub(crate) team: TeamId,
+    /// Whether an administrator asks for it, who may give the agent any arguments.
+    pub(crate) administrator: bool,
+    /// Whether it is an agent's own interface in a terminal.
+    interactive: bool,
+    provider: String,
+    model: Option<String>,
+    pub(crate) extra_args: Vec<String>,
+    name: Option<String>,
+    working_dir: String,
+    project: Option<ProjectId>,
+    run_as_user: Option<String>,
+    hidden: bool,
+}
+
+impl Recruit {
+    /// `None` for a session that is no agent.
+    pub(crate) fn new(
+        session: SessionId,
+        team: TeamId,
+        administrator: bool,
+        new: NewSession,
+    ) -> Option<Self> {
+        let (interactive, provider, model, extra_args) = match new.engine {
+            NewEngine::Interactive { provider, model, extra_args } => {
+                (true, provider, model, extra_args)
+            }
+            NewEngine::Agent { provider, model, extra_args } => {
+                (false, provider, model, extra_args)
+            }
+            NewEngine::Shell { .. } | NewEngine::Adopted { .. } => return None,
+        };
+        Some(Self {
+            session,
+            team,
+            administrator,
+            interactive,
+            provider,
+            model,
+            extra_args,
+            name: new.name,
+            working_dir: new.working_dir,
+            project: new.project_id,
+            run_as_user: new.run_as_user,
+            hidden: new.hidden,
+        })
+    }
+
+    /// The session, as it is made here. A project of another machine is none here.
+    pub(crate) fn session(self, has_project: impl Fn(ProjectId) -> bool) -> NewSession {
+        let Self { provider, model, extra_args, .. } = self;
+        let engine = match self.interactive {
+            true => NewEngine::Interactive { provider, model, extra_args },
+            false => NewEngine::Agent { provider, model, extra_args },
+        };
+        NewSession {
+            engine,
+            name: self.name,
+            working_dir: self.working_dir,
+            project_id: self.project.filter(|project| has_project(*project)),
+            run_as_user: self.run_as_user,
+            hidden: self.hidden,
+            tags: Vec::new(),
+            team: Some((self.team, false)),
+            size: None,
+        }
+    }
+}
+
+/// The text of a message.
+pub(crate) fn write(message: &impl Serialize) -> String {
+    // Ids, numbers and text are always JSON.
+    serde_json::to_string(message).unwrap_or_default()
+}
+
+/// The message in a text.
+///
+/// # Errors
+/// Words for the log. It is a message of a newer Warren, or of one that has no outposts.
+pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).map_err(|error| {
+        format!("its message about teams cannot be read, is its Warren of another version? {error}")
+    })
+}
