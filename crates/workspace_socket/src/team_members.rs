@@ -6,6 +6,7 @@ use std::sync::Arc;
 use cluster::{Caller, Circuit, Cluster, Served};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::workspace::{SessionId, SessionInfo};
+use replica::Kind;
 use tracing::Instrument as _;
 use wire::{Frame, Outbox, OutboxReader};
 use workspace::Refusal;
@@ -41,6 +42,10 @@ impl Members for TeamMembers {
 
     fn is_reachable(&self, node: &str) -> bool {
         self.0.is_reachable(node)
+    }
+
+    fn has_left<'a>(&'a self, node: &'a str) -> BoxFuture<'a, bool> {
+        self.0.is_deleted(Kind::MEMBER, node).boxed()
     }
 
     fn open(&self, node: &str) -> Box<dyn Line> {

@@ -51,6 +51,9 @@ pub trait Members: Send + Sync {
     /// Whether a member can be reached now.
     fn is_reachable(&self, node: &str) -> bool;
 
+    /// Whether a machine was a member and is none any more: it left, or was taken out.
+    fn has_left<'a>(&'a self, node: &'a str) -> BoxFuture<'a, bool>;
+
     /// A line to a member, which serves it as [`TeamRequests::serve`](crate::TeamRequests::serve)
     /// does.
     fn open(&self, node: &str) -> Box<dyn Line>;

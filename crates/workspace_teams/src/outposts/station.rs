@@ -126,12 +126,17 @@ impl Station {
     /// Works until it is aborted.
     pub(super) async fn run(self: Arc<Self>) {
         loop {
-            let members = self.shared.members();
-            let reachable = members.filter(|members| members.is_reachable(&self.node));
-            let Some(members) = reachable else {
+            let Some(members) = self.shared.members() else {
                 sleep(LOOK).await;
                 continue;
             };
+            if !members.is_reachable(&self.node) {
+                if members.has_left(&self.node).await {
+                    self.lost().await;
+                }
+                sleep(LOOK).await;
+                continue;
+            }
             let end = self.serve(&*members).await;
             self.errands().begin_again();
             match end {
@@ -213,6 +218,15 @@ impl Station {
             self.errands().messages.remove(&session);
             self.store(move |core, at| core.machine.session_gone(session, at)).await;
         }
+    }
+
+    /// The machine is no member any more: its sessions are out of the teams' reach for good.
+    async fn lost(&self) {
+        let node = self.node.clone();
+        let sessions = ask(&self.shared.queue, move |core, _| {
+            (Ok(core.machine.sessions_at(&node)), Vec::new())
+        });
+        self.missing(sessions.await.unwrap_or_default()).await;
     }
 
     async fn report(&self, session: Uuid, number: u64, report: Report) {

@@ -1,8 +1,10 @@
 //! `warren team list`, `show` and `rm`.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use daemon::ConfigFile;
-use protocol::workspace::{SessionInfo, Team, TeamStatus};
+use protocol::workspace::{SessionId, SessionInfo, Team, TeamStatus};
 use serde_json::json;
 
 use super::{
@@ -62,7 +64,8 @@ impl List {
         let leader = |team: &Team| sessions.iter().find(|it| it.id == team.leader_session_id);
         let nodes = teams.iter().map(|team| leader(team)?.node_id.as_deref());
         let header = ["id", "name", "status", "used", "team workers"];
-        Ok(say(&machines.table(&header, teams.iter().map(row).collect(), nodes, 1))?)
+        let rows = teams.iter().map(|team| row(team, &elsewhere(team, &sessions, &machines)));
+        Ok(say(&machines.table(&header, rows.collect(), nodes, 1))?)
     }
 }
 
@@ -97,13 +100,26 @@ impl Rm {
     }
 }
 
-fn row(team: &Team) -> Vec<String> {
+/// The machines that run workers of a team and not its leader, by name.
+fn elsewhere(team: &Team, sessions: &[SessionInfo], machines: &Machines) -> Vec<String> {
+    let node = |id: &SessionId| sessions.iter().find(|it| it.id == *id)?.node_id.as_deref();
+    let own = node(&team.leader_session_id);
+    let nodes: BTreeSet<&str> =
+        team.worker_session_ids.iter().filter_map(node).filter(|it| Some(*it) != own).collect();
+    nodes.into_iter().map(|node| machines.name(Some(node))).collect()
+}
+
+fn row(team: &Team, elsewhere: &[String]) -> Vec<String> {
+    let on = match elsewhere {
+        [] => String::new(),
+        names => format!(", also on {}", names.join(", ")),
+    };
     vec![
         short(team.id),
         plain(&team.name),
         state(team.status).to_owned(),
         ago(team.last_active),
-        team.worker_session_ids.len().to_string(),
+        format!("{}{on}", team.worker_session_ids.len()),
     ]
 }
 

@@ -31,7 +31,7 @@ pub(super) async fn peer_address(host: &WorkspaceHost) -> String {
 }
 
 /// The other members that a member knows.
-async fn others(host: &WorkspaceHost) -> Vec<Value> {
+pub(super) async fn others(host: &WorkspaceHost) -> Vec<Value> {
     let status = json!({"type": "cluster_status"});
     let status = host.client().await.ask(status, "cluster_status").await;
     status["cluster"]["peers"].as_array().expect("a list").clone()

@@ -8,6 +8,7 @@
 //! - `teams`, `cluster`; `invitations`: machines that join it and leave
 //! - `cluster_faults`: members that are killed, stopped, copied, refused and flooded
 //! - `cluster_clocks`: members with an old disk, or with a wrong clock
+//! - `remote_teams`: team workers on other members, which are killed
 //! - `bad_input`, `strangers`, `large`: what nobody should send
 //! - `restart`: a server that is killed, and found as it was; `full_disk`: one without room
 //! - `users`: sessions of other users, and fork bombs
@@ -33,6 +34,7 @@ mod lag;
 mod large;
 mod leaving;
 mod projects;
+mod remote_teams;
 mod restart;
 mod resume;
 mod scopes;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testkit::{
+    Serve,
     agents::{FakeAgents, NAMES, program},
     workspace::{Mark, WorkspaceClient},
 };
@@ -24,11 +25,16 @@ impl Agents {
 
     /// With these settings of `[workspace.agents]`, too.
     pub(super) async fn with(more: &str) -> Self {
+        Self::of(serving(), more).await
+    }
+
+    /// Of a server that is to be started.
+    pub(super) async fn of(serve: Serve, more: &str) -> Self {
         let dir = TempDir::new().expect("a directory");
         let fakes = FakeAgents::install(&program(), &dir.path().join("bin"));
         let config = dir.path().join("warren.toml");
         std::fs::write(&config, settings(&fakes, more)).expect("it can be written");
-        let serve = serving().set("--config", config.to_str().expect("text"));
+        let serve = serve.set("--config", config.to_str().expect("text"));
         Self { place: WorkspaceHost::of(serve).await, dir }
     }
 

@@ -17,7 +17,7 @@ use crate::cli::{Ran, warren};
 
 impl WorkspaceHost {
     /// Runs a command of the workspace against it: `words` are its name, then come its arguments.
-    async fn cli(&self, words: &[&str], args: &[&str]) -> Ran {
+    pub(super) async fn cli(&self, words: &[&str], args: &[&str]) -> Ran {
         warren(&[words, &self.access().each_ref().map(String::as_str), args].concat()).await
     }
 
