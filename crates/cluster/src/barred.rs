@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The most keys that are kept. Above it, the lowest is dropped.
-const MOST: usize = 4096;
+const MOST: usize = protocol::workspace::limits::BARRED_MAX;
 
 /// The barred keys.
 #[derive(Default)]
@@ -33,6 +33,11 @@ impl Barred {
 
     pub(crate) fn has(&self, key: &NodeId) -> bool {
         self.lock().contains(key)
+    }
+
+    /// All barred keys.
+    pub(crate) fn all(&self) -> Vec<NodeId> {
+        self.lock().iter().copied().collect()
     }
 
     /// Bars a key from now on. It is stored when this returns.

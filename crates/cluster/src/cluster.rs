@@ -45,6 +45,7 @@ use crate::{
     shared::Shared,
     strangers::Strangers,
     this_member::ThisMember,
+    tokens::{self, Tokens},
 };
 
 /// What a member is given.
@@ -64,7 +65,7 @@ pub struct Cluster(Arc<Whole>);
 struct Whole {
     shared: Arc<Shared>,
     own_at_start: BTreeSet<Key>,
-    dialling: [AbortHandle; 2],
+    tasks: [AbortHandle; 3],
 }
 
 impl Drop for Whole {
@@ -75,7 +76,7 @@ impl Drop for Whole {
 
 impl Whole {
     fn close(&self) {
-        self.dialling.iter().for_each(AbortHandle::abort);
+        self.tasks.iter().for_each(AbortHandle::abort);
         self.shared.is_closed.store(true, Ordering::Relaxed);
         self.shared.links.close();
         self.shared.plain.close();
@@ -124,18 +125,22 @@ impl Cluster {
         let own_at_start = directory.of_owner(&this.node_id);
         let circuits = Arc::new(Circuits::new(settings.patience));
         let carrying = Arc::new(Carrying::new(this.node_id.clone()));
+        let barred = Arc::new(Barred::load(&facts).await?);
+        let (tokens, heard) = Tokens::new();
         let links = Links::new(
             this.node_id.clone(),
             settings.heartbeat,
             driver.clone(),
             Arc::clone(&circuits),
             Arc::clone(&carrying),
+            Arc::clone(&barred),
+            tokens.heard(),
         );
-        let barred = Barred::load(&facts).await?;
         let invites = Invites::load(&facts).await?;
         let shared = Arc::new(Shared {
             invites,
             barred,
+            tokens,
             this,
             directory,
             links: Arc::new(links),
@@ -151,11 +156,10 @@ impl Cluster {
             notices,
             facts,
             settings,
-            config: Mutex::new(config.clone()),
+            config: Mutex::new(config),
+            reconfiguring: tokio::sync::Mutex::default(),
         });
-        if let Some(token) = config.token {
-            shared.use_token(token).await?;
-        }
+        tokens::start(&shared).await?;
         shared.introduce().await?;
         let onward = Arc::downgrade(&shared);
         shared.circuits.set_onward(Box::new(move |to, served| match onward.upgrade() {
@@ -165,8 +169,9 @@ impl Cluster {
         carried::dial::answer_others(&shared);
         let dialling = tokio::spawn(dial::run(Arc::clone(&shared))).abort_handle();
         let linking = tokio::spawn(carried::dial::run(Arc::clone(&shared))).abort_handle();
-        let dialling = [dialling, linking];
-        Ok(Self(Arc::new(Whole { shared, own_at_start, dialling })))
+        let telling = tokio::spawn(tokens::run(Arc::clone(&shared), heard)).abort_handle();
+        let tasks = [dialling, linking, telling];
+        Ok(Self(Arc::new(Whole { shared, own_at_start, tasks })))
     }
 
     /// Answers a request for an upgrade at `/peer`, and runs the link in a task of its own.

@@ -1,12 +1,12 @@
 //! What clients may change of a member's setup, and what is stored of it.
 
-use base::Secret;
 use serde::{Deserialize, Serialize};
 use store::{Change, Fact, StoreError, WorkspaceStore};
 
 use crate::{
     facts::{CONFIG as KIND, Facts},
     settings::Settings,
+    tokens::book::{OfSettings, StoredTokens, TokenBook},
 };
 
 const ID: &str = "config";
@@ -14,9 +14,7 @@ const ID: &str = "config";
 /// The present setup.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
-    pub(crate) token: Option<Secret>,
-    /// When the token was made, in milliseconds since 1970; 0 for one that people chose.
-    pub(crate) since_ms: u64,
+    pub(crate) tokens: TokenBook,
     /// The addresses to dial.
     pub(crate) peers: Vec<String>,
     pub(crate) discovery: bool,
@@ -26,10 +24,8 @@ pub(crate) struct Config {
 /// What is stored. An absent field was never changed by a client.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Stored {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    token: Option<String>,
-    #[serde(default)]
-    since_ms: u64,
+    #[serde(flatten)]
+    tokens: StoredTokens,
     /// Addresses that were added to those of the settings.
     #[serde(default)]
     added: Vec<String>,
@@ -48,7 +44,7 @@ pub fn is_member(store: &dyn WorkspaceStore) -> Result<bool, StoreError> {
     let rows = store.load_facts(KIND)?;
     let stored = rows.iter().find(|row| row.id == ID);
     let stored: Option<Stored> = stored.and_then(|row| serde_json::from_str(&row.json).ok());
-    Ok(stored.is_some_and(|stored| stored.token.is_some()))
+    Ok(stored.is_some_and(|stored| stored.tokens.token.is_some()))
 }
 
 impl Config {
@@ -60,14 +56,13 @@ impl Config {
         let kept = settings.peers.iter().filter(|peer| !stored.dropped.contains(peer));
         let mut peers: Vec<String> = kept.cloned().collect();
         peers.extend(stored.added.into_iter().filter(|peer| !settings.peers.contains(peer)));
-        let since_ms = if settings.token.is_none() { stored.since_ms } else { 0 };
-        Ok(Self {
-            since_ms,
-            token: settings.token.clone().or(stored.token.map(Secret::from)),
-            peers,
-            discovery: settings.discovery,
-            name: stored.name.unwrap_or_else(|| settings.name.clone()),
-        })
+        let (tokens, of_settings) = TokenBook::load(stored.tokens, settings.token.as_ref());
+        let name = stored.name.unwrap_or_else(|| settings.name.clone());
+        let config = Self { tokens, peers, discovery: settings.discovery, name };
+        if of_settings == OfSettings::New {
+            config.keep(settings, facts)?;
+        }
+        Ok(config)
     }
 
     /// Stores how it differs from the settings. Blocks.
@@ -76,10 +71,8 @@ impl Config {
             let list = list.to_vec();
             move |peer: &&String| !list.contains(peer)
         };
-        let own_token = self.token.as_ref().filter(|_| settings.token.is_none());
         let stored = Stored {
-            since_ms: self.since_ms,
-            token: own_token.map(|token| token.expose().to_owned()),
+            tokens: self.tokens.stored(settings.token.as_ref()),
             added: self.peers.iter().filter(not_in(&settings.peers)).cloned().collect(),
             dropped: settings.peers.iter().filter(not_in(&self.peers)).cloned().collect(),
             name: (self.name != settings.name).then(|| self.name.clone()),

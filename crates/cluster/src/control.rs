@@ -53,4 +53,8 @@ impl Control {
         // Fields of numbers, text and flags are always JSON.
         serde_json::to_string(self).unwrap_or_default().into()
     }
+
+    pub(crate) fn decode(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
 }

@@ -14,6 +14,7 @@
 //! - `carried`: links between two members that others carry
 //! - `barred`: those who were members and are not any more
 //! - `parting`: this machine leaves, or another one is taken out
+//! - `tokens`: the secret that all members share, and how it is renewed
 //! - `this_member`: this member, as it introduces itself
 //! - `testing`: members for tests
 
@@ -42,6 +43,7 @@ mod strangers;
 #[allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "it is for tests")]
 pub mod testing;
 mod this_member;
+mod tokens;
 
 #[cfg(test)]
 mod tests;

@@ -9,13 +9,17 @@ use std::{
     time::Duration,
 };
 
+use base::NodeId;
 use replica::{Incarnation, LinkId};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use wire::Outbox;
 
 use crate::{
+    barred::Barred,
     carried::Carrying,
     circuit::{Circuits, Way},
+    control::Control,
     driver::Driver,
     link::{
         frame::LinkFrame,
@@ -23,6 +27,7 @@ use crate::{
         sealed::{COPIED, LinkEnd, SealedLink},
         tie::{self, Claim},
     },
+    tokens::Heard,
 };
 
 /// The most earlier incarnations of a member that are remembered.
@@ -35,6 +40,9 @@ pub(crate) struct Links {
     driver: Driver,
     circuits: Arc<Circuits>,
     carrying: Arc<Carrying>,
+    barred: Arc<Barred>,
+    /// Where new tokens go.
+    tokens: mpsc::Sender<Heard>,
     next: AtomicU64,
     present: Mutex<BTreeMap<String, Present>>,
     /// The incarnations of each member whose links gave way to one of another incarnation.
@@ -54,6 +62,9 @@ pub(crate) struct Present {
     through: Option<String>,
     is_silent: Arc<AtomicBool>,
     closing: CancellationToken,
+    /// The other end's key.
+    key: NodeId,
+    outbox: Outbox,
 }
 
 impl Present {
@@ -85,9 +96,23 @@ impl Links {
         driver: Driver,
         circuits: Arc<Circuits>,
         carrying: Arc<Carrying>,
+        barred: Arc<Barred>,
+        tokens: mpsc::Sender<Heard>,
     ) -> Self {
         let (next, present, replaced, changing) = Default::default();
-        Self { node, heartbeat, driver, circuits, carrying, next, present, replaced, changing }
+        Self {
+            node,
+            heartbeat,
+            driver,
+            circuits,
+            carrying,
+            barred,
+            tokens,
+            next,
+            present,
+            replaced,
+            changing,
+        }
     }
 
     /// The link to a member, if there is one.
@@ -107,6 +132,18 @@ impl Links {
         }
     }
 
+    /// The members that are linked, and their keys.
+    pub(crate) fn keys(&self) -> Vec<(String, NodeId)> {
+        self.lock().iter().map(|(node, present)| (node.clone(), present.key)).collect()
+    }
+
+    /// Sends a frame to the members whose keys are as wished.
+    pub(crate) fn tell(&self, frame: &LinkFrame, is_wished: impl Fn(&NodeId) -> bool) {
+        for present in self.lock().values().filter(|present| is_wished(&present.key)) {
+            let _link_ended = present.outbox.push(frame.encode());
+        }
+    }
+
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().is_empty()
@@ -118,9 +155,14 @@ impl Links {
     }
 
     /// Runs a proven link until it ends. It is closed at once if another one stays. `dialled`: the
-    /// count of the dial, if this member opened it.
-    pub(crate) async fn run(self: &Arc<Self>, proven: Proven, dialled: Option<u64>) -> LinkEnd {
-        let Proven { carrier, sealer, opener, hello } = proven;
+    /// count of the dial, if this member opened it. `greet` may send what comes before all else.
+    pub(crate) async fn run(
+        self: &Arc<Self>,
+        proven: Proven,
+        dialled: Option<u64>,
+        greet: impl FnOnce(&Outbox),
+    ) -> LinkEnd {
+        let Proven { carrier, sealer, opener, hello, key, .. } = proven;
         if self.is_replaced(&hello.node_id, hello.incarnation) {
             carrier.close(1008, COPIED).await;
             return LinkEnd::Copied;
@@ -138,6 +180,8 @@ impl Links {
             through,
             is_silent: Arc::clone(&is_silent),
             closing: closing.clone(),
+            key,
+            outbox: outbox.clone(),
         };
         let node = hello.node_id.clone();
         let link = SealedLink {
@@ -160,6 +204,7 @@ impl Links {
                 if is_direct {
                     self.carrying.linked(number, &node, outbox.clone());
                 }
+                greet(&outbox);
                 self.linked(&node, number, hello.incarnation, &outbox).await;
             }
         }
@@ -168,7 +213,7 @@ impl Links {
         let _hang_up = closing.drop_guard();
         let links = Arc::clone(self);
         let running = tokio::spawn(async move {
-            let end = link.run(|frame| links.received(&node, number, frame)).await;
+            let end = link.run(|frame| links.received(&node, number, &key, frame)).await;
             links.unlinked(&node, number).await;
             end
         });
@@ -232,11 +277,20 @@ impl Links {
         self.driver.unlinked(LinkId(number)).await;
     }
 
-    fn received(&self, node: &str, number: u64, frame: LinkFrame) {
+    fn received(&self, node: &str, number: u64, key: &NodeId, frame: LinkFrame) {
         match frame {
             LinkFrame::Replica(bytes) => self.driver.message(LinkId(number), bytes),
             // On a carried link it is unknown, so none is ever carried by another one.
             LinkFrame::Carried(bytes) => self.carrying.received(number, bytes),
+            LinkFrame::Control(text) => match Control::decode(&text) {
+                Ok(Control::NewToken(token)) if !self.barred.has(key) => {
+                    let heard = Heard::Told { from: node.to_owned(), token };
+                    // One too many is told again over the next link.
+                    let _full_or_stopping = self.tokens.try_send(heard);
+                }
+                Ok(control) => self.circuits.control(node, control),
+                Err(error) => tracing::warn!(node, %error, "a member's message cannot be read"),
+            },
             frame => self.circuits.received(node, frame),
         }
     }

@@ -10,7 +10,7 @@ use base::NodeId;
 use replica::{Input, Key, Kind, Refused};
 use tokio::time::{sleep, timeout};
 
-use crate::{driver::WriteError, error::ClusterError, member::Member, shared::Shared};
+use crate::{driver::WriteError, error::ClusterError, member::Member, shared::Shared, tokens};
 
 /// How long the others have to take in that this machine leaves.
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -24,6 +24,8 @@ pub(crate) const TAKEN_OUT: &str = "this machine was taken out of the cluster: r
 /// they do.
 pub(crate) async fn leave(shared: &Arc<Shared>) -> Result<(), ClusterError> {
     shared.is_closed.store(true, Ordering::Relaxed);
+    // Before the delete: once they know that, they do not listen to this machine.
+    tokens::bequeath(shared);
     delete(shared, &shared.this.node_id).await?;
     let all_know = async {
         while !shared.links.is_empty() {
@@ -45,6 +47,7 @@ pub(crate) async fn forget(shared: &Arc<Shared>, named: &str) -> Result<String, 
     }
     if let Some(key) = key {
         shared.barred.bar(&shared.facts, key).await?;
+        tokens::renew(shared).await?;
     }
     delete(shared, &node_id).await?;
     shared.links.hang_up(&node_id);
@@ -90,7 +93,7 @@ async fn delete(shared: &Shared, node: &str) -> Result<(), ClusterError> {
 /// Hangs up on those who were members and are not any more, and bars them; admits those who are members
 /// again. `members` are those of the last time.
 pub(crate) async fn follow(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     members: &mut BTreeMap<String, NodeId>,
 ) -> Result<(), ClusterError> {
     let entries = shared.directory.list(Kind::MEMBER);
@@ -98,14 +101,29 @@ pub(crate) async fn follow(
     let now: BTreeMap<String, NodeId> =
         read.filter_map(|member| Some((member.node_id, member.key?))).collect();
     for (former, key) in members.iter().filter(|(node, _)| !now.contains_key(*node)) {
-        shared.links.hang_up(former);
-        shared.barred.bar(&shared.facts, *key).await?;
+        put_out(shared, former, *key).await?;
+    }
+    // One may have come and gone since the last time.
+    for (node, key) in shared.links.keys() {
+        let is_known = now.contains_key(&node) || members.contains_key(&node);
+        if !is_known && is_taken_out(shared, &node).await {
+            put_out(shared, &node, key).await?;
+        }
     }
     for (_, key) in now.iter().filter(|(node, _)| !members.contains_key(*node)) {
         shared.barred.admit(&shared.facts, key).await?;
+        // The first time all are new here.
+        if !members.is_empty() {
+            tokens::admit(shared, key).await?;
+        }
     }
     *members = now;
     Ok(())
+}
+
+async fn put_out(shared: &Shared, node: &str, key: NodeId) -> Result<(), ClusterError> {
+    shared.links.hang_up(node);
+    shared.barred.bar(&shared.facts, key).await
 }
 
 /// Whether a member was taken out, as far as it is still known.

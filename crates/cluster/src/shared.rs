@@ -2,10 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool};
 
-use base::Secret;
 use protocol::workspace::SessionId;
 use replica::{Change, Entry, Input, Key, Kind, Refused};
-use seal::PeerSecret;
 use tokio::{
     sync::{Notify, Semaphore},
     task,
@@ -32,6 +30,7 @@ use crate::{
     settings::Settings,
     strangers::Strangers,
     this_member::ThisMember,
+    tokens::Tokens,
 };
 
 /// The parts that links and their tasks use.
@@ -57,7 +56,10 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) config: Mutex<Config>,
     pub(crate) invites: Invites,
-    pub(crate) barred: Barred,
+    pub(crate) barred: Arc<Barred>,
+    pub(crate) tokens: Tokens,
+    /// Held while the setup changes.
+    pub(crate) reconfiguring: tokio::sync::Mutex<()>,
 }
 
 impl Shared {
@@ -126,18 +128,6 @@ impl Shared {
         });
     }
 
-    /// Uses this token from now on, and stores it.
-    pub(crate) async fn take_token(
-        self: &Arc<Self>,
-        token: Secret,
-        since_ms: u64,
-    ) -> Result<(), ClusterError> {
-        let keeping = token.clone();
-        self.reconfigure(|config| (config.token, config.since_ms) = (Some(keeping), since_ms))
-            .await?;
-        self.use_token(token).await
-    }
-
     /// A link ended. Two machines with one id are reported to the operators of all ends.
     pub(crate) fn link_ended(&self, node: &str, end: &LinkEnd) {
         match end {
@@ -153,12 +143,6 @@ impl Shared {
             }
             end => tracing::info!(node, %end, "a link to a member ended"),
         }
-    }
-
-    pub(crate) async fn use_token(&self, token: Secret) -> Result<(), ClusterError> {
-        let key = task::spawn_blocking(move || PeerSecret::cluster(&token)).await;
-        self.this.set_token(key.map_err(|_| ClusterError::Failed)?);
-        Ok(())
     }
 
     /// A plain peer came, left, or has another name: the other members hear of it.
@@ -207,6 +191,7 @@ impl Shared {
         self: &Arc<Self>,
         change: impl FnOnce(&mut Config),
     ) -> Result<(), ClusterError> {
+        let _turn = self.reconfiguring.lock().await;
         let mut config = self.config();
         change(&mut config);
         let (shared, keeping) = (Arc::clone(self), config.clone());

@@ -5,11 +5,12 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use seal::{Identity, PeerSecret};
+use seal::Identity;
 
 use crate::{
     link::hello::{Hello, VERSION},
     member::{Member, PlainPeer},
+    tokens::{TokenKey, book::Tag},
 };
 
 /// This member.
@@ -20,7 +21,7 @@ pub(crate) struct ThisMember {
     pub(crate) identity: Identity,
     shown: Mutex<(String, Vec<String>)>,
     plain: Mutex<Vec<PlainPeer>>,
-    token: Mutex<Option<PeerSecret>>,
+    token: Mutex<Option<TokenKey>>,
     dials: AtomicU64,
 }
 
@@ -42,12 +43,12 @@ impl ThisMember {
         }
     }
 
-    /// Its hello for the next dial.
-    pub(crate) fn hello(&self) -> Hello {
+    /// Its hello for the next dial, by which it proves the token with this tag.
+    pub(crate) fn hello(&self, token: Tag) -> Hello {
         let Member { node_id, name, addresses, .. } = self.member();
         let (incarnation, speaks) = (self.incarnation, (VERSION, VERSION));
         let dial = self.dials.fetch_add(1, Ordering::Relaxed);
-        Hello { node_id, incarnation, dial, name, addresses, speaks }
+        Hello { node_id, incarnation, dial, name, addresses, speaks, token }
     }
 
     /// Its entry.
@@ -68,11 +69,11 @@ impl ThisMember {
     }
 
     /// The key made from the cluster's token; `None` while there is no token.
-    pub(crate) fn token(&self) -> Option<PeerSecret> {
+    pub(crate) fn token(&self) -> Option<TokenKey> {
         self.token.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn set_token(&self, token: PeerSecret) {
+    pub(crate) fn set_token(&self, token: TokenKey) {
         *self.token.lock().unwrap_or_else(PoisonError::into_inner) = Some(token);
     }
 }

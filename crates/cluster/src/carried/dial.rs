@@ -17,7 +17,7 @@ use crate::{
     link::{
         accept::{answer, refuse},
         carrier::Carrier,
-        dial::over,
+        dial::{DialFailure, mismatches_after, over},
         handshake::HandshakeError,
     },
     member::Member,
@@ -124,6 +124,7 @@ impl Apart {
 async fn keep(shared: Arc<Shared>, node: String) {
     let mut backoff = Backoff::new(FIRST, LAST);
     let mut last_words = String::new();
+    let mut mismatches = 0;
     loop {
         if shared.links.get(&node).is_some_and(|link| link.is_alive()) {
             sleep(look(&shared)).await;
@@ -137,12 +138,15 @@ async fn keep(shared: Arc<Shared>, node: String) {
         }
         for through in ways {
             let began = Instant::now();
-            let Some(words) = once(&shared, &through, &node).await else {
+            let linked = once(&shared, &through, &node, mismatches).await;
+            mismatches = mismatches_after(&linked, mismatches);
+            let Err(error) = linked else {
                 if began.elapsed() > STOOD {
                     backoff.reset();
                 }
                 break;
             };
+            let words = base::error::chain(&error);
             if words != last_words {
                 tracing::warn!(node, through, error = words, "no carried link to a member");
                 last_words = words;
@@ -152,16 +156,16 @@ async fn keep(shared: Arc<Shared>, node: String) {
     }
 }
 
-/// Links once, and runs the link until it ends. What went wrong, if it did not come about.
-async fn once(shared: &Arc<Shared>, through: &str, node: &str) -> Option<String> {
-    let Some(key) = key_of(shared, node) else {
-        return Some("it is no member any more".to_owned());
-    };
-    let Some(end) = shared.carrying.open(through, node) else {
-        return Some("the member that would carry it is not linked any more".to_owned());
-    };
-    let linked = over(shared, Carrier::Carried(end), key, node, &mut None).await;
-    linked.err().map(|error| base::error::chain(&error))
+/// Links once, and runs the link until it ends.
+async fn once(
+    shared: &Arc<Shared>,
+    through: &str,
+    node: &str,
+    mismatches: usize,
+) -> Result<(), DialFailure> {
+    let key = key_of(shared, node).ok_or(DialFailure::NoMember)?;
+    let end = shared.carrying.open(through, node).ok_or(DialFailure::NoCarrier)?;
+    over(shared, Carrier::Carried(end), key, node, &mut None, mismatches).await
 }
 
 #[cfg(test)]

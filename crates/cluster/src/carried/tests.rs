@@ -15,10 +15,15 @@ use super::{
     *,
 };
 use crate::{
-    Caller, Circuit, Settings,
-    link::{carrier::CarrierEnd, handshake, hello::Hello},
+    Caller, Circuit, Purpose, Settings,
+    link::{
+        carrier::CarrierEnd,
+        handshake::{self, Choice},
+        hello::Hello,
+    },
     testing::{Machine, SOON, until},
     tests::{Deaf, Echo},
+    tokens::book::Tag,
 };
 
 /// Members that only carry, and wires between them.
@@ -109,6 +114,7 @@ fn hello(node: &str) -> Hello {
         name: String::new(),
         addresses: Vec::new(),
         speaks: (1, 1),
+        token: Tag::default(),
     }
 }
 
@@ -123,9 +129,10 @@ async fn messages_of_any_length_arrive_over_four_members_and_these_see_only_seal
     let opened = carrier(net.open(0, 1, 5));
     let answered = carrier(timeout(SOON, answers.recv()).await.unwrap().unwrap());
     let own = hello("node-0");
+    let choice = Choice { other_secret: None, answer: Ok(hello("node-5")) };
     let (opened, answered) = tokio::join!(
         handshake::initiate(opened, &one, to, &secret, &own),
-        handshake::respond(answered, &other, from, &secret, |_| Ok(hello("node-5"))),
+        handshake::respond(answered, &other, from, &secret, async |_| choice),
     );
     let (mut opened, mut answered) = (opened.unwrap(), answered.unwrap());
     answered.carrier.set_max_message(1024 * 1024);
@@ -312,7 +319,8 @@ fn through(from: &Machine, to: &str) -> Option<String> {
 }
 
 fn circuit(from: &Machine, to: &str) -> Circuit {
-    let caller = Caller { who: "key".to_owned(), role: Role::Write, member: None };
+    let caller =
+        Caller { who: "key".to_owned(), role: Role::Write, member: None, purpose: Purpose::Client };
     from.cluster.open(to, caller)
 }
 

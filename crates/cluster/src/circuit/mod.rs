@@ -331,33 +331,30 @@ impl Circuits {
         circuit
     }
 
-    /// A frame from a member. Only those of circuits are looked at.
+    /// A frame of circuits from a member.
     pub(crate) fn received(self: &Arc<Self>, node: &str, frame: LinkFrame) {
         match frame {
             LinkFrame::Piece(channel, piece) => self.pass(node, channel, Inbound::Piece(piece)),
             LinkFrame::Ack(channel, number) => self.pass(node, channel, Inbound::Ack(number)),
-            LinkFrame::Control(text) => self.control(node, &text),
-            LinkFrame::Replica(_) | LinkFrame::Carried(_) => {}
+            LinkFrame::Control(_) | LinkFrame::Replica(_) | LinkFrame::Carried(_) => {}
         }
     }
 
-    fn control(self: &Arc<Self>, node: &str, text: &str) {
-        match serde_json::from_str(text) {
-            Ok(Control::CircuitOpen { channel, caller, begun, to }) => {
+    /// A message from a member. Only those about circuits are looked at.
+    pub(crate) fn control(self: &Arc<Self>, node: &str, control: Control) {
+        match control {
+            Control::CircuitOpen { channel, caller, begun, to } => {
                 self.opened(node, channel, caller, begun, to.as_deref());
             }
-            Ok(Control::CircuitClosed { channel, to_opener, reason }) => {
+            Control::CircuitClosed { channel, to_opener, reason } => {
                 let channel = Channel { number: channel, to_opener };
                 self.pass(node, channel, Inbound::Closed(reason));
             }
-            Ok(
-                Control::Ready
-                | Control::Unknown
-                | Control::Welcome(_)
-                | Control::NotInvited(_)
-                | Control::NewToken(_),
-            ) => {}
-            Err(error) => tracing::warn!(node, %error, "a member's message cannot be read"),
+            Control::Ready
+            | Control::Unknown
+            | Control::Welcome(_)
+            | Control::NotInvited(_)
+            | Control::NewToken(_) => {}
         }
     }
 

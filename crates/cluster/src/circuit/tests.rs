@@ -96,7 +96,10 @@ fn wire(mut from: OutboxReader, to: &Arc<Circuits>, node: &'static str) -> JoinH
     let to = Arc::clone(to);
     tokio::spawn(async move {
         while let Some(Frame::Binary(bytes)) = from.next().await {
-            to.received(node, LinkFrame::decode(bytes).unwrap());
+            match LinkFrame::decode(bytes).unwrap() {
+                LinkFrame::Control(text) => to.control(node, Control::decode(&text).unwrap()),
+                frame => to.received(node, frame),
+            }
         }
     })
 }

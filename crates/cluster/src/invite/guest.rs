@@ -20,6 +20,10 @@ use crate::{
         sealed::{MAX_MESSAGE, open_records},
     },
     shared::Shared,
+    tokens::{
+        self,
+        book::{Tag, Token},
+    },
 };
 
 /// The most addresses of members that are stored, for the first links.
@@ -62,7 +66,7 @@ pub(super) async fn ask(
 ) -> Result<Welcome, Failure> {
     let secret = PeerSecret::invite(&invitation.secret.0);
     let carrier = reach(shared, invitation, &secret, address).await?;
-    let (own, hello) = (&shared.this.identity, shared.this.hello());
+    let (own, hello) = (&shared.this.identity, shared.this.hello(Tag::default()));
     let proven = handshake::initiate(carrier, own, invitation.key, &secret, &hello).await?;
     answer_of(proven).await
 }
@@ -124,7 +128,7 @@ async fn take_part(
             config.peers.extend(new);
         })
         .await?;
-    shared.take_token(cluster_token, since_ms).await?;
+    tokens::begin(shared, Token { secret: cluster_token, since_ms }).await?;
     let inviter = members.into_iter().find(|member| member.key == inviter);
     Ok(inviter.map_or_else(|| address.to_owned(), |member| member.name))
 }

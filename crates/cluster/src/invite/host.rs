@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use base::{NodeId, Secret};
-use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD as BASE64};
 use bytes::Bytes;
 use protocol::workspace::{
     limits::MEMBERS_MAX,
@@ -35,13 +34,16 @@ use crate::{
     member::Member,
     parting::is_taken_out,
     shared::Shared,
+    tokens::{
+        self,
+        book::{Tag, Token},
+    },
 };
 
 /// Invites one machine. A cluster that has no token yet gets one.
 pub(crate) async fn invite(shared: &Arc<Shared>) -> Result<Invited, JoinError> {
     if shared.this.token().is_none() {
-        let token = Secret::from(BASE64.encode(rand::random::<[u8; 32]>()));
-        shared.take_token(token, now_ms()).await?;
+        tokens::begin(shared, Token::random(0, now_ms())).await?;
     }
     let fits = |address: &String| address.len() <= INVITE_ADDRESS_MAX;
     let addresses = shared.this.member().addresses.into_iter().filter(fits);
@@ -81,8 +83,10 @@ pub(crate) async fn welcome(
     secret: &PeerSecret,
 ) -> Result<(), HandshakeError> {
     let own = &shared.this.identity;
-    let admit = |hello: &Hello| is_who_it_says(shared, hello, &key).map(|()| shared.this.hello());
-    let proven = handshake::respond(carrier, own, key, secret, admit).await?;
+    let hello = || shared.this.hello(Tag::default());
+    let choose =
+        async |theirs: &Hello| is_who_it_says(shared, theirs, &key).map(|()| hello()).into();
+    let proven = handshake::respond(carrier, own, key, secret, choose).await?;
     match take_in(shared, key, invite, &proven.hello).await {
         Ok(welcome) => {
             tracing::info!(node = proven.hello.node_id, "a machine joined by an invitation");
@@ -99,7 +103,7 @@ pub(crate) async fn welcome(
 
 /// The new member's entry and the use of the invitation are stored in one transaction.
 async fn take_in(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     key: NodeId,
     invite: InviteId,
     hello: &Hello,
@@ -122,12 +126,16 @@ async fn take_in(
     }
     let store = async |used| Ok(shared.driver.ask_with(input, vec![used]).await?);
     shared.invites.spend::<NotWelcome>(invite, key, store).await?;
+    // A machine that has left may be here again before the token is taken that it left behind.
+    tokens::taken(shared).await;
     shared.barred.admit(&shared.facts, &key).await?;
+    tokens::admit(shared, &key).await?;
     shared.targets_changed.notify_one();
-    let config = shared.config();
+    let tokens = shared.config().tokens;
     // An invitation is made after the token.
-    let cluster_token = config.token.unwrap_or_else(|| Secret::from(String::new()));
-    Ok(Welcome { cluster_token, since_ms: config.since_ms, members: members(shared) })
+    let none = || Token { secret: Secret::from(String::new()), since_ms: 0 };
+    let Token { secret, since_ms } = tokens.present().cloned().unwrap_or_else(none);
+    Ok(Welcome { cluster_token: secret, since_ms, members: members(shared) })
 }
 
 fn members(shared: &Shared) -> Vec<MemberFacts> {

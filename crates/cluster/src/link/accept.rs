@@ -12,7 +12,7 @@ use wire::{Limits, Upgrade};
 
 use super::{
     carrier::Carrier,
-    handshake::{self, HandshakeError, MAX_MESSAGE},
+    handshake::{self, Choice, HandshakeError, MAX_MESSAGE},
     hello::Hello,
 };
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
     parting::{TAKEN_OUT, is_taken_out},
     plain::{self, greeting},
     shared::Shared,
+    tokens,
 };
 
 /// The subprotocol of links between two Warrens.
@@ -103,15 +104,33 @@ pub(crate) async fn answer(
     let Some(token) = shared.this.token() else {
         return Err(refuse(carrier, "this machine is in no cluster").await);
     };
-    let admit = |hello: &Hello| admit(shared, hello, &key).map(|()| shared.this.hello());
-    let proven = handshake::respond(carrier, &shared.this.identity, key, &token, admit).await?;
+    let choose = async |hello: &Hello| choose(shared, hello, &key).await;
+    let own = &shared.this.identity;
+    let proven = handshake::respond(carrier, own, key, &token.secret, choose).await?;
     let node = proven.hello.node_id.clone();
     if is_taken_out(shared, &node).await {
         return Err(refuse(proven.carrier, TAKEN_OUT).await);
     }
-    let end = shared.links.run(proven, None).await;
+    let met_by = proven.token;
+    let greet = |outbox: &_| tokens::hand_over(shared, &key, met_by, outbox);
+    let end = shared.links.run(proven, None, greet).await;
     shared.link_ended(&node, &end);
     Ok(())
+}
+
+/// The token that a member proves, and the answer to its hello. A token that was replaced is enough
+/// for a member whose key is known.
+async fn choose(shared: &Shared, hello: &Hello, key: &NodeId) -> Choice {
+    let (other, is_enough) = match tokens::meant(shared, hello, key).await {
+        Ok(meant) => meant,
+        Err(error) => return Err(base::error::chain(&error)).into(),
+    };
+    let answer = admit(shared, hello, key).and(is_enough);
+    let own = other.as_ref().or(shared.this.token().as_ref()).map(|key| key.tag);
+    Choice {
+        other_secret: other.map(|key| key.secret),
+        answer: answer.map(|()| shared.this.hello(own.unwrap_or_default())),
+    }
 }
 
 /// Answers a machine that joins by an invitation.
@@ -180,7 +199,7 @@ pub(crate) fn is_who_it_says(shared: &Shared, hello: &Hello, key: &NodeId) -> Re
     }
 }
 
-fn known(shared: &Shared, node: &str) -> Option<Member> {
+pub(crate) fn known(shared: &Shared, node: &str) -> Option<Member> {
     Member::read(&shared.directory.get(Kind::MEMBER, node)?.value)
 }
 

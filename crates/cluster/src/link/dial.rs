@@ -25,6 +25,7 @@ use crate::{
     parting::{self, TAKEN_OUT, is_taken_out},
     plain::{self, greeting, greeting::GreetingError},
     shared::Shared,
+    tokens::{self, OLD_TOKEN},
 };
 
 /// The delays between two dials of one target.
@@ -55,6 +56,10 @@ pub(crate) enum DialFailure {
     Address(String),
     #[error("there is no cluster token yet")]
     NoToken,
+    #[error("it is no member any more")]
+    NoMember,
+    #[error("the member that would carry the link is not linked any more")]
+    NoCarrier,
     #[error("this machine is leaving the cluster, or stopping")]
     Closed,
 }
@@ -110,6 +115,8 @@ async fn keep(shared: Arc<Shared>, target: Target) {
         Target::Member(node) => Some(node.clone()),
     };
     let mut last_words = String::new();
+    // Counts the dials that met another token.
+    let mut mismatches = 0;
     loop {
         if node.as_ref().is_some_and(|node| is_linked(&shared, node)) {
             sleep(LOOK).await;
@@ -117,7 +124,9 @@ async fn keep(shared: Arc<Shared>, target: Target) {
         }
         for address in addresses(&shared, &target) {
             let began = Instant::now();
-            match once(&shared, &address, &mut node).await {
+            let dialled = once(&shared, &address, &mut node, mismatches).await;
+            mismatches = mismatches_after(&dialled, mismatches);
+            match dialled {
                 Ok(()) if began.elapsed() > STOOD => backoff.reset(),
                 Ok(()) => {}
                 // The address is this machine's own, and stays so.
@@ -150,14 +159,27 @@ fn addresses(shared: &Shared, target: &Target) -> Vec<String> {
     }
 }
 
-/// Dials once, and runs the link until it ends. `node` becomes the member that answered.
+/// How many dials in a row met another token, after this one.
+pub(crate) fn mismatches_after(dialled: &Result<(), DialFailure>, before: usize) -> usize {
+    match dialled {
+        Err(DialFailure::Handshake(HandshakeError::OtherToken)) => before + 1,
+        _ => 0,
+    }
+}
+
+/// Dials once, and runs the link until it ends. `node` becomes the member that answered. `mismatches`:
+/// how many dials before met another token.
 async fn once(
     shared: &Arc<Shared>,
     address: &str,
     node: &mut Option<String>,
+    mismatches: usize,
 ) -> Result<(), DialFailure> {
     if shared.is_closed.load(Ordering::Relaxed) {
         return Err(DialFailure::Closed);
+    }
+    if shared.this.token().is_none() {
+        return Err(DialFailure::NoToken);
     }
     let (carrier, key) = match connect(shared, address).await? {
         FarEnd::Warren(carrier, key) => (carrier, key),
@@ -165,25 +187,28 @@ async fn once(
             return once_plain(shared, address, node, *link, outbox).await;
         }
     };
-    over(shared, carrier, key, address, node).await
+    over(shared, carrier, key, address, node, mismatches).await
 }
 
 /// Links to the Warren with this key, whatever carries the link, and runs the link until it ends.
+/// `mismatches` as for [`once`].
 pub(crate) async fn over(
     shared: &Arc<Shared>,
     carrier: Carrier,
     key: NodeId,
     address: &str,
     node: &mut Option<String>,
+    mismatches: usize,
 ) -> Result<(), DialFailure> {
-    let token = shared.this.token().ok_or(DialFailure::NoToken)?;
     let own = &shared.this;
-    let hello = own.hello();
-    let proven = match handshake::initiate(carrier, &own.identity, key, &token, &hello).await {
+    let token = tokens::to_prove(shared, &key, mismatches).await.ok_or(DialFailure::NoToken)?;
+    let hello = own.hello(token.tag);
+    let secret = &token.secret;
+    let proven = match handshake::initiate(carrier, &own.identity, key, secret, &hello).await {
         Err(HandshakeError::RefusedThere(words)) if words == ITSELF => {
             return Err(DialFailure::Itself);
         }
-        Err(HandshakeError::RefusedThere(words)) if words == TAKEN_OUT => {
+        Err(HandshakeError::RefusedThere(words)) if words == TAKEN_OUT || words == OLD_TOKEN => {
             shared.notices.keep(words.clone());
             return Err(HandshakeError::RefusedThere(words).into());
         }
@@ -202,7 +227,8 @@ pub(crate) async fn over(
         return Err(HandshakeError::Refused("it was taken out of the cluster".to_owned()).into());
     }
     *node = Some(proven.hello.node_id.clone());
-    let end = shared.links.run(proven, Some(hello.dial)).await;
+    let greet = |outbox: &_| tokens::hand_over(shared, &key, token.tag, outbox);
+    let end = shared.links.run(proven, Some(hello.dial), greet).await;
     if let LinkEnd::Carrier(CarrierEnd::Refused(words)) = &end
         && words != COPIED
     {
@@ -227,7 +253,8 @@ async fn once_plain(
     if node.as_ref().is_some_and(has_key) || !(may_be_shown || shared.settings.allow_plain) {
         return Err(DialFailure::Plain);
     }
-    let token = shared.config().token.ok_or(DialFailure::NoToken)?;
+    let token = shared.config().tokens.present().map(|token| token.secret.clone());
+    let token = token.ok_or(DialFailure::NoToken)?;
     let greeted = greeting::open(shared, token, link, outbox).await?;
     *node = Some(greeted.node.clone());
     plain::link::run(shared, greeted).await;

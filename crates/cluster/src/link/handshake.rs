@@ -13,7 +13,7 @@ use super::{
     hello::{BadHello, Hello},
     sealed::{open_records, seal_frame},
 };
-use crate::{control::Control, link::frame::LinkFrame};
+use crate::{control::Control, link::frame::LinkFrame, tokens::book::Tag};
 
 /// A handshake ends within this time, or the link does.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(5);
@@ -29,6 +29,24 @@ pub(crate) struct Proven {
     pub(crate) sealer: Sealer,
     pub(crate) opener: Opener,
     pub(crate) hello: Hello,
+    /// The other end's key.
+    pub(crate) key: NodeId,
+    /// The token that both ends have proven.
+    pub(crate) token: Tag,
+}
+
+/// What an end that answers makes of the other one's hello.
+pub(crate) struct Choice {
+    /// The secret that the other end proves, if it is not the one that was expected.
+    pub(crate) other_secret: Option<PeerSecret>,
+    /// The own hello, or the words of a refusal.
+    pub(crate) answer: Result<Hello, String>,
+}
+
+impl From<Result<Hello, String>> for Choice {
+    fn from(answer: Result<Hello, String>) -> Self {
+        Self { other_secret: None, answer }
+    }
 }
 
 /// Why a handshake failed.
@@ -105,18 +123,18 @@ async fn initiate_now(
     let mut records = Vec::new();
     seal_frame(&mut sealer, &ready, &mut records)?;
     carrier.outbox().push(Bytes::from(records))?;
-    Ok(Proven { carrier, sealer, opener, hello: theirs })
+    Ok(Proven { carrier, sealer, opener, hello: theirs, key, token: hello.token })
 }
 
-/// Answers a link that a member with this key opens. `admit` gives the own hello, or refuses.
+/// Answers a link that a member with this key opens. `choose` gives the own hello, or refuses.
 pub(crate) async fn respond(
     carrier: Carrier,
     identity: &Identity,
     key: NodeId,
     secret: &PeerSecret,
-    admit: impl FnOnce(&Hello) -> Result<Hello, String>,
+    choose: impl AsyncFnOnce(&Hello) -> Choice,
 ) -> Result<Proven, HandshakeError> {
-    let responding = respond_now(carrier, identity, key, secret, admit);
+    let responding = respond_now(carrier, identity, key, secret, choose);
     timeout(DEADLINE, responding).await.map_err(|_| HandshakeError::Timeout)?
 }
 
@@ -125,12 +143,17 @@ async fn respond_now(
     identity: &Identity,
     key: NodeId,
     secret: &PeerSecret,
-    admit: impl FnOnce(&Hello) -> Result<Hello, String>,
+    choose: impl AsyncFnOnce(&Hello) -> Choice,
 ) -> Result<Proven, HandshakeError> {
     let mut responder = secret.responder(identity, &key)?;
     let message = carrier.next().await?;
     let theirs = Hello::decode(&responder.read(&message, &key)?)?;
-    let own = match admit(&theirs) {
+    let Choice { other_secret, answer } = choose(&theirs).await;
+    if let Some(other) = other_secret {
+        responder = other.responder(identity, &key)?;
+        responder.read(&message, &key)?;
+    }
+    let own = match answer {
         Ok(own) => own,
         Err(refused) => {
             let answer = Answer::Refused { refused: refused.clone() };
@@ -147,7 +170,7 @@ async fn respond_now(
     let first = carrier.next().await?;
     open_records(&mut opener, first)?;
     match opener.is_proven() {
-        true => Ok(Proven { carrier, sealer, opener, hello: theirs }),
+        true => Ok(Proven { carrier, sealer, opener, token: own.token, hello: theirs, key }),
         false => Err(SealError::Unauthentic.into()),
     }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::tokens::book::Tag;
+
 /// The version of the link's messages.
 pub(crate) const VERSION: u16 = 1;
 /// The most bytes of a hello.
@@ -25,6 +27,9 @@ pub(crate) struct Hello {
     pub(crate) addresses: Vec<String>,
     /// The lowest and the highest version that it speaks.
     pub(crate) speaks: (u16, u16),
+    /// The token that it proves: it may be one that was replaced.
+    #[serde(default)]
+    pub(crate) token: Tag,
 }
 
 /// Why a hello is not accepted.

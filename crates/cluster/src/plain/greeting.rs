@@ -112,8 +112,9 @@ pub(crate) async fn open(
 }
 
 fn admit(shared: &Shared, hello: PeerHello) -> Result<(String, Option<String>), GreetingError> {
-    let token = shared.config().token.ok_or_else(|| refused("this machine is in no cluster"))?;
-    if !are_equal(&token, &hello.cluster_token) {
+    let tokens = shared.config().tokens;
+    let token = tokens.present().ok_or_else(|| refused("this machine is in no cluster"))?;
+    if !are_equal(&token.secret, &hello.cluster_token) {
         return Err(refused("invalid cluster token"));
     }
     check_id(shared, &hello.node_id)?;

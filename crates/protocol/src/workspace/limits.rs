@@ -91,6 +91,8 @@ pub const ADDRESS_MAX: usize = 256;
 pub const ADDRESSES_MAX: usize = 16;
 /// The most members of a cluster that a `welcome` may list.
 pub const MEMBERS_MAX: usize = 1024;
+/// The most keys of machines that were taken out of a cluster that a `new_token` may list.
+pub const BARRED_MAX: usize = 4096;
 /// The most reasons against a move of an agent.
 pub const REASONS_MAX: usize = 16;
 /// The most ids of applied input that go along when an agent moves.

@@ -158,8 +158,10 @@ pub(crate) async fn forget(asker: &Asker, asked: ClusterForget) -> Answer {
     let forgotten = cluster.forget(&asked.node_id).await;
     let forgotten = forgotten.map_err(|error| Refusal::failed(&error));
     asker.note_outcome("cluster.forget", &asked.node_id, &forgotten);
-    let words =
-        format!("{} is no member any more: it comes back only by an invitation", forgotten?);
+    let words = format!(
+        "{} is no member any more: it comes back only by an invitation, and the cluster has a new token",
+        forgotten?
+    );
     ack(RequestKind::ClusterForget, true, &words)
 }
 

@@ -6,6 +6,7 @@
 //! - `sessions`, `terminals`, `agents`: what runs
 //! - `projects`, `files`, `git`, `watch`: what lies in a project
 //! - `teams`, `cluster`; `invitations`: machines that join it and leave
+//! - `new_token`: the token after a machine was taken out
 //! - `cluster_faults`: members that are killed, stopped, copied, refused and flooded
 //! - `cluster_clocks`: members with an old disk, or with a wrong clock
 //! - `remote_teams`: team workers on other members, which are killed
@@ -33,6 +34,7 @@ mod kit;
 mod lag;
 mod large;
 mod leaving;
+mod new_token;
 mod projects;
 mod remote_teams;
 mod restart;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::workspace::{
     bounded::{addresses, few_of, name, text},
     client::connection::{exposed, secret},
-    limits::{MEMBERS_MAX, REASON_MAX},
+    limits::{BARRED_MAX, MEMBERS_MAX, REASON_MAX},
 };
 
 /// `join`: the invited machine's request, after its `hello`.
@@ -36,15 +36,24 @@ pub struct NotInvited {
     pub message: String,
 }
 
-/// `new_token`: the cluster has another secret from now on.
+/// `new_token`: the cluster has another secret from now on, unless the receiver has a newer one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewToken {
     /// The secret of the cluster.
     #[serde(serialize_with = "exposed", deserialize_with = "secret")]
     pub cluster_token: Secret,
-    /// When the secret was made, in milliseconds since 1970; 0 for one that people chose.
-    #[serde(default)]
+    /// When the secret was made, in milliseconds since 1970, and above that of the one before it.
     pub since_ms: u64,
+    /// The key of the machine that made it; none if that machine leaves, and does not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maker: Option<NodeId>,
+    /// The keys of machines that were taken out: nobody passes the secret on to them.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "few_of::<_, _, BARRED_MAX>"
+    )]
+    pub without: Vec<NodeId>,
 }
 
 /// A member, as the others need to know it.
