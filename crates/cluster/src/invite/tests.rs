@@ -129,7 +129,7 @@ async fn a_forgotten_machine_is_barred_until_it_is_invited_again() {
         two.cluster.notices().iter().any(|notice| notice.contains("taken out"))
     })
     .await;
-    assert!(!host.cluster.is_reachable("node-2"));
+    until("its link ends", || !host.cluster.is_reachable("node-2")).await;
     let unknown = host.cluster.forget("machine 2").await.unwrap_err().to_string();
     assert!(unknown.starts_with("there is no member"), "{unknown}");
     two.cluster.leave().await.unwrap();
