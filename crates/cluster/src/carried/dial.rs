@@ -163,6 +163,9 @@ async fn once(
     node: &str,
     mismatches: usize,
 ) -> Result<(), DialFailure> {
+    if shared.is_closed.load(Ordering::Relaxed) {
+        return Err(DialFailure::Closed);
+    }
     let key = key_of(shared, node).ok_or(DialFailure::NoMember)?;
     let end = shared.carrying.open(through, node).ok_or(DialFailure::NoCarrier)?;
     over(shared, Carrier::Carried(end), key, node, &mut None, mismatches).await

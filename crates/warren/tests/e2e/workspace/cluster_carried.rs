@@ -1,0 +1,64 @@
+//! Members that see each other only through another one.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::eventually;
+
+use super::{
+    cluster_faults::{member, others, peer_address},
+    kit::{Viewer, WorkspaceHost, id_of},
+};
+
+/// A link is carried once no direct one has been there for 10 s.
+const CARRIED: Duration = Duration::from_secs(60);
+
+/// Waits until `at` shows another member like this.
+async fn shows(at: &WorkspaceHost, name: &str, what: &str, wished: impl Fn(&Value) -> bool) {
+    let is_it = async || others(at).await.iter().any(|it| it["name"] == name && wished(it));
+    eventually(what, CARRIED, is_it).await;
+}
+
+/// Waits until `at` is linked to another member through a third.
+async fn is_carried(at: &WorkspaceHost, name: &str, through: &str) {
+    let is_it = |other: &Value| other["connected"] == true && other["through"] == through;
+    shows(at, name, "a carried link", is_it).await;
+}
+
+/// A member that dials only these.
+async fn line(name: &str, peers: &[&WorkspaceHost]) -> WorkspaceHost {
+    let mut addresses = Vec::new();
+    for peer in peers {
+        addresses.push(peer_address(peer).await);
+    }
+    let member = member(name, "secret").flag("--no-peer-discovery");
+    WorkspaceHost::of(addresses.iter().fold(member, |it, to| it.set("--peer", to))).await
+}
+
+#[tokio::test]
+async fn a_terminal_is_used_over_a_member_in_between_and_over_another_when_that_is_killed() {
+    let mut hub = line("hub", &[]).await;
+    let (left, right) = (line("left", &[&hub]).await, line("right", &[&hub]).await);
+    is_carried(&left, "right", "hub").await;
+    is_carried(&right, "left", "hub").await;
+    let list = left.cli(&["cluster", "list"], &[]).await;
+    assert!(list.out.contains("reachable through hub"), "{list:?}");
+
+    let mut client = left.client().await;
+    let open = json!({
+        "type": "open_terminal", "working_dir": right.dir(), "command": "sh",
+        "args": ["-c", "stty -echo; echo ready; cat"], "node_id": "right",
+    });
+    let id = id_of(&client.ask(open, "terminal_opened").await["session"]);
+    let mut viewer = Viewer::of(client, &id).await;
+    viewer.shows("ready").await;
+    viewer.type_until_applied("over two links\n").await;
+    viewer.shows("over two links").await;
+
+    hub.daemon.kill9().await;
+    shows(&left, "right", "a lost member", |it| it["connected"] == false).await;
+    let _spare = line("spare", &[&left, &right]).await;
+    is_carried(&left, "right", "spare").await;
+    viewer.type_until_applied("and again\n").await;
+    viewer.shows("and again").await;
+}
