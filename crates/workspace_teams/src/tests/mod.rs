@@ -3,6 +3,7 @@
 mod bounds;
 mod leaders;
 mod messages;
+mod outposts;
 mod restarts;
 mod results;
 mod rig;

@@ -47,7 +47,7 @@ pub(super) struct Rig {
     pub(super) store: Arc<VolatileStore>,
     pub(super) sessions: Arc<Sessions>,
     pub(super) queue: Arc<Queue>,
-    outposts: Arc<Outposts>,
+    pub(super) outposts: Arc<Outposts>,
     driving: JoinHandle<()>,
 }
 
