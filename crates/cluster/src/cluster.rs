@@ -22,7 +22,7 @@ use tokio::{
 use crate::{
     barred::Barred,
     carried::{self, Carrying},
-    circuit::{Caller, Circuit, Circuits, Host},
+    circuit::{Caller, Circuit, Circuits, Host, Service},
     config::Config,
     directory::{Directory, Watcher},
     driver::{Driver, WriteError},
@@ -206,6 +206,16 @@ impl Cluster {
         self.0.shared.directory.set_watcher(watcher);
     }
 
+    /// Sets what serves sessions of other members with models. Called once.
+    pub fn serve_models(&self, models: Arc<dyn Host>) {
+        self.0.shared.circuits.set_models(models);
+    }
+
+    /// Opens a circuit to the models of a member that is a Warren.
+    pub fn open_models(&self, node: &str, caller: Caller) -> Circuit {
+        self.0.shared.circuits.open_models(node, caller)
+    }
+
     /// Writes an object of this machine. It is stored when this returns.
     ///
     /// # Errors
@@ -252,7 +262,9 @@ impl Cluster {
             return shared.circuits.open(node, caller);
         }
         match shared.via(node).filter(|_| !shared.plain.is_linked(node)) {
-            Some(member) => shared.circuits.open_to(&member, caller, Some(node.to_owned())),
+            Some(member) => {
+                shared.circuits.open_to(&member, caller, Service::Workspace, Some(node.to_owned()))
+            }
             None => outbound::open(shared, node, caller.role, Hops::default()),
         }
     }

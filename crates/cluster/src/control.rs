@@ -5,7 +5,7 @@ use protocol::workspace::peer::sealed::{NewToken, NotInvited, Welcome};
 use serde::{Deserialize, Serialize};
 use wire::Utf8Bytes;
 
-use crate::circuit::Caller;
+use crate::circuit::{Caller, Service};
 
 /// A message inside a sealed link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,9 @@ pub(crate) enum Control {
         /// must not begin again.
         #[serde(default)]
         begun: bool,
+        /// What serves it.
+        #[serde(default, skip_serializing_if = "Service::is_workspace")]
+        service: Service,
         /// The plain peer that it goes on to; none: it ends at the member.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<String>,

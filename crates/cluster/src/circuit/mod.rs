@@ -72,6 +72,24 @@ impl Caller {
     }
 }
 
+/// What serves a circuit at its far end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Service {
+    /// The workspace, for a client.
+    #[default]
+    Workspace,
+    /// The models, for a session.
+    Models,
+}
+
+impl Service {
+    /// Whether it is the workspace, which a message need not say.
+    pub(crate) fn is_workspace(&self) -> bool {
+        *self == Self::Workspace
+    }
+}
+
 /// Why a circuit ended.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
@@ -163,6 +181,11 @@ impl Circuit {
         self.requests.push(frame)
     }
 
+    /// The way to the serving end, for a writer of its own.
+    pub fn requests(&self) -> Outbox {
+        self.requests.clone()
+    }
+
     /// The bytes that wait for a link or for the window.
     pub fn waiting(&self) -> usize {
         self.requests.queued()
@@ -221,6 +244,7 @@ pub(crate) struct Way {
 pub struct Circuits {
     peers: Mutex<BTreeMap<String, Peer>>,
     host: OnceLock<Arc<dyn Host>>,
+    models: OnceLock<Arc<dyn Host>>,
     onward: OnceLock<Onward>,
     /// How long a client's end does without a link.
     patience: Duration,
@@ -248,12 +272,18 @@ impl Peer {
 impl Circuits {
     /// Without any circuits yet. A client's end does without a link for `patience`.
     pub(crate) fn new(patience: Duration) -> Self {
-        Self { peers: Mutex::default(), host: OnceLock::new(), onward: OnceLock::new(), patience }
+        let (peers, host, models, onward) = Default::default();
+        Self { peers, host, models, onward, patience }
     }
 
     /// Sets what serves the clients of others. Called once.
     pub fn set_host(&self, host: Arc<dyn Host>) {
         let _set_before = self.host.set(host);
+    }
+
+    /// Sets what serves the sessions of others with models. Called once.
+    pub fn set_models(&self, models: Arc<dyn Host>) {
+        let _set_before = self.models.set(models);
     }
 
     /// Sets what serves the clients of others at plain peers. Called once.
@@ -295,14 +325,20 @@ impl Circuits {
 
     /// Opens a circuit to a member. The link may come later.
     pub fn open(self: &Arc<Self>, node: &str, caller: Caller) -> Circuit {
-        self.open_to(node, caller, None)
+        self.open_to(node, caller, Service::Workspace, None)
     }
 
-    /// The same, to a plain peer that is linked to the member.
+    /// Opens a circuit to the models of a member.
+    pub fn open_models(self: &Arc<Self>, node: &str, caller: Caller) -> Circuit {
+        self.open_to(node, caller, Service::Models, None)
+    }
+
+    /// The same, to a service of the member, or to a plain peer that is linked to it.
     pub(crate) fn open_to(
         self: &Arc<Self>,
         node: &str,
         caller: Caller,
+        service: Service,
         to: Option<String>,
     ) -> Circuit {
         let (circuit, far) = Circuit::pair();
@@ -318,6 +354,7 @@ impl Circuits {
             end: CircuitEnd::new(MAX_ANSWER),
             outgoing: Channel { number, to_opener: false },
             caller: Some(caller),
+            service,
             to,
             to_send,
             to_read,
@@ -343,8 +380,8 @@ impl Circuits {
     /// A message from a member. Only those about circuits are looked at.
     pub(crate) fn control(self: &Arc<Self>, node: &str, control: Control) {
         match control {
-            Control::CircuitOpen { channel, caller, begun, to } => {
-                self.opened(node, channel, caller, begun, to.as_deref());
+            Control::CircuitOpen { channel, caller, begun, service, to } => {
+                self.opened(node, channel, caller, begun, service, to.as_deref());
             }
             Control::CircuitClosed { channel, to_opener, reason } => {
                 let channel = Channel { number: channel, to_opener };
@@ -365,6 +402,7 @@ impl Circuits {
         number: u32,
         caller: Caller,
         begun: bool,
+        service: Service,
         to: Option<&str>,
     ) {
         let incoming = Channel { number, to_opener: false };
@@ -373,7 +411,11 @@ impl Circuits {
         if peer.circuits.contains_key(&incoming) {
             return;
         }
-        let refusal = match self.host.get() {
+        let host = match service {
+            Service::Workspace => self.host.get(),
+            Service::Models => self.models.get(),
+        };
+        let refusal = match host {
             _ if begun => Err("unknown"),
             _ if peer.circuits.len() >= MOST_GUESTS => Err("too many clients"),
             None => Err("it is starting"),
@@ -392,6 +434,7 @@ impl Circuits {
             end: CircuitEnd::new(host.max_request()),
             outgoing: Channel { number, to_opener: true },
             caller: None,
+            service: Service::Workspace,
             to: None,
             to_send,
             to_read,

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use wire::{Outbox, OutboxReader};
 
 use super::{
-    Caller, Ended, Way,
+    Caller, Ended, Service, Way,
     end::{CircuitEnd, Piece},
 };
 use crate::{
@@ -42,6 +42,8 @@ pub(super) struct Pump {
     pub(super) outgoing: Channel,
     /// Set at the opener's end.
     pub(super) caller: Option<Caller>,
+    /// What serves it, at the opener's end.
+    pub(super) service: Service,
     /// The plain peer that it goes on to, at the opener's end.
     pub(super) to: Option<String>,
     pub(super) to_send: OutboxReader,
@@ -192,8 +194,8 @@ impl Pump {
         let Some(way) = &state.way else { return };
         if let Some(caller) = &self.caller {
             let (channel, begun) = (self.outgoing.number, self.end.is_begun());
-            let (caller, to) = (caller.clone(), self.to.clone());
-            control(way, &Control::CircuitOpen { channel, caller, begun, to });
+            let (caller, service, to) = (caller.clone(), self.service, self.to.clone());
+            control(way, &Control::CircuitOpen { channel, caller, begun, service, to });
         }
         self.end.relinked();
         let number = self.end.ack_again();

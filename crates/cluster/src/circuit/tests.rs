@@ -173,6 +173,21 @@ async fn a_member_that_restarted_ends_the_circuit() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_circuit_to_the_models_is_served_by_them_over_every_link() {
+    let mut pair = Pair::new(Deaf::default());
+    pair.link(7);
+    let caller = Caller { who: "session".to_owned(), role: Role::Write, member: None };
+    let mut refused = pair.a.open_models(B, caller.clone());
+    assert_eq!(refused.next().await, Err(Ended::Closed("it is starting".to_owned())));
+    pair.b.set_models(Arc::new(Echo));
+    let mut circuit = pair.a.open_models(B, caller);
+    pair.cut();
+    pair.link(7);
+    circuit.send(numbered(1)).unwrap();
+    assert_eq!(circuit.next().await.unwrap(), numbered(1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_circuit_that_the_far_end_forgot_is_not_begun_anew() {
     let mut pair = Pair::new(Echo);
     pair.link(7);
@@ -229,7 +244,7 @@ async fn a_far_end_that_ignores_the_window_is_cut_off() {
     let channel = Channel { number: 0, to_opener: false };
     let caller =
         Caller { who: "key".to_owned(), role: Role::Write, member: None, purpose: Purpose::Client };
-    pair.b.opened(A, 0, caller, false, None);
+    pair.b.opened(A, 0, caller, false, Service::Workspace, None);
     for number in 0..10_000 {
         let piece = Piece { number, is_text: true, more: false, bytes: Bytes::from_static(b"x") };
         pair.b.received(A, LinkFrame::Piece(channel, piece));
