@@ -48,6 +48,16 @@ impl EngineStarter for Engines {
         .boxed()
     }
 
+    fn find_model(&self, facts: &Facts) -> BoxFuture<'static, Result<(), Refusal>> {
+        let model = agents::gateway::Model::wanted(&self.host.settings.agents, facts);
+        let host = Arc::clone(&self.host);
+        async move {
+            let (Some(model), Some(models)) = (model, host.models()) else { return Ok(()) };
+            models.find(&model).await.map_err(Refusal::Invalid)
+        }
+        .boxed()
+    }
+
     fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {
         self.arg_rules.check(args, administrator)
     }

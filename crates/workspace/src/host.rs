@@ -1,6 +1,6 @@
 //! The parts of the workspace that engines use.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use access::Keys;
 use protocol::workspace::{ProjectId, SessionId, TeamId};
@@ -10,6 +10,7 @@ use crate::{
     identity::Member,
     member_tokens::MemberTokens,
     projects::Projects,
+    session_models::SessionModels,
     settings::{GatewaySlot, Settings},
 };
 
@@ -21,10 +22,17 @@ pub(crate) struct EngineHost {
     pub(crate) keys: Keys,
     pub(crate) projects: Arc<Projects>,
     pub(crate) gateway: GatewaySlot,
+    /// Set if the server has models. Weak, because it leads back here.
+    pub(crate) models: OnceLock<Weak<dyn SessionModels>>,
     pub(crate) member_tokens: Arc<MemberTokens>,
 }
 
 impl EngineHost {
+    /// Where the models of this server are, if it has any.
+    pub(crate) fn models(&self) -> Option<Arc<dyn SessionModels>> {
+        self.models.get().and_then(Weak::upgrade)
+    }
+
     /// The environment that a project gives to its sessions.
     pub(crate) fn project_env(&self, project: Option<ProjectId>) -> Vec<(String, String)> {
         let project = project.and_then(|id| self.projects.get(id).ok());

@@ -9,6 +9,7 @@
 //! - `engine`: the interface of all engines; `engines`: starts the engine of a session; `host`: the
 //!   parts of the workspace that engines use; `command`: a command line
 //! - `terminal`, `agents`, `adopted`: the engines
+//! - `session_models`: the interface by which sessions find models
 //! - `projects`: working directories, their users and environments; `users`: the users
 //! - `events`: messages to all clients
 //! - `audit`: the audit log; `refusal`: why a request is refused
@@ -27,6 +28,7 @@ mod identity;
 mod member_tokens;
 mod projects;
 mod refusal;
+mod session_models;
 mod sessions;
 mod settings;
 mod terminal;
@@ -44,6 +46,7 @@ pub use identity::{Identity, Member};
 pub use member_tokens::MemberTokens;
 pub use projects::{ProjectFolder, Projects, path_text};
 pub use refusal::Refusal;
+pub use session_models::SessionModels;
 pub use sessions::{
     Attachment, ClientId, Facts, NewEngine, NewSession, PastOutput, Prompted, Sessions, Streamed,
     TranscriptPosition, TurnFollower, WeakSessions,

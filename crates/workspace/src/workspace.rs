@@ -4,7 +4,7 @@ use std::{
     fs::DirBuilder,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Weak},
+    sync::{Arc, OnceLock, Weak},
 };
 
 use access::Keys;
@@ -20,6 +20,7 @@ use crate::{
     host::EngineHost,
     member_tokens::MemberTokens,
     projects::Projects,
+    session_models::SessionModels,
     sessions::{Dependencies, EngineStarter, Sessions, TurnFollower},
     settings::{Gateway, GatewaySlot, NodeSlot, Settings},
 };
@@ -111,6 +112,11 @@ impl Workspace {
         self.gateway.set(gateway);
     }
 
+    /// Sets where this server's models are. Called once, before the first session is made.
+    pub fn set_models(&self, models: Weak<dyn SessionModels>) {
+        let _set_before = self.host.models.set(models);
+    }
+
     /// Ends every process that sessions started. Returns when all data to be kept is written.
     pub async fn shut_down(&self) {
         self.sessions.shut_down().await;
@@ -139,6 +145,7 @@ impl Workspace {
             keys: keys.clone(),
             projects: Arc::clone(&projects),
             gateway: gateway.clone(),
+            models: OnceLock::new(),
             member_tokens: Arc::clone(&member_tokens),
         });
         let engines = Arc::new(Engines {

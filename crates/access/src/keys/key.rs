@@ -58,6 +58,12 @@ impl Key {
         Self::with(record, limits, true)
     }
 
+    /// The same key for this model only.
+    pub(super) fn only_for(mut self, model: &str) -> Self {
+        self.record.models = vec![model.to_owned()];
+        self
+    }
+
     /// The same key with another record, and the same state of its limits.
     pub(super) fn changed(&self, record: KeyRecord) -> Self {
         Self::with(record, Arc::clone(&self.limits), self.ready_made)

@@ -67,6 +67,13 @@ impl Keys {
         self.0.live.write().unwrap_or_else(PoisonError::into_inner).put(key);
     }
 
+    /// The same for the use of one model.
+    pub fn add_for_model(&self, id: KeyId, text: &Secret, model: &str, now: Moment) {
+        let scopes = [KeyScope::Inference];
+        let key = Key::ready_made(id, digest(text.expose()), &scopes, now).only_for(model);
+        self.0.live.write().unwrap_or_else(PoisonError::into_inner).put(Arc::new(key));
+    }
+
     /// Removes a ready-made key and ends its connections. Other keys are not touched.
     pub fn remove_ready_made(&self, id: &KeyId) {
         let mut live = self.0.live.write().unwrap_or_else(PoisonError::into_inner);

@@ -197,6 +197,15 @@ fn a_ready_made_key_works_and_is_not_administered() {
 }
 
 #[test]
+fn a_key_for_a_model_is_for_nothing_else() {
+    let (_, keys, now) = opened();
+    keys.add_for_model("session:1".into(), &"secret".into(), "tiny", now);
+    let key = keys.present("secret", KeyScope::Inference, now).unwrap().unwrap();
+    assert!(key.allows("tiny") && !key.allows("tiny-2") && !key.allows("big"));
+    assert!(keys.present("secret", KeyScope::Admin, now).unwrap().is_none());
+}
+
+#[test]
 fn removing_a_ready_made_key_ends_it_and_spares_other_keys() {
     let (_, keys, now) = opened();
     let id = KeyId::from("session:1");

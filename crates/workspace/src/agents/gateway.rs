@@ -1,17 +1,21 @@
-//! How an agent uses this server's models: with a key of its own, so that its usage is counted for
-//! its session.
+//! How an agent uses this server's models, and those of other machines: with a key of its own, so
+//! that its usage is counted for its session.
+
+use std::sync::Arc;
 
 use access::{Keys, Moment, credential::new_token};
 use base::{KeyId, KeyScope, Secret};
-use protocol::workspace::SessionId;
+use protocol::workspace::{SessionId, SessionKind, SessionMode};
 
 use crate::{
+    host::EngineHost,
     refusal::Refusal,
+    session_models::SessionModels,
     sessions::Facts,
     settings::{AgentSettings, GatewaySlot},
 };
 
-/// The prefix that marks a model's name as one of this server's.
+/// The prefix that marks a model's name as one of this server's, or of its cluster's.
 const OWN: &str = "warren:";
 /// The prefix of a session's key.
 const PREFIX: &str = "ws_";
@@ -30,6 +34,19 @@ pub(crate) enum Model {
 }
 
 impl Model {
+    /// The name of the model that a session's agent needs, if it is not its maker's. What is wrong
+    /// about it is said by [`Model::of`].
+    pub(crate) fn wanted(settings: &AgentSettings, facts: &Facts) -> Option<String> {
+        let is_shell = matches!(facts.kind, SessionKind::Shell { .. });
+        if is_shell || facts.mode == SessionMode::Adopted {
+            return None;
+        }
+        match Self::of(settings, facts) {
+            Ok(Self::Ours(model)) => Some(model),
+            Ok(Self::Makers(_)) | Err(_) => None,
+        }
+    }
+
     /// The model of a session. This server's models are refused for agents that cannot use them.
     pub(crate) fn of(settings: &AgentSettings, facts: &Facts) -> Result<Self, Refusal> {
         let named = facts.model.as_ref().or(settings.model.as_ref());
@@ -56,17 +73,22 @@ impl Model {
 /// A key for the models of this server and nothing else. It is removed when this is dropped.
 pub(crate) struct SessionKey {
     keys: Keys,
+    models: Option<Arc<dyn SessionModels>>,
     id: KeyId,
     secret: Secret,
 }
 
 impl SessionKey {
     /// A new key. Its usage is counted for `session:ID`.
-    pub(crate) fn new(keys: &Keys, session: SessionId) -> Self {
+    pub(crate) fn new(host: &EngineHost, session: SessionId, model: &str) -> Self {
+        let (keys, models) = (host.keys.clone(), host.models());
         let id = KeyId::from(format!("session:{session}"));
         let secret = new_token(PREFIX);
         keys.add_ready_made(id.clone(), &secret, &[KeyScope::Inference], Moment::now());
-        Self { keys: keys.clone(), id, secret }
+        if let Some(models) = &models {
+            models.begin(&id, session, model);
+        }
+        Self { keys, models, id, secret }
     }
 
     /// The settings by which an agent uses this server with this key. It is an error if the
@@ -88,6 +110,9 @@ impl SessionKey {
 impl Drop for SessionKey {
     fn drop(&mut self) {
         self.keys.remove_ready_made(&self.id);
+        if let Some(models) = &self.models {
+            models.end(&self.id);
+        }
     }
 }
 

@@ -95,8 +95,8 @@ impl Plan {
     }
 
     fn key(&self, host: &EngineHost) -> Option<SessionKey> {
-        let is_ours = matches!(self.model, Model::Ours(_));
-        is_ours.then(|| SessionKey::new(&host.keys, self.facts.id))
+        let Model::Ours(model) = &self.model else { return None };
+        Some(SessionKey::new(host, self.facts.id, model))
     }
 
     fn team(&self, host: &EngineHost, team: Option<TeamId>) -> Vec<McpServer> {

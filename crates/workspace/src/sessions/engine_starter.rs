@@ -19,6 +19,9 @@ pub(crate) trait EngineStarter: Send + Sync {
         feed: Feed,
     ) -> BoxFuture<'static, Result<Started, Refusal>>;
 
+    /// Looks for the model of a new session, if it is one of this server's or another machine's.
+    fn find_model(&self, facts: &Facts) -> BoxFuture<'static, Result<(), Refusal>>;
+
     /// Refuses arguments that this caller may not give to an agent.
     fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal>;
 }

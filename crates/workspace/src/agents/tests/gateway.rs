@@ -1,15 +1,17 @@
 //! Agents that use this server's models: their keys, and the address that they get.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use access::Moment;
-use base::KeyScope;
+use base::{KeyId, KeyScope};
+use futures_util::{FutureExt as _, future::BoxFuture};
+use protocol::workspace::SessionId;
 use serde_json::json;
 use testkit::{RawConnection, RawRequest, RawServer};
 
 use super::rig::{Rig, Watcher, create};
 use crate::{
-    Gateway, Workspace,
+    Gateway, SessionModels, Workspace,
     host::EngineHost,
     sessions::{NewEngine, NewSession},
 };
@@ -96,6 +98,53 @@ async fn a_key_is_for_inference_only_and_gone_after_its_session() {
     }
     workspace.sessions.kill(id).await.unwrap();
     assert_eq!(whose(&host, &key), None);
+    workspace.shut_down().await;
+}
+
+/// Has the model `tiny`, and keeps what it is told.
+#[derive(Default)]
+struct OneModel(Mutex<Vec<String>>);
+
+impl SessionModels for OneModel {
+    fn find<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<(), String>> {
+        let found = if model == "tiny" { Ok(()) } else { Err("two has big".to_owned()) };
+        async { found }.boxed()
+    }
+
+    fn begin(&self, key: &KeyId, session: SessionId, model: &str) {
+        assert_eq!(key.as_str(), format!("session:{session}"));
+        self.0.lock().unwrap().push(format!("begins {model}"));
+    }
+
+    fn end(&self, key: &KeyId) {
+        assert!(key.as_str().starts_with("session:"));
+        self.0.lock().unwrap().push("ends".to_owned());
+    }
+}
+
+#[tokio::test]
+async fn a_model_is_looked_for_before_its_session_is_made_and_known_as_long_as_its_key() {
+    let (rig, workspace) = serving().await;
+    let models = Arc::<OneModel>::default();
+    let weak = Arc::downgrade(&models);
+    workspace.set_models(weak);
+    for mode in ["sdk", "pty"] {
+        let (provider, model) = ("claude".to_owned(), Some("warren:none".to_owned()));
+        let extra_args = Vec::new();
+        let engine = match mode {
+            "sdk" => NewEngine::Agent { provider, model, extra_args },
+            _ => NewEngine::Interactive { provider, model, extra_args },
+        };
+        let new = NewSession { engine, ..rig.site.shell("") };
+        assert_eq!(create(&workspace, new).await.unwrap_err().to_string(), "two has big");
+    }
+    // Models of the agents' makers are their own affair.
+    create(&workspace, agent(&rig, "claude", Some("none"))).await.unwrap();
+    let id = create(&workspace, agent(&rig, "claude", Some("warren:tiny"))).await.unwrap();
+    assert_eq!(Watcher::attach(&workspace, id).answer(&workspace, "say x").await, "x");
+    assert_eq!(*models.0.lock().unwrap(), ["begins tiny"]);
+    workspace.sessions.kill(id).await.unwrap();
+    assert_eq!(*models.0.lock().unwrap(), ["begins tiny", "ends"]);
     workspace.shut_down().await;
 }
 

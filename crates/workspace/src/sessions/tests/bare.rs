@@ -114,6 +114,10 @@ impl EngineStarter for Nothing {
         async { Err(Refusal::invalid("nothing is started")) }.boxed()
     }
 
+    fn find_model(&self, _: &Facts) -> BoxFuture<'static, Result<(), Refusal>> {
+        async { Ok(()) }.boxed()
+    }
+
     fn check_args(&self, _: &[String], _: bool) -> Result<(), Refusal> {
         Ok(())
     }
