@@ -23,7 +23,7 @@ use crate::{early::Early, error::ApiError, head::is_event_stream, shape::Shape};
 
 /// Why a body was cut off. The connection is closed, so that no client takes the body for complete.
 #[derive(Debug)]
-pub struct BrokenOff(String);
+pub struct BrokenOff(pub(crate) String);
 
 impl std::fmt::Display for BrokenOff {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use axum::{extract::State, response::Response};
-use base::{Endpoint, JobId, ModelName, ProviderId};
+use base::{Endpoint, JobId, KeyId, ModelName, ProviderId};
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, request::Parts};
 use protocol::{headers::ROUTE, room::selector::RESERVED, via::VIA};
@@ -19,6 +19,7 @@ use crate::{
     body::AnswerBody,
     count_tokens,
     early::{self, Early},
+    elsewhere::{self, Elsewhere},
     error::{ApiError, Kind},
     head,
     head::new_id,
@@ -45,7 +46,28 @@ pub(crate) async fn consume(
     let (mut parts, body) = request.into_parts();
     shape.adapt(&mut parts.headers);
     let request_scope = RequestScope::of_plain(&api, &parts);
+    let (parts, body) = match other_servers(&api, &request_scope) {
+        None => (parts, body),
+        // Boxed: most requests are served here.
+        Some((elsewhere, key)) => {
+            let serving = elsewhere::serve(shape, &api, &*elsewhere, &key, parts, body);
+            match Box::pin(serving).await {
+                Ok(response) => return response,
+                Err(here) => here,
+            }
+        }
+    };
     serve(shape, &api, request_scope, parts, body).await
+}
+
+/// The other servers that may have the model of a request's key.
+fn other_servers(
+    api: &Api,
+    request_scope: &Result<RequestScope, ApiError>,
+) -> Option<(Arc<dyn Elsewhere>, KeyId)> {
+    let key = request_scope.as_ref().ok()?.admitted().key.as_ref()?;
+    let elsewhere = api.elsewhere().filter(|elsewhere| elsewhere.is_for(key.id()))?;
+    Some((elsewhere, key.id().clone()))
 }
 
 /// Handles one request; `request_scope` says in which room, if in one.

@@ -8,6 +8,7 @@
 //! - `request_scope`: where a request is served: the server, or one room
 //! - `admission`: whether a key may have a request served now
 //! - `count_tokens`: a message's tokens, by a model's server or estimated
+//! - [`elsewhere`]: requests of keys whose models are at other servers
 //! - `peeked`: the fields of a body that routing needs
 //! - [`aliases`]: names that stand for models
 //! - `translation`: a request in the shape of its provider, and the answer back
@@ -33,6 +34,7 @@ pub mod consume;
 pub mod cors;
 mod count_tokens;
 mod early;
+pub mod elsewhere;
 pub mod error;
 pub mod fallback;
 pub mod head;
@@ -60,6 +62,7 @@ pub use admin::Administration;
 pub use aliases::{Alias, Aliases, BadAlias};
 pub use condition::Condition;
 pub use cors::Cors;
+pub use elsewhere::Elsewhere;
 pub use error::ApiError;
 pub use room::MessageJobs;
 pub use state::{Api, Identity, Limits, Names, Peer, RoomRules};
@@ -75,6 +78,17 @@ pub fn router(api: Api) -> Router {
         .route("/health", get(health::health))
         .merge(administration())
         .merge(room::router())
+        .fallback(fallback::not_found)
+        .method_not_allowed_fallback(fallback::method_not_allowed)
+        .with_state(api)
+}
+
+/// The paths of consumers alone, for requests that another server carries here.
+pub fn consumers(api: Api) -> Router {
+    let router = shape::ALL.into_iter().fold(Router::new(), |router, shape| {
+        router.route(shape.endpoint().path(), consumer(shape))
+    });
+    router
         .fallback(fallback::not_found)
         .method_not_allowed_fallback(fallback::method_not_allowed)
         .with_state(api)

@@ -77,7 +77,7 @@ fn served_in(room: &Room) -> BTreeMap<ModelName, u64> {
 }
 
 /// All models and aliases that a request may name now, each with the time when it was first seen.
-fn served(api: &Api) -> BTreeMap<ModelName, u64> {
+pub(crate) fn served(api: &Api) -> BTreeMap<ModelName, u64> {
     let models = api.scheduler().models(&Scope::server());
     let models = models.into_iter().filter(|model| api.aliases().get(model).is_none());
     let models = models.map(|model| (created(api, &model), model));
@@ -88,13 +88,22 @@ fn served(api: &Api) -> BTreeMap<ModelName, u64> {
 
 /// When a model was first seen, or the first served target of an alias; `None` when no provider
 /// serves it now.
-fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
+pub(crate) fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
     let serves = |model: &&ModelName| api.scheduler().serves(&Scope::server(), model.as_str());
     let model = match api.aliases().get(name) {
         Some(alias) => alias.targets.iter().find(serves),
         None => Some(name).filter(serves),
     };
     model.map(|model| created(api, model))
+}
+
+/// Whether a model, or a target of an alias, was served before.
+pub(crate) fn has_served(api: &Api, name: &ModelName) -> bool {
+    let knows = |model: &ModelName| api.models().knows(&Scope::server(), model);
+    match api.aliases().get(name) {
+        Some(alias) => alias.targets.iter().any(knows),
+        None => knows(name),
+    }
 }
 
 /// When the model was first seen, in seconds since 1970.

@@ -2,11 +2,12 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, Weak},
     time::{Duration, Instant},
 };
 
 use access::ConsumerRules;
+use base::ModelName;
 use http::Extensions;
 use protocol::via::Marks;
 use rooms::Rooms;
@@ -18,6 +19,8 @@ use crate::{
     admin::administration::Administration,
     aliases::Aliases,
     condition::Condition,
+    elsewhere::Elsewhere,
+    models,
     refusals::Refusals,
     response_makers::ResponseMakers,
     room::{message_jobs::MessageJobs, watchers::Watchers},
@@ -55,6 +58,7 @@ struct Inner {
     limits: Limits,
     marks: Marks,
     address: OnceLock<SocketAddr>,
+    elsewhere: OnceLock<Weak<dyn Elsewhere>>,
     uploads: Uploads,
     refusals: Refusals,
     version: &'static str,
@@ -130,6 +134,7 @@ impl Api {
             limits,
             marks,
             address: OnceLock::new(),
+            elsewhere: OnceLock::new(),
             version,
             started: Instant::now(),
             watchers: Arc::default(),
@@ -144,6 +149,26 @@ impl Api {
         let _ = self.0.address.set(address);
     }
 
+    /// Sets where the models of some keys are. Weak, because it leads back here. Called once.
+    pub fn set_elsewhere(&self, elsewhere: Weak<dyn Elsewhere>) {
+        let _set_before = self.0.elsewhere.set(elsewhere);
+    }
+
+    /// The models and aliases that are served now, sorted.
+    pub fn served(&self) -> Vec<ModelName> {
+        models::served(self).into_keys().collect()
+    }
+
+    /// Whether this model or alias is served now.
+    pub fn serves(&self, name: &ModelName) -> bool {
+        models::served_since(self, name).is_some()
+    }
+
+    /// Whether this model or alias was served before, so that requests wait for its return.
+    pub fn has_served(&self, name: &ModelName) -> bool {
+        models::has_served(self, name)
+    }
+
     /// From now on [`health`](crate::health) reports that the server drains, and streams of events end.
     pub fn start_draining(&self) {
         self.0.draining.send_replace(true);
@@ -156,6 +181,10 @@ impl Api {
 
     pub(crate) fn refusals(&self) -> &Refusals {
         &self.0.refusals
+    }
+
+    pub(crate) fn elsewhere(&self) -> Option<Arc<dyn Elsewhere>> {
+        self.0.elsewhere.get().and_then(Weak::upgrade)
     }
 
     pub(crate) fn uploads(&self) -> &Uploads {

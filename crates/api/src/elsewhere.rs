@@ -1,0 +1,201 @@
+//! Requests of keys whose models are at other servers, and their answers.
+//!
+//! Another server's answer passes as it comes: that server counts it, and keeps a stream alive. Only
+//! where the way to it breaks, the API's own error event is added here.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use base::{JobId, KeyId};
+use bytes::Bytes;
+use http::{HeaderName, Request, StatusCode, request::Parts};
+use http_body::{Frame, SizeHint};
+use protocol::{headers::is_hop_by_hop, sse::Boundary};
+
+use crate::{
+    body::BrokenOff,
+    consume,
+    error::{ApiError, Kind},
+    head::{self, is_plain_event_stream, new_id},
+    shape::Shape,
+    state::Api,
+};
+
+/// What the other server says.
+type Future<Output> = Pin<Box<dyn std::future::Future<Output = Output> + Send>>;
+
+/// Where the models of some keys are, if not here.
+pub trait Elsewhere: Send + Sync {
+    /// Whether the model of this key may be elsewhere. Called for each request.
+    fn is_for(&self, key: &KeyId) -> bool;
+
+    /// The way to the server that has the model of this key; `None`: this server, or none known.
+    ///
+    /// # Errors
+    /// The client's error, if no server has it or that server cannot be reached.
+    fn find(&self, key: &KeyId) -> Future<Result<Option<Box<dyn Way>>, ApiError>>;
+}
+
+/// The way to another server, for one request.
+pub trait Way: Send {
+    /// Carries the request there. An error of the answer's body says in words why it broke off.
+    ///
+    /// # Errors
+    /// The client's error, if no answer begins.
+    fn carry(self: Box<Self>, request: Request<Body>) -> Future<Result<Response, ApiError>>;
+}
+
+/// The error for a server that was lost before or while it answered.
+pub fn lost(words: impl Into<String>) -> ApiError {
+    let error = ApiError::new(StatusCode::BAD_GATEWAY, Kind::Server, words.into());
+    ApiError { code: Some("worker_lost"), ..error }
+}
+
+/// Serves a request elsewhere.
+///
+/// # Errors
+/// The request, if it is to be served here.
+pub(crate) async fn serve(
+    shape: &'static dyn Shape,
+    api: &Api,
+    elsewhere: &dyn Elsewhere,
+    key: &KeyId,
+    parts: Parts,
+    body: Body,
+) -> Result<Response, (Parts, Body)> {
+    let way = match elsewhere.find(key).await {
+        Ok(Some(way)) => way,
+        Ok(None) => return Err((parts, body)),
+        Err(error) => {
+            return Ok(consume::refuse(shape, api, &parts, body, &error, new_id()).await);
+        }
+    };
+    let Parts { method, uri, headers, .. } = parts;
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = head::for_provider(headers);
+    Ok(match way.carry(request).await {
+        Ok(response) => answer(shape, response),
+        Err(error) => error.response(shape, new_id()),
+    })
+}
+
+fn answer(shape: &'static dyn Shape, response: Response) -> Response {
+    let (mut parts, body) = response.into_parts();
+    let connection: Vec<HeaderName> =
+        parts.headers.keys().filter(|name| is_hop_by_hop(name.as_str())).cloned().collect();
+    for name in connection {
+        parts.headers.remove(name);
+    }
+    let id = parts.headers.get("x-request-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let id = id.unwrap_or_else(new_id);
+    head::put_job_id(&mut parts.headers, shape, id);
+    let head = scheduler::Head { status: parts.status, headers: parts.headers };
+    let events = is_plain_event_stream(&head).then(Boundary::new);
+    let body = Body::new(CarriedBody { body, shape, events, id, done: false });
+    (head.status, head.headers, body).into_response()
+}
+
+/// An answer of another server on its way out.
+struct CarriedBody {
+    body: Body,
+    shape: &'static dyn Shape,
+    /// Of a stream of events.
+    events: Option<Boundary>,
+    id: JobId,
+    done: bool,
+}
+
+impl CarriedBody {
+    fn failed(&mut self, words: String) -> Result<Frame<Bytes>, BrokenOff> {
+        self.done = true;
+        let Some(boundary) = &self.events else { return Err(BrokenOff(words)) };
+        let mut last = self.shape.closing(boundary).to_vec();
+        last.extend_from_slice(self.shape.error_event(&lost(words), self.id).as_bytes());
+        Ok(Frame::data(last.into()))
+    }
+}
+
+impl http_body::Body for CarriedBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = &mut *self;
+        if this.done {
+            return Poll::Ready(None);
+        }
+        Poll::Ready(match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
+            Some(Ok(frame)) => {
+                if let (Some(events), Some(data)) = (&mut this.events, frame.data_ref()) {
+                    events.feed(data);
+                }
+                Some(Ok(frame))
+            }
+            Some(Err(error)) => Some(this.failed(error.to_string())),
+            None => None,
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.done || self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        // The last event may still be added to a stream.
+        self.events.as_ref().map_or_else(|| self.body.size_hint(), |_| SizeHint::default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::{BodyExt as _, StreamBody};
+
+    use super::*;
+    use crate::shape;
+
+    /// The answer that a client gets of these pieces, of which the last is an error.
+    async fn answered(
+        kind: &'static str,
+        pieces: &'static [&'static str],
+    ) -> Result<String, String> {
+        let frames =
+            pieces.iter().map(|piece| Ok(Frame::data(Bytes::from_static(piece.as_bytes()))));
+        let frames = frames.chain([Err("two cannot be reached".to_owned())]);
+        let body = Body::new(StreamBody::new(futures_util::stream::iter(frames)));
+        let headers = [("content-type", kind), ("connection", "close"), ("x-request-id", ID)];
+        let response = answer(shape::of_path("/v1/messages"), (headers, body).into_response());
+        assert_eq!(response.headers()["request-id"], ID);
+        assert!(!response.headers().contains_key("connection"));
+        let read = response.into_body().collect().await.map_err(|error| error.to_string())?;
+        Ok(String::from_utf8(read.to_bytes().to_vec()).unwrap())
+    }
+
+    const ID: &str = "r-00000000000000000000000000000007";
+
+    #[tokio::test]
+    async fn a_stream_that_breaks_off_ends_with_the_error_event_of_its_api() {
+        let text = answered("text/event-stream", &["event: a\ndata: 1\n\n", "event: b\nda"]).await;
+        let text = text.unwrap();
+        let last = text.trim_end().rsplit("\n\n").next().unwrap();
+        assert!(last.starts_with("event: error\ndata: {"), "{text}");
+        assert!(last.contains("two cannot be reached") && last.contains(ID), "{text}");
+        assert!(text.starts_with("event: a\ndata: 1\n\nevent: b\nda"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn another_answer_that_breaks_off_is_not_taken_for_complete() {
+        let broken = answered("application/json", &["{\"a\":"]).await.unwrap_err();
+        assert!(broken.contains("two cannot be reached"), "{broken}");
+    }
+}
