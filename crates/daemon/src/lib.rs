@@ -16,7 +16,8 @@
 //! - `greeting`: which version of HTTP a client speaks; `client_stream`: a deadline for clients that do not read
 //! - `strict`: ambiguous requests; `streams`: HTTP/2 connections without requests
 //! - [`peering`]: the mesh and the relay
-//! - `workspace_part`: the workspace, started when it is needed
+//! - `workspace_part`: the workspace, started when it is needed; `cluster_part`: this machine as a member
+//!   of a cluster; `cluster_models`: the models of members for the sessions of others
 //! - `announcement`: the server on the local network, by mDNS
 //! - `room_keeper`: events of jobs for rooms; the end of unused rooms
 //! - `routes`: which part answers which path
@@ -26,6 +27,7 @@
 
 mod announcement;
 mod client_stream;
+mod cluster_models;
 mod cluster_part;
 pub mod data;
 mod greeting;

@@ -4,7 +4,9 @@ use std::{hash::RandomState, net::SocketAddr, sync::Arc, time::Duration};
 
 use access::{Keys, Token};
 use anyhow::Context;
-use api::{Administration, Api, Condition, Cors, Identity, MessageJobs, admin::RecentRequests};
+use api::{
+    Administration, Api, Condition, Cors, Elsewhere, Identity, MessageJobs, admin::RecentRequests,
+};
 use axum::Router;
 use base::Secret;
 use mesh::Mesh;
@@ -19,6 +21,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use crate::{
     VERSION,
     announcement::Announcement,
+    cluster_models::ClusterModels,
     cluster_part::ClusterPart,
     data::DataDir,
     key_keeper,
@@ -62,6 +65,8 @@ pub struct Server {
     mesh: Option<MeshPart>,
     relay: Option<Relay>,
     workspace: Option<WorkspacePart>,
+    /// The other parts have it weakly: it has them.
+    _cluster_models: Option<Arc<ClusterModels>>,
     cluster: Option<ClusterPart>,
     /// Cancelled when no port takes new connections.
     closing: CancellationToken,
@@ -121,6 +126,13 @@ impl Server {
             parts::limits(&settings),
             Identity { marks, version: VERSION },
         );
+        let cluster_models = workspace.as_ref().map(|workspace| {
+            let models = Arc::new(ClusterModels::of(&api, &keys));
+            workspace.set_models(&models);
+            let elsewhere: Arc<dyn Elsewhere> = Arc::<ClusterModels>::clone(&models);
+            api.set_elsewhere(Arc::downgrade(&elsewhere));
+            models
+        });
         let (of_workers, of_participants) = (workers.clone(), participants.clone());
         let router = routes::router(
             api.clone(),
@@ -162,6 +174,7 @@ impl Server {
             mesh: part,
             relay,
             workspace,
+            _cluster_models: cluster_models,
             cluster,
             closing,
             links,

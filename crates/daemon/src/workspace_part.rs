@@ -24,11 +24,12 @@ use prometheus_client::{
 use protocol::admin::status::WorkspaceHealth;
 use store::{SqliteStore, StoreError, WorkspaceStore as _};
 use tokio::{sync::OnceCell, task};
-use workspace::{Counts, Gateway, Parts, StartError, TurnFollower, Workspace};
+use workspace::{Counts, Gateway, Parts, SessionModels, StartError, TurnFollower, Workspace};
 use workspace_socket::{ClientSocket, Memberships};
 use workspace_teams::Teams;
 
 use crate::{
+    cluster_models::ClusterModels,
     settings::Settings,
     telemetry::metrics::{counter, gauge},
 };
@@ -48,6 +49,7 @@ struct Inner {
     gateway: OnceLock<Gateway>,
     cluster: RwLock<Option<Cluster>>,
     memberships: OnceLock<Weak<dyn Memberships>>,
+    models: OnceLock<Weak<ClusterModels>>,
     running: OnceCell<Running>,
 }
 
@@ -82,6 +84,7 @@ impl WorkspacePart {
             gateway: OnceLock::new(),
             cluster: RwLock::default(),
             memberships: OnceLock::new(),
+            models: OnceLock::new(),
             running: OnceCell::new(),
         };
         Some(Self(Arc::new(inner)))
@@ -111,6 +114,9 @@ impl WorkspacePart {
     /// The workspace is one of a cluster's from now on, whether or not it runs already.
     pub(crate) fn join(&self, cluster: &Cluster) {
         *self.0.cluster.write().unwrap_or_else(PoisonError::into_inner) = Some(cluster.clone());
+        if let Some(models) = self.0.models() {
+            models.join(cluster);
+        }
         if let Some(running) = self.0.running.get() {
             running.socket.join(cluster);
         }
@@ -119,6 +125,9 @@ impl WorkspacePart {
     /// The workspace is in no cluster any more.
     pub(crate) fn leave(&self) {
         *self.0.cluster.write().unwrap_or_else(PoisonError::into_inner) = None;
+        if let Some(models) = self.0.models() {
+            models.leave();
+        }
         if let Some(running) = self.0.running.get() {
             running.socket.leave();
         }
@@ -128,6 +137,12 @@ impl WorkspacePart {
     pub(crate) fn set_memberships(&self, memberships: Weak<dyn Memberships>) {
         // Called once, so there is no earlier value.
         let _earlier = self.0.memberships.set(memberships);
+    }
+
+    /// Sets where the models of agents are. Called once, before the first client.
+    pub(crate) fn set_models(&self, models: &Arc<ClusterModels>) {
+        // Called once, so there is no earlier value.
+        let _earlier = self.0.models.set(Arc::downgrade(models));
     }
 
     /// Answers a client of the workspace.
@@ -175,6 +190,10 @@ impl WorkspacePart {
 }
 
 impl Inner {
+    fn models(&self) -> Option<Arc<ClusterModels>> {
+        self.models.get().and_then(Weak::upgrade)
+    }
+
     fn cluster(&self) -> Option<Cluster> {
         self.cluster.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -194,6 +213,10 @@ impl Running {
         };
         let workspace = Workspace::start(settings.clone(), parts).await?;
         teams.restore(&workspace).await?;
+        if let Some(models) = inner.models() {
+            let models: Arc<dyn SessionModels> = models;
+            workspace.set_models(Arc::downgrade(&models));
+        }
         if let Some(gateway) = gateway.get() {
             workspace.set_gateway(gateway.clone());
         }

@@ -30,7 +30,8 @@ pub(super) struct New {
     /// The agent: claude, codex, gemini, opencode, or one that the server is set up for [default: claude]
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
-    /// The agent's model; warren:NAME is one of the server's own [default: the agent's]
+    /// The agent's model; warren:NAME is one of the server's, or of its
+    /// cluster's [default: the agent's]
     #[arg(long)]
     model: Option<String>,
     /// The directory to start in [default: the project's, or this one]

@@ -55,9 +55,8 @@ impl Pair {
         let entry = WorkspaceHost::of(member("entry", "secret")).await;
         let owner = member("owner", "secret").set("--peer", &peer_address(&entry).await);
         let pair = Self { owner: WorkspaceHost::of(owner).await, entry };
-        for host in [&pair.owner, &pair.entry] {
-            linked(host).await;
-        }
+        linked(&pair.owner).await;
+        linked(&pair.entry).await;
         pair
     }
 

@@ -11,6 +11,7 @@
 //! - `cluster_faults`: members that are killed, stopped, copied, refused and flooded
 //! - `cluster_clocks`: members with an old disk, or with a wrong clock
 //! - `remote_teams`: team workers on other members, which are killed
+//! - `cluster_models`: agents that think with the models of another member
 //! - `bad_input`, `strangers`, `large`: what nobody should send
 //! - `restart`: a server that is killed, and found as it was; `full_disk`: one without room
 //! - `users`: sessions of other users, and fork bombs
@@ -26,6 +27,7 @@ mod cluster;
 mod cluster_carried;
 mod cluster_clocks;
 mod cluster_faults;
+mod cluster_models;
 mod commands;
 mod covered;
 mod files;

@@ -1,0 +1,150 @@
+//! Which member has a model. The members are asked when it is needed: models come and go with every
+//! link of a worker, and an entry of the replica would be written to every member's disk for each.
+
+use std::time::Duration;
+
+use cluster::{Caller, Circuit, Cluster, MemberStatus};
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use protocol::workspace::Role;
+use tokio::time::timeout;
+
+use super::{
+    messages::{Ask, Reply, frame, read},
+    offers::Offers,
+};
+
+/// How long members have to say which models they have.
+const WITHIN: Duration = Duration::from_secs(2);
+/// The most members that are asked, and listed in an error.
+const MOST_MEMBERS: usize = 64;
+/// The most models of one member that an error lists.
+const MOST_LISTED: usize = 16;
+
+/// Where a model is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// At this server, or nowhere that this server knows of.
+    Here,
+    /// At the member with this node id.
+    Member(String),
+    /// Nowhere, with words that list what there is.
+    Nowhere(String),
+}
+
+/// Finds a model: here, then at the member that says first that it has it. A model that was here
+/// before is waited for here.
+pub(super) async fn find(cluster: Option<&Cluster>, offers: &dyn Offers, model: &str) -> Place {
+    if offers.serves(model) {
+        return Place::Here;
+    }
+    let Some(cluster) = cluster else { return Place::Here };
+    let others: Vec<MemberStatus> =
+        cluster.members().into_iter().filter(|other| other.member.key.is_some()).collect();
+    if others.is_empty() {
+        return Place::Here;
+    }
+    let mut asking: FuturesUnordered<_> = others
+        .into_iter()
+        .take(MOST_MEMBERS)
+        .map(|other| async move {
+            let said = if other.reachable { ask(cluster, &other, model).await } else { Said::Away };
+            (other, said)
+        })
+        .collect();
+    let mut answers = Vec::new();
+    while let Some((other, said)) = asking.next().await {
+        match said {
+            Said::Has => return Place::Member(other.member.node_id),
+            said => answers.push((cluster.name_of(&other.member.node_id), said)),
+        }
+    }
+    if offers.has_served(model) {
+        return Place::Here;
+    }
+    answers.sort_by(|(one, _), (other, _)| one.cmp(other));
+    answers.insert(0, ("this machine".to_owned(), Said::HasOthers(offers.served())));
+    Place::Nowhere(nowhere(model, &answers))
+}
+
+/// What a member says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Said {
+    Has,
+    HasOthers(Vec<String>),
+    /// Nothing in time.
+    Nothing,
+    /// No link leads to it.
+    Away,
+}
+
+async fn ask(cluster: &Cluster, other: &MemberStatus, model: &str) -> Said {
+    let find = Ask::Find { model: model.to_owned() };
+    let asking = first_reply(cluster, &other.member.node_id, "models", &find);
+    match timeout(WITHIN, asking).await {
+        Ok(Ok((_, Reply::Models { has: true, .. }))) => Said::Has,
+        Ok(Ok((_, Reply::Models { models, .. }))) => Said::HasOthers(models),
+        _ => Said::Nothing,
+    }
+}
+
+/// Opens a circuit to the models of a member, for `who`, and asks for something.
+///
+/// # Errors
+/// Words for people, if the circuit ends, or the answer cannot be read.
+pub(super) async fn first_reply(
+    cluster: &Cluster,
+    node: &str,
+    who: &str,
+    ask: &Ask,
+) -> Result<(Circuit, Reply), String> {
+    let caller = Caller { who: who.to_owned(), role: Role::Write, member: None };
+    let mut circuit = cluster.open_models(node, caller);
+    // A circuit that has ended says so when it is read.
+    let _ended = circuit.send(frame(ask));
+    let heard = circuit.next().await.map_err(|ended| ended.to_string())?;
+    let reply = read(&heard).ok_or("its answer cannot be read; does it run an older Warren?")?;
+    Ok((circuit, reply))
+}
+
+fn nowhere(model: &str, answers: &[(String, Said)]) -> String {
+    let members = answers.iter().map(|(name, said)| match said {
+        Said::Has => format!("{name} has it"),
+        Said::HasOthers(models) if models.is_empty() => format!("{name} has none"),
+        Said::HasOthers(models) => format!("{name} has {}", listed(models)),
+        Said::Nothing => format!("{name} did not say within {} s", WITHIN.as_secs()),
+        Said::Away => format!("{name} cannot be reached"),
+    });
+    let members = members.collect::<Vec<_>>().join("; ");
+    format!("no machine of this cluster has the model {model}: {members}")
+}
+
+fn listed(models: &[String]) -> String {
+    let shown = models.iter().take(MOST_LISTED).cloned().collect::<Vec<_>>().join(", ");
+    match models.len().saturating_sub(MOST_LISTED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_lists_what_there_is_and_where() {
+        let many = (0..20).map(|number| format!("m{number}")).collect();
+        let answers = [
+            ("this machine".to_owned(), Said::HasOthers(Vec::new())),
+            ("two".to_owned(), Said::HasOthers(vec!["a".to_owned(), "b".to_owned()])),
+            ("three".to_owned(), Said::HasOthers(many)),
+            ("four".to_owned(), Said::Nothing),
+            ("five".to_owned(), Said::Away),
+        ];
+        let words = nowhere("tiny", &answers);
+        let beginning = "no machine of this cluster has the model tiny: this machine has none; two \
+                         has a, b; three has m0, ";
+        assert!(words.starts_with(beginning), "{words}");
+        let end = "m15 and 4 more; four did not say within 2 s; five cannot be reached";
+        assert!(words.ends_with(end), "{words}");
+    }
+}

@@ -1,0 +1,138 @@
+//! What the two sides of a circuit for models say. Messages are JSON; the pieces of bodies are binary
+//! frames between them.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use protocol::{
+    relay::{HeaderPairs, ResponseHead, header_bytes, header_text},
+    workspace::SessionId,
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use wire::Frame;
+
+/// The longest frame of a request, in bytes: a head, or a piece of a body.
+pub(super) const MAX_FRAME: usize = 1024 * 1024;
+
+/// What a member asks of one that has models.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Ask {
+    /// Whether it has a model, and which it has.
+    Find {
+        /// The model, or an alias.
+        model: String,
+    },
+    /// A key for a session, as long as this circuit is open.
+    Lend {
+        /// The session.
+        session: SessionId,
+        /// The only model that it is for.
+        model: String,
+    },
+    /// A request with a session's key. Its body follows.
+    Request {
+        /// The session.
+        session: SessionId,
+        /// The path, with its query.
+        path: String,
+        /// The headers to pass on.
+        headers: HeaderPairs,
+    },
+    /// The body of the request is complete.
+    End,
+}
+
+/// What it answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Reply {
+    /// To [`Ask::Find`].
+    Models {
+        /// Whether it has the model.
+        has: bool,
+        /// All that it has.
+        models: Vec<String>,
+    },
+    /// There is a key for the session.
+    Lent,
+    /// It does not do what is asked.
+    Refused {
+        /// The reason, for people.
+        message: String,
+    },
+    /// The head of the answer. Its body follows.
+    Head(ResponseHead),
+    /// The answer is complete.
+    End,
+    /// The answer broke off.
+    Broken {
+        /// The reason, for people.
+        message: String,
+    },
+}
+
+impl Reply {
+    pub(super) fn refused(words: impl Into<String>) -> Self {
+        Self::Refused { message: words.into() }
+    }
+}
+
+/// A message as a frame.
+pub(super) fn frame(message: &impl Serialize) -> Frame {
+    // Text, flags and numbers are always JSON.
+    Frame::from(serde_json::to_string(message).unwrap_or_default())
+}
+
+/// The message of a frame; none if it is a piece of a body, or cannot be read.
+pub(super) fn read<Message: DeserializeOwned>(frame: &Frame) -> Option<Message> {
+    match frame {
+        Frame::Text(text) => serde_json::from_str(text).ok(),
+        Frame::Binary(_) => None,
+    }
+}
+
+/// Headers for a message.
+pub(super) fn pairs(headers: &HeaderMap) -> HeaderPairs {
+    let pair = |(name, value): (&HeaderName, &HeaderValue)| {
+        (name.as_str().to_owned(), header_text(value.as_bytes()))
+    };
+    headers.iter().map(pair).collect()
+}
+
+/// The headers of a message, without those whose name or value is not valid.
+pub(super) fn headers(pairs: &HeaderPairs) -> HeaderMap {
+    let header = |(name, value): &(String, String)| {
+        let value = HeaderValue::from_bytes(&header_bytes(value)).ok()?;
+        Some((HeaderName::try_from(name).ok()?, value))
+    };
+    pairs.iter().filter_map(header).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_as_they_were_written() {
+        let session = SessionId::from_random(7);
+        let given = HeaderMap::from_iter([
+            (HeaderName::from_static("accept"), HeaderValue::from_static("a")),
+            (HeaderName::from_static("x-b"), HeaderValue::from_bytes(b"caf\xe9").unwrap()),
+        ]);
+        let path = "/v1/messages?beta=true".to_owned();
+        let ask = Ask::Request { session, path, headers: pairs(&given) };
+        let Some(Ask::Request { headers: pairs, .. }) = read(&frame(&ask)) else { panic!() };
+        assert_eq!(headers(&pairs), given);
+        let head = ResponseHead { status_code: 200, headers: Vec::new() };
+        for reply in [Reply::Head(head), Reply::End, Reply::refused("no")] {
+            assert_eq!(read(&frame(&reply)), Some(reply));
+        }
+        assert_eq!(read::<Ask>(&Frame::from("{\"type\":\"new\"}".to_owned())), None);
+    }
+
+    #[test]
+    fn headers_that_are_not_valid_are_left_out() {
+        let bad = [("a b", "1"), ("x", "1\n2"), ("y", "3")];
+        let bad = bad.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        assert_eq!(headers(&bad).len(), 1);
+    }
+}

@@ -1,0 +1,144 @@
+//! The models of a cluster's members for the sessions of any other.
+//!
+//! An agent asks its own machine's server, with its session's key. If this server does not have the
+//! model, the request goes over a circuit to a member that has it. That member makes a key of its own
+//! for the session, for this model only, and counts the usage for it. The key lives as long as the
+//! circuit by which it was asked for.
+//!
+//! - [`ClusterModels`]: the whole, on both sides; `offers`: the models of this server
+//! - `find`: which member has a model
+//! - `borrow`: the key that another member has made for a session; `carry`: a request with it
+//! - `lend`: keys for sessions of other members; `serve`: a request with one
+//! - `messages`: what the two sides say; `places`: how many requests are under way
+
+mod borrow;
+mod carry;
+mod find;
+mod lend;
+mod messages;
+mod offers;
+mod places;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::HashMap,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use access::Keys;
+use api::{
+    Api, ApiError,
+    elsewhere::{Elsewhere, Way},
+};
+use axum::Router;
+use base::KeyId;
+use cluster::Cluster;
+use futures_util::future::BoxFuture;
+use http::StatusCode;
+use protocol::workspace::SessionId;
+use workspace::SessionModels;
+
+use self::{
+    borrow::Borrower,
+    carry::Carrier,
+    find::{Place, find},
+    lend::{KeyLender, KeyLenderHost},
+    offers::Offers,
+    places::Places,
+};
+
+/// The models of a cluster's members.
+pub(crate) struct ClusterModels {
+    offers: Arc<dyn Offers>,
+    cluster: RwLock<Option<Cluster>>,
+    borrowers: RwLock<HashMap<KeyId, Arc<Borrower>>>,
+    places: Places,
+    lender: Arc<KeyLender>,
+}
+
+impl ClusterModels {
+    /// Those of this server.
+    pub(crate) fn of(api: &Api, keys: &Keys) -> Self {
+        Self::new(Arc::new(api.clone()), api::consumers(api.clone()), keys)
+    }
+
+    fn new(offers: Arc<dyn Offers>, router: Router, keys: &Keys) -> Self {
+        let lender = Arc::new(KeyLender::new(Arc::clone(&offers), router, keys.clone()));
+        let (cluster, borrowers, places) = Default::default();
+        Self { offers, cluster, borrowers, places, lender }
+    }
+
+    /// This server is a member's from now on.
+    pub(crate) fn join(self: &Arc<Self>, cluster: &Cluster) {
+        cluster.serve_models(Arc::new(KeyLenderHost(Arc::downgrade(self))));
+        *self.cluster.write().unwrap_or_else(PoisonError::into_inner) = Some(cluster.clone());
+    }
+
+    /// This server is no member's any more.
+    pub(crate) fn leave(&self) {
+        *self.cluster.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn cluster(&self) -> Option<Cluster> {
+        self.cluster.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn borrower(&self, key: &KeyId) -> Option<Arc<Borrower>> {
+        self.borrowers.read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
+    }
+}
+
+impl SessionModels for ClusterModels {
+    fn find<'a>(&'a self, model: &'a str) -> BoxFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            match find(self.cluster().as_ref(), &*self.offers, model).await {
+                Place::Here | Place::Member(_) => Ok(()),
+                Place::Nowhere(words) => Err(words),
+            }
+        })
+    }
+
+    fn begin(&self, key: &KeyId, session: SessionId, model: &str) {
+        let borrower = Arc::new(Borrower::new(session, model));
+        let mut borrowers = self.borrowers.write().unwrap_or_else(PoisonError::into_inner);
+        borrowers.insert(key.clone(), borrower);
+    }
+
+    fn end(&self, key: &KeyId) {
+        let mut borrowers = self.borrowers.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(borrower) = borrowers.remove(key) {
+            borrower.end();
+        }
+    }
+}
+
+impl Elsewhere for ClusterModels {
+    fn is_for(&self, key: &KeyId) -> bool {
+        let borrowers = self.borrowers.read().unwrap_or_else(PoisonError::into_inner);
+        borrowers.contains_key(key)
+    }
+
+    fn find(
+        &self,
+        key: &KeyId,
+    ) -> Pin<Box<dyn Future<Output = Result<Option<Box<dyn Way>>, ApiError>> + Send>> {
+        let (borrower, cluster) = (self.borrower(key), self.cluster());
+        let (offers, places) = (Arc::clone(&self.offers), self.places.clone());
+        Box::pin(async move {
+            let (Some(borrower), Some(cluster)) = (borrower, cluster) else { return Ok(None) };
+            let Some(lent) = borrower.lent_key(&cluster, &*offers).await? else { return Ok(None) };
+            let way: Box<dyn Way> = Box::new(Carrier { cluster, borrower, lent, places });
+            Ok(Some(way))
+        })
+    }
+}
+
+/// The error for a model that no member has.
+fn not_found(words: String) -> ApiError {
+    let error = ApiError::new(StatusCode::NOT_FOUND, api::error::Kind::NotFound, words);
+    ApiError { code: Some("model_not_found"), ..error }
+}
