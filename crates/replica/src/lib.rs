@@ -29,6 +29,7 @@
 //! - [`Message`]: what members say to each other; [`encode`](Message::encode) and
 //!   [`decode`](Message::decode)
 //! - [`Fact`], [`Stored`]: what lies on the disk
+//! - [`handover`]: how a session moves to another member
 //! - `view`: what is shown ([`Replica::get`], [`Replica::entries`]), and figures ([`Figures`])
 
 mod answer;
@@ -43,6 +44,7 @@ mod digest;
 mod dot;
 pub mod entry;
 mod fact;
+pub mod handover;
 mod held;
 mod input;
 mod knowledge;

@@ -1,0 +1,184 @@
+//! The end of a hand-over that gets the session.
+
+/// A session on its way in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrival {
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Pieces come.
+    Receiving,
+    /// That it is staged is being stored.
+    Staging,
+    Staged,
+    /// That it is taken is being stored.
+    Taking,
+    Taken,
+    /// That it is refused is being stored.
+    Refusing,
+    Refused,
+    /// That nothing of the move is kept is being stored.
+    Forgetting(Decided),
+    Over,
+}
+
+/// What a move that is forgotten had come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decided {
+    Staged,
+    Taken,
+    Refused,
+}
+
+impl Decided {
+    const fn stage(self) -> Stage {
+        match self {
+            Self::Staged => Stage::Staged,
+            Self::Taken => Stage::Taken,
+            Self::Refused => Stage::Refused,
+        }
+    }
+}
+
+/// What happens at this end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArrivalInput {
+    /// Everything that goes along has come, and is on the disk.
+    Whole,
+    /// The sender left before that, or sent what cannot be used.
+    Broken,
+    /// The session's present version says that it is this member's, by this move or a later one.
+    Ours,
+    /// The owner asks whether the session is taken.
+    Asked,
+    /// What was staged cannot be read any more.
+    Lost,
+    /// The owner knows of no such move. The driver has looked first whether the session's version
+    /// says that it is this member's.
+    Aborted,
+    /// The last fact is stored; `false`: it could not be, and nothing is changed.
+    Kept(bool),
+}
+
+/// What this end stores, each in one transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArrivalFact {
+    /// Everything that goes along lies aside.
+    Staged,
+    /// The session runs here.
+    Taken,
+    /// It never will by this move.
+    Refused,
+    /// Nothing of the move is kept.
+    Forgotten,
+}
+
+/// What the driver does, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArrivalOutput {
+    /// Store this. For [`ArrivalFact::Taken`] the files are put in their places first.
+    Keep(ArrivalFact),
+    /// The replica is to expect that the session becomes this member's, from now on.
+    Expect,
+    /// The replica expects it no more.
+    Unexpect,
+    /// Say that everything is staged.
+    SayPrepared,
+    /// Say that the session runs here.
+    SayTaken,
+    /// Say that it never will by this move.
+    SayRefused,
+    /// Say that it is not decided.
+    SayUndecided,
+    /// Run the session.
+    Run,
+    /// Remove the files that lie aside.
+    Remove,
+}
+
+impl Default for Arrival {
+    fn default() -> Self {
+        Self::begin()
+    }
+}
+
+impl Arrival {
+    /// A session whose pieces begin to come.
+    pub const fn begin() -> Self {
+        Self { stage: Stage::Receiving }
+    }
+
+    /// A move of which nothing is known here, for the owner's question: what was staged is lost.
+    pub const fn unknown() -> Self {
+        Self { stage: Stage::Staged }
+    }
+
+    /// What an earlier start of this member has stored.
+    pub const fn stored(fact: ArrivalFact) -> Self {
+        let stage = match fact {
+            ArrivalFact::Staged => Stage::Staged,
+            ArrivalFact::Taken => Stage::Taken,
+            ArrivalFact::Refused => Stage::Refused,
+            ArrivalFact::Forgotten => Stage::Over,
+        };
+        Self { stage }
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    /// Whether the session waits for the owner's last step.
+    pub fn is_staged(&self) -> bool {
+        self.stage == Stage::Staged
+    }
+
+    /// Handles an input; what is to be done then, in order.
+    pub fn handle(&mut self, input: ArrivalInput) -> Vec<ArrivalOutput> {
+        use ArrivalFact as Fact;
+        use ArrivalInput as In;
+        use ArrivalOutput as Out;
+        let (stage, outputs) = match (self.stage, input) {
+            (Stage::Receiving, In::Whole) => (Stage::Staging, vec![Out::Keep(Fact::Staged)]),
+            (Stage::Receiving, In::Broken) | (Stage::Staging, In::Kept(false)) => {
+                (Stage::Over, vec![Out::Remove, Out::SayRefused])
+            }
+            (Stage::Staging, In::Kept(true)) => {
+                (Stage::Staged, vec![Out::Expect, Out::SayPrepared])
+            }
+            (Stage::Staged, In::Ours) => (Stage::Taking, vec![Out::Keep(Fact::Taken)]),
+            (Stage::Taking, In::Kept(true)) => (Stage::Taken, vec![Out::Run]),
+            (Stage::Staged | Stage::Taking, In::Lost) => {
+                (Stage::Refusing, vec![Out::Keep(Fact::Refused)])
+            }
+            (Stage::Refusing, In::Kept(true)) => {
+                (Stage::Refused, vec![Out::Unexpect, Out::Remove, Out::SayRefused])
+            }
+            // What could not be stored is tried again at the next question.
+            (Stage::Taking | Stage::Refusing, In::Kept(false)) => {
+                (Stage::Staged, vec![Out::SayUndecided])
+            }
+            (Stage::Staged, In::Aborted) => forgets(Decided::Staged),
+            (Stage::Taken, In::Aborted) => forgets(Decided::Taken),
+            (Stage::Refused, In::Aborted) => forgets(Decided::Refused),
+            (Stage::Forgetting(decided), In::Kept(false)) => (decided.stage(), Vec::new()),
+            (Stage::Forgetting(Decided::Staged), In::Kept(true)) => {
+                (Stage::Over, vec![Out::Unexpect, Out::Remove])
+            }
+            (Stage::Forgetting(_), In::Kept(true)) => (Stage::Over, Vec::new()),
+            (stage @ Stage::Taken, In::Asked) => (stage, vec![Out::SayTaken]),
+            (stage @ Stage::Refused, In::Asked) => (stage, vec![Out::SayRefused]),
+            (stage, In::Asked) => (stage, vec![Out::SayUndecided]),
+            (stage, _) => (stage, Vec::new()),
+        };
+        self.stage = stage;
+        outputs
+    }
+}
+
+fn forgets(decided: Decided) -> (Stage, Vec<ArrivalOutput>) {
+    (Stage::Forgetting(decided), vec![ArrivalOutput::Keep(ArrivalFact::Forgotten)])
+}

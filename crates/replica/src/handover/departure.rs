@@ -1,0 +1,143 @@
+//! The end of a hand-over that gives the session away.
+
+/// A session on its way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Departure {
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The running turn ends.
+    Freezing,
+    /// The other end gets what goes along.
+    Sending,
+    /// That the session has left is being stored.
+    Leaving,
+    /// It has left, and the other end has not said that it took it.
+    Left,
+    /// The other end refused. That the session is back is being stored.
+    Returning,
+    /// The other end took it. That nothing is kept any more is being stored.
+    Dropping,
+    Over,
+}
+
+/// What happens at this end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DepartureInput {
+    /// The turn has ended, no process is left, and what goes along is stored here, too.
+    Frozen,
+    /// The other end has staged everything.
+    Prepared,
+    /// The other end has taken the session.
+    Taken,
+    /// The other end does not take it, and has stored that it never will by this move.
+    Refused,
+    /// Something before the session has left failed or takes too long. Later it has no effect.
+    GaveUp,
+    /// The last fact is stored; `false`: it was refused, and nothing is changed.
+    Kept(bool),
+}
+
+/// What this end stores, each in one transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DepartureFact {
+    /// The session is the other member's, with one move more. What is needed to run it stays.
+    Left,
+    /// It is this member's again, with one move more.
+    Returned,
+    /// Nothing of the session is kept.
+    Dropped,
+}
+
+/// What the driver does, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DepartureOutput {
+    /// Send what goes along.
+    Send,
+    /// Store this.
+    Keep(DepartureFact),
+    /// Do not run the session any more, and ask the other end until it has an answer.
+    Leave,
+    /// Run the session here, as before.
+    Run,
+    /// The session is the other member's: nothing is left to do.
+    Gone,
+}
+
+/// The answer to an end that asks what became of a move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Word {
+    /// It is under way: ask again.
+    Undecided,
+    /// The session has left.
+    Take,
+    /// There is no such move, and never will be.
+    Aborted,
+}
+
+impl Default for Departure {
+    fn default() -> Self {
+        Self::begin()
+    }
+}
+
+impl Departure {
+    /// A move that begins.
+    pub const fn begin() -> Self {
+        Self { stage: Stage::Freezing }
+    }
+
+    /// A move of an earlier start of this member, of which [`DepartureFact::Left`] is stored. All
+    /// others of an earlier start are forgotten, and so aborted.
+    pub const fn left() -> Self {
+        Self { stage: Stage::Left }
+    }
+
+    /// Whether nothing is left to do.
+    pub fn is_over(&self) -> bool {
+        self.stage == Stage::Over
+    }
+
+    /// Whether the session has left, and the other end decides.
+    pub fn has_left(&self) -> bool {
+        self.stage == Stage::Left
+    }
+
+    /// What the other end is told when it asks. Of a move that is over, or unknown, nothing is kept:
+    /// the answer is [`Word::Aborted`].
+    pub fn word(&self) -> Word {
+        match self.stage {
+            Stage::Left => Word::Take,
+            Stage::Over => Word::Aborted,
+            _ => Word::Undecided,
+        }
+    }
+
+    /// Handles an input; what is to be done then, in order.
+    pub fn handle(&mut self, input: DepartureInput) -> Vec<DepartureOutput> {
+        use DepartureInput as In;
+        use DepartureOutput as Out;
+        let (stage, outputs) = match (self.stage, input) {
+            (Stage::Freezing, In::Frozen) => (Stage::Sending, vec![Out::Send]),
+            (Stage::Sending, In::Prepared) => {
+                (Stage::Leaving, vec![Out::Keep(DepartureFact::Left)])
+            }
+            (Stage::Freezing | Stage::Sending, In::GaveUp | In::Refused)
+            | (Stage::Leaving, In::Kept(false))
+            | (Stage::Returning, In::Kept(true)) => (Stage::Over, vec![Out::Run]),
+            (Stage::Leaving, In::Kept(true)) => (Stage::Left, vec![Out::Leave]),
+            (Stage::Left, In::Taken) => (Stage::Dropping, vec![Out::Keep(DepartureFact::Dropped)]),
+            (Stage::Left, In::Refused) => {
+                (Stage::Returning, vec![Out::Keep(DepartureFact::Returned)])
+            }
+            (Stage::Dropping, In::Kept(true)) => (Stage::Over, vec![Out::Gone]),
+            // Asked again, the other end says the same.
+            (Stage::Dropping | Stage::Returning, In::Kept(false)) => (Stage::Left, Vec::new()),
+            (stage, _) => (stage, Vec::new()),
+        };
+        self.stage = stage;
+        outputs
+    }
+}

@@ -1,0 +1,5 @@
+//! Both ends against each other, with a kill at any step.
+
+mod histories;
+mod steps;
+mod world;
