@@ -28,6 +28,7 @@ use crate::{
     driver::{Driver, WriteError},
     error::ClusterError,
     facts::Facts,
+    handover,
     invite::{self, Invited, Invites, JoinError, OpenInvite},
     link::{
         accept,
@@ -123,6 +124,7 @@ impl Cluster {
         )
         .await?;
         let own_at_start = directory.of_owner(&this.node_id);
+        handover::expect_staged(&driver, &facts).await?;
         let circuits = Arc::new(Circuits::new(settings.patience));
         let carrying = Arc::new(Carrying::new(this.node_id.clone()));
         let barred = Arc::new(Barred::load(&facts).await?);
@@ -385,7 +387,6 @@ impl Cluster {
         self.0.shared.links.close();
     }
 
-    #[cfg(test)]
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.0.shared
     }

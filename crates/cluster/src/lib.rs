@@ -13,6 +13,7 @@
 //!   rare messages; `strangers`: bounds those who have not proven the token
 //! - `carried`: links between two members that others carry
 //! - `barred`: those who were members and are not any more
+//! - `handover`: what a session's hand-over to another member writes into the replica
 //! - `parting`: this machine leaves, or another one is taken out
 //! - `tokens`: the secret that all members share, and how it is renewed
 //! - `this_member`: this member, as it introduces itself
@@ -29,6 +30,7 @@ pub mod directory;
 mod driver;
 mod error;
 mod facts;
+mod handover;
 mod invite;
 mod link;
 mod links;
@@ -55,6 +57,7 @@ pub use directory::{Directory, Watcher};
 pub use driver::WriteError;
 pub use error::ClusterError;
 pub use facts::FactsError;
+pub use handover::{ARRIVAL, Note};
 pub use invite::{Invited, JoinError, OpenInvite};
 pub use member::{Member, PlainPeer};
 pub use settings::Settings;

@@ -98,6 +98,26 @@ pub(crate) trait Engine: Send + Sync {
     /// Answers a question that was asked with [`Feed::ask`](crate::sessions::Feed::ask).
     fn permit(&self, answer: PermissionAnswer) -> Result<(), Refusal>;
 
+    /// Lets no further turn begin, because the session moves to another machine: prompts wait.
+    /// Returns when no turn runs and no process is left. Only agents can.
+    fn freeze(&self) -> BoxFuture<'_, Result<(), Refusal>> {
+        let refused = Err(Refusal::invalid("it is no agent that takes turns"));
+        Box::pin(std::future::ready(refused))
+    }
+
+    /// Takes no more prompts of a frozen session, and returns those that wait, the oldest first.
+    fn seal(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Lets turns begin again, and takes prompts again.
+    fn thaw(&self) {}
+
+    /// Begins with the prompts that waited when the session was stored, if it has any.
+    fn go_on(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     /// Sets the size of the terminal. Engines without a terminal ignore it.
     fn resize(&self, size: Size);
 

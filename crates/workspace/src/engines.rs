@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt as _, future::BoxFuture};
 use protocol::workspace::{SessionKind, SessionMode};
 use session::terminal::size::Size;
+use tokio::task;
 
 use crate::{
     adopted,
@@ -56,6 +57,19 @@ impl EngineStarter for Engines {
             models.find(&model).await.map_err(Refusal::Invalid)
         }
         .boxed()
+    }
+
+    fn check(&self, facts: Facts) -> BoxFuture<'static, Result<(), Refusal>> {
+        let host = Arc::clone(&self.host);
+        async move {
+            let checking = task::spawn_blocking(move || agents::check(&host, &facts)).await;
+            checking.map_err(|error| Refusal::failed(&error))?
+        }
+        .boxed()
+    }
+
+    fn host(&self) -> Option<Arc<EngineHost>> {
+        Some(Arc::clone(&self.host))
     }
 
     fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal> {

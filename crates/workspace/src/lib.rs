@@ -49,7 +49,7 @@ pub use refusal::Refusal;
 pub use session_models::SessionModels;
 pub use sessions::{
     Attachment, ClientId, Facts, NewEngine, NewSession, PastOutput, Prompted, Sessions, Streamed,
-    TranscriptPosition, TurnFollower, WeakSessions,
+    TranscriptPosition, TurnFollower, WeakSessions, moving,
 };
 pub use settings::{AgentSettings, Gateway, GatewaySlot, NodeSlot, Settings};
 pub use workspace::{Parts, StartError, Workspace};

@@ -110,6 +110,7 @@ impl Workspace {
     /// Sets the address at which agents reach this server, once it is known.
     pub fn set_gateway(&self, gateway: Gateway) {
         self.gateway.set(gateway);
+        self.sessions.go_on();
     }
 
     /// Sets where this server's models are. Called once, before the first session is made.

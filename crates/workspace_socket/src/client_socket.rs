@@ -20,6 +20,7 @@ use crate::{
     admission::Admission,
     guest::Guests,
     membership::Memberships,
+    moving,
     node_id::node_id,
     others::OtherObjects,
     own_objects::OwnObjects,
@@ -56,6 +57,7 @@ impl ClientSocket {
             watches: WatchBudget::default(),
             node: Node { id: node_id(&settings.dir), gateway: workspace.gateway.clone() },
             membership: Arc::default(),
+            moves: Arc::default(),
             shown_node: workspace.node.clone(),
         };
         Self(Arc::new(Admission::new(settings, keys, local, services)))
@@ -75,7 +77,13 @@ impl ClientSocket {
         let reach = Arc::<ShownReach>::default();
         services.shown_node.set(cluster.node_id().to_owned());
         let own = OwnObjects::new(cluster.clone(), &self.0, Arc::clone(&reach));
-        let own = tokio::spawn(own.run(services.events.subscribe(), elsewhere));
+        let events = services.events.subscribe();
+        let (moved, member) = (Arc::clone(services), cluster.clone());
+        let own = tokio::spawn(async move {
+            moving::restore(&moved, &member).await;
+            own.run(events, elsewhere).await;
+        });
+        moving::begin(services, cluster, self.0.closing.clone());
         services.membership.join(cluster.clone(), AbortOnDropHandle::new(own));
         let others = OtherObjects {
             node: cluster.node_id().to_owned(),

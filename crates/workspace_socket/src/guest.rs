@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 use wire::{Frame, Outbox, OutboxClosed, OutboxReader};
 use workspace::{ClientId, Event, Identity, Member};
 
-use crate::{admission::Admission, reading, serving::Serving, team_members};
+use crate::{admission::Admission, moving, reading, serving::Serving, team_members};
 
 /// The unread answers, in bytes, at which no more of a guest's requests are read.
 const UNREAD: usize = 2 * 1024 * 1024;
@@ -41,6 +41,9 @@ impl Host for Guests {
         if served.caller.purpose == Purpose::Teams {
             return team_members::serve(&admission, served);
         }
+        if served.caller.who == moving::CALLER {
+            return serve_move(&admission, served);
+        }
         let guest = Guest::new(&admission, served);
         let span = tracing::info_span!(parent: None, "workspace_guest", who = guest.who());
         let links = admission.links.clone();
@@ -49,6 +52,23 @@ impl Host for Guests {
 
     fn max_request(&self) -> usize {
         MAX_MESSAGE
+    }
+}
+
+/// Another member speaks of a session that moves.
+fn serve_move(admission: &Admission, served: Served) {
+    let services = Arc::clone(&admission.services);
+    match services.membership.cluster() {
+        Some(cluster) => {
+            let closing = admission.closing.clone();
+            admission.links.spawn(async move {
+                tokio::select! {
+                    () = moving::serve(services, cluster, served) => {}
+                    () = closing.cancelled() => {}
+                }
+            });
+        }
+        None => served.done.cancel(),
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum Lane {
     Files,
     Git,
     Teams,
-    /// Waits for team workers.
+    /// Waits for team workers, and for sessions that move.
     Waits,
 }
 
@@ -49,7 +49,7 @@ const BOUNDS: [Bounds; 7] = [
     Bounds { what: "requests about files", at_once: 1, waiting: 64 },
     Bounds { what: "requests for git", at_once: 1, waiting: 16 },
     Bounds { what: "requests about teams", at_once: 1, waiting: 64 },
-    Bounds { what: "waits for team workers", at_once: 16, waiting: 0 },
+    Bounds { what: "waits for team workers and for sessions that move", at_once: 16, waiting: 0 },
 ];
 
 /// The work of one request.

@@ -11,6 +11,7 @@
 //! - `membership`: which member of a cluster serves a request; `remotes`: a client's circuits to
 //!   them; `guest`: clients of other members, served here; `team_members`: team workers on other
 //!   members, and theirs here
+//! - `moving`: sessions that move from one member to another
 //! - `own_objects`: tells other members of this machine's sessions, projects and teams; `others`:
 //!   shows theirs; `shown_reach`: which of them clients were shown as reachable
 //! - `allowed`: which requests a client may send; `bucket`: how many per second
@@ -39,6 +40,7 @@ mod guest;
 mod lanes;
 mod membership;
 mod message_slots;
+mod moving;
 mod node_id;
 mod others;
 mod output_stream;

@@ -161,6 +161,8 @@ impl Membership {
             None => self.lock().owners.get(&(kind, id.to_owned())).cloned(),
         };
         match owner {
+            // A session that is this member's and does not run here comes to it just now.
+            Some(owner) if owner == cluster.node_id() && kind == Kind::SESSION => Server::Unknown,
             Some(owner) if owner == cluster.node_id() => Server::Here,
             Some(owner) => Server::Member(owner),
             None => Server::Unknown,

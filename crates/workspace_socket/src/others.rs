@@ -135,7 +135,9 @@ fn session(
         return Some(Event { message, only_viewers_of, team: None });
     };
     let info = shown(read(entry)?, entry.owner.as_str(), reachable);
-    let was = was.map(|was| shown(was, entry.owner.as_str(), reachable));
+    // A session that has moved is news.
+    let owner = before.map_or(entry, |before| before).owner.as_str();
+    let was = was.map(|was| shown(was, owner, reachable));
     let is_news = was.is_none_or(|was| !is_same_but_for_activity(&was, &info));
     is_news.then(|| session_event(info))
 }

@@ -26,6 +26,7 @@ use workspace::{Event, Identity, Refusal};
 
 use crate::{
     admission::Admission,
+    moving,
     others::{is_same_but_for_activity, session_event, sessions_of},
     services::Services,
     shown_reach::ShownReach,
@@ -207,7 +208,12 @@ impl OwnObjects {
     }
 
     async fn session(&mut self, id: &Arc<str>, entry: Option<&Entry>) -> Result<(), WriteError> {
-        let info = id.parse().ok().and_then(|id| self.services.sessions.info(id).ok());
+        let session = id.parse().ok();
+        let info = session.and_then(|id| self.services.sessions.info(id).ok());
+        if let Some(coming) = session.filter(|id| self.services.moves.is_coming(*id)) {
+            moving::look(&self.services, &self.cluster, coming);
+            return Ok(());
+        }
         let Some(info) = info else { return self.gone(Kind::SESSION, id, entry).await };
         let info = SessionInfo { attached_clients: 0, ..info };
         let told: Option<SessionInfo> =

@@ -111,6 +111,19 @@ impl Remotes {
         self.attached = Some(RemoteAttachment { node, session, seq: None, again: None });
     }
 
+    /// The session has moved to this member: the client is attached to it there, after the last
+    /// output that it got.
+    pub(crate) fn follow(&mut self, node: &str, session: SessionId, seq: Option<u64>) {
+        self.let_go();
+        let (node, again) = (node.to_owned(), Some(Instant::now()));
+        self.attached = Some(RemoteAttachment { node, session, seq, again });
+    }
+
+    /// The newest output that the client was sent of the session that it is attached to.
+    pub(crate) fn seq(&self) -> Option<u64> {
+        self.attached.as_ref()?.seq
+    }
+
     /// Ends the attachment without a word to the client.
     pub(crate) fn let_go(&mut self) {
         let Some(attached) = self.attached.take() else { return };
@@ -214,6 +227,10 @@ impl Remotes {
             remote.is_quiet_attach = false;
             return false;
         }
+        if is(text, "session_history") {
+            self.resumed(text);
+        }
+        let remote = &mut self.open[index];
         for kind in ["session_created", "terminal_opened", "team_created"] {
             if is(text, kind) {
                 learn(text, &remote.node, membership);
@@ -222,6 +239,16 @@ impl Remotes {
         let mut awaited = remote.waiting.iter().filter_map(|waiting| waiting.awaited.as_ref());
         let Some(awaited) = awaited.next() else { return true };
         decode_reply(text).is_ok_and(|message| awaited.admit_answer(&message))
+    }
+
+    /// The client has a session's output up to here.
+    fn resumed(&mut self, text: &str) {
+        if let Ok(ServerMessage::SessionHistory(history)) = decode_reply(text)
+            && let Some(attached) = &mut self.attached
+            && attached.session == history.session_id
+        {
+            attached.seq = Some(history.last_seq);
+        }
     }
 
     /// The answers to everything that a lost member has not answered.

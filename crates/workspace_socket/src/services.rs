@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use workspace::{Audit, Events, GatewaySlot, MemberTokens, NodeSlot, Projects, Sessions};
 use workspace_teams::TeamRequests;
 
-use crate::{membership::Membership, project_files::ProjectFiles};
+use crate::{membership::Membership, moving::Moves, project_files::ProjectFiles};
 
 /// The most projects that are watched at the same time, for all clients.
 pub(crate) const WATCHES: usize = 256;
@@ -26,6 +26,7 @@ pub(crate) struct Services {
     pub(crate) watches: WatchBudget,
     pub(crate) node: Node,
     pub(crate) membership: Arc<Membership>,
+    pub(crate) moves: Arc<Moves>,
     /// The node id that sessions and projects show.
     pub(crate) shown_node: NodeSlot,
 }

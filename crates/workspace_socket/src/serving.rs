@@ -21,12 +21,20 @@ use crate::{
     family::Family,
     lanes::{Lane, Lanes},
     message_slots::TakenSlot,
+    moving,
     output_stream::OutputStream,
     policy::{Audience, Memory, Policy},
     project_watch::ProjectWatch,
     shares::{Share, Shares},
     table::{self, Work},
 };
+
+/// What a client hears when it is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Attached,
+    Nothing,
+}
 
 /// Serves the requests of one client.
 pub(crate) struct Serving {
@@ -90,6 +98,11 @@ impl Serving {
     ) -> Result<(), OutboxClosed> {
         let policy = Policy::of(&message);
         if let Err(refusal) = allowed(&self.asker.me, message.kind(), &policy) {
+            let said = self.say(&policy.family.refused(&refusal));
+            done();
+            return said;
+        }
+        if let Err(refusal) = moving::ready(&self.asker.services, &policy.target).await {
             let said = self.say(&policy.family.refused(&refusal));
             done();
             return said;
@@ -171,6 +184,16 @@ impl Serving {
     }
 
     async fn attach(&mut self, attach: &Attach) -> Result<(), OutboxClosed> {
+        self.attach_as(attach, Said::Attached).await
+    }
+
+    /// Attaches a client that was attached to the session while another member ran it, and hears
+    /// nothing of it.
+    pub(crate) async fn attach_again(&mut self, attach: &Attach) -> Result<(), OutboxClosed> {
+        self.attach_as(attach, Said::Nothing).await
+    }
+
+    async fn attach_as(&mut self, attach: &Attach, said: Said) -> Result<(), OutboxClosed> {
         let Asker { services, client, outbox, .. } = &self.asker;
         let id = attach.session_id;
         let attachment = match services.sessions.attach(id, *client, attach.after_seq) {
@@ -182,7 +205,9 @@ impl Serving {
         }
         let outbox = outbox.clone();
         self.let_go().await;
-        self.say(&ServerMessage::Attached(OfSession { session_id: id }))?;
+        if said == Said::Attached {
+            self.say(&ServerMessage::Attached(OfSession { session_id: id }))?;
+        }
         self.asker.attached = Some(id);
         self.stream = Some(OutputStream::start(attachment, outbox));
         Ok(())
@@ -197,12 +222,11 @@ impl Serving {
         self.say(&ServerMessage::Detached(OfSession { session_id }))
     }
 
-    /// Ends the attachment to a session of this machine, if there is one.
-    pub(crate) async fn let_go(&mut self) {
+    /// Ends the attachment to a session of this machine, if there is one. The result is the number
+    /// of the newest output that the client was sent.
+    pub(crate) async fn let_go(&mut self) -> Option<u64> {
         self.asker.attached = None;
-        if let Some(stream) = self.stream.take() {
-            stream.end().await;
-        }
+        self.stream.take()?.end().await
     }
 
     /// Reports that a request ended in a fault of the program.

@@ -20,6 +20,7 @@ use crate::{
     },
     family::{ErrorFamily, Family},
     lanes::Lane,
+    moving,
     policy::{
         Audience,
         Memory::{Long, Request, Short},
@@ -108,6 +109,8 @@ requests! {
     AdoptSession(of) => Here, Admin, Workspace, Plain, Short, Asker, Make: make::adopt(&asker, of);
     RenameSession(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
         Make: make::rename(&asker, of);
+    MoveSession(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
+        Waits: moving::move_session(&asker, of);
     KillSession(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
         Kill: make::kill(&asker, of);
     ListSessions(of) => Here, Read, Workspace, Plain, Long(LIST), Asker,

@@ -98,6 +98,8 @@ pub const REASONS_MAX: usize = 16;
 /// The most ids of applied input that go along when an agent moves.
 pub const MOVED_MAX: usize = 4096;
 /// The most files that go along when an agent moves.
-pub const MOVED_FILES_MAX: usize = 64;
+pub const MOVED_FILES_MAX: usize = 1024;
+/// The most bytes of all files that go along when an agent moves.
+pub const MOVED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// The most of a moved file that goes in one message, in bytes before base64.
 pub const MOVED_CHUNK_MAX: usize = 1024 * 1024;

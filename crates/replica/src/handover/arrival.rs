@@ -155,7 +155,7 @@ impl Arrival {
                 (Stage::Refusing, vec![Out::Keep(Fact::Refused)])
             }
             (Stage::Refusing, In::Kept(true)) => {
-                (Stage::Refused, vec![Out::Unexpect, Out::Remove, Out::SayRefused])
+                (Stage::Refused, vec![Out::Remove, Out::SayRefused])
             }
             // What could not be stored is tried again at the next question.
             (Stage::Taking | Stage::Refusing, In::Kept(false)) => {
@@ -168,7 +168,12 @@ impl Arrival {
             (Stage::Forgetting(Decided::Staged), In::Kept(true)) => {
                 (Stage::Over, vec![Out::Unexpect, Out::Remove])
             }
-            (Stage::Forgetting(_), In::Kept(true)) => (Stage::Over, Vec::new()),
+            // Until now the replica expected it, so that the session is not taken for one that this
+            // disk forgot before its owner has it back.
+            (Stage::Forgetting(Decided::Refused), In::Kept(true)) => {
+                (Stage::Over, vec![Out::Unexpect])
+            }
+            (Stage::Forgetting(Decided::Taken), In::Kept(true)) => (Stage::Over, Vec::new()),
             (stage @ Stage::Taken, In::Asked) => (stage, vec![Out::SayTaken]),
             (stage @ Stage::Refused, In::Asked) => (stage, vec![Out::SayRefused]),
             (stage, In::Asked) => (stage, vec![Out::SayUndecided]),

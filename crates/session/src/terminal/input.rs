@@ -55,6 +55,11 @@ impl Applied {
         Ok(true)
     }
 
+    /// The ids that are remembered, the oldest first.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.order.iter().map(|id| &**id)
+    }
+
     fn forget_oldest(&mut self) {
         if self.order.len() > REMEMBERED
             && let Some(oldest) = self.order.pop_front()

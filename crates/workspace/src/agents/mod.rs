@@ -30,6 +30,11 @@ use crate::{
     sessions::{Facts, Feed},
 };
 
+/// Refuses an agent that could not be started with these facts. It blocks.
+pub(crate) fn check(host: &Arc<EngineHost>, facts: &Facts) -> Result<(), Refusal> {
+    Plan::new(host, facts).map(drop)
+}
+
 /// Starts or resumes the agent of a session of mode `sdk`. Nothing runs until its first prompt. If
 /// the provider is unknown or its program is missing, the refusal says how to install it.
 pub(crate) fn start(

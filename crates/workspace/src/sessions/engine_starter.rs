@@ -1,10 +1,12 @@
 //! The interface by which sessions get their engines.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 use session::terminal::size::Size;
 
 use super::{feed::Feed, life::facts::Facts};
-use crate::{engine::Engine, refusal::Refusal};
+use crate::{engine::Engine, host::EngineHost, refusal::Refusal};
 
 /// A started engine; for an adopted process also its start time, in ticks since boot.
 pub(crate) type Started = (Box<dyn Engine>, Option<u64>);
@@ -21,6 +23,12 @@ pub(crate) trait EngineStarter: Send + Sync {
 
     /// Looks for the model of a new session, if it is one of this server's or another machine's.
     fn find_model(&self, facts: &Facts) -> BoxFuture<'static, Result<(), Refusal>>;
+
+    /// Refuses an agent that could not be started with these facts.
+    fn check(&self, facts: Facts) -> BoxFuture<'static, Result<(), Refusal>>;
+
+    /// The parts that engines use.
+    fn host(&self) -> Option<Arc<EngineHost>>;
 
     /// Refuses arguments that this caller may not give to an agent.
     fn check_args(&self, args: &[String], administrator: bool) -> Result<(), Refusal>;

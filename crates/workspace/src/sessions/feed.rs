@@ -112,6 +112,9 @@ impl Feed {
         let Some(session) = self.session.upgrade() else { return };
         session.change_stored(|life| {
             life.facts.turn = turn;
+            if !life.facts.waiting.is_empty() {
+                life.facts.waiting.remove(0);
+            }
             life.touch();
         });
         if let Some(follower) = turn_follower(&session) {

@@ -19,6 +19,7 @@ mod clock;
 mod engine_starter;
 mod feed;
 pub(crate) mod life;
+pub mod moving;
 mod new;
 mod output;
 mod registry;

@@ -116,6 +116,11 @@ impl SharedState {
         self.dir.join("history").join(id.to_string())
     }
 
+    /// Where a session that moves here lies aside.
+    pub(crate) fn staging_dir(&self, move_id: u64) -> PathBuf {
+        self.dir.join("moves").join(format!("{move_id:016x}"))
+    }
+
     /// Removes a session's private agent files. It blocks.
     pub(crate) fn remove_agent_dir(&self, id: SessionId) -> io::Result<()> {
         match fs::remove_dir_all(self.dir.join("agents").join(id.to_string())) {

@@ -164,13 +164,16 @@ impl Client {
                 heard = self.remotes.next(&services.membership), if has_room => {
                     self.hear_member(heard)
                 }
-                event = self.events.recv(), if has_room => self.event(event),
+                event = self.events.recv(), if has_room => self.event(event).await,
                 room = outbox.room(), if !has_room => room.map_err(End::from),
                 () = until(due) => self.attach_again(),
                 () = self.gate.overdue() => {
                     Err(End::Goodbye(1008, "a large message does not come to its end"))
                 }
-                _ = self.ticks.tick() => self.tick(),
+                _ = self.ticks.tick() => match self.tick() {
+                    Ok(()) => self.follow_attached().await,
+                    ended => ended,
+                },
             };
             if let Err(end) = done {
                 return end;

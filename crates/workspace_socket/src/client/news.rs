@@ -1,9 +1,11 @@
 //! Events for all clients, sent to one client.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt as _;
 use protocol::workspace::{
-    ClientMessage, ServerMessage,
-    client::{ListSessions, OfTeam},
+    ClientMessage, ServerMessage, SessionId,
+    client::{Attach, ListSessions, OfTeam},
 };
 use tokio::sync::broadcast::error::RecvError;
 use workspace::Event;
@@ -12,15 +14,19 @@ use super::{Client, End};
 use crate::{
     answers::asker::Asker,
     lanes::{Job, Lane},
-    policy::Policy,
+    membership::Server,
+    policy::{Policy, Target},
     serving::send,
     table::{self, Work},
 };
 
 impl Client {
-    pub(super) fn event(&mut self, event: Result<Event, RecvError>) -> Result<(), End> {
+    pub(super) async fn event(&mut self, event: Result<Event, RecvError>) -> Result<(), End> {
         match event {
-            Ok(event) => self.told(&event),
+            Ok(event) => {
+                self.told(&event)?;
+                self.follow_moved(&event.message).await
+            }
             Err(RecvError::Lagged(_)) => {
                 self.has_missed = true;
                 self.make_up();
@@ -42,6 +48,49 @@ impl Client {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A session that the client is attached to may be another member's now.
+    async fn follow_moved(&mut self, message: &ServerMessage) -> Result<(), End> {
+        match message {
+            ServerMessage::SessionStatusChanged(of) if self.sees(of.session.id) => {
+                self.follow_attached().await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn sees(&self, session: SessionId) -> bool {
+        let remote = self.remotes.attachment().map(|attached| attached.session);
+        self.serving.asker.attached == Some(session) || remote == Some(session)
+    }
+
+    /// Attaches the client where its session runs now, after the last output that it got.
+    pub(super) async fn follow_attached(&mut self) -> Result<(), End> {
+        let services = Arc::clone(&self.admission.services);
+        let there = self.remotes.attachment().map(|it| (it.node.clone(), it.session));
+        let Some(id) = there.as_ref().map(|(_, id)| *id).or(self.serving.asker.attached) else {
+            return Ok(());
+        };
+        let now = services.membership.server_of(&Target::Session(id), &services);
+        match (there, now) {
+            (None, Ok(Server::Member(node))) => {
+                let seq = self.serving.let_go().await;
+                self.remotes.follow(&node, id, seq);
+            }
+            (Some((before, _)), Ok(Server::Member(node))) if before != node => {
+                let seq = self.remotes.seq();
+                self.remotes.follow(&node, id, seq);
+            }
+            (Some(_), Ok(Server::Here)) => {
+                let after_seq = self.remotes.seq();
+                self.remotes.let_go();
+                let attach = Attach { session_id: id, after_seq };
+                self.serving.attach_again(&attach).await?;
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// A session of another member is gone: there is nothing to detach from any more.

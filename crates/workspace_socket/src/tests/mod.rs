@@ -7,11 +7,13 @@
 //! - `users`: projects of another user
 //! - `work`: sessions, projects, files, git, the cluster
 //! - `members`: the same through another member of the cluster; `remote_teams`: team workers there
+//! - `moves`: agents that move
 
 mod kit;
 mod large;
 mod leaving;
 mod members;
+mod moves;
 mod remote_teams;
 mod rules;
 mod strangers;

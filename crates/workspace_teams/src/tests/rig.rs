@@ -373,6 +373,7 @@ fn facts(id: SessionId, new: NewSession) -> Facts {
         conversation: None,
         used: None,
         turn: 0,
+        waiting: Vec::new(),
         adopted: None,
         transcript: None,
         ended: None,

@@ -63,6 +63,7 @@ pub(crate) fn session_of(message: &ClientMessage) -> Option<SessionId> {
         ClientMessage::TerminalInput(of) => Some(of.session_id),
         ClientMessage::Resize(of) => Some(of.session_id),
         ClientMessage::RenameSession(of) => Some(of.session_id),
+        ClientMessage::MoveSession(of) => Some(of.session_id),
         ClientMessage::GetHistory(of) => Some(of.session_id),
         ClientMessage::PermissionResponse(of) => of.session_id,
         ClientMessage::KillSession(of)

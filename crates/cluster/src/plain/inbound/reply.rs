@@ -69,6 +69,7 @@ fn kinds(request: RequestKind) -> &'static [ReplyKind] {
     use RequestKind as K;
     match request {
         K::Keepalive => &[A::KeepaliveAck],
+        K::MoveSession => &[A::SessionMoved],
         K::ListSessions => &[A::SessionList],
         K::AdoptSession => &[A::SessionCreated],
         K::ListDirectory => &[A::DirectoryListing],

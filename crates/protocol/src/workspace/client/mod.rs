@@ -39,8 +39,8 @@ pub use projects::{CreateProject, OfProject, ProjectList, ProjectSaved, UpdatePr
 pub use reply::{ReplyKind, ServerMessage, decode_reply};
 pub use request::{ClientMessage, RequestKind, decode_request};
 pub use sessions::{
-    AdoptSession, Attach, ListSessions, NewSession, OfSession, RenameSession, SendInput,
-    SessionList, WithSession,
+    AdoptSession, Attach, ListSessions, MoveSession, NewSession, OfSession, RenameSession,
+    SendInput, SessionList, SessionMoved, WithSession,
 };
 pub use teams::{
     Assign, CreateTeam, GetTeamInbox, Handoff, HandoffResult, InboxMessage, OfTeam,

@@ -13,7 +13,7 @@ use super::{
     },
     git::{GitDiffResult, GitError, GitStatus},
     projects::{OfProject, ProjectList, ProjectSaved},
-    sessions::{OfSession, SessionList, WithSession},
+    sessions::{OfSession, SessionList, SessionMoved, WithSession},
     teams::{
         HandoffResult, OfTeam, TeamCreated, TeamInbox, TeamList, TeamMessage, TeamMessageSent,
         TeamUpdated, TeamWaitResult, WorkerAssigned, WorkerResult, WorkerSpawned,
@@ -58,6 +58,8 @@ messages! {
         "session_status_changed" => SessionStatusChanged(WithSession),
         /// A session has ended.
         "session_killed" => SessionKilled(OfSession),
+        /// A session is another machine's, or would be. Ours.
+        "session_moved" => SessionMoved(SessionMoved),
         /// The session does not exist.
         "session_unknown" => SessionUnknown(OfSession),
         /// A terminal is open.

@@ -14,7 +14,8 @@ use super::{
     git::GitDiff,
     projects::{CreateProject, OfProject, UpdateProject},
     sessions::{
-        AdoptSession, Attach, ListSessions, NewSession, OfSession, RenameSession, SendInput,
+        AdoptSession, Attach, ListSessions, MoveSession, NewSession, OfSession, RenameSession,
+        SendInput,
     },
     teams::{
         Assign, CreateTeam, GetTeamInbox, Handoff, OfTeam, RelayTeamMessage, SpawnWorker, TeamWait,
@@ -52,6 +53,8 @@ messages! {
         "adopt_session" => AdoptSession(AdoptSession),
         /// Rename a session.
         "rename_session" => RenameSession(RenameSession),
+        /// Move an agent's session to another machine. Ours.
+        "move_session" => MoveSession(MoveSession),
         /// End an agent's turn. Ours.
         "interrupt" => Interrupt(OfSession),
         /// Answer an agent's question. Ours.

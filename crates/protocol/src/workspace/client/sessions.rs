@@ -108,6 +108,47 @@ pub struct RenameSession {
     pub name: String,
 }
 
+/// `move_session`: moves an agent's session to another machine of the cluster. Ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveSession {
+    /// Its session id.
+    pub session_id: SessionId,
+    /// The node id or the name of the machine.
+    #[serde(deserialize_with = "name")]
+    pub node_id: String,
+    /// Where it works there; absent: in the project of the same name, or in the same directory.
+    #[serde(default, deserialize_with = "maybe_path", skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+    /// Whether to interrupt the running turn, instead of waiting for its end.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
+    pub interrupt: bool,
+    /// Whether it moves although something cannot go along.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
+    pub accept_losses: bool,
+    /// Whether only to say what a move would do.
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// `session_moved`: a session is another machine's, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionMoved {
+    /// Its session id.
+    pub session_id: SessionId,
+    /// The node id of the machine.
+    pub node_id: String,
+    /// The machine's name.
+    pub node_name: String,
+    /// Where it works there.
+    pub working_dir: String,
+    /// What stays behind, for people.
+    #[serde(default)]
+    pub stays: Vec<String>,
+    /// Whether nothing was done, and it was only said.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
 /// A message about one session with no other field: `kill_session`, `interrupt`, `take_control`;
 /// `attached`, `detached`, `session_killed`, `session_unknown`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -55,10 +55,13 @@ fn a_refusal_is_said_only_when_it_is_stored() {
     for mut arrival in [Arrival::unknown(), Arrival::stored(ArrivalFact::Staged)] {
         assert_eq!(arrival.handle(ToArrival::Lost), [FromArrival::Keep(ArrivalFact::Refused)]);
         assert_eq!(arrival.handle(ToArrival::Asked), [FromArrival::SayUndecided]);
-        let refused = [FromArrival::Unexpect, FromArrival::Remove, FromArrival::SayRefused];
+        let refused = [FromArrival::Remove, FromArrival::SayRefused];
         assert_eq!(arrival.handle(ToArrival::Kept(true)), refused);
         assert_eq!(arrival.handle(ToArrival::Ours), [], "never by this move");
         assert_eq!(arrival.handle(ToArrival::Asked), [FromArrival::SayRefused]);
+        arrival.handle(ToArrival::Aborted);
+        let forgotten = arrival.handle(ToArrival::Kept(true));
+        assert_eq!(forgotten, [FromArrival::Unexpect], "its owner has it back");
     }
 }
 

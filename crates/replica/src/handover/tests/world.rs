@@ -283,12 +283,14 @@ impl World {
         match self.to_other.pop_front() {
             Some(ToOther::Prepare { id, moves, session }) => self.prepare(id, moves, session),
             Some(ToOther::Take { id }) => self.take(id),
-            Some(ToOther::Word { id, word }) if self.is_arriving(id) => {
-                if !self.other_looks() && word == Word::Aborted {
-                    self.other_hears(ArrivalInput::Aborted);
-                }
-            }
+            Some(ToOther::Word { id, word }) if self.is_arriving(id) => self.told(word),
             _ => {}
+        }
+    }
+
+    fn told(&mut self, word: Word) {
+        if !self.other_looks() && word == Word::Aborted {
+            self.other_hears(ArrivalInput::Aborted);
         }
     }
 

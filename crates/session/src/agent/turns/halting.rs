@@ -43,6 +43,14 @@ impl Turns {
         self.fail(now, "interrupted");
     }
 
+    /// Lets no further turn begin, and closes the process as soon as no turn runs.
+    pub(super) fn freeze(&mut self, now: Instant) {
+        self.is_frozen = true;
+        if self.turn.is_none() {
+            self.close_process(now);
+        }
+    }
+
     /// Stops the session: there are no more turns, and the running process is closed, in the end by
     /// force. A second call kills the process at once.
     pub(super) fn stop(&mut self, now: Instant) {

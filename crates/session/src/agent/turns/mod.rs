@@ -63,6 +63,8 @@ pub struct Turns {
     /// The usage of the conversation so far, as last reported.
     used: Option<Usage>,
     is_stopped: bool,
+    /// Whether no further turn may begin.
+    is_frozen: bool,
     outputs: VecDeque<Output>,
 }
 
@@ -109,6 +111,7 @@ impl Turns {
             requests: 0,
             tail: Tail::default(),
             is_stopped: false,
+            is_frozen: false,
             outputs: VecDeque::new(),
         }
     }
@@ -130,6 +133,8 @@ impl Turns {
                 self.decided(now, &request_id, allow, message)?;
             }
             Input::Stop => self.stop(now),
+            Input::Freeze => self.freeze(now),
+            Input::Thaw => self.is_frozen = false,
         }
         self.advance(now);
         Ok(())
@@ -187,6 +192,16 @@ impl Turns {
         self.queue.len()
     }
 
+    /// The prompts that wait, the oldest first.
+    pub fn waiting(&self) -> impl Iterator<Item = &str> {
+        self.queue.iter().map(String::as_str)
+    }
+
+    /// Whether no turn runs, none can begin, and there is no process.
+    pub fn is_at_rest(&self) -> bool {
+        self.is_frozen && self.turn.is_none() && !self.has_process()
+    }
+
     /// Whether the session has a process, even one that is ending.
     pub fn has_process(&self) -> bool {
         self.process != Process::None
@@ -207,7 +222,7 @@ impl Turns {
             _ if self.is_stopped => return Err(TurnsError::Stopped),
             _ if text.trim().is_empty() => return Err(TurnsError::EmptyPrompt),
             bytes if bytes > MAX_PROMPT => return Err(TurnsError::PromptTooLong { bytes }),
-            _ if self.turn.is_some() && self.queue.len() >= MAX_QUEUED => {
+            _ if (self.turn.is_some() || self.is_frozen) && self.queue.len() >= MAX_QUEUED => {
                 return Err(TurnsError::QueueFull);
             }
             _ => {}
@@ -219,6 +234,7 @@ impl Turns {
     /// Begins the next turn, and gives its prompt to a process, as far as possible now.
     fn advance(&mut self, now: Instant) {
         if self.turn.is_none()
+            && !self.is_frozen
             && let Some(prompt) = self.queue.pop_front()
         {
             self.begin(now, prompt);

@@ -38,6 +38,11 @@ pub enum Input {
     },
     /// The session must end. The second time, the process is killed.
     Stop,
+    /// No further turn may begin: prompts wait. The process is closed once the running turn has
+    /// ended.
+    Freeze,
+    /// Turns may begin again.
+    Thaw,
 }
 
 /// An output of the machine, which the driver carries out.

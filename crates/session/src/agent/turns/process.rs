@@ -92,6 +92,7 @@ impl Turns {
             return;
         }
         match self.dialect.is_warm() {
+            true if self.is_frozen => self.close_process(now),
             true => self.idle_since = Some(now),
             false => {
                 let at = now + self.config.exit_timeout;

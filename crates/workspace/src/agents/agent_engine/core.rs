@@ -33,6 +33,8 @@ pub(super) struct Core {
     /// Notified when the machine got an input.
     pub(super) news: Notify,
     done: watch::Sender<bool>,
+    /// Whether the machine is frozen and at rest, and all that it said is carried out.
+    at_rest: watch::Sender<bool>,
 }
 
 /// A prompt that was taken.
@@ -53,7 +55,15 @@ struct Machine {
     key: Option<SessionKey>,
     handle: Option<Handle>,
     is_stopped: bool,
+    /// The prompts that waited when the session was stored, until the machine gets them.
+    waiting: Vec<String>,
+    /// Whether no further turn may begin, and whether no prompt is taken, either.
+    is_frozen: bool,
+    is_sealed: bool,
 }
+
+/// Why a prompt is not taken between two machines.
+const SEALED: &str = "the session moves to another machine just now: send it again in a moment";
 
 impl Core {
     pub(super) fn new(host: &Arc<EngineHost>, plan: Plan, feed: Feed) -> Self {
@@ -69,6 +79,7 @@ impl Core {
             exit_timeout: grace * 2,
             interrupt_timeout: grace * 2,
         };
+        let waiting = plan.facts.waiting.clone();
         Self {
             plan,
             feed,
@@ -76,9 +87,10 @@ impl Core {
             grace,
             config,
             max_processes: settings.max_processes,
-            machine: Mutex::default(),
+            machine: Mutex::new(Machine { waiting, ..Machine::default() }),
             news: Notify::new(),
             done: watch::Sender::new(false),
+            at_rest: watch::Sender::new(false),
         }
     }
 
@@ -91,10 +103,13 @@ impl Core {
         if machine.is_stopped {
             return Err(refusal(&TurnsError::Stopped));
         }
+        if machine.is_sealed {
+            return Err(Refusal::invalid(SEALED));
+        }
         let is_first = machine.turns.is_none();
         let (mut turns, key) = match machine.turns.take() {
             Some(turns) => (turns, machine.key.take()),
-            None => self.wake()?,
+            None => self.wake(&mut machine)?,
         };
         let told = turns.handle(now(), Input::Prompt { text });
         // The prompt is the last in the queue, or the running one.
@@ -106,6 +121,61 @@ impl Core {
         told.map_err(|error| refusal(&error))?;
         machine.receipts.push_back(receipt);
         Ok(Prompted { is_first, turn })
+    }
+
+    /// Begins with the prompts that waited when the session was stored. Returns whether the task is
+    /// to be started for them.
+    pub(super) fn go_on(&self) -> Result<bool, Refusal> {
+        let mut machine = self.machine();
+        if machine.waiting.is_empty() || machine.turns.is_some() || machine.is_stopped {
+            return Ok(false);
+        }
+        let (turns, key) = self.wake(&mut machine)?;
+        (machine.turns, machine.key) = (Some(turns), key);
+        Ok(true)
+    }
+
+    /// Lets no further turn begin.
+    pub(super) fn freeze(&self) {
+        let mut machine = self.machine();
+        machine.is_frozen = true;
+        match machine.turns.as_mut() {
+            // The task says when it is at rest.
+            Some(turns) => drop(turns.handle(now(), Input::Freeze)),
+            None => drop(self.at_rest.send_replace(true)),
+        }
+    }
+
+    /// Takes no more prompts, and returns those that wait.
+    pub(super) fn seal(&self) -> Vec<String> {
+        let mut machine = self.machine();
+        machine.is_sealed = true;
+        match &machine.turns {
+            Some(turns) => turns.waiting().map(str::to_owned).collect(),
+            None => machine.waiting.clone(),
+        }
+    }
+
+    pub(super) fn thaw(&self) {
+        let mut machine = self.machine();
+        (machine.is_frozen, machine.is_sealed) = (false, false);
+        self.at_rest.send_replace(false);
+        if let Some(turns) = machine.turns.as_mut() {
+            drop(turns.handle(now(), Input::Thaw));
+        }
+    }
+
+    /// Notes that the machine is at rest, if it is, once all that it said is carried out.
+    pub(super) fn note_rest(&self) {
+        let machine = self.machine();
+        if machine.turns.as_ref().is_some_and(Turns::is_at_rest) {
+            self.at_rest.send_replace(true);
+        }
+    }
+
+    pub(super) async fn at_rest(&self) {
+        let mut at_rest = self.at_rest.subscribe();
+        let _closed = at_rest.wait_for(|at_rest| *at_rest).await.is_err();
     }
 
     /// Passes an input to the machine.
@@ -214,12 +284,24 @@ impl Core {
         })
     }
 
-    fn wake(&self) -> Result<(Turns, Option<SessionKey>), Refusal> {
+    /// The machine, with the prompts that waited when the session was stored.
+    fn wake(&self, machine: &mut Machine) -> Result<(Turns, Option<SessionKey>), Refusal> {
         let host = self.host.upgrade().ok_or_else(closing)?;
         let team = self.feed.team().or(self.plan.facts.team_id);
         let (dialect, key) = self.plan.dialect(&host, team)?;
         let conversation = self.plan.facts.conversation.clone();
-        Ok((Turns::new(self.config.clone(), dialect, conversation), key))
+        let mut turns = Turns::new(self.config.clone(), dialect, conversation);
+        if machine.is_frozen {
+            turns.handle(now(), Input::Freeze).map_err(|error| refusal(&error))?;
+        }
+        for text in std::mem::take(&mut machine.waiting) {
+            // They were taken once, so their length is right; no more of them wait than may.
+            match turns.handle(now(), Input::Prompt { text }) {
+                Ok(()) => machine.receipts.push_back(None),
+                Err(error) => tracing::error!(%error, "a prompt that waited is lost"),
+            }
+        }
+        Ok((turns, key))
     }
 
     fn machine(&self) -> MutexGuard<'_, Machine> {

@@ -49,6 +49,7 @@ impl Driver {
     pub(super) async fn run(mut self) {
         loop {
             self.carry_out_all().await;
+            self.core.note_rest();
             if self.core.is_over() {
                 break;
             }

@@ -49,13 +49,19 @@ impl AgentEngine {
     /// Gives the machine a prompt, and starts the task for the first one. Returns the number of the
     /// prompt's turn, if that is known.
     fn take(&self, text: String, receipt: Option<Receipt>) -> Result<Option<u64>, Refusal> {
+        // What waited comes first.
+        self.go_on()?;
         let Prompted { is_first, turn } = self.core.prompt(text, receipt)?;
         if is_first {
-            let driver = Driver::new(Arc::clone(&self.core));
-            tokio::spawn(driver.run().instrument(self.core.feed.span()));
+            self.run();
         }
         self.core.news.notify_one();
         Ok(turn)
+    }
+
+    fn run(&self) {
+        let driver = Driver::new(Arc::clone(&self.core));
+        tokio::spawn(driver.run().instrument(self.core.feed.span()));
     }
 
     fn tell(&self, input: Input) -> Result<(), Refusal> {
@@ -87,6 +93,33 @@ impl Engine for AgentEngine {
     fn permit(&self, answer: PermissionAnswer) -> Result<(), Refusal> {
         let PermissionAnswer { request_id, allow, message } = answer;
         self.tell(Input::Permission { request_id, allow, message })
+    }
+
+    fn freeze(&self) -> BoxFuture<'_, Result<(), Refusal>> {
+        async {
+            self.core.freeze();
+            self.core.news.notify_one();
+            self.core.at_rest().await;
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn seal(&self) -> Vec<String> {
+        self.core.seal()
+    }
+
+    fn thaw(&self) {
+        self.core.thaw();
+        self.core.news.notify_one();
+    }
+
+    fn go_on(&self) -> Result<(), Refusal> {
+        if self.core.go_on()? {
+            self.run();
+        }
+        self.core.news.notify_one();
+        Ok(())
     }
 
     fn resize(&self, _: Size) {}

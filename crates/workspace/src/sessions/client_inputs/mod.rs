@@ -46,6 +46,20 @@ impl ClientInputs {
         self.refused.push_back(id.to_owned());
     }
 
+    /// The ids of the inputs that were applied, the oldest first.
+    pub(crate) fn applied(&self) -> Vec<String> {
+        let is_refused = |id: &str| self.refused.iter().any(|refused| refused == id);
+        self.applied.ids().filter(|id| !is_refused(id)).map(str::to_owned).collect()
+    }
+
+    /// These inputs were applied on another machine.
+    pub(crate) fn were_applied(&mut self, ids: Vec<String>) {
+        for id in ids {
+            // An id that is not allowed was never applied.
+            let _bad = self.applied.first_time(&id);
+        }
+    }
+
     /// Notes which turn a prompt became.
     pub(crate) fn note_turn(&mut self, id: &str, turn: u64) {
         if self.turns.len() >= TURNS {

@@ -50,6 +50,10 @@ pub struct Facts {
     pub used: Option<TurnUsage>,
     /// Turns so far.
     pub turn: u64,
+    /// The prompts that waited when the session began to move to another machine, the oldest first.
+    /// Each goes with the beginning of its turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<String>,
     /// For an adopted process: its pid, and its start time in ticks since boot; 0 until that is
     /// known.
     pub adopted: Option<(u32, u64)>,

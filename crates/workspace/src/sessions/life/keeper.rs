@@ -76,6 +76,17 @@ impl Keeper {
         self.store.change_facts(&[Change::Forget { kind: KIND.to_owned(), id: id.to_string() }])
     }
 
+    /// All facts of a kind. It blocks.
+    pub(crate) fn load(&self, kind: &str) -> Result<Vec<Fact>, Refusal> {
+        Ok(self.store.load_facts(kind)?)
+    }
+
+    /// Changes facts in one transaction. It blocks.
+    pub(crate) fn change(&self, changes: &[Change]) -> Result<(), Refusal> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.store.change_facts(changes)?)
+    }
+
     /// Writes all changed facts. Facts that cannot be written stay among the changed ones.
     fn write(&self) -> Result<(), StoreError> {
         let mut batch = std::mem::take(&mut *self.changed());

@@ -16,7 +16,7 @@ use protocol::workspace::{SessionInfo, SessionMode, SessionStatus};
 use session::terminal::size::Size;
 
 use self::{activity::Activity, facts::Facts, port::PortSearch};
-use crate::settings::NodeSlot;
+use crate::{refusal::Refusal, settings::NodeSlot};
 
 /// The end of a session that ended with the daemon, in words.
 pub(crate) const WITH_THE_DAEMON: &str = "it ended with the daemon";
@@ -39,6 +39,8 @@ pub(crate) struct Life {
     pub(crate) quiet_since: Instant,
     /// Whether the session was removed from the list of sessions.
     pub(crate) is_removed: bool,
+    /// Whether the session moves to another machine just now, so that nothing may change it.
+    pub(crate) is_leaving: bool,
     /// Whether the session's stored data is removed, so that nothing of it may be stored any more.
     pub(crate) is_gone: bool,
 }
@@ -63,6 +65,7 @@ impl Life {
             announced: None,
             quiet_since: now,
             is_removed: false,
+            is_leaving: false,
             is_gone: false,
         }
     }
@@ -181,6 +184,16 @@ impl Life {
             self.facts.last_active = written.unwrap_or(self.facts.last_active);
         }
         is_new
+    }
+
+    /// Whether the session may be changed or ended by a client now.
+    pub(crate) fn may_change(&self) -> Result<(), Refusal> {
+        match self.is_leaving {
+            false => Ok(()),
+            true => Err(Refusal::invalid(
+                "the session moves to another machine just now: try again in a moment",
+            )),
+        }
     }
 
     /// Prepares a restored session for another start of its engine. Returns whether it may be

@@ -128,6 +128,7 @@ async fn facts(projects: &Projects, id: SessionId, new: NewSession) -> Result<Fa
         conversation: None,
         used: None,
         turn: 0,
+        waiting: Vec::new(),
         adopted: described.pid.map(|pid| (pid, 0)),
         transcript: None,
         ended: None,

@@ -29,6 +29,7 @@ use super::{
 use crate::{
     counts::Counts,
     events::{Event, Events},
+    host::EngineHost,
     member_tokens::MemberTokens,
     projects::Projects,
     refusal::Refusal,
@@ -66,7 +67,7 @@ impl WeakSessions {
 
 pub(in crate::sessions) struct Inner {
     pub(in crate::sessions) shared: Arc<SharedState>,
-    projects: Arc<Projects>,
+    pub(in crate::sessions) projects: Arc<Projects>,
     /// Weak, because engines lead back to the sessions.
     engines: Weak<dyn EngineStarter>,
     /// The list is locked only to look up or change it. No other lock is taken meanwhile, so a session
@@ -127,7 +128,9 @@ impl Sessions {
     /// Ends a session, and removes it with its history. All clients get `session_killed`; of a
     /// hidden session only its viewers.
     pub async fn kill(&self, id: SessionId) -> Result<(), Refusal> {
-        let session = self.remove(id).ok_or(Refusal::UnknownSession(id))?;
+        let session = self.get(id)?;
+        session.lock().life.may_change()?;
+        self.remove(id).ok_or(Refusal::UnknownSession(id))?;
         let facts = session.lock().life.facts.clone();
         if let Some(engine) = session.engine.get() {
             engine.stop().await;
@@ -228,14 +231,33 @@ impl Sessions {
         change: impl FnOnce(&mut Facts),
     ) -> Result<SessionInfo, Refusal> {
         let session = self.get(id)?;
-        change(&mut session.lock().life.facts);
+        {
+            let mut state = session.lock();
+            state.life.may_change()?;
+            change(&mut state.life.facts);
+        }
         self.0.shared.keeper.keep(&session.kept()).await?;
         session.announce(now());
         Ok(session.info())
     }
 
+    /// Agents begin with the prompts that waited when their sessions were stored.
+    pub(crate) fn go_on(&self) {
+        for session in self.all() {
+            if let Ok(Err(refusal)) = session.live().map(|engine| engine.go_on()) {
+                tracing::warn!(session = %session.id, %refusal, "prompts wait for the next one");
+            }
+        }
+    }
+
+    /// The parts that engines use; an error while the workspace ends.
+    pub(in crate::sessions) fn host(&self) -> Result<Arc<EngineHost>, Refusal> {
+        let host = self.engines()?.host();
+        host.ok_or_else(|| Refusal::invalid("nothing runs here"))
+    }
+
     /// Starts engines; an error while the workspace ends.
-    fn engines(&self) -> Result<Arc<dyn EngineStarter>, Refusal> {
+    pub(in crate::sessions) fn engines(&self) -> Result<Arc<dyn EngineStarter>, Refusal> {
         let engines = self.0.engines.upgrade().filter(|_| !self.0.shared.is_closing());
         engines.ok_or_else(|| Refusal::Failed("the workspace is shutting down".to_owned()))
     }
@@ -244,7 +266,7 @@ impl Sessions {
         self.lock().get(&id).cloned().ok_or(Refusal::UnknownSession(id))
     }
 
-    fn remove(&self, id: SessionId) -> Option<Arc<Session>> {
+    pub(in crate::sessions) fn remove(&self, id: SessionId) -> Option<Arc<Session>> {
         let removed = self.lock().remove(&id);
         if let Some(session) = &removed {
             session.lock().life.is_removed = true;
@@ -256,7 +278,7 @@ impl Sessions {
         self.lock().values().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Session>>> {
+    pub(in crate::sessions) fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Session>>> {
         self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 //! Restores the sessions of an earlier daemon, with their history.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use process::end_leftovers;
@@ -10,11 +10,15 @@ use store::{Fact, StoreError, WorkspaceStore};
 use tokio::task;
 
 use super::{Sessions, create::start};
-use crate::sessions::{
-    clock::now,
-    life::facts::{KIND, StoredFacts},
-    output::Output,
-    session::Session,
+use crate::{
+    refusal::Refusal,
+    sessions::{
+        clock::now,
+        life::facts::{KIND, StoredFacts},
+        moving::DEPARTURE,
+        output::Output,
+        session::Session,
+    },
 };
 
 impl Sessions {
@@ -25,11 +29,24 @@ impl Sessions {
         let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
         let kept: Vec<StoredFacts> =
             facts.unwrap_or(Ok(Vec::new()))?.iter().filter_map(read).collect();
+        let kept = self.without_left(kept).await?;
         self.end_leftovers(&kept).await;
         for kept in kept {
             self.take_up(kept).await;
         }
         Ok(())
+    }
+
+    /// The sessions without those that have left for another machine.
+    async fn without_left(&self, kept: Vec<StoredFacts>) -> Result<Vec<StoredFacts>, StoreError> {
+        let shared = Arc::clone(&self.0.shared);
+        let loading = task::spawn_blocking(move || shared.keeper.load(DEPARTURE)).await;
+        let left = match loading {
+            Ok(Err(Refusal::Store(error))) => return Err(error),
+            loaded => loaded.ok().and_then(Result::ok).unwrap_or_default(),
+        };
+        let left: BTreeSet<String> = left.into_iter().map(|fact| fact.id).collect();
+        Ok(kept.into_iter().filter(|kept| !left.contains(&kept.facts.id.to_string())).collect())
     }
 
     /// Ends the processes that are left if the supervisor was killed, too.
@@ -43,7 +60,7 @@ impl Sessions {
         }
     }
 
-    async fn take_up(&self, kept: StoredFacts) {
+    pub(in crate::sessions) async fn take_up(&self, kept: StoredFacts) {
         let size = kept.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
         let session =
             Session::new(&self.0.shared, kept.facts, size.unwrap_or(Size::DEFAULT), now());

@@ -14,6 +14,7 @@ use crate::{
     audit::Audit,
     engine::{Engine, PermissionAnswer, Typed},
     events::Events,
+    host::EngineHost,
     projects::Projects,
     refusal::Refusal,
     sessions::{
@@ -99,6 +100,7 @@ pub(super) fn facts(mode: SessionMode) -> Facts {
         conversation: None,
         used: None,
         turn: 0,
+        waiting: Vec::new(),
         adopted: None,
         transcript: None,
         ended: None,
@@ -116,6 +118,14 @@ impl EngineStarter for Nothing {
 
     fn find_model(&self, _: &Facts) -> BoxFuture<'static, Result<(), Refusal>> {
         async { Ok(()) }.boxed()
+    }
+
+    fn check(&self, _: Facts) -> BoxFuture<'static, Result<(), Refusal>> {
+        async { Err(Refusal::invalid("nothing is started")) }.boxed()
+    }
+
+    fn host(&self) -> Option<Arc<EngineHost>> {
+        None
     }
 
     fn check_args(&self, _: &[String], _: bool) -> Result<(), Refusal> {

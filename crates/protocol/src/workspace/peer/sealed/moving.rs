@@ -1,12 +1,13 @@
 //! How an agent moves from one member to another: `move_ask` and `move_answer` before it;
 //! `move_prepare`, `move_chunk` and `move_prepared`; then `move_take` and `move_taken`, or
-//! `move_refused`. `move_status` asks what became of a move: `move_aborted` or `move_take` answers.
+//! `move_refused`. `move_status` asks what became of a move: `move_aborted`, `move_take` or, while it is
+//! not decided, `move_status` answers.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::workspace::{
     base64,
-    bounded::{few_of, maybe_name, maybe_path, name, path, text, texts},
+    bounded::{few_of, maybe_name, maybe_path, path, text, texts},
     ids::SessionId,
     limits::{
         MOVED_CHUNK_MAX, MOVED_FILES_MAX, MOVED_MAX, PROMPT_MAX, QUEUE_MAX, REASON_MAX,
@@ -23,18 +24,14 @@ pub struct MoveAsk {
     pub move_id: u64,
     /// The agent's session.
     pub session_id: SessionId,
-    /// Which agent.
-    #[serde(deserialize_with = "name")]
-    pub provider: String,
-    /// Its model.
+    /// The session's own facts.
+    pub facts: ObjectText,
+    /// The name of its project; the receiver's project of that name takes its place.
     #[serde(default, deserialize_with = "maybe_name")]
-    pub model: Option<String>,
-    /// The user it runs as.
-    #[serde(default, deserialize_with = "maybe_name")]
-    pub run_as_user: Option<String>,
-    /// Where it works.
-    #[serde(deserialize_with = "path")]
-    pub working_dir: String,
+    pub project: Option<String>,
+    /// Where below the project's directory it works.
+    #[serde(default, deserialize_with = "maybe_path")]
+    pub below: Option<String>,
     /// The directory at the receiver, if another.
     #[serde(default, deserialize_with = "maybe_path")]
     pub to_dir: Option<String>,
@@ -51,6 +48,9 @@ pub struct MoveAnswer {
     /// What speaks against it, for people; nothing: the receiver could run it.
     #[serde(default, deserialize_with = "texts::<_, REASONS_MAX, REASON_MAX>")]
     pub problems: Vec<String>,
+    /// Where it would work.
+    #[serde(default, deserialize_with = "maybe_path")]
+    pub working_dir: Option<String>,
 }
 
 /// `move_prepare`: what the agent is. Its files follow in chunks.
@@ -110,6 +110,8 @@ pub struct OfMove {
     /// The move.
     #[serde(rename = "move")]
     pub move_id: u64,
+    /// The agent's session.
+    pub session_id: SessionId,
 }
 
 /// `move_refused`: the receiver does not take the agent, and never will by this move.

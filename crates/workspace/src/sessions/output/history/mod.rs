@@ -206,6 +206,11 @@ fn fill(bytes: &mut BytesMut, chunks: &[Chunk], room: u64) -> usize {
     chunks.len()
 }
 
+/// The names of the segments in a directory, the oldest first.
+pub(crate) fn segments(dir: &Path) -> io::Result<Vec<String>> {
+    Ok(list(dir)?.into_iter().map(|(number, _)| segment_name(number)).collect())
+}
+
 fn list(dir: &Path) -> io::Result<Vec<(u64, u64)>> {
     let entries = match fs::read_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,0 +1,153 @@
+//! The end that gets a session.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    os::unix::fs::DirBuilderExt as _,
+    path::Path,
+    sync::Arc,
+};
+
+use protocol::workspace::SessionId;
+use session::terminal::log::retention::segment_number;
+use tokio::task;
+
+use super::{
+    ARRIVAL, ArrivalState, Arrived, CONVERSATION, HISTORY, Manifest, NotTaken, Staging,
+    conversation, forget, keep, staging,
+};
+use crate::{
+    host::EngineHost,
+    refusal::Refusal,
+    sessions::{
+        Facts, Sessions,
+        life::facts::{self, KIND, StoredFacts},
+        shared::SharedState,
+    },
+};
+
+impl Sessions {
+    /// Makes room for a session that moves here.
+    ///
+    /// # Errors
+    /// When it is too large, or cannot be written.
+    pub async fn stage(&self, move_id: u64, manifest: Manifest) -> Result<Staging, Refusal> {
+        let dir = self.0.shared.staging_dir(move_id);
+        let staging = task::spawn_blocking(move || Staging::create(dir, manifest)).await;
+        staging.map_err(|error| Refusal::failed(&error))?
+    }
+
+    /// Stores how far a move is.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    pub async fn keep_arrival(&self, arrived: &Arrived) -> Result<(), Refusal> {
+        let change = keep(ARRIVAL, arrived.session_id, json(arrived));
+        self.change(change).await
+    }
+
+    /// Stores nothing of a move any more.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    pub async fn forget_arrival(&self, id: SessionId) -> Result<(), Refusal> {
+        self.change(forget(ARRIVAL, id)).await
+    }
+
+    /// Removes what lies aside.
+    pub async fn remove_staged(&self, move_id: u64) {
+        let dir = self.0.shared.staging_dir(move_id);
+        let _removed = task::spawn_blocking(move || staging::remove(&dir)).await;
+    }
+
+    /// Puts everything in its place, and stores that the session runs here. The result is the ids of
+    /// its inputs, for [`Sessions::run_taken`].
+    ///
+    /// # Errors
+    /// [`NotTaken`]; the session does not run here then.
+    pub async fn take(&self, arrived: &Arrived) -> Result<Vec<String>, NotTaken> {
+        let failed = |refusal: Refusal| NotTaken::Failed(refusal.to_string());
+        let host = self.host().map_err(failed)?;
+        let (shared, arrived) = (Arc::clone(&self.0.shared), arrived.clone());
+        let taking = task::spawn_blocking(move || take(&host, &shared, &arrived)).await;
+        taking.map_err(|error| NotTaken::Failed(error.to_string()))?
+    }
+
+    /// Runs a session that was taken.
+    ///
+    /// # Errors
+    /// When its facts cannot be read.
+    pub async fn run_taken(&self, arrived: &Arrived, applied: Vec<String>) -> Result<(), Refusal> {
+        if !self.has(arrived.session_id) {
+            self.come_back(arrived.session_id).await?;
+        }
+        let session = self.get(arrived.session_id)?;
+        session.lock().inputs.were_applied(applied);
+        self.remove_staged(arrived.move_id).await;
+        Ok(())
+    }
+
+    async fn change(&self, change: store::Change) -> Result<(), Refusal> {
+        let shared = Arc::clone(&self.0.shared);
+        let changing = task::spawn_blocking(move || shared.keeper.change(&[change])).await;
+        changing.map_err(|error| Refusal::failed(&error))?
+    }
+}
+
+fn json(arrived: &Arrived) -> String {
+    // Numbers and text are always JSON.
+    serde_json::to_string(arrived).unwrap_or_default()
+}
+
+fn take(
+    host: &EngineHost,
+    shared: &SharedState,
+    arrived: &Arrived,
+) -> Result<Vec<String>, NotTaken> {
+    let dir = shared.staging_dir(arrived.move_id);
+    let manifest = staging::read(&dir)?;
+    let read: StoredFacts =
+        serde_json::from_str(&manifest.facts).map_err(|error| NotTaken::Lost(error.to_string()))?;
+    let facts = Facts { waiting: manifest.queue, ..read.facts };
+    let failed = |error: &dyn std::fmt::Display| NotTaken::Failed(error.to_string());
+    let history = shared.history_dir(arrived.session_id);
+    remove_older(&history).map_err(|error| failed(&error))?;
+    for (number, file) in manifest.files.iter().enumerate() {
+        let staged = staging::path(&dir, number);
+        let placed = match (file.name.strip_prefix(HISTORY), file.name.strip_prefix(CONVERSATION)) {
+            (Some(name), _) => place_history(&history, name, &staged),
+            (_, Some(name)) => conversation::place(host, &facts, name, &staged),
+            _ => Ok(()),
+        };
+        placed.map_err(|error| failed(&error))?;
+    }
+    let written = facts::write(&facts, (0, 0));
+    let written = written.ok_or_else(|| failed(&"the session cannot be written down"))?;
+    let taken = Arrived { state: ArrivalState::Taken, ..arrived.clone() };
+    let changes =
+        [keep(KIND, arrived.session_id, written), keep(ARRIVAL, arrived.session_id, json(&taken))];
+    shared.keeper.change(&changes).map_err(|error| failed(&error))?;
+    Ok(manifest.applied)
+}
+
+/// Removes what an earlier stay of the session has left.
+fn remove_older(history: &Path) -> std::io::Result<()> {
+    match fs::remove_dir_all(history) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn place_history(history: &Path, name: &str, staged: &Path) -> Result<(), Refusal> {
+    if segment_number(name).is_none() {
+        return Err(Refusal::Failed(format!("{name:?} is no file of a history")));
+    }
+    let place = || {
+        DirBuilder::new().recursive(true).mode(0o700).create(history)?;
+        let path = history.join(name);
+        fs::copy(staged, &path)?;
+        File::open(&path)?.sync_all()?;
+        File::open(history)?.sync_all()
+    };
+    place()
+        .map_err(|error| Refusal::Failed(format!("cannot write to {}: {error}", history.display())))
+}

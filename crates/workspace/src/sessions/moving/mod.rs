@@ -1,0 +1,114 @@
+//! A session that moves to another machine of the cluster: what goes along, and what is stored of the
+//! move at both ends. Who decides what, and when, is not known here: see `replica::handover`.
+//!
+//! - `leaving`: the end that gives the session away; `arriving`: the end that gets it
+//! - `conversation`: where agents keep their conversations; `staging`: what lies aside
+//! - `landing`: whether and where an agent could go on here
+
+mod arriving;
+mod conversation;
+mod landing;
+mod leaving;
+mod staging;
+#[cfg(test)]
+mod tests;
+
+use protocol::workspace::SessionId;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use store::{Change, Fact};
+
+pub use self::{
+    landing::{Asked, Landing},
+    leaving::{Parcel, ParcelFile, Portable},
+    staging::{Manifest, ManifestFile, Staging},
+};
+
+/// The kind of the stored facts about sessions that have left, by the session's id.
+pub const DEPARTURE: &str = "departure";
+/// The kind of the stored facts about sessions that move here, by the session's id.
+pub const ARRIVAL: &str = "arrival";
+
+/// The beginning of the name of a file that is the session's history, or its conversation.
+const HISTORY: &str = "history/";
+const CONVERSATION: &str = "conversation/";
+/// The most bytes of a conversation, and of the history that goes along.
+const LONGEST: u64 = protocol::workspace::limits::MOVED_BYTES_MAX / 2;
+
+/// A session that has left, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Departed {
+    /// The session.
+    pub session_id: SessionId,
+    /// The move.
+    #[serde(rename = "move")]
+    pub move_id: u64,
+    /// The member that it went to: its node id.
+    pub to: String,
+}
+
+impl Departed {
+    /// The stored form.
+    pub fn json(&self) -> String {
+        // Numbers and text are always JSON.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// A session that moves here, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrived {
+    /// The session.
+    pub session_id: SessionId,
+    /// The move.
+    #[serde(rename = "move")]
+    pub move_id: u64,
+    /// How often the session has moved, this time included.
+    pub moves: u64,
+    /// The member that it comes from: its node id.
+    pub from: String,
+    /// How far it is.
+    pub state: ArrivalState,
+}
+
+/// How far a move is at the end that gets the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArrivalState {
+    /// Everything that goes along lies aside.
+    Staged,
+    /// The session runs here.
+    Taken,
+    /// It never will by this move.
+    Refused,
+}
+
+/// Why a session could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum NotTaken {
+    /// What lay aside is not there any more, or damaged.
+    #[error("what was staged is lost: {0}")]
+    Lost(String),
+    /// It could not be put in its place now.
+    #[error("{0}")]
+    Failed(String),
+}
+
+fn keep(kind: &str, id: SessionId, json: String) -> Change {
+    Change::Keep(Fact { kind: kind.to_owned(), id: id.to_string(), json })
+}
+
+fn forget(kind: &str, id: SessionId) -> Change {
+    Change::Forget { kind: kind.to_owned(), id: id.to_string() }
+}
+
+/// Reads stored facts. One that cannot be read is a newer Warren's, or damaged.
+fn read_all<T: DeserializeOwned>(facts: &[Fact]) -> Vec<T> {
+    let read = |fact: &Fact| {
+        let read = serde_json::from_str(&fact.json);
+        read.inspect_err(|error| {
+            tracing::error!(kind = fact.kind, id = fact.id, %error, "a move cannot be read");
+        })
+        .ok()
+    };
+    facts.iter().filter_map(read).collect()
+}

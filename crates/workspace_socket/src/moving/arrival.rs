@@ -1,0 +1,284 @@
+//! A session that comes.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use cluster::Cluster;
+use protocol::workspace::{
+    SessionId,
+    peer::sealed::{MoveRefused, OfMove, SealedMessage},
+};
+use replica::handover::{Arrival, ArrivalFact as Fact, ArrivalInput as In, ArrivalOutput as Out};
+use tokio::{sync::Mutex, task};
+use workspace::{
+    Refusal,
+    moving::{ArrivalState, Arrived, NotTaken, Staging},
+};
+
+use super::talk::Talk;
+use crate::services::Services;
+
+/// The former owner answers within this time, or is asked again.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// A session on its way in.
+pub(super) struct Arriving {
+    /// Whether its entry may be this member's while it does not run here.
+    coming: AtomicBool,
+    /// One step at a time.
+    state: Mutex<State>,
+}
+
+struct State {
+    arrived: Arrived,
+    machine: Arrival,
+    /// What comes, until it is staged.
+    staging: Option<Staging>,
+    /// The ids of inputs, between the taking of the session and its start.
+    applied: Vec<String>,
+    /// Why it was refused.
+    why: String,
+}
+
+impl Arriving {
+    pub(super) fn new(arrived: Arrived, machine: Arrival, staging: Option<Staging>) -> Self {
+        let is_coming = arrived.state != ArrivalState::Taken;
+        let state =
+            State { arrived, machine, staging, applied: Vec::new(), why: "it is lost".to_owned() };
+        Self { coming: AtomicBool::new(is_coming), state: Mutex::new(state) }
+    }
+
+    pub(super) fn is_coming(&self) -> bool {
+        self.coming.load(Ordering::Relaxed)
+    }
+
+    pub(super) async fn move_id(&self) -> u64 {
+        self.state.lock().await.arrived.move_id
+    }
+
+    /// Whether another move of the session may take the place of this one.
+    pub(super) async fn may_give_way(&self) -> bool {
+        self.state.lock().await.machine.is_staged()
+    }
+
+    /// Takes the next piece. Returns whether everything has come.
+    pub(super) async fn piece(
+        &self,
+        file: u32,
+        offset: u64,
+        data: Vec<u8>,
+    ) -> Result<bool, Refusal> {
+        let mut state = self.state.lock().await;
+        let mut staging =
+            state.staging.take().ok_or_else(|| Refusal::invalid("everything has come already"))?;
+        let writing = task::spawn_blocking(move || {
+            staging.write(file, offset, &data)?;
+            Ok::<_, Refusal>(staging)
+        });
+        let staging = writing.await.map_err(|error| Refusal::failed(&error))??;
+        let is_whole = staging.is_whole();
+        state.staging = Some(staging);
+        Ok(is_whole)
+    }
+
+    /// Handles an input; what the other end is to hear.
+    pub(super) async fn handle(
+        &self,
+        services: &Services,
+        cluster: &Cluster,
+        input: In,
+    ) -> Vec<SealedMessage> {
+        let mut state = self.state.lock().await;
+        self.step(&mut state, services, cluster, input).await
+    }
+
+    /// The same, with a reason in case that it is refused.
+    pub(super) async fn fail(
+        &self,
+        services: &Services,
+        cluster: &Cluster,
+        why: &Refusal,
+    ) -> Vec<SealedMessage> {
+        let mut state = self.state.lock().await;
+        state.why = why.to_string();
+        self.step(&mut state, services, cluster, In::Broken).await
+    }
+
+    /// Takes the session if its version says that it is this member's.
+    pub(super) async fn look(&self, services: &Services, cluster: &Cluster) {
+        let mut state = self.state.lock().await;
+        if state.is_ours(cluster) {
+            self.step(&mut state, services, cluster, In::Ours).await;
+        }
+    }
+
+    /// The owner knows of no such move.
+    async fn aborted(&self, services: &Services, cluster: &Cluster) {
+        let mut state = self.state.lock().await;
+        let input = if state.is_ours(cluster) { In::Ours } else { In::Aborted };
+        self.step(&mut state, services, cluster, input).await;
+    }
+
+    async fn step(
+        &self,
+        state: &mut State,
+        services: &Services,
+        cluster: &Cluster,
+        first: In,
+    ) -> Vec<SealedMessage> {
+        let (mut said, mut input) = (Vec::new(), Some(first));
+        while let Some(happened) = input.take() {
+            for output in state.machine.handle(happened) {
+                input = self.carry_out(state, services, cluster, output, &mut said).await.or(input);
+            }
+        }
+        if state.machine.is_over() {
+            self.coming.store(false, Ordering::Relaxed);
+            services.moves.arriving().remove(&state.arrived.session_id);
+        }
+        said
+    }
+
+    async fn carry_out(
+        &self,
+        state: &mut State,
+        services: &Services,
+        cluster: &Cluster,
+        output: Out,
+        said: &mut Vec<SealedMessage>,
+    ) -> Option<In> {
+        let id = state.arrived.session_id.to_string();
+        match output {
+            Out::Keep(fact) => return Some(state.keep(services, fact).await),
+            // The server is stopping otherwise.
+            Out::Expect => drop(cluster.expect_session(&id).await),
+            Out::Unexpect => drop(cluster.unexpect_session(&id).await),
+            Out::Run => {
+                state.run(services).await;
+                self.coming.store(false, Ordering::Relaxed);
+            }
+            Out::Remove => services.sessions.remove_staged(state.arrived.move_id).await,
+            Out::SayPrepared => said.push(SealedMessage::MovePrepared(state.of())),
+            Out::SayTaken => said.push(SealedMessage::MoveTaken(state.of())),
+            Out::SayUndecided => said.push(SealedMessage::MoveStatus(state.of())),
+            Out::SayRefused => {
+                let (move_id, message) = (state.arrived.move_id, state.why.clone());
+                said.push(SealedMessage::MoveRefused(MoveRefused { move_id, message }));
+            }
+        }
+        None
+    }
+}
+
+impl State {
+    fn of(&self) -> OfMove {
+        let Arrived { move_id, session_id, .. } = self.arrived;
+        OfMove { move_id, session_id }
+    }
+
+    fn is_ours(&self, cluster: &Cluster) -> bool {
+        let shown = cluster.session_moves(&self.arrived.session_id.to_string());
+        self.machine.is_staged()
+            && shown.is_some_and(|(moves, owner)| {
+                owner == cluster.node_id() && moves >= self.arrived.moves
+            })
+    }
+
+    async fn keep(&mut self, services: &Services, fact: Fact) -> In {
+        let kept = match fact {
+            Fact::Staged => self.stage(services).await,
+            Fact::Taken => match services.sessions.take(&self.arrived).await {
+                Ok(applied) => {
+                    (self.applied, self.arrived.state) = (applied, ArrivalState::Taken);
+                    Ok(())
+                }
+                Err(NotTaken::Lost(why)) => {
+                    tracing::error!(session = %self.arrived.session_id, why, "a move is lost");
+                    self.why = format!("what it had got is lost: {why}");
+                    return In::Lost;
+                }
+                Err(NotTaken::Failed(why)) => Err(Refusal::Failed(why)),
+            },
+            Fact::Refused => self.store(services, ArrivalState::Refused).await,
+            Fact::Forgotten => services.sessions.forget_arrival(self.arrived.session_id).await,
+        };
+        if let Err(refusal) = &kept {
+            let session = self.arrived.session_id;
+            tracing::warn!(%session, %refusal, "a step of a move cannot be stored");
+            self.why = refusal.to_string();
+        }
+        In::Kept(kept.is_ok())
+    }
+
+    /// Brings everything that has come onto the disk, and then the word that it is there.
+    async fn stage(&mut self, services: &Services) -> Result<(), Refusal> {
+        if let Some(staging) = self.staging.take() {
+            let finishing = task::spawn_blocking(move || staging.finish()).await;
+            finishing.map_err(|error| Refusal::failed(&error))??;
+        }
+        self.store(services, ArrivalState::Staged).await
+    }
+
+    async fn store(&mut self, services: &Services, state: ArrivalState) -> Result<(), Refusal> {
+        self.arrived.state = state;
+        services.sessions.keep_arrival(&self.arrived).await
+    }
+
+    async fn run(&mut self, services: &Services) {
+        let applied = std::mem::take(&mut self.applied);
+        let session = self.arrived.session_id;
+        match services.sessions.run_taken(&self.arrived, applied).await {
+            Ok(()) => tracing::info!(%session, from = self.arrived.from, "a session has come"),
+            Err(refusal) => tracing::error!(%session, %refusal, "a session that came cannot run"),
+        }
+    }
+}
+
+/// The moves of an earlier start.
+pub(super) async fn restore(services: &Arc<Services>) {
+    let arrivals = match services.sessions.arrivals().await {
+        Ok(arrivals) => arrivals,
+        Err(refusal) => return tracing::error!(%refusal, "sessions that move here"),
+    };
+    for arrived in arrivals {
+        let fact = match arrived.state {
+            ArrivalState::Staged => Fact::Staged,
+            ArrivalState::Taken => Fact::Taken,
+            ArrivalState::Refused => Fact::Refused,
+        };
+        let id = arrived.session_id;
+        let arriving = Arriving::new(arrived, Arrival::stored(fact), None);
+        services.moves.arriving().entry(id).or_insert_with(|| Arc::new(arriving));
+    }
+}
+
+/// Takes what is this member's by now, and asks former owners about the rest.
+pub(super) async fn look_at_all(services: &Arc<Services>, cluster: &Cluster) {
+    let all: Vec<(SessionId, Arc<Arriving>)> =
+        services.moves.arriving().iter().map(|(id, it)| (*id, Arc::clone(it))).collect();
+    for (_, arriving) in all {
+        arriving.look(services, cluster).await;
+        let (of, from) = {
+            let state = arriving.state.lock().await;
+            if state.staging.is_some() {
+                continue;
+            }
+            (state.of(), state.arrived.from.clone())
+        };
+        if !cluster.is_reachable(&from) {
+            continue;
+        }
+        let mut talk = Talk::open(cluster, &from);
+        if let Ok(SealedMessage::MoveAborted(aborted)) =
+            talk.ask(&SealedMessage::MoveStatus(of), ANSWER).await
+            && aborted == of
+        {
+            arriving.aborted(services, cluster).await;
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Sessions that move from one member of the cluster to another. The machines of both ends are
+//! `replica::handover`'s; here they are driven.
+//!
+//! - [`Moves`]: all moves of this machine
+//! - `departure`: a session that is given away; `request`: the client's request for it
+//! - `arrival`: a session that comes; `receiving`: the circuit by which it comes
+//! - `talk`: a circuit to the other end
+
+mod arrival;
+mod departure;
+mod receiving;
+mod request;
+mod talk;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use cluster::Cluster;
+use protocol::workspace::SessionId;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use workspace::Refusal;
+
+use self::{arrival::Arriving, departure::Leaving};
+pub(crate) use self::{receiving::serve, request::move_session};
+use crate::{membership::Server, policy::Target, services::Services};
+
+/// By this name of its caller a circuit is known that carries a move. No credential has it.
+pub(crate) const CALLER: &str = "cluster:move";
+/// The most sessions that move here, or of which the former owner has not said that it is done.
+const MOST: usize = 32;
+/// How long a request waits for a session that comes, and how often it looks.
+const COMING: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(20);
+/// How often moves that are not over are looked at.
+const ROUND: Duration = Duration::from_secs(3);
+
+/// The moves of this machine.
+#[derive(Default)]
+pub(crate) struct Moves {
+    leaving: Mutex<BTreeMap<SessionId, Arc<Leaving>>>,
+    arriving: Mutex<BTreeMap<SessionId, Arc<Arriving>>>,
+    /// Cancelled when another membership begins.
+    membership: Mutex<CancellationToken>,
+}
+
+impl Moves {
+    /// Whether a session comes here, so that its entry may be this member's before it runs.
+    pub(crate) fn is_coming(&self, id: SessionId) -> bool {
+        self.arriving().get(&id).is_some_and(|arriving| arriving.is_coming())
+    }
+
+    fn leaving(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Leaving>>> {
+        self.leaving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn arriving(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Arriving>>> {
+        self.arriving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A token for the tasks of this membership; those of an earlier one end.
+    fn renew(&self) -> CancellationToken {
+        let mut membership = self.membership.lock().unwrap_or_else(PoisonError::into_inner);
+        membership.cancel();
+        *membership = CancellationToken::new();
+        membership.clone()
+    }
+}
+
+/// Goes on with the moves that an earlier start has left. This machine's word on its sessions must
+/// wait for it.
+pub(crate) async fn restore(services: &Arc<Services>, cluster: &Cluster) {
+    arrival::restore(services).await;
+    departure::restore(services, cluster).await;
+}
+
+/// Looks after the sessions that come.
+pub(crate) fn begin(services: &Arc<Services>, cluster: &Cluster, closing: CancellationToken) {
+    let token = services.moves.renew();
+    let (services, cluster) = (Arc::clone(services), cluster.clone());
+    let going = async move {
+        loop {
+            arrival::look_at_all(&services, &cluster).await;
+            sleep(ROUND).await;
+        }
+    };
+    tokio::spawn(async move {
+        tokio::select! {
+            () = going => {}
+            () = token.cancelled() => {}
+            () = closing.cancelled() => {}
+        }
+    });
+}
+
+/// Waits until a session that comes here runs, so that requests for it find it.
+///
+/// # Errors
+/// When it has left: requests that were on their way to it are not served.
+pub(crate) async fn ready(services: &Services, target: &Target) -> Result<(), Refusal> {
+    let Target::Session(id) = target else { return Ok(()) };
+    if services.sessions.has(*id) {
+        return Ok(());
+    }
+    let until = Instant::now() + COMING;
+    while services.moves.is_coming(*id) && Instant::now() < until {
+        sleep(LOOK).await;
+    }
+    match services.membership.server_of(target, services) {
+        Ok(Server::Member(node)) => {
+            let cluster = services.membership.cluster();
+            let name = cluster.map(|cluster| cluster.name_of(&node)).unwrap_or(node);
+            let words = format!("the session has just moved to {name}: send it again");
+            Err(Refusal::Invalid(words))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A session's version says that it is this member's, and it does not run here: it may have been
+/// staged.
+pub(crate) fn look(services: &Arc<Services>, cluster: &Cluster, id: SessionId) {
+    let Some(arriving) = services.moves.arriving().get(&id).cloned() else { return };
+    let (services, cluster) = (Arc::clone(services), cluster.clone());
+    tokio::spawn(async move { arriving.look(&services, &cluster).await });
+}

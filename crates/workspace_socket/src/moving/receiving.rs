@@ -1,0 +1,197 @@
+//! The circuit by which another member speaks of a move.
+
+use std::sync::Arc;
+
+use cluster::{Cluster, Served};
+use protocol::workspace::{
+    SessionId,
+    peer::sealed::{
+        MoveAnswer, MoveAsk, MoveChunk, MovePrepare, MoveRefused, OfMove, SealedMessage,
+        decode_sealed,
+    },
+};
+use replica::handover::{Arrival, ArrivalInput as In};
+use wire::{Frame, Outbox};
+use workspace::{
+    Refusal,
+    moving::{ArrivalState, Arrived, Asked, Landing, Manifest, ManifestFile},
+};
+
+use super::{arrival::Arriving, departure};
+use crate::services::Services;
+
+/// Serves another member until it leaves.
+pub(crate) async fn serve(services: Arc<Services>, cluster: Cluster, served: Served) {
+    let Served { from, mut requests, answers, done, .. } = served;
+    let mut receiving = Receiving { services, cluster, from, landing: None, coming: None };
+    while let Some(Frame::Text(text)) = requests.next().await {
+        let Ok(Some(message)) = decode_sealed(&text) else { break };
+        let said = receiving.hears(message).await;
+        if say(&answers, &said).is_err() {
+            break;
+        }
+    }
+    receiving.left().await;
+    done.cancel();
+}
+
+fn say(answers: &Outbox, said: &[SealedMessage]) -> Result<(), wire::OutboxClosed> {
+    said.iter().try_for_each(|message| answers.push(Frame::from(message.encode())))
+}
+
+struct Receiving {
+    services: Arc<Services>,
+    cluster: Cluster,
+    /// The other member's node id.
+    from: String,
+    /// Where the session that was asked about would go on.
+    landing: Option<(u64, Landing)>,
+    /// The session whose pieces come.
+    coming: Option<(u64, Arc<Arriving>)>,
+}
+
+impl Receiving {
+    async fn hears(&mut self, message: SealedMessage) -> Vec<SealedMessage> {
+        match message {
+            SealedMessage::MoveAsk(ask) => vec![self.asked(ask).await],
+            SealedMessage::MovePrepare(prepare) => {
+                let move_id = prepare.move_id;
+                let begun = self.begins(prepare).await;
+                begun.unwrap_or_else(|refusal| vec![refused(move_id, &refusal)])
+            }
+            SealedMessage::MoveChunk(chunk) => self.piece(chunk).await,
+            SealedMessage::MoveTake(of) => self.take(of).await,
+            SealedMessage::MoveStatus(of) => vec![departure::word(&self.services, of)],
+            _ => Vec::new(),
+        }
+    }
+
+    async fn asked(&mut self, ask: MoveAsk) -> SealedMessage {
+        let move_id = ask.move_id;
+        let landing = self.services.sessions.landing(Asked {
+            session_id: ask.session_id,
+            facts: ask.facts.as_str(),
+            project: ask.project.as_deref(),
+            below: ask.below.as_deref(),
+            to_dir: ask.to_dir.as_deref(),
+        });
+        SealedMessage::MoveAnswer(match landing.await {
+            Ok(landing) => {
+                let working_dir = Some(landing.working_dir().to_owned());
+                self.landing = Some((move_id, landing));
+                MoveAnswer { move_id, problems: Vec::new(), working_dir }
+            }
+            Err(refusal) => {
+                MoveAnswer { move_id, problems: vec![refusal.to_string()], working_dir: None }
+            }
+        })
+    }
+
+    /// Makes room for a session.
+    async fn begins(&mut self, prepare: MovePrepare) -> Result<Vec<SealedMessage>, Refusal> {
+        let MovePrepare { move_id, session_id, moves, .. } = prepare;
+        let landing = self.landing.take().filter(|(asked, _)| *asked == move_id);
+        let (_, landing) = landing.ok_or_else(|| Refusal::invalid("nobody asked before"))?;
+        self.give_way(session_id).await?;
+        let file = |file: &protocol::workspace::peer::sealed::MoveFile| ManifestFile {
+            name: file.name.clone(),
+            size: file.size,
+        };
+        let manifest = Manifest {
+            facts: landing.facts(prepare.facts.as_str())?,
+            files: prepare.files.iter().map(file).collect(),
+            queue: prepare.queue,
+            applied: prepare.applied,
+        };
+        let staging = self.services.sessions.stage(move_id, manifest).await?;
+        let is_whole = staging.is_whole();
+        let (from, state) = (self.from.clone(), ArrivalState::Staged);
+        let arrived = Arrived { session_id, move_id, moves, from, state };
+        let arriving = Arc::new(Arriving::new(arrived, Arrival::begin(), Some(staging)));
+        self.services.moves.arriving().insert(session_id, Arc::clone(&arriving));
+        self.coming = Some((move_id, arriving));
+        Ok(if is_whole { self.whole().await } else { Vec::new() })
+    }
+
+    /// An earlier move of the session that was staged has come to nothing: its owner begins another.
+    async fn give_way(&self, id: SessionId) -> Result<(), Refusal> {
+        let (earlier, count) = {
+            let arriving = self.services.moves.arriving();
+            (arriving.get(&id).cloned(), arriving.len())
+        };
+        match earlier {
+            Some(earlier) if !earlier.may_give_way().await => {
+                Err(Refusal::invalid("an earlier move of it is not over: try again in a moment"))
+            }
+            Some(earlier) => {
+                self.services.sessions.remove_staged(earlier.move_id().await).await;
+                Ok(())
+            }
+            None if count >= super::MOST => {
+                Err(Refusal::TooMany { what: "sessions on their way", most: super::MOST })
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn piece(&mut self, chunk: MoveChunk) -> Vec<SealedMessage> {
+        let MoveChunk { move_id, file, offset, data } = chunk;
+        let coming = self.coming.as_ref().filter(|(coming, _)| *coming == move_id);
+        // After a refusal the rest is still on its way.
+        let Some((_, arriving)) = coming else { return Vec::new() };
+        match arriving.piece(file, offset, data).await {
+            Ok(true) => self.whole().await,
+            Ok(false) => Vec::new(),
+            Err(refusal) => {
+                let said = arriving.fail(&self.services, &self.cluster, &refusal).await;
+                self.coming = None;
+                said
+            }
+        }
+    }
+
+    async fn whole(&mut self) -> Vec<SealedMessage> {
+        let Some((_, arriving)) = self.coming.take() else { return Vec::new() };
+        arriving.handle(&self.services, &self.cluster, In::Whole).await
+    }
+
+    /// The owner asks whether the session is taken.
+    async fn take(&self, of: OfMove) -> Vec<SealedMessage> {
+        let known = self.services.moves.arriving().get(&of.session_id).cloned();
+        let Some(arriving) = known else { return self.lost(of).await };
+        if arriving.move_id().await != of.move_id {
+            return vec![SealedMessage::MoveStatus(of)];
+        }
+        arriving.look(&self.services, &self.cluster).await;
+        arriving.handle(&self.services, &self.cluster, In::Asked).await
+    }
+
+    /// What was staged is lost, and that it was. It is stored that the session is not taken before
+    /// the owner hears so.
+    async fn lost(&self, of: OfMove) -> Vec<SealedMessage> {
+        let OfMove { move_id, session_id } = of;
+        let (from, state) = (self.from.clone(), ArrivalState::Refused);
+        let arrived = Arrived { session_id, move_id, moves: u64::MAX, from, state };
+        let arriving = Arc::new(Arriving::new(arrived, Arrival::unknown(), None));
+        let inserted = {
+            let mut all = self.services.moves.arriving();
+            Arc::clone(all.entry(session_id).or_insert(arriving))
+        };
+        if inserted.move_id().await != move_id {
+            return vec![SealedMessage::MoveStatus(of)];
+        }
+        inserted.handle(&self.services, &self.cluster, In::Lost).await
+    }
+
+    /// The other member has left: what has not come whole is removed.
+    async fn left(&mut self) {
+        if let Some((_, arriving)) = self.coming.take() {
+            let left = Refusal::invalid("the other machine left");
+            let _nobody_hears = arriving.fail(&self.services, &self.cluster, &left).await;
+        }
+    }
+}
+
+fn refused(move_id: u64, refusal: &Refusal) -> SealedMessage {
+    SealedMessage::MoveRefused(MoveRefused { move_id, message: refusal.to_string() })
+}

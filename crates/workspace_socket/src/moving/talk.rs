@@ -1,0 +1,93 @@
+//! A circuit to the other end of a move.
+
+use std::time::Duration;
+
+use cluster::{Caller, Circuit, Cluster};
+use protocol::workspace::{
+    Role,
+    peer::sealed::{SealedMessage, decode_sealed},
+};
+use tokio::time::{Instant, timeout};
+use wire::Frame;
+use workspace::Refusal;
+
+use super::CALLER;
+
+/// No more bytes wait for the link than this.
+const WAITING: usize = 4 * 1024 * 1024;
+/// How often it is looked whether there is room again.
+const LOOK: Duration = Duration::from_millis(20);
+/// The other end takes nothing, and says nothing, for this long: it is lost.
+pub(super) const SILENCE: Duration = Duration::from_secs(60);
+
+/// A circuit to the other end.
+pub(super) struct Talk {
+    circuit: Circuit,
+    name: String,
+}
+
+impl Talk {
+    pub(super) fn open(cluster: &Cluster, node: &str) -> Self {
+        let caller = Caller { who: CALLER.to_owned(), role: Role::Admin, member: None };
+        Self { circuit: cluster.open(node, caller), name: cluster.name_of(node) }
+    }
+
+    /// Says something, and hears the answer.
+    pub(super) async fn ask(
+        &mut self,
+        message: &SealedMessage,
+        within: Duration,
+    ) -> Result<SealedMessage, Refusal> {
+        self.say(message)?;
+        self.hear(within).await
+    }
+
+    pub(super) fn say(&self, message: &SealedMessage) -> Result<(), Refusal> {
+        let text = message.encode();
+        self.circuit.send(Frame::from(text)).map_err(|_| self.lost("cannot be reached"))
+    }
+
+    pub(super) async fn hear(&mut self, within: Duration) -> Result<SealedMessage, Refusal> {
+        let heard = timeout(within, self.circuit.next()).await;
+        let heard = heard.map_err(|_| self.lost("did not answer in time"))?;
+        let frame = heard.map_err(|ended| self.lost(&format!("was lost: {ended}")))?;
+        let Frame::Text(text) = frame else { return Err(self.lost("answered with output")) };
+        match decode_sealed(&text) {
+            Ok(Some(message)) => Ok(message),
+            _ => Err(self.lost("knows nothing of moves: it runs an older Warren")),
+        }
+    }
+
+    /// Waits until there is room for more.
+    ///
+    /// # Errors
+    /// When the other end says something first, or takes nothing for too long.
+    pub(super) async fn room(&mut self) -> Result<(), Refusal> {
+        let mut least = self.circuit.waiting();
+        let mut since = Instant::now();
+        while self.circuit.waiting() > WAITING {
+            if let Ok(heard) = timeout(LOOK, self.hear(SILENCE)).await {
+                return Err(refused(heard?).unwrap_or_else(|| self.lost("spoke out of turn")));
+            }
+            let waiting = self.circuit.waiting();
+            if waiting < least {
+                (least, since) = (waiting, Instant::now());
+            } else if since.elapsed() > SILENCE {
+                return Err(self.lost("takes nothing more"));
+            }
+        }
+        Ok(())
+    }
+
+    fn lost(&self, what: &str) -> Refusal {
+        Refusal::Failed(format!("{} {what}", self.name))
+    }
+}
+
+/// The refusal that a message is, if it is one.
+pub(super) fn refused(message: SealedMessage) -> Option<Refusal> {
+    match message {
+        SealedMessage::MoveRefused(refused) => Some(Refusal::Failed(refused.message)),
+        _ => None,
+    }
+}
