@@ -202,20 +202,19 @@ impl Cluster {
         &self.0.own_at_start
     }
 
-    /// Sets what serves the clients of others, and who hears of changes. Called once.
-    pub fn serve(&self, host: Arc<dyn Host>, watcher: Arc<dyn Watcher>) {
-        self.0.shared.circuits.set_host(host);
+    /// Sets what serves circuits of other members to this service.
+    pub fn serve(&self, service: Service, host: Arc<dyn Host>) {
+        self.0.shared.circuits.set_host(service, host);
+    }
+
+    /// Sets who hears of changes of the directory. Called once.
+    pub fn watch(&self, watcher: Arc<dyn Watcher>) {
         self.0.shared.directory.set_watcher(watcher);
     }
 
-    /// Sets what serves sessions of other members with models. Called once.
-    pub fn serve_models(&self, models: Arc<dyn Host>) {
-        self.0.shared.circuits.set_models(models);
-    }
-
-    /// Opens a circuit to the models of a member that is a Warren.
-    pub fn open_models(&self, node: &str, caller: Caller) -> Circuit {
-        self.0.shared.circuits.open_models(node, caller)
+    /// Opens a circuit to a service of a member that is a Warren.
+    pub fn open_service(&self, node: &str, service: Service, caller: Caller) -> Circuit {
+        self.0.shared.circuits.open(node, service, caller)
     }
 
     /// Writes an object of this machine. It is stored when this returns.
@@ -261,7 +260,7 @@ impl Cluster {
     pub fn open(&self, node: &str, caller: Caller) -> Circuit {
         let shared = &self.0.shared;
         if !shared.is_plain(node) {
-            return shared.circuits.open(node, caller);
+            return shared.circuits.open(node, Service::Workspace, caller);
         }
         match shared.via(node).filter(|_| !shared.plain.is_linked(node)) {
             Some(member) => {

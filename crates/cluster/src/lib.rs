@@ -50,7 +50,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub use circuit::{Caller, Circuit, Circuits, Ended, Host, Purpose, Served, Service};
+pub use circuit::{Caller, Circuit, Circuits, Ended, Host, Served, Service};
 pub use cluster::{Cluster, MemberStatus, Parts};
 pub use config::is_member;
 pub use directory::{Directory, Watcher};

@@ -12,7 +12,7 @@ use tokio::{
 use crate::{
     barred::Barred,
     carried::Carrying,
-    circuit::{Circuits, Host},
+    circuit::{Circuits, Host, Service},
     config::Config,
     directory::Directory,
     driver::{Driver, WriteError},
@@ -65,7 +65,7 @@ pub(crate) struct Shared {
 impl Shared {
     /// What serves clients of others.
     pub(crate) fn host(&self) -> Option<Arc<dyn Host>> {
-        self.circuits.host()
+        self.circuits.host(Service::Workspace)
     }
 
     /// Whether a node is a plain peer: one that was linked here, or of which members have sessions.

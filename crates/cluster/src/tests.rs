@@ -111,13 +111,9 @@ impl Watcher for Deaf {
 async fn a_client_of_one_member_is_served_by_another() {
     let one = Machine::new(1, "secret", &[]).await;
     let two = Machine::new(2, "secret", &[one.address]).await;
-    one.cluster.serve(Arc::new(Echo), Arc::new(Deaf));
-    let caller = Caller {
-        who: "key".to_owned(),
-        role: Role::Write,
-        member: None,
-        purpose: super::circuit::Purpose::Client,
-    };
+    one.cluster.serve(Service::Workspace, Arc::new(Echo));
+    one.cluster.watch(Arc::new(Deaf));
+    let caller = Caller { who: "key".to_owned(), role: Role::Write, member: None };
     let mut circuit = two.cluster.open("node-1", caller);
     let long = Frame::from("long ".repeat(100_000));
     circuit.send(long.clone()).unwrap();

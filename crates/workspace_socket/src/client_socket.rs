@@ -7,7 +7,7 @@ use std::{
 };
 
 use access::LocalRules;
-use cluster::Cluster;
+use cluster::{Cluster, Service};
 use files::{Git, write::Unfinished};
 use http::{Request, Response};
 use tokio::{sync::mpsc, task};
@@ -20,14 +20,14 @@ use crate::{
     admission::Admission,
     guest::Guests,
     membership::Memberships,
-    moving,
+    moving::{self, MoveHost},
     node_id::node_id,
     others::OtherObjects,
     own_objects::OwnObjects,
     project_files::ProjectFiles,
     services::{Node, Services, WatchBudget},
     shown_reach::ShownReach,
-    team_members::TeamMembers,
+    team_members::{TeamLines, TeamMembers},
 };
 
 /// The name of the file that lists the files being written.
@@ -92,8 +92,11 @@ impl ClientSocket {
             events: services.events.clone(),
             elsewhere: sender,
         };
-        let guests = Guests(Arc::downgrade(&self.0));
-        cluster.serve(Arc::new(guests), Arc::new(others));
+        let admission = || Arc::downgrade(&self.0);
+        cluster.watch(Arc::new(others));
+        cluster.serve(Service::Workspace, Arc::new(Guests(admission())));
+        cluster.serve(Service::Teams, Arc::new(TeamLines(admission())));
+        cluster.serve(Service::Moves, Arc::new(MoveHost(admission())));
         let (teams, members) = (services.teams.clone(), Arc::new(TeamMembers(cluster.clone())));
         tokio::spawn(async move { teams.join(members).await });
     }

@@ -4,14 +4,14 @@
 use std::sync::{Arc, Weak};
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
-use cluster::{Caller, Host, Purpose, Served};
+use cluster::{Caller, Host, Served};
 use protocol::workspace::{ServerMessage, limits::MAX_MESSAGE};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tracing::Instrument as _;
 use wire::{Frame, Outbox, OutboxClosed, OutboxReader};
 use workspace::{ClientId, Event, Identity, Member};
 
-use crate::{admission::Admission, moving, reading, serving::Serving, team_members};
+use crate::{admission::Admission, reading, serving::Serving};
 
 /// The unread answers, in bytes, at which no more of a guest's requests are read.
 const UNREAD: usize = 2 * 1024 * 1024;
@@ -38,12 +38,6 @@ pub(crate) struct Guests(pub(crate) Weak<Admission>);
 impl Host for Guests {
     fn serve(&self, served: Served) {
         let Some(admission) = self.0.upgrade() else { return };
-        if served.caller.purpose == Purpose::Teams {
-            return team_members::serve(&admission, served);
-        }
-        if served.caller.who == moving::CALLER {
-            return serve_move(&admission, served);
-        }
         let guest = Guest::new(&admission, served);
         let span = tracing::info_span!(parent: None, "workspace_guest", who = guest.who());
         let links = admission.links.clone();
@@ -52,23 +46,6 @@ impl Host for Guests {
 
     fn max_request(&self) -> usize {
         MAX_MESSAGE
-    }
-}
-
-/// Another member speaks of a session that moves.
-fn serve_move(admission: &Admission, served: Served) {
-    let services = Arc::clone(&admission.services);
-    match services.membership.cluster() {
-        Some(cluster) => {
-            let closing = admission.closing.clone();
-            admission.links.spawn(async move {
-                tokio::select! {
-                    () = moving::serve(services, cluster, served) => {}
-                    () = closing.cancelled() => {}
-                }
-            });
-        }
-        None => served.done.cancel(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, future::poll_fn, pin::pin, task::Poll, time::Duration};
 
 use bytes::Bytes;
-use cluster::{Caller, Circuit, Cluster, Ended, Purpose};
+use cluster::{Caller, Circuit, Cluster, Ended};
 use protocol::workspace::{
     ClientMessage, Notice, NoticeLevel, ServerMessage, SessionId, SessionInfo,
     client::{Attach, ClientNotice, connection::OWNER_UNREACHABLE},
@@ -274,8 +274,7 @@ impl Remotes {
         let known = self.open.iter().position(|remote| remote.node == node);
         let index = known.unwrap_or_else(|| {
             let member = me.member.map(|member| (member.team, member.session));
-            let caller =
-                Caller { who: me.who.clone(), role: me.role, member, purpose: Purpose::Client };
+            let caller = Caller { who: me.who.clone(), role: me.role, member };
             self.open.push(Remote {
                 node: node.to_owned(),
                 circuit: cluster.open(node, caller),

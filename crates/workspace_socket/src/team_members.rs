@@ -1,11 +1,11 @@
 //! Team workers on other members, and theirs here: the cluster as teams use it. A line between two
 //! members about team workers is a circuit.
 
-use std::sync::Arc;
+use std::sync::Weak;
 
-use cluster::{Caller, Circuit, Cluster, Served};
+use cluster::{Caller, Circuit, Cluster, Host, Served, Service};
 use futures_util::{FutureExt as _, future::BoxFuture};
-use protocol::workspace::{SessionId, SessionInfo};
+use protocol::workspace::{SessionId, SessionInfo, limits::MAX_MESSAGE};
 use replica::Kind;
 use tracing::Instrument as _;
 use wire::{Frame, Outbox, OutboxReader};
@@ -49,7 +49,7 @@ impl Members for TeamMembers {
     }
 
     fn open(&self, node: &str) -> Box<dyn Line> {
-        Box::new(Opened(self.0.open(node, Caller::about_teams())))
+        Box::new(Opened(self.0.open_service(node, Service::Teams, Caller::member_itself())))
     }
 
     fn session(&self, session: SessionId) -> Option<SessionInfo> {
@@ -57,19 +57,28 @@ impl Members for TeamMembers {
     }
 }
 
-/// Serves a line that another member began.
-pub(crate) fn serve(admission: &Arc<Admission>, served: Served) {
-    let Served { from, requests, answers, done, .. } = served;
-    let (teams, closing) = (admission.services.teams.clone(), admission.closing.clone());
-    let span = tracing::info_span!(parent: None, "team_workers", from);
-    let serving = async move {
-        tokio::select! {
-            () = closing.cancelled() => {}
-            () = teams.serve(&from, Box::new(Serving { requests, answers })) => {}
-        }
-        done.cancel();
-    };
-    admission.links.spawn(serving.instrument(span));
+/// Serves the lines that other members begin.
+pub(crate) struct TeamLines(pub(crate) Weak<Admission>);
+
+impl Host for TeamLines {
+    fn serve(&self, served: Served) {
+        let Some(admission) = self.0.upgrade() else { return };
+        let Served { from, requests, answers, done, .. } = served;
+        let (teams, closing) = (admission.services.teams.clone(), admission.closing.clone());
+        let span = tracing::info_span!(parent: None, "team_workers", from);
+        let serving = async move {
+            tokio::select! {
+                () = closing.cancelled() => {}
+                () = teams.serve(&from, Box::new(Serving { requests, answers })) => {}
+            }
+            done.cancel();
+        };
+        admission.links.spawn(serving.instrument(span));
+    }
+
+    fn max_request(&self) -> usize {
+        MAX_MESSAGE
+    }
 }
 
 /// A line that began here.

@@ -15,7 +15,7 @@ use super::{
     *,
 };
 use crate::{
-    Caller, Circuit, Purpose, Settings,
+    Caller, Circuit, Service, Settings,
     link::{
         carrier::CarrierEnd,
         handshake::{self, Choice},
@@ -307,7 +307,8 @@ fn dials(number: u8, peers: &[SocketAddr]) -> Settings {
 
 async fn machine(number: u8, peers: &[SocketAddr]) -> Machine {
     let machine = Machine::start(number, [number; 32], dials(number, peers)).await;
-    machine.cluster.serve(Arc::new(Echo), Arc::new(Deaf));
+    machine.cluster.serve(Service::Workspace, Arc::new(Echo));
+    machine.cluster.watch(Arc::new(Deaf));
     machine
 }
 
@@ -319,8 +320,7 @@ fn through(from: &Machine, to: &str) -> Option<String> {
 }
 
 fn circuit(from: &Machine, to: &str) -> Circuit {
-    let caller =
-        Caller { who: "key".to_owned(), role: Role::Write, member: None, purpose: Purpose::Client };
+    let caller = Caller { who: "key".to_owned(), role: Role::Write, member: None };
     from.cluster.open(to, caller)
 }
 

@@ -48,32 +48,17 @@ pub struct Caller {
     /// Set if the client is an agent of a team: it may use that team, as that session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<(TeamId, SessionId)>,
-    /// What the circuit carries.
-    #[serde(default)]
-    pub purpose: Purpose,
-}
-
-/// What a circuit carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// A client's requests, and the answers.
-    #[default]
-    Client,
-    /// What two members say to each other about team workers.
-    Teams,
 }
 
 impl Caller {
-    /// A member itself, about team workers.
-    pub fn about_teams() -> Self {
-        let (who, role, member) = ("teams".to_owned(), Role::Read, None);
-        Self { who, role, member, purpose: Purpose::Teams }
+    /// A member itself, and none of its clients.
+    pub fn member_itself() -> Self {
+        Self { who: "cluster".to_owned(), role: Role::Read, member: None }
     }
 }
 
 /// What serves a circuit at its far end.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Service {
     /// The workspace, for a client.
@@ -81,6 +66,10 @@ pub enum Service {
     Workspace,
     /// The models, for a session.
     Models,
+    /// The teams, for the member that owns a team whose workers run there, or the other way round.
+    Teams,
+    /// The moves of sessions, for the member at the other end of a move.
+    Moves,
 }
 
 impl Service {
@@ -243,8 +232,7 @@ pub(crate) struct Way {
 /// The circuits with all other members.
 pub struct Circuits {
     peers: Mutex<BTreeMap<String, Peer>>,
-    host: OnceLock<Arc<dyn Host>>,
-    models: OnceLock<Arc<dyn Host>>,
+    hosts: Mutex<BTreeMap<Service, Arc<dyn Host>>>,
     onward: OnceLock<Onward>,
     /// How long a client's end does without a link.
     patience: Duration,
@@ -272,18 +260,13 @@ impl Peer {
 impl Circuits {
     /// Without any circuits yet. A client's end does without a link for `patience`.
     pub(crate) fn new(patience: Duration) -> Self {
-        let (peers, host, models, onward) = Default::default();
-        Self { peers, host, models, onward, patience }
+        let (peers, hosts, onward) = Default::default();
+        Self { peers, hosts, onward, patience }
     }
 
-    /// Sets what serves the clients of others. Called once.
-    pub fn set_host(&self, host: Arc<dyn Host>) {
-        let _set_before = self.host.set(host);
-    }
-
-    /// Sets what serves the sessions of others with models. Called once.
-    pub fn set_models(&self, models: Arc<dyn Host>) {
-        let _set_before = self.models.set(models);
+    /// Sets what serves circuits to this service.
+    pub fn set_host(&self, service: Service, host: Arc<dyn Host>) {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner).insert(service, host);
     }
 
     /// Sets what serves the clients of others at plain peers. Called once.
@@ -291,9 +274,9 @@ impl Circuits {
         let _set_before = self.onward.set(onward);
     }
 
-    /// What serves the clients of others, once it is set.
-    pub(crate) fn host(&self) -> Option<Arc<dyn Host>> {
-        self.host.get().cloned()
+    /// What serves circuits to this service, once it is set.
+    pub(crate) fn host(&self, service: Service) -> Option<Arc<dyn Host>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner).get(&service).cloned()
     }
 
     /// A link to a member is there, and replaces an earlier one.
@@ -323,17 +306,12 @@ impl Circuits {
         });
     }
 
-    /// Opens a circuit to a member. The link may come later.
-    pub fn open(self: &Arc<Self>, node: &str, caller: Caller) -> Circuit {
-        self.open_to(node, caller, Service::Workspace, None)
+    /// Opens a circuit to a service of a member. The link may come later.
+    pub fn open(self: &Arc<Self>, node: &str, service: Service, caller: Caller) -> Circuit {
+        self.open_to(node, caller, service, None)
     }
 
-    /// Opens a circuit to the models of a member.
-    pub fn open_models(self: &Arc<Self>, node: &str, caller: Caller) -> Circuit {
-        self.open_to(node, caller, Service::Models, None)
-    }
-
-    /// The same, to a service of the member, or to a plain peer that is linked to it.
+    /// The same, or to a plain peer that is linked to the member.
     pub(crate) fn open_to(
         self: &Arc<Self>,
         node: &str,
@@ -411,18 +389,14 @@ impl Circuits {
         if peer.circuits.contains_key(&incoming) {
             return;
         }
-        let host = match service {
-            Service::Workspace => self.host.get(),
-            Service::Models => self.models.get(),
-        };
-        let refusal = match host {
+        let host = match self.host(service) {
             _ if begun => Err("unknown"),
             _ if peer.circuits.len() >= MOST_GUESTS => Err("too many clients"),
             None => Err("it is starting"),
             Some(host) => Ok(host),
         };
-        let host = match refusal {
-            Ok(host) => Arc::clone(host),
+        let host = match host {
+            Ok(host) => host,
             Err(reason) => return refuse(peer, number, reason),
         };
         let (to_read, requests) = Outbox::detached();

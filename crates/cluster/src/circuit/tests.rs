@@ -59,7 +59,7 @@ struct Pair {
 impl Pair {
     fn new(host: impl Host + 'static) -> Self {
         let (a, b) = (circuits(), circuits());
-        b.set_host(Arc::new(host));
+        b.set_host(Service::Workspace, Arc::new(host));
         Self { a, b, links: 0, wires: Vec::new() }
     }
 
@@ -81,13 +81,8 @@ impl Pair {
     }
 
     fn open(&self) -> Circuit {
-        let caller = Caller {
-            who: "key".to_owned(),
-            role: Role::Write,
-            member: None,
-            purpose: Purpose::Client,
-        };
-        self.a.open(B, caller)
+        let caller = Caller { who: "key".to_owned(), role: Role::Write, member: None };
+        self.a.open(B, Service::Workspace, caller)
     }
 }
 
@@ -177,10 +172,10 @@ async fn a_circuit_to_the_models_is_served_by_them_over_every_link() {
     let mut pair = Pair::new(Deaf::default());
     pair.link(7);
     let caller = Caller { who: "session".to_owned(), role: Role::Write, member: None };
-    let mut refused = pair.a.open_models(B, caller.clone());
+    let mut refused = pair.a.open(B, Service::Models, caller.clone());
     assert_eq!(refused.next().await, Err(Ended::Closed("it is starting".to_owned())));
-    pair.b.set_models(Arc::new(Echo));
-    let mut circuit = pair.a.open_models(B, caller);
+    pair.b.set_host(Service::Models, Arc::new(Echo));
+    let mut circuit = pair.a.open(B, Service::Models, caller);
     pair.cut();
     pair.link(7);
     circuit.send(numbered(1)).unwrap();
@@ -196,7 +191,7 @@ async fn a_circuit_that_the_far_end_forgot_is_not_begun_anew() {
     circuit.next().await.unwrap();
     pair.cut();
     pair.b = circuits();
-    pair.b.set_host(Arc::new(Echo));
+    pair.b.set_host(Service::Workspace, Arc::new(Echo));
     pair.link(7);
     assert_eq!(circuit.next().await, Err(Ended::Restarted));
 }
@@ -206,7 +201,7 @@ async fn a_client_that_leaves_has_its_requests_delivered() {
     let mut pair = Pair::new(Deaf::default());
     let deaf = Arc::new(Deaf::default());
     pair.b = circuits();
-    pair.b.set_host(Arc::<Deaf>::clone(&deaf));
+    pair.b.set_host(Service::Workspace, Arc::<Deaf>::clone(&deaf));
     let circuit = pair.open();
     circuit.send("last words".to_owned().into()).unwrap();
     drop(circuit);
@@ -242,8 +237,7 @@ async fn a_far_end_that_ignores_the_window_is_cut_off() {
     let mut pair = Pair::new(Deaf::default());
     pair.link(7);
     let channel = Channel { number: 0, to_opener: false };
-    let caller =
-        Caller { who: "key".to_owned(), role: Role::Write, member: None, purpose: Purpose::Client };
+    let caller = Caller { who: "key".to_owned(), role: Role::Write, member: None };
     pair.b.opened(A, 0, caller, false, Service::Workspace, None);
     for number in 0..10_000 {
         let piece = Piece { number, is_text: true, more: false, bytes: Bytes::from_static(b"x") };

@@ -8,7 +8,7 @@ use api::{
 };
 use axum::{body::Body, response::Response};
 use bytes::Bytes;
-use cluster::{Caller, Circuit, Cluster};
+use cluster::{Caller, Circuit, Cluster, Service};
 use futures_util::{Stream, StreamExt as _, stream};
 use http::{Request, StatusCode};
 use protocol::{relay::ResponseHead, workspace::Role};
@@ -49,7 +49,8 @@ impl Carrier {
     async fn carry(self, request: Request<Body>) -> Result<Response, ApiError> {
         let place = self.places.take(&self.lent.node).ok_or_else(|| self.no_place())?;
         let (parts, body) = request.into_parts();
-        let mut circuit = self.cluster.open_models(&self.lent.node, self.caller());
+        let mut circuit =
+            self.cluster.open_service(&self.lent.node, Service::Models, self.caller());
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let ask =
             Ask::Request { session: self.borrower.session, path, headers: pairs(&parts.headers) };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cluster::{Caller, Circuit, Cluster, MemberStatus};
+use cluster::{Caller, Circuit, Cluster, MemberStatus, Service};
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use protocol::workspace::Role;
 use tokio::time::timeout;
@@ -98,7 +98,7 @@ pub(super) async fn first_reply(
     ask: &Ask,
 ) -> Result<(Circuit, Reply), String> {
     let caller = Caller { who: who.to_owned(), role: Role::Write, member: None };
-    let mut circuit = cluster.open_models(node, caller);
+    let mut circuit = cluster.open_service(node, Service::Models, caller);
     // A circuit that has ended says so when it is read.
     let _ended = circuit.send(frame(ask));
     let heard = circuit.next().await.map_err(|ended| ended.to_string())?;

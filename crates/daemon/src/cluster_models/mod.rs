@@ -36,7 +36,7 @@ use api::{
 };
 use axum::Router;
 use base::KeyId;
-use cluster::Cluster;
+use cluster::{Cluster, Service};
 use futures_util::future::BoxFuture;
 use http::StatusCode;
 use protocol::workspace::SessionId;
@@ -74,7 +74,7 @@ impl ClusterModels {
 
     /// This server is a member's from now on.
     pub(crate) fn join(self: &Arc<Self>, cluster: &Cluster) {
-        cluster.serve_models(Arc::new(KeyLenderHost(Arc::downgrade(self))));
+        cluster.serve(Service::Models, Arc::new(KeyLenderHost(Arc::downgrade(self))));
         *self.cluster.write().unwrap_or_else(PoisonError::into_inner) = Some(cluster.clone());
     }
 

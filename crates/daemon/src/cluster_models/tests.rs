@@ -304,7 +304,7 @@ impl cluster::Host for Deaf {
 async fn a_member_that_does_not_say_what_it_has_holds_nobody_up_for_long() {
     let one = Side::new(machine(1, &[]).await, &[]);
     let two = machine(2, &[one.machine.address]).await;
-    two.cluster.serve_models(Arc::new(Deaf(Mutex::default())));
+    two.cluster.serve(Service::Models, Arc::new(Deaf(Mutex::default())));
     until("a link", || one.machine.cluster.is_reachable("node-2")).await;
     until("an entry", || one.machine.cluster.members().iter().any(|it| it.member.key.is_some()))
         .await;

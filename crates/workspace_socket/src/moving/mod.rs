@@ -25,11 +25,9 @@ use tokio_util::sync::CancellationToken;
 use workspace::Refusal;
 
 use self::{arrival::Arriving, departure::Leaving};
-pub(crate) use self::{receiving::serve, request::move_session};
+pub(crate) use self::{receiving::MoveHost, request::move_session};
 use crate::{membership::Server, policy::Target, services::Services};
 
-/// By this name of its caller a circuit is known that carries a move. No credential has it.
-pub(crate) const CALLER: &str = "cluster:move";
 /// The most sessions that move here, or of which the former owner has not said that it is done.
 const MOST: usize = 32;
 /// How long a request waits for a session that comes, and how often it looks.

@@ -1,10 +1,11 @@
 //! The circuit by which another member speaks of a move.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use cluster::{Cluster, Served};
+use cluster::{Cluster, Host, Served};
 use protocol::workspace::{
     SessionId,
+    limits::MAX_MESSAGE,
     peer::sealed::{
         MoveAnswer, MoveAsk, MoveChunk, MovePrepare, MoveRefused, OfMove, SealedMessage,
         decode_sealed,
@@ -18,10 +19,32 @@ use workspace::{
 };
 
 use super::{arrival::Arriving, departure};
-use crate::services::Services;
+use crate::{admission::Admission, services::Services};
+
+/// Serves the members at the other end of a move.
+pub(crate) struct MoveHost(pub(crate) Weak<Admission>);
+
+impl Host for MoveHost {
+    fn serve(&self, served: Served) {
+        let Some(admission) = self.0.upgrade() else { return };
+        let services = Arc::clone(&admission.services);
+        let Some(cluster) = services.membership.cluster() else { return served.done.cancel() };
+        let closing = admission.closing.clone();
+        admission.links.spawn(async move {
+            tokio::select! {
+                () = serve(services, cluster, served) => {}
+                () = closing.cancelled() => {}
+            }
+        });
+    }
+
+    fn max_request(&self) -> usize {
+        MAX_MESSAGE
+    }
+}
 
 /// Serves another member until it leaves.
-pub(crate) async fn serve(services: Arc<Services>, cluster: Cluster, served: Served) {
+async fn serve(services: Arc<Services>, cluster: Cluster, served: Served) {
     let Served { from, mut requests, answers, done, .. } = served;
     let mut receiving = Receiving { services, cluster, from, landing: None, coming: None };
     while let Some(Frame::Text(text)) = requests.next().await {

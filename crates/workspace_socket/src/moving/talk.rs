@@ -2,16 +2,11 @@
 
 use std::time::Duration;
 
-use cluster::{Caller, Circuit, Cluster};
-use protocol::workspace::{
-    Role,
-    peer::sealed::{SealedMessage, decode_sealed},
-};
+use cluster::{Caller, Circuit, Cluster, Service};
+use protocol::workspace::peer::sealed::{SealedMessage, decode_sealed};
 use tokio::time::{Instant, timeout};
 use wire::Frame;
 use workspace::Refusal;
-
-use super::CALLER;
 
 /// No more bytes wait for the link than this.
 const WAITING: usize = 4 * 1024 * 1024;
@@ -28,8 +23,8 @@ pub(super) struct Talk {
 
 impl Talk {
     pub(super) fn open(cluster: &Cluster, node: &str) -> Self {
-        let caller = Caller { who: CALLER.to_owned(), role: Role::Admin, member: None };
-        Self { circuit: cluster.open(node, caller), name: cluster.name_of(node) }
+        let circuit = cluster.open_service(node, Service::Moves, Caller::member_itself());
+        Self { circuit, name: cluster.name_of(node) }
     }
 
     /// Says something, and hears the answer.

@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use wire::{Frame, Outbox, OutboxReader};
 
 use super::Asked;
-use crate::circuit::{Caller, Purpose, Served};
+use crate::circuit::{Caller, Served};
 
 /// A client of this member's workspace. It leaves when this is dropped.
 pub(super) struct Guest {
@@ -19,12 +19,8 @@ impl Guest {
         let host = asked.shared.host()?;
         let (requests, to_serve) = Outbox::detached();
         let (to_answer, answers) = Outbox::detached();
-        let caller = Caller {
-            who: format!("peer:{}", asked.node),
-            role: Role::Write,
-            member: None,
-            purpose: Purpose::Client,
-        };
+        let caller =
+            Caller { who: format!("peer:{}", asked.node), role: Role::Write, member: None };
         host.serve(Served {
             from: asked.node.clone(),
             caller,

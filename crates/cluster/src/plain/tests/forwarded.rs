@@ -9,11 +9,10 @@ use tokio::time::timeout;
 use wire::Frame;
 
 use super::{workspace::Workspace, *};
-use crate::{Caller, Circuit, Ended, Purpose, testing::SOON, tests::Deaf};
+use crate::{Caller, Circuit, Ended, Service, testing::SOON, tests::Deaf};
 
 fn open(machine: &Machine) -> Circuit {
-    let caller =
-        Caller { who: "key".to_owned(), role: Role::Write, member: None, purpose: Purpose::Client };
+    let caller = Caller { who: "key".to_owned(), role: Role::Write, member: None };
     machine.cluster.open("plain", caller)
 }
 
@@ -190,8 +189,7 @@ async fn what_the_peer_cannot_do_gets_words() {
     let error = answer(&mut circuit).await;
     assert!(error["message"].as_str().unwrap().starts_with("a plain peer is a peer"), "{error}");
     // It is asked to take a name, in a message of its own.
-    let caller =
-        Caller { who: "key".to_owned(), role: Role::Admin, member: None, purpose: Purpose::Client };
+    let caller = Caller { who: "key".to_owned(), role: Role::Admin, member: None };
     let mut admin = warren.cluster.open("plain", caller);
     ask(&admin, &json!({"type": "rename_node", "node_id": "plain", "name": "new"}));
     assert_eq!(answer(&mut admin).await["ok"], true);
@@ -212,7 +210,8 @@ async fn a_peer_that_left_ends_the_circuits_in_time() {
 async fn a_plain_peer_is_reached_through_the_member_that_it_is_linked_to() {
     let (warren, mut peer) = owning().await;
     let workspace = Arc::<Workspace>::default();
-    warren.cluster.serve(Arc::new(Arc::clone(&workspace)), Arc::new(Deaf));
+    warren.cluster.serve(Service::Workspace, Arc::new(Arc::clone(&workspace)));
+    warren.cluster.watch(Arc::new(Deaf));
     let other = Machine::start(2, [2; 32], settings(&[warren.address.to_string()])).await;
     until("the other sees it", || other.cluster.is_reachable("plain")).await;
     assert_eq!(other.cluster.name_of("plain"), "a plain peer");

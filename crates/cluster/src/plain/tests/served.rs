@@ -9,13 +9,14 @@ use super::{
     workspace::{FLOOD, LINE, Workspace, unknown},
     *,
 };
-use crate::tests::Deaf;
+use crate::{Service, tests::Deaf};
 
 /// A member with a workspace and the session S, and a plain peer.
 async fn serving() -> (Machine, Arc<Workspace>, Peer) {
     let warren = warren().await;
     let workspace = Arc::<Workspace>::default();
-    warren.cluster.serve(Arc::new(Arc::clone(&workspace)), Arc::new(Deaf));
+    warren.cluster.serve(Service::Workspace, Arc::new(Arc::clone(&workspace)));
+    warren.cluster.watch(Arc::new(Deaf));
     let info = session(S, "node-1", "ours", 0)["info"].to_string();
     warren.cluster.write(Kind::SESSION, S, info).await.unwrap();
     let peer = joined(&warren).await;
