@@ -5,6 +5,7 @@ mod histories;
 mod leading;
 mod messages;
 mod results;
+mod two_machines;
 mod waiting;
 
 use std::{

@@ -17,6 +17,9 @@ use crate::{
     queue::{SessionNotice, ask},
 };
 
+/// The most texts on their way.
+const LINE: usize = 256;
+
 /// What becomes of texts that are sent over a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Weather {
@@ -42,8 +45,8 @@ struct Link {
 }
 
 struct End {
-    sender: mpsc::UnboundedSender<String>,
-    receiver: mpsc::UnboundedReceiver<String>,
+    sender: mpsc::Sender<String>,
+    receiver: mpsc::Receiver<String>,
     heard: Option<Arc<Mutex<Vec<String>>>>,
 }
 
@@ -52,7 +55,7 @@ impl Line for End {
         if let Some(heard) = &self.heard {
             heard.lock().unwrap().push(text.clone());
         }
-        let _ended = self.sender.send(text);
+        let _ended = self.sender.try_send(text);
     }
 
     fn next(&mut self) -> BoxFuture<'_, Result<String, String>> {
@@ -105,8 +108,8 @@ impl Members for Link {
     }
 
     fn open(&self, _: &str) -> Box<dyn Line> {
-        let (to_far, from_near) = mpsc::unbounded_channel();
-        let (to_near, from_far) = mpsc::unbounded_channel();
+        let (to_far, from_near) = mpsc::channel(LINE);
+        let (to_near, from_far) = mpsc::channel(LINE);
         let far = self.far.lock().unwrap().clone().unwrap();
         let own_name = self.own_name;
         let end =
@@ -348,14 +351,14 @@ async fn an_owner_that_acknowledges_nothing_is_sent_few_reports() {
         two.turn_of_its_own(worker, turn).await;
     }
     // An owner that only reads.
-    let (to_far, from_near) = mpsc::unbounded_channel();
-    let (to_near, mut from_far) = mpsc::unbounded_channel();
+    let (to_far, from_near) = mpsc::channel(LINE);
+    let (to_near, mut from_far) = mpsc::channel(LINE);
     let end =
         End { sender: to_near, receiver: from_near, heard: Some(Arc::clone(&two.link.heard)) };
     let requests = two.far.requests();
     let serving = tokio::spawn(async move { requests.serve("near", Box::new(end)).await });
     let roll = ToOutpost::Roll { sessions: vec![worker.uuid()], is_complete: true };
-    to_far.send(write(&roll)).unwrap();
+    to_far.send(write(&roll)).await.unwrap();
     from_far.recv().await.unwrap();
     tokio::time::sleep(Duration::from_secs(30)).await;
     let reports = two.link.heard(|message| matches!(message, FromOutpost::Report { .. }));
