@@ -111,8 +111,9 @@ impl Hosting {
             return Ok(made);
         }
         self.host.check_args(&recruit.extra_args, recruit.administrator)?;
-        self.enlist(id, recruit.team.uuid()).await?;
-        let new = recruit.session(|project| self.host.has_project(project));
+        let team = recruit.team.uuid();
+        let new = recruit.session(|project| self.host.has_project(project))?;
+        self.enlist(id, team).await?;
         let made = self.host.create_as(id, new).await;
         match &made {
             Ok(_) => {

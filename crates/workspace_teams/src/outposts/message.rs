@@ -5,7 +5,7 @@ use ::session::team::outpost::{Report, SeatMessage};
 use protocol::workspace::{ProjectId, SessionId, SessionInfo, TeamId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use uuid::Uuid;
-use workspace::{NewEngine, NewSession};
+use workspace::{NewEngine, NewSession, Refusal};
 
 /// From the member at which a line began, which is the owner unless it only calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,24 +129,39 @@ impl Recruit {
         })
     }
 
-    /// The session, as it is made here. A project of another machine is none here.
-    pub(crate) fn session(self, has_project: impl Fn(ProjectId) -> bool) -> NewSession {
+    /// The session, as it is made here. A project of another machine is none here. A project of this
+    /// machine has its own user; any other user is for administrators.
+    ///
+    /// # Errors
+    /// When another user is wanted, and no administrator asks for it.
+    pub(crate) fn session(
+        self,
+        has_project: impl Fn(ProjectId) -> bool,
+    ) -> Result<NewSession, Refusal> {
+        let project_id = self.project.filter(|project| has_project(*project));
+        let run_as_user = self.run_as_user.filter(|_| project_id.is_none());
+        if let Some(user) = run_as_user.as_ref().filter(|_| !self.administrator) {
+            return Err(Refusal::Invalid(format!(
+                "the leader runs as the user {user}, and only an administrator may have that on \
+                 another machine"
+            )));
+        }
         let Self { provider, model, extra_args, .. } = self;
         let engine = match self.interactive {
             true => NewEngine::Interactive { provider, model, extra_args },
             false => NewEngine::Agent { provider, model, extra_args },
         };
-        NewSession {
+        Ok(NewSession {
             engine,
             name: self.name,
             working_dir: self.working_dir,
-            project_id: self.project.filter(|project| has_project(*project)),
-            run_as_user: self.run_as_user,
+            project_id,
+            run_as_user,
             hidden: self.hidden,
             tags: Vec::new(),
             team: Some((self.team, false)),
             size: None,
-        }
+        })
     }
 }
 
@@ -164,4 +179,37 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| {
         format!("its message about teams cannot be read, is its Warren of another version? {error}")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recruit(administrator: bool) -> Recruit {
+        let engine =
+            NewEngine::Agent { provider: "claude".to_owned(), model: None, extra_args: Vec::new() };
+        let new = NewSession {
+            engine,
+            name: None,
+            working_dir: "/work".to_owned(),
+            project_id: Some(ProjectId::from_random(3)),
+            run_as_user: Some("alice".to_owned()),
+            hidden: false,
+            tags: Vec::new(),
+            team: None,
+            size: None,
+        };
+        let (session, team) = (SessionId::from_random(1), TeamId::from_random(2));
+        Recruit::new(session, team, administrator, new).unwrap()
+    }
+
+    #[test]
+    fn a_leaders_user_is_another_machines_only_by_an_administrator_or_its_own_project() {
+        let words = recruit(false).session(|_| false).unwrap_err().to_string();
+        assert!(words.contains("alice") && words.contains("administrator"), "{words}");
+        let new = recruit(true).session(|_| false).unwrap();
+        assert_eq!((new.run_as_user.as_deref(), new.project_id), (Some("alice"), None));
+        let new = recruit(false).session(|_| true).unwrap();
+        assert_eq!((new.run_as_user, new.project_id), (None, Some(ProjectId::from_random(3))));
+    }
 }

@@ -117,10 +117,10 @@ impl Members for Link {
         let weather = self.weather();
         let serving = tokio::spawn(async move {
             match weather {
-                Weather::Silent => std::future::pending().await,
+                Weather::Silent => std::future::pending::<()>().await,
                 Weather::Strange => {
                     end.send(r#"{"type":"error","message":"unknown"}"#.to_owned());
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
                 _ => far.serve(own_name, Box::new(end)).await,
             }

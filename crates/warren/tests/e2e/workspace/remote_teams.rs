@@ -158,6 +158,21 @@ async fn the_owner_is_killed_while_a_worker_elsewhere_works_and_has_the_result_o
 }
 
 #[tokio::test]
+async fn a_result_that_was_never_told_survives_the_death_of_both_machines() {
+    let mut trio = Trio::new().await;
+    let worker = trio.assign("slow 1000; say kept").await;
+    trio.runs(&worker).await;
+    trio.owner.place.daemon.kill9().await;
+    trio.far.place.is(&worker, "idle").await;
+    trio.far.place.daemon.kill_and_restart().await;
+    trio.owner.place.daemon.start_again().await;
+    linked(&trio.owner.place, 2).await;
+    let result = trio.result(&trio.owner.place, &worker).await;
+    assert_eq!((&result["success"], &result["result"]), (&json!(true), &json!("kept")));
+    assert_eq!(trio.turns(&worker).await, 1, "the work did not begin again");
+}
+
+#[tokio::test]
 async fn a_wait_goes_on_at_another_member_when_the_one_that_it_was_asked_on_is_killed() {
     let mut trio = Trio::new().await;
     let worker = trio.assign("wait").await;
