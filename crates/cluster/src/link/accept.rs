@@ -183,7 +183,7 @@ pub(crate) fn is_who_it_says(shared: &Shared, hello: &Hello, key: &NodeId) -> Re
                 shared.doubled();
                 format!(
                     "this machine has the same node id, {}: one of the two is a copy of the other; \
-                     run `warren cluster reset-id` on one",
+                     start the copy with an empty --data-dir, and join by an invitation",
                     own.node_id
                 )
             }

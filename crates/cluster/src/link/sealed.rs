@@ -45,9 +45,11 @@ pub(crate) struct SealedLink {
     pub(crate) heartbeat: Duration,
 }
 
-/// The words for a machine whose id another one has.
-pub(crate) const COPIED: &str = "another machine has the same node id: one of the two is a copy of the \
-    other; run `warren cluster reset-id` on one";
+/// The words for a machine whose id another one has. They are the reason with which a WebSocket is
+/// closed, so they must be short.
+pub(crate) const COPIED: &str = "another machine has the same node id: one is a copy; start that with an \
+    empty --data-dir, and join by an invitation";
+const _: () = assert!(COPIED.len() <= 123, "the longest reason of a WebSocket");
 
 /// Why a link ended.
 #[derive(Debug, thiserror::Error)]

@@ -70,21 +70,9 @@ pub const OBJECT_DEPTH_MAX: usize = 32;
 pub const HOPS_MAX: u8 = 4;
 /// The most members that a forwarded request may name as visited.
 pub const VISITED_MAX: usize = 16;
-/// The longest JSON message that goes between two Warrens in one frame, in bytes; longer ones are
-/// cut.
-pub const SEALED_MESSAGE_MAX: usize = 64 * 1024;
 /// The longest JSON message between two Warrens, in bytes: the longest of a client, and the fields
 /// around it.
 pub const LONG_MESSAGE_MAX: usize = MAX_MESSAGE + 64 * 1024;
-/// The most of a stream or of a long message that goes in one frame, in bytes.
-pub const FRAGMENT_MAX: usize = 64 * 1024;
-/// The longest message of the replica, in bytes.
-pub const REPLICA_MAX: usize = 1024 * 1024;
-/// The longest part of a link that others carry, in bytes: a message of a handshake, or a record with
-/// its number.
-pub const CARRIED_MAX: usize = 65_535 + 8;
-/// How many members may carry a link.
-pub const CARRIERS_MAX: u8 = 4;
 /// The longest address of a member, in bytes.
 pub const ADDRESS_MAX: usize = 256;
 /// The most addresses of a member.

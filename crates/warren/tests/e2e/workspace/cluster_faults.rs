@@ -141,7 +141,7 @@ async fn two_members_with_one_data_directory_copied_both_say_so() {
     let copy = WorkspaceHost::of(copy.set("--peer", &peer_address(&one).await)).await;
     for daemon in [&one.daemon, &copy.daemon] {
         let words = daemon.line_with("same node id").await;
-        assert!(words.contains("warren cluster reset-id"), "{words}");
+        assert!(words.contains("--data-dir"), "{words}");
     }
     assert_eq!((others(&one).await, others(&copy).await), (vec![], vec![]));
 }

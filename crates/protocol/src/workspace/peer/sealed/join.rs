@@ -1,4 +1,4 @@
-//! How a machine joins by an invitation: `join`, `welcome`, `not_invited`; and a new secret of the
+//! How a machine joins by an invitation: `welcome`, `not_invited`; and a new secret of the
 //! cluster: `new_token`.
 
 use base::{NodeId, Secret};
@@ -9,10 +9,6 @@ use crate::workspace::{
     client::connection::{exposed, secret},
     limits::{BARRED_MAX, MEMBERS_MAX, REASON_MAX},
 };
-
-/// `join`: the invited machine's request, after its `hello`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Join {}
 
 /// `welcome`: the invited machine is a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,7 @@
 //! Every message in JSON between two Warrens.
 
 use super::{
-    guest::{GuestEvent, GuestRequest, GuestResponse, OfGuest, Told},
-    hello::SealedHello,
-    join::{Join, NewToken, NotInvited, Welcome},
+    join::{NewToken, NotInvited, Welcome},
     moving::{MoveAnswer, MoveAsk, MoveChunk, MovePrepare, MoveRefused, OfMove},
 };
 use crate::workspace::{
@@ -13,26 +11,10 @@ use crate::workspace::{
 };
 
 messages! {
-    example "hello";
+    example "not_invited";
     /// A message between two Warrens.
     pub enum SealedMessage: SealedKind {
-        /// The first message of each end.
-        "hello" => Hello(SealedHello),
-
-        /// A guest's request.
-        "request" => Request(GuestRequest),
-        /// Its response.
-        "response" => Response(GuestResponse),
-        /// A message for a guest.
-        "event" => Event(GuestEvent),
-        /// A guest has left.
-        "guest_gone" => GuestGone(OfGuest),
-        /// News for the clients of all members.
-        "told" => Told(Told),
-
-        /// Let an invited machine in.
-        "join" => Join(Join),
-        /// It is a member.
+        /// An invited machine is a member.
         "welcome" => Welcome(Welcome),
         /// It is not.
         "not_invited" => NotInvited(NotInvited),

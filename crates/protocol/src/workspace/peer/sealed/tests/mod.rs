@@ -1,4 +1,0 @@
-//! Messages and frames between two Warrens.
-
-mod frames;
-mod messages;
