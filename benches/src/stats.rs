@@ -1,6 +1,6 @@
 //! Histograms of nanoseconds, and their way from one process to another.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,12 @@ impl Times {
             times.saturating_record_n(nanos, count);
         }
     }
+}
+
+/// The time that all processes of the machine share, in microseconds since 1970.
+pub(crate) fn now() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -6,12 +6,14 @@
 //! - [`rooms`]: a server with rooms
 //! - [`mesh`]: servers that are peers, and a relay
 //! - [`workspace`]: a server with terminals and agents
+//! - [`ways`]: proxies between the members of a cluster
 
 pub(crate) mod direct;
 pub(crate) mod mesh;
 pub(crate) mod nginx;
 pub(crate) mod rooms;
 pub(crate) mod warren;
+pub(crate) mod ways;
 pub(crate) mod workspace;
 
 use std::{

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use super::{
     Target, free_address,
     warren::{LISTENS, clean},
+    ways::Ways,
 };
 use crate::{child::Process, cli::Kind, load::workspace::Daemon};
 
@@ -31,6 +32,40 @@ pub(crate) async fn launch_pair(
     let hop = Daemon { node: Some("owner".to_owned()), ..daemon(&entry)? };
     let ways = [daemon(&owner)?, hop];
     Ok((owner, entry, ways))
+}
+
+/// The members of one cluster, and the ways between them, which are the only ones.
+pub(crate) struct Members {
+    targets: Vec<Target>,
+    pub(crate) daemons: Vec<Daemon>,
+    pub(crate) ways: Ways,
+}
+
+impl Members {
+    pub(crate) async fn stop(self) {
+        for target in self.targets {
+            target.stop().await;
+        }
+    }
+}
+
+/// Starts this many members.
+pub(crate) async fn launch_members(program: &Path, suite: &Path, count: usize) -> Result<Members> {
+    let at = (0..count).map(|_| free_address()).collect::<Result<Vec<_>>>()?;
+    let ways = Ways::between(&at).await?;
+    let (mut targets, mut daemons) = (Vec::new(), Vec::new());
+    for (number, at) in at.iter().enumerate() {
+        let (at, name) = (at.to_string(), format!("member {number}"));
+        let peers: Vec<String> = ways.of(number).collect();
+        let own = ["--cluster-token", TOKEN, "--no-peer-discovery"];
+        let own = own.into_iter().chain(["--node-name", &name, "--peer-listen", &at]);
+        let own: Vec<&str> =
+            own.chain(peers.iter().flat_map(|peer| ["--peer", peer.as_str()])).collect();
+        let target = launch_with(program, suite, &own).await?;
+        daemons.push(daemon(&target)?);
+        targets.push(target);
+    }
+    Ok(Members { targets, daemons, ways })
 }
 
 async fn launch_with(program: &Path, suite: &Path, arguments: &[&str]) -> Result<Target> {

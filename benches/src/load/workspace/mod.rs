@@ -5,6 +5,7 @@
 //! - [`engine`]: the same text through a terminal's state machine alone
 //! - [`keys`]: one key after another, each until it comes back
 //! - [`crowd`]: many clients of one terminal, some of which never read
+//! - [`members`]: objects of a cluster, until all its members have them
 //! - [`idle`]: many terminals in which nothing happens
 //! - [`resync`]: one screen again and again
 //! - [`turns`]: prompts to an agent
@@ -23,6 +24,7 @@ pub(crate) mod flood;
 mod frames;
 pub(crate) mod idle;
 pub(crate) mod keys;
+pub(crate) mod members;
 pub(crate) mod resync;
 mod socket;
 pub(crate) mod terminal;
@@ -50,6 +52,9 @@ pub(crate) enum Plan {
     Idle(idle::Idle),
     Resync(resync::Resync),
     Turns(turns::Turns),
+    Fill(members::Fill),
+    Sight(members::Sight),
+    Arrivals(members::Arrivals),
 }
 
 /// Follows the plan and prints its outcome as a line of JSON. Ends early when stdin does.
@@ -62,6 +67,9 @@ pub(super) async fn run(plan: Plan) -> Result<()> {
         Plan::Idle(plan) => apart(move || json(idle::run(&plan)?)),
         Plan::Resync(plan) => apart(move || json(resync::run(&plan)?)),
         Plan::Turns(plan) => apart(move || json(turns::run(&plan)?)),
+        Plan::Fill(plan) => apart(move || json(members::fill(&plan)?)),
+        Plan::Sight(plan) => apart(move || json(members::sight(&plan)?)),
+        Plan::Arrivals(plan) => apart(move || json(members::arrivals(&plan)?)),
     };
     tokio::select! {
         outcome = done(outcome) => child::say(&outcome?),

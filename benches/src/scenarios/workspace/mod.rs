@@ -4,10 +4,12 @@
 //! - [`flood`]: a program that writes as fast as it is read
 //! - [`echo`]: a key, until it comes back
 //! - [`hop`]: the same of a terminal of another member
+//! - [`members`]: objects of five members, until all have them
 //! - [`clients`]: many clients of one terminal, some of which never read
 //! - [`idle`]: what terminals cost in which nothing happens
 //! - [`resync`]: what a screen costs that is sent whole
 //! - [`agent`]: prompts to an agent that is warm
+//! - [`tools`]: what they share
 
 mod agent;
 mod clients;
@@ -15,29 +17,21 @@ mod echo;
 mod flood;
 mod hop;
 mod idle;
+mod members;
 mod resync;
-
-use std::{path::Path, time::Duration};
+mod tools;
 
 use anyhow::Result;
-use serde::de::DeserializeOwned;
 
-use crate::{
-    lab::Lab,
-    load::{
-        Failures, Plan,
-        workspace::{Daemon, Plan as Workspace},
-    },
-    programs::flood::Kind,
-    report::{Line, Report},
-    targets::{Target, workspace},
-};
+use self::tools::{RAW, WARREN, launch, line, load};
+use crate::{lab::Lab, programs::flood::Kind, report::Report};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
     Flood(Kind),
     Echo,
     Hop,
+    Members,
     Clients,
     Idle,
     Resync,
@@ -45,12 +39,13 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Flood(Kind::Plain),
         Self::Flood(Kind::Colour),
         Self::Flood(Kind::Repaint),
         Self::Echo,
         Self::Hop,
+        Self::Members,
         Self::Clients,
         Self::Idle,
         Self::Resync,
@@ -64,6 +59,7 @@ impl Part {
             Self::Flood(Kind::Repaint) => "workspace/flood/repaint",
             Self::Echo => "workspace/echo",
             Self::Hop => "workspace/hop",
+            Self::Members => "workspace/members",
             Self::Clients => "workspace/clients",
             Self::Idle => "workspace/idle",
             Self::Resync => "workspace/resync",
@@ -77,6 +73,7 @@ impl Part {
             Self::Flood(kind) => flood::measure(lab, program, kind).await,
             Self::Echo => echo::measure(lab, program).await,
             Self::Hop => hop::measure(lab, program).await,
+            Self::Members => members::measure(lab, program, self.name()).await,
             Self::Clients => clients::measure(lab, program).await,
             Self::Idle => idle::measure(lab, program).await,
             Self::Resync => resync::measure(lab, program).await,
@@ -84,25 +81,4 @@ impl Part {
         };
         report.add(section?)
     }
-}
-
-const RAW: &str = "raw";
-
-const WARREN: &str = "warren";
-
-const LIMIT: Duration = Duration::from_secs(300);
-
-async fn launch(lab: &Lab, program: &Path) -> Result<(Target, Daemon)> {
-    let target = workspace::launch(program, lab.program()).await?;
-    let daemon = workspace::daemon(&target)?;
-    Ok((target, daemon))
-}
-
-async fn load<T: DeserializeOwned>(lab: &Lab, plan: Workspace) -> Result<T> {
-    lab.load(&Plan::Workspace(plan), LIMIT).await
-}
-
-/// A line without failures: what fails here ends the scenario.
-fn line(target: &'static str, values: Vec<Option<f64>>) -> Line {
-    Line::new(target, values, Failures::default())
 }
