@@ -22,8 +22,8 @@ options! {
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         no_peer_discovery: Option<bool>,
-        /// The secret that all machines of the cluster share [default: the one that an invitation
-        /// brought]
+        /// The secret that all machines of the cluster share. It counts less than the new one of a
+        /// cluster from which a machine was taken out [default: the one that an invitation brought]
         #[arg(id = "cluster_token", long = "cluster-token", env = "WARREN_CLUSTER_TOKEN",
             value_name = "TOKEN", hide_env_values = true)]
         token: Option<Secret>,

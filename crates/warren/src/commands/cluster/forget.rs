@@ -10,7 +10,8 @@ use crate::commands::workspace::Output;
 #[derive(Args)]
 #[command(
     after_help = "Its sessions disappear from the other machines' lists, and it comes back only by \
-    a new invitation."
+    a new invitation. The others get a new token, which a --cluster-token in their settings does not \
+    undo."
 )]
 pub(super) struct Forget {
     /// The machine: its node id or its name
