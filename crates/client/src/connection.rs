@@ -129,6 +129,12 @@ impl Connection {
     }
 
     /// The server's URL, without secrets.
+    /// The token that each request shows.
+    pub(crate) fn token(&self) -> Option<Secret> {
+        let token = self.token.as_ref()?.to_str().ok()?;
+        token.strip_prefix("Bearer ").map(Secret::from)
+    }
+
     pub(crate) fn shown(&self) -> String {
         redact_url(self.base.as_str().trim_end_matches('/'))
     }

@@ -11,7 +11,10 @@ use protocol::admin::{
 use serde::de::DeserializeOwned;
 use url::{Host, Url, form_urlencoded};
 
-use crate::{connection::Connection, error::ClientError, events::Answering, rooms::PATIENCE};
+use crate::{
+    connection::Connection, error::ClientError, events::Answering, rooms::PATIENCE,
+    workspace::Address,
+};
 
 /// A running server.
 #[derive(Debug, Clone)]
@@ -74,6 +77,14 @@ impl Warren {
     /// Whether its URL leads to this machine: to `localhost` or a loopback address.
     pub fn is_on_this_machine(&self) -> bool {
         Url::parse(&self.url()).is_ok_and(|url| leads_here(&url))
+    }
+
+    /// The address of its workspace, with the same token.
+    ///
+    /// # Errors
+    /// When the URL cannot be used for it.
+    pub fn workspace(&self) -> Result<Address, ClientError> {
+        Address::new(&self.url(), self.0.token().as_ref())
     }
 
     /// Every key, the oldest first.

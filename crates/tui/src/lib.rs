@@ -1,4 +1,4 @@
-//! The terminal interface: a server, its rooms and its requests, live.
+//! The terminal interface: a server, its rooms, its requests and its workspace, live.
 //!
 //! It is a client like any other, and looks on when its server is lost until it is back. What is
 //! shown is a pure machine ([`app`]): keys and news go in, with the time, and the effects that

@@ -11,6 +11,8 @@ use client::{
 use crossterm::event::{KeyEvent, MouseEvent};
 use protocol::room::{LlmMetrics, ParticipantInfo, RoomSummary, event::EventEnvelope};
 
+use super::workspace::Told;
+
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event {
@@ -37,6 +39,13 @@ pub enum Event {
         watch: u64,
         /// What came.
         news: Box<RoomNews>,
+    },
+    /// A server was asked for its workspace. `watch`: of the effect that wanted it.
+    Workspace {
+        /// Of the effect that wanted it; what is older is thrown away.
+        watch: u64,
+        /// What it said.
+        came: Box<Result<Told, ClientError>>,
     },
     /// Something came of an answer.
     Answer {
@@ -117,6 +126,13 @@ pub enum Effect {
         /// The number it was watched under.
         watch: u64,
     },
+    /// Ask the server for its workspace again and again, until [`Effect::UnwatchWorkspace`].
+    WatchWorkspace {
+        /// Comes back with each answer.
+        watch: u64,
+    },
+    /// No longer ask for a workspace.
+    UnwatchWorkspace,
     /// Ask a question.
     Ask(Question),
     /// Ask no longer.

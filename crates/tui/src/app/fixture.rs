@@ -1,7 +1,10 @@
 //! What tests tell the interface.
 
 use client::{ClientError, admin::requests::RequestJson};
-use protocol::room::{ParticipantInfo, RoomSummary, event::LlmDone};
+use protocol::{
+    room::{ParticipantInfo, RoomSummary, event::LlmDone},
+    workspace::{ClusterStatus, SessionId, SessionInfo},
+};
 use serde_json::json;
 
 pub(crate) fn request(n: u64) -> RequestJson {
@@ -42,6 +45,33 @@ pub(crate) fn done(participant: &str) -> LlmDone {
         "requestId": "r-1", "participantId": participant, "model": "llama3.2:3b",
         "protocol": "chatCompletions",
         "metrics": {"ttftMs": 80, "durationMs": 1_200, "outputTokens": 42, "tokensPerSecond": 35.0},
+    }))
+    .unwrap()
+}
+
+/// Three machines, of which one is away, and a notice.
+pub(crate) fn cluster() -> ClusterStatus {
+    let peer = |id: &str, name: &str, connected| {
+        json!({
+            "node_id": id, "name": name, "address": format!("192.168.1.{}:9179", name.len()),
+            "connected": connected,
+        })
+    };
+    serde_json::from_value(json!({
+        "node_id": "node-one", "role": "leader", "term": 0, "name": "one",
+        "address": "192.168.1.21:9179", "notices": ["the clock of two is an hour ahead"],
+        "peers": [peer("node-two", "two", true), peer("node-three", "three", false)],
+    }))
+    .unwrap()
+}
+
+/// A terminal on the machine `one`.
+pub(crate) fn session(number: u128) -> SessionInfo {
+    serde_json::from_value(json!({
+        "id": SessionId::from_random(number << 96), "name": format!("build-{number}"), "mode": "pty",
+        "status": "running", "working_dir": "/home/ann/site", "created_at": "2026-11-20T09:30:00Z",
+        "last_active": "2026-11-20T10:21:40Z", "attached_clients": 1, "node_id": "node-one",
+        "kind": {"type": "shell", "command": "top", "args": ["-d", "9"]}, "provider": "claude",
     }))
     .unwrap()
 }

@@ -8,7 +8,7 @@ use super::{
     event::{Effect, Question, Target},
     layout,
     list::Step,
-    overview, rooms,
+    overview, rooms, workspace,
 };
 
 impl App {
@@ -56,7 +56,7 @@ impl App {
         match key.code {
             KeyCode::Char('q') => return vec![Effect::Quit],
             KeyCode::Char('?') => self.show(Screen::Help),
-            KeyCode::Char(c @ '1'..='5') => self.show(SCREENS[c as usize - '1' as usize].0),
+            KeyCode::Char(c @ '1'..='6') => self.show(SCREENS[c as usize - '1' as usize].0),
             KeyCode::Tab => self.turn(1),
             KeyCode::BackTab => self.turn(SCREENS.len() - 1),
             KeyCode::Char('s') => return self.next_server(),
@@ -89,6 +89,7 @@ impl App {
             Screen::Rooms => self.rooms_key(key),
             Screen::Requests => self.requests_key(key),
             Screen::Ask => self.ask_key(key),
+            Screen::Workspace => self.workspace_key(key),
             Screen::Help => {
                 if key.code == KeyCode::Esc {
                     // The screen comes back as it was left, not as if the user had just opened it.
@@ -222,6 +223,35 @@ impl App {
         self.requests.list.step(step, shown, page);
         if self.requests.whole.is_some() {
             self.requests.open();
+        }
+    }
+
+    fn workspace_key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let workspace = &mut self.workspace;
+        match key.code {
+            KeyCode::Esc | KeyCode::Enter if workspace.whole.is_some() => workspace.whole = None,
+            KeyCode::Left | KeyCode::Right | KeyCode::Char('h' | 'l') => workspace.turn(),
+            KeyCode::Enter if workspace.part == workspace::Part::Sessions => workspace.open(),
+            _ => {
+                if let Some(step) = Step::of(key) {
+                    self.workspace_step(step);
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// Moves in a list, or to another session while one is shown in full.
+    pub(super) fn workspace_step(&mut self, step: Step) {
+        let areas = layout::workspace(self);
+        let workspace = &mut self.workspace;
+        if workspace.part == workspace::Part::Members {
+            let (len, page) = (workspace.members.len(), layout::page(areas.members, true));
+            return workspace.members_list.step(step, len, page);
+        }
+        workspace.list.step(step, workspace.sessions.len(), layout::page(areas.sessions, true));
+        if workspace.whole.is_some() {
+            workspace.open();
         }
     }
 

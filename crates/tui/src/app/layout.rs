@@ -127,6 +127,36 @@ pub fn ask(app: &App) -> Ask {
     Ask { to, prompt, answer }
 }
 
+/// The parts of the screen of the workspace.
+#[derive(Debug, Clone, Copy)]
+pub struct Workspace {
+    /// The machines.
+    pub members: Rect,
+    /// The newest notices; of no height if there are none.
+    pub notices: Rect,
+    /// The sessions.
+    pub sessions: Rect,
+}
+
+/// Machines that are shown at a time, at most.
+const MEMBERS: usize = 8;
+
+/// Notices that are shown, at most.
+const NOTICES: usize = 3;
+
+/// The parts of the screen of the workspace.
+pub fn workspace(app: &App) -> Workspace {
+    let members = app.workspace.members.len().clamp(1, MEMBERS) + 3;
+    let notices = match app.workspace.notices().len().min(NOTICES) {
+        0 => 0,
+        notices => notices + 2,
+    };
+    let [members, notices] = [members, notices].map(|rows| Constraint::Length(rows as u16));
+    let [members, notices, sessions] =
+        Layout::vertical([members, notices, Constraint::Fill(1)]).areas(frame(app).body);
+    Workspace { members, notices, sessions }
+}
+
 /// Where a dialog is that shows more than a line.
 pub fn popup(app: &App, width: u16, height: u16) -> Rect {
     let body = frame(app).body;
@@ -178,6 +208,10 @@ pub(super) fn settle(app: &mut App) {
     }
     let shown = app.requests.shown().len();
     app.requests.list.settle(shown, log);
+    let of_workspace = workspace(app);
+    let (members, sessions) = (app.workspace.members.len(), app.workspace.sessions.len());
+    app.workspace.members_list.settle(members, page(of_workspace.members, true));
+    app.workspace.list.settle(sessions, page(of_workspace.sessions, true));
     let targets = app.targets();
     if let Some(Dialog::Target(picking)) = &mut app.dialog {
         picking.list.settle(picking.shown(targets).len(), pick);

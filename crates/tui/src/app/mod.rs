@@ -6,7 +6,7 @@
 //! - [`event`]: what it is told, and what it wants done
 //! - `keys`, `mouse`: what keys and the mouse do
 //! - [`layout`]: what is where, for the mouse and for drawing
-//! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`]: the screens
+//! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`], [`workspace`]: the screens
 //! - [`activity`], [`rates`]: what happened in a room; what a server did in the last seconds
 //! - [`dialog`]: questions to the user
 //! - [`list`], [`editor`], [`reading`]: positions in lists, typed texts, answers of a server
@@ -30,6 +30,7 @@ pub mod room;
 pub mod rooms;
 #[cfg(test)]
 mod tests;
+pub mod workspace;
 
 use base::Secret;
 use client::ClientError;
@@ -44,6 +45,7 @@ use self::{
     overview::Overview,
     requests::Requests,
     rooms::Rooms,
+    workspace::{Told, Workspace},
 };
 
 /// What the interface starts with.
@@ -71,16 +73,19 @@ pub enum Screen {
     Requests,
     /// A question and its answer.
     Ask,
+    /// The machines of the workspace, and its sessions.
+    Workspace,
     /// What the keys do.
     Help,
 }
 
 /// The screens, in the order of their tabs.
-pub const SCREENS: [(Screen, &str); 5] = [
+pub const SCREENS: [(Screen, &str); 6] = [
     (Screen::Overview, "Overview"),
     (Screen::Rooms, "Rooms"),
     (Screen::Requests, "Requests"),
     (Screen::Ask, "Ask"),
+    (Screen::Workspace, "Workspace"),
     (Screen::Help, "Help"),
 ];
 
@@ -120,6 +125,8 @@ pub struct App {
     pub requests: Requests,
     /// A question and its answer.
     pub ask: Ask,
+    /// The workspace.
+    pub workspace: Workspace,
     /// The open question to the user, if any.
     pub dialog: Option<Dialog>,
     /// Of the last effect that wanted a server polled.
@@ -141,6 +148,7 @@ impl App {
             rooms: Rooms::default(),
             requests: Requests::default(),
             ask: Ask::default(),
+            workspace: Workspace::default(),
             dialog: None,
             epoch: 0,
         }
@@ -160,7 +168,7 @@ impl App {
     pub fn handle(&mut self, now: Timestamp, event: Event) -> Vec<Effect> {
         self.now = now;
         let is_token = is_token(&event);
-        let effects = match event {
+        let mut effects = match event {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
             Event::Paste(text) => self.paste(&text),
@@ -169,11 +177,13 @@ impl App {
             Event::Polled { epoch, polled } if epoch == self.epoch => self.polled(*polled),
             Event::Room { watch, news } => self.room(watch, *news),
             Event::Answer { question, piece } => self.answered(question, piece),
+            Event::Workspace { watch, came } => self.workspace(watch, *came),
             Event::Polled { .. } => Vec::new(),
         };
         if let Some(answer) = &mut self.ask.answer {
             answer.pass(now);
         }
+        effects.extend(self.watch_workspace());
         // Tokens come by the thousand, and change no list.
         if !is_token {
             layout::settle(self);
@@ -194,6 +204,31 @@ impl App {
     fn answered(&mut self, question: u64, piece: event::Piece) -> Vec<Effect> {
         self.ask.take(self.now, question, piece);
         Vec::new()
+    }
+
+    fn workspace(&mut self, watch: u64, came: Result<Told, ClientError>) -> Vec<Effect> {
+        if self.workspace.is_watched && watch == self.workspace.watch {
+            self.workspace.take(came);
+        }
+        Vec::new()
+    }
+
+    /// The workspace is asked for as long as it is shown.
+    fn watch_workspace(&mut self) -> Option<Effect> {
+        // The help hides it only for a moment.
+        let is_shown = match self.screen {
+            Screen::Help => self.workspace.is_watched,
+            screen => screen == Screen::Workspace,
+        };
+        if is_shown == self.workspace.is_watched {
+            return None;
+        }
+        self.workspace.is_watched = is_shown;
+        if !is_shown {
+            return Some(Effect::UnwatchWorkspace);
+        }
+        self.workspace.watch += 1;
+        Some(Effect::WatchWorkspace { watch: self.workspace.watch })
     }
 
     fn room(&mut self, watch: u64, news: RoomNews) -> Vec<Effect> {
@@ -254,11 +289,19 @@ impl App {
             effects.push(Effect::Cancel);
         }
         (self.overview, self.requests) = (Overview::default(), Requests::default());
+        effects.extend(self.forget_workspace());
         (self.link, self.server, self.ask.to) = (Link::Asking, server, None);
         self.rooms.number_after(&watched);
         self.epoch += 1;
         effects.push(Effect::Poll { epoch: self.epoch, server });
         effects
+    }
+
+    /// Nothing is known of the workspace of another server. The next event asks for it, if it is shown.
+    fn forget_workspace(&mut self) -> Option<Effect> {
+        let Workspace { watch, is_watched, part, .. } = std::mem::take(&mut self.workspace);
+        (self.workspace.watch, self.workspace.part) = (watch, part);
+        is_watched.then_some(Effect::UnwatchWorkspace)
     }
 
     /// Looks at a room, and watches it if it is not watched yet.

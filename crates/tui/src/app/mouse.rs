@@ -9,7 +9,7 @@ use super::{
     event::Effect,
     layout,
     list::{List, Step},
-    overview, rooms,
+    overview, rooms, workspace,
 };
 
 /// Rows that one turn of the wheel moves.
@@ -40,6 +40,7 @@ impl App {
             Screen::Rooms => self.click_rooms(at),
             Screen::Requests => self.click_requests(at),
             Screen::Ask => self.click_ask(at),
+            Screen::Workspace => self.click_workspace(at),
             Screen::Help => Vec::new(),
         }
     }
@@ -134,6 +135,32 @@ impl App {
         Vec::new()
     }
 
+    fn click_workspace(&mut self, at: Position) -> Vec<Effect> {
+        if self.workspace.whole.take().is_some() {
+            return Vec::new();
+        }
+        self.choose_workspace_part(at);
+        let areas = layout::workspace(self);
+        let workspace = &mut self.workspace;
+        let (members, sessions) = (workspace.members.len(), workspace.sessions.len());
+        hit(&mut workspace.members_list, areas.members, true, at, members);
+        if hit(&mut workspace.list, areas.sessions, true, at, sessions) == Some(Hit::Again) {
+            workspace.open();
+        }
+        Vec::new()
+    }
+
+    fn choose_workspace_part(&mut self, at: Position) {
+        let areas = layout::workspace(self);
+        let parts = [
+            (areas.members, workspace::Part::Members),
+            (areas.sessions, workspace::Part::Sessions),
+        ];
+        if let Some((_, part)) = parts.into_iter().find(|(area, _)| area.contains(at)) {
+            self.workspace.part = part;
+        }
+    }
+
     fn wheel(&mut self, at: Position, step: Step) -> Vec<Effect> {
         match self.screen {
             _ if self.dialog.is_some() => {}
@@ -147,6 +174,10 @@ impl App {
             }
             Screen::Requests => self.requests_step(step),
             Screen::Ask => self.ask_step(step),
+            Screen::Workspace => {
+                self.choose_workspace_part(at);
+                self.workspace_step(step);
+            }
             Screen::Help => {}
         }
         Vec::new()

@@ -10,10 +10,14 @@ use super::{
     ask::Progress,
     dialog::Dialog,
     event::{Effect, Event, Piece, Polled, RoomNews, Target},
-    fixture::{participant, refused, request, room, unreachable},
+    fixture::{cluster, participant, refused, request, room, session, unreachable},
     layout,
     room::Watched,
     rooms::Part,
+    workspace::{
+        Part::{Members, Sessions},
+        Told,
+    },
 };
 
 fn at(secs: i64) -> Timestamp {
@@ -91,7 +95,7 @@ fn it_begins_with_its_server_and_the_room_that_was_named() {
 #[test]
 fn digits_and_tab_go_through_the_screens() {
     let mut app = app();
-    for (digit, screen) in [('2', Screen::Rooms), ('3', Screen::Requests), ('5', Screen::Help)] {
+    for (digit, screen) in [('2', Screen::Rooms), ('3', Screen::Requests), ('6', Screen::Help)] {
         key(&mut app, KeyCode::Char(digit));
         assert_eq!(app.screen, screen);
     }
@@ -111,7 +115,7 @@ fn escape_in_the_help_goes_back_to_where_one_was() {
     {
         key(&mut app, KeyCode::Char(digit));
         key(&mut app, KeyCode::Esc);
-        for help in [KeyCode::Char('?'), KeyCode::Char('5')] {
+        for help in [KeyCode::Char('?'), KeyCode::Char('6')] {
             key(&mut app, help);
             key(&mut app, help);
             assert_eq!(app.screen, Screen::Help);
@@ -142,6 +146,63 @@ fn a_lost_server_is_told_since_when_and_all_stays_until_it_is_back() {
     assert_eq!(app.overview.details().unwrap().models, ["m"]);
     hear(&mut app, 1, 9);
     assert_eq!(app.link, Link::Here);
+}
+
+fn tell(app: &mut App, watch: u64, sessions: &[u128]) {
+    let sessions = sessions.iter().copied().map(session).collect();
+    let came = Box::new(Ok(Told { cluster: cluster(), sessions }));
+    app.handle(at(9), Event::Workspace { watch, came });
+}
+
+#[test]
+fn a_workspace_is_asked_for_as_long_as_it_is_shown() {
+    let mut app = informed();
+    assert_eq!(told(&keys(&mut app, "5")), ["WatchWorkspace { watch: 1 }"]);
+    assert_eq!(told(&keys(&mut app, "5")), [""; 0]);
+    // The help hides it for a moment only.
+    assert_eq!(told(&keys(&mut app, "?")), [""; 0]);
+    assert_eq!(told(&key(&mut app, KeyCode::Esc)), [""; 0]);
+    assert_eq!(told(&keys(&mut app, "1")), ["UnwatchWorkspace"]);
+    assert_eq!(told(&key(&mut app, KeyCode::Char('?'))), [""; 0]);
+    key(&mut app, KeyCode::Esc);
+    assert_eq!(told(&click(&mut app, 42, 0)), ["WatchWorkspace { watch: 2 }"]);
+    // What was asked for before is for nobody.
+    tell(&mut app, 1, &[1]);
+    assert_eq!(app.workspace.sessions.len(), 0);
+    tell(&mut app, 2, &[1]);
+    assert_eq!((app.workspace.sessions.len(), app.workspace.members.len()), (1, 3));
+    let effects = keys(&mut app, "s");
+    let expected = ["Unwatch { watch: 1 }", "UnwatchWorkspace", "Poll { epoch: 2, server: 1 }"];
+    assert_eq!(told(&effects[..3]), expected);
+    assert_eq!(told(&effects[3..]), ["WatchWorkspace { watch: 3 }"]);
+    assert_eq!((app.workspace.sessions.len(), app.workspace.members.len()), (0, 0));
+}
+
+#[test]
+fn keys_and_the_mouse_choose_a_session_and_show_it_whole() {
+    let mut app = informed();
+    keys(&mut app, "5");
+    tell(&mut app, 1, &[1, 2, 3]);
+    key(&mut app, KeyCode::Down);
+    key(&mut app, KeyCode::Enter);
+    assert_eq!(app.workspace.whole, Some(session(2).id));
+    // The next one, while one is shown.
+    key(&mut app, KeyCode::Down);
+    assert_eq!(app.workspace.whole, Some(session(3).id));
+    key(&mut app, KeyCode::Esc);
+    assert_eq!((app.workspace.whole, app.screen), (None, Screen::Workspace));
+    let first = layout::rows(layout::workspace(&app).sessions, true);
+    click(&mut app, first.x + 2, first.y);
+    assert_eq!((app.workspace.list.at, app.workspace.whole), (0, None));
+    click(&mut app, first.x + 2, first.y);
+    assert_eq!(app.workspace.whole, Some(session(1).id));
+    click(&mut app, 0, 12);
+    assert_eq!(app.workspace.whole, None);
+    let machines = layout::rows(layout::workspace(&app).members, true);
+    mouse(&mut app, MouseEventKind::ScrollDown, machines.x, machines.y);
+    assert_eq!((app.workspace.part, app.workspace.members_list.at), (Members, 2));
+    key(&mut app, KeyCode::Left);
+    assert_eq!(app.workspace.part, Sessions);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::app::{App, layout};
 
 /// What keys do everywhere and in lists.
 const COMMON: &[(&str, &str)] = &[
-    ("1 … 5", "go to a screen"),
+    ("1 … 6", "go to a screen"),
     ("Tab, Shift-Tab", "next screen, last one"),
     ("↑ ↓, k j", "row up, row down"),
     ("PgUp PgDn", "screen up, screen down"),
@@ -46,6 +46,9 @@ const HERE: &[(&str, &str)] = &[
     ("← →, m", "whom; from a list"),
     ("a", "aloud, or privately"),
     ("Esc", "leave the box; stop"),
+    ("", ""),
+    ("Workspace", ""),
+    ("Enter", "one session whole"),
     ("", ""),
     ("*3 in a list", "3 people, a password"),
 ];

@@ -2,7 +2,7 @@
 //!
 //! - [`theme`]: what things look like, with colours and without
 //! - `parts`: frames, tables and numbers, as all screens show them
-//! - `overview`, `rooms`, `requests`, `ask`, `help`: the screens
+//! - `overview`, `rooms`, `requests`, `ask`, `workspace`, `help`: the screens
 //! - `dialog`: questions to the user
 
 mod ask;
@@ -15,6 +15,7 @@ mod rooms;
 #[cfg(test)]
 mod tests;
 pub mod theme;
+mod workspace;
 
 use ratatui::{
     Frame,
@@ -56,6 +57,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
         Screen::Rooms => rooms::draw(app, theme, frame),
         Screen::Requests => requests::draw(app, theme, frame),
         Screen::Ask => ask::draw(app, theme, frame),
+        Screen::Workspace => workspace::draw(app, theme, frame),
         Screen::Help => help::draw(app, theme, frame),
     }
     frame.render_widget(Paragraph::new(keys(app, theme)), areas.keys);
@@ -84,6 +86,10 @@ fn tabs(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     rest.width -= used;
     rest.x = used;
     let name = text::line(app.server_name());
+    // Of a long address its scheme is the part that is missed least.
+    let room = usize::from(rest.width).saturating_sub(1);
+    let short = name.split_once("://").map(|(_, short)| short.to_owned());
+    let name = short.filter(|_| text::width(&name) > room).unwrap_or(name);
     let name = text::clip(&name, usize::from(rest.width).saturating_sub(1));
     let name = Paragraph::new(name).style(theme.quiet()).alignment(Alignment::Right);
     frame.render_widget(name, rest);
@@ -111,6 +117,9 @@ fn keys(app: &App, theme: Theme) -> Line<'static> {
         }
         (None, Screen::Ask) => {
             &[("Enter", "write"), ("←→", "whom"), ("m", "list"), ("a", "aloud"), ("Esc", "stop")]
+        }
+        (None, Screen::Workspace) => {
+            &[("←→", "part"), ("↑↓", "row"), ("Enter", "session whole"), ("Esc", "back")]
         }
         (None, Screen::Help) => &[("Esc", "back")],
     };

@@ -3,9 +3,13 @@
 
 use std::{fs, path::PathBuf};
 
-use client::admin::status::{Health, HealthDetails, QueueJson, Stats};
+use client::{
+    ClientError,
+    admin::status::{Health, HealthDetails, QueueJson, Stats},
+};
 use crossterm::event::{KeyCode, KeyEvent};
 use jiff::Timestamp;
+use protocol::workspace::{ClusterStatus, SessionInfo, SessionMode, SessionStatus};
 use ratatui::{Terminal, backend::TestBackend, buffer::Buffer, layout::Size, style::Color};
 use serde_json::{Value, json};
 
@@ -13,7 +17,8 @@ use super::draw;
 use crate::app::{
     App, Settings,
     event::{Event, Piece, Polled, RoomNews},
-    fixture::{done, participant, refused, request, room, unreachable},
+    fixture::{cluster, done, participant, refused, request, room, session, unreachable},
+    workspace::Told,
 };
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
@@ -337,6 +342,67 @@ fn ask_targets() {
     });
 }
 
+/// What a server says of a workspace of three machines.
+fn workspace(app: &mut App, cluster: ClusterStatus, sessions: Vec<SessionInfo>) {
+    let came = Box::new(Ok(Told { cluster, sessions }));
+    app.handle(at(20), Event::Workspace { watch: app.workspace.watch, came });
+}
+
+fn of_three(app: &mut App) {
+    press(app, "5");
+    let mut others = vec![session(1), session(2), session(3), session(4)];
+    let agent = json!({"type": "agent", "provider": "codex"});
+    others[1] = SessionInfo {
+        name: None,
+        mode: SessionMode::Sdk,
+        status: SessionStatus::Idle,
+        kind: serde_json::from_value(agent).unwrap(),
+        provider: "codex".to_owned(),
+        model: Some("warren:qwen3".to_owned()),
+        node_id: Some("node-two".to_owned()),
+        ..session(2)
+    };
+    others[2].reachable = false;
+    others[2].node_id = Some("node-three".to_owned());
+    others[3].status = SessionStatus::Exited;
+    others[3].exit_code = Some(3);
+    workspace(app, cluster(), others);
+}
+
+#[test]
+fn a_workspace_of_several_machines() {
+    snapshots("workspace", of_three);
+}
+
+#[test]
+fn one_session_whole() {
+    snapshots("workspace_whole", |app| {
+        of_three(app);
+        press(app, "↓⏎");
+    });
+}
+
+#[test]
+fn a_workspace_of_one_machine_without_sessions() {
+    snapshots("workspace_alone", |app| {
+        press(app, "5");
+        let (name, address) = (None, None);
+        let (peers, notices) = (Vec::new(), Vec::new());
+        let alone = ClusterStatus { name, address, peers, notices, ..cluster() };
+        workspace(app, alone, Vec::new());
+    });
+}
+
+#[test]
+fn a_workspace_that_may_not_be_seen() {
+    snapshots("workspace_private", |app| {
+        press(app, "5");
+        let (url, words) = ("http://127.0.0.1:9178".to_owned(), "no token was given".to_owned());
+        let came = Box::new(Err(ClientError::NotAdmitted { url, words }));
+        app.handle(at(20), Event::Workspace { watch: 1, came });
+    });
+}
+
 #[test]
 fn the_keys() {
     snapshots("help", |app| press(app, "?"));
@@ -355,7 +421,8 @@ fn every_screen_can_be_drawn_in_every_size() {
         for height in [0, 1, 5, 23, 24, 25, 100] {
             let mut app = started(width, height, false);
             lively(&mut app);
-            for keys in ["1", "2→→", "3⏎", "⎋4⎋m", "⎋?"] {
+            of_three(&mut app);
+            for keys in ["1", "2→→", "3⏎", "⎋4⎋m", "⎋5⏎", "⎋?"] {
                 press(&mut app, keys);
                 drawn(&app);
             }
@@ -384,7 +451,8 @@ fn colours_say_who_is_well() {
 fn without_colours_nothing_is_coloured() {
     let mut app = started(80, 24, false);
     lively(&mut app);
-    for keys in ["1", "2", "3", "4⎋", "?"] {
+    of_three(&mut app);
+    for keys in ["1", "2", "3", "4⎋", "5⏎", "?"] {
         press(&mut app, keys);
         let buffer = drawn(&app);
         assert!(
@@ -406,7 +474,13 @@ fn nothing_that_steers_a_terminal_is_drawn() {
     happen(&mut app, 8, &json!({"type": "llm.token", "data": token}));
     let event = json!({"type": "room.closed", "data": {"reason": "\u{1b}]0;x\u{7}"}});
     happen(&mut app, 9, &event);
-    for keys in ["1", "2", "3", "4⎋", "?"] {
+    let evil = "\u{1b}]0;x\u{7}".to_owned();
+    let mut cluster = cluster();
+    (cluster.name, cluster.notices) = (Some(evil.clone()), vec![evil.clone()]);
+    let (name, tags) = (Some(evil.clone()), vec![evil.clone()]);
+    press(&mut app, "5");
+    workspace(&mut app, cluster, vec![SessionInfo { name, tags, working_dir: evil, ..session(1) }]);
+    for keys in ["1", "2", "3", "4⎋", "5", "5⏎", "?"] {
         press(&mut app, keys);
         let shown = text(&drawn(&app));
         let steers = |c| c != '\n' && base::plain::is_steering(c);
@@ -418,7 +492,7 @@ fn nothing_that_steers_a_terminal_is_drawn() {
 fn the_book_shows_what_is_drawn() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let book = fs::read_to_string(root.join("../../docs/src/tui.md")).unwrap();
-    for name in ["overview_80x24", "room_80x24", "ask_done_80x24"] {
+    for name in ["overview_80x24", "room_80x24", "ask_done_80x24", "workspace_80x24"] {
         let drawn = fs::read_to_string(root.join(format!("tests/snapshots/{name}.txt"))).unwrap();
         assert!(book.contains(&drawn), "docs/src/tui.md shows another {name}");
     }

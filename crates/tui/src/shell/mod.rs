@@ -1,16 +1,17 @@
 //! The terminal, and the tasks that ask the server: a thin shell around [`App`].
 //!
-//! One task asks the server how it is, each second; one watches each room; one waits for an
-//! answer. All tell what came through one bounded queue, so that a server that talks faster than
+//! One task asks the server how it is, each second; one watches each room; one the workspace, while it is
+//! shown; one waits for an answer. All tell what came through one bounded queue, so that a server that talks faster than
 //! the terminal draws is slowed down, and nothing piles up.
 //!
 //! - `terminal`: the screen, which is always given back
-//! - `poll`, `watch`, `ask`: the tasks
+//! - `poll`, `watch`, `workspace`, `ask`: the tasks
 
 mod ask;
 mod poll;
 mod terminal;
 mod watch;
+mod workspace;
 
 use std::{collections::HashMap, io, time::Duration};
 
@@ -145,13 +146,15 @@ struct Tasks {
     server: usize,
     poll: Option<AbortHandle>,
     watches: HashMap<u64, AbortHandle>,
+    workspace: Option<AbortHandle>,
     ask: Option<AbortHandle>,
 }
 
 impl Tasks {
     fn new(servers: Vec<Warren>, events: Sender<Event>) -> Self {
         let (running, watches) = (JoinSet::new(), HashMap::new());
-        Self { servers, events, running, server: 0, poll: None, watches, ask: None }
+        let (server, poll, workspace, ask) = Default::default();
+        Self { servers, events, running, server, poll, watches, workspace, ask }
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
@@ -163,6 +166,8 @@ impl Tasks {
                     self.watch(watch, &code, password.as_ref());
                 }
                 Effect::Unwatch { watch } => stop(self.watches.remove(&watch)),
+                Effect::WatchWorkspace { watch } => self.watch_workspace(watch),
+                Effect::UnwatchWorkspace => stop(self.workspace.take()),
                 Effect::Ask(question) => self.ask(question),
                 Effect::Cancel => stop(self.ask.take()),
             }
@@ -191,6 +196,14 @@ impl Tasks {
         let room = server.room(code, password);
         let task = watch::run(room, server.url(), watch, self.events.clone());
         self.watches.insert(watch, self.running.spawn(task));
+    }
+
+    fn watch_workspace(&mut self, watch: u64) {
+        stop(self.workspace.take());
+        if let Some(server) = self.servers.get(self.server).cloned() {
+            let task = workspace::run(server, watch, self.events.clone());
+            self.workspace = Some(self.running.spawn(task));
+        }
     }
 
     fn ask(&mut self, question: Question) {

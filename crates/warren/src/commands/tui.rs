@@ -16,7 +16,7 @@ use tui::{Settings, TuiError};
 use super::{target::DEFAULT_SERVER, worker_runtime};
 use crate::exit::usage;
 
-/// Watch servers, rooms and requests live, and ask models
+/// Watch servers, rooms, requests and workspaces live, and ask models
 #[derive(Args)]
 pub(crate) struct Tui {
     /// A server; of several, s goes to the next (repeatable) [default: http://127.0.0.1:9178]

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use testkit::{ChildProcess, Daemon, Form, RefusingPort, eventually};
+use testkit::{ChildProcess, Daemon, Form, RefusingPort, eventually, workspace::WorkspaceClient};
 
 use crate::{
     common::{binary, join, serve},
@@ -115,10 +115,54 @@ async fn a_server_that_was_lost_is_back_with_its_rooms() {
 }
 
 #[tokio::test]
+async fn a_workspace_is_shown_as_it_changes() {
+    let member = |name| {
+        let serve = serve().set("--cluster-token", "secret").set("--node-name", name);
+        serve.set("--peer-listen", "127.0.0.1:0")
+    };
+    let one = member("one").start().await;
+    let mut client = client(&one).await;
+    let mut tui = tui(&one, &[]);
+    tui.press("5").await;
+    tui.shows("this server").await;
+    tui.shows("No sessions").await;
+    let open = |name: &str, node: &str| {
+        json!({
+            "type": "open_terminal", "working_dir": "/", "command": "cat", "name": name,
+            "node_id": node,
+        })
+    };
+    client.ask(open("here", "one"), "terminal_opened").await;
+    tui.shows("Sessions: 1").await;
+    tui.shows("cat").await;
+    // Another member, and a session of it.
+    let config = client.ask(json!({"type": "get_cluster_config"}), "cluster_config").await;
+    let peer = format!("127.0.0.1:{}", config["peer_port"]);
+    let two = member("two").set("--peer", &peer).start().await;
+    tui.shows("reachable").await;
+    tui.shows("Machine ").await;
+    client.ask(open("there", "two"), "terminal_opened").await;
+    tui.shows("Sessions: 2").await;
+    tui.shows("there").await;
+    drop(two);
+    tui.shows("not reachable").await;
+    tui.press("\u{1b}[B\r").await;
+    tui.shows("warren session attach").await;
+    tui.press("q").await;
+    tui.ends(0).await;
+}
+
+/// A client of the server's workspace, with the administrator's token.
+async fn client(daemon: &Daemon) -> WorkspaceClient {
+    let token = std::fs::read_to_string(daemon.data_dir().join("admin.token"));
+    WorkspaceClient::connect(daemon.address(), token.expect("a token").trim()).await
+}
+
+#[tokio::test]
 async fn a_server_that_is_not_there_is_told_on_every_screen() {
     let nobody = RefusingPort::take();
     let mut tui = Terminal::start(&["tui", "--server", &nobody.url(), "--token", "t"]);
-    for screen in ["1", "2", "3", "5"] {
+    for screen in ["1", "2", "3", "5", "6"] {
         tui.press(screen).await;
         tui.shows("trying again").await;
     }
@@ -217,6 +261,8 @@ async fn tmux_shows_it_too() {
     tmux.shows("No request.").await;
     tmux.run(&["send-keys", "-t", "w", "BTab"]);
     tmux.shows("Rooms").await;
+    tmux.run(&["send-keys", "-t", "w", "5"]);
+    tmux.shows("This machine is in no cluster").await;
     tmux.run(&["resize-window", "-t", "w", "-x", "120", "-y", "40"]);
     tmux.run(&["send-keys", "-t", "w", "?"]);
     tmux.shows("Everywhere").await;
