@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use base::NodeId;
+use bytes::Bytes;
 use http::{Request, Response};
 use replica::{Change, Config as ReplicaConfig, Incarnation, Key, Kind};
 use seal::Identity;
@@ -21,7 +23,7 @@ use tokio::{
 
 use crate::{
     barred::Barred,
-    carried::{self, Carrying},
+    carried::{self, Carrying, MeshWay, Through},
     circuit::{Caller, Circuit, Circuits, Host, Service},
     config::Config,
     directory::{Directory, Watcher},
@@ -91,8 +93,8 @@ pub struct MemberStatus {
     pub member: Member,
     /// Whether a link leads to it, and it gives signs of life.
     pub reachable: bool,
-    /// The member that carries the link to it first: its id. `None` if the link is a direct one.
-    pub through: Option<String>,
+    /// What carries the link to it first. `None` if the link is a direct one.
+    pub through: Option<Through>,
 }
 
 impl Cluster {
@@ -277,9 +279,24 @@ impl Cluster {
         is_linked || shared.plain.is_alive(node) || shared.via(node).is_some()
     }
 
-    /// The member that carries the link to a member first, unless a direct one leads there.
-    fn through(&self, node: &str) -> Option<String> {
-        self.0.shared.links.get(node)?.through().map(str::to_owned)
+    /// What carries the link to a member first, unless a direct one leads there.
+    fn through(&self, node: &str) -> Option<Through> {
+        self.0.shared.links.get(node)?.through().cloned()
+    }
+
+    /// Links to members over the mesh from now on, if nothing else leads to them.
+    pub fn use_mesh(&self, mesh: Arc<dyn MeshWay>) {
+        self.0.shared.carrying.use_mesh(mesh);
+    }
+
+    /// A machine of the mesh sent this to the member here. One that is no member is not listened to.
+    pub fn received_over_mesh(&self, from: NodeId, bytes: Bytes) {
+        carried::dial::received_over_mesh(&self.0.shared, from, bytes);
+    }
+
+    /// What was sent last to a machine over the mesh may be lost.
+    pub fn mesh_lost(&self, to: NodeId) {
+        self.0.shared.carrying.mesh_lost(to);
     }
 
     /// Whether this machine shares a token with others, or could.

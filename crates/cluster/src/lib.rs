@@ -50,6 +50,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
+pub use carried::{MeshWay, Sending, Through};
 pub use circuit::{Caller, Circuit, Circuits, Ended, Host, Served, Service};
 pub use cluster::{Cluster, MemberStatus, Parts};
 pub use config::is_member;

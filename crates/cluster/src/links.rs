@@ -17,7 +17,7 @@ use wire::Outbox;
 
 use crate::{
     barred::Barred,
-    carried::Carrying,
+    carried::{Carrying, Through},
     circuit::{Circuits, Way},
     control::Control,
     driver::Driver,
@@ -58,8 +58,8 @@ pub(crate) struct Present {
     opened_here: bool,
     incarnation: u64,
     dial: u64,
-    /// The member that carries it first.
-    through: Option<String>,
+    /// What carries it first.
+    through: Option<Through>,
     is_silent: Arc<AtomicBool>,
     closing: CancellationToken,
     /// The other end's key.
@@ -83,9 +83,9 @@ impl Present {
         !self.is_silent.load(Ordering::Relaxed)
     }
 
-    /// The member that carries it first; `None` for a direct one.
-    pub(crate) fn through(&self) -> Option<&str> {
-        self.through.as_deref()
+    /// What carries it first; `None` for a direct one.
+    pub(crate) fn through(&self) -> Option<&Through> {
+        self.through.as_ref()
     }
 }
 
@@ -170,7 +170,7 @@ impl Links {
         let (outbox, frames) = Outbox::detached();
         let (is_silent, closing) = (Arc::<AtomicBool>::default(), CancellationToken::new());
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let through = carrier.through().map(str::to_owned);
+        let through = carrier.through().cloned();
         let is_direct = through.is_none();
         let present = Present {
             number,

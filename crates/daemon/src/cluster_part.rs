@@ -13,6 +13,7 @@ use api::{Cors, Peer};
 use axum::{Router, body::Body, extract::Request, routing::get};
 use cluster::{Cluster, Parts};
 use futures_util::future::BoxFuture;
+use mesh::Mesh;
 use store::{SqliteStore, WorkspaceStore};
 use tokio::{net::TcpListener, sync::Mutex, task};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -21,6 +22,7 @@ use workspace_socket::Memberships;
 use crate::{
     data::mesh_identity,
     listener::Listener,
+    mesh_way::{self, FromPeers},
     settings::{ClusterSettings, Settings},
     telemetry::metrics::Metrics,
     workspace_part::WorkspacePart,
@@ -40,6 +42,7 @@ struct Inner {
     store: Arc<SqliteStore>,
     workspace: WorkspacePart,
     metrics: Arc<Metrics>,
+    mesh: Option<Mesh>,
     /// Cancelled when no port of the server takes new connections.
     closing: CancellationToken,
     /// Held while a membership begins or ends.
@@ -50,6 +53,8 @@ struct Present {
     cluster: Cluster,
     /// Ends the listener.
     listening: DropGuard,
+    /// Hears from the mesh.
+    _from_peers: Option<Arc<FromPeers>>,
 }
 
 impl ClusterPart {
@@ -63,6 +68,7 @@ impl ClusterPart {
         store: &Arc<SqliteStore>,
         workspace: Option<&WorkspacePart>,
         metrics: &Arc<Metrics>,
+        mesh: Option<Mesh>,
         closing: CancellationToken,
     ) -> anyhow::Result<Option<Self>> {
         let Some(workspace) = workspace else { return Ok(None) };
@@ -71,6 +77,7 @@ impl ClusterPart {
             store: Arc::clone(store),
             workspace: workspace.clone(),
             metrics: Arc::clone(metrics),
+            mesh,
             closing,
             present: Mutex::new(None),
         }));
@@ -131,7 +138,9 @@ impl Inner {
         let listening = self.closing.child_token();
         tokio::spawn(listener.run(listening.clone()));
         tracing::info!(node = cluster.node_id(), %address, "the port for a cluster's members is open");
-        Ok(Present { cluster, listening: listening.drop_guard() })
+        let from_peers = self.mesh.as_ref().map(|mesh| mesh_way::open(mesh, &cluster));
+        let listening = listening.drop_guard();
+        Ok(Present { cluster, listening, _from_peers: from_peers })
     }
 
     async fn begin(&self) -> anyhow::Result<Cluster> {
@@ -168,7 +177,7 @@ impl Inner {
 
     async fn leave(&self) -> anyhow::Result<String> {
         let mut present = self.present.lock().await;
-        let Some(Present { cluster, listening }) = present.take() else {
+        let Some(Present { cluster, listening, .. }) = present.take() else {
             anyhow::bail!("this machine is in no cluster");
         };
         self.workspace.leave();

@@ -17,7 +17,7 @@
 //! - `strict`: ambiguous requests; `streams`: HTTP/2 connections without requests
 //! - [`peering`]: the mesh and the relay
 //! - `workspace_part`: the workspace, started when it is needed; `cluster_part`: this machine as a member
-//!   of a cluster; `cluster_models`: the models of members for the sessions of others
+//!   of a cluster; `mesh_way`: the mesh as a way between members; `cluster_models`: the models of members for the sessions of others
 //! - `announcement`: the server on the local network, by mDNS
 //! - `room_keeper`: events of jobs for rooms; the end of unused rooms
 //! - `routes`: which part answers which path
@@ -35,6 +35,7 @@ mod key_keeper;
 mod known_models;
 mod ledger;
 mod listener;
+mod mesh_way;
 pub mod offline;
 pub mod options;
 mod parts;

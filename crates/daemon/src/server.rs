@@ -150,9 +150,10 @@ impl Server {
         );
         let listener = listener(&settings, router, Arc::clone(&metrics)).await?;
         let closing = CancellationToken::new();
+        let of_mesh = part.as_ref().map(MeshPart::mesh);
+        let (of_workspace, closes) = (workspace.as_ref(), closing.clone());
         let cluster =
-            ClusterPart::start(&settings, &store, workspace.as_ref(), &metrics, closing.clone())
-                .await?;
+            ClusterPart::start(&settings, &store, of_workspace, &metrics, of_mesh, closes).await?;
         api.listening(listener.address()?);
         if let Some(workspace) = &workspace {
             workspace.listening(listener.address()?, settings.tls.is_some());

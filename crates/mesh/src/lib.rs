@@ -19,6 +19,7 @@
 //! - `inbound`: requests of peers that we answer
 //! - [`share`]: who may ask, when, and how much
 //! - [`transfer`]: models that come and go
+//! - [`parcels`]: bytes that other parts of a program send to the same part at a peer
 //! - [`admin`]: what there is to see
 
 pub mod admin;
@@ -32,6 +33,7 @@ mod link;
 mod liveness;
 pub mod node;
 mod own;
+pub mod parcels;
 pub mod peer;
 mod provider;
 pub mod settings;

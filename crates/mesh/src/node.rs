@@ -30,6 +30,7 @@ use crate::{
     lan::{self, Lan, tie},
     link::{Link, LinkClosed},
     own::Own,
+    parcels::{PARCEL, Parcels},
     peer::{Peer, PeerFacts, Peers},
     provider::Seats,
     settings::Settings,
@@ -56,6 +57,7 @@ pub(crate) struct Node {
     /// Which models peers pass on.
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) relays: Arc<Relays>,
+    pub(crate) parcels: Parcels,
     /// The state that all links on the local network share.
     pub(crate) lan: Lan,
 }
@@ -104,6 +106,7 @@ impl Mesh {
             transfers,
             catalog,
             relays: Arc::default(),
+            parcels: Parcels::default(),
             lan,
             scheduler,
         }))
@@ -177,10 +180,11 @@ impl Node {
         self.seats.link_closed(link);
         self.inbound.link_closed(link);
         self.transfers.link_closed(link);
+        self.parcels.link_closed(link);
         self.peers.forget(&link.peer);
     }
 
-    /// A payload came over a link: a message, or a piece of a model.
+    /// A payload came over a link: a message, a piece of a model, or a parcel.
     pub(crate) fn received(self: &Arc<Self>, link: &Arc<Link>, payload: Bytes) {
         if let Some(peer) = self.peers.get(&link.peer) {
             peer.heard();
@@ -190,6 +194,7 @@ impl Node {
                 Some(piece) => self.transfers.piece(link, &piece),
                 None => self.own.counts.bad("a piece that is none"),
             },
+            Some(&PARCEL) if link.sealed => self.parcels.received(link, payload),
             _ => match decode(&payload) {
                 Ok(decoded) => self.message(link, decoded.message),
                 Err(bad) => self.bad(link, bad),

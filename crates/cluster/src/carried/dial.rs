@@ -8,11 +8,12 @@ use std::{
 };
 
 use base::{Backoff, NodeId};
+use bytes::Bytes;
 use replica::Kind;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::end::CarriedEnd;
+use super::{Through, end::CarriedEnd};
 use crate::{
     link::{
         accept::{answer, refuse},
@@ -65,6 +66,15 @@ pub(crate) fn answer_others(shared: &Arc<Shared>) {
             }
         });
     }));
+}
+
+/// A machine that is no member is not listened to.
+pub(crate) fn received_over_mesh(shared: &Shared, from: NodeId, bytes: Bytes) {
+    let node = || {
+        let member = shared.members().find(|member| member.key == Some(from));
+        member.filter(|_| !shared.barred.has(&from)).map(|member| member.node_id)
+    };
+    shared.carrying.received_over_mesh(from, node, bytes);
 }
 
 async fn answer_one(
@@ -130,7 +140,7 @@ async fn keep(shared: Arc<Shared>, node: String) {
             sleep(look(&shared)).await;
             continue;
         }
-        let ways = shared.carrying.ways_to(&node);
+        let ways = ways(&shared, &node);
         // A way may come at any time, and looking for it costs nothing.
         if ways.is_empty() {
             sleep(look(&shared)).await;
@@ -148,7 +158,7 @@ async fn keep(shared: Arc<Shared>, node: String) {
             };
             let words = base::error::chain(&error);
             if words != last_words {
-                tracing::warn!(node, through, error = words, "no carried link to a member");
+                tracing::warn!(node, ?through, error = words, "no carried link to a member");
                 last_words = words;
             }
         }
@@ -156,10 +166,17 @@ async fn keep(shared: Arc<Shared>, node: String) {
     }
 }
 
+/// The ways to a member: the shortest first, and at last the mesh.
+fn ways(shared: &Shared, node: &str) -> Vec<Through> {
+    let members = shared.carrying.ways_to(node).into_iter().map(Through::Member);
+    let mesh = key_of(shared, node).filter(|key| shared.carrying.has_mesh_to(*key));
+    members.chain(mesh.map(|_| Through::Mesh)).collect()
+}
+
 /// Links once, and runs the link until it ends.
 async fn once(
     shared: &Arc<Shared>,
-    through: &str,
+    through: &Through,
     node: &str,
     mismatches: usize,
 ) -> Result<(), DialFailure> {
@@ -167,8 +184,12 @@ async fn once(
         return Err(DialFailure::Closed);
     }
     let key = key_of(shared, node).ok_or(DialFailure::NoMember)?;
-    let end = shared.carrying.open(through, node).ok_or(DialFailure::NoCarrier)?;
-    over(shared, Carrier::Carried(end), key, node, &mut None, mismatches).await
+    let end = match through {
+        Through::Member(member) => shared.carrying.open(member, node),
+        Through::Mesh => shared.carrying.open_over_mesh(key, node),
+    };
+    let carrier = Carrier::Carried(end.ok_or(DialFailure::NoCarrier)?);
+    over(shared, carrier, key, node, &mut None, mismatches).await
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use tokio::{
 use wire::{Frame, Outbox, OutboxReader};
 
 use super::{
+    Through,
     frame::{Body, Closed, PIECE, Piece},
     waiting::{MOST_WAITING, OVERHEAD, Waiting},
 };
@@ -25,7 +26,7 @@ const ACK: usize = WINDOW / 8;
 
 /// This end of a carried link.
 pub(crate) struct CarriedEnd {
-    through: String,
+    through: Through,
     line: Arc<Line>,
     outbox: Outbox,
     partial: BytesMut,
@@ -153,7 +154,7 @@ impl Line {
 impl CarriedEnd {
     /// An end whose frames wait there. `gone` is called once it has closed.
     pub(crate) fn new(
-        through: String,
+        through: Through,
         waiting: Arc<Waiting>,
         gone: impl FnOnce() + Send + 'static,
     ) -> (Self, Arc<Line>) {
@@ -171,8 +172,8 @@ impl CarriedEnd {
         (end, line)
     }
 
-    /// The member that carries it first.
-    pub(crate) fn through(&self) -> &str {
+    /// What carries it first.
+    pub(crate) fn through(&self) -> &Through {
         &self.through
     }
 

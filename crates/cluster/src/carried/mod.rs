@@ -3,21 +3,24 @@
 //!
 //! - [`Carrying`]: the carried links of this member, those that end here and those that it carries
 //! - `frame`: what is said on them
+//! - `state`: where the frames of each go on
 //! - `ways`: through whom a member is reached
 //! - `waiting`: what waits at one link for one of them
 //! - `end`: one that ends here, as the transport under a sealed link
 //! - `dial`: when a member is linked through others
+//! - `mesh`: the mesh in the place of a member that carries
 
 pub(crate) mod dial;
 pub(crate) mod end;
 pub(crate) mod frame;
+mod mesh;
+mod state;
 #[cfg(test)]
 mod tests;
 mod waiting;
 pub(crate) mod ways;
 
 use std::{
-    collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
@@ -29,12 +32,11 @@ use bytes::Bytes;
 use tokio::time::sleep;
 use wire::Outbox;
 
-use crate::{
-    circuit::TooMuch,
-    link::frame::{Channel, LinkFrame},
-};
-use end::{CarriedEnd, Line};
+use crate::circuit::TooMuch;
+use end::CarriedEnd;
 use frame::{Body, CarriedFrame, Closed, Open};
+pub use mesh::{MeshWay, Sending};
+use state::{Hop, Place, Port, State, flip};
 use waiting::Waiting;
 use ways::{MOST_CARRIERS, Reach, Ways};
 
@@ -48,47 +50,30 @@ const TELL_AFTER: Duration = Duration::from_millis(50);
 /// Answers a link that another member opens through others: its id, and this end.
 pub(crate) type Answer = Box<dyn Fn(String, CarriedEnd) + Send + Sync>;
 
+/// What carries a link first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Through {
+    /// The member with this id.
+    Member(String),
+    /// The mesh.
+    Mesh,
+}
+
 /// The carried links of this member.
 pub(crate) struct Carrying {
     node: String,
     state: Mutex<State>,
     answer: OnceLock<Answer>,
+    mesh: OnceLock<Arc<dyn MeshWay>>,
     is_telling: AtomicBool,
-}
-
-struct State {
-    /// The direct links, by number.
-    hops: BTreeMap<u64, Hop>,
-    ways: Ways,
-    ports: BTreeMap<Place, Port>,
-}
-
-/// A carried link at a direct one: the number of the direct one, and the channel on which its frames
-/// come from there.
-type Place = (u64, Channel);
-
-/// A direct link.
-struct Hop {
-    node: String,
-    outbox: Outbox,
-    next: u32,
-    /// What its member was told last of the ways from here.
-    told: Reach,
-}
-
-/// Where frames of a carried link go on.
-enum Port {
-    /// It ends here.
-    End(Arc<Line>),
-    /// It goes on at this place.
-    On(Place, Arc<Waiting>),
 }
 
 impl Carrying {
     pub(crate) fn new(node: String) -> Self {
         let (hops, ports) = Default::default();
-        let state = Mutex::new(State { hops, ways: Ways::new(node.clone()), ports });
-        Self { node, state, answer: OnceLock::new(), is_telling: AtomicBool::new(false) }
+        let state = Mutex::new(State { hops, ways: Ways::new(node.clone()), mesh_links: 0, ports });
+        let (answer, mesh, is_telling) = Default::default();
+        Self { node, state, answer, mesh, is_telling }
     }
 
     /// Sets what answers those who link to this member through others. Called once.
@@ -101,7 +86,7 @@ impl Carrying {
         let mut state = self.lock();
         state.ways.linked(node);
         let (node, told) = (node.to_owned(), Reach::default());
-        state.hops.insert(link, Hop { node, outbox, next: 0, told });
+        state.hops.insert(link, Hop { node, by_mesh: None, outbox, next: 0, told });
         drop(state);
         self.tell_soon();
     }
@@ -110,7 +95,7 @@ impl Carrying {
     pub(crate) fn unlinked(self: &Arc<Self>, link: u64) {
         let mut state = self.lock();
         let Some(Hop { node, .. }) = state.hops.remove(&link) else { return };
-        if state.hops.values().all(|hop| hop.node != node) {
+        if state.hops.values().all(|hop| hop.by_mesh.is_some() || hop.node != node) {
             state.ways.unlinked(&node);
         }
         let gone = state.take_all_at(link);
@@ -131,10 +116,21 @@ impl Carrying {
         if state.ends() >= MOST_ENDS {
             return None;
         }
-        let (place, waiting) = state.out(through)?;
+        let link = state.link_to(through)?;
+        self.open_at(&mut state, link, Through::Member(through.to_owned()), to)
+    }
+
+    fn open_at(
+        self: &Arc<Self>,
+        state: &mut State,
+        link: u64,
+        through: Through,
+        to: &str,
+    ) -> Option<CarriedEnd> {
+        let (place, waiting) = state.out(link)?;
         let (from, carriers) = (self.node.clone(), Vec::new());
         waiting.put_last(Body::Open(Open { to: to.to_owned(), from, carriers }));
-        Some(self.end(&mut state, place, through.to_owned(), waiting))
+        Some(self.end(state, place, through, waiting))
     }
 
     /// A frame from the other end of a direct link. Never waits.
@@ -149,7 +145,8 @@ impl Carrying {
 
     fn told(self: &Arc<Self>, link: u64, reach: Reach) {
         let mut state = self.lock();
-        let Some(node) = state.hops.get(&link).map(|hop| hop.node.clone()) else { return };
+        let told = state.hops.get(&link).filter(|hop| hop.by_mesh.is_none());
+        let Some(node) = told.map(|hop| hop.node.clone()) else { return };
         state.ways.told(&node, reach);
         drop(state);
         self.tell_soon();
@@ -161,8 +158,13 @@ impl Carrying {
         if place.1.to_opener || state.ports.contains_key(&place) {
             return;
         }
-        let (before, back) = (hop.node.clone(), Waiting::new(hop.outbox.clone(), flip(place.1)));
+        let back = Waiting::new(hop.outbox.clone(), flip(place.1));
+        let before = hop.through();
         match open.to == self.node {
+            // The far end reaches others over the mesh as well as this member.
+            false if before == Through::Mesh => {
+                back.put_last(Body::Closed(Closed::refused("nothing is carried from the mesh")));
+            }
             false => {
                 if let Err(words) = self.carry(&mut state, place, &back, open) {
                     back.put_last(Body::Closed(Closed::refused(words)));
@@ -199,7 +201,7 @@ impl Carrying {
         let before = state.hops.get(&from.0).map(|hop| hop.node.clone());
         let mut next = state.ways.through(&open.to, &open.carriers).into_iter();
         let next = next.find(|node| Some(node) != before.as_ref());
-        let out = next.and_then(|next| state.out(&next));
+        let out = next.and_then(|next| state.out(state.link_to(&next)?));
         let (to, forth) = out.ok_or("no link leads on to that member")?;
         forth.put_last(Body::Open(open));
         state.ports.insert(from, Port::On(to, forth));
@@ -236,7 +238,7 @@ impl Carrying {
         self: &Arc<Self>,
         state: &mut State,
         place: Place,
-        through: String,
+        through: Through,
         waiting: Arc<Waiting>,
     ) -> CarriedEnd {
         let carrying = Arc::downgrade(self);
@@ -272,68 +274,4 @@ impl Carrying {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-impl State {
-    /// A new carried link at the newest direct one to a member: where its frames come from, and where
-    /// they wait to go there.
-    fn out(&mut self, node: &str) -> Option<(Place, Arc<Waiting>)> {
-        let mut hops = self.hops.iter_mut().rev();
-        let (link, hop) = hops.find(|(_, hop)| hop.node == node)?;
-        let number = hop.next;
-        hop.next = hop.next.wrapping_add(1);
-        let channel = Channel { number, to_opener: true };
-        Some(((*link, channel), Waiting::new(hop.outbox.clone(), flip(channel))))
-    }
-
-    fn ends(&self) -> usize {
-        self.ports.values().filter(|port| matches!(port, Port::End(_))).count()
-    }
-
-    fn pairs(&self) -> usize {
-        (self.ports.len() - self.ends()) / 2
-    }
-
-    /// Takes a port, and with it that at the other side.
-    fn take(&mut self, place: Place) -> Vec<Port> {
-        let Some(port) = self.ports.remove(&place) else { return Vec::new() };
-        let other = match &port {
-            Port::On(other, _) => self.ports.remove(other),
-            Port::End(_) => None,
-        };
-        [port].into_iter().chain(other).collect()
-    }
-
-    /// The same for all ports at a link.
-    fn take_all_at(&mut self, link: u64) -> Vec<Port> {
-        let places: Vec<Place> = self.ports.keys().filter(|(at, _)| *at == link).copied().collect();
-        places.into_iter().flat_map(|place| self.take(place)).collect()
-    }
-
-    /// Tells each linked member whom this one reaches, if it was told otherwise.
-    fn tell(&mut self) {
-        for hop in self.hops.values_mut() {
-            let reach = self.ways.reach(&hop.node);
-            if reach != hop.told {
-                hop.told = reach.clone();
-                let frame = LinkFrame::Carried(CarriedFrame::Ways(reach).encode());
-                let _link_ended = hop.outbox.push(frame.encode());
-            }
-        }
-    }
-}
-
-impl Port {
-    /// Ends it, and tells the member that its frames go to.
-    fn close(&self, why: &Closed) {
-        match self {
-            Self::End(line) => line.give_up(why.clone()),
-            Self::On(_, on) => on.give_up(Body::Closed(why.clone())),
-        }
-    }
-}
-
-/// The same channel for frames in the other direction.
-fn flip(channel: Channel) -> Channel {
-    Channel { to_opener: !channel.to_opener, ..channel }
 }

@@ -1,8 +1,8 @@
 //! Carried links: over wires that the test sees, and between whole members.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
-use base::Secret;
+use base::{NodeId, Secret};
 use protocol::workspace::Role;
 use replica::Kind;
 use seal::{Identity, PeerSecret};
@@ -18,6 +18,7 @@ use crate::{
     Caller, Circuit, Service, Settings,
     link::{
         carrier::CarrierEnd,
+        frame::{Channel, LinkFrame},
         handshake::{self, Choice},
         hello::Hello,
     },
@@ -154,11 +155,12 @@ async fn a_way_of_more_than_four_members_or_in_a_circle_is_refused() {
     let (net, _joined) = Net::line(3).await;
     let open = |carriers: &[&str]| {
         let mut state = net.members[0].lock();
-        let (place, waiting) = state.out("node-1").unwrap();
+        let link = state.link_to("node-1").unwrap();
+        let (place, waiting) = state.out(link).unwrap();
         let carriers = carriers.iter().map(ToString::to_string).collect();
         let (to, from) = ("node-2".to_owned(), "node-0".to_owned());
         waiting.put_last(Body::Open(Open { to, from, carriers }));
-        net.members[0].end(&mut state, place, "node-1".to_owned(), waiting)
+        net.members[0].end(&mut state, place, Through::Member("node-1".to_owned()), waiting)
     };
     for carriers in [&["a", "b", "c", "d"][..], &["node-1"]] {
         let mut refused = open(carriers);
@@ -316,7 +318,10 @@ async fn machine(number: u8, peers: &[SocketAddr]) -> Machine {
 fn through(from: &Machine, to: &str) -> Option<String> {
     let members = from.cluster.members().into_iter();
     let to = members.filter(|member| member.reachable).find(|it| it.member.node_id == to);
-    to.and_then(|member| member.through)
+    match to?.through? {
+        Through::Member(node) => Some(node),
+        Through::Mesh => Some("the mesh".to_owned()),
+    }
 }
 
 fn circuit(from: &Machine, to: &str) -> Circuit {
@@ -417,4 +422,74 @@ async fn an_object_is_the_same_everywhere_when_its_only_way_is_carried() {
     first.cluster.write(Kind::SESSION, "s", r#"{"name":"first"}"#.to_owned()).await.unwrap();
     let has = || last.cluster.directory().get(Kind::SESSION, "s").is_some();
     until("the other end shows it", has).await;
+}
+
+/// A mesh in which every machine reaches every other one.
+#[derive(Default)]
+struct FakeMesh(Mutex<BTreeMap<NodeId, crate::Cluster>>);
+
+/// One machine of it.
+struct InMesh(NodeId, Arc<FakeMesh>);
+
+impl MeshWay for InMesh {
+    fn leads_to(&self, key: NodeId) -> bool {
+        self.1.0.lock().unwrap().contains_key(&key)
+    }
+
+    fn send(&self, key: NodeId, bytes: Bytes) -> Sending<'_> {
+        let to = self.1.0.lock().unwrap().get(&key).cloned();
+        if let Some(to) = &to {
+            to.received_over_mesh(self.0, bytes);
+        }
+        Box::pin(std::future::ready(to.map(drop).ok_or("it is gone".to_owned())))
+    }
+}
+
+fn join_mesh(mesh: &Arc<FakeMesh>, number: u8, machine: &Machine) {
+    let key = Identity::from_seed([number; 32]).node_id();
+    mesh.0.lock().unwrap().insert(key, machine.cluster.clone());
+    machine.cluster.use_mesh(Arc::new(InMesh(key, Arc::clone(mesh))));
+}
+
+#[tokio::test]
+async fn members_that_no_member_links_are_linked_over_the_mesh_while_it_leads_there() {
+    let middle = machine(2, &[]).await;
+    let first = machine(1, &[middle.address]).await;
+    let last = machine(3, &[middle.address]).await;
+    until("they are linked", || through(&first, "node-3").is_some()).await;
+    let mut open = circuit(&first, "node-3");
+    echoes(&mut open, "member ").await;
+    let mesh = Arc::<FakeMesh>::default();
+    join_mesh(&mesh, 1, &first);
+    join_mesh(&mesh, 3, &last);
+    assert_eq!(through(&first, "node-3").as_deref(), Some("node-2"), "a member goes first");
+    drop(middle);
+    let is_by_mesh = |from: &Machine, to| through(from, to).as_deref() == Some("the mesh");
+    until("both say so", || is_by_mesh(&first, "node-3") && is_by_mesh(&last, "node-1")).await;
+    echoes(&mut open, "mesh ").await;
+    let [one, other] = [1, 3].map(|number| Identity::from_seed([number; 32]).node_id());
+    mesh.0.lock().unwrap().clear();
+    first.cluster.mesh_lost(other);
+    last.cluster.mesh_lost(one);
+    until("it is gone", || !first.cluster.is_reachable("node-3")).await;
+}
+
+#[tokio::test]
+async fn the_mesh_is_used_for_members_alone_and_for_nothing_that_goes_further() {
+    let middle = machine(2, &[]).await;
+    let first = machine(1, &[middle.address]).await;
+    until("they are linked", || first.cluster.is_reachable("node-2")).await;
+    let mesh = Arc::<FakeMesh>::default();
+    join_mesh(&mesh, 1, &first);
+    join_mesh(&mesh, 2, &middle);
+    let [stranger, member] = [9, 1].map(|number| Identity::from_seed([number; 32]).node_id());
+    let (to, from) = ("node-3".to_owned(), "node-1".to_owned());
+    let open = Body::Open(Open { to, from, carriers: Vec::new() });
+    let channel = Channel { number: 0, to_opener: false };
+    let open = LinkFrame::Carried(CarriedFrame::On(channel, open).encode()).encode();
+    let mesh_ways = || middle.cluster.shared().carrying.lock().mesh_links;
+    middle.cluster.received_over_mesh(stranger, open.clone());
+    assert_eq!(mesh_ways(), 0, "a stranger is not listened to");
+    middle.cluster.received_over_mesh(member, open);
+    assert_eq!((mesh_ways(), middle.cluster.shared().carrying.pairs()), (1, 0));
 }

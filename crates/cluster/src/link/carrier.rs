@@ -4,7 +4,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 use wire::{Frame, Link, LinkError, Outbox};
 
-use crate::carried::end::CarriedEnd;
+use crate::carried::{Through, end::CarriedEnd};
 
 /// Why a carrier ended.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,7 @@ pub(crate) enum CarrierEnd {
 pub(crate) enum Carrier {
     /// A WebSocket of its own.
     Socket(Box<Link>, Outbox),
-    /// Links of other members.
+    /// Links of other members, or the mesh.
     Carried(CarriedEnd),
 }
 
@@ -33,8 +33,8 @@ impl Carrier {
         Self::Socket(Box::new(link), outbox)
     }
 
-    /// The member that carries it first; `None` if it leads to the other end directly.
-    pub(crate) fn through(&self) -> Option<&str> {
+    /// What carries it first; `None` if it leads to the other end directly.
+    pub(crate) fn through(&self) -> Option<&Through> {
         match self {
             Self::Socket(..) => None,
             Self::Carried(end) => Some(end.through()),

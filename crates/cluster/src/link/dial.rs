@@ -58,7 +58,7 @@ pub(crate) enum DialFailure {
     NoToken,
     #[error("it is no member any more")]
     NoMember,
-    #[error("the member that would carry the link is not linked any more")]
+    #[error("what would carry the link is gone, or carries too much")]
     NoCarrier,
     #[error("this machine is leaving the cluster, or stopping")]
     Closed,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cluster::Cluster;
+use cluster::{Cluster, Through};
 use jiff::Timestamp;
 use protocol::workspace::{
     ClusterMember, ClusterStatus, RequestKind, ServerMessage,
@@ -176,7 +176,10 @@ fn members(cluster: &Cluster) -> Vec<ClusterMember> {
         name: Some(status.member.name).filter(|name| !name.is_empty()),
         address: status.member.addresses.first().cloned(),
         connected: status.reachable,
-        through: status.through.map(|node| cluster.name_of(&node)),
+        through: status.through.map(|through| match through {
+            Through::Member(node) => cluster.name_of(&node),
+            Through::Mesh => "the mesh".to_owned(),
+        }),
     };
     cluster.members().into_iter().map(member).collect()
 }

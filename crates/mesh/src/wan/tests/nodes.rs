@@ -1,8 +1,9 @@
 //! Whole nodes at relays, over TCP on this machine.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use base::NodeId;
+use bytes::Bytes;
 use discovery::Reach;
 use models::Library;
 use seal::Identity;
@@ -15,6 +16,7 @@ use super::served::RunningRelay;
 use crate::{
     link::{Carrier, Link, NoLink},
     node::{Mesh, Node, Parts},
+    parcels::{MOST, NotSent, Receiver},
     peer::{Peer, PeerId},
     settings::Settings,
     share::{Share, Sharing},
@@ -187,5 +189,63 @@ async fn nobody_is_reached_whom_no_relay_lists() {
     assert!(why.0.contains("no relay lists it"), "{why}");
     let device = one.node.peers.meet(&PeerId::Device("uuid".to_owned())).unwrap();
     assert!(one.reaches(&device).await.is_err());
+    one.stops().await;
+}
+
+/// What came from peers, and those whose links have ended.
+#[derive(Default)]
+struct Kept {
+    came: Mutex<Vec<(NodeId, Bytes)>>,
+    lost: Mutex<Vec<NodeId>>,
+}
+
+impl Receiver for Kept {
+    fn received(&self, from: NodeId, bytes: Bytes) {
+        self.came.lock().unwrap().push((from, bytes));
+    }
+
+    fn lost(&self, peer: NodeId) {
+        self.lost.lock().unwrap().push(peer);
+    }
+}
+
+impl Kept {
+    fn of(node: &Running) -> Arc<Self> {
+        let kept = Arc::<Self>::default();
+        let receiver = Arc::downgrade(&kept);
+        Mesh(Arc::clone(&node.node)).set_receiver(receiver);
+        kept
+    }
+}
+
+#[tokio::test]
+async fn parcels_go_both_ways_in_order_behind_a_relay_and_a_lost_link_is_reported() {
+    let relay = RunningRelay::anywhere().await;
+    let one = Running::at(1, &[&relay], false).await;
+    let other = Running::at(2, &[&relay], false).await;
+    let (here, there) = (Kept::of(&one), Kept::of(&other));
+    let mesh = [&one, &other].map(|node| Mesh(Arc::clone(&node.node)));
+    let unknown = Identity::from_seed([9; 32]).node_id();
+    assert!(!mesh[0].knows(unknown));
+    assert_eq!(mesh[0].send(unknown, b"x").await, Err(NotSent::Unknown));
+    one.finds(&other, 1).await;
+    assert_eq!(mesh[0].send(other.id(), &[0; MOST + 1]).await, Err(NotSent::TooLong));
+    let sent: Vec<Vec<u8>> = (0..20).map(|number| vec![number; MOST]).collect();
+    for bytes in &sent {
+        within("room", mesh[0].send(other.id(), bytes)).await.unwrap();
+    }
+    let came = async || there.came.lock().unwrap().len() == sent.len();
+    eventually("all parcels", DEADLINE, came).await;
+    for (came, sent) in there.came.lock().unwrap().iter().zip(&sent) {
+        assert!(came.0 == one.id() && came.1 == sent, "in order, and from whom they are");
+    }
+    within("room", mesh[1].send(one.id(), b"back")).await.unwrap();
+    let back = (other.id(), Bytes::from_static(b"back"));
+    let came = async || here.came.lock().unwrap().first() == Some(&back);
+    eventually("the answer", DEADLINE, came).await;
+    let gone = other.id();
+    other.stops().await;
+    let is_told = async || here.lost.lock().unwrap().contains(&gone);
+    eventually("a lost link", DEADLINE, is_told).await;
     one.stops().await;
 }

@@ -7,7 +7,7 @@
 //! - `projects`, `files`, `git`, `watch`: what lies in a project
 //! - `teams`, `cluster`; `invitations`: machines that join it and leave
 //! - `new_token`: the token after a machine was taken out
-//! - `cluster_carried`: members that see each other only through another one
+//! - `cluster_carried`: members that see each other only through another one, or the mesh
 //! - `cluster_faults`: members that are killed, stopped, copied, refused and flooded
 //! - `cluster_clocks`: members with an old disk, or with a wrong clock
 //! - `remote_teams`: team workers on other members, which are killed

@@ -1,0 +1,126 @@
+//! Where the frames of each carried link go on.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use base::NodeId;
+use wire::Outbox;
+
+use super::{
+    Through,
+    end::Line,
+    frame::{Body, CarriedFrame, Closed},
+    waiting::Waiting,
+    ways::{Reach, Ways},
+};
+use crate::link::frame::{Channel, LinkFrame};
+
+/// The direct links of this member, and the carried ones at them.
+pub(super) struct State {
+    /// The direct links, by number, and the machines that the mesh leads to.
+    pub(super) hops: BTreeMap<u64, Hop>,
+    pub(super) ways: Ways,
+    /// How many ways of the mesh there were.
+    pub(super) mesh_links: u64,
+    pub(super) ports: BTreeMap<Place, Port>,
+}
+
+/// A carried link at a direct one: the number of the direct one, and the channel on which its frames
+/// come from there.
+pub(super) type Place = (u64, Channel);
+
+/// A direct link, or what the mesh is to one machine.
+pub(super) struct Hop {
+    pub(super) node: String,
+    /// The key of the machine, if it is the mesh.
+    pub(super) by_mesh: Option<NodeId>,
+    pub(super) outbox: Outbox,
+    pub(super) next: u32,
+    /// What its member was told last of the ways from here.
+    pub(super) told: Reach,
+}
+
+/// Where frames of a carried link go on.
+pub(super) enum Port {
+    /// It ends here.
+    End(Arc<Line>),
+    /// It goes on at this place.
+    On(Place, Arc<Waiting>),
+}
+
+impl State {
+    /// The newest direct link to a member.
+    pub(super) fn link_to(&self, node: &str) -> Option<u64> {
+        let mut hops = self.hops.iter().rev();
+        hops.find(|(_, hop)| hop.by_mesh.is_none() && hop.node == node).map(|(link, _)| *link)
+    }
+
+    /// A new carried link at a direct one: where its frames come from, and where they wait to go
+    /// there.
+    pub(super) fn out(&mut self, link: u64) -> Option<(Place, Arc<Waiting>)> {
+        let hop = self.hops.get_mut(&link)?;
+        let number = hop.next;
+        hop.next = hop.next.wrapping_add(1);
+        let channel = Channel { number, to_opener: true };
+        Some(((link, channel), Waiting::new(hop.outbox.clone(), flip(channel))))
+    }
+
+    pub(super) fn ends(&self) -> usize {
+        self.ports.values().filter(|port| matches!(port, Port::End(_))).count()
+    }
+
+    pub(super) fn pairs(&self) -> usize {
+        (self.ports.len() - self.ends()) / 2
+    }
+
+    /// Takes a port, and with it that at the other side.
+    pub(super) fn take(&mut self, place: Place) -> Vec<Port> {
+        let Some(port) = self.ports.remove(&place) else { return Vec::new() };
+        let other = match &port {
+            Port::On(other, _) => self.ports.remove(other),
+            Port::End(_) => None,
+        };
+        [port].into_iter().chain(other).collect()
+    }
+
+    /// The same for all ports at a link.
+    pub(super) fn take_all_at(&mut self, link: u64) -> Vec<Port> {
+        let places: Vec<Place> = self.ports.keys().filter(|(at, _)| *at == link).copied().collect();
+        places.into_iter().flat_map(|place| self.take(place)).collect()
+    }
+
+    /// Tells each linked member whom this one reaches, if it was told otherwise.
+    pub(super) fn tell(&mut self) {
+        for hop in self.hops.values_mut().filter(|hop| hop.by_mesh.is_none()) {
+            let reach = self.ways.reach(&hop.node);
+            if reach != hop.told {
+                hop.told = reach.clone();
+                let frame = LinkFrame::Carried(CarriedFrame::Ways(reach).encode());
+                let _link_ended = hop.outbox.push(frame.encode());
+            }
+        }
+    }
+}
+
+impl Hop {
+    pub(super) fn through(&self) -> Through {
+        match self.by_mesh {
+            Some(_) => Through::Mesh,
+            None => Through::Member(self.node.clone()),
+        }
+    }
+}
+
+impl Port {
+    /// Ends it, and tells the member that its frames go to.
+    pub(super) fn close(&self, why: &Closed) {
+        match self {
+            Self::End(line) => line.give_up(why.clone()),
+            Self::On(_, on) => on.give_up(Body::Closed(why.clone())),
+        }
+    }
+}
+
+/// The same channel for frames in the other direction.
+pub(super) fn flip(channel: Channel) -> Channel {
+    Channel { to_opener: !channel.to_opener, ..channel }
+}

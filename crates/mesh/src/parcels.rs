@@ -1,0 +1,101 @@
+//! Bytes that other parts of a program send to the same part at a peer: the mesh carries them, and does
+//! not look into them. They go over sealed links only, so both ends know who the other is.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use base::NodeId;
+use bytes::Bytes;
+
+use crate::{link::Link, node::Mesh, peer::PeerId, wan};
+
+/// The first byte of a payload that is a parcel.
+pub(crate) const PARCEL: u8 = 3;
+/// The longest parcel, in bytes.
+pub const MOST: usize = 64 * 1024;
+
+/// Takes what comes from peers.
+pub trait Receiver: Send + Sync {
+    /// A peer sent this. It must not wait.
+    fn received(&self, from: NodeId, bytes: Bytes);
+    /// A link to a peer has ended: what was sent last may be lost.
+    fn lost(&self, peer: NodeId);
+}
+
+/// Why nothing was sent to a peer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotSent {
+    /// Neither a link nor a relay leads to it.
+    #[error("it is not in the mesh now")]
+    Unknown,
+    /// It could not be linked to.
+    #[error("no link of the mesh leads to it: {0}")]
+    NoLink(String),
+    /// Somebody in between could read it, or the peer would not understand it.
+    #[error("its link of the mesh is not sealed")]
+    NotSealed,
+    /// The link has ended.
+    #[error("the link of the mesh has ended")]
+    Closed,
+    /// It is longer than [`MOST`].
+    #[error("it is longer than {MOST} bytes")]
+    TooLong,
+}
+
+/// The part of the program that takes parcels, if there is one.
+#[derive(Default)]
+pub(crate) struct Parcels(Mutex<Option<Weak<dyn Receiver>>>);
+
+impl Parcels {
+    /// A payload came that is a parcel.
+    pub(crate) fn received(&self, link: &Link, mut payload: Bytes) {
+        if let (Some(from), Some(receiver)) = (link.peer.node(), self.receiver()) {
+            receiver.received(*from, payload.split_off(1));
+        }
+    }
+
+    /// A link has ended.
+    pub(crate) fn link_closed(&self, link: &Link) {
+        if let (Some(peer), Some(receiver)) = (link.peer.node(), self.receiver()) {
+            receiver.lost(*peer);
+        }
+    }
+
+    fn receiver(&self) -> Option<Arc<dyn Receiver>> {
+        self.lock().as_ref()?.upgrade()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Weak<dyn Receiver>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Mesh {
+    /// Sets what takes parcels of peers from now on.
+    pub fn set_receiver(&self, receiver: Weak<dyn Receiver>) {
+        *self.0.parcels.lock() = Some(receiver);
+    }
+
+    /// Whether a peer is known now: a link leads to it, or a relay lists it.
+    pub fn knows(&self, peer: NodeId) -> bool {
+        self.0.peers.get(&PeerId::Node(peer)).is_some()
+    }
+
+    /// Sends bytes to a peer, once there is room, over the link that there is, or one that is opened
+    /// within 10 s. What is sent one after the other arrives in this order, while the link stays.
+    ///
+    /// # Errors
+    /// [`NotSent`].
+    pub async fn send(&self, to: NodeId, bytes: &[u8]) -> Result<(), NotSent> {
+        if bytes.len() > MOST {
+            return Err(NotSent::TooLong);
+        }
+        let peer = self.0.peers.get(&PeerId::Node(to)).ok_or(NotSent::Unknown)?;
+        let link = wan::reach(&self.0.reach_home(), &peer).await;
+        let link = link.map_err(|no_link| NotSent::NoLink(no_link.0))?;
+        if !(link.sealed && link.warren) {
+            return Err(NotSent::NotSealed);
+        }
+        let payload = [&[PARCEL], bytes].concat();
+        link.say_encoded(payload).await.map_err(|_| NotSent::Closed)
+    }
+}
