@@ -36,12 +36,13 @@ impl Pair {
     /// A session on `one` with the model `m`.
     async fn talk(&self, provider: &str) -> Viewer {
         let mut client = self.one.place.client().await;
-        let id =
-            id_of(&client.ask(self.new(provider, "warren:m"), "session_created").await["session"]);
+        let id = id_of(
+            &client.ask(self.new_session(provider, "warren:m"), "session_created").await["session"],
+        );
         Viewer::of(client, &id).await
     }
 
-    fn new(&self, provider: &str, model: &str) -> Value {
+    fn new_session(&self, provider: &str, model: &str) -> Value {
         json!({
             "type": "new_session", "working_dir": self.one.place.dir(), "mode": "sdk",
             "provider": provider, "model": model,
@@ -100,7 +101,7 @@ async fn the_key_of_a_killed_session_is_for_nothing_at_either_member() {
 async fn a_model_that_no_member_has_is_refused_with_a_list_of_what_there_is() {
     let mut pair = Pair::start().await;
     let mut client = pair.one.place.client().await;
-    let refused = client.ask(pair.new("claude", "warren:big"), "error").await;
+    let refused = client.ask(pair.new_session("claude", "warren:big"), "error").await;
     let words = refused["message"].as_str().unwrap();
     assert!(words.contains("no machine of this cluster has the model big"), "{words}");
     assert!(words.contains("this machine has none; two has m"), "{words}");
