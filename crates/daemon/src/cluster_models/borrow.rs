@@ -75,7 +75,7 @@ impl Borrower {
         *lent = None;
         match find(Some(cluster), offers, &self.model).await {
             Place::Here => Ok(None),
-            Place::Nowhere(words) => Err(not_found(words)),
+            Place::Nowhere { words, may_be_away } => Err(not_found(words, may_be_away)),
             Place::Member(node) => {
                 let made = Arc::new(self.borrow(cluster, node).await?);
                 *lent = Some(Arc::clone(&made));

@@ -27,8 +27,13 @@ pub(super) enum Place {
     Here,
     /// At the member with this node id.
     Member(String),
-    /// Nowhere, with words that list what there is.
-    Nowhere(String),
+    /// At no member that said what it has, with words that list what there is.
+    Nowhere {
+        /// The list, for people.
+        words: String,
+        /// Whether a member could not be asked, so that it may have the model.
+        may_be_away: bool,
+    },
 }
 
 /// Finds a model: here, then at the member that says first that it has it. A model that was here
@@ -61,9 +66,10 @@ pub(super) async fn find(cluster: Option<&Cluster>, offers: &dyn Offers, model: 
     if offers.has_served(model) {
         return Place::Here;
     }
+    let may_be_away = answers.iter().any(|(_, said)| matches!(said, Said::Nothing | Said::Away));
     answers.sort_by(|(one, _), (other, _)| one.cmp(other));
     answers.insert(0, ("this machine".to_owned(), Said::HasOthers(offers.served())));
-    Place::Nowhere(nowhere(model, &answers))
+    Place::Nowhere { words: nowhere(model, &answers), may_be_away }
 }
 
 /// What a member says.

@@ -33,6 +33,7 @@ use access::Keys;
 use api::{
     Api, ApiError,
     elsewhere::{Elsewhere, Way},
+    error::Kind,
 };
 use axum::Router;
 use base::KeyId;
@@ -97,7 +98,7 @@ impl SessionModels for ClusterModels {
         Box::pin(async move {
             match find(self.cluster().as_ref(), &*self.offers, model).await {
                 Place::Here | Place::Member(_) => Ok(()),
-                Place::Nowhere(words) => Err(words),
+                Place::Nowhere { words, .. } => Err(words),
             }
         })
     }
@@ -137,8 +138,11 @@ impl Elsewhere for ClusterModels {
     }
 }
 
-/// The error for a model that no member has.
-fn not_found(words: String) -> ApiError {
-    let error = ApiError::new(StatusCode::NOT_FOUND, api::error::Kind::NotFound, words);
-    ApiError { code: Some("model_not_found"), ..error }
+/// The error for a model that no member has. If one could not be asked, clients try again.
+fn not_found(words: String, may_be_away: bool) -> ApiError {
+    let (status, kind) = match may_be_away {
+        true => (StatusCode::SERVICE_UNAVAILABLE, Kind::Server),
+        false => (StatusCode::NOT_FOUND, Kind::NotFound),
+    };
+    ApiError { code: Some("model_not_found"), ..ApiError::new(status, kind, words) }
 }

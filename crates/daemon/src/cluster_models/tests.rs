@@ -237,6 +237,7 @@ async fn a_member_that_is_lost_breaks_the_answer_off_and_is_named() {
     assert!(answer.next().await.is_none());
     let error = one.way(&key).await.err().unwrap();
     assert!(error.message.contains("machine 2 cannot be reached"), "{}", error.message);
+    assert_eq!(error.status, 503, "it may have the model: clients try again");
 }
 
 #[tokio::test]
