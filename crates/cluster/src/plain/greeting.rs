@@ -24,6 +24,8 @@ pub(crate) struct Greeted {
     pub(crate) outbox: Outbox,
     pub(crate) node: String,
     pub(crate) name: Option<String>,
+    /// The token that was shown.
+    pub(crate) token: Secret,
 }
 
 /// Why a greeting failed.
@@ -71,9 +73,9 @@ pub(crate) async fn answer(
         Ok(Err(error)) => Err(error),
     };
     match greeted {
-        Ok((node, name)) => {
+        Ok(PeerHello { node_id: node, display_name: name, cluster_token: token, .. }) => {
             let _link_ended = outbox.push(acknowledgement(shared, None).encode());
-            Ok(Greeted { link, outbox, node, name })
+            Ok(Greeted { link, outbox, node, name, token })
         }
         Err(error) => {
             let words = error.to_string();
@@ -95,7 +97,7 @@ pub(crate) async fn open(
     let member = shared.this.member();
     let hello = PeerHello {
         node_id: member.node_id,
-        cluster_token: token,
+        cluster_token: token.clone(),
         term: Zero,
         display_name: Some(member.name).filter(|name| !name.is_empty()),
     };
@@ -108,17 +110,17 @@ pub(crate) async fn open(
         return Err(GreetingError::RefusedThere(ack.message.unwrap_or_default()));
     }
     check_id(shared, &ack.node_id)?;
-    Ok(Greeted { link, outbox, node: ack.node_id, name: ack.display_name })
+    Ok(Greeted { link, outbox, node: ack.node_id, name: ack.display_name, token })
 }
 
-fn admit(shared: &Shared, hello: PeerHello) -> Result<(String, Option<String>), GreetingError> {
+fn admit(shared: &Shared, hello: PeerHello) -> Result<PeerHello, GreetingError> {
     let tokens = shared.config().tokens;
     let token = tokens.present().ok_or_else(|| refused("this machine is in no cluster"))?;
     if !are_equal(&token.secret, &hello.cluster_token) {
         return Err(refused("invalid cluster token"));
     }
     check_id(shared, &hello.node_id)?;
-    Ok((hello.node_id, hello.display_name))
+    Ok(hello)
 }
 
 /// Refuses the id of this machine, and those of members whose key is known.

@@ -42,7 +42,7 @@ const GONE: u32 = 60;
 
 /// Runs a link until it ends.
 pub(crate) async fn run(shared: &Arc<Shared>, greeted: Greeted) -> PlainEnd {
-    let Greeted { link, outbox, node, name } = greeted;
+    let Greeted { link, outbox, node, name, token } = greeted;
     let linked = match shared.plain.link(&node, name, &outbox) {
         Ok(linked) => linked,
         Err(words) => {
@@ -50,7 +50,10 @@ pub(crate) async fn run(shared: &Arc<Shared>, greeted: Greeted) -> PlainEnd {
             return PlainEnd::TooMany(words);
         }
     };
-    if shared.is_closed.load(Ordering::Relaxed) {
+    // The cluster may have a new token since it greeted.
+    let tokens = shared.config().tokens;
+    let is_present = tokens.present().is_some_and(|present| present.secret == token);
+    if shared.is_closed.load(Ordering::Relaxed) || !is_present {
         linked.closing().cancel();
     }
     tracing::info!(node, "linked to a plain peer");

@@ -46,6 +46,22 @@ async fn the_wrong_token_gets_words_and_no_snapshot() {
 }
 
 #[tokio::test]
+async fn once_the_token_is_renewed_a_plain_peer_must_greet_with_the_new_one() {
+    let warren = warren().await;
+    let mut peer = joined(&warren).await;
+    until("it is reachable", || warren.cluster.is_reachable("plain")).await;
+    crate::tokens::renew(warren.cluster.shared()).await.unwrap();
+    peer.until_closed().await;
+    let mut with_the_old_one = Peer::connected(warren.address).await;
+    with_the_old_one.send(&hello("plain", TOKEN));
+    assert_eq!(with_the_old_one.next().await.unwrap()["success"], false);
+    let tokens = warren.cluster.shared().config().tokens;
+    let mut with_the_new_one = Peer::connected(warren.address).await;
+    with_the_new_one.send(&hello("plain", tokens.present().unwrap().secret.expose()));
+    assert_eq!(with_the_new_one.next().await.unwrap()["success"], true);
+}
+
+#[tokio::test]
 async fn nobody_takes_the_id_of_this_machine_or_of_a_member_with_a_key() {
     let warren = warren().await;
     let other = Machine::start(2, [2; 32], settings(&[warren.address.to_string()])).await;
