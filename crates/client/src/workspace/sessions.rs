@@ -5,8 +5,8 @@ use std::time::Duration;
 use protocol::workspace::{
     ClientMessage, ServerMessage, SessionId, SessionInfo,
     client::{
-        GetHistory, History, InputAck, ListSessions, NewSession, OfSession, OpenTerminal,
-        RenameSession, SendInput,
+        GetHistory, History, InputAck, ListSessions, MoveSession, NewSession, OfSession,
+        OpenTerminal, RenameSession, SendInput, SessionMoved,
     },
 };
 
@@ -17,6 +17,9 @@ use crate::error::ClientError;
 pub(super) const SOON: Duration = Duration::from_secs(30);
 /// The deadline of a request that starts or ends a process.
 pub(super) const WORK: Duration = Duration::from_secs(60);
+
+/// The deadline of a move: a turn may take ten minutes to end, and much may go along.
+const MOVE: Duration = Duration::from_secs(15 * 60);
 
 impl Workspace {
     /// The sessions; with `include_hidden`, those that are kept out of listings, too.
@@ -69,6 +72,24 @@ impl Workspace {
         let request = ClientMessage::KillSession(OfSession { session_id });
         self.request(&request, WORK, |reply| match reply {
             ServerMessage::SessionKilled(of) if of.session_id == session_id => Answer::Is(()),
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// Moves an agent's session to another machine of the cluster, or says what a move would do.
+    ///
+    /// # Errors
+    /// When it cannot move, or something would stay behind that was not accepted.
+    pub async fn move_session(
+        &mut self,
+        request: MoveSession,
+    ) -> Result<SessionMoved, ClientError> {
+        let session_id = request.session_id;
+        self.request(&ClientMessage::MoveSession(request), MOVE, |reply| match reply {
+            ServerMessage::SessionMoved(moved) if moved.session_id == session_id => {
+                Answer::Is(moved)
+            }
             other => other.into(),
         })
         .await

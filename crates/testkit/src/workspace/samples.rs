@@ -24,6 +24,7 @@ pub fn sample(kind: &str) -> Value {
         "attach" | "kill_session" | "interrupt" | "take_control" | "get_history" => of_session(),
         "send_input" => json!({"session_id": NOBODY, "input": "hi"}),
         "adopt_session" => json!({"pid": 0x7fff_fff0}),
+        "move_session" => json!({"session_id": NOBODY, "node_id": "nowhere"}),
         "rename_session" => json!({"session_id": NOBODY, "name": "n"}),
         "permission_response" => json!({"request_id": NOBODY, "allow": true}),
         "open_terminal" => json!({"working_dir": "/nowhere/at/all", "command": "sh"}),

@@ -9,15 +9,12 @@ use std::{
 };
 
 use cluster::Cluster;
-use protocol::workspace::{
-    SessionId,
-    peer::sealed::{MoveRefused, OfMove, SealedMessage},
-};
+use protocol::workspace::peer::sealed::{MoveRefused, OfMove, SealedMessage};
 use replica::handover::{Arrival, ArrivalFact as Fact, ArrivalInput as In, ArrivalOutput as Out};
 use tokio::{sync::Mutex, task};
 use workspace::{
     Refusal,
-    moving::{ArrivalState, Arrived, NotTaken, Staging},
+    moving::{ArrivalState, Arrived, NotTaken, Staging, Taken},
 };
 
 use super::talk::Talk;
@@ -39,8 +36,8 @@ struct State {
     machine: Arrival,
     /// What comes, until it is staged.
     staging: Option<Staging>,
-    /// The ids of inputs, between the taking of the session and its start.
-    applied: Vec<String>,
+    /// Between the taking of the session and its start.
+    taken: Taken,
     /// Why it was refused.
     why: String,
 }
@@ -48,8 +45,13 @@ struct State {
 impl Arriving {
     pub(super) fn new(arrived: Arrived, machine: Arrival, staging: Option<Staging>) -> Self {
         let is_coming = arrived.state != ArrivalState::Taken;
-        let state =
-            State { arrived, machine, staging, applied: Vec::new(), why: "it is lost".to_owned() };
+        let state = State {
+            arrived,
+            machine,
+            staging,
+            taken: Taken::default(),
+            why: "it is lost".to_owned(),
+        };
         Self { coming: AtomicBool::new(is_coming), state: Mutex::new(state) }
     }
 
@@ -124,6 +126,23 @@ impl Arriving {
         self.step(&mut state, services, cluster, input).await;
     }
 
+    /// Takes the session if it is this member's by now, and asks its former owner otherwise.
+    pub(super) async fn look_and_ask(&self, services: &Services, cluster: &Cluster) {
+        self.look(services, cluster).await;
+        let (of, from, is_coming) = {
+            let state = self.state.lock().await;
+            (state.of(), state.arrived.from.clone(), state.staging.is_some())
+        };
+        if is_coming || !cluster.is_reachable(&from) {
+            return;
+        }
+        let mut talk = Talk::open(cluster, &from);
+        let told = talk.ask(&SealedMessage::MoveStatus(of), ANSWER).await;
+        if told.is_ok_and(|told| told == SealedMessage::MoveAborted(of)) {
+            self.aborted(services, cluster).await;
+        }
+    }
+
     async fn step(
         &self,
         state: &mut State,
@@ -193,8 +212,8 @@ impl State {
         let kept = match fact {
             Fact::Staged => self.stage(services).await,
             Fact::Taken => match services.sessions.take(&self.arrived).await {
-                Ok(applied) => {
-                    (self.applied, self.arrived.state) = (applied, ArrivalState::Taken);
+                Ok(taken) => {
+                    (self.taken, self.arrived.state) = (taken, ArrivalState::Taken);
                     Ok(())
                 }
                 Err(NotTaken::Lost(why)) => {
@@ -230,9 +249,9 @@ impl State {
     }
 
     async fn run(&mut self, services: &Services) {
-        let applied = std::mem::take(&mut self.applied);
+        let taken = std::mem::take(&mut self.taken);
         let session = self.arrived.session_id;
-        match services.sessions.run_taken(&self.arrived, applied).await {
+        match services.sessions.run_taken(&self.arrived, taken).await {
             Ok(()) => tracing::info!(%session, from = self.arrived.from, "a session has come"),
             Err(refusal) => tracing::error!(%session, %refusal, "a session that came cannot run"),
         }
@@ -258,27 +277,9 @@ pub(super) async fn restore(services: &Arc<Services>) {
 }
 
 /// Takes what is this member's by now, and asks former owners about the rest.
-pub(super) async fn look_at_all(services: &Arc<Services>, cluster: &Cluster) {
-    let all: Vec<(SessionId, Arc<Arriving>)> =
-        services.moves.arriving().iter().map(|(id, it)| (*id, Arc::clone(it))).collect();
-    for (_, arriving) in all {
-        arriving.look(services, cluster).await;
-        let (of, from) = {
-            let state = arriving.state.lock().await;
-            if state.staging.is_some() {
-                continue;
-            }
-            (state.of(), state.arrived.from.clone())
-        };
-        if !cluster.is_reachable(&from) {
-            continue;
-        }
-        let mut talk = Talk::open(cluster, &from);
-        if let Ok(SealedMessage::MoveAborted(aborted)) =
-            talk.ask(&SealedMessage::MoveStatus(of), ANSWER).await
-            && aborted == of
-        {
-            arriving.aborted(services, cluster).await;
-        }
+pub(super) async fn look_at_all(services: &Services, cluster: &Cluster) {
+    let all: Vec<Arc<Arriving>> = services.moves.arriving().values().cloned().collect();
+    for arriving in all {
+        arriving.look_and_ask(services, cluster).await;
     }
 }

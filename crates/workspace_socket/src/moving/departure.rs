@@ -247,6 +247,7 @@ impl Mover {
             moves: self.moves() + 1,
             facts: facts.map_err(|error| Refusal::failed(&error))?,
             turn: parcel.turn,
+            last_seq: parcel.last_seq,
             queue: parcel.queue.clone(),
             applied: parcel.applied.clone(),
             files: files.collect(),

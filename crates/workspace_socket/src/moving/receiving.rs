@@ -122,6 +122,7 @@ impl Receiving {
         };
         let manifest = Manifest {
             facts: landing.facts(prepare.facts.as_str())?,
+            last_seq: prepare.last_seq,
             files: prepare.files.iter().map(file).collect(),
             queue: prepare.queue,
             applied: prepare.applied,
@@ -142,6 +143,15 @@ impl Receiving {
             let arriving = self.services.moves.arriving();
             (arriving.get(&id).cloned(), arriving.len())
         };
+        if let Some(earlier) = &earlier
+            && !earlier.may_give_way().await
+        {
+            // Its former owner may be done with it, and not have been asked since.
+            earlier.look_and_ask(&self.services, &self.cluster).await;
+            if !self.services.moves.arriving().contains_key(&id) {
+                return Ok(());
+            }
+        }
         match earlier {
             Some(earlier) if !earlier.may_give_way().await => {
                 Err(Refusal::invalid("an earlier move of it is not over: try again in a moment"))

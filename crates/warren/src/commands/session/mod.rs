@@ -7,6 +7,7 @@ pub(crate) mod attach;
 mod change;
 mod history;
 mod list;
+mod moving;
 mod new;
 mod send;
 mod show;
@@ -49,6 +50,8 @@ enum Command {
     Kill(change::Kill),
     /// Call a session something else
     Rename(change::Rename),
+    /// Move an agent to another machine of the cluster
+    Move(moving::Move),
     /// Print what a session wrote
     History(history::PrintHistory),
 }
@@ -69,6 +72,7 @@ impl Command {
             Self::Send(send) => send.run(file).await,
             Self::Kill(kill) => kill.run(file).await,
             Self::Rename(rename) => rename.run(file).await,
+            Self::Move(moving) => moving.run(file).await,
             Self::History(history) => history.run(file).await,
         }
     }

@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use testkit::workspace::client_messages;
 
 /// The files with tests that are named after messages.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     include_str!("agents.rs"),
     include_str!("auth.rs"),
     include_str!("cluster.rs"),
     include_str!("files.rs"),
     include_str!("git.rs"),
     include_str!("invitations.rs"),
+    include_str!("moves.rs"),
     include_str!("projects.rs"),
     include_str!("sessions.rs"),
     include_str!("teams.rs"),

@@ -12,6 +12,7 @@
 //! - `cluster_clocks`: members with an old disk, or with a wrong clock
 //! - `remote_teams`: team workers on other members, which are killed
 //! - `cluster_models`: agents that think with the models of another member
+//! - `moves`: agents that move from one machine to another
 //! - `bad_input`, `strangers`, `large`: what nobody should send
 //! - `restart`: a server that is killed, and found as it was; `full_disk`: one without room
 //! - `users`: sessions of other users, and fork bombs
@@ -38,6 +39,7 @@ mod kit;
 mod lag;
 mod large;
 mod leaving;
+mod moves;
 mod new_token;
 mod projects;
 mod remote_teams;

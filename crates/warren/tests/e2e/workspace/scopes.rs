@@ -27,7 +27,7 @@ fn may_send(scope: &str, name: &str) -> bool {
 }
 
 /// Messages that those may not send who may only look.
-const WRITES: [&str; 30] = [
+const WRITES: [&str; 31] = [
     "new_session",
     "open_terminal",
     "send_input",
@@ -37,6 +37,7 @@ const WRITES: [&str; 30] = [
     "take_control",
     "kill_session",
     "rename_session",
+    "move_session",
     "permission_response",
     "write_project_file",
     "create_project_file",

@@ -25,6 +25,15 @@ use crate::{
     },
 };
 
+/// What is not stored of a session that was taken.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// The ids of the inputs that were applied.
+    applied: Vec<String>,
+    /// The number of its newest output.
+    last_seq: u64,
+}
+
 impl Sessions {
     /// Makes room for a session that moves here.
     ///
@@ -59,12 +68,12 @@ impl Sessions {
         let _removed = task::spawn_blocking(move || staging::remove(&dir)).await;
     }
 
-    /// Puts everything in its place, and stores that the session runs here. The result is the ids of
-    /// its inputs, for [`Sessions::run_taken`].
+    /// Puts everything in its place, and stores that the session runs here. The result is for
+    /// [`Sessions::run_taken`].
     ///
     /// # Errors
     /// [`NotTaken`]; the session does not run here then.
-    pub async fn take(&self, arrived: &Arrived) -> Result<Vec<String>, NotTaken> {
+    pub async fn take(&self, arrived: &Arrived) -> Result<Taken, NotTaken> {
         let failed = |refusal: Refusal| NotTaken::Failed(refusal.to_string());
         let host = self.host().map_err(failed)?;
         let (shared, arrived) = (Arc::clone(&self.0.shared), arrived.clone());
@@ -76,12 +85,12 @@ impl Sessions {
     ///
     /// # Errors
     /// When its facts cannot be read.
-    pub async fn run_taken(&self, arrived: &Arrived, applied: Vec<String>) -> Result<(), Refusal> {
+    pub async fn run_taken(&self, arrived: &Arrived, taken: Taken) -> Result<(), Refusal> {
         if !self.has(arrived.session_id) {
-            self.come_back(arrived.session_id).await?;
+            self.load_up(arrived.session_id, Some(taken.last_seq)).await?;
         }
         let session = self.get(arrived.session_id)?;
-        session.lock().inputs.were_applied(applied);
+        session.lock().inputs.were_applied(taken.applied);
         self.remove_staged(arrived.move_id).await;
         Ok(())
     }
@@ -98,11 +107,7 @@ fn json(arrived: &Arrived) -> String {
     serde_json::to_string(arrived).unwrap_or_default()
 }
 
-fn take(
-    host: &EngineHost,
-    shared: &SharedState,
-    arrived: &Arrived,
-) -> Result<Vec<String>, NotTaken> {
+fn take(host: &EngineHost, shared: &SharedState, arrived: &Arrived) -> Result<Taken, NotTaken> {
     let dir = shared.staging_dir(arrived.move_id);
     let manifest = staging::read(&dir)?;
     let read: StoredFacts =
@@ -126,7 +131,7 @@ fn take(
     let changes =
         [keep(KIND, arrived.session_id, written), keep(ARRIVAL, arrived.session_id, json(&taken))];
     shared.keeper.change(&changes).map_err(|error| failed(&error))?;
-    Ok(manifest.applied)
+    Ok(Taken { applied: manifest.applied, last_seq: manifest.last_seq })
 }
 
 /// Removes what an earlier stay of the session has left.

@@ -110,7 +110,7 @@ impl Sessions {
 }
 
 fn below(project: &Project, below: Option<&str>) -> Result<String, Refusal> {
-    let below = Path::new(below.unwrap_or_default());
+    let Some(below) = below.map(Path::new) else { return Ok(project.working_dir.clone()) };
     if !below.components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(Refusal::invalid("its directory is not below its project's"));
     }

@@ -49,6 +49,8 @@ pub struct Parcel {
     pub facts: String,
     /// The number of its last turn.
     pub turn: u64,
+    /// The number of its newest output.
+    pub last_seq: u64,
     /// The prompts that wait, the oldest first.
     pub queue: Vec<String>,
     /// The ids of the inputs that were applied, the oldest first.
@@ -156,8 +158,11 @@ impl Sessions {
         files.extend(self.conversation(&facts, accept_losses).await?);
         let turn = facts.turn;
         let facts = written(&Facts { waiting: Vec::new(), ended: None, ..facts })?;
-        let applied = session.lock().inputs.applied();
-        Ok(Parcel { facts, turn, queue, applied, files })
+        let (applied, last_seq) = {
+            let state = session.lock();
+            (state.inputs.applied(), state.output.log().last_seq())
+        };
+        Ok(Parcel { facts, turn, last_seq, queue, applied, files })
     }
 
     /// The session stays: turns begin again.
@@ -203,6 +208,15 @@ impl Sessions {
     /// # Errors
     /// When it cannot be read.
     pub async fn come_back(&self, id: SessionId) -> Result<(), Refusal> {
+        self.load_up(id, None).await
+    }
+
+    /// Restores a session from its stored facts, and begins with the prompts that waited.
+    pub(super) async fn load_up(
+        &self,
+        id: SessionId,
+        last_seq: Option<u64>,
+    ) -> Result<(), Refusal> {
         let shared = Arc::clone(&self.0.shared);
         let loading = task::spawn_blocking(move || shared.keeper.load(KIND)).await;
         let facts = loading.map_err(|error| Refusal::failed(&error))??;
@@ -210,7 +224,7 @@ impl Sessions {
         let fact = fact.ok_or(Refusal::UnknownSession(id))?;
         let kept: StoredFacts =
             serde_json::from_str(&fact.json).map_err(|error| Refusal::failed(&error))?;
-        self.take_up(kept).await;
+        self.take_up(kept, last_seq).await;
         self.begin_again(id);
         Ok(())
     }
@@ -232,7 +246,7 @@ impl Sessions {
     }
 
     /// Announces a session that was taken up, and begins with the prompts that waited.
-    pub(super) fn begin_again(&self, id: SessionId) {
+    fn begin_again(&self, id: SessionId) {
         let Ok(session) = self.get(id) else { return };
         if let Ok(Err(refusal)) = session.live().map(|engine| engine.go_on()) {
             tracing::warn!(session = %id, %refusal, "prompts wait for the next one");

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use store::{Change, Fact};
 
 pub use self::{
+    arriving::Taken,
     landing::{Asked, Landing},
     leaving::{Parcel, ParcelFile, Portable},
     staging::{Manifest, ManifestFile, Staging},

@@ -21,6 +21,8 @@ const MANIFEST: &str = "manifest.json";
 pub struct Manifest {
     /// The session's facts, as they will be stored here.
     pub facts: String,
+    /// The number of its newest output.
+    pub last_seq: u64,
     /// The prompts that wait, the oldest first.
     pub queue: Vec<String>,
     /// The ids of the inputs that were applied, the oldest first.
@@ -162,7 +164,13 @@ mod tests {
     fn manifest(sizes: &[u64]) -> Manifest {
         let file = |size: &u64| ManifestFile { name: format!("history/{size}.log"), size: *size };
         let files = sizes.iter().map(file).collect();
-        Manifest { facts: "{}".to_owned(), queue: Vec::new(), applied: Vec::new(), files }
+        Manifest {
+            facts: "{}".to_owned(),
+            last_seq: 0,
+            queue: Vec::new(),
+            applied: Vec::new(),
+            files,
+        }
     }
 
     #[test]

@@ -73,6 +73,7 @@ impl Machine {
             |file: &super::ParcelFile| ManifestFile { name: file.name.clone(), size: file.size };
         let manifest = Manifest {
             facts: landing.facts(&parcel.facts).unwrap(),
+            last_seq: parcel.last_seq,
             queue: parcel.queue.clone(),
             applied: parcel.applied.clone(),
             files: parcel.files.iter().map(file).collect(),

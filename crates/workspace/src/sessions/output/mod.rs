@@ -148,6 +148,12 @@ impl Output {
         self.written = self.log.last_seq();
     }
 
+    /// Continues the numbers of another machine, whose output is all on the disk.
+    pub(crate) fn continue_at(&mut self, last_seq: u64) {
+        self.log.resume_at(last_seq + 1);
+        self.written = self.log.last_seq();
+    }
+
     /// Output of an earlier daemon that is on the disk only, until a viewer needs it.
     pub(crate) fn unloaded(bound: usize) -> Self {
         Self { is_unloaded: true, ..Self::new(bound) }

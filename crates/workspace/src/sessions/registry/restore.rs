@@ -32,7 +32,7 @@ impl Sessions {
         let kept = self.without_left(kept).await?;
         self.end_leftovers(&kept).await;
         for kept in kept {
-            self.take_up(kept).await;
+            self.take_up(kept, None).await;
         }
         Ok(())
     }
@@ -60,7 +60,9 @@ impl Sessions {
         }
     }
 
-    pub(in crate::sessions) async fn take_up(&self, kept: StoredFacts) {
+    /// Restores a session. `last_seq` is the number of its newest output, if all of it is known to be
+    /// on the disk.
+    pub(in crate::sessions) async fn take_up(&self, kept: StoredFacts, last_seq: Option<u64>) {
         let size = kept.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
         let session =
             Session::new(&self.0.shared, kept.facts, size.unwrap_or(Size::DEFAULT), now());
@@ -68,7 +70,10 @@ impl Sessions {
         if session.is_terminal {
             return end_terminal(&session).await;
         }
-        continue_history(&session).await;
+        match last_seq {
+            Some(last_seq) => session.lock().output.continue_at(last_seq),
+            None => continue_history(&session).await,
+        }
         if !session.lock().life.resume() {
             return;
         }

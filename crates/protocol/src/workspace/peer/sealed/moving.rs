@@ -67,6 +67,8 @@ pub struct MovePrepare {
     pub facts: ObjectText,
     /// The number of its last turn.
     pub turn: u64,
+    /// The number of its newest output.
+    pub last_seq: u64,
     /// The prompts that wait, the oldest first.
     #[serde(default, deserialize_with = "texts::<_, QUEUE_MAX, PROMPT_MAX>")]
     pub queue: Vec<String>,

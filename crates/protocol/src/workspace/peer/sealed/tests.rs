@@ -24,7 +24,7 @@ fn examples() -> Vec<Value> {
         json!({"type": "move_answer", "move": 7, "problems": ["there is no claude"],
             "working_dir": "/q"}),
         json!({"type": "move_prepare", "move": 7, "session_id": ID, "moves": 1, "facts": {"a": [1]},
-            "turn": 3, "queue": ["p"], "applied": ["i1"], "files": [{"name": "c.jsonl", "size": 5}]}),
+            "turn": 3, "last_seq": 9, "queue": ["p"], "applied": ["i1"], "files": [{"name": "c.jsonl", "size": 5}]}),
         json!({"type": "move_chunk", "move": 7, "file": 0, "offset": 0, "data": "AP8="}),
         json!({"type": "move_prepared", "move": 7, "session_id": ID}),
         json!({"type": "move_status", "move": 7, "session_id": ID}),

@@ -10,6 +10,7 @@ use crate::{
     workspace::{
         cluster_faults::{Pair, peer_address},
         kit::{TOKEN, WorkspaceHost},
+        moves::Moving,
     },
 };
 
@@ -41,6 +42,27 @@ async fn machines(host: &WorkspaceHost) -> Vec<Value> {
 /// A command that may use either machine, the first of the two if it can.
 async fn at_either(words: &[&str], servers: &str, args: &[&str]) -> Ran {
     warren(&[words, &["--server", servers, "--token", TOKEN], args].concat()).await
+}
+
+#[tokio::test]
+async fn an_agent_is_moved_and_what_stands_against_it_is_said_before() {
+    let moving = Moving::new().await;
+    let id = moving.agent().await;
+    let hub = &moving.hub.host;
+    let would =
+        hub.cli(&["session", "move"], &["reviewer", "--node", "two", "--dry-run", "--json"]).await;
+    let would = would.json();
+    assert_eq!((&would["dry_run"], &would["node_name"]), (&true.into(), &"two".into()), "{would}");
+    let moved = hub.cli(&["session", "move"], &["reviewer", "--node", "two"]).await;
+    let words = format!("{id} runs now on two in {}", moving.pair[1].host.dir());
+    assert!(moved.code == Some(0) && moved.out.contains(&words), "{moved:?}");
+    let list = hub.cli(&["session", "list"], &[]).await;
+    assert!(list.out.contains("two"), "{list:?}");
+    opened(hub, "two", "build", "read x").await;
+    let refused = hub.cli(&["session", "move"], &["build", "--node", "one"]).await;
+    assert!(refused.code != Some(0) && refused.err.contains("in a terminal cannot"), "{refused:?}");
+    let refused = hub.cli(&["session", "move"], &["reviewer", "--node", "two"]).await;
+    assert!(refused.code != Some(0) && refused.err.contains("already"), "{refused:?}");
 }
 
 #[tokio::test]
