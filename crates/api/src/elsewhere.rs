@@ -159,7 +159,7 @@ impl http_body::Body for CarriedBody {
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::{BodyExt as _, StreamBody};
+    use http_body_util::StreamBody;
 
     use super::*;
     use crate::shape;
@@ -177,8 +177,8 @@ mod tests {
         let response = answer(shape::of_path("/v1/messages"), (headers, body).into_response());
         assert_eq!(response.headers()["request-id"], ID);
         assert!(!response.headers().contains_key("connection"));
-        let read = response.into_body().collect().await.map_err(|error| error.to_string())?;
-        Ok(String::from_utf8(read.to_bytes().to_vec()).unwrap())
+        let read = axum::body::to_bytes(response.into_body(), 4096).await;
+        Ok(String::from_utf8(read.map_err(|error| error.to_string())?.to_vec()).unwrap())
     }
 
     const ID: &str = "r-00000000000000000000000000000007";

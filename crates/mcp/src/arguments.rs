@@ -16,7 +16,7 @@ pub(crate) struct Handoff {
     /// as you.
     #[serde(default)]
     pub(crate) provider: Option<String>,
-    /// The machine to run the worker on, by its name: only if you were told of several machines. Leave
+    /// The machine to run the worker on, by its name: only if you know of several machines. Leave
     /// it out to use your own.
     #[serde(default)]
     pub(crate) node: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Assign {
     /// as you.
     #[serde(default)]
     pub(crate) provider: Option<String>,
-    /// The machine to run the worker on, by its name: only if you were told of several machines. Leave
+    /// The machine to run the worker on, by its name: only if you know of several machines. Leave
     /// it out to use your own.
     #[serde(default)]
     pub(crate) node: Option<String>,

@@ -1,3 +1,5 @@
+//! Messages for a seat, reports about it, and the roll.
+
 use super::*;
 use crate::team::record::Kind;
 

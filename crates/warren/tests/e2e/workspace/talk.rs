@@ -28,7 +28,7 @@ impl Agents {
         Self::of(serving(), more).await
     }
 
-    /// Of a server that is to be started.
+    /// Of this server, which it starts.
     pub(super) async fn of(serve: Serve, more: &str) -> Self {
         let dir = TempDir::new().expect("a directory");
         let fakes = FakeAgents::install(&program(), &dir.path().join("bin"));
