@@ -86,6 +86,23 @@ impl Trio {
         self.far.place.is(worker, "running").await;
     }
 
+    /// Waits until the worker's first words are written, and until its machine has stored what it
+    /// knows of the turn. Its status is shown a moment earlier.
+    async fn has_begun(&self, worker: &str, words: &str) {
+        let wrote = async || {
+            let past = json!({"type": "get_history", "session_id": worker});
+            let past = self.far.place.client().await.ask(past, "history").await;
+            past["data"].as_str().is_some_and(|data| data.contains(words))
+        };
+        eventually("the worker's first words", DEADLINE, wrote).await;
+        self.far_has_stored().await;
+    }
+
+    /// Waits until `far` has stored what it knows of its workers: it answers about teams in order.
+    async fn far_has_stored(&self) {
+        self.far.place.client().await.ask(json!({"type": "list_teams"}), "team_list").await;
+    }
+
     /// How many turns the worker has begun, as its own machine counts.
     async fn turns(&self, worker: &str) -> usize {
         let mut viewer = Viewer::of(self.far.place.client().await, worker).await;
@@ -113,8 +130,8 @@ async fn a_leader_hands_work_to_a_worker_on_another_machine_and_that_one_writes_
 #[tokio::test]
 async fn work_that_ends_with_its_machine_has_failed_and_messages_wait_for_that_machine() {
     let mut trio = Trio::new().await;
-    let worker = trio.assign("wait").await;
-    trio.runs(&worker).await;
+    let worker = trio.assign("say begun; wait").await;
+    trio.has_begun(&worker, "begun").await;
     trio.far.place.daemon.kill9().await;
     let unreachable = async || {
         let session = trio.door.listed(&worker).await;
@@ -164,6 +181,7 @@ async fn a_result_that_was_never_told_survives_the_death_of_both_machines() {
     trio.runs(&worker).await;
     trio.owner.place.daemon.kill9().await;
     trio.far.place.is(&worker, "idle").await;
+    trio.far_has_stored().await;
     trio.far.place.daemon.kill_and_restart().await;
     trio.owner.place.daemon.start_again().await;
     linked(&trio.owner.place, 2).await;
