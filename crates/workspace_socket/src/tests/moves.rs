@@ -7,9 +7,12 @@ use cluster::{
     Settings,
     testing::{Machine, until},
 };
+use protocol::workspace::SessionId;
 use serde_json::{Value, json};
 use store::WorkspaceStore;
 use testkit::agents::{FakeAgents, program};
+
+use workspace::moving::{ArrivalState, Arrived};
 
 use super::kit::{Caller, Kit};
 
@@ -221,4 +224,63 @@ async fn what_speaks_against_a_move_is_said_and_nothing_happens() {
 #[test]
 fn both_crates_mean_the_same_facts() {
     assert_eq!(cluster::ARRIVAL, workspace::moving::ARRIVAL);
+}
+
+/// The conversations that a machine's agents keep.
+fn conversations(member: &Member) -> Vec<PathBuf> {
+    let projects = PathBuf::from(member.kit.dir()).join("claude/projects");
+    let folders = projects.read_dir().into_iter().flatten().flatten();
+    folders
+        .flat_map(|folder| folder.path().read_dir().unwrap())
+        .map(|it| it.unwrap().path())
+        .collect()
+}
+
+#[tokio::test]
+async fn a_conversation_of_many_pieces_arrives_whole() {
+    use std::io::Write as _;
+    let three = Three::new().await;
+    let [one, two, _] = &three.0;
+    let id = one.agent().await;
+    let mut client = attached(one, &id).await;
+    turn(&mut client, &id, "say the first").await;
+    let [path] = &conversations(one)[..] else { panic!("one conversation") };
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+    // The agent skips it: it is no JSON.
+    let line: Vec<u8> = (0..10_000_000_u32).map(|at| b'a' + (at % 23) as u8).collect();
+    file.write_all(&line).unwrap();
+    file.write_all(b"\n").unwrap();
+    let mut asking = one.kit.client().await;
+    asking.ask(move_to(&id, "machine 2"), "session_moved").await;
+    let [there] = &conversations(two)[..] else { panic!("one conversation") };
+    assert_eq!(std::fs::read(there).unwrap(), std::fs::read(path).unwrap());
+    let mut there = attached(two, &id).await;
+    assert_eq!(turn(&mut there, &id, "recall").await, "say the first");
+    three.shut_down().await;
+}
+
+#[tokio::test]
+async fn no_more_sessions_come_at_a_time_than_the_bound_and_one_above_stays() {
+    let three = Three::new().await;
+    let [one, two, _] = &three.0;
+    let services = &two.kit.socket.0.services;
+    for number in 1..=32 {
+        let arrived = Arrived {
+            session_id: SessionId::from_random(number),
+            move_id: 7,
+            moves: 1,
+            from: "nobody".to_owned(),
+            state: ArrivalState::Staged,
+        };
+        services.sessions.keep_arrival(&arrived).await.unwrap();
+    }
+    crate::moving::restore(services, &two.machine.cluster).await;
+    let id = one.agent().await;
+    let mut client = attached(one, &id).await;
+    let error = client.ask(move_to(&id, "machine 2"), "error").await;
+    let words = error["message"].as_str().unwrap();
+    assert!(words.contains("32 sessions on their way"), "{words}");
+    assert_eq!(three.runners(&id), [one.id()]);
+    assert_eq!(turn(&mut client, &id, "say still here").await, "still here");
+    three.shut_down().await;
 }
