@@ -150,6 +150,7 @@ impl Cluster {
             links: Arc::new(links),
             carrying,
             plain: Arc::default(),
+            followed: tokio::sync::Mutex::default(),
             introducing: tokio::sync::Mutex::default(),
             plain_strangers: Arc::new(Semaphore::new(MOST_STRANGERS)),
             strangers: Strangers::default(),

@@ -45,6 +45,7 @@ pub(crate) async fn forget(shared: &Arc<Shared>, named: &str) -> Result<String, 
         let words = "that is this machine itself: `warren cluster leave` takes it out";
         return Err(ClusterError::Unknown(words.to_owned()));
     }
+    let _turn = shared.followed.lock().await;
     if let Some(key) = key {
         shared.barred.bar(&shared.facts, key).await?;
         tokens::renew(shared).await?;
@@ -91,11 +92,9 @@ async fn delete(shared: &Shared, node: &str) -> Result<(), ClusterError> {
 }
 
 /// Hangs up on those who were members and are not any more, and bars them; admits those who are members
-/// again. `members` are those of the last time.
-pub(crate) async fn follow(
-    shared: &Arc<Shared>,
-    members: &mut BTreeMap<String, NodeId>,
-) -> Result<(), ClusterError> {
+/// again.
+pub(crate) async fn follow(shared: &Arc<Shared>) -> Result<(), ClusterError> {
+    let mut members = shared.followed.lock().await;
     let entries = shared.directory.list(Kind::MEMBER);
     let read = entries.iter().filter_map(|(_, entry)| Member::read(&entry.value));
     let now: BTreeMap<String, NodeId> =

@@ -1,7 +1,11 @@
 //! The parts of a member that its links and their tasks use.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+};
 
+use base::NodeId;
 use protocol::workspace::SessionId;
 use replica::{Change, Entry, Input, Key, Kind, Refused};
 use tokio::{
@@ -40,6 +44,9 @@ pub(crate) struct Shared {
     pub(crate) links: Arc<Links>,
     pub(crate) carrying: Arc<Carrying>,
     pub(crate) plain: Arc<PlainPeers>,
+    /// The members at the last look, with their keys. Held while a machine is taken out: a look between
+    /// the barring of its key and the delete of its entry would admit the key again.
+    pub(crate) followed: tokio::sync::Mutex<BTreeMap<String, NodeId>>,
     /// Held while this member's entry is written.
     pub(crate) introducing: tokio::sync::Mutex<()>,
     /// The places of plain peers that have not greeted yet.

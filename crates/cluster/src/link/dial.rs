@@ -77,9 +77,8 @@ enum Target {
 pub(crate) async fn run(shared: Arc<Shared>) {
     // Dropping a handle ends its task, and with it the link that it opened.
     let mut tasks = BTreeMap::new();
-    let mut members = BTreeMap::new();
     loop {
-        if let Err(error) = parting::follow(&shared, &mut members).await {
+        if let Err(error) = parting::follow(&shared).await {
             let error = base::error::chain(&error);
             tracing::error!(error, "a machine that left the cluster cannot be barred");
         }

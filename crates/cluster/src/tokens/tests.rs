@@ -192,6 +192,9 @@ async fn a_machine_that_is_taken_out_chooses_no_token() {
     let two = Machine::new(2, OLD, &[one.address]).await;
     linked(&one, &two).await;
     let shared = one.cluster.shared();
+    // A key is admitted when its member is first seen.
+    let is_followed = || shared.followed.try_lock().is_ok_and(|all| all.contains_key("node-2"));
+    until("the member is seen", is_followed).await;
     shared.barred.bar(&shared.facts, key(2)).await.unwrap();
     renew(two.cluster.shared()).await.unwrap();
     // A later write over the same link says that the token has arrived.
