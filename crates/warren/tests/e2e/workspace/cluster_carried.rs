@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use testkit::{Serve, eventually};
 
 use super::{
-    cluster_faults::{member, others, peer_address},
+    cluster_kit::{member, others, peer_address},
     kit::{Viewer, WorkspaceHost, id_of},
 };
 use crate::common::serve;

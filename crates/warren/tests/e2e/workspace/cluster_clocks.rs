@@ -9,7 +9,8 @@ use testkit::{Serve, eventually, workspace::WorkspaceClient};
 use crate::common::binary;
 
 use super::{
-    cluster_faults::{Pair, copy_all, linked, member, peer_address},
+    cluster_faults::Pair,
+    cluster_kit::{as_member, copy_all, has_notice, linked, member, peer_address},
     kit::{TOKEN, WorkspaceHost, id_of, skipped},
 };
 
@@ -77,13 +78,12 @@ async fn a_member_whose_clock_is_an_hour_ahead_works_with_the_others_and_is_repo
         return skipped("there is no libfaketime here");
     };
     let right = WorkspaceHost::of(member("right", "secret")).await;
-    let fast = in_cluster(fast, "fast").set("--peer", &peer_address(&right).await);
+    let fast = as_member(fast, "fast", "secret").set("--peer", &peer_address(&right).await);
     let fast = WorkspaceHost::of(fast).await;
     for host in [&right, &fast] {
-        linked(host).await;
+        linked(host, 1).await;
     }
-    let told = async || notices(&fast).await.iter().any(|notice| notice.contains("clock is 3"));
-    eventually("a notice about the clock", testkit::DEADLINE, told).await;
+    has_notice(&fast, "clock is 3").await;
     let id = makes(&fast, "of the fast one").await;
     lists(&right, &["of the fast one"]).await;
     // The later change wins, although the other clock is ahead.
@@ -92,18 +92,6 @@ async fn a_member_whose_clock_is_an_hour_ahead_works_with_the_others_and_is_repo
     for host in [&right, &fast] {
         lists(host, &["renamed"]).await;
     }
-}
-
-fn in_cluster(serve: Serve, name: &str) -> Serve {
-    let serve = serve.set("--workspace-token", TOKEN).set("--cluster-token", "secret");
-    serve.set("--node-name", name).set("--peer-listen", "127.0.0.1:0")
-}
-
-async fn notices(host: &WorkspaceHost) -> Vec<String> {
-    let ask = json!({"type": "cluster_status"});
-    let status = host.client().await.ask(ask, "cluster_status").await;
-    let notices = status["cluster"]["notices"].as_array().cloned().unwrap_or_default();
-    notices.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// A server whose clock is an hour ahead, and the directory of the script that starts it. `None` where
@@ -122,7 +110,7 @@ fn an_hour_ahead() -> Option<(Serve, TempDir)> {
     );
     std::fs::write(&script, text).expect("it can be written");
     std::fs::set_permissions(&script, PermissionsExt::from_mode(0o700)).expect("it is ours");
-    Some((Serve::new(script), dir))
+    Some((Serve::new(script).set("--workspace-token", TOKEN), dir))
 }
 
 /// Puts an old copy of a directory in its place.

@@ -1,47 +1,19 @@
 //! Members of a cluster that are killed, stopped, copied, given a wrong token, and flooded.
 
-use std::{
-    net::SocketAddr,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::{Serve, eventually, workspace::WorkspaceClient};
+use testkit::{eventually, workspace::WorkspaceClient};
 
-use super::kit::{Viewer, WorkspaceHost, about, id_of, listed, serving};
+use super::{
+    cluster_kit::{copy_all, linked, member, others, peer_address},
+    kit::{Viewer, WorkspaceHost, about, id_of, listed},
+};
 
 /// A key at another member, while that sends a flood to somebody else, takes at most this many times as
 /// long as without the flood, and this much more.
 const SLOWER: u32 = 20;
 const SLOWER_BY: Duration = Duration::from_millis(250);
-
-/// A member to be started, which dials no other one.
-pub(super) fn member(name: &str, token: &str) -> Serve {
-    let serve = serving().set("--cluster-token", token).set("--node-name", name);
-    serve.set("--peer-listen", "127.0.0.1:0")
-}
-
-/// The address for other members.
-pub(super) async fn peer_address(host: &WorkspaceHost) -> String {
-    let config = json!({"type": "get_cluster_config"});
-    let config = host.client().await.ask(config, "cluster_config").await;
-    let port = config["peer_port"].as_u64().expect("a port");
-    SocketAddr::new([127, 0, 0, 1].into(), port.try_into().expect("a port")).to_string()
-}
-
-/// The other members that a member knows.
-pub(super) async fn others(host: &WorkspaceHost) -> Vec<Value> {
-    let status = json!({"type": "cluster_status"});
-    let status = host.client().await.ask(status, "cluster_status").await;
-    status["cluster"]["peers"].as_array().expect("a list").clone()
-}
-
-/// Waits until a member is linked to another one.
-pub(super) async fn linked(host: &WorkspaceHost) {
-    let is_linked = async || others(host).await.iter().any(|it| it["connected"] == true);
-    eventually("a link", testkit::DEADLINE, is_linked).await;
-}
 
 /// Two members. The sessions are on `owner`, the clients come to `entry`.
 pub(super) struct Pair {
@@ -55,8 +27,8 @@ impl Pair {
         let entry = WorkspaceHost::of(member("entry", "secret")).await;
         let owner = member("owner", "secret").set("--peer", &peer_address(&entry).await);
         let pair = Self { owner: WorkspaceHost::of(owner).await, entry };
-        linked(&pair.owner).await;
-        linked(&pair.entry).await;
+        linked(&pair.owner, 1).await;
+        linked(&pair.entry, 1).await;
         pair
     }
 
@@ -189,17 +161,6 @@ async fn a_flood_to_a_slow_client_delays_no_key_of_another_one_over_the_same_lin
     let most = alone * SLOWER + SLOWER_BY;
     assert!(flooded < most, "{flooded:?}, and without the flood {alone:?}");
     pair.owner.client().await.ask(about("kill_session", &flood), "session_killed").await;
-}
-
-pub(super) fn copy_all(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("it can be made");
-    for entry in from.read_dir().expect("a directory").flatten() {
-        let copy = to.join(entry.file_name());
-        match entry.path().is_dir() {
-            true => copy_all(&entry.path(), &copy),
-            false => drop(std::fs::copy(entry.path(), copy).expect("it can be copied")),
-        }
-    }
 }
 
 /// How long a line takes until it is shown.

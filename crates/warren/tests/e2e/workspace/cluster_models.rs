@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::{Client, DEADLINE, Gate, MockBackend, Reply, WorkerProcess, eventually};
 
 use super::{
-    cluster_faults::{linked, member, peer_address},
+    cluster_kit::{linked, member, peer_address},
     kit::{Viewer, WorkspaceHost, id_of},
     talk::Agents,
 };
@@ -28,8 +28,8 @@ impl Pair {
         backend.answers_only(&[CHAT]);
         backend.answer_with(|_| Reply::completion("from afar"));
         let worker = lend(&two.daemon, &backend, 2).await;
-        linked(&one.place).await;
-        linked(&two).await;
+        linked(&one.place, 1).await;
+        linked(&two, 1).await;
         Self { one, two, backend, worker }
     }
 

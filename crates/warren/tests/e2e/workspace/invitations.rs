@@ -1,9 +1,11 @@
 //! Machines that join a cluster by invitations, and leave it.
 
 use serde_json::{Value, json};
-use testkit::workspace::WorkspaceClient;
 
-use super::kit::{Viewer, WorkspaceHost, about, id_of, listed};
+use super::{
+    cluster_kit::{linked, others},
+    kit::{Viewer, WorkspaceHost, about, id_of, listed},
+};
 
 async fn invitation(host: &WorkspaceHost) -> Value {
     let invite = json!({"type": "cluster_invite"});
@@ -19,21 +21,6 @@ async fn acknowledged(host: &WorkspaceHost, message: Value) -> Value {
 async fn join(host: &WorkspaceHost, guest: &WorkspaceHost) {
     let code = invitation(host).await["code"].clone();
     acknowledged(guest, json!({"type": "cluster_join", "code": code})).await;
-}
-
-async fn peers(client: &mut WorkspaceClient) -> Vec<Value> {
-    let status = client.ask(json!({"type": "cluster_status"}), "cluster_status").await;
-    status["cluster"]["peers"].as_array().expect("a list").clone()
-}
-
-/// Waits until this many others are linked.
-async fn linked(host: &WorkspaceHost, others: usize) {
-    let are = async || {
-        let peers = peers(&mut host.client().await).await;
-        peers.iter().filter(|peer| peer["connected"] == true).count() == others
-            && peers.len() == others
-    };
-    testkit::eventually("linked members", testkit::DEADLINE, are).await;
 }
 
 /// Waits until a session is listed, or is not.
@@ -139,5 +126,5 @@ async fn cluster_forget_keeps_a_machine_out_until_it_is_invited_again() {
 }
 
 async fn id_of_peer(host: &WorkspaceHost) -> String {
-    peers(&mut host.client().await).await[0]["node_id"].as_str().expect("an id").to_owned()
+    others(host).await[0]["node_id"].as_str().expect("an id").to_owned()
 }

@@ -8,6 +8,7 @@
 //! - `teams`, `cluster`; `invitations`: machines that join it and leave
 //! - `new_token`: the token after a machine was taken out
 //! - `cluster_carried`: members that see each other only through another one, or the mesh
+//! - `cluster_kit`: members of a cluster
 //! - `cluster_faults`: members that are killed, stopped, copied, refused and flooded
 //! - `cluster_clocks`: members with an old disk, or with a wrong clock
 //! - `remote_teams`: team workers on other members, which are killed
@@ -28,6 +29,7 @@ mod cluster;
 mod cluster_carried;
 mod cluster_clocks;
 mod cluster_faults;
+mod cluster_kit;
 mod cluster_models;
 mod commands;
 mod covered;

@@ -11,7 +11,7 @@ use testkit::{
 };
 
 use super::{
-    cluster_faults::peer_address,
+    cluster_kit::{as_member, cluster, linked, peer_address},
     kit::{Viewer, WorkspaceHost, id_of, listed, serving},
 };
 
@@ -30,16 +30,13 @@ impl Machine {
         let config = bin.path().join("warren.toml");
         let text = format!("[workspace.agents.programs]\nclaude = {:?}\n", fakes.path("claude"));
         std::fs::write(&config, text).expect("it can be written");
-        let mut serve = serving().set("--config", config.to_str().expect("text"));
-        serve = serve.set("--cluster-token", "secret").set("--node-name", name);
-        serve = serve.set("--peer-listen", "127.0.0.1:0");
+        let serve = serving().set("--config", config.to_str().expect("text"));
+        let mut serve = as_member(serve, name, "secret");
         if let Some(peer) = peer {
             serve = serve.set("--peer", peer);
         }
         let host = WorkspaceHost::of(serve).await;
-        let mut client = host.client().await;
-        let status = client.ask(json!({"type": "cluster_status"}), "cluster_status").await;
-        let id = status["cluster"]["node_id"].as_str().expect("an id").to_owned();
+        let id = cluster(&host).await["node_id"].as_str().expect("an id").to_owned();
         let project = project(&host, bin.path()).await;
         Self { host, id, project, _bin: bin }
     }
@@ -83,13 +80,7 @@ impl Moving {
     /// Waits until each is linked to both others.
     async fn linked(&self) {
         for machine in self.pair.iter().chain([&self.hub]) {
-            let linked = async || {
-                let status = json!({"type": "cluster_status"});
-                let status = machine.host.client().await.ask(status, "cluster_status").await;
-                let peers = status["cluster"]["peers"].as_array().cloned().unwrap_or_default();
-                peers.iter().filter(|peer| peer["connected"] == true).count() == 2
-            };
-            eventually("links", DEADLINE, linked).await;
+            linked(&machine.host, 2).await;
         }
     }
 

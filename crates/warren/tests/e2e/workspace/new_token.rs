@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::{DEADLINE, eventually};
 
 use super::{
-    cluster_faults::{member, others, peer_address},
+    cluster_kit::{has_notice, member, others, peer_address},
     kit::WorkspaceHost,
 };
 
@@ -19,16 +19,6 @@ async fn linked(host: &WorkspaceHost, names: &[&str]) {
         linked == names
     };
     eventually(&format!("links to {names:?} only"), DEADLINE, are).await;
-}
-
-async fn has_notice(host: &WorkspaceHost, words: &str) {
-    let has = async || {
-        let status = json!({"type": "cluster_status"});
-        let status = host.client().await.ask(status, "cluster_status").await;
-        let notices = status["cluster"]["notices"].as_array().cloned().unwrap_or_default();
-        notices.iter().filter_map(Value::as_str).any(|notice| notice.contains(words))
-    };
-    eventually(&format!("a notice of {words:?}"), DEADLINE, has).await;
 }
 
 /// A machine with a key of its own and a copy of the old token.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::{DEADLINE, eventually, workspace::WorkspaceClient};
 
 use super::{
-    cluster_faults::{member, others, peer_address},
+    cluster_kit::{linked, member, peer_address},
     kit::{Viewer, WorkspaceHost, id_of},
     talk::Agents,
 };
@@ -17,14 +17,6 @@ struct Trio {
     far: Agents,
     team: String,
     leader: String,
-}
-
-async fn linked(host: &WorkspaceHost, how_many: usize) {
-    let linked = async || {
-        let all = others(host).await;
-        all.iter().filter(|it| it["connected"] == true).count() >= how_many
-    };
-    eventually("links", DEADLINE, linked).await;
 }
 
 impl Trio {

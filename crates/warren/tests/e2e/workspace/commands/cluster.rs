@@ -8,7 +8,8 @@ use crate::{
     cli::{Ran, warren},
     terminal::Terminal,
     workspace::{
-        cluster_faults::{Pair, peer_address},
+        cluster_faults::Pair,
+        cluster_kit::peer_address,
         kit::{TOKEN, WorkspaceHost},
         moves::Moving,
     },
