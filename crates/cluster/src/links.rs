@@ -239,9 +239,12 @@ impl Links {
         Stays::New(Some(replaced))
     }
 
-    /// Whether a later incarnation has taken the member's place. A machine that restarts never has an
-    /// earlier one again: two machines have that id.
+    /// Whether a later incarnation is in the member's place. A machine that restarts never has an
+    /// earlier one again: two machines have that id. When the other one is gone, this one may come back.
     fn is_replaced(&self, node: &str, incarnation: u64) -> bool {
+        if self.get(node).is_none_or(|present| present.incarnation == incarnation) {
+            return false;
+        }
         let replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         replaced.get(node).is_some_and(|earlier| earlier.contains(&incarnation))
     }

@@ -26,9 +26,7 @@ impl Notices {
 
     pub(crate) fn keep(&self, text: String) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.back() == Some(&text) {
-            return;
-        }
+        kept.retain(|earlier| *earlier != text);
         kept.push_back(text);
         while kept.len() > KEPT {
             kept.pop_front();

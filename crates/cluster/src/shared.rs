@@ -128,7 +128,9 @@ impl Shared {
 
     /// Another machine has this one's id.
     pub(crate) fn doubled(&self) {
-        self.notices.keep("another machine has this one's node id".to_owned());
+        let words = "another machine has this one's node id, as when a disk is copied: start one of the \
+                     two with an empty --data-dir";
+        self.notices.keep(words.to_owned());
         let driver = self.driver.clone();
         tokio::spawn(async move {
             let _never_refused = driver.ask(Input::Doubled).await;

@@ -161,6 +161,11 @@ impl Inner {
         if let Some(present) = &*present {
             return Ok(present.cluster.join(code).await?);
         }
+        anyhow::ensure!(
+            self.settings.cluster.token.is_none(),
+            "this machine's settings hold the token of a cluster: take --cluster-token and --peer out \
+             of them, start the server again, and run the same line"
+        );
         let new = self.open().await?;
         match new.cluster.join(code).await {
             Ok(joined) => {
@@ -186,7 +191,10 @@ impl Inner {
         let words = "this machine has left the cluster; its sessions go on";
         Ok(match self.settings.cluster.token {
             None => words.to_owned(),
-            Some(_) => format!("{words}. Take its --cluster-token out of its settings, too"),
+            Some(_) => format!(
+                "{words}. Take --cluster-token and --peer out of its settings and start it \
+                 again, before it joins another"
+            ),
         })
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn accept<B>(
         if let Err(error) = running {
             shared.strangers.failed(from);
             let error = base::error::chain(&error);
-            tracing::warn!(%from, error, "a member's link was refused");
+            tracing::warn!(%from, error, "a member's link was refused with these words");
         }
     });
     response

@@ -125,6 +125,9 @@ async fn keep(shared: Arc<Shared>, target: Target) {
             let began = Instant::now();
             let dialled = once(&shared, &address, &mut node, mismatches).await;
             mismatches = mismatches_after(&dialled, mismatches);
+            if tokens::are_all_tried(&shared, mismatches) {
+                shared.notices.keep(format!("{address} belongs to a cluster with another token"));
+            }
             match dialled {
                 Ok(()) if began.elapsed() > STOOD => backoff.reset(),
                 Ok(()) => {}

@@ -154,6 +154,11 @@ pub(crate) async fn to_prove(shared: &Shared, key: &NodeId, mismatches: usize) -
     }
 }
 
+/// Whether so many dials in a row have met another token that every token of this member was tried.
+pub(crate) fn are_all_tried(shared: &Shared, mismatches: usize) -> bool {
+    mismatches > shared.config().tokens.formers(now_ms()).len()
+}
+
 /// Takes the tokens that members tell, as long as this machine takes part.
 pub(crate) async fn run(shared: Arc<Shared>, mut heard: mpsc::Receiver<Heard>) {
     while let Some(heard) = heard.recv().await {

@@ -85,6 +85,9 @@ pub(crate) async fn update(asker: &Asker, asked: UpdateClusterConfig) -> Answer 
 pub(crate) async fn rename(asker: &Asker, asked: RenameNode) -> Answer {
     let kind = RequestKind::RenameNode;
     let Some(cluster) = asker.services.membership.cluster() else { return alone(kind) };
+    if cluster.members().iter().any(|other| other.member.name == asked.name) {
+        return ack(kind, false, &format!("another node is called {:?} already", asked.name));
+    }
     match cluster.rename(asked.name).await {
         Ok(()) => {
             asker.note("cluster.rename", cluster.node_id(), "done");

@@ -94,7 +94,7 @@ async fn a_member_with_a_wrong_token_is_refused_in_words_at_both_ends() {
     let one = WorkspaceHost::of(member("one", "secret")).await;
     let other = member("other", "another secret").set("--peer", &peer_address(&one).await);
     let other = WorkspaceHost::of(other).await;
-    let there = one.daemon.line_with("a member's link was refused").await;
+    let there = one.daemon.line_with("a member's link was refused with these words").await;
     let here = other.daemon.line_with("no link to a peer").await;
     for words in [there, here] {
         assert!(words.contains("different cluster tokens"), "{words}");

@@ -73,7 +73,7 @@ impl Chat {
             SessionView::Refused(words) => {
                 self.line(&format!("  ! {}", base::plain::lines(&words)))
             }
-            SessionView::Lost(_) => self.line("  ! connection lost, another is tried for"),
+            SessionView::Lost(_) => self.line("  ! connection lost, connecting again"),
             SessionView::Back => self.line("  ! the connection is back"),
             SessionView::Ended(ending) => {
                 self.ended = Some(ending);

@@ -24,7 +24,7 @@ const PUSH_TITLE: &str = "\x1b[22;2t";
 const POP_TITLE: &str = "\x1b[23;2t";
 
 /// Said as long as there is no connection.
-const LOST: &str = "connection lost, another is tried for";
+const LOST: &str = "connection lost, connecting again";
 
 /// What of a session goes to this terminal.
 pub(super) struct Painter {
