@@ -302,7 +302,7 @@ mod tests {
             shown(&mut Painter::new((20, 5)), seen)
         };
         let terminal = with(vec![lost()]);
-        assert_eq!(terminal.screen().contents(), "one\ntwo\nr\n\n connection lost, a");
+        assert_eq!(terminal.screen().contents(), "one\ntwo\nr\n\n connection lost, c");
         assert_eq!(terminal.screen().cursor_position(), (2, 1));
         let terminal = with(vec![lost(), SessionView::Back, output("ed")]);
         assert_eq!(terminal.screen().contents(), "one\ntwo\nred");
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn a_loss_before_anything_was_shown_eats_nothing() {
         let mut terminal = shown(&mut Painter::new((20, 5)), vec![lost()]);
-        assert!(terminal.screen().contents().ends_with("connection lost, a"));
+        assert!(terminal.screen().contents().ends_with("connection lost, c"));
         terminal.screen_mut().set_scrollback(100);
         assert!(terminal.screen().contents().starts_with("before"));
     }
