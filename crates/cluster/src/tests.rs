@@ -48,6 +48,33 @@ async fn a_wrong_token_opens_nothing() {
 }
 
 #[tokio::test]
+async fn a_wrong_token_is_a_notice_at_the_machine_that_has_it() {
+    let one = Machine::new(1, "secret", &[]).await;
+    let two = Machine::new(2, "wrong", &[one.address]).await;
+    let says = || two.cluster.notices().iter().any(|notice| notice.contains("another token"));
+    until("the operator hears of it", says).await;
+}
+
+#[tokio::test]
+async fn a_machine_is_linked_again_when_its_copy_is_gone() {
+    let third = Machine::new(3, "secret", &[]).await;
+    let first = Machine::new(1, "secret", &[third.address]).await;
+    until("a link", || third.cluster.is_reachable("node-1")).await;
+    let copy = Machine::new(1, "secret", &[third.address]).await;
+    let is_out = || first.cluster.notices().iter().any(|notice| notice.contains("node id"));
+    until("the copy takes its place", is_out).await;
+    drop(copy);
+    until("it is linked again", || {
+        first.cluster.is_reachable("node-3") && third.cluster.is_reachable("node-1")
+    })
+    .await;
+    // It was told many times, and is listed once.
+    let notices = third.cluster.notices();
+    let told = notices.iter().filter(|notice| notice.contains("there are two"));
+    assert!(told.count() <= 2, "{notices:?}");
+}
+
+#[tokio::test]
 async fn two_machines_with_one_id_are_not_linked_and_say_so() {
     let one = Machine::new(1, "secret", &[]).await;
     let copy = Machine::new(1, "secret", &[]).await;

@@ -302,7 +302,8 @@ pub(crate) fn peer_url(address: &str) -> Result<Url, DialFailure> {
     let wrong = || DialFailure::Address(base::plain::line(address));
     let text = match address.contains("://") {
         true => address.to_owned(),
-        false => format!("ws://{address}"),
+        false if has_port(address) => format!("ws://{address}"),
+        false => return Err(wrong()),
     };
     let mut url = Url::parse(&text).map_err(|_| wrong())?;
     if !matches!(url.scheme(), "ws" | "wss") || url.host_str().is_none() {
@@ -312,6 +313,11 @@ pub(crate) fn peer_url(address: &str) -> Result<Url, DialFailure> {
         url.set_path("/peer");
     }
     Ok(url)
+}
+
+fn has_port(address: &str) -> bool {
+    let host = address.split('/').next().unwrap_or_default();
+    host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
 }
 
 #[cfg(test)]
@@ -325,6 +331,8 @@ mod tests {
         assert_eq!(url("[::1]:9179").as_deref(), Some("ws://[::1]:9179/peer"));
         assert_eq!(url("wss://box/there").as_deref(), Some("wss://box/there"));
         assert_eq!(url("http://box:1"), None);
-        assert_eq!(url(""), None);
+        for bad in ["", "box", "[::1]", "box:port"] {
+            assert_eq!(url(bad), None, "{bad}");
+        }
     }
 }
