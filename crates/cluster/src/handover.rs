@@ -1,4 +1,4 @@
-//! What a session's hand-over writes into the replica. Who decides, and when, is `replica::handover`'s.
+//! The writes of a session's hand-over into the replica. `replica::handover` decides on them.
 
 use replica::{Change, Input, Key, Kind, Refused};
 use store::{Change as Row, Fact};

@@ -81,7 +81,7 @@ impl Mesh {
     }
 
     /// Sends bytes to a peer, once there is room, over the link that there is, or one that is opened
-    /// within 10 s. What is sent one after the other arrives in this order, while the link stays.
+    /// within 10 s. While the link stays, parcels arrive in the order in which they were sent.
     ///
     /// # Errors
     /// [`NotSent`].

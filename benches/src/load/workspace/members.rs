@@ -37,7 +37,7 @@ const SEEN: usize = 1024;
 /// What a process says once it listens at all members.
 pub(crate) const LISTENS: &str = "\"listens\"";
 
-/// Makes so many objects at each member.
+/// Makes this many objects at each member.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Fill {
     pub(crate) daemons: Vec<Daemon>,

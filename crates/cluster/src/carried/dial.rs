@@ -87,7 +87,7 @@ async fn answer_one(
         return Err(refuse(carrier, "this machine is stopping").await);
     }
     match key_of(shared, from) {
-        // Who is not the one with this key fails in the handshake.
+        // A machine without this key fails in the handshake.
         Some(key) => answer(shared, carrier, key).await,
         None => Err(refuse(carrier, "this member is not known here").await),
     }

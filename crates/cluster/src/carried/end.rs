@@ -130,7 +130,7 @@ impl Line {
         }
     }
 
-    /// The next piece, or why there is none: it has ended, or (`None`) nothing has come.
+    /// The next piece. The error is the reason of the end, or `None` if nothing has come yet.
     fn take(&self) -> Result<Piece, Option<Closed>> {
         let mut state = self.lock();
         let Some(piece) = state.pieces.pop_front() else { return Err(state.closed.clone()) };
@@ -140,7 +140,7 @@ impl Line {
         if state.unsaid >= ACK {
             let taken = u32::try_from(std::mem::take(&mut state.unsaid)).unwrap_or(u32::MAX);
             drop(state);
-            // What is full is found by the pieces.
+            // If the queue is full, the next piece reports it.
             let _full = self.waiting.put(Body::Ack(taken));
         }
         Ok(piece)

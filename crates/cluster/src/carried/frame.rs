@@ -34,14 +34,14 @@ pub(crate) enum CarriedFrame {
     On(Channel, Body),
 }
 
-/// What is said on a carried link.
+/// The body of a frame on a carried link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Body {
     /// The first frame.
     Open(Open),
     /// A piece of a message.
     Piece(Piece),
-    /// The other end has taken so many bytes more.
+    /// The other end has taken this many further bytes.
     Ack(u32),
     /// A sign of life.
     Ping,

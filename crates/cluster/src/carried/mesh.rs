@@ -70,7 +70,7 @@ impl Carrying {
         link.into_iter().for_each(|link| self.unlinked(link));
     }
 
-    /// The number of the mesh's way to a machine, which is made if there is none.
+    /// The number of the way over the mesh to a machine. Makes the way if it does not exist.
     fn mesh_link(self: &Arc<Self>, key: NodeId, node: &str) -> Option<u64> {
         let mesh = Arc::clone(self.mesh.get()?);
         let mut state = self.lock();

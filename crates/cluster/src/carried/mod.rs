@@ -209,7 +209,7 @@ impl Carrying {
         Ok(())
     }
 
-    /// What is said on a carried link.
+    /// Passes on a frame of a carried link, or gives it to the end that is here.
     fn pass(&self, place: Place, body: Body) {
         let mut state = self.lock();
         let is_last = matches!(body, Body::Closed(_));

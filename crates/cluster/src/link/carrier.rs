@@ -20,7 +20,7 @@ pub(crate) enum CarrierEnd {
     NotSealed,
 }
 
-/// What is under a sealed link.
+/// The transport under a sealed link.
 pub(crate) enum Carrier {
     /// A WebSocket of its own.
     Socket(Box<Link>, Outbox),

@@ -93,7 +93,7 @@ pub(crate) struct TokenBook {
     without: BTreeSet<NodeId>,
 }
 
-/// What is stored of it.
+/// The stored form.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct StoredTokens {
     /// Absent while the token of the settings is in use.
@@ -114,7 +114,7 @@ pub(crate) struct StoredTokens {
 /// What became of the token in the settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OfSettings {
-    /// It is in use, or there is none.
+    /// It is in use, or the settings name no token.
     Used,
     /// It is in use for the first time, and takes the place of a stored one.
     New,
@@ -123,8 +123,8 @@ pub(crate) enum OfSettings {
 }
 
 impl TokenBook {
-    /// What is stored, with the token of the settings. That one counts more if it never was in use
-    /// here: people have chosen it. Then none of the tokens before it opens anything any more.
+    /// The stored tokens, with the token of the settings. That one wins if it was never in use here,
+    /// since people have chosen it. Then none of the tokens before it opens anything any more.
     pub(crate) fn load(stored: StoredTokens, of_settings: Option<&Secret>) -> (Self, OfSettings) {
         let StoredTokens { token, since_ms, maker, formers, known, without } = stored;
         let present = token.map(|token| Token { secret: Secret::from(token), since_ms });
@@ -165,7 +165,7 @@ impl TokenBook {
         self.maker
     }
 
-    /// A token that replaces the present one everywhere; `None` if there is none to replace.
+    /// A token that replaces the present one everywhere; `None` if this machine has no token yet.
     pub(crate) fn next(&self, now_ms: u64) -> Option<Token> {
         Some(Token::random(self.present.as_ref()?.since_ms, now_ms))
     }

@@ -154,7 +154,7 @@ pub(crate) async fn to_prove(shared: &Shared, key: &NodeId, mismatches: usize) -
     }
 }
 
-/// Whether so many dials in a row have met another token that every token of this member was tried.
+/// Whether every token of this member was tried, if this many dials in a row have met another token.
 pub(crate) fn are_all_tried(shared: &Shared, mismatches: usize) -> bool {
     mismatches > shared.config().tokens.formers(now_ms()).len()
 }

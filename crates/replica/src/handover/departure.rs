@@ -43,7 +43,7 @@ pub enum DepartureInput {
 /// What this end stores, each in one transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DepartureFact {
-    /// The session is the other member's, with one move more. What is needed to run it stays.
+    /// The session is the other member's, with one move more. Everything that is needed to run it stays here.
     Left,
     /// It is this member's again, with one move more.
     Returned,

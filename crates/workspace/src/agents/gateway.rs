@@ -34,8 +34,8 @@ pub(crate) enum Model {
 }
 
 impl Model {
-    /// The name of the model that a session's agent needs, if it is not its maker's. What is wrong
-    /// about it is said by [`Model::of`].
+    /// The name of the model that a session's agent needs, if it is not its maker's.
+    /// [`Model::of`] reports what is wrong with it.
     pub(crate) fn wanted(settings: &AgentSettings, facts: &Facts) -> Option<String> {
         let is_shell = matches!(facts.kind, SessionKind::Shell { .. });
         if is_shell || facts.mode == SessionMode::Adopted {

@@ -129,8 +129,8 @@ impl Recruit {
         })
     }
 
-    /// The session, as it is made here. A project of another machine is none here. A project of this
-    /// machine has its own user; any other user is for administrators.
+    /// The session, as it is made here. It has no project if its project is another machine's. A project
+    /// of this machine has its own user; any other user is for administrators.
     ///
     /// # Errors
     /// When another user is wanted, and no administrator asks for it.

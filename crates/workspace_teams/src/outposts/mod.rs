@@ -42,7 +42,7 @@ pub trait Members: Send + Sync {
     /// The member with this node id, beginning of a node id, or name; `None`: this machine.
     ///
     /// # Errors
-    /// Words for the caller, if it is none, or one without an outpost.
+    /// Words for the caller, if there is no such member, or it has no outpost.
     fn find(&self, name: &str) -> Result<Option<String>, Refusal>;
 
     /// The name of a member.
@@ -51,7 +51,7 @@ pub trait Members: Send + Sync {
     /// Whether a member can be reached now.
     fn is_reachable(&self, node: &str) -> bool;
 
-    /// Whether a machine was a member and is none any more: it left, or was taken out.
+    /// Whether a former member has left or was taken out.
     fn has_left<'a>(&'a self, node: &'a str) -> BoxFuture<'a, bool>;
 
     /// A line to a member, which serves it as [`TeamRequests::serve`](crate::TeamRequests::serve)

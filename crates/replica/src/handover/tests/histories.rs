@@ -87,7 +87,7 @@ fn a_kill_at_every_step_of_a_move_leaves_one_owner() {
     for end in 0..=STRAIGHT.len() {
         for fault in 27..=32 {
             let mut steps = STRAIGHT[..end].to_vec();
-            // What is lost is lost while its member is down.
+            // A disk loses things only while its member is down.
             steps.extend(if fault > 30 { vec![30, fault] } else { vec![fault] });
             run(&mut World::new(), &steps);
         }

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// What is not stored of a session that was taken.
+/// The parts of a taken session that are in memory only.
 #[derive(Debug, Default)]
 pub struct Taken {
     /// The ids of the inputs that were applied.

@@ -27,7 +27,7 @@ use crate::{
 /// The most files of history that go along. The oldest stay.
 const MOST_HISTORY: usize = 512;
 
-/// What is to be known of a session before it moves.
+/// The facts about a session that decide whether it can move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Portable {
     /// Its stored facts.
@@ -91,7 +91,7 @@ impl ParcelFile {
 }
 
 impl Sessions {
-    /// What is to be known of a session before it moves.
+    /// The facts about a session that decide whether it can move.
     ///
     /// # Errors
     /// When it cannot move at all.

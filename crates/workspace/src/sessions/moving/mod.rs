@@ -1,5 +1,5 @@
 //! A session that moves to another machine of the cluster: what goes along, and what is stored of the
-//! move at both ends. Who decides what, and when, is not known here: see `replica::handover`.
+//! move at both ends. The decisions are made by `replica::handover`.
 //!
 //! - `leaving`: the end that gives the session away; `arriving`: the end that gets it
 //! - `conversation`: where agents keep their conversations; `staging`: what lies aside
