@@ -233,6 +233,7 @@ impl Cluster {
     ///
     /// # Errors
     /// [`WriteError`].
+    #[cfg(any(test, feature = "testing"))]
     pub async fn write_for(
         &self,
         owner: &str,
