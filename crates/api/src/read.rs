@@ -112,12 +112,14 @@ fn announced_length(headers: &HeaderMap) -> Option<u64> {
 }
 
 fn expect_uncompressed(headers: &HeaderMap) -> Result<(), ApiError> {
-    match headers.get(header::CONTENT_ENCODING) {
-        Some(encoding) if encoding != "identity" => {
-            Err(unsupported("compressed request bodies are not taken: send plain JSON".to_owned()))
-        }
-        _ => Ok(()),
+    let codings = headers.get_all(header::CONTENT_ENCODING).iter();
+    // Names of codings are in any case (RFC 9110 section 8.4.1), and an empty one is none.
+    let is_none = |coding: &[u8]| coding.is_empty() || coding.eq_ignore_ascii_case(b"identity");
+    let mut each = codings.flat_map(|list| list.as_bytes().split(|&byte| byte == b','));
+    if each.all(|coding| is_none(coding.trim_ascii())) {
+        return Ok(());
     }
+    Err(unsupported("compressed request bodies are not taken: send plain JSON".to_owned()))
 }
 
 /// Refuses a body whose content type is not JSON. A missing content type counts as JSON, because
@@ -180,7 +182,12 @@ mod tests {
                 && expect_json(&headers(&[])).is_ok()
         );
         assert_eq!(expected("text/plain").unwrap_err().status, 415);
-        assert_eq!(status(&[("content-encoding", "gzip")], "{}").await, 415);
+        for coding in ["gzip", "identity, gzip"] {
+            assert_eq!(status(&[("content-encoding", coding)], "{}").await, 415, "{coding}");
+        }
+        for none in ["identity", "Identity", "IDENTITY", "", "identity, Identity"] {
+            assert_eq!(status(&[("content-encoding", none)], "{}").await, 200, "{none:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

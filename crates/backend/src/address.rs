@@ -64,8 +64,9 @@ impl BaseUrl {
         if uri.query().is_some() {
             return Err(bad("it must not hold a query"));
         }
-        let path = uri.path().trim_end_matches('/');
-        let prefix = path.strip_suffix("/v1").unwrap_or(path).to_owned();
+        let segments: Vec<&str> = uri.path().split('/').filter(|it| !it.is_empty()).collect();
+        let segments = segments.strip_suffix(&["v1"]).unwrap_or(&segments);
+        let prefix = segments.iter().flat_map(|segment| ["/", segment]).collect();
         Ok(Self { scheme: scheme.clone(), authority: authority.clone(), prefix })
     }
 
@@ -121,6 +122,8 @@ mod tests {
             ("http://127.0.0.1:11434/v1/", "http://127.0.0.1:11434/v1/x?a=1"),
             ("https://host/gpu/one/", "https://host/gpu/one/v1/x?a=1"),
             ("http://[::1]:8080/p/v1", "http://[::1]:8080/p/v1/x?a=1"),
+            ("http://host//", "http://host/v1/x?a=1"),
+            ("http://host//p//v1//", "http://host/p/v1/x?a=1"),
         ];
         for (url, full) in cases {
             assert_eq!(BaseUrl::parse(url).unwrap().join("/v1/x?a=1").unwrap(), full);

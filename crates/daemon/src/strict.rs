@@ -5,6 +5,8 @@
 //!   (section 6.1): 400, and the connection is closed
 //! - a target that names a host overrides `Host` (section 3.2.2; RFC 9113 section 8.3.1), for all later
 //!   checks
+//! - slashes in a row in its path are one, and the last one is dropped: bases of clients are often written
+//!   with a slash too many
 
 use std::{
     convert::Infallible,
@@ -14,7 +16,10 @@ use std::{
 
 use axum::{body::Body, response::Response};
 use futures_util::future::Either;
-use http::{HeaderMap, HeaderValue, Request, Version, header, uri::Authority};
+use http::{
+    HeaderMap, HeaderValue, Request, Uri, Version, header,
+    uri::{Authority, PathAndQuery},
+};
 use tower::Service;
 
 /// A service that only gets unambiguous requests.
@@ -38,6 +43,7 @@ where
             return Either::Right(ready(Ok(refused(&request, words))));
         }
         settle_host(&mut request);
+        settle_path(request.uri_mut());
         Either::Left(self.0.call(request))
     }
 }
@@ -76,6 +82,30 @@ fn settle_host<B>(request: &mut Request<B>) {
     }
 }
 
+fn settle_path(uri: &mut Uri) {
+    let path = uri.path();
+    let spare = path.contains("//") || (path.len() > 1 && path.ends_with('/'));
+    if !spare {
+        return;
+    }
+    let mut settled = String::with_capacity(path.len());
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        settled.push('/');
+        settled.push_str(segment);
+    }
+    if settled.is_empty() {
+        settled.push('/');
+    }
+    if let Some(query) = uri.query() {
+        settled.push('?');
+        settled.push_str(query);
+    }
+    let mut parts = std::mem::take(uri).into_parts();
+    // What was a path is one without some slashes, too.
+    parts.path_and_query = PathAndQuery::try_from(settled).ok();
+    *uri = Uri::from_parts(parts).unwrap_or_default();
+}
+
 fn without_user(authority: &Authority) -> &str {
     let text = authority.as_str();
     text.rsplit_once('@').map_or(text, |(_, host)| host)
@@ -102,6 +132,26 @@ mod tests {
             assert!(is_refused(&[("transfer-encoding", coding)]), "{coding}");
         }
         assert!(is_refused(&[("transfer-encoding", "gzip"), ("transfer-encoding", "chunked")]));
+    }
+
+    #[test]
+    fn slashes_too_many_name_the_same_path() {
+        for (given, settled) in [
+            ("/v1/models", "/v1/models"),
+            ("//v1/chat/completions", "/v1/chat/completions"),
+            ("/v1//chat///completions/", "/v1/chat/completions"),
+            ("/v1/messages/?beta=true&x=//", "/v1/messages?beta=true&x=//"),
+            ("/", "/"),
+            ("//", "/"),
+            ("/?a=/", "/?a=/"),
+            ("/a%2F%2Fb/", "/a%2F%2Fb"),
+            ("http://host:1//v1/models/", "http://host:1/v1/models"),
+            ("*", "*"),
+        ] {
+            let mut uri = given.parse().unwrap();
+            settle_path(&mut uri);
+            assert_eq!(uri, settled, "{given}");
+        }
     }
 
     fn host(target: &'static str) -> Option<String> {

@@ -12,8 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base::{Endpoint, Endpoints, ModelName};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, header};
-use protocol::openai::{self, AskUsage, Edit, Peek};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use protocol::{
+    anthropic,
+    openai::{self, AskUsage, Edit, Peek},
+};
 use scheduler::{AnswerMap, JobRequest, Translator, Untranslatable};
 use translate::{self, BadRequest, Context};
 
@@ -133,7 +136,7 @@ impl Translation {
             path_and_query: to.path().to_owned(),
             model: model.clone(),
             streaming: peek.stream,
-            headers: for_another_shape(request.headers.clone()),
+            headers: for_another_shape(request.headers.clone(), to),
             body,
         };
         let answer = translate::answer(self.endpoint, to, &self.context, &request.body);
@@ -204,8 +207,9 @@ fn edits(body: &[u8], peek: &Peek, model: &ModelName, to: Endpoint) -> Edits {
     Edits { edits, asks_usage }
 }
 
-/// The client's headers without those that only its own API understands.
-fn for_another_shape(mut headers: HeaderMap) -> HeaderMap {
+/// The client's headers without those that only its own API understands, and with those that the
+/// provider's demands.
+fn for_another_shape(mut headers: HeaderMap, to: Endpoint) -> HeaderMap {
     const PREFIXES: [&str; 3] = ["anthropic-", "openai-", "x-stainless-"];
     let foreign = |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     let dropped: Vec<_> = headers.keys().filter(|name| foreign(name.as_str())).cloned().collect();
@@ -214,6 +218,12 @@ fn for_another_shape(mut headers: HeaderMap) -> HeaderMap {
     }
     headers.remove(header::ACCEPT);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    // The answer is read on its way back: no coding may be in the way. Without this header, any is welcome.
+    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    if to == Endpoint::Messages {
+        let name = HeaderName::from_static(anthropic::VERSION_HEADER);
+        headers.insert(name, HeaderValue::from_static(anthropic::VERSION));
+    }
     headers
 }
 
@@ -281,6 +291,23 @@ mod tests {
         assert!(quick(&large, "m") && !quick(&large, "other"));
         let nowhere = Endpoints::only(Endpoint::Embeddings);
         assert!(translation.is_quick(&large, &"m".into(), nowhere), "it is refused");
+    }
+
+    #[test]
+    fn a_translated_request_has_the_headers_of_the_other_api() {
+        let own = [("anthropic-beta", "x"), ("openai-beta", "x"), ("accept", "x"), ("x-mine", "1")];
+        let own = own
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        for to in [Endpoint::Messages, Endpoint::ChatCompletions, Endpoint::Responses] {
+            let sent = for_another_shape(own.clone().into_iter().collect(), to);
+            let mut names: Vec<_> = sent.keys().map(HeaderName::as_str).collect();
+            names.retain(|name| *name != "anthropic-version");
+            names.sort_unstable();
+            assert_eq!(names, ["accept-encoding", "content-type", "x-mine"]);
+            assert_eq!(sent["accept-encoding"], "identity");
+            let version = sent.get("anthropic-version").map(HeaderValue::as_bytes);
+            assert_eq!(version, (to == Endpoint::Messages).then_some(&b"2023-06-01"[..]));
+        }
     }
 
     #[test]

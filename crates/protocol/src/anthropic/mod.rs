@@ -6,6 +6,12 @@ use serde::Serialize;
 
 pub use count::count_tokens;
 
+/// The header by which a request names the version of the API. Anthropic's servers demand it.
+pub const VERSION_HEADER: &str = "anthropic-version";
+
+/// The version that requests of Warren's own name; there has been no later one.
+pub const VERSION: &str = "2023-06-01";
+
 /// The event that keeps a silent stream open. Write it only between events.
 pub const PING: &[u8] = b"event: ping\ndata: {\"type\": \"ping\"}\n\n";
 

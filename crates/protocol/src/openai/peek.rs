@@ -16,7 +16,7 @@ pub const MAX_MODEL_NAME: usize = 256;
 pub struct Peek {
     /// The model's name, unescaped.
     pub model: String,
-    /// Whether the body asks for a stream; false when it does not specify.
+    /// Whether the body asks for a stream; false when it does not specify, or `null`.
     pub stream: bool,
     /// Where the model's value is, quotes included. See [`replace_model`](super::replace_model).
     pub model_span: Range<usize>,
@@ -60,7 +60,7 @@ pub enum BadBody {
     /// A model with an endless name.
     #[error("`model` must not be longer than {MAX_MODEL_NAME} bytes")]
     ModelTooLong,
-    /// A `stream` that is neither true nor false.
+    /// A `stream` that is neither true, false nor null.
     #[error("`stream` must be true or false")]
     StreamNotBool,
     /// Two values where readers could disagree on which one counts.
@@ -119,7 +119,11 @@ fn model_name(raw: &RawValue) -> Result<String, BadBody> {
 }
 
 fn stream_flag(raw: &RawValue) -> Result<bool, BadBody> {
-    raw.get().parse().map_err(|_| BadBody::StreamNotBool)
+    match raw.get() {
+        "true" => Ok(true),
+        "false" | "null" => Ok(false),
+        _ => Err(BadBody::StreamNotBool),
+    }
 }
 
 /// Where a value borrowed from `text` lies in it.
@@ -262,6 +266,14 @@ mod tests {
     }
 
     #[test]
+    fn null_asks_for_no_stream() {
+        let body = br#"{"model":"m","stream": null,"stream_options":null}"#;
+        let found = peek(body).unwrap();
+        assert!(!found.stream);
+        assert_eq!(&body[found.stream_span.unwrap()], b"null");
+    }
+
+    #[test]
     fn each_wrong_body_gets_its_own_words() {
         let cases = [
             ("", "the request body is not valid JSON (line 1, column 0)"),
@@ -275,7 +287,6 @@ mod tests {
             (r#"{"model":["m"]}"#, "`model` must be a string"),
             (r#"{"model":"\ud800"}"#, "`model` must be a string"),
             (r#"{"model":" "}"#, "`model` must not be empty"),
-            (r#"{"model":"m","stream":null}"#, "`stream` must be true or false"),
             (r#"{"model":"m","stream":"true"}"#, "`stream` must be true or false"),
             (r#"{"model":"m","stream":1}"#, "`stream` must be true or false"),
             (r#"{"model":"m","model":"m"}"#, "`model` must not appear twice"),
