@@ -22,7 +22,7 @@ use hyper_util::{
 };
 use tokio::{net::TcpStream, time::timeout};
 use tower::Service;
-use wire::tls::http_client_config;
+use wire::{ByProxy, Proxies, tls::http_client_config};
 
 use crate::{
     address::{BaseUrl, NotABackend},
@@ -41,7 +41,7 @@ pub(crate) struct TooLate;
 /// Connects within a deadline.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
-    inner: HttpsConnector<HttpConnector<Addresses>>,
+    inner: HttpsConnector<ByProxy<HttpConnector<Addresses>>>,
     deadline: Duration,
 }
 
@@ -58,6 +58,8 @@ impl Connector {
             let reason = "it is another address than the one that may be connected to";
             return Err(NotABackend::Url { url: base.to_string(), reason });
         }
+        // A proxy would look the host up again, and may reach what this machine must not.
+        let proxies = if only.is_some() { Proxies::none() } else { Proxies::of_environment() };
         let addresses = only.map_or_else(|| Addresses::Any(GaiResolver::new()), Addresses::Only);
         let mut tcp = HttpConnector::new_with_resolver(addresses);
         tcp.set_nodelay(true);
@@ -71,7 +73,7 @@ impl Connector {
             .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
-            .wrap_connector(tcp);
+            .wrap_connector(ByProxy::new(tcp, proxies));
         Ok(Self { inner, deadline })
     }
 }

@@ -6,11 +6,12 @@
 
 use std::{error::Error, sync::Arc, time::Duration};
 
-use base::{Endpoints, error::chain};
+use base::Endpoints;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Error as ClientError;
 use tokio::time::timeout;
+use wire::advised;
 
 use crate::{
     address::{BaseUrl, NotABackend},
@@ -148,7 +149,7 @@ impl HttpBackend {
         if causes(error).any(|cause| cause.is::<TooLate>()) {
             return self.late(Phase::Connect, self.timeouts.connect);
         }
-        let reason = error.source().map_or_else(|| error.to_string(), chain);
+        let reason = advised(error.source().unwrap_or(error));
         if error.is_connect() {
             BackendError::Unreachable { backend, reason }
         } else {

@@ -14,7 +14,7 @@ use hyper_util::{
 };
 use tokio::time::timeout;
 use url::Url;
-use wire::tls::http_client_config;
+use wire::{ByProxy, Proxies, advised, tls::http_client_config};
 
 use crate::error::ClientError;
 
@@ -27,7 +27,7 @@ const MAX_ANSWER: usize = 64 * 1024 * 1024;
 /// Connections to one server.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    client: Client<HttpsConnector<ByProxy<HttpConnector>>, Full<Bytes>>,
     base: Url,
     token: Option<HeaderValue>,
     /// Sent with each request.
@@ -46,7 +46,7 @@ impl Connection {
             .with_tls_config(tls)
             .https_or_http()
             .enable_http1()
-            .wrap_connector(tcp);
+            .wrap_connector(ByProxy::new(tcp, Proxies::of_environment()));
         let client = Client::builder(TokioExecutor::new()).build(connector);
         let token = token.map(bearer).transpose()?;
         Ok(Self { client, base, token, headers: HeaderMap::new() })
@@ -170,15 +170,8 @@ impl Connection {
     }
 
     fn unreachable(&self, error: &(dyn Error + 'static)) -> ClientError {
-        let mut reason = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            reason = cause.to_string();
-            source = cause.source();
-        }
-        if let Some(advice) = wire::tls::advice(error) {
-            reason = format!("{reason}: {advice}");
-        }
+        // The library's own words only say that connecting or sending failed.
+        let reason = advised(error.source().unwrap_or(error));
         ClientError::Unreachable { url: self.shown(), reason }
     }
 

@@ -41,6 +41,7 @@
 pub mod agents;
 pub mod backend;
 pub mod client;
+pub mod connect_proxy;
 pub mod daemon;
 pub mod git;
 pub mod http1;
@@ -64,6 +65,7 @@ pub use backend::{
     CHAT_MODELS, ChatScript, Counts, Gate, MockBackend, Received, RefusingPort, Reply,
 };
 pub use client::{Client, Connection, Request, Response, Streaming};
+pub use connect_proxy::ConnectProxy;
 pub use daemon::{Daemon, Serve, WorkerProcess};
 pub use hub::{FakeHub, HubRequest, HubTunnel};
 pub use lossy::{LossyEnd, LossyReceiver, LossySender, lossy_pair, lossy_pipe};

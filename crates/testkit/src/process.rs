@@ -53,14 +53,15 @@ pub struct ChildProcess {
     outputs: JoinSet<()>,
 }
 
-/// The variables that are set here and are settings of Warren, or of git, which the server runs, or
-/// say where people keep their settings. A test starts no program with them.
+/// The variables that are set here and are settings of Warren, of git, which the server runs, or of
+/// Ollama, name proxies, or say where people keep their settings. A test starts no program with them.
 pub fn settings() -> impl Iterator<Item = OsString> {
     let names = std::env::vars_os().map(|(name, _)| name);
     names.filter(|name| {
         let name = name.to_string_lossy();
         name == "NO_COLOR"
-            || ["WARREN_", "GIT_", "XDG_"].iter().any(|start| name.starts_with(start))
+            || name.to_ascii_uppercase().ends_with("_PROXY")
+            || ["WARREN_", "GIT_", "OLLAMA_", "XDG_"].iter().any(|start| name.starts_with(start))
     })
 }
 

@@ -13,9 +13,11 @@ use tungstenite::handshake::derive_accept_key;
 use url::Url;
 
 use crate::{
+    advice::{Advice, advised},
     io::Io,
     link::{Link, Role},
     outbox::Outbox,
+    proxy::{Proxies, ProxyError, bare},
     tls,
 };
 
@@ -31,6 +33,8 @@ pub struct Dial<'a> {
     pub headers: HeaderMap,
     /// Subprotocols offered, the best first.
     pub subprotocols: &'a [&'a str],
+    /// The proxies by which hosts are reached; usually [`Proxies::of_environment`].
+    pub proxies: &'a Proxies,
     /// How long it may take until the link stands.
     pub deadline: Duration,
 }
@@ -63,6 +67,9 @@ pub enum DialError {
         /// Why.
         source: io::Error,
     },
+    /// The proxy of the environment gave no way to that address.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
     /// The certificate was not accepted, or TLS failed otherwise.
     #[error("no TLS connection to {host}")]
     Tls {
@@ -80,11 +87,11 @@ pub enum DialError {
         source: hyper::Error,
     },
     /// The server answered, but not with a WebSocket.
-    #[error("the server refused: {status} {body}")]
+    #[error("{}", refusal_words(*status, body))]
     Refused {
         /// Its status.
         status: StatusCode,
-        /// The beginning of its body.
+        /// The beginning of its body; [`PAGE`] for a web page, and the target of a redirection.
         body: String,
     },
     /// The server's answer is not WebSocket.
@@ -110,7 +117,7 @@ async fn dial_now(dial: Dial<'_>) -> Result<DialedLink, DialError> {
         "wss" | "https" => true,
         _ => return Err(DialError::Url(base::redact_url(dial.url.as_str()))),
     };
-    let io = connect(dial.url, secure).await?;
+    let io = connect(dial.url, secure, dial.proxies).await?;
     let key = tungstenite::handshake::client::generate_key();
     let request = request(&dial, &key)?;
     let not_http = |error| unanswered(dial.url, error);
@@ -130,30 +137,40 @@ async fn dial_now(dial: Dial<'_>) -> Result<DialedLink, DialError> {
     Ok(DialedLink { link, outbox, subprotocol, headers })
 }
 
-async fn connect(url: &Url, secure: bool) -> Result<Io, DialError> {
+async fn connect(url: &Url, secure: bool, proxies: &Proxies) -> Result<Io, DialError> {
     let shown = || DialError::Url(base::redact_url(url.as_str()));
     let host = url.host_str().ok_or_else(shown)?;
     let port = url.port().unwrap_or(if secure { 443 } else { 80 });
-    // The resolver needs an IPv6 address without its brackets.
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let unreachable = |source| DialError::Connect { address: format!("{host}:{port}"), source };
-    let stream = TcpStream::connect((bare, port)).await.map_err(unreachable)?;
-    stream.set_nodelay(true).map_err(unreachable)?;
+    let stream = match proxies.towards(secure, host, port).map_err(ProxyError::from)? {
+        Some(proxy) => proxy.connect(host, port).await?,
+        None => directly(host, port).await?,
+    };
     if !secure {
         return Ok(Box::pin(stream));
     }
-    let untrusted = |source| DialError::Tls { host: host.to_owned(), source: advised(source) };
+    let untrusted = |source| DialError::Tls { host: host.to_owned(), source: with_advice(source) };
     let config = tls::client_config().map_err(untrusted)?;
-    let name = rustls_pki_types::ServerName::try_from(bare.to_owned()).map_err(|_| shown())?;
+    let name = bare(host).to_owned();
+    let name = rustls_pki_types::ServerName::try_from(name).map_err(|_| shown())?;
     let stream =
         TlsConnector::from(Arc::clone(&config)).connect(name, stream).await.map_err(untrusted)?;
     Ok(Box::pin(stream))
 }
 
-/// Adds advice to the error.
-fn advised(error: io::Error) -> io::Error {
-    match tls::advice(&error) {
-        Some(advice) => io::Error::other(format!("{error}: {advice}")),
+async fn directly(host: &str, port: u16) -> Result<TcpStream, DialError> {
+    let unreachable = |source| {
+        let address = format!("{host}:{port}");
+        DialError::Connect { address, source: with_advice(source) }
+    };
+    let stream = TcpStream::connect((bare(host), port)).await.map_err(unreachable)?;
+    stream.set_nodelay(true).map_err(unreachable)?;
+    Ok(stream)
+}
+
+/// Adds advice to the error, if there is any.
+fn with_advice(error: io::Error) -> io::Error {
+    match Advice::on(&error) {
+        Some(_) => io::Error::new(error.kind(), advised(&error)),
         None => error,
     }
 }
@@ -192,20 +209,77 @@ async fn send(
 /// No answer came, or one that is not HTTP.
 fn unanswered(url: &Url, source: hyper::Error) -> DialError {
     if source.is_parse() || source.is_user() {
-        return DialError::Handshake(source.to_string());
+        return DialError::Handshake(advised(&source));
     }
     DialError::Broken { host: url.host_str().unwrap_or_default().to_owned(), source }
 }
 
 async fn refusal(response: Response<Incoming>) -> DialError {
     let status = response.status();
+    let location = response.headers().get(header::LOCATION).filter(|_| status.is_redirection());
+    if let Some(location) = location.and_then(|location| location.to_str().ok()) {
+        return DialError::Refused { status, body: base::redact_url(location) };
+    }
     let body = Limited::new(response.into_body(), MAX_REFUSAL);
     #[expect(clippy::disallowed_methods, reason = "the body is limited")]
     let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-    DialError::Refused { status, body: String::from_utf8_lossy(&body).trim().to_owned() }
+    let body = String::from_utf8_lossy(&body).trim().to_owned();
+    // What servers of TLS say of clear HTTP is worth more than that it is a page.
+    let is_page = body.starts_with('<') && !asks_for_tls(&body);
+    DialError::Refused { status, body: if is_page { PAGE.to_owned() } else { body } }
 }
+
+/// Stands for the body of a refusal that is a web page: nothing in it is for people at a terminal.
+pub const PAGE: &str = "(a web page)";
+
+/// What proxies in front of a server have to do for links.
+const PASS_ON: &str = "a proxy in front of the server has to pass the WebSocket upgrade on: its headers \
+                       `Upgrade` and `Connection`";
+
+/// What it means when a server answers a WebSocket handshake with another status than 101.
+fn refusal_words(status: StatusCode, body: &str) -> String {
+    let told = if body.is_empty() { status.to_string() } else { format!("{status} {body}") };
+    let nothing = body.is_empty() || body == PAGE;
+    match status.as_u16() {
+        _ if asks_for_tls(body) => {
+            format!("the server refused: {status}: it speaks TLS: write https:// or wss://")
+        }
+        300..=399 if !nothing => {
+            format!("the server refused: {status}: it sends to {body}: name that address")
+        }
+        426 => format!("the WebSocket upgrade did not reach the server ({status}): {PASS_ON}"),
+        200..=299 => format!("the server answered {status} instead of a WebSocket: {PASS_ON}"),
+        404 => format!(
+            "the server refused: {told}; is the address right, its path too? If so, {PASS_ON}"
+        ),
+        502..=504 if nothing => {
+            format!(
+                "a proxy in front of the server does not reach it ({told}): does the server run?"
+            )
+        }
+        400 if body.contains("WebSocket") => format!("the server refused: {told}; {PASS_ON}"),
+        _ if body == PAGE => {
+            format!("the server refused: {told}: is it a Warren? If so, {PASS_ON}")
+        }
+        _ => format!("the server refused: {told}"),
+    }
+}
+
+/// Whether these are the words in which servers of TLS answer clear HTTP.
+fn asks_for_tls(body: &str) -> bool {
+    let body = body.to_ascii_lowercase();
+    ["plain http request was sent to https", "http request to an https server", PORT_OF_TLS]
+        .iter()
+        .any(|words| body.contains(words))
+}
+
+/// The words in which a Warren answers clear HTTP on a port of TLS.
+const PORT_OF_TLS: &str = "this port speaks tls";
 
 /// A random number for a [`base::Backoff`].
 pub fn jitter() -> u32 {
     rand::rng().random()
 }
+
+#[cfg(test)]
+mod tests;

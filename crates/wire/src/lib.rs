@@ -8,6 +8,8 @@
 //! - [`outbox`]: the bounded queue into a link
 //! - [`accept`]: turns an HTTP upgrade into a link
 //! - [`mod@dial`]: a link to a server
+//! - [`proxy`]: the proxies of the environment
+//! - [`mod@advice`]: what to do about an error of a connection
 //! - [`acks`]: acknowledgements without delay, for far ends that wait for them
 //! - [`tls`]: TLS for servers and clients
 //! - [`io`]: any byte stream, as one type
@@ -15,19 +17,23 @@
 
 pub mod accept;
 pub mod acks;
+pub mod advice;
 mod blocking;
 pub mod dial;
 pub mod io;
 pub mod limits;
 pub mod link;
 pub mod outbox;
+pub mod proxy;
 pub mod tls;
 
 pub use accept::{Upgrade, UpgradeError};
 pub use acks::{Acknowledging, PromptAcks};
+pub use advice::{Advice, advised};
 pub use dial::{Dial, DialError, DialedLink, dial};
 pub use io::{Io, IoStream};
 pub use limits::Limits;
 pub use link::{Link, LinkError, Role};
 pub use outbox::{Frame, FrameSource, Outbox, OutboxClosed, OutboxReader};
+pub use proxy::{ByProxy, Proxies, ProxyError};
 pub use tungstenite::Utf8Bytes;

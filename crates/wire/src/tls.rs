@@ -3,15 +3,13 @@
 mod trust;
 
 use std::{
-    error::Error,
     io,
     path::Path,
     sync::{Arc, OnceLock},
 };
 
 use rustls::{
-    CertificateError, ClientConfig, ConfigBuilder, RootCertStore, ServerConfig, WantsVerifier,
-    crypto::ring,
+    ClientConfig, ConfigBuilder, RootCertStore, ServerConfig, WantsVerifier, crypto::ring,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
@@ -90,28 +88,6 @@ pub fn http_client_config(secure: bool) -> io::Result<ClientConfig> {
     Ok(builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
-/// Advice on a refused server certificate, if that is the error.
-pub fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    let Some(rustls::Error::InvalidCertificate(why)) = error.downcast_ref() else {
-        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let inner = inner.map(|inner| inner as &(dyn Error + 'static));
-        return inner.or_else(|| error.source()).and_then(advice);
-    };
-    match why {
-        // If the certificate was replaced under the same name, its signature does not match the old
-        // one's key.
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
-            "nobody whom this machine trusts stands for the server's certificate; if the server is \
-             your own, name the file of its certificate in SSL_CERT_FILE",
-        ),
-        CertificateError::NotValidForNameContext { .. } => Some(
-            "use a name that the certificate is for, or make one for this name on the server: \
-             `warren cert NAME`",
-        ),
-        _ => None,
-    }
-}
-
 fn build_client_config() -> io::Result<ClientConfig> {
     let certificates = rustls_native_certs::load_native_certs().certs;
     let trust = Trust::of(&certificates).map_err(|_| {
@@ -137,15 +113,5 @@ mod tests {
         let nowhere = Path::new("/nowhere/cert.pem");
         let error = server_config(nowhere, nowhere).unwrap_err().to_string();
         assert!(error.starts_with("/nowhere/cert.pem cannot be used as a certificate"), "{error}");
-    }
-
-    #[test]
-    fn a_refused_certificate_is_advised_upon_however_deep_it_lies() {
-        let refused = rustls::Error::from(CertificateError::UnknownIssuer);
-        let wrapped = io::Error::other(io::Error::other(refused));
-        assert!(advice(&wrapped).is_some_and(|advice| advice.contains("SSL_CERT_FILE")));
-        let expired = io::Error::other(rustls::Error::from(CertificateError::Expired));
-        assert_eq!(advice(&expired), None);
-        assert_eq!(advice(&io::Error::from(io::ErrorKind::ConnectionRefused)), None);
     }
 }

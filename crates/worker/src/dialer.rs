@@ -4,7 +4,7 @@ use std::{future::Future, pin::Pin, time::Duration};
 
 use http::{HeaderMap, HeaderValue};
 use protocol::relay::SUBPROTOCOL;
-use wire::{Dial, DialError, DialedLink, Link, Outbox, Role};
+use wire::{Dial, DialError, DialedLink, Link, Outbox, Proxies, Role};
 
 use crate::config::ServerTarget;
 
@@ -31,7 +31,8 @@ impl Dialer for NetDialer {
             let url = server.connect_url();
             let headers = credentials(server)?;
             let subprotocols: &[&str] = if server.is_for_worker() { &[SUBPROTOCOL] } else { &[] };
-            wire::dial(Dial { url: &url, headers, subprotocols, deadline: DEADLINE }).await
+            let (deadline, proxies) = (DEADLINE, Proxies::of_environment());
+            wire::dial(Dial { url: &url, headers, subprotocols, proxies, deadline }).await
         })
     }
 }

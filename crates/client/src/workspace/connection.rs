@@ -12,7 +12,7 @@ use protocol::workspace::{
     limits::MAX_MESSAGE,
 };
 use tokio::time::{Instant, sleep_until, timeout};
-use wire::{Dial, DialError, Frame, Link, LinkError, Outbox, dial};
+use wire::{Dial, DialError, Frame, Link, LinkError, Outbox, Proxies, dial, dial::PAGE};
 
 use super::{
     address::{Address, Addresses},
@@ -71,6 +71,7 @@ impl Workspace {
             url: &address.url,
             headers: HeaderMap::new(),
             subprotocols: &[],
+            proxies: Proxies::of_environment(),
             deadline: DIAL,
         };
         let dialed = dial(dialing).await.map_err(|error| undialled(address, error))?;
@@ -337,17 +338,18 @@ fn undialled(address: &Address, error: DialError) -> ClientError {
     let url = address.shown.clone();
     match error {
         DialError::Timeout(after) => ClientError::Late { url, after },
-        DialError::Refused { status: StatusCode::NOT_FOUND, .. } => ClientError::Strange {
-            url,
-            reason: "it has no workspace; is it a Warren, and its workspace enabled?".to_owned(),
-        },
-        DialError::Refused { status, body } => {
-            ClientError::Refused { status: status.as_u16(), words: body }
+        DialError::Refused { status: StatusCode::NOT_FOUND, body } if body != PAGE => {
+            let reason = "it has no workspace; is it a Warren, and its workspace enabled?";
+            ClientError::Strange { url, reason: reason.to_owned() }
+        }
+        error @ DialError::Refused { status, .. } => {
+            ClientError::Refused { status: status.as_u16(), words: error.to_string() }
         }
         DialError::Handshake(reason) => ClientError::Strange { url, reason },
         DialError::Url(_) => ClientError::NotAServer { url, reason: "it cannot be dialled" },
-        error @ (DialError::Connect { .. } | DialError::Tls { .. } | DialError::Broken { .. }) => {
-            ClientError::Unreachable { url, reason: chain(&error) }
-        }
+        error @ (DialError::Connect { .. }
+        | DialError::Proxy(_)
+        | DialError::Tls { .. }
+        | DialError::Broken { .. }) => ClientError::Unreachable { url, reason: chain(&error) },
     }
 }

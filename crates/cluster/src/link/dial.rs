@@ -12,7 +12,7 @@ use replica::Kind;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 use url::Url;
-use wire::{Dial, DialError, DialedLink, Link, Outbox, dial};
+use wire::{Dial, DialError, DialedLink, Link, Outbox, Proxies, dial};
 
 use super::{
     accept::{ITSELF, KEY, SUBPROTOCOL, admit},
@@ -286,8 +286,10 @@ pub(crate) async fn connect_with(
     if let Ok(own) = HeaderValue::try_from(shared.this.identity.node_id().to_string()) {
         headers.insert(KEY, own);
     }
-    let subprotocols = &[SUBPROTOCOL];
-    let dialled = dial(Dial { url: &url, headers, subprotocols, deadline: DEADLINE }).await?;
+    // Members in clear are machines of one network, which a proxy leads out of.
+    let proxies = if url.scheme() == "wss" { Proxies::of_environment() } else { Proxies::none() };
+    let (subprotocols, deadline) = (&[SUBPROTOCOL], DEADLINE);
+    let dialled = dial(Dial { url: &url, headers, subprotocols, proxies, deadline }).await?;
     let DialedLink { mut link, outbox, headers, .. } = dialled;
     let key = headers.get(KEY).and_then(|key| key.to_str().ok()?.parse().ok());
     link.set_max_message(MAX_MESSAGE);

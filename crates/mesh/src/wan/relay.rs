@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 use url::{Position, Url};
-use wire::{Dial, DialedLink, dial};
+use wire::{Dial, DialedLink, Proxies, dial};
 
 use super::{
     connection::{Ask, Connection, Ended, Parts},
@@ -123,6 +123,7 @@ async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> En
         url,
         headers: HeaderMap::new(),
         subprotocols: &[SUBPROTOCOL],
+        proxies: Proxies::of_environment(),
         deadline: DIALLED_WITHIN,
     });
     let dialled = deny(asks, "the relay is not connected", dialling);

@@ -10,7 +10,7 @@ use tokio::{
     sync::mpsc,
     time::timeout,
 };
-use wire::{Dial, Frame, Link, Outbox, dial};
+use wire::{Dial, Frame, Link, Outbox, Proxies, dial};
 
 use super::TOKEN;
 use crate::testing::{Machine, SOON};
@@ -28,8 +28,13 @@ impl Peer {
     /// A link to a member's peer port, without any greeting.
     pub(super) async fn connected(address: SocketAddr) -> Self {
         let url = format!("ws://{address}/peer").parse().unwrap();
-        let dialling =
-            Dial { url: &url, headers: HeaderMap::new(), subprotocols: &[], deadline: SOON };
+        let dialling = Dial {
+            url: &url,
+            headers: HeaderMap::new(),
+            subprotocols: &[],
+            proxies: Proxies::none(),
+            deadline: SOON,
+        };
         let dialled = dial(dialling).await.unwrap();
         Self::over(dialled.link, dialled.outbox)
     }
