@@ -1,12 +1,14 @@
-//! The model servers of this machine, found by asking at their usual ports.
+//! The model servers of this machine, found by asking at their usual ports, and the Ollama that
+//! `OLLAMA_HOST` names.
 
-use std::time::Duration;
+use std::{env, time::Duration};
 
 use futures_util::future::join_all;
 
 use crate::{
     config::{BackendConfig, Timeouts},
     http::HttpBackend,
+    ollama_host,
 };
 
 /// How long a port may take to show that it is a model server.
@@ -14,7 +16,7 @@ const DEADLINE: Duration = Duration::from_millis(500);
 
 /// The model servers that are looked for, and their usual ports.
 pub const USUAL_PORTS: [(&str, u16); 4] =
-    [("Ollama", 11434), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000)];
+    [("Ollama", ollama_host::PORT), ("LM Studio", 1234), ("llama.cpp", 8080), ("vLLM", 8000)];
 
 /// A model server that answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,22 +29,27 @@ pub struct LocalBackend {
     pub models: Vec<String>,
 }
 
-/// Asks at the usual ports of this machine, all at once, and returns those that answer with a
-/// list of models. Takes half a second at most. Another Warren is no model server.
+/// Asks where `OLLAMA_HOST` says, and at the usual ports of this machine, all at once, and returns those
+/// that answer with a list of models. Takes half a second at most. Another Warren is no model server.
 pub async fn find_local() -> Vec<LocalBackend> {
-    find_at(&USUAL_PORTS).await
+    find_at(env::var("OLLAMA_HOST").ok().as_deref(), &USUAL_PORTS).await
 }
 
-/// Like [`find_local`], at other ports of this machine.
-pub async fn find_at(ports: &[(&str, u16)]) -> Vec<LocalBackend> {
-    let probes = ports.iter().map(|&(name, port)| probe(name, port));
+/// Like [`find_local`], with another value of `OLLAMA_HOST`, and at other ports of this machine.
+pub async fn find_at(ollama_host: Option<&str>, ports: &[(&str, u16)]) -> Vec<LocalBackend> {
+    let moved = ollama_host.filter(|value| !value.trim().is_empty()).map(ollama_host::base_url);
+    let usual = ports.iter().map(|&(name, port)| (name, format!("http://127.0.0.1:{port}")));
+    let usual = usual.filter(|(_, url)| moved.as_ref() != Some(url));
+    let moved = moved.clone().map(|url| ("Ollama", url));
+    let probes = moved.into_iter().chain(usual).map(|(name, url)| probe(name, url));
     join_all(probes).await.into_iter().flatten().collect()
 }
 
-async fn probe(name: &str, port: u16) -> Option<LocalBackend> {
-    let url = format!("http://127.0.0.1:{port}");
+async fn probe(name: &str, url: String) -> Option<LocalBackend> {
     let timeouts = Timeouts { connect: DEADLINE, first_byte: DEADLINE, idle: DEADLINE };
-    let backend = HttpBackend::new(&BackendConfig { timeouts, ..BackendConfig::new(&url) }).ok()?;
+    let backend = HttpBackend::new(&BackendConfig { timeouts, ..BackendConfig::new(&url) });
+    let backend =
+        backend.inspect_err(|error| tracing::warn!(name, %error, "not looked for")).ok()?;
     let list = backend.model_list(DEADLINE).await;
     tracing::debug!(name, url, ?list, "looked for a model server");
     let list = list.ok().filter(|list| !list.is_warren)?;

@@ -30,6 +30,7 @@ pub mod exchange;
 pub mod headers;
 pub mod http;
 pub mod models;
+mod ollama_host;
 pub mod probe;
 
 pub use address::{BaseUrl, NotABackend};

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use base::Secret;
 
-use crate::room::gave_up::GiveUpReason;
+use crate::{failures::WARN_FROM, room::gave_up::GiveUpReason};
 
 /// Something that happened to a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub enum Event {
         /// When it is tried again.
         retry_in: Duration,
     },
-    /// There is no link, or no longer.
+    /// There is no link, or no longer. Of many such events in a row only some are sent.
     Disconnected {
         /// The server's address.
         server: String,
@@ -75,6 +75,8 @@ pub enum Event {
         name: String,
         /// Why.
         reason: String,
+        /// The number of tries in a row that led to no link that lasted, with this one.
+        tries: u32,
         /// When it is tried again.
         retry_in: Duration,
     },
@@ -145,7 +147,10 @@ fn log(event: &Event) {
         Event::Refused { server, name, reason, retry_in } => {
             tracing::warn!(server, name, ?retry_in, "the server refused this worker: {reason}");
         }
-        Event::Disconnected { server, name, reason, retry_in } => {
+        Event::Disconnected { server, name, reason, tries, retry_in } if *tries >= WARN_FROM => {
+            tracing::warn!(server, name, tries, ?retry_in, "still not connected: {reason}");
+        }
+        Event::Disconnected { server, name, reason, retry_in, .. } => {
             tracing::info!(server, name, ?retry_in, "not connected: {reason}");
         }
         Event::Draining { server, name, reason } => {

@@ -15,6 +15,7 @@
 //! - `relay`, `node`, `tunnel`: the protocols: workers', nodes', stock participants'
 //! - `tasks`, `job`, `order`, `reply`, `credit`: the jobs of a link, from a request to the frames of its answer
 //! - [`room`]: a room that a backend is lent to, and what there is to ask of its server over HTTP
+//! - [`failures`]: which of many failures in a row are told (pure)
 //! - `outcome`, `reconnect`: how links end, and how long to wait for the next try (pure)
 
 pub mod config;
@@ -23,6 +24,7 @@ mod credit;
 pub mod dialer;
 mod driver;
 pub mod event;
+pub mod failures;
 mod job;
 mod lent;
 mod link;
@@ -44,6 +46,7 @@ pub use backend::{
 pub use config::{Lend, NotAServer, Protocol, ServerTarget, WorkerConfig};
 pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};
 pub use event::{Event, Observer};
+pub use failures::Failures;
 pub use outcome::WorkerEnd;
 pub use room::{GiveUpReason, JoinRoom};
 pub use worker::{Activity, NotAWorker, Worker};

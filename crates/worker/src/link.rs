@@ -11,9 +11,10 @@ use crate::{
     context::LinkContext,
     driver::drive,
     event::Event,
+    failures::Failures,
     node::{NodeCodec, TaskSlot},
     outcome::{LinkEnd, Outcome, WorkerEnd},
-    reconnect::Reconnect,
+    reconnect::{GOOD, Reconnect},
     relay::RelayCodec,
     room::gave_up::GiveUpReason,
     tunnel::{self, TunnelCodec},
@@ -31,7 +32,7 @@ impl LinkContext {
             return WorkerEnd::default();
         }
         let mut reconnect = Reconnect::new();
-        let mut refused = None;
+        let mut failures = Failures::default();
         let mut slot = TaskSlot::default();
         loop {
             slot.give_up_late();
@@ -41,7 +42,7 @@ impl LinkContext {
                 LinkEnd::Again(outcome) => outcome,
             };
             let wait = reconnect.after(&outcome, jitter());
-            self.report(&outcome, wait, &mut refused);
+            self.report(&outcome, wait, &mut failures);
             if self.or_shutdown(sleep(wait)).await.is_none() {
                 return self.left(slot.pending()).await;
             }
@@ -106,27 +107,37 @@ impl LinkContext {
         let _ = self.lent.offers().wait_for(|offer| offer.polls > 0).await;
     }
 
-    /// Reports how a link ended. A refusal is reported once, not at each try.
-    fn report(&self, outcome: &Outcome, retry_in: Duration, refused: &mut Option<String>) {
+    /// Reports how a link ended. What goes on failing is reported at growing intervals, not at each try.
+    fn report(&self, outcome: &Outcome, retry_in: Duration, failures: &mut Failures) {
         let (server, name) = (self.server.to_string(), self.name.clone());
-        match outcome {
-            // Reported where it is given up.
-            Outcome::Over(_) => {}
-            Outcome::Refused(reason) | Outcome::Throttled(reason)
-                if refused.as_ref() == Some(reason) =>
-            {
-                tracing::debug!(server, name, ?retry_in, "refused again: {reason}");
-            }
-            Outcome::Refused(reason) | Outcome::Throttled(reason) => {
-                *refused = Some(reason.clone());
-                let reason = reason.clone();
-                self.events.send(&Event::Refused { server, name, reason, retry_in });
-            }
-            Outcome::Drained(reason) | Outcome::Spent(reason) | Outcome::Lost { reason, .. } => {
-                *refused = None;
-                let reason = reason.clone();
-                self.events.send(&Event::Disconnected { server, name, reason, retry_in });
-            }
+        if was_good(outcome) {
+            failures.over();
         }
+        let (reason, is_refusal) = match outcome {
+            // Reported where it is given up.
+            Outcome::Over(_) => return,
+            Outcome::Refused(reason) | Outcome::Throttled(reason) => (reason, true),
+            Outcome::Drained(reason) | Outcome::Spent(reason) | Outcome::Lost { reason, .. } => {
+                (reason, false)
+            }
+        };
+        let Some(tries) = failures.told(reason) else {
+            tracing::debug!(server, name, ?retry_in, "not connected again: {reason}");
+            return;
+        };
+        let reason = reason.clone();
+        self.events.send(&match is_refusal {
+            true => Event::Refused { server, name, reason, retry_in },
+            false => Event::Disconnected { server, name, reason, tries, retry_in },
+        });
+    }
+}
+
+/// Whether there was a link, and it did what links do.
+fn was_good(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Drained(_) | Outcome::Spent(_) => true,
+        Outcome::Lost { stood, .. } => stood.is_some_and(|stood| stood >= GOOD),
+        Outcome::Over(_) | Outcome::Refused(_) | Outcome::Throttled(_) => false,
     }
 }

@@ -9,6 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
     event::{Event, EventSink},
+    failures::Failures,
     lent::LentBackend,
 };
 
@@ -24,6 +25,7 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
     let mut ticks = interval(every.max(SHORTEST));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut known, mut served) = (ModelWatch::default(), EndpointWatch::default());
+    let mut failures = Failures::default();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
@@ -39,8 +41,11 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
         if polled.is_ok() {
             served.learn(lent.backend()).await;
         }
-        let change = known.observe(polled);
-        report(&lent, &known, change, &events);
+        report_failure(&lent, &polled, &mut failures, &events);
+        if known.observe(polled) {
+            let (backend, models) = (lent.backend().label().to_owned(), known.models.clone());
+            events.send(&Event::Models { backend, models });
+        }
         lent.publish(&known.models, served.endpoints);
     }
 }
@@ -49,12 +54,18 @@ fn is_unreachable(polled: &Result<Vec<String>, BackendError>) -> bool {
     matches!(polled, Err(BackendError::Unreachable { .. }))
 }
 
-fn report(lent: &LentBackend, known: &ModelWatch, change: Change, events: &EventSink) {
-    let backend = lent.backend().label().to_owned();
-    match change {
-        Change::Nothing => {}
-        Change::Models => events.send(&Event::Models { backend, models: known.models.clone() }),
-        Change::Failed(reason) => events.send(&Event::BackendFailed { backend, reason }),
+/// Reports a poll that failed; of many in a row, some.
+fn report_failure(
+    lent: &LentBackend,
+    polled: &Result<Vec<String>, BackendError>,
+    failures: &mut Failures,
+    events: &EventSink,
+) {
+    let Err(error) = polled else { return failures.over() };
+    let reason = error.to_string();
+    if failures.told(&reason).is_some() {
+        let backend = lent.backend().label().to_owned();
+        events.send(&Event::BackendFailed { backend, reason });
     }
 }
 
@@ -92,49 +103,34 @@ struct ModelWatch {
     models: Vec<String>,
     /// How often in a row it could not be reached.
     misses: u32,
-    /// Whether the last poll failed.
-    failing: bool,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Change {
-    Nothing,
-    /// There are other models now.
-    Models,
-    /// It has begun to fail.
-    Failed(String),
 }
 
 impl ModelWatch {
-    fn observe(&mut self, polled: Result<Vec<String>, BackendError>) -> Change {
+    /// Whether there are other models now.
+    fn observe(&mut self, polled: Result<Vec<String>, BackendError>) -> bool {
         match polled {
             Ok(names) => {
-                (self.misses, self.failing) = (0, false);
+                self.misses = 0;
                 self.take(&names)
             }
             Err(error) => self.failed(&error),
         }
     }
 
-    fn failed(&mut self, error: &BackendError) -> Change {
+    fn failed(&mut self, error: &BackendError) -> bool {
         let unreachable = matches!(error, BackendError::Unreachable { .. });
         self.misses = if unreachable { self.misses.saturating_add(1) } else { 0 };
-        if !std::mem::replace(&mut self.failing, true) {
-            return Change::Failed(error.to_string());
-        }
-        if self.misses >= MISSES { self.take(&[]) } else { Change::Nothing }
+        self.misses >= MISSES && self.take(&[])
     }
 
     /// Takes a list. Sorted, since some backends list what was used last first.
-    fn take(&mut self, names: &[String]) -> Change {
+    fn take(&mut self, names: &[String]) -> bool {
         let (mut models, warnings) = normalise_models(names);
         warnings.iter().for_each(|warning| tracing::debug!("{warning}"));
         models.sort_unstable();
-        if models == self.models {
-            return Change::Nothing;
-        }
+        let is_changed = models != self.models;
         self.models = models;
-        Change::Models
+        is_changed
     }
 }
 
@@ -157,8 +153,8 @@ mod tests {
     #[test]
     fn only_a_changed_set_is_a_change() {
         let mut known = ModelWatch::default();
-        assert_eq!(known.observe(list(&["b", "a"])), Change::Models);
-        assert_eq!(known.observe(list(&["a", "b", "a"])), Change::Nothing);
+        assert!(known.observe(list(&["b", "a"])));
+        assert!(!known.observe(list(&["a", "b", "a"])));
         assert_eq!(known.models, ["a", "b"]);
     }
 
@@ -166,24 +162,24 @@ mod tests {
     fn two_misses_in_a_row_withdraw_the_offer_until_the_backend_is_back() {
         let mut known = ModelWatch::default();
         known.observe(list(&["a"]));
-        assert!(matches!(known.observe(unreachable()), Change::Failed(_)));
-        assert_eq!(known.observe(list(&["a"])), Change::Nothing);
-        assert!(matches!(known.observe(unreachable()), Change::Failed(_)));
+        assert!(!known.observe(unreachable()));
+        assert!(!known.observe(list(&["a"])));
+        assert!(!known.observe(unreachable()));
         assert_eq!(known.models, ["a"]);
-        assert_eq!(known.observe(unreachable()), Change::Models);
+        assert!(known.observe(unreachable()));
         assert!(known.models.is_empty());
-        assert_eq!(known.observe(unreachable()), Change::Nothing);
-        assert_eq!(known.observe(list(&["a"])), Change::Models);
+        assert!(!known.observe(unreachable()));
+        assert!(known.observe(list(&["a"])));
     }
 
     #[test]
     fn a_backend_that_answers_badly_keeps_its_offer() {
         let mut known = ModelWatch::default();
         known.observe(list(&["a"]));
-        assert!(matches!(known.observe(broken()), Change::Failed(_)));
+        assert!(!known.observe(broken()));
         for _ in 0..5 {
-            assert_eq!(known.observe(broken()), Change::Nothing);
-            assert_eq!(known.observe(unreachable()), Change::Nothing);
+            assert!(!known.observe(broken()));
+            assert!(!known.observe(unreachable()));
         }
         assert_eq!(known.models, ["a"]);
     }

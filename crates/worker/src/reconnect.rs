@@ -16,7 +16,7 @@ const AFTER_REFUSAL: Duration = Duration::from_secs(30);
 const AFTER_DRAIN: Duration = Duration::from_secs(2);
 
 /// After a link that stood this long, the next failure starts from the shortest wait.
-const GOOD: Duration = Duration::from_secs(10);
+pub(crate) const GOOD: Duration = Duration::from_secs(10);
 
 /// The waits between the links to one server.
 #[derive(Debug)]

@@ -88,7 +88,7 @@ async fn local_servers_are_known_by_their_lists_and_a_warren_is_none() {
     ];
     let twice_other = [("200 OK", "", "<html>"); 2];
     let (found, ..) = tokio::join!(
-        find_at(&ports),
+        find_at(None, &ports),
         serve(&good, &[("200 OK", "", ONE)]),
         serve(&warren, &[("200 OK", "", r#"{"data":[{"id":"m","owned_by":"warren"}]}"#)]),
         serve(&told, &[("200 OK", "x-warren-version: 0.1.0\r\n", r#"{"data":[]}"#)]),
@@ -98,4 +98,16 @@ async fn local_servers_are_known_by_their_lists_and_a_warren_is_none() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!((found[0].name.as_str(), found[0].url.as_str()), ("Good", good.url().as_str()));
     assert_eq!(found[0].models, ["m"]);
+}
+
+/// An Ollama that was moved is looked for where its own variable says, and once.
+#[tokio::test]
+async fn the_ollama_of_its_variable_is_found_first() {
+    let moved = RawServer::start().await;
+    let value = format!("127.0.0.1:{}", moved.port);
+    let ports = [("Other", moved.port)];
+    let (found, _) =
+        tokio::join!(find_at(Some(&value), &ports), serve(&moved, &[("200 OK", "", ONE)]),);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!((found[0].name.as_str(), found[0].url.as_str()), ("Ollama", moved.url().as_str()));
 }

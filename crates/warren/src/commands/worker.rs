@@ -1,5 +1,7 @@
 //! `warren worker`: lends this machine's model servers.
 
+use std::time::Duration;
+
 use anyhow::{Context, bail};
 use base::{Endpoint, Endpoints, Secret};
 use clap::Args;
@@ -10,8 +12,10 @@ use daemon::{
     settings::{DRAIN, LOG, data_dir},
     signals, telemetry,
 };
+use tokio::time::sleep;
 use worker::{
-    BackendConfig, DemoConfig, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig, find_local,
+    BackendConfig, DemoConfig, Failures, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig,
+    find_local,
 };
 
 use super::{target::DEFAULT_SERVER, worker_runtime};
@@ -42,12 +46,9 @@ async fn lend(options: WorkerOptions, process: ServeOptions) -> anyhow::Result<(
     let mut config = WorkerConfig::new(name(&options));
     config.servers = servers(&options, &process).map_err(usage)?;
     config.protocol = protocol(&options);
-    config.backends = backends(&options).await.map_err(usage)?;
-    if config.backends.is_empty() {
-        bail!(
-            "no model server was found on this machine: start one (Ollama, llama.cpp, vLLM, \
-             LM Studio), name one with --backend URL, or try --demo"
-        );
+    match stop.run_until_cancelled(awaited_backends(&options)).await {
+        Some(backends) => config.backends = backends.map_err(usage)?,
+        None => return Ok(()),
     }
     config.drain_timeout = process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0);
     let worker = worker::Worker::new(config, NetDialer)?;
@@ -109,6 +110,27 @@ fn secret(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Sec
             shown.display()
         )
     })
+}
+
+/// How often this machine is searched for a model server that is not up yet.
+const SEARCH: Duration = Duration::from_secs(2);
+
+/// The backends that the options name, or those found on this machine, as soon as there is one: after a
+/// boot model servers may come up late.
+async fn awaited_backends(options: &WorkerOptions) -> anyhow::Result<Vec<Lend>> {
+    let mut failures = Failures::default();
+    loop {
+        let found = backends(options).await?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let words = "no model server was found on this machine, waiting for one: start one (Ollama, \
+                     llama.cpp, vLLM, LM Studio), name one with --backend URL, or try --demo";
+        if let Some(searches) = failures.told(words) {
+            tracing::warn!(searches, "{words}");
+        }
+        sleep(SEARCH).await;
+    }
 }
 
 /// The backends that the options name, or those found on this machine.

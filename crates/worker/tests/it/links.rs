@@ -42,12 +42,21 @@ async fn a_server_that_is_not_there_is_tried_for_ever() {
     assert!(wait <= Duration::from_secs(1));
     let mut server = servers.recv().await.unwrap();
     server.register().await;
+    let mut told = Vec::new();
+    loop {
+        match worker.event().await {
+            Event::Disconnected { tries, .. } => told.push(tries),
+            Event::Connected { .. } => break,
+            _ => {}
+        }
+    }
+    assert_eq!(told, [3, 6, 12, 24, 48, 96], "told at growing intervals");
     let minutes = start.elapsed().as_secs() / 60;
     assert!((20..=50).contains(&minutes), "{minutes}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_told_once_and_tried_slowly() {
+async fn a_refusal_is_tried_slowly_and_told_at_growing_intervals() {
     let (pipes, mut servers) = Pipes::new(true);
     pipes.failures.lock().unwrap().extend((0..4).map(|_| unauthorized()));
     let start = Instant::now();
@@ -57,6 +66,7 @@ async fn a_refusal_is_told_once_and_tried_slowly() {
     let (kind, reason, _) = next_trouble(&mut worker).await;
     assert_eq!(kind, "refused");
     assert!(reason.contains("the server refused the secret"), "{reason}");
+    assert_eq!(next_trouble(&mut worker).await.0, "refused", "the third is told again");
     server.register().await;
     assert!(matches!(worker.event().await, Event::Connected { .. }));
 }
@@ -77,12 +87,12 @@ async fn a_stock_server_that_lets_nobody_in_for_a_moment_is_tried_again_soon() {
     let (pipes, mut servers) = Pipes::new(false);
     let start = Instant::now();
     let mut worker = Running::start(config(vec![demo()]), pipes);
-    for _ in 0..3 {
+    for _ in 0..2 {
         let server = servers.recv().await.unwrap();
         server.close(1008, "worker authentication temporarily rate limited");
     }
     let mut server = servers.recv().await.unwrap();
-    assert_eq!(start.elapsed().as_secs(), 3);
+    assert_eq!(start.elapsed().as_secs(), 2);
     server.register().await;
     let (_, reason, wait) = next_trouble(&mut worker).await;
     assert!(reason.contains("temporarily rate limited"), "{reason}");
