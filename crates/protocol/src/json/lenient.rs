@@ -1,12 +1,96 @@
-//! Texts and counts, read leniently: backends differ in what they send for them, and all forms can
-//! be understood.
+//! Texts, counts and lists, read leniently: backends differ in what they send for them, and all forms
+//! can be understood.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize,
-    de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
+use serde_json::value::RawValue;
+
+/// A type that can be read from some kinds of JSON value. Of every other kind, and of `null`, its default
+/// is made.
+pub trait Lenient<'de>: Default {
+    /// Made of a string.
+    fn of_text(_: Cow<'de, str>) -> Self {
+        Self::default()
+    }
+
+    /// Made of a number.
+    fn of_number(_: f64) -> Self {
+        Self::default()
+    }
+
+    /// Made of a whole number, all of whose digits count.
+    fn of_count(count: u64) -> Self {
+        Self::of_number(count as f64)
+    }
+
+    /// Made of a list.
+    ///
+    /// # Errors
+    /// Those of its items.
+    fn of_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
+}
+
+/// Reads a value of any kind.
+///
+/// # Errors
+/// When it is no JSON.
+pub fn any<'de, T: Lenient<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    deserializer.deserialize_any(AnyVisitor(PhantomData))
+}
+
+struct AnyVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Lenient<'de>> Visitor<'de> for AnyVisitor<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<T, E> {
+        Ok(T::of_text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<T, E> {
+        Ok(T::of_text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_u64<E>(self, count: u64) -> Result<T, E> {
+        Ok(T::of_count(count))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<T, E> {
+        Ok(T::of_number(number as f64))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<T, E> {
+        Ok(T::of_number(number))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_unit<E>(self) -> Result<T, E> {
+        Ok(T::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
+        T::of_list(list)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(T::default())
+    }
+}
 
 /// A text that may be missing, `null`, or a list of parts with `text`; anything else counts as
 /// missing.
@@ -26,58 +110,21 @@ impl std::ops::Deref for Text<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TextVisitor)
+        any(deserializer)
     }
 }
 
-struct TextVisitor;
-
-impl<'de> Visitor<'de> for TextVisitor {
-    type Value = Text<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("text")
+impl<'de: 'a, 'a> Lenient<'de> for Text<'a> {
+    fn of_text(text: Cow<'de, str>) -> Self {
+        Self(text)
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
-        Ok(Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
-        Ok(Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Text<'de>, A::Error> {
+    fn of_list<A: SeqAccess<'de>>(mut parts: A) -> Result<Self, A::Error> {
         let mut text = String::new();
         while let Some(TextPart(part)) = parts.next_element()? {
             text.push_str(&part);
         }
-        Ok(Text(Cow::Owned(text)))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Text<'de>, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Text::default())
-    }
-
-    fn visit_unit<E>(self) -> Result<Text<'de>, E> {
-        Ok(Text::default())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Text<'de>, E> {
-        Ok(Text::default())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Text<'de>, E> {
-        Ok(Text::default())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Text<'de>, E> {
-        Ok(Text::default())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Text<'de>, E> {
-        Ok(Text::default())
+        Ok(Self(Cow::Owned(text)))
     }
 }
 
@@ -101,52 +148,65 @@ pub struct Count(
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CountVisitor)
+        any(deserializer)
     }
 }
 
-struct CountVisitor;
-
-impl<'de> Visitor<'de> for CountVisitor {
-    type Value = Count;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a count")
+impl Lenient<'_> for Count {
+    fn of_count(count: u64) -> Self {
+        Self(Some(count))
     }
 
-    fn visit_u64<E>(self, count: u64) -> Result<Count, E> {
-        Ok(Count(Some(count)))
+    fn of_number(number: f64) -> Self {
+        Self((number >= 0.0).then_some(number as u64))
     }
+}
 
-    fn visit_i64<E>(self, count: i64) -> Result<Count, E> {
-        Ok(Count(u64::try_from(count).ok()))
+/// A text, or any other value as its JSON: arguments of a call may be either. `null` counts as missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextOrJson<'a>(
+    /// `None` when it is missing.
+    pub Option<Cow<'a, str>>,
+);
+
+impl<'de: 'a, 'a> Deserialize<'de> for TextOrJson<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?.get();
+        if raw.starts_with('"') {
+            let text: Text<'_> = serde_json::from_str(raw).map_err(Error::custom)?;
+            return Ok(Self(Some(text.0)));
+        }
+        Ok(Self((raw != "null").then_some(Cow::Borrowed(raw))))
     }
+}
 
-    fn visit_f64<E>(self, count: f64) -> Result<Count, E> {
-        // The cast keeps to the range of the type.
-        Ok(Count((count >= 0.0).then_some(count as u64)))
+/// A list that may be missing or `null`, or have `null` in it, which is left out. Any other value counts
+/// as missing.
+#[derive(Debug, Clone)]
+pub struct List<T>(
+    /// What is in it.
+    pub Vec<T>,
+);
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
     }
+}
 
-    fn visit_unit<E>(self) -> Result<Count, E> {
-        Ok(Count(None))
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        any(deserializer)
     }
+}
 
-    fn visit_bool<E>(self, _: bool) -> Result<Count, E> {
-        Ok(Count(None))
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Count, E> {
-        Ok(Count(None))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Count, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Count(None))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Count, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Count(None))
+impl<'de, T: Deserialize<'de>> Lenient<'de> for List<T> {
+    fn of_list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+        let mut list = Self::default();
+        while let Some(item) = items.next_element::<Option<T>>()? {
+            list.0.extend(item);
+        }
+        Ok(list)
     }
 }
 

@@ -1,17 +1,20 @@
 //! JSON, read and written.
 //!
 //! - [`fields`]: the fields of a request, with the path of an invalid one
-//! - [`lenient`]: texts and counts, read leniently
+//! - [`lenient`]: texts, counts and lists, read leniently
 //! - `escape`: text as the content of a JSON string, without building values
+//! - [`JsonReader`]: JSON of other people's servers, read as their clients read it
 
 mod escape;
 pub mod fields;
 pub mod lenient;
+mod reader;
 
 use serde::Serialize;
 
 pub use escape::{escaped_len, push_escaped};
 pub use fields::BadRequest;
+pub use reader::{JsonReader, MAX_MENDED};
 
 /// `text`, or its first `max` bytes at most. Errors repeat a stranger's input; this keeps them
 /// short.

@@ -4,6 +4,8 @@
 //! call index 0 and tell calls apart by their ids (Ollama), some repeat the name in every piece,
 //! some invent a new id for every piece (older vLLM).
 
+use std::borrow::Cow;
+
 use super::chunk::ToolCall;
 
 /// The calls of an answer so far.
@@ -15,7 +17,8 @@ pub(super) struct Calls(Vec<Call>);
 struct Call {
     index: Option<u64>,
     id: String,
-    end: ObjectEnd,
+    name: String,
+    arguments: Arguments,
 }
 
 impl Calls {
@@ -31,19 +34,31 @@ impl Calls {
 
     /// Begins the call that a piece is the first of.
     pub(super) fn begin(&mut self, piece: &ToolCall<'_>) {
-        let (index, id) = (piece.index.0, piece.id.to_string());
-        self.0.push(Call { index, id, end: ObjectEnd::default() });
+        let (index, id, name) = (piece.index.0, String::new(), String::new());
+        self.0.push(Call { index, id, name, arguments: Arguments::default() });
     }
 
-    /// Takes more of a call's arguments. Returns the part that belongs to the call: nothing once
-    /// the object is closed.
-    pub(super) fn take<'a>(&mut self, number: usize, arguments: &'a str) -> &'a str {
-        &arguments[..self.0[number].end.feed(arguments)]
+    /// Takes a piece of a call. Returns the arguments that can be written now: nothing once the object
+    /// is closed, and nothing while it is empty.
+    pub(super) fn take<'a>(&mut self, number: usize, piece: &'a ToolCall<'_>) -> Cow<'a, str> {
+        let call = &mut self.0[number];
+        if call.id.is_empty() {
+            call.id.push_str(&piece.id);
+        }
+        if call.name.is_empty() {
+            call.name.push_str(&piece.function.name);
+        }
+        call.arguments.take(piece.function.arguments())
+    }
+
+    /// The rest of the arguments of a call that gets no more of them.
+    pub(super) fn rest(&mut self, number: usize) -> String {
+        std::mem::take(&mut self.0[number].arguments.empty)
     }
 
     /// Whether nothing more belongs to a call.
     pub(super) fn is_complete(&self, number: usize) -> bool {
-        self.0[number].end.is_closed()
+        self.0[number].arguments.end.is_closed()
     }
 }
 
@@ -57,9 +72,66 @@ impl Call {
 
     /// Whether a piece with this call's index is the first of another.
     fn ended_before(&self, piece: &ToolCall<'_>) -> bool {
-        let other_id = !piece.id.is_empty() && !self.id.is_empty() && *piece.id != self.id;
-        let again = piece.id.is_empty() && self.end.is_closed();
-        !piece.function.name.is_empty() && (other_id || again)
+        let differs = |a: &str, b: &str| !a.is_empty() && !b.is_empty() && a != b;
+        let other_id = differs(&piece.id, &self.id);
+        let other_name = piece.index.0.is_none() && differs(&piece.function.name, &self.name);
+        let again = piece.id.is_empty() && self.arguments.is_object();
+        !piece.function.name.is_empty() && (other_id || other_name || again)
+    }
+}
+
+/// The arguments of a call, up to the end of their object.
+///
+/// Some backends send `{}` as a placeholder, and the real arguments after it. So an empty object is kept
+/// until something else follows, or nothing more.
+#[derive(Debug, Default)]
+struct Arguments {
+    /// An empty object, or the beginning of one, that is not written yet.
+    empty: String,
+    end: ObjectEnd,
+}
+
+impl Arguments {
+    fn take<'a>(&mut self, piece: &'a str) -> Cow<'a, str> {
+        if self.end.has_begun() {
+            return Cow::Borrowed(&piece[..self.end.feed(piece)]);
+        }
+        let so_far = match self.empty.as_str() {
+            "" => Cow::Borrowed(piece),
+            empty => Cow::Owned(format!("{empty}{piece}")),
+        };
+        let Some(real) = behind_placeholders(&so_far) else {
+            self.empty = so_far.into_owned();
+            return Cow::Borrowed("");
+        };
+        self.empty.clear();
+        let len = self.end.feed(real);
+        Cow::Owned(real[..len].to_owned())
+    }
+
+    /// Whether there is a whole object, be it empty.
+    fn is_object(&self) -> bool {
+        self.end.is_closed() || self.empty.trim_end().ends_with('}')
+    }
+}
+
+/// The arguments without the empty objects before them; `None` while there may be nothing else.
+fn behind_placeholders(arguments: &str) -> Option<&str> {
+    let mut rest = arguments.trim_start();
+    loop {
+        let within = match rest.strip_prefix('{') {
+            Some(within) => within.trim_start(),
+            None if rest.is_empty() => return None,
+            None => return Some(rest),
+        };
+        let Some(behind) = within.strip_prefix('}') else {
+            return (!within.is_empty()).then_some(rest);
+        };
+        match behind.trim_start() {
+            "" => return None,
+            next if next.starts_with('{') => rest = next,
+            _ => return Some("{}"),
+        }
     }
 }
 
@@ -73,6 +145,10 @@ struct ObjectEnd {
 }
 
 impl ObjectEnd {
+    fn has_begun(&self) -> bool {
+        self.closed || self.depth > 0 || self.in_string
+    }
+
     fn is_closed(&self) -> bool {
         self.closed
     }
@@ -119,7 +195,7 @@ mod tests {
                 calls.begin(&piece);
                 calls.len() - 1
             });
-            calls.take(number, &piece.function.arguments());
+            calls.take(number, &piece);
             numbers.push(number);
         }
         numbers
@@ -172,6 +248,50 @@ mod tests {
             r#"{"id":"b","function":{"name":"f","arguments":"{}"}}"#,
         ];
         assert_eq!(numbers(&pieces), [0, 0, 1]);
+    }
+
+    #[test]
+    fn without_an_index_or_ids_another_name_is_another_call() {
+        let pieces = [
+            r#"{"function":{"name":"f","arguments":""}}"#,
+            r#"{"function":{"name":"g"}}"#,
+            r#"{"function":{"arguments":"{}"}}"#,
+        ];
+        assert_eq!(numbers(&pieces), [0, 1, 1]);
+    }
+
+    #[test]
+    fn an_id_that_comes_late_is_the_calls() {
+        let pieces = [
+            r#"{"index":0,"function":{"name":"f","arguments":""}}"#,
+            r#"{"index":0,"id":"a","function":{"arguments":"{"}}"#,
+            r#"{"index":0,"id":"b","function":{"name":"f","arguments":"{}"}}"#,
+        ];
+        assert_eq!(numbers(&pieces), [0, 0, 1]);
+    }
+
+    /// What is written of these pieces of arguments, and what at the end.
+    fn written(pieces: &[&str]) -> (String, String) {
+        let mut arguments = Arguments::default();
+        let written = pieces.iter().map(|piece| arguments.take(piece).into_owned()).collect();
+        (written, arguments.empty)
+    }
+
+    #[test]
+    fn an_empty_object_gives_way_to_the_real_arguments() {
+        let real = (r#"{"a":{}}"#.to_owned(), String::new());
+        for pieces in [
+            &["{}", r#"{"a":{}}"#][..],
+            &["{}", r#"{"a""#, ":{}}"],
+            &["{", "}", " {", r#""a":{}}"#],
+            &[r#"{ } {}{"a":{}} rest"#, "{}"],
+            &["", "\n", r#"{"a":{}}"#],
+        ] {
+            assert_eq!(written(pieces), real, "{pieces:?}");
+        }
+        assert_eq!(written(&["{", "\n", "}"]), (String::new(), "{\n}".to_owned()));
+        assert_eq!(written(&["{}", "x"]), ("{}".to_owned(), String::new()));
+        assert_eq!(written(&["no object"]), ("no object".to_owned(), String::new()));
     }
 
     #[test]

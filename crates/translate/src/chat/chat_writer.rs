@@ -7,7 +7,7 @@ use protocol::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    chunk::Usage,
+    chunk::{PromptTokens, Usage},
     writer::{Finish, Outcome, Part, Writer},
 };
 use crate::{answer::Body, context::Context, errors};
@@ -279,6 +279,8 @@ struct ChatUsage {
 #[derive(Serialize)]
 struct PromptDetails {
     cached_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_write_tokens: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -288,14 +290,14 @@ struct CompletionDetails {
 
 impl ChatUsage {
     fn of(usage: &Usage) -> Self {
-        let ((prompt_tokens, cached_tokens), completion_tokens) =
-            (usage.prompt(), usage.completion());
+        let PromptTokens { all: prompt_tokens, cached: cached_tokens, written } = usage.prompt();
+        let completion_tokens = usage.completion();
         let reasoning = usage.completion_tokens_details.reasoning_tokens.0;
         Self {
             prompt_tokens,
             completion_tokens,
             total_tokens: prompt_tokens.saturating_add(completion_tokens),
-            prompt_tokens_details: PromptDetails { cached_tokens },
+            prompt_tokens_details: PromptDetails { cached_tokens, cache_write_tokens: Some(written).filter(|&written| written > 0) },
             completion_tokens_details: reasoning
                 .map(|reasoning_tokens| CompletionDetails { reasoning_tokens }),
         }

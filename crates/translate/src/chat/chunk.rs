@@ -1,22 +1,22 @@
 //! Chunks and whole answers of Chat Completions, as backends send them.
 //!
-//! Reading is forgiving where backends differ and nothing is lost by it: texts may be `null`,
-//! missing, or lists of parts; counts may be `null` or have a fraction; arguments may be an object
-//! instead of its text.
+//! Reading is forgiving where backends differ and nothing is lost by it: any field may be `null` or
+//! missing, and lists may have `null` in them; texts may be lists of parts; counts may have a fraction;
+//! arguments may be an object instead of its text; thoughts have many names.
 
-use std::borrow::Cow;
-
-use protocol::json::lenient::{Count, Text, or_default};
+use protocol::json::lenient::{Count, List, Text, TextOrJson, or_default};
 use serde::{Deserialize, de::Deserializer};
 use serde_json::value::RawValue;
+
+use super::content::{Content, Thoughts};
 
 /// A chunk of a stream (`chat.completion.chunk`), or a whole answer (`chat.completion`).
 #[derive(Debug, Default, Deserialize)]
 pub struct Completion<'a> {
     /// The model's output; a whole answer has the same with `message` for `delta`. Empty in the
     /// chunk that only has the usage.
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub choices: Vec<Choice<'a>>,
+    #[serde(borrow, default)]
+    pub choices: List<Choice<'a>>,
     /// The usage, in the last chunk or the one after it, if at all.
     #[serde(default, deserialize_with = "usage_or_none")]
     pub usage: Option<Usage>,
@@ -38,11 +38,11 @@ pub struct Choice<'a> {
     #[serde(default)]
     pub index: Count,
     /// The delta of a chunk.
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub delta: Message<'a>,
-    /// All of it, in a whole answer.
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub message: Message<'a>,
+    #[serde(borrow, default)]
+    pub delta: Option<Message<'a>>,
+    /// All of it, in a whole answer. Some backends have it in each chunk beside the delta: all so far.
+    #[serde(borrow, default)]
+    pub message: Option<Message<'a>>,
     /// The reason of its end; empty before the end.
     #[serde(borrow, default)]
     pub finish_reason: Text<'a>,
@@ -57,32 +57,50 @@ pub struct Choice<'a> {
 /// A message of the model, or a piece of it.
 #[derive(Debug, Default, Deserialize)]
 pub struct Message<'a> {
-    /// Text.
+    /// Text, and thoughts where they are parts of a list (Mistral).
     #[serde(borrow, default)]
-    pub content: Text<'a>,
+    pub content: Content<'a>,
     /// Thoughts (llama.cpp, SGLang, DeepSeek, older vLLM).
     #[serde(borrow, default)]
     pub reasoning_content: Text<'a>,
     /// Thoughts (Ollama, newer vLLM, OpenRouter).
     #[serde(borrow, default)]
     pub reasoning: Text<'a>,
+    /// Thoughts (GitHub Copilot).
+    #[serde(borrow, default)]
+    pub reasoning_text: Text<'a>,
+    /// Thoughts as a list of parts (OpenRouter).
+    #[serde(borrow, default)]
+    pub reasoning_details: Thoughts<'a>,
+    /// Thoughts as blocks of Anthropic (LiteLLM).
+    #[serde(borrow, default)]
+    pub thinking_blocks: Thoughts<'a>,
     /// Why it does not answer.
     #[serde(borrow, default)]
     pub refusal: Text<'a>,
     /// Calls of tools, or pieces of them.
-    #[serde(borrow, default, deserialize_with = "or_default")]
-    pub tool_calls: Vec<ToolCall<'a>>,
+    #[serde(borrow, default)]
+    pub tool_calls: List<ToolCall<'a>>,
 }
 
 impl Message<'_> {
-    /// The thoughts, under either name. A backend that sends both sends the same twice.
+    /// The thoughts, under the first name that has any. A backend that uses several of them sends the
+    /// same each time.
     pub fn thoughts(&self) -> &str {
-        if self.reasoning_content.is_empty() { &self.reasoning } else { &self.reasoning_content }
+        let names = [
+            &self.reasoning_content.0,
+            &self.reasoning.0,
+            &self.reasoning_text.0,
+            &self.content.thoughts,
+            &self.reasoning_details.0,
+            &self.thinking_blocks.0,
+        ];
+        names.into_iter().find(|text| !text.is_empty()).map_or("", |text| text)
     }
 }
 
 /// A call of a tool, or a piece of one.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct ToolCall<'a> {
     /// Which call of the answer; some backends leave it out.
     #[serde(default)]
@@ -96,28 +114,20 @@ pub struct ToolCall<'a> {
 }
 
 /// The function and its arguments.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct Function<'a> {
     /// The tool's name, at least in the first piece.
     #[serde(borrow, default)]
     pub name: Text<'a>,
+    /// The arguments as text, or a piece of it; `None` when there are none.
     #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
+    pub arguments: TextOrJson<'a>,
 }
 
-impl<'a> Function<'a> {
-    /// A call, or a piece of one, as another shape than Chat Completions has it.
-    pub fn new(name: Text<'a>, arguments: Option<&'a RawValue>) -> Self {
-        Self { name, arguments }
-    }
-
+impl Function<'_> {
     /// The arguments as text, or a piece of it.
-    pub fn arguments(&self) -> Cow<'a, str> {
-        let Some(raw) = self.arguments else { return Cow::Borrowed("") };
-        if !raw.get().starts_with('"') {
-            return Cow::Borrowed(raw.get());
-        }
-        serde_json::from_str::<Text<'a>>(raw.get()).map(|text| text.0).unwrap_or_default()
+    pub fn arguments(&self) -> &str {
+        self.arguments.0.as_deref().unwrap_or_default()
     }
 }
 
@@ -136,13 +146,38 @@ pub struct Usage {
     /// More about the answer.
     #[serde(default, deserialize_with = "or_default")]
     pub completion_tokens_details: CompletionDetails,
+    /// Those of the prompt from a cache, by DeepSeek's name.
+    #[serde(default)]
+    pub prompt_cache_hit_tokens: Count,
+}
+
+/// The tokens of a prompt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PromptTokens {
+    /// All of them.
+    pub all: u64,
+    /// Those that came from a cache.
+    pub cached: u64,
+    /// Those that were written to a cache.
+    pub written: u64,
+}
+
+impl PromptTokens {
+    /// Those that have nothing to do with a cache.
+    pub fn plain(&self) -> u64 {
+        self.all - self.cached - self.written
+    }
 }
 
 impl Usage {
-    /// Tokens of the prompt, and how many of them came from a cache: never more than all.
-    pub fn prompt(&self) -> (u64, u64) {
+    /// The tokens of the prompt. Those of a cache are never more than all.
+    pub fn prompt(&self) -> PromptTokens {
+        let details = &self.prompt_tokens_details;
         let all = self.prompt_tokens.0.unwrap_or(0);
-        (all, self.prompt_tokens_details.cached_tokens.0.unwrap_or(0).min(all))
+        let cached =
+            details.cached_tokens.0.or(self.prompt_cache_hit_tokens.0).unwrap_or(0).min(all);
+        let written = details.cache_write_tokens.0.unwrap_or(0).min(all - cached);
+        PromptTokens { all, cached, written }
     }
 
     /// Tokens of the answer.
@@ -157,6 +192,9 @@ pub struct PromptDetails {
     /// Tokens that came from a cache.
     #[serde(default)]
     pub cached_tokens: Count,
+    /// Tokens that were written to a cache. The second name is LiteLLM's.
+    #[serde(default, alias = "cache_creation_tokens")]
+    pub cache_write_tokens: Count,
 }
 
 /// More about an answer's tokens.
@@ -175,6 +213,8 @@ fn usage_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Us
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
 
     fn read(text: &str) -> Completion<'_> {
@@ -184,27 +224,33 @@ mod tests {
     #[test]
     fn a_chunk_of_each_backend_is_read() {
         let llama = r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"Hi"}}],"created":1,"id":"chatcmpl-1","model":"m","system_fingerprint":"b1","object":"chat.completion.chunk"}"#;
-        assert_eq!(&*read(llama).choices[0].delta.content, "Hi");
+        assert_eq!(&*read(llama).choices.0[0].delta.as_ref().unwrap().content.text, "Hi");
         let ollama = r#"{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","system_fingerprint":"fp_ollama","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"hm"},"finish_reason":null}]}"#;
-        assert_eq!(read(ollama).choices[0].delta.thoughts(), "hm");
+        assert_eq!(read(ollama).choices.0[0].delta.as_ref().unwrap().thoughts(), "hm");
         let vllm = r#"{"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"","reasoning_content":null},"logprobs":null,"finish_reason":"stop","stop_reason":"END","token_ids":null}],"usage":null}"#;
         let vllm = read(vllm);
-        assert_eq!(&*vllm.choices[0].stop_reason, "END");
-        assert_eq!(&*vllm.choices[0].finish_reason, "stop");
+        assert_eq!(&*vllm.choices.0[0].stop_reason, "END");
+        assert_eq!(&*vllm.choices.0[0].finish_reason, "stop");
         assert_eq!(vllm.usage, None);
     }
 
     #[test]
     fn plain_text_is_borrowed() {
         let text = r#"{"choices":[{"delta":{"content":"plain"}}]}"#;
-        assert!(matches!(read(text).choices[0].delta.content.0, Cow::Borrowed("plain")));
+        assert!(matches!(
+            read(text).choices.0[0].delta.as_ref().unwrap().content.text,
+            Cow::Borrowed("plain")
+        ));
     }
 
     #[test]
     fn odd_values_are_neither_text_nor_count() {
         for odd in ["null", "7", "-7", "0.5", "true", "{\"a\":1}", "[]", "[{\"type\":\"x\"},3]"] {
             let text = format!(r#"{{"choices":[{{"delta":{{"content":{odd}}}}}],"usage":null}}"#);
-            assert!(read(&text).choices[0].delta.content.is_empty(), "{odd}");
+            assert!(
+                read(&text).choices.0[0].delta.as_ref().unwrap().content.text.is_empty(),
+                "{odd}"
+            );
         }
         for odd in ["null", "-7", "true", "{\"a\":1}", "[1]", "\"5\""] {
             let text = format!(r#"{{"usage":{{"prompt_tokens":{odd}}}}}"#);
@@ -213,14 +259,14 @@ mod tests {
         assert_eq!(read(r#"{"choices":[],"usage":"n/a"}"#).usage, None);
         assert_eq!(
             read(r#"{"choices":null,"usage":{"prompt_tokens":5.0}}"#).usage.unwrap().prompt(),
-            (5, 0)
+            PromptTokens { all: 5, cached: 0, written: 0 }
         );
     }
 
     #[test]
     fn parts_of_text_are_joined() {
         let text = r#"{"choices":[{"message":{"content":[{"type":"text","text":"a"},"b"]}}]}"#;
-        assert_eq!(&*read(text).choices[0].message.content, "ab");
+        assert_eq!(&*read(text).choices.0[0].message.as_ref().unwrap().content.text, "ab");
     }
 
     #[test]
@@ -228,7 +274,7 @@ mod tests {
         let call = |arguments: &str| {
             let text = format!(r#"{{"name":"f","arguments":{arguments}}}"#);
             let function: Function<'_> = serde_json::from_str(&text).unwrap();
-            function.arguments().into_owned()
+            function.arguments().to_owned()
         };
         assert_eq!(call(r#""{\"a\":1}""#), r#"{"a":1}"#);
         assert_eq!(call(r#"{"a": 1}"#), r#"{"a": 1}"#);
@@ -236,9 +282,54 @@ mod tests {
     }
 
     #[test]
-    fn cached_tokens_are_some_of_the_prompts() {
-        let text = r#"{"usage":{"prompt_tokens":10,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":99},"completion_tokens_details":null}}"#;
-        let usage = read(text).usage.unwrap();
-        assert_eq!((usage.prompt(), usage.completion()), ((10, 10), 2));
+    fn thoughts_have_many_names_and_are_told_once() {
+        for fields in [
+            r#""reasoning_content":"hm""#,
+            r#""reasoning_content":null,"reasoning":"hm""#,
+            r#""reasoning_text":"hm""#,
+            r#""reasoning":"hm","reasoning_details":[{"type":"reasoning.text","text":"hm"}]"#,
+            r#""reasoning_details":[{"type":"reasoning.text","text":"h"},null,{"text":"m"}]"#,
+            r#""thinking_blocks":[{"type":"thinking","thinking":"hm","signature":"x"}]"#,
+            r#""content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]"#,
+        ] {
+            let text = format!(r#"{{"choices":[{{"delta":{{{fields}}}}}]}}"#);
+            assert_eq!(
+                read(&text).choices.0[0].delta.as_ref().unwrap().thoughts(),
+                "hm",
+                "{fields}"
+            );
+        }
+    }
+
+    #[test]
+    fn null_may_be_anywhere() {
+        let nulls = r#"{"id":null,"object":null,"choices":[null,{"index":null,"delta":{"role":null,"content":null,"tool_calls":[null,{"index":null,"id":null,"function":null}]},"finish_reason":null}],"usage":null,"error":null}"#;
+        assert_eq!(read(nulls).choices.0.len(), 1);
+        let of_usage = r#"{"choices":null,"usage":{"prompt_tokens":null,"prompt_tokens_details":{"cached_tokens":null},"completion_tokens_details":null}}"#;
+        assert_eq!(read(of_usage).usage, Some(Usage::default()));
+        assert!(read("{}").choices.0.is_empty() && read(r#"{"choices":{}}"#).choices.0.is_empty());
+    }
+
+    #[test]
+    fn tokens_of_a_cache_are_some_of_the_prompts() {
+        let prompt = |details: &str| {
+            let text =
+                format!(r#"{{"usage":{{"prompt_tokens":10,"completion_tokens":2,{details}}}}}"#);
+            let PromptTokens { all, cached, written } = read(&text).usage.unwrap().prompt();
+            (all, cached, written)
+        };
+        assert_eq!(
+            prompt(r#""prompt_tokens_details":{"cached_tokens":3,"cache_write_tokens":4}"#),
+            (10, 3, 4)
+        );
+        assert_eq!(
+            prompt(r#""prompt_tokens_details":{"cached_tokens":8,"cache_creation_tokens":4}"#),
+            (10, 8, 2)
+        );
+        assert_eq!(prompt(r#""prompt_tokens_details":{"cached_tokens":99}"#), (10, 10, 0));
+        assert_eq!(
+            prompt(r#""prompt_cache_hit_tokens":6,"prompt_tokens_details":null"#),
+            (10, 6, 0)
+        );
     }
 }

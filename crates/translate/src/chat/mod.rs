@@ -15,11 +15,13 @@
 //! - `writer`: [`Writer`] and the parts of an answer
 //! - `chat_writer`: [`ChatStream`] and [`ChatWhole`], writing Chat Completions
 //! - [`chunk`]: the chunks and answers on the wire
+//! - `content`: the content of a message, thoughts among it
 //! - [`parts`]: the order of parts
 
 mod calls;
 mod chat_writer;
 pub mod chunk;
+mod content;
 pub mod parts;
 mod provider;
 mod reader;
@@ -28,6 +30,6 @@ mod writer;
 pub use chat_writer::{ChatStream, ChatWhole};
 pub use chunk::Usage;
 pub use provider::{FromProvider, ProviderReader};
-pub(crate) use provider::{Progress, parse};
+pub(crate) use provider::{Progress, not_understood};
 pub use reader::FromChat;
 pub use writer::{Finish, Outcome, Part, Writer};

@@ -2,7 +2,8 @@
 //!
 //! The front part is written as it comes. Pieces of later parts wait until the front part is
 //! complete: text is complete as soon as something else follows, a call when its arguments are a
-//! whole object, everything at the end of the answer. The order is that in which parts begin.
+//! whole object that is not empty, everything at the end of the answer. The order is that in which parts
+//! begin.
 
 use std::collections::VecDeque;
 
@@ -106,9 +107,8 @@ impl Parts {
         };
         self.name(number, piece, writer, out);
         let Some(place) = self.place(number) else { return Ok(()) };
-        let arguments = piece.function.arguments();
-        let text = self.calls.take(number, &arguments);
-        self.push(place, text, writer, out)
+        let text = self.calls.take(number, piece);
+        self.push(place, &text, writer, out)
     }
 
     /// Ends the answer and writes the waiting parts. A call without a name is dropped.
@@ -252,9 +252,16 @@ impl Parts {
     }
 
     fn close_front(&mut self, writer: &mut impl Writer, out: &mut Vec<u8>) {
-        if std::mem::take(&mut self.open) {
-            writer.close(out);
+        let front = self.waiting.pop_front();
+        if !std::mem::take(&mut self.open) {
+            return;
         }
-        self.waiting.pop_front();
+        if let Some(Waiting { part: Part::Call { number, .. }, .. }) = front {
+            let rest = self.calls.rest(number);
+            if !rest.is_empty() {
+                writer.delta(&rest, out);
+            }
+        }
+        writer.close(out);
     }
 }

@@ -2,22 +2,24 @@
 
 use protocol::{
     failure::{BadAnswer, Failure, MAX_KEPT},
+    json::JsonReader,
     sse::{self, EventReader},
 };
-use serde::Deserialize;
 
 use super::writer::Writer;
 use crate::answer::{Answer, Body};
 
 /// Reads an answer in one provider's shape and passes its parts to a [`Writer`].
 pub trait ProviderReader: Default + Send {
-    /// Reads the data of an event of a stream. Data after the end of the answer is ignored.
+    /// Reads the data of an event of a stream, with the one reader for all its JSON. Data after the end
+    /// of the answer is ignored.
     ///
     /// # Errors
     /// [`BadAnswer`] when it is invalid.
     fn event<W: Writer>(
         &mut self,
         data: &[u8],
+        json: &mut JsonReader,
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer>;
@@ -89,10 +91,9 @@ impl Progress {
     }
 }
 
-/// Reads what a provider sent.
-pub(crate) fn parse<'a, T: Deserialize<'a>>(data: &'a [u8]) -> Result<T, BadAnswer> {
-    serde_json::from_slice(data)
-        .map_err(|error| BadAnswer(format!("the backend's answer is not understood: {error}")))
+/// What a provider sent cannot be read.
+pub(crate) fn not_understood(error: serde_json::Error) -> BadAnswer {
+    BadAnswer(format!("the backend's answer is not understood: {error}"))
 }
 
 /// Makes the answer of a client's shape, which `W` writes, of one of a provider's, which `R` reads.
@@ -104,6 +105,7 @@ pub struct FromProvider<R, W> {
     writer: W,
     kind: Kind,
     events: EventReader,
+    json: JsonReader,
     /// The bytes so far of an answer that is not a stream.
     kept: Vec<u8>,
     taken: usize,
@@ -123,6 +125,7 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
             writer,
             kind: Kind::Answer(Body::Json),
             events: EventReader::default(),
+            json: JsonReader::default(),
             kept: Vec::new(),
             taken: 0,
             reading: R::default(),
@@ -152,13 +155,13 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
     }
 
     fn read_events(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let Self { events, reading, writer, .. } = self;
-        events.feed(chunk, |data| reading.event(data, writer, out))
+        let Self { events, json, reading, writer, .. } = self;
+        events.feed(chunk, |data| reading.event(data, json, writer, out))
     }
 
     fn end_events(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let Self { events, reading, writer, .. } = self;
-        events.end(|data| reading.event(data, writer, out))?;
+        let Self { events, json, reading, writer, .. } = self;
+        events.end(|data| reading.event(data, json, writer, out))?;
         reading.end(writer, out)
     }
 

@@ -1,11 +1,15 @@
 //! Reads the answer of a Chat Completions provider.
 
-use protocol::failure::{BadAnswer, Failure};
+use protocol::{
+    failure::{BadAnswer, Failure},
+    json::{JsonReader, lenient::Count},
+};
+use serde_json::value::RawValue;
 
 use super::{
-    chunk::{Choice, Completion, Message, Usage},
+    chunk::{Choice, Completion, Message, ToolCall, Usage},
     parts::Parts,
-    provider::{FromProvider, Progress, ProviderReader, parse},
+    provider::{FromProvider, Progress, ProviderReader, not_understood},
     writer::{Finish, Outcome, Part, Writer},
 };
 
@@ -22,6 +26,8 @@ const DONE: &[u8] = b"[DONE]";
 pub struct Reading {
     progress: Progress,
     parts: Parts,
+    /// Whether there has been a delta.
+    has_deltas: bool,
     finish: Option<Finish>,
     stop_sequence: Option<String>,
     usage: Usage,
@@ -31,6 +37,7 @@ impl ProviderReader for Reading {
     fn event<W: Writer>(
         &mut self,
         data: &[u8],
+        json: &mut JsonReader,
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
@@ -41,7 +48,7 @@ impl ProviderReader for Reading {
             self.finish.get_or_insert(Finish::Stop);
             return self.end(writer, out);
         }
-        let chunk = parse(data)?;
+        let chunk = json.chunk(data).map_err(not_understood)?;
         if is_error(&chunk) {
             return self.progress.fail(&Failure::read(data), writer, out);
         }
@@ -54,11 +61,12 @@ impl ProviderReader for Reading {
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
-        let answer = parse(data)?;
+        let mut json = JsonReader::default();
+        let answer: Completion<'_> = json.whole(data).map_err(not_understood)?;
         if is_error(&answer) {
             return self.progress.fail(&Failure::read(data), writer, out);
         }
-        if answer.choices.is_empty() {
+        if answer.choices.0.is_empty() {
             return self.progress.fail_with("the backend's answer has no choices", writer, out);
         }
         self.add(&answer, writer, out)?;
@@ -99,15 +107,45 @@ impl Reading {
         }
         self.progress.begin(writer, out);
         // One answer is asked for; a backend that gives more is read as if it gave the first.
-        let first = chunk.choices.iter().find(|choice| choice.index.0.unwrap_or(0) == 0);
+        let first = chunk.choices.0.iter().find(|choice| choice.index.0.unwrap_or(0) == 0);
         let Some(choice) = first else { return Ok(()) };
-        self.message(&choice.delta, writer, out)?;
-        self.message(&choice.message, writer, out)?;
+        match (&choice.delta, &choice.message) {
+            (Some(delta), _) => self.delta(delta, writer, out)?,
+            // Once there were deltas, this is all of them again.
+            (None, Some(message)) if !self.has_deltas => self.message(message, writer, out)?,
+            _ => {}
+        }
         self.note_finish(choice);
         Ok(())
     }
 
+    fn delta<W: Writer>(
+        &mut self,
+        delta: &Message<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        self.has_deltas = true;
+        self.text(delta, writer, out)?;
+        delta.tool_calls.0.iter().try_for_each(|piece| self.parts.call(piece, writer, out))
+    }
+
+    /// A whole message. Each of its calls is one of its own, whatever their numbers and ids.
     fn message<W: Writer>(
+        &mut self,
+        message: &Message<'_>,
+        writer: &mut W,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BadAnswer> {
+        self.text(message, writer, out)?;
+        let mut calls = (0..).zip(&message.tool_calls.0);
+        calls.try_for_each(|(number, call)| {
+            let call = ToolCall { index: Count(Some(number)), ..call.clone() };
+            self.parts.call(&call, writer, out)
+        })
+    }
+
+    fn text<W: Writer>(
         &mut self,
         message: &Message<'_>,
         writer: &mut W,
@@ -115,9 +153,8 @@ impl Reading {
     ) -> Result<(), BadAnswer> {
         let parts = &mut self.parts;
         parts.text(Part::Reasoning, message.thoughts(), writer, out)?;
-        parts.text(Part::Text, &message.content, writer, out)?;
-        parts.text(Part::Refusal, &message.refusal, writer, out)?;
-        message.tool_calls.iter().try_for_each(|piece| parts.call(piece, writer, out))
+        parts.text(Part::Text, &message.content.text, writer, out)?;
+        parts.text(Part::Refusal, &message.refusal, writer, out)
     }
 
     fn note_finish(&mut self, choice: &Choice<'_>) {
@@ -136,6 +173,7 @@ impl Reading {
 }
 
 fn is_error(chunk: &Completion<'_>) -> bool {
-    let bare = chunk.choices.is_empty() && !chunk.message.is_empty();
-    chunk.error.is_some() || &*chunk.object == "error" || bare
+    let bare = chunk.choices.0.is_empty() && !chunk.message.is_empty();
+    let nothing = |error: &RawValue| matches!(error.get(), "\"\"" | "{}" | "[]" | "false");
+    chunk.error.is_some_and(|error| !nothing(error)) || &*chunk.object == "error" || bare
 }

@@ -2,12 +2,13 @@
 
 use protocol::{
     failure::{BadAnswer, Failure},
-    json::lenient::Count,
+    json::{JsonReader, lenient::Count},
 };
 
 use super::event::{Block, Delta, Event, Message, MessageUsage};
 use crate::chat::{
-    Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer, chunk::PromptDetails, parse,
+    Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer, chunk::PromptDetails,
+    not_understood,
 };
 
 /// How far an answer has been read.
@@ -35,13 +36,14 @@ impl ProviderReader for Reading {
     fn event<W: Writer>(
         &mut self,
         data: &[u8],
+        json: &mut JsonReader,
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
         if self.progress.over || data.is_empty() {
             return Ok(());
         }
-        let event: Event<'_> = parse(data)?;
+        let event: Event<'_> = json.chunk(data).map_err(not_understood)?;
         match &*event.kind {
             "message_start" => self.start(&event, writer, out),
             "content_block_start" => {
@@ -63,7 +65,8 @@ impl ProviderReader for Reading {
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
-        let message: Message<'_> = parse(data)?;
+        let mut json = JsonReader::default();
+        let message: Message<'_> = json.whole(data).map_err(not_understood)?;
         let content = match message.content {
             Some(content) if &*message.kind != "error" => content,
             _ if &*message.kind == "error" => {
@@ -74,7 +77,7 @@ impl ProviderReader for Reading {
             }
         };
         self.progress.begin(writer, out);
-        for block in &content {
+        for block in &content.0 {
             self.block(block, writer, out);
             self.close(writer, out);
         }
@@ -132,9 +135,11 @@ impl Reading {
     fn delta<W: Writer>(&mut self, delta: &Delta<'_>, writer: &mut W, out: &mut Vec<u8>) {
         let Some(open) = &self.open else { return };
         let text = match (&*delta.kind, &open.part) {
-            ("text_delta", Part::Text) => &delta.text,
-            ("thinking_delta", Part::Reasoning) => &delta.thinking,
-            ("input_json_delta", Part::Call { .. }) => &delta.partial_json,
+            ("text_delta", Part::Text) => &*delta.text,
+            ("thinking_delta", Part::Reasoning) => &*delta.thinking,
+            ("input_json_delta", Part::Call { .. }) => {
+                delta.partial_json.0.as_deref().unwrap_or_default()
+            }
             _ => return,
         };
         self.write(text, writer, out);
@@ -191,7 +196,10 @@ fn usage(told: &MessageUsage) -> Usage {
     Usage {
         prompt_tokens: Count(told_any.then(|| parts.iter().fold(0, sum))),
         completion_tokens: told.output_tokens,
-        prompt_tokens_details: PromptDetails { cached_tokens: cached },
+        prompt_tokens_details: PromptDetails {
+            cached_tokens: cached,
+            cache_write_tokens: told.cache_creation_input_tokens,
+        },
         ..Usage::default()
     }
 }

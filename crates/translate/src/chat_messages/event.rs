@@ -1,6 +1,6 @@
 //! Messages and the events of their streams, as providers send them.
 
-use protocol::json::lenient::{Count, Text};
+use protocol::json::lenient::{Count, List, Text, TextOrJson};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -28,7 +28,7 @@ pub(super) struct Message<'a> {
     #[serde(rename = "type", borrow, default)]
     pub(super) kind: Text<'a>,
     #[serde(borrow, default)]
-    pub(super) content: Option<Vec<Block<'a>>>,
+    pub(super) content: Option<List<Block<'a>>>,
     #[serde(borrow, default)]
     pub(super) stop_reason: Text<'a>,
     #[serde(borrow, default)]
@@ -62,7 +62,7 @@ pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
     pub(super) thinking: Text<'a>,
     #[serde(borrow, default)]
-    pub(super) partial_json: Text<'a>,
+    pub(super) partial_json: TextOrJson<'a>,
     #[serde(borrow, default)]
     pub(super) stop_reason: Text<'a>,
     #[serde(borrow, default)]

@@ -4,7 +4,10 @@ use std::collections::HashSet;
 
 use protocol::{
     failure::{BadAnswer, Failure},
-    json::lenient::{Count, Text},
+    json::{
+        JsonReader,
+        lenient::{Count, TextOrJson},
+    },
 };
 use serde_json::value::RawValue;
 
@@ -12,7 +15,7 @@ use super::event::{Event, Item, Response};
 use crate::chat::{
     Finish, Outcome, Part, Progress, ProviderReader, Usage, Writer,
     chunk::{Function, ToolCall},
-    parse,
+    not_understood,
     parts::Parts,
 };
 
@@ -37,18 +40,20 @@ impl ProviderReader for Reading {
     fn event<W: Writer>(
         &mut self,
         data: &[u8],
+        json: &mut JsonReader,
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
         if self.progress.over || data.is_empty() || data == b"[DONE]" {
             return Ok(());
         }
-        let event: Event<'_> = parse(data)?;
+        let event: Event<'_> = json.chunk(data).map_err(not_understood)?;
         match &*event.kind {
             "error" => return self.progress.fail(&Failure::read(data), writer, out),
             "response.failed" => return self.progress.fail(&reason(event.response), writer, out),
             "response.completed" | "response.incomplete" => {
-                return self.response(&object(event.response)?, writer, out);
+                let mut json = JsonReader::default();
+                return self.response(&object(event.response, &mut json)?, writer, out);
             }
             _ => {}
         }
@@ -62,7 +67,8 @@ impl ProviderReader for Reading {
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
-        let response: Response<'_> = parse(data)?;
+        let mut json = JsonReader::default();
+        let response: Response<'_> = json.whole(data).map_err(not_understood)?;
         if response.error.is_some() || &*response.status == "failed" {
             return self.progress.fail(&Failure::read(data), writer, out);
         }
@@ -100,7 +106,7 @@ impl Reading {
             }
             "response.function_call_arguments.delta" => {
                 self.tell(place)?;
-                self.call(place, &Item::default(), event.delta, writer, out)
+                self.call(place, &Item::default(), &event.delta, writer, out)
             }
             "response.output_item.done" => match &event.item {
                 Some(item) => self.done(place, item, writer, out),
@@ -120,7 +126,7 @@ impl Reading {
     ) -> Result<(), BadAnswer> {
         match &event.item {
             Some(item) if &*item.kind == "function_call" => {
-                self.call(place, item, None, writer, out)
+                self.call(place, item, &TextOrJson::default(), writer, out)
             }
             _ => Ok(()),
         }
@@ -134,9 +140,8 @@ impl Reading {
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
         self.tell(event.output_index.0.unwrap_or(0))?;
-        let Some(raw) = event.delta else { return Ok(()) };
-        let text: Text<'_> = parse(raw.get().as_bytes())?;
-        self.parts.text(part, &text, writer, out)
+        let text = event.delta.0.as_deref().unwrap_or_default();
+        self.parts.text(part, text, writer, out)
     }
 
     /// An item is complete: carries it, unless its deltas were.
@@ -151,7 +156,7 @@ impl Reading {
             return Ok(());
         }
         match &*item.kind {
-            "function_call" => self.call(place, item, item.arguments, writer, out),
+            "function_call" => self.call(place, item, &item.arguments, writer, out),
             "message" => self.message(item, writer, out),
             "reasoning" => self.thoughts(item, writer, out),
             _ => Ok(()),
@@ -164,7 +169,7 @@ impl Reading {
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
-        item.content.iter().flatten().try_for_each(|piece| {
+        item.content.0.iter().try_for_each(|piece| {
             self.parts.text(Part::Text, &piece.text, writer, out)?;
             self.parts.text(Part::Refusal, &piece.refusal, writer, out)
         })
@@ -177,8 +182,7 @@ impl Reading {
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
-        let texts = item.content.as_deref().filter(|pieces| !pieces.is_empty());
-        let texts = texts.or(item.summary.as_deref()).unwrap_or_default();
+        let texts = if item.content.0.is_empty() { &item.summary.0 } else { &item.content.0 };
         texts.iter().enumerate().try_for_each(|(at, piece)| {
             let between = if at == 0 { "" } else { BETWEEN };
             self.parts.text(Part::Reasoning, between, writer, out)?;
@@ -191,11 +195,11 @@ impl Reading {
         &mut self,
         place: u64,
         item: &Item<'_>,
-        arguments: Option<&RawValue>,
+        arguments: &TextOrJson<'_>,
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
-        let function = Function::new(item.name.clone(), arguments);
+        let function = Function { name: item.name.clone(), arguments: arguments.clone() };
         let piece = ToolCall { index: Count(Some(place)), id: item.call_id.clone(), function };
         self.parts.call(&piece, writer, out)
     }
@@ -218,7 +222,7 @@ impl Reading {
     ) -> Result<(), BadAnswer> {
         self.progress.begin(writer, out);
         if self.told.is_empty() {
-            let mut items = (0..).zip(response.output.iter().flatten());
+            let mut items = (0..).zip(response.output.iter().flat_map(|output| &output.0));
             items.try_for_each(|(place, item)| self.done(place, item, writer, out))?;
         }
         self.progress.over = true;
@@ -239,8 +243,12 @@ impl Reading {
     }
 }
 
-fn object(raw: Option<&RawValue>) -> Result<Response<'_>, BadAnswer> {
-    raw.map_or_else(|| Ok(Response::default()), |raw| parse(raw.get().as_bytes()))
+fn object<'a>(
+    raw: Option<&'a RawValue>,
+    json: &'a mut JsonReader,
+) -> Result<Response<'a>, BadAnswer> {
+    let Some(raw) = raw else { return Ok(Response::default()) };
+    json.whole(raw.get().as_bytes()).map_err(not_understood)
 }
 
 fn reason(response: Option<&RawValue>) -> Failure {

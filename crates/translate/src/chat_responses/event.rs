@@ -2,7 +2,7 @@
 //!
 //! As lenient as the reading of Chat Completions: a missing or `null` field counts as empty.
 
-use protocol::json::lenient::{Count, Text};
+use protocol::json::lenient::{Count, List, Text, TextOrJson};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -20,7 +20,8 @@ pub(super) struct Event<'a> {
     pub(super) output_index: Count,
     #[serde(default)]
     pub(super) summary_index: Count,
-    pub(super) delta: Option<&'a RawValue>,
+    #[serde(default)]
+    pub(super) delta: TextOrJson<'a>,
     pub(super) item: Option<Item<'a>>,
     pub(super) response: Option<&'a RawValue>,
 }
@@ -30,7 +31,7 @@ pub(super) struct Event<'a> {
 pub(super) struct Response<'a> {
     #[serde(default)]
     pub(super) status: Text<'a>,
-    pub(super) output: Option<Vec<Item<'a>>>,
+    pub(super) output: Option<List<Item<'a>>>,
     pub(super) error: Option<&'a RawValue>,
     pub(super) incomplete_details: Option<Details<'a>>,
     pub(super) usage: Option<ResponseUsage>,
@@ -48,13 +49,16 @@ pub(super) struct Details<'a> {
 pub(super) struct Item<'a> {
     #[serde(rename = "type", default)]
     pub(super) kind: Text<'a>,
-    pub(super) content: Option<Vec<Piece<'a>>>,
-    pub(super) summary: Option<Vec<Piece<'a>>>,
+    #[serde(default)]
+    pub(super) content: List<Piece<'a>>,
+    #[serde(default)]
+    pub(super) summary: List<Piece<'a>>,
     #[serde(default)]
     pub(super) call_id: Text<'a>,
     #[serde(default)]
     pub(super) name: Text<'a>,
-    pub(super) arguments: Option<&'a RawValue>,
+    #[serde(default)]
+    pub(super) arguments: TextOrJson<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -82,6 +86,7 @@ impl From<ResponseUsage> for Usage {
             completion_tokens: usage.output_tokens,
             prompt_tokens_details: usage.input_tokens_details.unwrap_or_default(),
             completion_tokens_details: usage.output_tokens_details.unwrap_or_default(),
+            ..Self::default()
         }
     }
 }

@@ -145,7 +145,7 @@ struct CompletionUsage {
 
 impl CompletionUsage {
     fn of(usage: &Usage) -> Self {
-        let ((prompt_tokens, _), completion_tokens) = (usage.prompt(), usage.completion());
+        let (prompt_tokens, completion_tokens) = (usage.prompt().all, usage.completion());
         let total_tokens = prompt_tokens.saturating_add(completion_tokens);
         Self { prompt_tokens, completion_tokens, total_tokens }
     }

@@ -77,7 +77,7 @@ impl Stops {
     }
 }
 
-/// `usage`: Messages counts a prompt without its cached tokens. Missing counts are 0.
+/// `usage`: Messages counts a prompt without the tokens that a cache had or got. Missing counts are 0.
 #[derive(Debug, Serialize)]
 struct MessageUsage {
     input_tokens: u64,
@@ -88,11 +88,11 @@ struct MessageUsage {
 
 impl MessageUsage {
     fn of(usage: &Usage) -> Self {
-        let (all, cached) = usage.prompt();
+        let prompt = usage.prompt();
         Self {
-            input_tokens: all - cached,
-            cache_creation_input_tokens: 0,
-            cache_read_input_tokens: cached,
+            input_tokens: prompt.plain(),
+            cache_creation_input_tokens: prompt.written,
+            cache_read_input_tokens: prompt.cached,
             output_tokens: usage.completion(),
         }
     }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     answer::Body,
-    chat::{Finish, Outcome, Part, Usage, Writer},
+    chat::{Finish, Outcome, Part, Usage, Writer, chunk::PromptTokens},
     context::Context,
     errors,
 };
@@ -294,12 +294,12 @@ struct OutputDetails {
 
 impl ResponseUsage {
     fn of(usage: &Usage) -> Self {
-        let (input_tokens, cached_tokens) = usage.prompt();
+        let PromptTokens { all: input_tokens, cached: cached_tokens, written } = usage.prompt();
         let output_tokens = usage.completion();
         let thought = usage.completion_tokens_details.reasoning_tokens.0.unwrap_or(0);
         Self {
             input_tokens,
-            input_tokens_details: InputDetails { cached_tokens, cache_write_tokens: 0 },
+            input_tokens_details: InputDetails { cached_tokens, cache_write_tokens: written },
             output_tokens,
             output_tokens_details: OutputDetails { reasoning_tokens: thought.min(output_tokens) },
             total_tokens: input_tokens.saturating_add(output_tokens),

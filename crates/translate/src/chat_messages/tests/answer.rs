@@ -83,7 +83,7 @@ fn a_text_is_chunks_that_end_with_their_usage() {
     let mut last = chunk(json!({}), json!(null));
     last["choices"] = json!([]);
     last["usage"] = json!({"prompt_tokens": 10, "completion_tokens": 7, "total_tokens": 17,
-        "prompt_tokens_details": {"cached_tokens": 3}});
+        "prompt_tokens_details": {"cached_tokens": 3, "cache_write_tokens": 2}});
     let expected = [
         chunk(json!({"role": "assistant", "content": ""}), json!(null)),
         chunk(json!({"content": "Hi \"you\""}), json!(null)),

@@ -1,6 +1,7 @@
 //! What a Messages client sends and gets, with answers as backends really give them.
 
 mod grammar;
+mod odd;
 mod request;
 mod stream;
 mod whole;

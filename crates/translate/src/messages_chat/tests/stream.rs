@@ -103,7 +103,7 @@ fn parallel_calls_come_one_after_the_other() {
 fn a_call_that_is_complete_makes_room_for_the_next() {
     let pieces = [
         events(&[delta(&call(0, "a", "f", "{\"x\":\"}\"}"))]),
-        events(&[delta(&call(1, "b", "g", "{"))]),
+        events(&[delta(&call(1, "b", "g", "{1"))]),
     ];
     let mut map = super::answer(&super::context(true), b"{}");
     crate::Answer::head(&mut map, 200, Body::Events);
@@ -113,7 +113,7 @@ fn a_call_that_is_complete_makes_room_for_the_next() {
     }
     let text = String::from_utf8(out).unwrap();
     assert!(
-        text.contains(r#""index":1,"delta":{"type":"input_json_delta","partial_json":"{"}"#),
+        text.contains(r#""index":1,"delta":{"type":"input_json_delta","partial_json":"{1"}"#),
         "{text}"
     );
 }
