@@ -5,7 +5,7 @@ use std::{
     net::{IpAddr, Ipv6Addr},
 };
 
-use base::plain::is_steering;
+use base::plain::stripped;
 use mdns_sd::{ResolvedService, ScopedIp, TxtProperty};
 
 use crate::{Service, interfaces::is_loopback};
@@ -76,7 +76,7 @@ impl Discovered {
         useful.then(|| Self {
             service,
             instance,
-            host: clean(said.get_hostname().trim_end_matches('.')),
+            host: stripped(said.get_hostname().trim_end_matches('.')),
             addresses,
             port: said.get_port(),
             properties: said.get_properties().iter().take(MAX_PROPERTIES).map(pair).collect(),
@@ -88,12 +88,12 @@ impl Discovered {
 pub(crate) fn instance(service: Service, full: &str) -> Option<String> {
     let end = full.len().checked_sub(service.name().len() + 1)?;
     let (instance, rest) = (full.get(..end)?, full.get(end + 1..)?);
-    rest.eq_ignore_ascii_case(service.name()).then(|| clean(instance))
+    rest.eq_ignore_ascii_case(service.name()).then(|| stripped(instance))
 }
 
 fn pair(property: &TxtProperty) -> (String, String) {
     let value = property.val().map(String::from_utf8_lossy).unwrap_or_default();
-    (clean(property.key()), clean(&value))
+    (stripped(property.key()), stripped(&value))
 }
 
 fn addresses(said: &ResolvedService) -> Vec<IpAddr> {
@@ -121,11 +121,6 @@ fn is_believed(address: &ScopedIp) -> bool {
 
 fn is_link_local(address: &IpAddr) -> bool {
     matches!(address, IpAddr::V6(v6) if Ipv6Addr::is_unicast_link_local(v6))
-}
-
-/// Text of a stranger, without what would move a terminal's cursor or turn its writing around.
-fn clean(text: &str) -> String {
-    text.chars().filter(|c| !is_steering(*c)).collect()
 }
 
 /// The found services so far, by service and name.
@@ -241,7 +236,8 @@ mod tests {
 
     #[test]
     fn text_of_strangers_cannot_move_a_terminals_cursor() {
-        assert_eq!(clean("a\u{1b}[2Jb\r\nc\u{202e}d\u{200b}\u{9b}ö"), "a[2Jbcdö");
+        let full = format!("a\u{1b}[2Jb\r\nc\u{202e}d\u{200b}\u{9b}ö.{}", Service::Warren.name());
+        assert_eq!(instance(Service::Warren, &full).as_deref(), Some("a[2Jbcdö"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The facts that peers send about themselves. Peers may be strangers: their fields are bounded and cleaned here.
 
-use base::plain::is_steering;
+use base::plain::stripped;
 use protocol::{
     json::clip,
     mesh::{
@@ -93,7 +93,7 @@ impl PeerFacts {
 
 /// A text without what would confuse a terminal, of a bounded length.
 fn name(told: &str) -> String {
-    clip(told.trim(), MAX_NAME).chars().filter(|c| !is_steering(*c)).collect()
+    stripped(clip(told.trim(), MAX_NAME))
 }
 
 /// The models that can be asked for. `*`, by which a provider would offer every model, is left out.

@@ -125,7 +125,7 @@ pub(super) fn nanos(time: Timestamp) -> i64 {
 
 /// Whether text can be the id of a member.
 pub(super) fn is_node(id: &str) -> bool {
-    (1..=NAME_MAX).contains(&id.len()) && !id.contains(base::plain::is_steering)
+    (1..=NAME_MAX).contains(&id.len()) && !base::plain::is_unsafe(id)
 }
 
 fn words_within(text: &str, max: usize) -> Option<String> {

@@ -172,8 +172,7 @@ fn read(content: &[u8]) -> Option<Invitation> {
 
 fn fit(addresses: &[String]) -> bool {
     let fits = |address: &String| {
-        (1..=INVITE_ADDRESS_MAX).contains(&address.len())
-            && !address.contains(base::plain::is_steering)
+        (1..=INVITE_ADDRESS_MAX).contains(&address.len()) && !base::plain::is_unsafe(address)
     };
     addresses.len() <= INVITE_ADDRESSES_MAX && addresses.iter().all(fits)
 }
