@@ -12,7 +12,7 @@ use std::{
 use protocol::room::limits::MAX_ENDPOINT;
 use url::{Host, Url};
 
-use crate::error::RoomError;
+use crate::{error::RoomError, machine_address::may_be};
 
 /// The timeout of resolving an endpoint.
 const RESOLVING: Duration = Duration::from_secs(5);
@@ -84,7 +84,10 @@ impl Endpoints {
     fn refusal(self, from: IpAddr) -> String {
         let wanted = match self {
             Self::Off | Self::Own => format!("at {from}, the address that you join from"),
-            Self::Any => "at an address of a machine, not of a link or a group".to_owned(),
+            Self::Any => {
+                "at an address of a machine, not of a link, a group or a service of a cloud"
+                    .to_owned()
+            }
         };
         format!("`endpoint` must be {wanted}: give such a one, or {INSTEAD}")
     }
@@ -141,22 +144,6 @@ fn leads_to(address: SocketAddr, listens: SocketAddr) -> bool {
     address.port() == listens.port() && (ip == here || (here.is_unspecified() && is_ours()))
 }
 
-/// Whether it can be a machine's address, other than one that is only meaningful on this network:
-/// clouds serve their machines' credentials at such addresses.
-fn may_be(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(v4) => {
-            let nobody = v4.is_unspecified() || v4.is_multicast() || v4.is_broadcast();
-            !nobody && !v4.is_link_local() && v4.octets()[0] != 0
-        }
-        IpAddr::V6(v6) => {
-            let metadata = v6.segments()[..2] == [0xfd00, 0xec2];
-            let nobody = v6.is_unspecified() || v6.is_multicast();
-            !nobody && !v6.is_unicast_link_local() && !metadata
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +182,9 @@ mod tests {
             "http://255.255.255.255",
             "http://[ff02::1]",
             "http://2852039166/", // 169.254.169.254 as one number
+            "http://[64:ff9b::a9fe:a9fe]/",
+            "http://[2002:a9fe:a9fe::]/",
+            "http://100.100.100.200/",
         ];
         for url in refused {
             assert!(reach(Endpoints::Any, url).await.is_err(), "{url}");
