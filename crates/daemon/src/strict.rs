@@ -1,7 +1,7 @@
 //! Refuses requests that a proxy in front of this server could read differently. After this check, a
 //! request has exactly one name for the server.
 //!
-//! - two `Host` headers (RFC 9112 section 3.2), or a transfer coding other than `chunked` alone
+//! - two `Host` headers, or none in a request of HTTP/1.1 (RFC 9112 section 3.2), or a transfer coding other than `chunked` alone
 //!   (section 6.1): 400, and the connection is closed
 //! - a target that names a host overrides `Host` (section 3.2.2; RFC 9113 section 8.3.1), for all later
 //!   checks
@@ -39,7 +39,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        if let Some(words) = ambiguity(request.headers()) {
+        if let Some(words) = ambiguity(request.version(), request.headers()) {
             return Either::Right(ready(Ok(refused(&request, words))));
         }
         settle_host(&mut request);
@@ -48,9 +48,11 @@ where
     }
 }
 
-fn ambiguity(headers: &HeaderMap) -> Option<&'static str> {
-    if headers.get_all(header::HOST).iter().nth(1).is_some() {
-        return Some("the request has more than one Host header");
+fn ambiguity(version: Version, headers: &HeaderMap) -> Option<&'static str> {
+    match headers.get_all(header::HOST).iter().count() {
+        0 if version == Version::HTTP_11 => return Some("the request has no Host header"),
+        0 | 1 => {}
+        _ => return Some("the request has more than one Host header"),
     }
     let codings: Vec<&HeaderValue> = headers.get_all(header::TRANSFER_ENCODING).iter().collect();
     let is_chunked = |coding: &&HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
@@ -115,18 +117,19 @@ fn without_user(authority: &Authority) -> &str {
 mod tests {
     use super::*;
 
-    fn is_refused(lines: &[(&'static str, &'static str)]) -> bool {
+    fn is_refused(version: Version, lines: &[(&'static str, &'static str)]) -> bool {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(*name, HeaderValue::from_static(value));
         }
-        ambiguity(&headers).is_some()
+        ambiguity(version, &headers).is_some()
     }
 
     #[test]
     fn ambiguous_requests_are_refused() {
-        assert!(is_refused(&[("host", "a"), ("host", "a")]));
-        assert!(!is_refused(&[("host", "a"), ("transfer-encoding", "Chunked")]));
+        let is_refused =
+            |lines: &[_]| is_refused(Version::HTTP_11, &[&[("host", "a")], lines].concat());
+        assert!(!is_refused(&[("transfer-encoding", "Chunked")]));
         let codings = ["gzip, chunked", "chunked, chunked", "chunked, gzip", "identity", "", "x"];
         for coding in codings {
             assert!(is_refused(&[("transfer-encoding", coding)]), "{coding}");
@@ -151,6 +154,15 @@ mod tests {
             let mut uri = given.parse().unwrap();
             settle_path(&mut uri);
             assert_eq!(uri, settled, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_request_has_one_host_and_only_that_of_http_1_1_must_have_it() {
+        for version in [Version::HTTP_10, Version::HTTP_11, Version::HTTP_2] {
+            assert!(is_refused(version, &[("host", "a"), ("host", "a")]), "{version:?}");
+            assert!(!is_refused(version, &[("host", "")]), "{version:?}");
+            assert_eq!(is_refused(version, &[]), version == Version::HTTP_11, "{version:?}");
         }
     }
 
