@@ -123,7 +123,7 @@ impl Inner {
     /// Opens the peer port, and starts what is stored of the cluster.
     async fn open(&self) -> anyhow::Result<Present> {
         let of_cluster = &self.settings.cluster;
-        let bound = TcpListener::bind(of_cluster.listen).await;
+        let bound = wire::listen(of_cluster.listen);
         let bound = bound.with_context(|| {
             format!("{} cannot be listened on for the cluster's other machines", of_cluster.listen)
         })?;

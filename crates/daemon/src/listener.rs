@@ -71,14 +71,14 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Binds the address. A client that reads nothing for `patience` while data waits is disconnected.
-    pub(crate) async fn bind(
+    pub(crate) fn bind(
         address: SocketAddr,
         tls: Option<Arc<ServerConfig>>,
         router: Cors<Router>,
         metrics: Arc<Metrics>,
         patience: Duration,
     ) -> io::Result<Self> {
-        Ok(Self::on(TcpListener::bind(address).await?, tls, router, metrics, patience))
+        Ok(Self::on(wire::listen(address)?, tls, router, metrics, patience))
     }
 
     /// The same on a socket that is bound.
@@ -294,7 +294,7 @@ mod tests {
         let router = Router::new().route("/", get(async || vec![b'x'; 64 << 20]));
         let router = Cors::new(router, access::LocalRules::default());
         let (address, metrics) = (([127, 0, 0, 1], 0).into(), Arc::new(Metrics::new()));
-        let listener = Listener::bind(address, None, router, metrics, PATIENCE).await.unwrap();
+        let listener = Listener::bind(address, None, router, metrics, PATIENCE).unwrap();
         (listener.address().unwrap(), tokio::spawn(listener.run(stop.clone())))
     }
 

@@ -148,7 +148,7 @@ impl Server {
             Arc::clone(&metrics),
             settings.local.clone(),
         );
-        let listener = listener(&settings, router, Arc::clone(&metrics)).await?;
+        let listener = listener(&settings, router, Arc::clone(&metrics))?;
         let closing = CancellationToken::new();
         let of_mesh = part.as_ref().map(MeshPart::mesh);
         let (of_workspace, closes) = (workspace.as_ref(), closing.clone());
@@ -302,14 +302,14 @@ async fn see_off(connections: &TaskTracker, until: Instant) {
     let _ = timeout(left.max(FAREWELL), connections.wait()).await;
 }
 
-async fn listener(
+fn listener(
     settings: &Settings,
     router: Cors<Router>,
     metrics: Arc<Metrics>,
 ) -> anyhow::Result<Listener> {
     let (listen, tls) = (settings.listen, settings.tls.clone());
     let patience = settings.dispatch.idle_timeout;
-    let bound = Listener::bind(listen, tls, router, metrics, patience).await;
+    let bound = Listener::bind(listen, tls, router, metrics, patience);
     bound.with_context(|| {
         format!("{listen} cannot be listened on: is another server running there?")
     })

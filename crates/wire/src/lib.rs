@@ -10,6 +10,7 @@
 //! - [`mod@dial`]: a link to a server
 //! - [`proxy`]: the proxies of the environment
 //! - [`mod@advice`]: what to do about an error of a connection
+//! - [`mod@listen`]: listening for connections
 //! - [`acks`]: acknowledgements without delay, for far ends that wait for them
 //! - [`tls`]: TLS for servers and clients
 //! - [`io`]: any byte stream, as one type
@@ -23,6 +24,7 @@ pub mod dial;
 pub mod io;
 pub mod limits;
 pub mod link;
+pub mod listen;
 pub mod outbox;
 pub mod proxy;
 pub mod tls;
@@ -34,6 +36,7 @@ pub use dial::{Dial, DialError, DialedLink, dial};
 pub use io::{Io, IoStream};
 pub use limits::Limits;
 pub use link::{Link, LinkError, Role};
+pub use listen::listen;
 pub use outbox::{Frame, FrameSource, Outbox, OutboxClosed, OutboxReader};
 pub use proxy::{ByProxy, Proxies, ProxyError};
 pub use tungstenite::Utf8Bytes;

@@ -70,7 +70,7 @@ impl RelayServer {
         let relay = Relay::new(rules(options), memory, Arc::clone(&local), &links);
         let (metrics, router) = (Arc::new(Metrics::new()), router(&relay));
         let router = Cors::new(router, LocalRules::default());
-        let bound = Listener::bind(listen, tls, router, metrics, PATIENCE).await;
+        let bound = Listener::bind(listen, tls, router, metrics, PATIENCE);
         let listener = bound.with_context(|| {
             format!("{listen} cannot be listened on: is another server running there?")
         })?;

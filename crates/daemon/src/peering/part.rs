@@ -49,7 +49,7 @@ impl MeshPart {
         }
         warn(of_mesh);
         let identity = mesh_identity(&settings.data_dir)?;
-        let listener = listener(of_mesh).await?;
+        let listener = listener(of_mesh)?;
         let library = Arc::new(Library::new(sources(of_mesh, &settings.data_dir)));
         let psk = psk(of_mesh.passcode.clone()).await?;
         let parts = Parts { identity, psk, scheduler: scheduler.clone(), usage, library, marks };
@@ -90,9 +90,9 @@ fn warn(settings: &MeshSettings) {
     }
 }
 
-async fn listener(settings: &MeshSettings) -> anyhow::Result<Option<TcpListener>> {
+fn listener(settings: &MeshSettings) -> anyhow::Result<Option<TcpListener>> {
     let Some(listen) = settings.listen else { return Ok(None) };
-    let bound = TcpListener::bind(listen).await;
+    let bound = wire::listen(listen);
     bound.map(Some).with_context(|| {
         format!("{listen} (--mesh-listen) cannot be listened on: is another node running there?")
     })
