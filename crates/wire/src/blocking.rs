@@ -7,7 +7,7 @@ use std::{
 
 use tokio::{io::ReadBuf, time::Instant};
 
-use crate::io::Io;
+use crate::{close_watch::CloseWatch, io::Io};
 
 /// Presents an asynchronous stream as the blocking one that the WebSocket library reads and writes:
 /// "would block" means that the task of the last [`Blocking::wake`] will be woken.
@@ -16,12 +16,19 @@ pub(crate) struct Blocking {
     waker: Waker,
     /// When bytes last came.
     pub(crate) heard: Instant,
+    /// Sees all that comes.
+    pub(crate) closes: CloseWatch,
 }
 
 impl Blocking {
     /// A stream without a task to wake.
     pub(crate) fn new(io: Io) -> Self {
-        Self { io, waker: Waker::noop().clone(), heard: Instant::now() }
+        Self {
+            io,
+            waker: Waker::noop().clone(),
+            heard: Instant::now(),
+            closes: CloseWatch::default(),
+        }
     }
 
     /// The waker to use from now on.
@@ -37,6 +44,7 @@ impl Read for Blocking {
         match self.io.as_mut().poll_read(&mut cx, &mut buffer) {
             Poll::Ready(Ok(())) => {
                 self.heard = Instant::now();
+                self.closes.see(buffer.filled());
                 Ok(buffer.filled().len())
             }
             Poll::Ready(Err(error)) => Err(error),

@@ -20,6 +20,7 @@ pub mod accept;
 pub mod acks;
 pub mod advice;
 mod blocking;
+mod close_watch;
 pub mod dial;
 pub mod io;
 pub mod limits;

@@ -237,6 +237,10 @@ impl Link {
             return Err(error);
         }
         let message = match self.socket.read() {
+            // A text before the close, of the same read, may be the one that is meant: the link ends anyway.
+            Err(error @ WsError::Utf8(_)) if self.socket.get_ref().closes.has_seen() => {
+                return Err(error);
+            }
             Err(WsError::Utf8(_)) => {
                 if !std::mem::replace(&mut self.told_of_text, true) {
                     tracing::warn!(
@@ -262,8 +266,9 @@ impl Link {
         }
     }
 
-    fn ended(&self, error: WsError) -> Result<Option<Frame>, LinkError> {
+    fn ended(&mut self, error: WsError) -> Result<Option<Frame>, LinkError> {
         self.outbox.close();
+        self.tell_fault(&error);
         match error {
             WsError::ConnectionClosed
             | WsError::AlreadyClosed
@@ -273,6 +278,19 @@ impl Link {
             WsError::Io(error) => Err(error.into()),
             other => Err(LinkError::Protocol(other.to_string())),
         }
+    }
+
+    /// Tells the far end which rule it has broken, if the socket takes it now (RFC 6455 section 7.1.7).
+    fn tell_fault(&mut self, error: &WsError) {
+        let code = match error {
+            WsError::Utf8(_) => CloseCode::Invalid,
+            WsError::Capacity(_) => CloseCode::Size,
+            WsError::Protocol(ProtocolError::ResetWithoutClosingHandshake) => return,
+            WsError::Protocol(_) => CloseCode::Protocol,
+            _ => return,
+        };
+        let words = error.to_string();
+        let _ = self.socket.close(Some(CloseFrame { code, reason: Utf8Bytes::from(cut(&words)) }));
     }
 
     /// Writes all that is queued. Ready when nothing is left, neither here nor in the outbox.

@@ -219,6 +219,48 @@ async fn a_link_takes_no_longer_messages_than_it_was_told_to() {
     far.abort();
 }
 
+/// What a server's link answers to a frame that follows a text, and how it ends. The frame is masked with
+/// zeros: `length` is its second byte, and may hold the first bytes of a longer one.
+async fn answer_to(kind: u8, length: &[u8], payload: &[u8]) -> (Vec<u8>, LinkError) {
+    let (near, mut far) = duplex(1024);
+    let (mut link, _outbox) = Link::new(Box::pin(near), Role::Server);
+    let (text, mask) = ([0x81, 0x81, 0, 0, 0, 0, b'a'], [0; 4]);
+    far.write_all(&[&text[..], &[kind], length, &mask, payload].concat()).await.unwrap();
+    assert_eq!(link.next().await.unwrap(), Some("a".to_owned().into()));
+    let ended = timeout(Duration::from_secs(1), link.next()).await.unwrap();
+    drop(link);
+    let mut sent = Vec::new();
+    far.read_to_end(&mut sent).await.unwrap();
+    let [0x88, _, code_1, code_2, ..] = sent[..] else { panic!("{sent:?}") };
+    (vec![code_1, code_2], ended.err().unwrap_or(LinkError::GivenUp))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_far_end_that_breaks_the_rules_is_told_and_the_link_ends_at_once() {
+    let (invalid, protocol, too_big) = (1007u16, 1002u16, 1009u16);
+    let longer = (Limits::default().max_message as u64 + 1).to_be_bytes();
+    let faults: [(u8, &[u8], &[u8], u16); 7] = [
+        // A close whose reason is not UTF-8, one whose code is cut, and one that is cut into two.
+        (0x88, &[0x84], &[3, 0xe8, 0xff, 0xfe], invalid),
+        (0x88, &[0x81], &[3], protocol),
+        (0x08, &[0x82], &[3, 0xe8], protocol),
+        // An unknown kind of frame, a reserved bit, and a continuation of nothing.
+        (0x83, &[0x80], &[], protocol),
+        (0xc1, &[0x80], &[], protocol),
+        (0x80, &[0x80], &[], protocol),
+        (0x82, &[&[0xff], &longer[..]].concat(), &[], too_big),
+    ];
+    for (kind, length, payload, code) in faults {
+        let (sent, ended) = answer_to(kind, length, payload).await;
+        assert!(matches!(ended, LinkError::Protocol(_)), "{kind:x} {length:x?}: {ended:?}");
+        assert_eq!(sent, code.to_be_bytes(), "{kind:x} {length:x?}");
+    }
+    for code in [0u16, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000] {
+        let (sent, _ended) = answer_to(0x88, &[0x82], &code.to_be_bytes()).await;
+        assert_eq!(sent, protocol.to_be_bytes(), "{code}");
+    }
+}
+
 #[tokio::test]
 async fn text_that_is_not_utf8_costs_only_its_frame() {
     let (near, mut far) = duplex(1024);
