@@ -25,7 +25,7 @@ const SMALL: usize = 64 * 1024;
 /// bytes. Most of them answer the far end, which could cause any number of them and read none.
 const SMALL_BOUND: usize = 8 * 1024 * 1024;
 
-/// The memory of a queued small frame beside its payload, in bytes, about.
+/// The memory of a queued frame beside its payload, in bytes, about.
 const OVERHEAD: usize = 256;
 
 /// The size of a waiting source in those limits, in bytes: about its own memory. The message that
@@ -57,7 +57,11 @@ impl Frame {
 }
 
 impl From<String> for Frame {
-    fn from(text: String) -> Self {
+    /// Text that was written into a larger buffer takes no more memory than is counted for it.
+    fn from(mut text: String) -> Self {
+        if text.capacity() - text.len() > OVERHEAD / 2 {
+            text.shrink_to_fit();
+        }
         Self::Text(text.into())
     }
 }
@@ -176,9 +180,10 @@ impl Outbox {
         !state.closed && state.bytes <= SOFT_BOUND
     }
 
-    /// How many bytes are queued.
+    /// How much memory the queue takes, in bytes, about.
     pub fn queued(&self) -> usize {
-        self.lock().bytes
+        let state = self.lock();
+        state.bytes + OVERHEAD * state.queue.len()
     }
 
     /// Whether the link still takes frames.
@@ -408,6 +413,22 @@ mod tests {
             assert_eq!(pushed, SMALL_BOUND / (answer.len() + OVERHEAD));
             assert!(outbox.is_closed());
         }
+    }
+
+    #[test]
+    fn a_queued_frame_counts_with_the_memory_that_it_takes() {
+        let outbox = Outbox::new();
+        let mut spacious = String::with_capacity(100_000);
+        spacious.push_str("pong");
+        let frame = Frame::from(spacious);
+        let Frame::Text(text) = frame.clone() else { panic!("a text") };
+        let text = Bytes::from(text);
+        drop(frame);
+        assert_eq!(text.try_into_mut().unwrap().capacity(), 4);
+        (0..100).for_each(|_| outbox.push("pong".to_owned()).unwrap());
+        assert_eq!(outbox.queued(), 100 * (4 + OVERHEAD));
+        while pop(&outbox).is_some() {}
+        assert_eq!(outbox.queued(), 0);
     }
 
     #[test]

@@ -33,7 +33,7 @@ use super::{
 const TICK: Duration = Duration::from_secs(15);
 /// Messages longer than this, in bytes, are decoded on another thread.
 const LONG: usize = 256 * 1024;
-/// The unread answers, in bytes, at which the server stops reading from a client.
+/// The memory of unread answers, in bytes, at which the server stops reading from a client.
 const UNREAD: usize = 2 * 1024 * 1024;
 
 /// Why a connection ends.
