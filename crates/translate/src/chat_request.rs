@@ -6,6 +6,12 @@ use std::{borrow::Cow, sync::LazyLock};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::{
+    ids,
+    order::{NO_RESULT, Ordered},
+    schema::Schema,
+};
+
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ChatRequest<'a> {
     pub(crate) model: Cow<'a, str>,
@@ -73,6 +79,9 @@ pub(crate) struct Message<'a> {
     pub(crate) tool_calls: Vec<ToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_call_id: Option<Cow<'a, str>>,
+    /// Which of the client's own messages or items it was made of, if one of them.
+    #[serde(skip)]
+    pub(crate) origin: Option<usize>,
 }
 
 impl<'a> Message<'a> {
@@ -89,12 +98,46 @@ impl<'a> Message<'a> {
             reasoning_content: None,
             tool_calls: Vec::new(),
             tool_call_id: None,
+            origin: None,
         }
     }
 
     pub(crate) fn tool(call_id: Cow<'a, str>, content: Cow<'a, str>) -> Self {
         let message = Self::new(Role::Tool, Content::Text(content));
-        Self { tool_call_id: Some(call_id), ..message }
+        Self { tool_call_id: Some(ids::at_most(call_id, ids::CHAT_CALL_ID)), ..message }
+    }
+
+    /// Adds thoughts after those that are there.
+    pub(crate) fn think(&mut self, thought: Cow<'a, str>) {
+        self.reasoning_content = Some(match self.reasoning_content.take() {
+            Some(before) => join(before, "\n\n", &thought),
+            None => thought,
+        });
+    }
+
+    /// Whether it is more than thoughts, which alone are no message.
+    pub(crate) fn says_something(&self) -> bool {
+        self.content.is_some() || !self.tool_calls.is_empty()
+    }
+}
+
+impl Ordered for Message<'_> {
+    fn calls(&self) -> Vec<&str> {
+        self.tool_calls.iter().map(|call| &*call.id).collect()
+    }
+
+    fn answers(&self) -> Option<&str> {
+        self.tool_call_id.as_deref()
+    }
+
+    fn as_words(self) -> Self {
+        Self { role: Role::User, tool_call_id: None, ..self }
+    }
+
+    fn without_result(&self, call: usize) -> Self {
+        let id = self.tool_calls.get(call).map(|call| call.id.to_string());
+        let message = Self::tool(id.unwrap_or_default().into(), NO_RESULT.into());
+        Self { origin: self.origin, ..message }
     }
 }
 
@@ -177,6 +220,7 @@ struct Function<'a> {
 impl<'a> ToolCall<'a> {
     /// A call of a function. `arguments` is JSON as text.
     pub(crate) fn new(id: Cow<'a, str>, name: Cow<'a, str>, arguments: Cow<'a, str>) -> Self {
+        let id = ids::at_most(id, ids::CHAT_CALL_ID);
         Self { id, kind: "function", function: Function { name, arguments } }
     }
 }
@@ -200,8 +244,7 @@ pub(crate) struct FunctionTool<'a> {
     pub(crate) name: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<Cow<'a, str>>,
-    /// A JSON schema.
-    pub(crate) parameters: &'a RawValue,
+    pub(crate) parameters: Schema<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) strict: Option<bool>,
 }

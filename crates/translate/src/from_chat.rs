@@ -1,6 +1,6 @@
 //! Parses a Chat Completions request for a provider of another API.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use protocol::json::{
     self, BadRequest,
@@ -9,7 +9,10 @@ use protocol::json::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::chat_request::no_parameters;
+use crate::{
+    schema::{self, Schema},
+    thoughts::{self, Thought},
+};
 
 /// A message of any role, the fields of all roles together.
 #[derive(Deserialize)]
@@ -21,16 +24,41 @@ pub(super) struct Message<'a> {
     pub(super) tool_calls: Option<Vec<&'a RawValue>>,
     pub(super) tool_call_id: Option<&'a RawValue>,
     function_call: Option<&'a RawValue>,
+    /// The thoughts of an assistant.
+    #[serde(skip)]
+    pub(super) thoughts: Vec<Thought<'a>>,
 }
 
 impl<'a> Message<'a> {
     pub(super) fn read(raw: &'a RawValue, path: &str) -> Result<Self, BadRequest> {
-        let message: Self = fields::value(raw, path)?;
+        let mut message: Self = fields::value(raw, path)?;
+        if message.role.0 == "assistant" {
+            let given: thoughts::Given<'a> = fields::value(raw, path)?;
+            message.thoughts = given.read(message.content, path)?;
+        }
         fields::refuse(
             &[(&*format!("{path}.function_call"), message.function_call)],
             "is no longer spoken; use `tool_calls`",
         )?;
         Ok(message)
+    }
+
+    /// A tool's result.
+    pub(super) fn of_tool(content: &'a RawValue) -> Self {
+        Self {
+            role: Text("tool".into()),
+            content: Some(content),
+            refusal: None,
+            tool_calls: None,
+            tool_call_id: None,
+            function_call: None,
+            thoughts: Vec::new(),
+        }
+    }
+
+    /// The same content as the user's words.
+    pub(super) fn as_users(self) -> Self {
+        Self { role: Text("user".into()), tool_call_id: None, ..self }
     }
 
     /// The role is unknown.
@@ -49,6 +77,8 @@ pub(super) enum Part<'a> {
     Image { url: Cow<'a, str>, detail: Option<Cow<'a, str>> },
     /// A file as a `data:` URL.
     File { name: Option<Cow<'a, str>>, data: Cow<'a, str> },
+    /// A thought, which is read with the message.
+    Thought,
 }
 
 impl<'a> Part<'a> {
@@ -59,6 +89,7 @@ impl<'a> Part<'a> {
             "refusal" => fields::text(part.refusal, format!("{path}.refusal")).map(Self::Text),
             "image_url" => part.image_url.unwrap_or_default().image(path),
             "file" => part.file.unwrap_or_default().file(path),
+            kind if thoughts::is_thought(kind) => Ok(Self::Thought),
             kind => {
                 let kind = json::clip(kind, 64);
                 let message = format!(
@@ -126,8 +157,13 @@ impl<'a> Call<'a> {
         };
         let function = call.function.ok_or_else(other_kind)?;
         let name = fields::text(function.name, format!("{path}.function.name"))?;
-        let said = function.arguments.map(|Text(text)| text);
-        let arguments = said.filter(|text| !text.trim().is_empty()).unwrap_or("{}".into());
+        // Some clients send the object itself.
+        let said = function.arguments.map(|raw| match raw.get().starts_with('{') {
+            true => Ok(Cow::Borrowed(raw.get())),
+            false => fields::text(Some(raw), format!("{path}.function.arguments")),
+        });
+        let said = said.transpose()?.filter(|text| !text.trim().is_empty());
+        let arguments = said.unwrap_or("{}".into());
         Ok(Self { id, name, arguments })
     }
 }
@@ -143,14 +179,14 @@ struct RawCall<'a> {
 #[serde(bound(deserialize = "'de: 'a"))]
 struct CalledFunction<'a> {
     name: Option<&'a RawValue>,
-    arguments: Option<Text<'a>>,
+    arguments: Option<&'a RawValue>,
 }
 
 pub(super) struct Function<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) description: Option<Cow<'a, str>>,
     /// The JSON schema of an object.
-    pub(super) parameters: &'a RawValue,
+    pub(super) parameters: Schema<'a>,
     pub(super) strict: Option<bool>,
 }
 
@@ -159,8 +195,14 @@ impl<'a> Function<'a> {
         tools: &[&'a RawValue],
         carried: impl Fn(Self) -> T,
     ) -> Result<Vec<T>, BadRequest> {
-        let tools = tools.iter().enumerate();
-        tools.map(|(at, raw)| Self::read(raw, &format!("tools[{at}]")).map(&carried)).collect()
+        let mut names = HashSet::new();
+        let read =
+            tools.iter().enumerate().map(|(at, raw)| Self::read(raw, &format!("tools[{at}]")));
+        // Agents repeat tools; providers refuse that.
+        let first = |tool: &Result<Self, _>| {
+            tool.as_ref().map_or(true, |tool| names.insert(tool.name.clone()))
+        };
+        read.filter(first).map(|tool| tool.map(&carried)).collect()
     }
 
     fn read(raw: &'a RawValue, path: &str) -> Result<Self, BadRequest> {
@@ -174,11 +216,10 @@ impl<'a> Function<'a> {
         let path = format!("{path}.function");
         let missing = || BadRequest::new(&*path, format!("`{path}` is missing"));
         let function = tool.function.ok_or_else(missing)?;
-        let parameters = function.parameters.unwrap_or_else(|| no_parameters());
         Ok(Self {
             name: fields::text(function.name, format!("{path}.name"))?,
             description: function.description.map(|Text(text)| text),
-            parameters: fields::object(Some(parameters), format!("{path}.parameters"))?,
+            parameters: schema::of_object(function.parameters, &format!("{path}.parameters"))?,
             strict: function.strict,
         })
     }

@@ -23,6 +23,10 @@
 //! - [`node_chat`]: the node protocol's consumers for Chat Completions
 //! - `chat_request`, `message_request`: requests for a provider
 //! - `instruct`: instructions among the messages of a Chat Completions request
+//! - `order`: results of tools directly after their calls
+//! - `turns`, `thoughts`: the messages of a Chat Completions request, in order, and their thoughts
+//! - `refusal`: a refusal in the names of the client's own API
+//! - `ids`, `media`, `schema`: ids, media types and schemas as providers demand them
 //! - `chat_body`, `from_chat`: a Chat Completions request, as every pair reads it, and its parts
 //! - `errors`: a backend's error for a client of OpenAI's APIs
 
@@ -38,14 +42,21 @@ pub mod completions_chat;
 mod context;
 mod errors;
 mod from_chat;
+mod ids;
 mod instruct;
 #[cfg(test)]
 mod kit;
+mod media;
 mod message_request;
 pub mod messages_chat;
 pub mod node_chat;
+mod order;
+mod refusal;
 pub mod registry;
 pub mod responses_chat;
+mod schema;
+mod thoughts;
+mod turns;
 
 pub use answer::{Answer, Body};
 pub use context::Context;

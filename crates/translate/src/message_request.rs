@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::schema::Schema;
+
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct MessageRequest<'a> {
     pub(crate) model: Cow<'a, str>,
@@ -49,6 +51,8 @@ pub(crate) enum Role {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Block<'a> {
     Text { text: Cow<'a, str> },
+    Thinking { thinking: Cow<'a, str>, signature: Cow<'a, str> },
+    RedactedThinking { data: Cow<'a, str> },
     Image { source: Source<'a> },
     Document { source: Source<'a> },
     ToolUse { id: Cow<'a, str>, name: Cow<'a, str>, input: Box<RawValue> },
@@ -67,8 +71,7 @@ pub(crate) struct Tool<'a> {
     pub(crate) name: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<Cow<'a, str>>,
-    /// A JSON schema.
-    pub(crate) input_schema: &'a RawValue,
+    pub(crate) input_schema: Schema<'a>,
 }
 
 #[derive(Debug, Serialize)]

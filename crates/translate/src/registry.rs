@@ -9,7 +9,9 @@ use crate::{
     answer::{Answer, Body},
     chat_messages, chat_responses, completions_chat,
     context::Context,
-    messages_chat, node_chat, responses_chat,
+    messages_chat, node_chat,
+    refusal::ClientNames,
+    responses_chat,
 };
 
 /// Every endpoint that a request of this shape can be served in, its own among them if a provider
@@ -42,8 +44,15 @@ pub fn request(
     context: &Context,
 ) -> Result<Vec<u8>, BadRequest> {
     let no_way = || BadRequest { param: None, message: format!("{from} cannot be served as {to}") };
-    let steps = steps(from, to).ok_or_else(no_way)?;
-    steps.iter().try_fold(body.to_vec(), |body, pair| (pair.request)(&body, context))
+    match *steps(from, to).ok_or_else(no_way)? {
+        [] => Ok(body.to_vec()),
+        [only] => (only.request)(body, context),
+        [outer, inner] => {
+            let between = (outer.request)(body, context)?;
+            (inner.request)(&between, context).map_err(|bad| outer.names.renamed(bad, body))
+        }
+        _ => Err(no_way()),
+    }
 }
 
 /// Translates an answer of endpoint `to` into the client's, one for each attempt; `body` is the
@@ -74,6 +83,8 @@ struct Pair {
     to: Endpoint,
     request: fn(&[u8], &Context) -> Result<Vec<u8>, BadRequest>,
     answer: fn(&Context, &[u8]) -> Box<dyn Answer>,
+    /// The client's names for what the request was made of, for refusals of a second step.
+    names: ClientNames,
 }
 
 static PAIRS: [Pair; 6] = [
@@ -82,36 +93,42 @@ static PAIRS: [Pair; 6] = [
         to: Endpoint::ChatCompletions,
         request: messages_chat::request,
         answer: |context, body| Box::new(messages_chat::answer(context, body)),
+        names: messages_chat::NAMES,
     },
     Pair {
         from: Endpoint::ChatCompletions,
         to: Endpoint::Messages,
         request: chat_messages::request,
         answer: |context, body| Box::new(chat_messages::answer(context, body)),
+        names: ClientNames::SAME,
     },
     Pair {
         from: Endpoint::Responses,
         to: Endpoint::ChatCompletions,
         request: responses_chat::request,
         answer: |context, body| Box::new(responses_chat::answer(context, body)),
+        names: responses_chat::NAMES,
     },
     Pair {
         from: Endpoint::ChatCompletions,
         to: Endpoint::Responses,
         request: chat_responses::request,
         answer: |context, body| Box::new(chat_responses::answer(context, body)),
+        names: ClientNames::SAME,
     },
     Pair {
         from: Endpoint::Completions,
         to: Endpoint::ChatCompletions,
         request: completions_chat::request,
         answer: |context, body| Box::new(completions_chat::answer(context, body)),
+        names: ClientNames { said: "prompt", ..ClientNames::SAME },
     },
     Pair {
         from: Endpoint::NodeChat,
         to: Endpoint::ChatCompletions,
         request: node_chat::request,
         answer: |context, body| Box::new(node_chat::answer(context, body)),
+        names: ClientNames { fields: &[("max_tokens", "max_new_tokens")], ..ClientNames::SAME },
     },
 ];
 
@@ -207,6 +224,38 @@ mod tests {
         let node = served_as(Endpoint::NodeChat);
         assert_eq!(node, Endpoints::only(CHAT).with(Endpoint::Messages).with(Endpoint::Responses));
         assert!(answer(Endpoint::Messages, Endpoint::Responses, &context(), b"{}").is_some());
+    }
+
+    #[test]
+    fn a_refusal_names_what_the_client_wrote() {
+        use Endpoint::{Completions, Messages, Responses};
+        let picture = r#"{"type":"input_image","image_url":"data:image/png,x"}"#;
+        let said = r#"{"type":"function_call_output","output":"x"},{"type":"message","role":"user","content":"#;
+        let items = format!(r#"{{"model":"m","instructions":"x","input":[{said}[{picture}]}}]}}"#);
+        let text = |from: &str| format!(r#"{{"model":"m",{from}}}"#);
+        let message = r#""messages":[{"role":"user","content":"x"}]"#;
+        for (from, to, body, param) in [
+            (
+                Messages,
+                Responses,
+                text(&format!(r#""stop_sequences":["x"],{message}"#)),
+                "stop_sequences",
+            ),
+            (Responses, Messages, items, "input[1].content"),
+            (
+                Responses,
+                Messages,
+                text(r#""input":"x","text":{"format":{"type":"json_object"}}"#),
+                "text.format",
+            ),
+            (Completions, Responses, text(r#""prompt":"x","stop":"y""#), "stop"),
+            (Completions, Messages, text(r#""prompt":" ""#), "prompt"),
+            (Messages, Responses, text(r#""messages":7"#), "messages"),
+        ] {
+            let refused = request(from, to, body.as_bytes(), &context()).unwrap_err();
+            assert_eq!(refused.param.as_deref(), Some(param), "{body}");
+            assert!(refused.message.contains(&format!("`{param}")), "{refused}");
+        }
     }
 
     #[test]

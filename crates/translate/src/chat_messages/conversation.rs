@@ -4,14 +4,17 @@ use std::borrow::Cow;
 
 use protocol::json::{
     self, BadRequest,
-    fields::{self, Text, TextOrList},
+    fields::{Text, TextOrList},
 };
 use serde_json::value::RawValue;
 
 use crate::{
     chat_request::join,
     from_chat::{Call, Message, Part},
+    ids, media,
     message_request::{Block, Message as Turn, Role, Source},
+    thoughts::{Sealed, Thought},
+    turns,
 };
 
 /// The separator of two system messages that become one.
@@ -22,17 +25,15 @@ type Conversation<'a> = (Option<Cow<'a, str>>, Vec<Turn<'a>>);
 
 /// Reads `messages`.
 pub(super) fn messages(asked: Option<&RawValue>) -> Result<Conversation<'_>, BadRequest> {
-    let missing = || BadRequest::new("messages", "`messages` is missing");
-    let asked: Vec<&RawValue> = fields::value(asked.ok_or_else(missing)?, "messages")?;
     let mut read = Reading::default();
-    for (at, raw) in asked.iter().enumerate() {
-        read.add(raw, &format!("messages[{at}]"))?;
+    for turn in turns::read(asked, ids::plain)? {
+        read.add(turn)?;
     }
     if read.turns.is_empty() {
         let message = "`messages` must hold at least one message of a user or an assistant";
         return Err(BadRequest::new("messages", message));
     }
-    Ok((read.system, read.turns))
+    Ok((read.system, as_demanded(read.turns)))
 }
 
 /// The part read so far.
@@ -43,17 +44,16 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    fn add(&mut self, raw: &'a RawValue, path: &str) -> Result<(), BadRequest> {
-        let asked = Message::read(raw, path)?;
-        match &*asked.role.0 {
-            "system" | "developer" => self.system(&asked, path),
+    fn add(&mut self, asked: turns::Turn<'a>) -> Result<(), BadRequest> {
+        match &*asked.message.role.0 {
+            "system" | "developer" => self.system(&asked.message, &asked.path),
             "user" => {
-                self.turn(Role::User, blocks(&asked, path)?);
+                self.turn(Role::User, blocks(&asked.message, &asked.path)?);
                 Ok(())
             }
-            "assistant" => self.assistant(&asked, path),
-            "tool" => self.result(&asked, path),
-            _ => Err(asked.wrong_role(path)),
+            "assistant" => self.assistant(asked),
+            "tool" => self.result(asked),
+            _ => Err(asked.message.wrong_role(&asked.path)),
         }
     }
 
@@ -71,22 +71,25 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn assistant(&mut self, asked: &Message<'a>, path: &str) -> Result<(), BadRequest> {
-        let mut blocks = blocks(asked, path)?;
-        if blocks.is_empty() {
-            let refusal = asked.refusal.as_ref().map(|Text(text)| text.clone());
-            blocks.extend(refusal.map(|text| Block::Text { text }));
+    fn assistant(&mut self, asked: turns::Turn<'a>) -> Result<(), BadRequest> {
+        let turns::Turn { path, mut message, calls, .. } = asked;
+        let mut said = blocks(&message, &path)?;
+        if said.is_empty() {
+            let refusal = message.refusal.take().map(|Text(text)| text);
+            said.extend(refusal.and_then(text));
         }
-        for (at, raw) in asked.tool_calls.iter().flatten().enumerate() {
-            blocks.push(call(raw, &format!("{path}.tool_calls[{at}]"))?);
+        let thoughts = message.thoughts.into_iter().filter_map(thought);
+        let mut blocks: Vec<Block<'a>> = thoughts.chain(said).collect();
+        for (at, made) in calls.into_iter().enumerate() {
+            blocks.push(call(made, &format!("{path}.tool_calls[{at}]"))?);
         }
         self.turn(Role::Assistant, blocks);
         Ok(())
     }
 
-    fn result(&mut self, asked: &Message<'a>, path: &str) -> Result<(), BadRequest> {
-        let tool_use_id = fields::text(asked.tool_call_id, format!("{path}.tool_call_id"))?;
-        let content = blocks(asked, path)?;
+    fn result(&mut self, asked: turns::Turn<'a>) -> Result<(), BadRequest> {
+        let content = blocks(&asked.message, &asked.path)?;
+        let tool_use_id = asked.answers.unwrap_or_default();
         self.turn(Role::User, vec![Block::ToolResult { tool_use_id, content }]);
         Ok(())
     }
@@ -101,9 +104,39 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// The words of the user before an assistant that speaks first.
+const FIRST: &str = "Begin.";
+
+/// Messages begins with the user, and an answer that is to go on must not end with white space.
+fn as_demanded(mut turns: Vec<Turn<'_>>) -> Vec<Turn<'_>> {
+    if let Some(Turn { role: Role::Assistant, content }) = turns.last_mut()
+        && let Some(Block::Text { text }) = content.last_mut()
+    {
+        *text = text.trim_end().to_owned().into();
+    }
+    if turns.first().is_some_and(|turn| turn.role == Role::Assistant) {
+        let content = vec![Block::Text { text: FIRST.into() }];
+        turns.insert(0, Turn { role: Role::User, content });
+    }
+    turns
+}
+
+/// A thought in the provider's form, if it has that provider's signature: without one, it is refused.
+fn thought(thought: Thought<'_>) -> Option<Block<'_>> {
+    match thought {
+        Thought { sealed: Some(Sealed::Anthropic(data)), .. } => {
+            Some(Block::RedactedThinking { data })
+        }
+        Thought { text: thinking, signature: Some(signature), .. } => {
+            Some(Block::Thinking { thinking, signature })
+        }
+        Thought { .. } => None,
+    }
+}
+
 /// A call that was made.
-fn call<'a>(raw: &'a RawValue, path: &str) -> Result<Block<'a>, BadRequest> {
-    let Call { id, name, arguments } = Call::read(raw, path)?;
+fn call<'a>(call: Call<'a>, path: &str) -> Result<Block<'a>, BadRequest> {
+    let Call { id, name, arguments } = call;
     Ok(Block::ToolUse { id, name, input: input(&arguments, &format!("{path}.function"))? })
 }
 
@@ -118,31 +151,34 @@ fn input(arguments: &str, path: &str) -> Result<Box<RawValue>, BadRequest> {
     RawValue::from_string(object).map_err(wrong)
 }
 
-/// The content of a message; Messages has no empty text.
+/// Messages has no empty text, and none of white space only.
+fn text(text: Cow<'_, str>) -> Option<Block<'_>> {
+    (!text.trim().is_empty()).then_some(Block::Text { text })
+}
+
+/// The content of a message.
 fn blocks<'a>(asked: &Message<'a>, path: &str) -> Result<Vec<Block<'a>>, BadRequest> {
     let path = format!("{path}.content");
     let parts = match asked.content.map(|raw| TextOrList::read(raw, &path)).transpose()? {
         None => return Ok(Vec::new()),
         Some(TextOrList::Text(text)) => {
-            let text = Some(text).filter(|text| !text.is_empty());
-            return Ok(text.map(|text| Block::Text { text }).into_iter().collect());
+            return Ok(self::text(text).into_iter().collect());
         }
         Some(TextOrList::List(parts)) => parts,
     };
     let read = parts.iter().enumerate().map(|(at, raw)| part(raw, &format!("{path}[{at}]")));
-    let mut blocks = read.collect::<Result<Vec<_>, _>>()?;
-    blocks.retain(|block| !matches!(block, Block::Text { text } if text.is_empty()));
-    Ok(blocks)
+    read.filter_map(Result::transpose).collect()
 }
 
-fn part<'a>(raw: &'a RawValue, path: &str) -> Result<Block<'a>, BadRequest> {
-    match Part::read(raw, path)? {
-        Part::Text(text) => Ok(Block::Text { text }),
+fn part<'a>(raw: &'a RawValue, path: &str) -> Result<Option<Block<'a>>, BadRequest> {
+    Ok(match Part::read(raw, path)? {
+        Part::Text(said) => text(said),
         Part::Image { url, .. } => {
-            Ok(Block::Image { source: source(url, &format!("{path}.image_url.url"))? })
+            Some(Block::Image { source: source(url, &format!("{path}.image_url.url"))? })
         }
-        Part::File { data, .. } => document(data, &format!("{path}.file.file_data")),
-    }
+        Part::File { data, .. } => Some(document(data, &format!("{path}.file.file_data"))?),
+        Part::Thought => None,
+    })
 }
 
 fn document<'a>(data: Cow<'a, str>, path: &str) -> Result<Block<'a>, BadRequest> {
@@ -162,7 +198,6 @@ fn source<'a>(url: Cow<'a, str>, path: &str) -> Result<Source<'a>, BadRequest> {
         let message = format!("`{path}` is a data URL that is not in base64");
         return Err(BadRequest::new(path, message));
     };
-    // A type may have parameters, which Messages does not know.
-    let media_type = media_type.split(';').next().unwrap_or_default().to_owned().into();
+    let media_type = media::of_picture(media_type, data).into_owned().into();
     Ok(Source::Base64 { media_type, data: data.to_owned().into() })
 }

@@ -13,6 +13,7 @@ use crate::{
     chat_body::ChatBody,
     context::Context,
     from_chat::ResponseFormat,
+    ids,
     message_request::{Format, MessageRequest, Metadata, OutputConfig},
 };
 
@@ -29,7 +30,9 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     let body: ChatBody<'_> = fields::body(body)?;
     body.refuse(&["0", "1"], NOT_IN_MESSAGES)?;
     let (system, messages) = conversation::messages(body.messages)?;
-    let tools = tools::tools(&body.tools()?)?;
+    let offered = tools::tools(&body.tools()?)?;
+    let choice = tools::choice(body.tool_choice, body.parallel_tool_calls()?, &offered)?;
+    let (tools, tool_choice) = tools::with_called(offered, choice, &messages);
     let max_tokens = body.max_tokens().map(|(raw, name)| fields::value(raw, name)).transpose()?;
     let temperature: Option<f64> = body.optional(body.temperature, "temperature")?;
     let user = body.optional(body.user, "user")?;
@@ -38,7 +41,7 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
         max_tokens: max_tokens.unwrap_or(DEFAULT_TOKENS),
         system,
         messages,
-        tool_choice: tools::choice(body.tool_choice, body.parallel_tool_calls()?, &tools)?,
+        tool_choice,
         tools,
         output_config: body.response_format.map(output_config).transpose()?.flatten(),
         // Messages goes no higher.
@@ -46,20 +49,25 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
         top_p: body.top_p,
         top_k: body.top_k,
         stop_sequences: body.stop.map(stop_sequences).transpose()?.unwrap_or_default(),
-        metadata: user.map(|Text(user_id)| Metadata { user_id }),
+        metadata: user
+            .map(|Text(user)| Metadata { user_id: ids::at_most(user, ids::MESSAGES_USER) }),
         stream: body.streams()?,
     };
     Ok(json::write(&request).into_bytes())
 }
 
 fn stop_sequences(raw: &RawValue) -> Result<Vec<Cow<'_, str>>, BadRequest> {
-    match TextOrList::read(raw, "stop")? {
-        TextOrList::Text(stop) => Ok(vec![stop]),
+    let mut stops: Vec<Cow<'_, str>> = match TextOrList::read(raw, "stop")? {
+        TextOrList::Text(stop) => vec![stop],
         TextOrList::List(stops) => {
             let read = stops.iter().enumerate();
-            read.map(|(at, raw)| fields::text(Some(raw), format!("stop[{at}]"))).collect()
+            let read = read.map(|(at, raw)| fields::text(Some(raw), format!("stop[{at}]")));
+            read.collect::<Result<_, _>>()?
         }
-    }
+    };
+    // Messages refuses those of white space only.
+    stops.retain(|stop| !stop.trim().is_empty());
+    Ok(stops)
 }
 
 fn output_config(raw: &RawValue) -> Result<Option<OutputConfig<'_>>, BadRequest> {

@@ -1,11 +1,14 @@
 //! Tools, and the choice of tools.
 
+use std::{borrow::Cow, collections::HashSet};
+
 use protocol::json::BadRequest;
 use serde_json::value::RawValue;
 
 use crate::{
+    chat_request::no_parameters,
     from_chat::{Function, forced_function},
-    message_request::{Tool, ToolChoice},
+    message_request::{Block, Message, Tool, ToolChoice},
 };
 
 /// The functions as tools, in their order.
@@ -15,6 +18,30 @@ pub(super) fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequ
         description,
         input_schema: parameters,
     })
+}
+
+/// The tools and the choice for a conversation with calls: Messages refuses calls where no tools are
+/// offered. Those that were called are then offered, and may not be called.
+pub(super) fn with_called<'a>(
+    offered: Vec<Tool<'a>>,
+    choice: Option<ToolChoice<'a>>,
+    messages: &[Message<'a>],
+) -> (Vec<Tool<'a>>, Option<ToolChoice<'a>>) {
+    if !offered.is_empty() {
+        return (offered, choice);
+    }
+    let mut called: Vec<Tool<'a>> = Vec::new();
+    let mut seen = HashSet::new();
+    for block in messages.iter().flat_map(|message| &message.content) {
+        let Block::ToolUse { name, .. } = block else { continue };
+        if seen.insert(name.clone()) {
+            let input_schema = Cow::Borrowed(no_parameters());
+            called.push(Tool { name: name.clone(), description: None, input_schema });
+        }
+    }
+    let none = ToolChoice { kind: "none", name: None, disable_parallel_tool_use: false };
+    let choice = (!called.is_empty()).then_some(none);
+    (called, choice)
 }
 
 /// Reads `tool_choice` and `parallel_tool_calls`, which have no meaning without tools.

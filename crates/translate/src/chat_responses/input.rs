@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use protocol::json::{
     BadRequest,
-    fields::{self, Text, TextOrList},
+    fields::{Text, TextOrList},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -12,11 +12,20 @@ use serde_json::value::RawValue;
 use crate::{
     chat_request::join,
     from_chat::{self, Call, Message},
+    ids,
+    thoughts::{Sealed, Thought},
+    turns::{self, Turn},
 };
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Item<'a> {
+    /// A thought. Without an id, by which servers would look for one that they have stored.
+    Reasoning {
+        summary: Vec<Summary<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        encrypted_content: Option<Cow<'a, str>>,
+    },
     /// A message of any role but `tool`.
     Message {
         role: &'static str,
@@ -32,6 +41,13 @@ pub(super) enum Item<'a> {
         call_id: Cow<'a, str>,
         output: Content<'a>,
     },
+}
+
+/// A thought's text. OpenAI's servers refuse one as `reasoning_text`, which all others read as well.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename = "summary_text")]
+pub(super) struct Summary<'a> {
+    text: Cow<'a, str>,
 }
 
 /// The content of a message: a string if it is only text.
@@ -59,65 +75,82 @@ pub(super) enum Part<'a> {
 
 /// Reads `messages`, which must have at least one.
 pub(super) fn items(messages: Option<&RawValue>) -> Result<Vec<Item<'_>>, BadRequest> {
-    let missing = || BadRequest::new("messages", "`messages` must hold at least one message");
-    let messages: Vec<&RawValue> = fields::value(messages.ok_or_else(missing)?, "messages")?;
-    if messages.is_empty() {
-        return Err(missing());
+    let turns = turns::read(messages, |id| ids::at_most(id, ids::OPENAI_ID))?;
+    if turns.is_empty() {
+        let message = "`messages` must hold at least one message";
+        return Err(BadRequest::new("messages", message));
     }
-    let mut items = Vec::with_capacity(messages.len());
-    for (at, raw) in messages.iter().enumerate() {
-        let path = format!("messages[{at}]");
-        Message::read(raw, &path)?.add_to(&mut items, &path)?;
+    let mut items = Vec::with_capacity(turns.len());
+    for turn in turns {
+        turn.add_to(&mut items)?;
     }
     Ok(items)
 }
 
-impl<'a> Message<'a> {
-    fn add_to(self, items: &mut Vec<Item<'a>>, path: &str) -> Result<(), BadRequest> {
-        match self.role.0.as_ref() {
-            "system" => items.push(self.message("system", path)?),
-            "developer" => items.push(self.message("developer", path)?),
-            "user" => items.push(self.message("user", path)?),
-            "assistant" => self.add_assistant(items, path)?,
-            "tool" => items.push(self.result(path)?),
-            _ => return Err(self.wrong_role(path)),
+impl<'a> Turn<'a> {
+    fn add_to(self, items: &mut Vec<Item<'a>>) -> Result<(), BadRequest> {
+        let Self { path, message, calls, answers } = self;
+        match message.role.0.as_ref() {
+            "system" => items.push(message.message("system", &path)?),
+            "developer" => items.push(message.message("developer", &path)?),
+            "user" => items.push(message.message("user", &path)?),
+            "assistant" => message.add_assistant(calls, items, &path)?,
+            "tool" => items.push(message.result(answers.unwrap_or_default(), &path)?),
+            _ => return Err(message.wrong_role(&path)),
         }
         Ok(())
     }
+}
 
+impl<'a> Message<'a> {
     fn message(&self, role: &'static str, path: &str) -> Result<Item<'a>, BadRequest> {
         let path = format!("{path}.content");
         let missing = || BadRequest::new(path.clone(), format!("`{path}` is missing"));
         Ok(Item::Message { role, content: content(self.content.ok_or_else(missing)?, &path)? })
     }
 
-    /// Adds text before the calls. A message of the assistant can only hold text.
-    fn add_assistant(self, items: &mut Vec<Item<'a>>, path: &str) -> Result<(), BadRequest> {
+    /// Adds thoughts and text before the calls. A message of the assistant can only hold text.
+    fn add_assistant(
+        self,
+        calls: Vec<Call<'a>>,
+        items: &mut Vec<Item<'a>>,
+        path: &str,
+    ) -> Result<(), BadRequest> {
+        items.extend(self.thoughts.into_iter().filter_map(thought));
         let said = match self.content {
             Some(raw) => Some(content(raw, &format!("{path}.content"))?),
             None => self.refusal.map(|Text(text)| Content::Text(text)),
         };
         let said = said.filter(|said| !matches!(said, Content::Text(text) if text.is_empty()));
         items.extend(said.map(|content| Item::Message { role: "assistant", content }));
-        let calls = self.tool_calls.iter().flatten().enumerate();
-        for (at, raw) in calls {
-            items.push(call(raw, &format!("{path}.tool_calls[{at}]"))?);
-        }
+        let call =
+            |Call { id, name, arguments }| Item::FunctionCall { call_id: id, name, arguments };
+        items.extend(calls.into_iter().map(call));
         Ok(())
     }
 
-    fn result(&self, path: &str) -> Result<Item<'a>, BadRequest> {
-        let call_id = fields::text(self.tool_call_id, format!("{path}.tool_call_id"))?;
-        let path = format!("{path}.content");
-        let missing = || BadRequest::new(path.clone(), format!("`{path}` is missing"));
-        let output = content(self.content.ok_or_else(missing)?, &path)?;
+    /// A result without content is an empty one.
+    fn result(&self, call_id: Cow<'a, str>, path: &str) -> Result<Item<'a>, BadRequest> {
+        let read = self.content.map(|raw| content(raw, &format!("{path}.content")));
+        let output = read.transpose()?.unwrap_or(Content::Text("".into()));
         Ok(Item::FunctionCallOutput { call_id, output })
     }
 }
 
-fn call<'a>(raw: &'a RawValue, path: &str) -> Result<Item<'a>, BadRequest> {
-    let Call { id, name, arguments } = Call::read(raw, path)?;
-    Ok(Item::FunctionCall { call_id: id, name, arguments })
+/// What is encrypted goes to the provider that can read it.
+fn thought(thought: Thought<'_>) -> Option<Item<'_>> {
+    let Thought { text, sealed, .. } = thought;
+    let encrypted_content = match sealed {
+        Some(Sealed::OpenAi { data }) => Some(data),
+        _ => None,
+    };
+    let summary: Vec<_> = Some(text)
+        .filter(|text| !text.is_empty())
+        .map(|text| Summary { text })
+        .into_iter()
+        .collect();
+    let is_empty = summary.is_empty() && encrypted_content.is_none();
+    (!is_empty).then_some(Item::Reasoning { summary, encrypted_content })
 }
 
 fn content<'a>(raw: &'a RawValue, path: &str) -> Result<Content<'a>, BadRequest> {
@@ -126,7 +159,7 @@ fn content<'a>(raw: &'a RawValue, path: &str) -> Result<Content<'a>, BadRequest>
         TextOrList::List(pieces) => pieces,
     };
     let parts = pieces.iter().enumerate().map(|(at, raw)| part(raw, &format!("{path}[{at}]")));
-    Ok(Content::of(parts.collect::<Result<_, _>>()?))
+    Ok(Content::of(parts.filter_map(Result::transpose).collect::<Result<_, _>>()?))
 }
 
 impl<'a> Content<'a> {
@@ -145,12 +178,13 @@ impl<'a> Content<'a> {
     }
 }
 
-fn part<'a>(raw: &'a RawValue, path: &str) -> Result<Part<'a>, BadRequest> {
-    Ok(match from_chat::Part::read(raw, path)? {
+fn part<'a>(raw: &'a RawValue, path: &str) -> Result<Option<Part<'a>>, BadRequest> {
+    Ok(Some(match from_chat::Part::read(raw, path)? {
         from_chat::Part::Text(text) => Part::Text { text },
         from_chat::Part::Image { url, detail } => {
             Part::Image { image_url: url, detail: detail.unwrap_or("auto".into()) }
         }
         from_chat::Part::File { name, data } => Part::File { filename: name, file_data: data },
-    })
+        from_chat::Part::Thought => return Ok(None),
+    }))
 }

@@ -14,6 +14,8 @@ use crate::{
     chat_body::ChatBody,
     context::Context,
     from_chat::{Function, JsonSchema, ResponseFormat, forced_function},
+    ids,
+    schema::Schema,
 };
 
 /// Makes a Responses request of a Chat Completions request. See the [module](super) for what
@@ -41,7 +43,7 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
         temperature: body.temperature,
         top_p: body.top_p,
         metadata: body.metadata,
-        user: user.map(|Text(user)| user),
+        user: user.map(|Text(user)| ids::at_most(user, ids::OPENAI_ID)),
         stream: body.streams()?,
         store: false,
     };
@@ -87,7 +89,7 @@ struct Tool<'a> {
     name: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Cow<'a, str>>,
-    parameters: &'a RawValue,
+    parameters: Schema<'a>,
     strict: bool,
 }
 

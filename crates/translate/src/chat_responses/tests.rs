@@ -79,6 +79,7 @@ fn a_conversation_becomes_items() {
                 {"type": "input_image", "image_url": "data:image/png;base64,AA", "detail": "auto"},
                 {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,AA"},
             ]},
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
             {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{\"a\":1}"},
             {"type": "function_call", "call_id": "c2", "name": "g", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "c1", "output": "x\ny"},
@@ -86,6 +87,32 @@ fn a_conversation_becomes_items() {
             {"type": "message", "role": "assistant", "content": "No."},
         ])
     );
+}
+
+#[test]
+fn results_follow_their_calls_and_sealed_thoughts_go_where_they_can_be_read() {
+    let id = "x".repeat(70);
+    let details = json!([
+        {"type": "reasoning.summary", "summary": "hm", "format": "openai-responses-v1"},
+        {"type": "reasoning.encrypted", "data": "E", "format": "openai-responses-v1", "id": "rs_1"},
+        {"type": "reasoning.encrypted", "data": "A", "format": "anthropic-claude-v1"}]);
+    let messages = json!([
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "x"}], "reasoning_details": details,
+            "tool_calls": [{"id": id, "function": {"name": "f", "arguments": null}}]},
+        {"role": "user", "content": "wait"},
+        {"role": "tool", "tool_call_id": id, "content": null}]);
+    let input = with(&json!({"messages": messages, "user": id})).unwrap();
+    assert_eq!(input["user"].as_str().unwrap().len(), 64);
+    let input = &input["input"];
+    let call_id = input[2]["call_id"].as_str().unwrap();
+    assert_eq!(call_id.len(), 64);
+    let expected = json!([
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {"type": "reasoning", "summary": [], "encrypted_content": "E"},
+        {"type": "function_call", "call_id": call_id, "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": call_id, "output": ""},
+        {"type": "message", "role": "user", "content": "wait"}]);
+    assert_eq!(input, &expected);
 }
 
 #[test]
@@ -101,7 +128,7 @@ fn parameters_are_carried_under_their_responses_names() {
     let mut expected = json!({
         "max_output_tokens": 6, "temperature": 0.5, "top_p": 1, "user": "u", "stream": true, "store": false,
         "metadata": {"k": "v"}, "reasoning": {"effort": "low"}, "parallel_tool_calls": false,
-        "tools": [{"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}, "strict": false}],
+        "tools": [{"type": "function", "name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}, "strict": false}],
         "tool_choice": {"type": "function", "name": "f"},
         "text": {"verbosity": "low", "format": {"type": "json_schema", "name": "n", "schema": {}, "strict": true}},
     });

@@ -9,7 +9,10 @@ use protocol::json::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::chat_request::{Content, ImageUrl, Message, Part, join};
+use crate::{
+    chat_request::{Content, ImageUrl, Message, Part, join},
+    media,
+};
 
 /// The text of a tool's message whose result has only pictures.
 const PICTURES_FOLLOW: &str = "The result is in the next message.";
@@ -32,6 +35,7 @@ pub(super) struct Block<'a> {
     tool_use_id: Option<&'a RawValue>,
     tool_name: Option<&'a RawValue>,
     content: Option<&'a RawValue>,
+    thinking: Option<&'a RawValue>,
     is_error: Option<bool>,
 }
 
@@ -44,9 +48,36 @@ impl<'a> Block<'a> {
         self.kind.0 == kind
     }
 
+    pub(super) fn is_thought(&self) -> bool {
+        self.is("thinking") || self.is("redacted_thinking")
+    }
+
+    /// Whether it is a trace of a tool that Anthropic's servers ran: its call, its result, or a file for it.
+    /// The assistant's text gives the results.
+    pub(super) fn is_trace(&self) -> bool {
+        let kind = &*self.kind.0;
+        let of_hosted = |ending: &str| kind.ends_with(ending) && kind.len() > ending.len();
+        of_hosted("_tool_use") || of_hosted("_tool_result") || kind == "container_upload"
+    }
+
+    /// The text of a thought. Its signature is Anthropic's own, and what it has encrypted is lost.
+    pub(super) fn thought(&self, path: &str) -> Result<Option<Cow<'a, str>>, BadRequest> {
+        if !self.is("thinking") {
+            return Ok(None);
+        }
+        let text = fields::text(self.thinking, format!("{path}.thinking"))?;
+        Ok(Some(text).filter(|text| !text.is_empty()))
+    }
+
     /// Text and pictures as parts of a message. Most blocks are one part.
     pub(super) fn into_parts(self, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
         match &*self.kind.0 {
+            _ if self.is_thought() || self.is_trace() => Ok(Vec::new()),
+            // A summary of turns that were dropped.
+            "compaction" => match self.content {
+                Some(raw) => parts(raw, &format!("{path}.content"), Self::into_leaf),
+                None => Ok(Vec::new()),
+            },
             "document" => self.document(path),
             "search_result" => self.search_result(path),
             // A search for tools finds one of the tools that the model is shown anyway.
@@ -143,7 +174,7 @@ fn image<'a>(raw: Option<&'a RawValue>, path: &str) -> Result<Part<'a>, BadReque
         "base64" => {
             let kind = fields::text(source.media_type, format!("{path}.media_type"))?;
             let data = fields::text(source.data, format!("{path}.data"))?;
-            format!("data:{kind};base64,{data}").into()
+            format!("data:{};base64,{data}", media::of_picture(&kind, &data)).into()
         }
         kind => {
             let kind = json::clip(kind, 64);

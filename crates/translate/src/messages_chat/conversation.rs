@@ -13,6 +13,7 @@ use super::blocks::{self, Block};
 use crate::{
     chat_request::{Content, Message, Part, Role, ToolCall, join},
     instruct::instruct,
+    order::in_order,
 };
 
 /// The prefix of a system block of Claude Code that is only for Anthropic's billing. It changes
@@ -34,9 +35,12 @@ pub(super) fn messages<'a>(
         add_system(raw, "system", &mut all)?;
     }
     for (at, raw) in asked.iter().enumerate() {
+        let before = all.len();
         add(raw, &format!("messages[{at}]"), &mut all)?;
+        all.iter_mut().skip(before).for_each(|message| message.origin = Some(at));
     }
-    Ok(all)
+    all.retain(Message::says_something);
+    Ok(in_order(all))
 }
 
 fn add_system<'a>(
@@ -81,27 +85,32 @@ fn user<'a>(raw: &'a RawValue, path: &str, all: &mut Vec<Message<'a>>) -> Result
         results.push(message);
         Ok(pictures)
     })?;
+    said.retain(|part| !matches!(part, Part::Text { text } if text.is_empty()));
     let only_results = !results.is_empty() && said.is_empty();
     all.append(&mut results);
     if !only_results {
-        said.retain(|part| !matches!(part, Part::Text { text } if text.is_empty()));
         all.push(Message::new(Role::User, Content::of_parts(said)));
     }
     Ok(())
 }
 
-/// The assistant's text and calls. A turn with only thoughts is left out.
+/// The assistant's thoughts, text and calls. Thoughts alone go with the assistant's next message, if that
+/// follows; traces of hosted tools alone are no message.
 fn assistant<'a>(
     raw: &'a RawValue,
     path: &str,
     all: &mut Vec<Message<'a>>,
 ) -> Result<(), BadRequest> {
+    let mut message = match all.pop_if(|last| !last.says_something()) {
+        Some(thoughts) => thoughts,
+        None => Message::empty(Role::Assistant),
+    };
     let mut tool_calls = Vec::new();
-    let mut thought = false;
+    let mut unsaid = false;
     let said = content(raw, path, |block, path| {
-        if block.is("thinking") || block.is("redacted_thinking") {
-            thought = true;
-            return Ok(Vec::new());
+        unsaid |= block.is_thought() || block.is_trace();
+        if let Some(thought) = block.thought(path)? {
+            message.think(thought);
         }
         if !block.is("tool_use") {
             return block.into_parts(path);
@@ -117,11 +126,8 @@ fn assistant<'a>(
             Err(BadRequest::new(path, message))
         }
     })?;
-    if text.is_none() && tool_calls.is_empty() && thought {
-        return Ok(());
-    }
-    let text = if tool_calls.is_empty() { text.or(Some(Cow::Borrowed(""))) } else { text };
-    let message = Message::empty(Role::Assistant);
+    let is_empty = tool_calls.is_empty() && !unsaid;
+    let text = if is_empty { text.or(Some(Cow::Borrowed(""))) } else { text };
     all.push(Message { content: text.map(Content::Text), tool_calls, ..message });
     Ok(())
 }

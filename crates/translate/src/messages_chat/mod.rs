@@ -10,7 +10,10 @@
 //! | `output_format`, `output_config.format` | as `response_format`, a JSON schema |
 //! | a system block of Claude Code for Anthropic's billing | dropped: it changes with each request, and prompt caches would not hold |
 //! | documents of text, search results | as text; any other document is refused |
-//! | thoughts of earlier turns | dropped: providers differ on whether they may be there, and none needs them |
+//! | thoughts of earlier turns | as `reasoning_content`, without their signatures, which are Anthropic's own; encrypted ones are lost |
+//! | traces of tools that Anthropic ran (`server_tool_use`, `web_search_tool_result`, `mcp_tool_use`, …) | left out: the assistant's text gives their results |
+//! | results of tools | directly after their calls, see `order` |
+//! | a `compaction` | its text |
 //! | `cache_control`, `service_tier`, `context_management`, `container`, `inference_geo`, `speed` and fields not known | dropped: they change no answer here |
 //! | tools that Anthropic runs or defines itself, as `web_search_…` | refused by name: without it the model would make the results up; a search for tools is dropped, as every tool is shown anyway |
 //! | `mcp_servers` | refused unless empty |
@@ -35,9 +38,22 @@ use crate::{
     answer::Answer,
     chat::{Finish, FromChat, Outcome, Usage},
     context::Context,
+    refusal::ClientNames,
 };
 
 pub use request::request;
+
+/// What became of the fields of a request, for refusals of a second step.
+pub(crate) const NAMES: ClientNames = ClientNames {
+    fields: &[
+        ("stop", "stop_sequences"),
+        ("user", "metadata.user_id"),
+        ("response_format", "output_config.format"),
+        ("parallel_tool_calls", "tool_choice.disable_parallel_tool_use"),
+    ],
+    said: "messages",
+    origins: request::origins,
+};
 
 /// Reads the provider's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {

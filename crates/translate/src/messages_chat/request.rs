@@ -13,6 +13,7 @@ use super::{conversation, tools};
 use crate::{
     chat_request::{ChatRequest, JsonSchema, ResponseFormat, StreamOptions},
     context::Context,
+    ids,
 };
 
 /// The request in the provider's shape.
@@ -45,6 +46,13 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     Ok(json::write(&request).into_bytes())
 }
 
+/// Of each message that the request becomes, the client's that it is made of.
+pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
+    let asked = fields::body::<Request<'_>>(body);
+    let messages = asked.and_then(|asked| conversation::messages(asked.system, asked.messages));
+    messages.into_iter().flatten().map(|message| message.origin).collect()
+}
+
 /// The carried fields of the body of `POST /v1/messages`.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
@@ -70,7 +78,7 @@ impl<'a> Request<'a> {
     fn user(&self) -> Result<Option<Cow<'a, str>>, BadRequest> {
         let Some(raw) = self.metadata else { return Ok(None) };
         let metadata: Metadata<'a> = fields::value(raw, "metadata")?;
-        Ok(metadata.user_id.map(|Text(id)| id))
+        Ok(metadata.user_id.map(|Text(id)| ids::at_most(id, ids::OPENAI_ID)))
     }
 
     /// The newer place first.

@@ -9,7 +9,10 @@ use protocol::json::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::chat_request::{FunctionTool, Tool, ToolChoice, no_parameters};
+use crate::{
+    chat_request::{FunctionTool, Tool, ToolChoice},
+    schema,
+};
 
 /// The tools as functions, in their order.
 pub(super) fn tools<'a>(asked: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
@@ -85,8 +88,7 @@ fn tool<'a>(raw: &'a RawValue, path: &str) -> Result<Option<Tool<'a>>, BadReques
 }
 
 fn function<'a>(tool: AskedTool<'a>, path: &str) -> Result<Tool<'a>, BadRequest> {
-    let parameters = tool.input_schema.unwrap_or_else(|| no_parameters());
-    let parameters = fields::object(Some(parameters), format!("{path}.input_schema"))?;
+    let parameters = schema::of_object(tool.input_schema, &format!("{path}.input_schema"))?;
     let name = fields::text(tool.name, format!("{path}.name"))?;
     if name.is_empty() {
         let path = format!("{path}.name");

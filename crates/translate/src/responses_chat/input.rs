@@ -5,8 +5,10 @@
 //! | `message` (or no type) | a message of its role; `developer` is `system`, and what leads the list is one system message together with `instructions`; a later one goes with what the user says before it, marked as `<system-reminder>` |
 //! | `reasoning` | `reasoning_content` of the assistant message that follows: its text, else its summary; what is encrypted is lost |
 //! | `function_call`, `custom_tool_call` | a tool call of the assistant message around it; calls that stand together are one message |
-//! | `function_call_output`, `custom_tool_call_output` | a `tool` message; its images follow in a message of the user, since Chat Completions has only text there |
-//! | `web_search_call` and other traces of hosted tools | nothing |
+//! | `function_call_output`, `custom_tool_call_output` | a `tool` message directly after its call, see `order`; its images follow in a message of the user, since Chat Completions has only text there |
+//! | the same without a `call_id` | what the user says, after the tool's name: no call asked for it |
+//! | `web_search_call` and other traces of hosted tools | nothing: the assistant's text gives their results |
+//! | `local_shell_call`, `shell_call`, `apply_patch_call`, `computer_call` and their outputs, which the client makes itself | a call of a function of that tool's name, and its result |
 //! | `additional_tools` | tools, as if they stood in `tools` |
 //! | anything else, `item_reference` among it | refused by name |
 
@@ -25,16 +27,19 @@ use super::{
 use crate::{
     chat_request::{Content, Message, Part, Role, ToolCall, join},
     instruct::instruct,
+    order::in_order,
 };
 
 /// The traces of hosted tools in a conversation. The assistant's text gives their results.
-const TRACES: [&str; 8] = [
+const TRACES: [&str; 10] = [
     "web_search_call",
     "file_search_call",
     "code_interpreter_call",
     "image_generation_call",
     "mcp_list_tools",
     "mcp_call",
+    "mcp_approval_request",
+    "mcp_approval_response",
     "tool_search_call",
     "tool_search_output",
 ];
@@ -58,7 +63,20 @@ pub(super) fn messages<'a>(
     if read.messages.is_empty() {
         return Err(BadRequest::new("input", "`input` must hold at least one message"));
     }
-    Ok(read.messages)
+    Ok(in_order(read.messages))
+}
+
+/// The tools of OpenAI that the client runs itself, each with a call, and an output of that name and
+/// `_output`.
+const CLIENTS_OWN: [(&str, &str); 4] = [
+    ("local_shell_call", "local_shell"),
+    ("shell_call", "shell"),
+    ("apply_patch_call", "apply_patch"),
+    ("computer_call", "computer"),
+];
+
+fn clients_own(call: &str) -> Option<&'static str> {
+    CLIENTS_OWN.iter().find(|(kind, _)| *kind == call).map(|(_, tool)| *tool)
 }
 
 /// The messages so far, and the parts of an incomplete one.
@@ -69,11 +87,14 @@ struct Conversation<'a> {
     assistant: Option<Message<'a>>,
     /// Images of tool results, until the last of those results is written.
     images: Vec<Part<'a>>,
+    /// The item that is being read.
+    at: Option<usize>,
 }
 
 impl<'a> Conversation<'a> {
     fn items(&mut self, items: &[&'a RawValue], tools: &mut Tools<'a>) -> Result<(), BadRequest> {
         items.iter().enumerate().try_for_each(|(at, raw)| {
+            self.at = Some(at);
             let path = format!("input[{at}]");
             self.item(&fields::value(raw, &path)?, &path, tools)
         })
@@ -88,14 +109,18 @@ impl<'a> Conversation<'a> {
         match item.kind.as_ref().map_or("message", |Text(kind)| kind) {
             "message" => self.message(item, path)?,
             "reasoning" => self.reasoning(item, path)?,
-            "function_call" => self.call(item, item.arguments(path)?, path)?,
-            "custom_tool_call" => self.call(item, item.input(path)?, path)?,
+            "function_call" => self.call(item, item.name(path)?, item.arguments(path)?, path)?,
+            "custom_tool_call" => self.call(item, item.name(path)?, item.input(path)?, path)?,
             "function_call_output" | "custom_tool_call_output" => self.result(item, path)?,
             "additional_tools" => {
                 tools.add(item.tools.as_deref().unwrap_or_default(), format!("{path}.tools"))?;
             }
             kind if TRACES.contains(&kind) => {}
-            kind => return Err(unknown(kind, path)),
+            kind => match (clients_own(kind), kind.strip_suffix("_output").and_then(clients_own)) {
+                (Some(tool), _) => self.call(item, tool.into(), item.action(), path)?,
+                (_, Some(_)) => self.result(item, path)?,
+                _ => return Err(unknown(kind, path)),
+            },
         }
         Ok(())
     }
@@ -119,7 +144,11 @@ impl<'a> Conversation<'a> {
 
     fn user(&mut self, content: Content<'a>) {
         self.flush();
-        self.messages.push(Message::new(Role::User, content));
+        self.push(Message::new(Role::User, content));
+    }
+
+    fn push(&mut self, message: Message<'a>) {
+        self.messages.push(Message { origin: self.at, ..message });
     }
 
     fn system(&mut self, content: Content<'a>) {
@@ -147,23 +176,23 @@ impl<'a> Conversation<'a> {
     }
 
     fn reasoning(&mut self, item: &Item<'a>, path: &str) -> Result<(), BadRequest> {
-        let Some(thought) = item.thought(path)? else { return Ok(()) };
-        let message = self.assistant();
-        message.reasoning_content = Some(match message.reasoning_content.take() {
-            Some(before) => join(before, "\n\n", &thought),
-            None => thought,
-        });
+        if let Some(thought) = item.thought(path)? {
+            self.assistant().think(thought);
+        }
         Ok(())
     }
 
     fn call(
         &mut self,
         item: &Item<'a>,
+        name: Cow<'a, str>,
         arguments: Cow<'a, str>,
         path: &str,
     ) -> Result<(), BadRequest> {
-        let id = fields::text(item.call_id, format!("{path}.call_id"))?;
-        let name = fields::text(item.name, format!("{path}.name"))?;
+        let id = match item.call_id(path)? {
+            Some(id) => id,
+            None => fields::text(item.id, format!("{path}.call_id"))?,
+        };
         let space = item.namespace.map(|raw| fields::text(Some(raw), format!("{path}.namespace")));
         let name = match space.transpose()? {
             Some(space) => Cow::Owned(chat_name(Some(&space), &name).into_owned()),
@@ -174,11 +203,31 @@ impl<'a> Conversation<'a> {
     }
 
     fn result(&mut self, item: &Item<'a>, path: &str) -> Result<(), BadRequest> {
-        let id = fields::text(item.call_id, format!("{path}.call_id"))?;
         let (text, images) = item.output(path)?;
+        let Some(id) = item.answers(path)? else {
+            self.uncalled(item, text, images, path)?;
+            return Ok(());
+        };
         self.flush_assistant();
-        self.messages.push(Message::tool(id, text));
+        self.push(Message::tool(id, text));
         self.images.extend(images);
+        Ok(())
+    }
+
+    /// What came of a tool that nobody called, as Codex sends it for automations.
+    fn uncalled(
+        &mut self,
+        item: &Item<'a>,
+        text: Cow<'a, str>,
+        images: Vec<Part<'a>>,
+        path: &str,
+    ) -> Result<(), BadRequest> {
+        let text = match item.name {
+            Some(_) => join(item.name(path)?, ": ", &text),
+            None => text,
+        };
+        let said = [Part::Text { text }].into_iter().chain(images);
+        self.user(Content::of_parts(said.collect()));
         Ok(())
     }
 
@@ -187,7 +236,9 @@ impl<'a> Conversation<'a> {
         if !self.images.is_empty() {
             self.flush();
         }
-        self.assistant.get_or_insert_with(|| Message::empty(Role::Assistant))
+        let origin = self.at;
+        let begun = || Message { origin, ..Message::empty(Role::Assistant) };
+        self.assistant.get_or_insert_with(begun)
     }
 
     /// Completes the gathered message, because another one begins.
@@ -195,14 +246,13 @@ impl<'a> Conversation<'a> {
         self.flush_assistant();
         if !self.images.is_empty() {
             let images = Content::Parts(std::mem::take(&mut self.images));
-            self.messages.push(Message::new(Role::User, images));
+            self.push(Message::new(Role::User, images));
         }
     }
 
     /// Thoughts that led to nothing are no message.
     fn flush_assistant(&mut self) {
-        let complete = |it: &Message<'_>| it.content.is_some() || !it.tool_calls.is_empty();
-        self.messages.extend(self.assistant.take().filter(complete));
+        self.messages.extend(self.assistant.take().filter(Message::says_something));
     }
 }
 

@@ -30,7 +30,18 @@ mod tools;
 
 pub use request::request;
 
-use crate::{answer::Answer, chat::FromChat, context::Context};
+use crate::{answer::Answer, chat::FromChat, context::Context, refusal::ClientNames};
+
+/// What became of the fields of a request, for refusals of a second step.
+pub(crate) const NAMES: ClientNames = ClientNames {
+    fields: &[
+        ("max_tokens", "max_output_tokens"),
+        ("response_format", "text.format"),
+        ("reasoning_effort", "reasoning.effort"),
+    ],
+    said: "input",
+    origins: request::origins,
+};
 
 /// Reads the provider's answer. `request` is the client's own body.
 pub fn answer(context: &Context, request: &[u8]) -> impl Answer + use<> {

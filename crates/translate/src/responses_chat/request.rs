@@ -16,6 +16,7 @@ use super::{
 use crate::{
     chat_request::{ChatRequest, JsonSchema, ResponseFormat, StreamOptions, ToolChoice},
     context::Context,
+    ids,
 };
 
 /// Makes a Chat Completions request of a Responses request. See the [module](super) for what
@@ -27,6 +28,12 @@ pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
     let request: Request<'_> = fields::body(body)?;
     request.refuse_state()?;
     Ok(json::write(&request.into_chat()?).into_bytes())
+}
+
+/// Of each message that the request becomes, the item that it is made of.
+pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
+    let chat = fields::body::<Request<'_>>(body).and_then(Request::into_chat);
+    chat.into_iter().flat_map(|chat| chat.messages).map(|message| message.origin).collect()
 }
 
 #[derive(Deserialize)]
@@ -123,7 +130,7 @@ impl<'a> Request<'a> {
             max_tokens: self.max_output_tokens,
             temperature: self.temperature,
             top_p: self.top_p,
-            user: self.user.map(|Text(user)| user),
+            user: self.user.map(|Text(user)| ids::at_most(user, ids::OPENAI_ID)),
             stream,
             stream_options: StreamOptions::with_usage(stream),
             ..ChatRequest::default()

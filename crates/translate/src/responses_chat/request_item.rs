@@ -9,7 +9,7 @@ use protocol::json::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::chat_request::{Content, ImageUrl, Part};
+use crate::chat_request::{Content, ImageUrl, Part, join};
 
 /// A raw item of the request: the fields of all types together.
 #[derive(Deserialize)]
@@ -20,12 +20,15 @@ pub(super) struct Item<'a> {
     pub(super) role: Option<Text<'a>>,
     content: Option<&'a RawValue>,
     summary: Option<&'a RawValue>,
-    pub(super) call_id: Option<&'a RawValue>,
+    pub(super) id: Option<&'a RawValue>,
+    call_id: Option<&'a RawValue>,
     pub(super) name: Option<&'a RawValue>,
     pub(super) namespace: Option<&'a RawValue>,
     arguments: Option<&'a RawValue>,
     input: Option<&'a RawValue>,
     output: Option<&'a RawValue>,
+    action: Option<&'a RawValue>,
+    operation: Option<&'a RawValue>,
     pub(super) tools: Option<Vec<&'a RawValue>>,
 }
 
@@ -48,6 +51,33 @@ impl<'a> Item<'a> {
         parts(self.content.ok_or_else(missing)?, &path)
     }
 
+    /// The id of the call; `None` where it is missing, `null` or empty.
+    pub(super) fn call_id(&self, path: &str) -> Result<Option<Cow<'a, str>>, BadRequest> {
+        let id = self.call_id.map(|raw| fields::text(Some(raw), format!("{path}.call_id")));
+        Ok(id.transpose()?.filter(|id| !id.is_empty()))
+    }
+
+    /// The id of the call that it is the output of. Outputs of `local_shell` name it as their own.
+    pub(super) fn answers(&self, path: &str) -> Result<Option<Cow<'a, str>>, BadRequest> {
+        let own = self
+            .id
+            .filter(|_| self.kind.as_ref().is_some_and(|kind| kind.0 == "local_shell_call_output"));
+        match (self.call_id(path)?, own) {
+            (None, Some(id)) => fields::text(Some(id), format!("{path}.id")).map(Some),
+            (id, _) => Ok(id),
+        }
+    }
+
+    pub(super) fn name(&self, path: &str) -> Result<Cow<'a, str>, BadRequest> {
+        fields::text(self.name, format!("{path}.name"))
+    }
+
+    /// What a tool of the client's own was to do, as arguments.
+    pub(super) fn action(&self) -> Cow<'a, str> {
+        let action = self.action.or(self.operation).map_or("{}", RawValue::get);
+        Cow::Borrowed(action)
+    }
+
     /// A function's arguments; none at all is an empty object, as servers demand JSON.
     pub(super) fn arguments(&self, path: &str) -> Result<Cow<'a, str>, BadRequest> {
         let arguments = fields::text(self.arguments, format!("{path}.arguments"))?;
@@ -68,7 +98,7 @@ impl<'a> Item<'a> {
     pub(super) fn output(&self, path: &str) -> Result<(Cow<'a, str>, Vec<Part<'a>>), BadRequest> {
         let path = format!("{path}.output");
         let missing = || BadRequest::new(path.clone(), format!("`{path}` is missing"));
-        let parts = parts(self.output.ok_or_else(missing)?, &path)?;
+        let parts = output_parts(self.output.ok_or_else(missing)?, &path)?;
         let (texts, images): (Vec<_>, Vec<_>) =
             parts.into_iter().partition(|part| matches!(part, Part::Text { .. }));
         let text = match Content::of_parts(texts) {
@@ -83,10 +113,7 @@ impl<'a> Item<'a> {
     pub(super) fn thought(&self, path: &str) -> Result<Option<Cow<'a, str>>, BadRequest> {
         for (raw, name) in [(self.content, "content"), (self.summary, "summary")] {
             let Some(raw) = raw else { continue };
-            let Content::Text(text) = Content::of_parts(parts(raw, &format!("{path}.{name}"))?)
-            else {
-                continue;
-            };
+            let text = thought_text(raw, &format!("{path}.{name}"))?;
             if !text.is_empty() {
                 return Ok(Some(text));
             }
@@ -95,8 +122,54 @@ impl<'a> Item<'a> {
     }
 }
 
+/// The parts of an output. What is neither text nor a list of parts is told as its JSON: a shell's output
+/// is an object for each command.
+fn output_parts<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
+    #[derive(Deserialize)]
+    struct Typed<'a> {
+        #[serde(rename = "type", borrow)]
+        kind: Option<Text<'a>>,
+        #[serde(borrow)]
+        image_url: Option<&'a RawValue>,
+    }
+    let json = || Ok(vec![Part::Text { text: Cow::Borrowed(raw.get()) }]);
+    match raw.get().as_bytes().first() {
+        Some(b'[') => {
+            let pieces: Vec<Typed<'a>> = fields::value(raw, path)?;
+            if pieces.iter().all(|piece| piece.kind.is_some()) { parts(raw, path) } else { json() }
+        }
+        Some(b'{') => match fields::value::<Typed<'a>>(raw, path)?.image_url {
+            Some(url) => {
+                let url = fields::text(Some(url), format!("{path}.image_url"))?;
+                Ok(vec![Part::ImageUrl { image_url: ImageUrl { url, detail: None } }])
+            }
+            None => json(),
+        },
+        _ => parts(raw, path),
+    }
+}
+
 /// The text of a tool's message whose result has only images.
 pub(super) const IMAGES_FOLLOW: &str = "The result is in the next message.";
+
+/// The texts of a thought, one to a line. Pieces without one are left out.
+fn thought_text<'a>(raw: &'a RawValue, path: &str) -> Result<Cow<'a, str>, BadRequest> {
+    let pieces = match TextOrList::read(raw, path)? {
+        TextOrList::Text(text) => return Ok(text),
+        TextOrList::List(pieces) => pieces,
+    };
+    let mut all = None;
+    for (at, raw) in pieces.iter().enumerate() {
+        let piece: Piece<'a> = fields::value(raw, format!("{path}[{at}]"))?;
+        let Some(text) = piece.text else { continue };
+        let text = fields::text(Some(text), format!("{path}[{at}].text"))?;
+        all = Some(match all {
+            Some(before) => join(before, "\n", &text),
+            None => text,
+        });
+    }
+    Ok(all.unwrap_or_default())
+}
 
 fn parts<'a>(raw: &'a RawValue, path: &str) -> Result<Vec<Part<'a>>, BadRequest> {
     match TextOrList::read(raw, path)? {

@@ -12,7 +12,10 @@ use protocol::json::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::chat_request::{FunctionTool, Tool, input_parameter, no_parameters};
+use crate::{
+    chat_request::{FunctionTool, Tool, input_parameter},
+    schema,
+};
 
 /// Tools that the API's own servers run. They are left out: a model may do without.
 const HOSTED: [&str; 5] = [
@@ -203,10 +206,10 @@ impl<'a> Described<'a> {
     ) -> Result<FunctionTool<'a>, BadRequest> {
         let (description, parameters) = match kind {
             Kind::Function => {
-                let parameters = self.parameters.unwrap_or(no_parameters());
-                (self.told(), fields::object(Some(parameters), format!("{path}.parameters"))?)
+                let path = format!("{path}.parameters");
+                (self.told(), schema::of_object(self.parameters, &path)?)
             }
-            Kind::Custom => (self.told_with_format(), input_parameter()),
+            Kind::Custom => (self.told_with_format(), Cow::Borrowed(input_parameter())),
         };
         Ok(FunctionTool { name: name.into(), description, parameters, strict: self.strict })
     }

@@ -221,7 +221,110 @@ fn every_shape_that_generates_has_its_ways() {
     assert_eq!(pairs().count(), 12);
 }
 
+/// A history of calls and results in any order, with ids that come again or fit nowhere, as Chat
+/// Completions and as Responses have it.
+fn history() -> impl Strategy<Value = (Value, Value)> {
+    let id = || select(vec!["a", "functions.f:0", "call|1", "call_1", ""]);
+    let text = || select(vec!["", " \n", "Hi", "Yes: "]);
+    let turn = prop_oneof![
+        (vec(id(), 1..3), text()).prop_map(|(ids, text)| {
+            let function = json!({"name": "f", "arguments": "{}"});
+            let calls: Vec<_> =
+                ids.iter().map(|id| json!({"id": id, "function": function})).collect();
+            let chat = json!({"role": "assistant", "content": text, "tool_calls": calls});
+            let call = |id: &&str| json!({"type": "function_call", "id": "x", "call_id": id, "name": "f", "arguments": "{}"});
+            (chat, ids.iter().map(call).collect::<Vec<_>>())
+        }),
+        (id(), text()).prop_map(|(id, text)| {
+            let item = json!({"type": "function_call_output", "call_id": id, "output": text});
+            (json!({"role": "tool", "tool_call_id": id, "content": text}), vec![item])
+        }),
+        (select(vec!["user", "assistant", "system"]), text()).prop_map(|(role, text)| {
+            let said = json!({"role": role, "content": text});
+            (said.clone(), vec![said])
+        }),
+    ];
+    vec(turn, 0..14).prop_map(|turns| {
+        let first = json!({"role": "user", "content": "Hi"});
+        let (chat, items): (Vec<_>, Vec<_>) = turns.into_iter().unzip();
+        let chat: Vec<_> = [first.clone()].into_iter().chain(chat).collect();
+        let items: Vec<_> = [first].into_iter().chain(items.into_iter().flatten()).collect();
+        (json!({"model": "m", "messages": chat}), json!({"model": "m", "input": items}))
+    })
+}
+
+fn made(from: Endpoint, to: Endpoint, body: &Value) -> Value {
+    let written = request(from, to, body.to_string().as_bytes(), &context(false)).unwrap();
+    serde_json::from_slice(&written).unwrap()
+}
+
+/// The values of a field in a list's objects of this type.
+fn of_type<'v>(list: &'v Value, kind: &str, field: &str) -> Vec<&'v Value> {
+    let list = list.as_array().into_iter().flatten();
+    list.filter(|it| it["type"] == kind).map(|it| &it[field]).collect()
+}
+
+/// Whether the results of each call follow it at once, in Chat Completions.
+fn are_chat_rounds(messages: &[Value]) -> bool {
+    let mut rest = messages.iter().peekable();
+    while let Some(message) = rest.next() {
+        let calls = message["tool_calls"].as_array().into_iter().flatten();
+        let may_be_open = rest.peek().is_none();
+        for call in calls {
+            let result = rest.next_if(|next| next["tool_call_id"] == call["id"]);
+            if result.is_none() && !may_be_open {
+                return false;
+            }
+        }
+        if rest.peek().is_some_and(|next| next["role"] == "tool") {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether these are turns as Messages demands them.
+fn are_message_turns(turns: &[Value]) -> bool {
+    let role = |at: usize| if at.is_multiple_of(2) { "user" } else { "assistant" };
+    let alternate = turns.iter().enumerate().all(|(at, turn)| turn["role"] == role(at));
+    let is_plain = |id: &Value| {
+        let id = id.as_str().unwrap_or_default();
+        !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+    };
+    let mut ids = std::collections::HashSet::new();
+    let mut rounds = turns.iter().zip(turns.iter().skip(1).map(Some).chain([None]));
+    let answered = rounds.all(|(turn, next)| {
+        let calls = of_type(&turn["content"], "tool_use", "id");
+        let own = calls.iter().all(|id| is_plain(id) && ids.insert(id.to_string()));
+        let results = next.map(|next| {
+            let results = of_type(&next["content"], "tool_result", "tool_use_id");
+            let first = next["content"].as_array().into_iter().flatten().take(results.len());
+            first.clone().all(|it| it["type"] == "tool_result") && results == calls
+        });
+        own && results.unwrap_or(true)
+    });
+    let texts = turns.iter().flat_map(|turn| of_type(&turn["content"], "text", "text"));
+    let spoken = texts.into_iter().all(|text| !text.as_str().unwrap_or_default().trim().is_empty());
+    alternate && answered && spoken
+}
+
 proptest! {
+    #[test]
+    fn results_follow_their_calls_in_every_history((chat, responses) in history()) {
+        use Endpoint::{ChatCompletions, Messages, Responses};
+        let of_responses = made(Responses, ChatCompletions, &responses);
+        prop_assert!(are_chat_rounds(of_responses["messages"].as_array().unwrap()), "{of_responses}");
+        for (from, body) in [(ChatCompletions, &chat), (Responses, &responses)] {
+            let written = made(from, Messages, body);
+            prop_assert!(are_message_turns(written["messages"].as_array().unwrap()), "{written}");
+        }
+        let items = made(ChatCompletions, Responses, &chat);
+        let called = of_type(&items["input"], "function_call", "call_id");
+        let answered = of_type(&items["input"], "function_call_output", "call_id");
+        let own: std::collections::HashSet<_> = called.iter().map(ToString::to_string).collect();
+        prop_assert!(own.len() == called.len() && called.starts_with(&answered), "{items}");
+    }
+
     #[test]
     fn any_request_is_carried_or_refused(body in body()) {
         let text = body.to_string();

@@ -100,8 +100,60 @@ fn arguments_that_a_model_broke_go_on_as_text() {
     for broken in ["{\"a\":", "[1]", "no \"json\""] {
         let call = json!({"id": "a", "function": {"name": "f", "arguments": broken}});
         let written = messages(&json!([{"role": "assistant", "tool_calls": [call]}]));
-        assert_eq!(written[0]["content"][0]["input"], json!({"arguments": broken}));
+        assert_eq!(written[0], user("Begin."));
+        assert_eq!(written[1]["content"][0]["input"], json!({"arguments": broken}));
     }
+}
+
+#[test]
+fn the_rules_of_messages_are_kept() {
+    let call = |id: &str| json!({"id": id, "function": {"name": "f", "arguments": {"a": 1}}});
+    let asked = with(&json!({"stop": ["\n", "", "END"], "user": "u".repeat(300), "messages": [
+        {"role": "user", "content": " \n"}, {"role": "system", "content": "\n"},
+        {"role": "assistant", "content": "\n\n", "tool_calls": [call("functions.f:0"), call("b")]},
+        {"role": "user", "content": "Meanwhile."},
+        {"role": "tool", "tool_call_id": "functions.f:0", "content": " "},
+        {"role": "assistant", "content": null, "tool_calls": [call("b")]},
+        {"role": "tool", "tool_call_id": "b", "content": null},
+        {"role": "tool", "tool_call_id": "gone", "content": "late"},
+        {"role": "assistant", "content": "Yes: "}]}));
+    let written = request(&asked).unwrap();
+    assert_eq!(written["stop_sequences"], json!(["END"]));
+    assert_eq!(written["metadata"]["user_id"].as_str().unwrap().len(), 256);
+    assert_eq!((written.get("system"), &written["tool_choice"]), (None, &json!({"type": "none"})));
+    let tool = json!({"name": "f", "input_schema": {"type": "object", "properties": {}}});
+    assert_eq!(written["tools"], json!([tool]));
+    let id = written["messages"][1]["content"][0]["id"].as_str().unwrap();
+    assert!(id.starts_with("functions_f_0-"), "{id}");
+    let used = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {"a": 1}});
+    let result = |id: &str, content: Value| json!({"type": "tool_result", "tool_use_id": id, "content": content});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let missing = json!([text("No result was recorded.")]);
+    let expected = json!([
+        user("Begin."),
+        {"role": "assistant", "content": [used(id), used("b")]},
+        {"role": "user", "content": [result(id, json!([])), result("b", missing), text("Meanwhile.")]},
+        {"role": "assistant", "content": [used("b-2")]},
+        {"role": "user", "content": [result("b-2", json!([])), text("late")]},
+        {"role": "assistant", "content": [text("Yes:")]}]);
+    assert_eq!(written["messages"], expected);
+}
+
+#[test]
+fn thoughts_go_back_to_the_provider_that_signed_them() {
+    let written = messages(&json!([
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Ho", "reasoning_content": "Unsigned."},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Ho", "thinking_blocks": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "s"},
+            {"type": "redacted_thinking", "data": "d"}]}]));
+    let text = json!({"type": "text", "text": "Ho"});
+    assert_eq!(written[1]["content"], json!([text]));
+    let thoughts = json!([
+        {"type": "thinking", "thinking": "Hm.", "signature": "s"},
+        {"type": "redacted_thinking", "data": "d"}, text]);
+    assert_eq!(written[3]["content"], thoughts);
 }
 
 #[test]
@@ -131,10 +183,11 @@ fn empty_texts_are_left_out_and_refusals_said() {
 fn tools_and_their_choice_are_carried() {
     let tools = json!([
         {"type": "function", "function": {"name": "f", "description": "Does.", "parameters": {"type": "object"}, "strict": true}},
-        {"type": "function", "function": {"name": "g"}}]);
+        {"type": "function", "function": {"name": "g"}},
+        {"type": "function", "function": {"name": "g", "description": "Again."}}]);
     let written = request(&with(&json!({"tools": tools}))).unwrap();
     let expected = json!([
-        {"name": "f", "description": "Does.", "input_schema": {"type": "object"}},
+        {"name": "f", "description": "Does.", "input_schema": {"type": "object", "properties": {}}},
         {"name": "g", "input_schema": {"type": "object", "properties": {}}}]);
     assert_eq!((&written["tools"], written.get("tool_choice")), (&expected, None));
     let choice = |choice: Value, parallel: Value| {

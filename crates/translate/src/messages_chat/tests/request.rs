@@ -142,7 +142,7 @@ fn a_round_of_tools_keeps_its_order() {
     let written: Value = serde_json::from_str(&body).unwrap();
     let expected = json!([
         {"role": "user", "content": "Look."},
-        {"role": "assistant", "content": "I look.", "tool_calls": [
+        {"role": "assistant", "content": "I look.", "reasoning_content": "Hm.", "tool_calls": [
             {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{\"a\":{\"y\":2},\"z\":1}"}},
             {"id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}}]},
         {"role": "tool", "tool_call_id": "a", "content": "one"},
@@ -167,15 +167,76 @@ fn schemas_and_inputs_keep_their_bytes() {
 #[test]
 fn pictures_of_a_result_follow_it() {
     let picture = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}});
-    let written = messages(&json!([{"role": "user", "content": [
-        {"type": "tool_result", "tool_use_id": "a", "content": [picture]},
-        {"type": "tool_result", "tool_use_id": "b"}]}]));
+    let used = |id: &str| json!({"type": "tool_use", "id": id, "name": "f", "input": {}});
+    let calls = json!({"role": "assistant", "content": [used("a"), used("b")]});
+    let results = [
+        json!({"type": "tool_result", "tool_use_id": "a", "content": [picture]}),
+        json!({"type": "tool_result", "tool_use_id": "b"}),
+    ];
     let url = json!({"url": "data:image/png;base64,AAAA"});
     let expected = json!([
         {"role": "tool", "tool_call_id": "a", "content": "The result is in the next message."},
         {"role": "tool", "tool_call_id": "b", "content": ""},
         {"role": "user", "content": [{"type": "image_url", "image_url": url}]}]);
+    let [first, second] = results.clone();
+    let one = json!([calls, {"role": "user", "content": results}]);
+    let two =
+        json!([calls, {"role": "user", "content": [first]}, {"role": "user", "content": [second]}]);
+    for asked in [one, two] {
+        let written = messages(&asked);
+        assert_eq!(&written.as_array().unwrap()[1..], expected.as_array().unwrap());
+    }
+}
+
+#[test]
+fn thoughts_alone_go_with_what_the_assistant_says_next() {
+    let thought = |text: &str| json!({"type": "thinking", "thinking": text, "signature": "s"});
+    let written = messages(&json!([
+        {"role": "assistant", "content": [thought("One.")]},
+        {"role": "assistant", "content": [thought("Two."), {"type": "text", "text": "Hi"}]},
+        {"role": "assistant", "content": [thought("Lost.")]},
+        {"role": "user", "content": "Ho"}]));
+    let expected = json!([
+        {"role": "assistant", "content": "Hi", "reasoning_content": "One.\n\nTwo."},
+        {"role": "user", "content": "Ho"}]);
     assert_eq!(written, expected);
+}
+
+#[test]
+fn traces_of_hosted_tools_are_left_out() {
+    let traces = [
+        json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "q"}}),
+        json!({"type": "web_search_tool_result", "tool_use_id": "s", "content": [{"type": "web_search_result", "url": "u"}]}),
+        json!({"type": "web_fetch_tool_result", "tool_use_id": "s", "content": {"type": "web_fetch_tool_result_error"}}),
+        json!({"type": "bash_code_execution_tool_result", "tool_use_id": "s", "content": {"stdout": "1"}}),
+        json!({"type": "mcp_tool_use", "id": "m", "name": "n", "server_name": "s", "input": {}}),
+        json!({"type": "mcp_tool_result", "tool_use_id": "m", "is_error": false, "content": [{"type": "text", "text": "1"}]}),
+        json!({"type": "container_upload", "file_id": "f"}),
+    ];
+    let said = json!({"type": "text", "text": "It is 1."});
+    let with_words: Vec<Value> = traces.iter().cloned().chain([said]).collect();
+    let written = messages(&json!([
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": with_words},
+        {"role": "assistant", "content": traces},
+        {"role": "user", "content": [{"type": "compaction", "content": "Before."}, {"type": "text", "text": "Go on."}]}]));
+    let expected = json!([
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "It is 1."},
+        {"role": "user", "content": "Before.\nGo on."}]);
+    assert_eq!(written, expected);
+}
+
+#[test]
+fn ids_and_names_of_users_fit_into_openais_bounds() {
+    let id = "x".repeat(70);
+    let asked = with(&json!({"metadata": {"user_id": id}, "messages": [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "f", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id, "content": "r"}]}]}));
+    let written = request(&asked).unwrap();
+    let call = &written["messages"][0]["tool_calls"][0]["id"];
+    assert_eq!((call, call.as_str().unwrap().len()), (&written["messages"][1]["tool_call_id"], 40));
+    assert_eq!(written["user"].as_str().unwrap().len(), 64);
 }
 
 #[test]
@@ -183,11 +244,11 @@ fn a_turn_of_calls_has_no_text_and_one_of_thoughts_is_none() {
     let call = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
     let thought = json!({"type": "thinking", "thinking": "Hm.", "signature": ""});
     let written = messages(&json!([
+        {"role": "assistant", "content": []},
         {"role": "assistant", "content": [call]},
-        {"role": "assistant", "content": [thought]},
-        {"role": "assistant", "content": []}]));
+        {"role": "assistant", "content": [thought]}]));
     assert_eq!(written.as_array().unwrap().len(), 2);
-    assert_eq!((&written[0]["content"], &written[1]["content"]), (&json!(null), &json!("")));
+    assert_eq!((&written[0]["content"], &written[1]["content"]), (&json!(""), &json!(null)));
 }
 
 #[test]
@@ -197,8 +258,8 @@ fn tools_are_functions() {
         {"type": "custom", "name": "g", "input_schema": {"type": "object"}, "strict": true},
         {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}]}));
     let expected = json!([
-        {"type": "function", "function": {"name": "f", "description": "Does.", "parameters": {"type": "object"}}},
-        {"type": "function", "function": {"name": "g", "parameters": {"type": "object"}, "strict": true}}]);
+        {"type": "function", "function": {"name": "f", "description": "Does.", "parameters": {"type": "object", "properties": {}}}},
+        {"type": "function", "function": {"name": "g", "parameters": {"type": "object", "properties": {}}, "strict": true}}]);
     assert_eq!(request(&asked).unwrap()["tools"], expected);
 }
 

@@ -102,6 +102,52 @@ fn traces_and_thoughts_alone_are_no_messages() {
 }
 
 #[test]
+fn results_follow_their_calls_whatever_stands_between() {
+    let call =
+        |id: &str| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"});
+    let output = |id: Value, output: Value| json!({"type": "function_call_output", "call_id": id, "name": "g", "output": output});
+    let picture = json!([{"type": "input_image", "image_url": "https://x/y.png"}]);
+    let input = json!([
+        {"role": "user", "content": "u"}, call("a"), call("b"),
+        {"role": "developer", "content": "note"}, output(json!("a"), picture),
+        {"role": "user", "content": "see"}, output(json!("b"), json!({"stdout": "x"})),
+        output(Value::Null, json!("It is nine.")), output(json!("gone"), json!("late")),
+    ]);
+    let read = read(None, &input).unwrap();
+    let roles: Vec<&str> =
+        read.as_array().unwrap().iter().map(|it| it["role"].as_str().unwrap()).collect();
+    assert_eq!(
+        roles,
+        ["user", "assistant", "tool", "tool", "user", "user", "user", "user", "user"]
+    );
+    assert_eq!(read[3]["content"], "{\"stdout\":\"x\"}");
+    assert_eq!(read[7]["content"], "g: It is nine.");
+    assert_eq!(read[8]["content"], "late");
+}
+
+#[test]
+fn tools_that_the_client_ran_are_calls_of_their_names() {
+    let input = json!([
+        {"type": "local_shell_call", "id": "l", "call_id": "c", "action": {"type": "exec", "command": ["ls"]}},
+        {"type": "local_shell_call_output", "id": "c", "output": "x"},
+        {"type": "shell_call", "call_id": "s", "action": {"commands": ["ls"]}},
+        {"type": "shell_call_output", "call_id": "s", "output": [{"stdout": "y"}]},
+        {"type": "computer_call", "call_id": "k", "action": {"type": "screenshot"}},
+        {"type": "computer_call_output", "call_id": "k", "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,AA"}},
+        {"type": "mcp_approval_request", "id": "m"},
+        {"type": "mcp_approval_response", "approval_request_id": "m"},
+        {"role": "assistant", "content": "Done."},
+    ]);
+    let read = read(None, &input).unwrap();
+    let function = &read[0]["tool_calls"][0]["function"];
+    assert_eq!(function["name"], "local_shell");
+    assert_eq!(function["arguments"], r#"{"command":["ls"],"type":"exec"}"#);
+    let contents: Vec<&Value> = [1, 3, 5].iter().map(|at| &read[*at]["content"]).collect();
+    assert_eq!(contents, ["x", "[{\"stdout\":\"y\"}]", IMAGES_FOLLOW]);
+    assert_eq!((&read[6]["role"], &read[7]["content"]), (&json!("user"), &json!("Done.")));
+}
+
+#[test]
 fn unsupported_input_is_named() {
     let cases = [
         (json!([]), "input"),
