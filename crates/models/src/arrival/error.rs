@@ -94,6 +94,18 @@ pub enum ArrivalError {
         /// In bytes.
         total: u64,
     },
+    /// Some of what was written is not on the disk as it was sent. It is missing now.
+    #[error(
+        "{bytes} bytes were damaged on the disk of {} after they had arrived: check the disk, and fetch \
+         the model again",
+        path.display()
+    )]
+    Damaged {
+        /// Where.
+        path: PathBuf,
+        /// In bytes.
+        bytes: u64,
+    },
     /// A rule of the plain form was broken.
     #[error(transparent)]
     Stock(#[from] StockError),

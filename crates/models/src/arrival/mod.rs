@@ -182,20 +182,22 @@ impl Arrival {
         self.lock().pieces.is_complete()
     }
 
-    /// Puts the whole model into its place and forgets the arrival; tells the place. The hash trees go into
+    /// Puts the whole model into its place and forgets the arrival; tells the place. All of it is read and
+    /// checked once more before, whatever was noted: the disk may have lost or changed what was written. The hash trees go into
     /// the cache, so that the model can be offered at once. A model that is there already with this very
     /// content is left as it is; one with another content is replaced only if `replace` says so.
     ///
     /// # Errors
     ///
-    /// [`ArrivalError::Incomplete`], [`ArrivalError::Exists`], [`ArrivalError::InTheWay`],
-    /// [`ArrivalError::Disk`] and [`ArrivalError::Full`]. What has arrived stays then, for another
+    /// [`ArrivalError::Incomplete`], [`ArrivalError::Damaged`], [`ArrivalError::Exists`],
+    /// [`ArrivalError::InTheWay`], [`ArrivalError::Disk`] and [`ArrivalError::Full`]. What has arrived stays then, for another
     /// [`open`](Self::open).
     pub fn finish(self, replace: bool, cache: Option<&TreeCache>) -> Result<PathBuf, ArrivalError> {
         if !self.is_complete() {
             let (arrived, total) = (self.arrived(), self.manifest.total());
             return Err(ArrivalError::Incomplete { arrived, total });
         }
+        self.prove()?;
         let path = install::install(&self.place, &self.store, &self.manifest, replace)?;
         if let Some(cache) = cache {
             let trees = self.manifest.files().iter().zip(&self.trees);
@@ -205,6 +207,20 @@ impl Arrival {
         }
         self.place.remove()?;
         Ok(path)
+    }
+
+    /// Reads all that has arrived and checks it. What is damaged is missing afterwards.
+    fn prove(&self) -> Result<(), ArrivalError> {
+        let mut state = self.lock();
+        check_again(&self.place, &self.manifest, &self.trees, &mut state.pieces);
+        if state.pieces.is_complete() {
+            return Ok(());
+        }
+        let path = self.place.journal();
+        state.journal =
+            Journal::write_anew(&path, &self.manifest, journal::boot_id(), &state.pieces)?;
+        let bytes = self.manifest.total() - state.pieces.arrived();
+        Err(ArrivalError::Damaged { path: self.store.clone(), bytes })
     }
 
     /// Removes all that has arrived.

@@ -137,6 +137,29 @@ fn an_arrival_goes_on_where_it_was_interrupted() {
 }
 
 #[test]
+fn what_was_damaged_on_the_disk_is_noticed_before_the_model_appears() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = Model::new("org/name", 1);
+    let arrival = model.open(dir.path());
+    model.send(&arrival);
+    let written = arrival.place.file(2);
+    drop(arrival);
+    // Within one piece, and the same length as before.
+    let mut bytes = fs::read(&written).unwrap();
+    bytes[PIECE as usize + 7] ^= 1;
+    fs::write(&written, bytes).unwrap();
+    let arrival = model.open(dir.path());
+    assert!(arrival.is_complete(), "the journal says so");
+    let damaged = arrival.finish(false, None).unwrap_err();
+    assert!(matches!(damaged, ArrivalError::Damaged { bytes: PIECE, .. }), "{damaged:?}");
+    assert_eq!(installed(dir.path(), &id("org/name")), None);
+    let arrival = model.open(dir.path());
+    assert_eq!(arrival.missing(), [PieceId { file: 2, piece: 1 }]);
+    model.send(&arrival);
+    model.assert_at(&arrival.finish(false, None).unwrap());
+}
+
+#[test]
 fn a_journal_that_was_cut_off_anywhere_tells_what_came_before() {
     let dir = tempfile::tempdir().unwrap();
     let model = Model::new("org/name", 1);

@@ -2,9 +2,12 @@
 //! changed.
 //!
 //! What is offered leaves the machine, so a link that leads out of its source's own directory is passed
-//! over, as are hidden files, and names that no peer could take.
+//! over, as are hidden files, and names that no peer could take. A model that is still being fetched, or broke
+//! off, is not offered.
 
+mod complete;
 mod folder;
+mod gguf;
 mod hugging_face;
 mod ollama;
 mod own;
@@ -162,23 +165,38 @@ struct Listed {
 enum Content {
     /// All below `path`; links are followed to files within `within`. Both are resolved.
     Directory { path: PathBuf, within: PathBuf },
-    /// One file, resolved.
-    File(PathBuf),
+    /// A file, or all files that it is cut into; resolved.
+    Files(Vec<PathBuf>),
     /// The files in a manifest of Ollama.
     Ollama { manifest: PathBuf, blobs: PathBuf },
 }
 
 impl Listed {
-    /// With its files; `None` when there is nothing in them, too many of them, or one is missing.
+    /// With its files; `None` when there is nothing in them, too many of them, or the model is not whole.
     fn offered(self) -> Option<Offered> {
         let mut files = match &self.content {
-            Content::Directory { path, within } => walk::files(path, within)?,
-            Content::File(path) => vec![walk::file(path.file_name()?.to_str()?, path)?],
+            Content::Directory { path, within } => {
+                let beside = [path.join(".cache/huggingface/download"), within.join("blobs")];
+                if beside.iter().any(|beside| complete::is_being_fetched(beside)) {
+                    return None;
+                }
+                walk::files(path, within)?
+            }
+            Content::Files(paths) => {
+                let file = |path: &PathBuf| walk::file(path.file_name()?.to_str()?, path);
+                paths.iter().map(file).collect::<Option<_>>()?
+            }
             Content::Ollama { manifest, blobs } => ollama::files(manifest, blobs)?,
         };
         files.sort_by(|a, b| a.name.cmp(&b.name));
         let offered = Offered { id: self.id, source: self.source, files };
-        (offered.size() > 0 && offered.files.len() <= MAX_FILES).then_some(offered)
+        let fits = offered.size() > 0 && offered.files.len() <= MAX_FILES;
+        // What Ollama and this store have was checked by their own lists.
+        let is_whole = || {
+            let is_listed = matches!(offered.source, "ollama" | "store");
+            is_listed || complete::is_complete(&offered.files)
+        };
+        (fits && is_whole()).then_some(offered)
     }
 }
 

@@ -53,6 +53,23 @@ fn directories_are_offered_with_all_below_them_but_what_is_hidden() {
 }
 
 #[test]
+fn a_model_that_is_cut_into_files_is_one_and_only_offered_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["big-00001-of-00002.gguf", "big-00002-of-00002.gguf", "cut-00001-of-00002.gguf"] {
+        put(dir.path(), name, b"gg");
+    }
+    put(dir.path(), "org/cut/model-00001-of-00002.safetensors", b"x");
+    put(dir.path(), "org/fetched/model.gguf", b"x");
+    put(dir.path(), "org/fetched/.cache/huggingface/download/model.gguf.1a2b.incomplete", b"x");
+    put(dir.path(), "org/whole/model.gguf", b"x");
+    let sources = Sources { folders: vec![dir.path().to_owned()], ..Sources::default() };
+    let offered = Library::new(sources).scan();
+    let ids: Vec<_> = offered.iter().map(|offered| offered.id.as_str()).collect();
+    assert_eq!(ids, ["big", "org/whole"]);
+    assert_eq!((offered[0].files.len(), offered[0].size()), (2, 4));
+}
+
+#[test]
 fn links_that_lead_out_of_the_directory_are_not_offered() {
     let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     put(out.path(), "secret", b"secret");

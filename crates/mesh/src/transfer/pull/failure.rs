@@ -23,7 +23,7 @@ impl Failure {
             E::NoSpace { .. } | E::Full { .. } => "no_space",
             E::Exists { .. } | E::InTheWay { .. } => "exists",
             E::Busy { .. } => "refused",
-            E::Disk { .. } => "disk",
+            E::Disk { .. } | E::Damaged { .. } => "disk",
             E::Incomplete { .. } => "lost",
             E::Corrupt { .. }
             | E::Tree { .. }

@@ -159,7 +159,7 @@ impl Fetch {
             }
             (Key::Data(piece), Err(ArrivalError::Corrupt { .. })) => {
                 counts.corrupt.one();
-                tracing::warn!(model = %self.job.model, peer = %from.short(), ?piece, "a piece was wrong");
+                tracing::warn!(model = %self.job.model, peer = %from.short(), file = piece.file, piece = piece.piece, "a piece was wrong");
                 if self.happened(Event::Corrupt(from.clone(), piece)) == Verdict::Dropped {
                     self.ban(from);
                 }

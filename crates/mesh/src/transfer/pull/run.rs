@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use models::{Arrival, Manifest, space};
+use models::{Arrival, ArrivalError, Manifest, space};
 use protocol::mesh::{
     ClusterMessage,
     cluster::{ModelTransferComplete, ModelTransferError},
@@ -31,6 +31,10 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// How long a pull without any peer waits for one.
 pub(super) const BACK_WITHIN: Duration = Duration::from_secs(600);
+
+/// How often pieces that were damaged on the disk are fetched again: a disk that goes on damaging them
+/// needs a person.
+const MENDS: u32 = 3;
 
 /// Fetches a model, and tells how it goes.
 pub(super) async fn run(
@@ -86,6 +90,8 @@ pub(super) struct Pulling {
     /// The writing task, awaited at the end.
     pub(super) writer: Option<JoinHandle<()>>,
     rate: Rate,
+    /// How often damaged pieces were fetched again.
+    mended: u32,
     /// When it was looked around last.
     looked: Option<Instant>,
 }
@@ -111,6 +117,7 @@ impl Pulling {
             fetch: None,
             writer: None,
             rate: Rate::default(),
+            mended: 0,
             looked: None,
         }
     }
@@ -153,7 +160,7 @@ impl Pulling {
         let fetch = self.fetch.take();
         self.stop_writing().await;
         match fetch {
-            Some(fetch) if fetched => self.finish(fetch).await.map(Some),
+            Some(fetch) if fetched => self.finish(fetch).await,
             _ => Ok(None),
         }
     }
@@ -255,14 +262,16 @@ impl Pulling {
         Ok(false)
     }
 
-    async fn finish(&mut self, fetch: Fetch) -> Result<PathBuf, Failure> {
+    /// Puts the model into its place. `None` where some of it was damaged on the disk, and has to be fetched
+    /// again.
+    async fn finish(&mut self, fetch: Fetch) -> Result<Option<PathBuf>, Failure> {
         let total = fetch.manifest.total();
         self.job.show(|told| {
             "finishing".clone_into(&mut told.state);
             (told.bytes, told.total, told.rate, told.eta_secs) = (total, Some(total), 0, None);
         });
         let links: Vec<_> = fetch.links().cloned().collect();
-        let arrival = fetch.arrival;
+        let (manifest, arrival) = (fetch.manifest, fetch.arrival);
         let cache = self.commons.shelf.trees().await.ok();
         let store = self.commons.shelf.store().to_owned();
         let finished = spawn_blocking(move || {
@@ -276,12 +285,22 @@ impl Pulling {
             Some(finished)
         });
         let finished = finished.await.ok().flatten().ok_or_else(stopped)?;
-        let path = finished.map_err(|error| Failure::of(&error))?;
+        let path = match finished {
+            Err(error @ ArrivalError::Damaged { .. }) if self.mended < MENDS => {
+                tracing::warn!(model = %self.job.model, "{error}");
+                self.mended += 1;
+                let what = What::Pieces(manifest);
+                self.found
+                    .extend(links.into_iter().map(|link| Source { link, what: what.clone() }));
+                return Ok(None);
+            }
+            finished => finished.map_err(|error| Failure::of(&error))?,
+        };
         let (transfer_id, model_id) = (self.job.id.clone(), self.job.model.to_string());
         let complete = ModelTransferComplete { transfer_id, model_id };
         let complete = ClusterMessage::ModelTransferComplete(complete);
         links.iter().for_each(|link| _ = link.tell(&complete));
-        Ok(path)
+        Ok(Some(path))
     }
 
     /// Ends whatever runs for it.

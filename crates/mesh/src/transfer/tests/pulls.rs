@@ -46,6 +46,36 @@ async fn a_model_arrives_as_it_is_there_and_both_sides_tell_of_it() {
     }
 }
 
+/// Changes a byte of each piece of what has arrived so far.
+fn damage(machine: &Machine) {
+    let arriving = std::fs::read_dir(machine.dir.join("models/.arriving")).unwrap();
+    let arrivals = arriving.map(|entry| entry.unwrap().path().join("files"));
+    for files in arrivals.filter(|files| files.is_dir()) {
+        for file in std::fs::read_dir(files).unwrap() {
+            let path = file.unwrap().path();
+            let mut bytes = std::fs::read(&path).unwrap();
+            bytes.iter_mut().skip(7).step_by(MIB).for_each(|byte| *byte ^= 1);
+            std::fs::write(path, bytes).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn pieces_that_the_disk_damaged_are_fetched_again_whatever_the_journal_says() {
+    let (_root, [a, b]) = dirs();
+    let (a, b) = (Machine::new(1, &a), Machine::new(2, &b));
+    offers(&b);
+    connect(&a, &b, Kind::WarrenNear, cut_after(40));
+    let pull = a.pull("org/m");
+    reaches(&pull, "waiting").await;
+    assert!(pull.now().bytes > 0, "{:?}", pull.now());
+    damage(&a);
+    connect(&a, &b, Kind::WarrenNear, straight());
+    let told = end(pull).await;
+    assert_eq!((told.state.as_str(), told.code.as_deref()), ("done", None), "{told:?}");
+    has_all(&a);
+}
+
 #[tokio::test]
 async fn a_pull_takes_from_several_and_goes_on_when_one_is_lost() {
     let (_root, [a, b, c]) = dirs();
