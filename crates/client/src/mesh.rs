@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use protocol::{
     admin::mesh::{
-        MeshId, MeshModel, MeshModels, MeshPeer, MeshPeers, MeshPull, MeshTransfer, MeshTransfers,
+        MeshId, MeshModel, MeshModels, MeshPeers, MeshPull, MeshTransfer, MeshTransfers,
     },
     headers::ROUTE,
 };
@@ -37,13 +37,12 @@ impl Warren {
         self.get("/admin/mesh/id").await
     }
 
-    /// Its peers, in the order of their ids.
+    /// Its peers, in the order of their ids, and those that it could not link to.
     ///
     /// # Errors
     /// As [`Warren::mesh_id`].
-    pub async fn mesh_peers(&self) -> Result<Vec<MeshPeer>, ClientError> {
-        let list: MeshPeers = self.get("/admin/mesh/peers").await?;
-        Ok(list.peers)
+    pub async fn mesh_peers(&self) -> Result<MeshPeers, ClientError> {
+        self.get("/admin/mesh/peers").await
     }
 
     /// The models of the mesh, by name.

@@ -205,7 +205,17 @@ impl Link {
 
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "link {} to {} ({:?})", self.number, self.peer, self.carrier)
+        write!(f, "link {self} to {}", self.peer.short())
+    }
+}
+
+/// Its number, and where it leads, for logs.
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.carrier {
+            Carrier::Lan(address) => write!(f, "{} to {address}", self.number),
+            Carrier::Relay(host) => write!(f, "{} through {host}", self.number),
+        }
     }
 }
 

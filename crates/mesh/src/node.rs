@@ -161,7 +161,7 @@ impl Node {
         if let Some(hello) = hello {
             peer.learn(|facts| facts.greeted(hello));
         }
-        tracing::info!(peer = %link.peer.short(), link = ?link, sealed = link.sealed, "a peer is linked");
+        tracing::info!(peer = %link.peer.short(), %link, sealed = link.sealed, "a peer is linked");
         self.seats.refresh(&peer);
     }
 
@@ -169,7 +169,7 @@ impl Node {
     pub(crate) fn closed(&self, link: &Arc<Link>, why: &str) {
         link.close(why);
         let why = link.why_closed().unwrap_or_default();
-        tracing::info!(peer = %link.peer.short(), link = ?link, why, "a peer's link has ended");
+        tracing::info!(peer = %link.peer.short(), %link, why, "a peer's link has ended");
         if let Some(peer) = self.peers.get(&link.peer) {
             peer.take_link(link.number);
             if peer.link().is_none() {

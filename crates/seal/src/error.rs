@@ -15,7 +15,7 @@ pub enum SealError {
     NotThem,
     /// The answer does not open with the passcode: the other end has another one, or is not the
     /// node that was dialled, or the answer was changed on the way.
-    #[error("the answer does not open: the other node has another passcode, or is not {0}")]
+    #[error("the answer does not open: the other node has another passcode, or is not {}", .0.short())]
     WrongPasscode(NodeId),
     /// It does not open: it was sealed with another key, for another node or another link, or
     /// changed on the way. For a handshake also: only one end used a passcode.

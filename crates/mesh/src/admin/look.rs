@@ -31,14 +31,15 @@ impl Mesh {
         }
     }
 
-    /// Every peer that is known, in the order of their ids.
+    /// Every peer that is known, in the order of their ids, and those that could not be linked to.
     pub fn peers(&self) -> MeshPeers {
         let speeds = self.speeds();
         let shown = |peer: &std::sync::Arc<Peer>| {
             let speed = speeds.get(&format!("peer:{}", peer.id)).copied();
             shown(peer, speed)
         };
-        MeshPeers { peers: self.0.peers.all().iter().map(shown).collect() }
+        let unlinked = self.0.lan.unlinked.list();
+        MeshPeers { peers: self.0.peers.all().iter().map(shown).collect(), unlinked }
     }
 
     /// The models that come and go, and those that did last.

@@ -262,7 +262,11 @@ impl Shared {
         let used = match answer {
             Ok(Ok(answer)) => answer.totals.tokens(),
             _ => {
-                tracing::warn!(%peer, "it cannot be read what a peer has used today: nothing is assumed");
+                let peer = peer.short();
+                tracing::warn!(
+                    peer,
+                    "it cannot be read what a peer has used today: nothing is assumed"
+                );
                 0
             }
         };

@@ -12,8 +12,9 @@ use tokio::{
 use super::{
     home::Home,
     keep::{PeerAddress, Target, keep},
-    sightings::{Change, Found, Key, Sightings},
+    sightings::{Change, Found, INSTANCE, Key, Sightings},
 };
+use crate::peer::PeerId;
 
 /// How long one round of looking takes; then everybody is asked again.
 const ROUND: Duration = Duration::from_secs(60);
@@ -34,6 +35,11 @@ pub(super) fn announce(node: &dyn Home, bound: SocketAddr) -> Option<Advertiser>
     started.inspect_err(|error| tracing::warn!(%error, "no peer finds this node by mDNS")).ok()
 }
 
+/// The text by which this process knows its own announcement.
+fn instance(node: &dyn Home) -> String {
+    format!("{:016x}", node.lan().instance)
+}
+
 fn advertisements(node: &dyn Home, bound: SocketAddr) -> [Advertisement; 2] {
     let hello = node.own().facts.hello(false);
     let hardware = &hello.device_info.hardware;
@@ -50,6 +56,7 @@ fn advertisements(node: &dyn Home, bound: SocketAddr) -> [Advertisement; 2] {
         ("version", node.own().settings.version.to_owned()),
         ("name", clip(&node.own().settings.name, MAX_TEXT)),
         ("psk", u8::from(node.own().psk.is_some()).to_string()),
+        (INSTANCE, instance(node)),
     ];
     let instance = format!("warren-mesh-{}", node.own().identity.node_id().short());
     [
@@ -94,7 +101,7 @@ fn clip(text: &str, max: usize) -> String {
 /// Looks for peers and keeps a link to each that is found, for ever.
 pub(super) async fn look(node: Arc<dyn Home>) {
     let mut finder = Finder {
-        sightings: Sightings::new(node.own().identity.node_id()),
+        sightings: Sightings::new(node.own().identity.node_id(), instance(&*node)),
         kept: HashMap::new(),
         keeping: JoinSet::new(),
         node,
@@ -159,7 +166,8 @@ impl Finder {
 
     fn came(&mut self, key: Key, found: Found) {
         let Found { name, addresses, node: expects, peer, wait } = found;
-        tracing::info!(name, ?peer, "mDNS has found a peer");
+        let short = peer.as_ref().map(PeerId::short);
+        tracing::info!(name, peer = short, "mDNS has found a peer");
         let (addresses, place) = watch::channel(addresses);
         let target = Target { name, place: PeerAddress::Found(place), expects, peer, wait };
         let task = self.keeping.spawn(keep(Arc::clone(&self.node), target));

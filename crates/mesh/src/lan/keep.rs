@@ -71,6 +71,7 @@ pub(super) async fn keep(node: Arc<dyn Home>, mut target: Target) {
             Err(failure) => {
                 // Once, not at each try.
                 let words = failure.to_string();
+                node.lan().unlinked.failed(&target.name, &words);
                 if words != said {
                     let named = matches!(target.place, PeerAddress::Named(_));
                     report(&*node, &target.name, named, &failure);
@@ -102,6 +103,7 @@ impl Target {
             match dial(node, call).await {
                 Ok(link) => {
                     let since = Instant::now();
+                    node.lan().unlinked.linked(&self.name);
                     link.closed().await;
                     return Ok((link.peer.clone(), since.elapsed()));
                 }

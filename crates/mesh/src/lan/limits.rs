@@ -1,11 +1,15 @@
 //! How much of this machine all links together may take.
+//!
+//! Of the places for connections that have not been greeted yet, strangers get half at most, and those of
+//! the local network three quarters. The rest is kept for addresses that had a link before.
 
 use std::{
-    collections::HashMap,
-    net::IpAddr,
+    collections::{HashMap, HashSet},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use access::party;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Links at once.
@@ -14,14 +18,40 @@ pub(super) const MAX_LINKS: usize = 256;
 /// Connections at once that have not been greeted yet.
 const MAX_HANDSHAKES: usize = 64;
 
-/// The same of one address.
-const MAX_OF_ADDRESS: usize = 16;
+/// The same without those of addresses that had a link before.
+const MAX_OF_LAN: usize = 48;
+
+/// The same without those of the local network.
+const MAX_OF_STRANGERS: usize = 32;
+
+/// The same of one address. A whole /64 of IPv6 counts as one.
+const MAX_OF_ADDRESS: usize = 8;
+
+/// The same of strangers whose addresses are neighbours: a /24 of IPv4, a /48 of IPv6.
+const MAX_OF_NEIGHBOURS: usize = 8;
+
+/// The most addresses that are known to have had a link.
+const MAX_KNOWN: usize = 1_024;
 
 /// The taken places.
 #[derive(Debug)]
 pub(super) struct Limits {
     links: Arc<Semaphore>,
-    knocking: Mutex<HashMap<IpAddr, usize>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    knocking: HashMap<IpAddr, usize>,
+    known: HashSet<IpAddr>,
+}
+
+/// How near the owner of an address is. The nearer ones have more places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Nearness {
+    Stranger,
+    Lan,
+    Known,
 }
 
 /// Why a connection is not answered.
@@ -31,39 +61,38 @@ pub(super) enum Full {
     #[error("this node has {MAX_LINKS} links, and takes no more")]
     Links,
     /// Too many connect at once.
-    #[error("{MAX_HANDSHAKES} connections have not said hello yet: no more are taken")]
+    #[error("too many connections have not said hello yet: no more are taken for the moment")]
     Handshakes,
     /// Too many connect at once from one address.
     #[error(
         "{MAX_OF_ADDRESS} connections of this address have not said hello yet: no more are taken"
     )]
     Address,
+    /// Too many connect at once from neighbouring addresses.
+    #[error(
+        "{MAX_OF_NEIGHBOURS} connections of addresses like this have not said hello yet: no more are \
+         taken"
+    )]
+    Neighbours,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        let links = Arc::new(Semaphore::new(MAX_LINKS));
-        Self { links, knocking: Mutex::default() }
+        Self { links: Arc::new(Semaphore::new(MAX_LINKS)), state: Mutex::default() }
     }
 }
 
 impl Limits {
     /// Takes a connection in, until it is greeted or the guard dropped.
     pub(super) fn knock(self: &Arc<Self>, from: IpAddr) -> Result<Knock, Full> {
-        let from = from.to_canonical();
         if self.links.available_permits() == 0 {
             return Err(Full::Links);
         }
-        let mut knocking = self.lock();
-        if knocking.values().sum::<usize>() >= MAX_HANDSHAKES {
-            return Err(Full::Handshakes);
-        }
-        let of_address = knocking.entry(from).or_default();
-        if *of_address >= MAX_OF_ADDRESS {
-            return Err(Full::Address);
-        }
-        *of_address += 1;
-        drop(knocking);
+        let from = party(from);
+        let mut state = self.lock();
+        state.check(from)?;
+        *state.knocking.entry(from).or_default() += 1;
+        drop(state);
         Ok(Knock { limits: Arc::clone(self), from })
     }
 
@@ -72,14 +101,79 @@ impl Limits {
         Arc::clone(&self.links).try_acquire_owned().map_err(|_| Full::Links)
     }
 
+    /// An address has a link.
+    pub(super) fn know(&self, address: IpAddr) {
+        let mut state = self.lock();
+        if state.known.len() < MAX_KNOWN {
+            state.known.insert(party(address));
+        }
+    }
+
     /// How many links there are.
     #[cfg(test)]
     pub(super) fn open(&self) -> usize {
         MAX_LINKS - self.links.available_permits()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
-        self.knocking.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn check(&self, from: IpAddr) -> Result<(), Full> {
+        let nearness = self.nearness(from);
+        let most = match nearness {
+            Nearness::Stranger => MAX_OF_STRANGERS,
+            Nearness::Lan => MAX_OF_LAN,
+            Nearness::Known => MAX_HANDSHAKES,
+        };
+        // Nearer ones leave the places of the others alone.
+        if self.count(|other| self.nearness(other) <= nearness) >= most
+            || self.count(|_| true) >= MAX_HANDSHAKES
+        {
+            return Err(Full::Handshakes);
+        }
+        if self.count(|other| other == from) >= MAX_OF_ADDRESS {
+            return Err(Full::Address);
+        }
+        let is_neighbour = |other| neighbourhood(other) == neighbourhood(from);
+        match nearness {
+            Nearness::Stranger if self.count(is_neighbour) >= MAX_OF_NEIGHBOURS => {
+                Err(Full::Neighbours)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The connections of such addresses. There are few.
+    fn count(&self, such: impl Fn(IpAddr) -> bool) -> usize {
+        let such = self.knocking.iter().filter(|(address, _)| such(**address));
+        such.map(|(_, count)| count).sum()
+    }
+
+    fn nearness(&self, address: IpAddr) -> Nearness {
+        match self.known.contains(&address) {
+            true => Nearness::Known,
+            false if is_local(address) => Nearness::Lan,
+            false => Nearness::Stranger,
+        }
+    }
+}
+
+/// Whether an address is of a network of its own, that strangers elsewhere do not have.
+fn is_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_private() || v4.is_loopback() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unique_local() || v6.is_loopback() || v6.is_unicast_link_local(),
+    }
+}
+
+/// The addresses that one owner may well have together.
+fn neighbourhood(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & 0xffff_ff00).into(),
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 80 << 80).into(),
     }
 }
 
@@ -92,11 +186,11 @@ pub(super) struct Knock {
 
 impl Drop for Knock {
     fn drop(&mut self) {
-        let mut knocking = self.limits.lock();
-        if let Some(count) = knocking.get_mut(&self.from) {
+        let mut state = self.limits.lock();
+        if let Some(count) = state.knocking.get_mut(&self.from) {
             *count -= 1;
             if *count == 0 {
-                knocking.remove(&self.from);
+                state.knocking.remove(&self.from);
             }
         }
     }
@@ -106,31 +200,75 @@ impl Drop for Knock {
 mod tests {
     use super::*;
 
-    fn address(last: u8) -> IpAddr {
-        [192, 0, 2, last].into()
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    /// The connections that are taken of these addresses, which try in turn until nobody is taken.
+    fn taken(limits: &Arc<Limits>, from: &[String]) -> Vec<Knock> {
+        let mut taken = Vec::new();
+        loop {
+            let more = from.iter().filter_map(|from| limits.knock(ip(from)).ok());
+            let before = taken.len();
+            taken.extend(more);
+            if taken.len() == before {
+                return taken;
+            }
+        }
     }
 
     #[test]
     fn one_address_cannot_take_all_places_and_gives_them_back() {
         let limits = Arc::new(Limits::default());
-        let knocks: Vec<_> = (0..MAX_OF_ADDRESS).map(|_| limits.knock(address(1))).collect();
-        assert!(knocks.iter().all(Result::is_ok));
-        assert_eq!(limits.knock(address(1)).unwrap_err(), Full::Address);
-        let mapped = "::ffff:192.0.2.1".parse().unwrap();
-        assert_eq!(limits.knock(mapped).unwrap_err(), Full::Address);
-        assert!(limits.knock(address(2)).is_ok());
+        let knocks = taken(&limits, &["192.168.7.1".to_owned()]);
+        assert_eq!(knocks.len(), MAX_OF_ADDRESS);
+        assert_eq!(limits.knock(ip("::ffff:192.168.7.1")).unwrap_err(), Full::Address);
+        assert!(limits.knock(ip("192.168.7.2")).is_ok());
         drop(knocks);
-        assert!(limits.knock(address(1)).is_ok());
-        assert!(limits.lock().is_empty());
+        assert!(limits.knock(ip("192.168.7.1")).is_ok());
+        assert!(limits.lock().knocking.is_empty());
     }
 
     #[test]
-    fn only_so_many_connect_at_once() {
+    fn neighbours_among_strangers_have_the_places_of_one() {
+        for neighbours in [
+            (1..9).map(|last| format!("198.51.100.{last}")).collect::<Vec<_>>(),
+            (1..9).map(|network| format!("2001:db8:7:{network}::1")).collect(),
+            // All of one /64.
+            (1..9).map(|last| format!("2001:db8:7:7::{last}")).collect(),
+        ] {
+            let limits = Arc::new(Limits::default());
+            assert_eq!(taken(&limits, &neighbours).len(), MAX_OF_NEIGHBOURS, "{neighbours:?}");
+        }
         let limits = Arc::new(Limits::default());
-        let knocks: Vec<_> =
-            (0..MAX_HANDSHAKES).map(|number| limits.knock(address(number as u8 / 8))).collect();
-        assert!(knocks.iter().all(Result::is_ok));
-        assert_eq!(limits.knock(address(99)).unwrap_err(), Full::Handshakes);
+        let own: Vec<_> = (1..5).map(|last| format!("10.0.0.{last}")).collect();
+        assert_eq!(taken(&limits, &own).len(), 4 * MAX_OF_ADDRESS, "of the own network");
+    }
+
+    #[test]
+    fn strangers_leave_places_for_the_lan_and_both_for_known_peers() {
+        let limits = Arc::new(Limits::default());
+        limits.know(ip("203.0.113.5"));
+        let strangers: Vec<_> = (0..100).map(|number| format!("198.51.{number}.1")).collect();
+        let mut taken_places = taken(&limits, &strangers);
+        assert_eq!(taken_places.len(), MAX_OF_STRANGERS);
+        assert_eq!(limits.knock(ip("203.0.113.4")).unwrap_err(), Full::Handshakes);
+        let lan: Vec<_> = (1..100).map(|last| format!("192.168.7.{last}")).collect();
+        taken_places.extend(taken(&limits, &lan));
+        assert_eq!(taken_places.len(), MAX_OF_LAN);
+        assert_eq!(limits.knock(ip("fd00::1")).unwrap_err(), Full::Handshakes);
+        let known = taken(&limits, &["203.0.113.5".to_owned()]);
+        assert_eq!(known.len(), MAX_OF_ADDRESS);
+    }
+
+    #[test]
+    fn all_together_have_no_more_places_than_there_are_and_few_are_known() {
+        let limits = Arc::new(Limits::default());
+        let known: Vec<_> =
+            (0..2 * MAX_KNOWN).map(|at| format!("10.0.{}.{}", at / 256, at % 256)).collect();
+        known.iter().for_each(|known| limits.know(ip(known)));
+        assert_eq!(limits.lock().known.len(), MAX_KNOWN);
+        assert_eq!(taken(&limits, &known).len(), MAX_HANDSHAKES);
     }
 
     #[test]
@@ -139,8 +277,8 @@ mod tests {
         let links: Vec<_> = (0..MAX_LINKS).map(|_| limits.link()).collect();
         assert!(links.iter().all(Result::is_ok));
         assert_eq!(limits.link().unwrap_err(), Full::Links);
-        assert_eq!(limits.knock(address(1)).unwrap_err(), Full::Links);
+        assert_eq!(limits.knock(ip("192.0.2.1")).unwrap_err(), Full::Links);
         drop(links);
-        assert!(limits.link().is_ok() && limits.knock(address(1)).is_ok());
+        assert!(limits.link().is_ok() && limits.knock(ip("192.0.2.1")).is_ok());
     }
 }

@@ -8,7 +8,7 @@
 //! - `pump`: a link's bytes, both ways
 //! - `frames`: frames over a connection
 //! - [`tie`]: which of two links between the same two nodes stays
-//! - `sealed_peers`: peers that had a sealed link
+//! - `sealed_peers`: peers that had a sealed link; `unlinked`: peers that were met and have none
 //! - `limits`: how much of this machine links may take
 //! - `home`: the node, as links see it; `shared`: the state that they share
 
@@ -39,6 +39,7 @@ mod sealed_peers;
 mod shared;
 mod sightings;
 pub(crate) mod tie;
+mod unlinked;
 
 /// How long it may take to link to a node at an address that it may be reached by.
 const DIRECT: Duration = Duration::from_secs(5);

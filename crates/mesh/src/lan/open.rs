@@ -66,9 +66,16 @@ fn answer(node: &Arc<dyn Home>, stream: TcpStream, from: SocketAddr) {
         drop(knock);
         let Some(greeted) = greeting else { return };
         let linked = greeted.and_then(|(frames, greeted)| up(&node, frames, greeted, from, false));
-        if let Err(failure) = linked {
-            // Its port is another one at each try.
-            report(&*node, &from.ip().to_canonical().to_string(), false, &failure);
+        // Its port is another one at each try.
+        let whom = from.ip().to_canonical().to_string();
+        match linked {
+            Ok(_) => node.lan().unlinked.linked(&whom),
+            Err(failure) => {
+                if failure.is_about_peer() {
+                    node.lan().unlinked.failed(&whom, &failure.to_string());
+                }
+                report(&*node, &whom, false, &failure);
+            }
         }
     });
 }
@@ -91,7 +98,8 @@ async fn greet(node: &dyn Home, stream: TcpStream) -> Result<(Connection, Greete
 pub(super) async fn dial(node: &Arc<dyn Home>, call: Call) -> Result<Arc<Link>, Failure> {
     match dial_once(node, &call).await {
         Err(Failure::ClosedOnHello) if may_send_hash(&**node, &call) => {
-            tracing::info!(to = ?call.address, "it closed on a hello: it is sent the passcode's hash");
+            let to = call.address.map(tracing::field::display);
+            tracing::info!(to, "it closed on a hello: it is sent the passcode's hash");
             dial_once(node, &Call { with_hash: true, ..call }).await
         }
         other => other,
@@ -175,6 +183,7 @@ fn up(
         proved: true,
         order,
     });
+    node.lan().limits.know(address.ip());
     node.opened(&link, &hello);
     let home = OpenLink { node: Arc::clone(node), link: Arc::clone(&link) };
     let span = link.span.clone();

@@ -157,7 +157,7 @@ impl<H: Home, R: AsyncRead + Unpin> Reading<'_, H, R> {
 
     fn set_degraded(&self, is: bool) {
         let peer = self.link.peer.short();
-        tracing::info!(peer, link = ?self.link, silent = is, "a peer's link changed");
+        tracing::info!(peer, link = %self.link, silent = is, "a peer's link changed");
         self.link.set_degraded(is);
         self.home.changed();
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, atomic::AtomicU64};
 use base::Secret;
 use rand::RngExt;
 
-use super::{limits::Limits, sealed_peers::SealedPeers};
+use super::{limits::Limits, sealed_peers::SealedPeers, unlinked::Unlinked};
 
 /// The state that all links on the local network share.
 pub(crate) struct Lan {
@@ -17,6 +17,7 @@ pub(crate) struct Lan {
     pub(super) hash: Option<String>,
     pub(super) seen: SealedPeers,
     pub(super) limits: Arc<Limits>,
+    pub(crate) unlinked: Unlinked,
 }
 
 impl Lan {
@@ -27,6 +28,7 @@ impl Lan {
             hash: passcode.and_then(|passcode| seal::stock_hash(passcode.expose())),
             seen: SealedPeers::default(),
             limits: Arc::default(),
+            unlinked: Unlinked::default(),
         }
     }
 }

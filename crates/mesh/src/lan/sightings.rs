@@ -11,6 +11,9 @@ use protocol::mesh::WireId;
 use super::tie::is_lower;
 use crate::{facts::device_id, peer::PeerId};
 
+/// The property by which a process knows its own announcement.
+pub(super) const INSTANCE: &str = "instance";
+
 /// The most peers that are kept in mind.
 const MAX_FOUND: usize = 256;
 
@@ -53,6 +56,8 @@ pub(super) struct Found {
 /// The peers that mDNS has shown.
 pub(super) struct Sightings {
     own: NodeId,
+    /// Tells this process from another with its key.
+    instance: String,
     device: WireId,
     found: BTreeMap<Key, SeenPeer>,
     round: u32,
@@ -65,8 +70,9 @@ struct SeenPeer {
 }
 
 impl Sightings {
-    pub(super) fn new(own: NodeId) -> Self {
-        Self { own, device: device_id(&own), found: BTreeMap::new(), round: 0 }
+    /// `instance` is what this process announces as [`INSTANCE`].
+    pub(super) fn new(own: NodeId, instance: String) -> Self {
+        Self { own, instance, device: device_id(&own), found: BTreeMap::new(), round: 0 }
     }
 
     /// Something was seen.
@@ -97,7 +103,8 @@ impl Sightings {
         let addresses = addresses(found);
         let (node, device) = (node(found), device(found));
         let is_stock = found.service == Service::Teale;
-        let is_peer = is_stock || node.is_some();
+        let is_self = node == Some(self.own) && found.property(INSTANCE) == Some(&self.instance);
+        let is_peer = is_stock || node.is_some() && !is_self;
         if !is_peer || addresses.is_empty() || (is_stock && self.is_known_warren(device.as_ref())) {
             return Vec::new();
         }
@@ -200,6 +207,10 @@ mod tests {
         seen(Service::Warren, &format!("Mesh {}", node.short()), &[("kind", "mesh"), ("node", &id)])
     }
 
+    fn sightings(own: NodeId) -> Sightings {
+        Sightings::new(own, "1a2b".to_owned())
+    }
+
     fn stock(device: &str) -> Discovered {
         seen(Service::Teale, "Anna's Mac", &[("deviceID", device)])
     }
@@ -213,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_warren_is_expected_to_be_who_it_says_and_the_lower_id_dials_first() {
-        let mut sightings = Sightings::new(MIDDLE);
+        let mut sightings = sightings(MIDDLE);
         for (node, wait) in [(LOW, OTHER_FIRST), (HIGH, Duration::ZERO)] {
             let changes = sightings.see(Sighting::Found(warren(&node)));
             let found = came(&changes).unwrap();
@@ -225,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_server_that_takes_no_peers_is_passed_over() {
-        let mut sightings = Sightings::new(MIDDLE);
+        let mut sightings = sightings(MIDDLE);
         let id = HIGH.to_string();
         for properties in
             [&[("version", "1")][..], &[("kind", "mesh")], &[("kind", "mesh"), ("node", "x")]]
@@ -240,7 +251,7 @@ mod tests {
     #[test]
     fn a_warren_that_is_announced_as_a_stock_device_too_is_one_peer() {
         let device = device_id(&HIGH).as_str().to_uppercase();
-        let mut sightings = Sightings::new(LOW);
+        let mut sightings = sightings(LOW);
         let changes = sightings.see(Sighting::Found(stock(&device)));
         assert_eq!(came(&changes).unwrap().wait, MAY_BE_WARREN);
         let changes = sightings.see(Sighting::Found(warren(&HIGH)));
@@ -249,8 +260,19 @@ mod tests {
     }
 
     #[test]
+    fn this_process_is_no_peer_of_itself_and_another_with_its_key_is_one() {
+        for (instance, is_self) in [("1a2b", true), ("3c4d", false)] {
+            let mut found = warren(&LOW);
+            found.properties.push((INSTANCE.to_owned(), instance.to_owned()));
+            let changes = sightings(LOW).see(Sighting::Found(found));
+            assert_eq!(changes.is_empty(), is_self, "{instance}");
+        }
+        assert!(came(&sightings(LOW).see(Sighting::Found(warren(&LOW)))).is_some(), "an older one");
+    }
+
+    #[test]
     fn this_machine_is_no_stock_device_to_itself() {
-        let mut sightings = Sightings::new(LOW);
+        let mut sightings = sightings(LOW);
         let own = stock(&device_id(&LOW).as_str().to_uppercase());
         assert_eq!(sightings.see(Sighting::Found(own)), []);
         assert!(came(&sightings.see(Sighting::Found(stock("")))).unwrap().peer.is_none());
@@ -258,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_moves_is_reported_and_one_that_stays_is_not() {
-        let mut sightings = Sightings::new(LOW);
+        let mut sightings = sightings(LOW);
         sightings.see(Sighting::Found(warren(&HIGH)));
         assert_eq!(sightings.see(Sighting::Found(warren(&HIGH))), []);
         let moved = Discovered { port: 5_000, ..warren(&HIGH) };
@@ -268,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_says_goodbye_or_misses_some_rounds_is_gone() {
-        let mut sightings = Sightings::new(LOW);
+        let mut sightings = sightings(LOW);
         sightings.see(Sighting::Found(warren(&HIGH)));
         let (service, instance) = (Service::Warren, warren(&HIGH).instance);
         let key = (service, instance.to_lowercase());
@@ -283,7 +305,7 @@ mod tests {
 
     #[test]
     fn only_so_many_are_kept_in_mind() {
-        let mut sightings = Sightings::new(LOW);
+        let mut sightings = sightings(LOW);
         for number in 0..=MAX_FOUND {
             let found = Discovered { instance: number.to_string(), ..warren(&HIGH) };
             let changes = sightings.see(Sighting::Found(found));

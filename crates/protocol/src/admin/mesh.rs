@@ -41,6 +41,20 @@ pub struct MeshRelayJson {
 pub struct MeshPeers {
     /// In the order of their ids.
     pub peers: Vec<MeshPeer>,
+    /// Peers that were met in the last minutes, on the local network, and could not be linked to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlinked: Vec<MeshUnlinked>,
+}
+
+/// A peer that could not be linked to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeshUnlinked {
+    /// As it was named, as mDNS has it, or the address that it called from.
+    pub place: String,
+    /// Why there is no link, in words.
+    pub why: String,
+    /// Seconds since it was met last.
+    pub met_secs: u64,
 }
 
 /// A peer.

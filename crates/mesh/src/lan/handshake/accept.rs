@@ -42,7 +42,11 @@ where
     match &hello.warren {
         None => plain(frames, local, hello, dialect).await,
         Some(theirs) => {
-            local.not_myself(theirs)?;
+            if let Err(myself) = local.not_myself(theirs) {
+                // The dialling end is here, too, and learns it from the answer.
+                frames.send(&ack(local, &hello, dialect)).await?;
+                return Err(myself);
+            }
             let sealing =
                 timeout(GREETED_WITHIN, seal(frames, local, &hello, dialect, theirs)).await;
             let greeted = sealing.map_err(|_| Failure::Unfinished)??;

@@ -46,7 +46,7 @@ pub(in crate::lan) enum Failure {
     )]
     SameKey,
     /// Somebody else is there.
-    #[error("node {found} answers where {expected} was expected")]
+    #[error("node {} answers where {} was expected", found.short(), expected.short())]
     NotThem {
         /// The expected node.
         expected: NodeId,
@@ -64,7 +64,8 @@ pub(in crate::lan) enum Failure {
     Unsealed,
     /// It could seal links before.
     #[error(
-        "it spoke as a peer that cannot seal links, but node {0} can: somebody may be in between"
+        "it spoke as a peer that cannot seal links, but node {} can: somebody may be in between",
+        .0.short()
     )]
     Downgrade(NodeId),
     /// A stock peer has to say who it is.
@@ -79,6 +80,23 @@ pub(in crate::lan) enum Failure {
 }
 
 impl Failure {
+    /// Whether it tells something about a peer that called. What only makes no sense, or breaks off, can
+    /// come from anybody.
+    pub(in crate::lan) fn is_about_peer(&self) -> bool {
+        !matches!(
+            self,
+            Self::NoAnswer
+                | Self::Full(_)
+                | Self::Silent
+                | Self::Unfinished
+                | Self::NoHello
+                | Self::ClosedOnHello
+                | Self::Myself
+                | Self::Nameless
+                | Self::Broken(_)
+        )
+    }
+
     /// The reason for the other end, unless it knows it or cannot get it.
     pub(super) fn told(&self) -> Option<String> {
         match self {

@@ -67,7 +67,7 @@ impl Ask {
         // Only the administrator sees the peers. Otherwise the server's list of models has to do.
         if let Ok(admin) = self.server.warren(&file.serve)
             && let Ok(peers) = admin.mesh_peers().await
-            && let Some(model) = of_the_fastest(&peers)
+            && let Some(model) = of_the_fastest(&peers.peers)
         {
             return Ok(model.to_owned());
         }

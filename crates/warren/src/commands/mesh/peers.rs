@@ -1,12 +1,13 @@
 //! `warren mesh peers`.
 
 use clap::Args;
-use client::admin::mesh::MeshPeer;
+use client::admin::mesh::{MeshPeer, MeshPeers, MeshUnlinked};
 use daemon::ConfigFile;
 
 use super::short;
 use crate::commands::{
-    table::{first_of, plain, show_list, table},
+    say, say_json,
+    table::{first_of, plain, table},
     target::RunningServer,
     words::span,
 };
@@ -24,10 +25,34 @@ pub(crate) struct Peers {
 impl Peers {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let peers = self.server.warren(&file.serve)?.mesh_peers().await?;
-        let empty = "No peer is known. Name one with --mesh-peer HOST:PORT, or look for them with \
-                     --mesh-advertise";
-        show_list(&peers, self.json, "peers", empty, readable)
+        if self.json {
+            return Ok(say_json(&peers)?);
+        }
+        Ok(say(&shown(&peers))?)
     }
+}
+
+fn shown(peers: &MeshPeers) -> String {
+    let MeshPeers { peers, unlinked } = peers;
+    match (peers.is_empty(), unlinked.is_empty()) {
+        (true, true) => {
+            "No peer is known. Name one with --mesh-peer HOST:PORT, or look for them with \
+                         --mesh-advertise"
+                .to_owned()
+        }
+        (true, false) => without_link(unlinked),
+        (false, true) => readable(peers),
+        (false, false) => format!("{}\n{}", readable(peers), without_link(unlinked)),
+    }
+}
+
+/// The peers that were met and could not be linked to, and why.
+fn without_link(unlinked: &[MeshUnlinked]) -> String {
+    let line = |one: &MeshUnlinked| {
+        let (place, why) = (plain(&one.place), plain(&one.why));
+        format!("No link to {place}: {why} ({} ago)", span(one.met_secs))
+    };
+    unlinked.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn readable(peers: &[MeshPeer]) -> String {
@@ -75,6 +100,21 @@ fn status(peer: &MeshPeer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_peer_that_was_refused_is_shown_with_the_reason() {
+        let unlinked = vec![MeshUnlinked {
+            place: "10.0.0.7\u{1b}:9180".to_owned(),
+            why: "another passcode".to_owned(),
+            met_secs: 4,
+        }];
+        let line = "No link to 10.0.0.7\u{fffd}:9180: another passcode (4s ago)";
+        let alone = shown(&MeshPeers { peers: Vec::new(), unlinked: unlinked.clone() });
+        assert_eq!(alone, line);
+        let both = shown(&MeshPeers { peers: vec![MeshPeer::default()], unlinked });
+        assert!(both.ends_with(&format!("\n{line}")) && both.starts_with("id "), "{both}");
+        assert!(shown(&MeshPeers::default()).contains("--mesh-peer"));
+    }
 
     #[test]
     fn a_row_shows_a_peer_without_control_characters() {

@@ -1,0 +1,92 @@
+//! Peers that were met and could not be linked to, and why, for people.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use protocol::admin::mesh::MeshUnlinked;
+use tokio::time::Instant;
+
+/// The most that are kept in mind. The one that was met longest ago makes room.
+const MAX_UNLINKED: usize = 64;
+
+/// How long one is told of after it was met last. A peer that is wanted is tried twice within that time.
+const RECENT: Duration = Duration::from_secs(120);
+
+/// By the name of a peer's place: why there is no link, and since when that is known.
+#[derive(Debug, Default)]
+pub(crate) struct Unlinked(Mutex<BTreeMap<String, (String, Instant)>>);
+
+impl Unlinked {
+    /// There is no link to it.
+    pub(super) fn failed(&self, place: &str, why: &str) {
+        let mut unlinked = self.lock();
+        if unlinked.len() >= MAX_UNLINKED && !unlinked.contains_key(place) {
+            let oldest =
+                unlinked.iter().min_by_key(|(_, (_, at))| *at).map(|(place, _)| place.clone());
+            oldest.and_then(|oldest| unlinked.remove(&oldest));
+        }
+        unlinked.insert(place.to_owned(), (why.to_owned(), Instant::now()));
+    }
+
+    /// There is one.
+    pub(super) fn linked(&self, place: &str) {
+        self.lock().remove(place);
+    }
+
+    /// Those that were met lately, by their places.
+    pub(crate) fn list(&self) -> Vec<MeshUnlinked> {
+        let mut unlinked = self.lock();
+        unlinked.retain(|_, (_, at)| at.elapsed() < RECENT);
+        let told = |(place, (why, at)): (&String, &(String, Instant))| MeshUnlinked {
+            place: place.clone(),
+            why: why.clone(),
+            met_secs: at.elapsed().as_secs(),
+        };
+        // At most MAX_UNLINKED.
+        unlinked.iter().map(told).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, (String, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn told(unlinked: &Unlinked) -> Vec<(String, String, u64)> {
+        let told = unlinked.list().into_iter();
+        told.map(|one| (one.place, one.why, one.met_secs)).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_reason_is_told_until_there_is_a_link_or_it_is_old() {
+        let unlinked = Unlinked::default();
+        unlinked.failed("a", "nobody answered");
+        advance(Duration::from_secs(7)).await;
+        unlinked.failed("a", "another passcode");
+        unlinked.failed("b", "another passcode");
+        advance(Duration::from_secs(3)).await;
+        unlinked.linked("b");
+        assert_eq!(told(&unlinked), [("a".to_owned(), "another passcode".to_owned(), 3)]);
+        advance(RECENT).await;
+        assert_eq!(told(&unlinked), []);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_so_many_are_kept_in_mind_and_the_oldest_makes_room() {
+        let unlinked = Unlinked::default();
+        for number in 0..=MAX_UNLINKED {
+            unlinked.failed(&format!("{number:03}"), "x");
+            advance(Duration::from_millis(1)).await;
+        }
+        let told = told(&unlinked);
+        assert_eq!((told.len(), told[0].0.as_str()), (MAX_UNLINKED, "001"));
+    }
+}
