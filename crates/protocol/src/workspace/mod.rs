@@ -12,6 +12,7 @@
 //! - [`limits`]: limits for the fields of requests, and time limits
 //! - [`frame`]: the binary frame of output
 //! - [`role`]: the roles of clients
+//! - [`modes`]: the modes of a terminal that sessions keep
 //! - [`decode`]: faults of messages
 //! - [`base64`]: bytes inside messages
 
@@ -24,6 +25,7 @@ mod define;
 pub mod frame;
 pub mod ids;
 pub mod limits;
+pub mod modes;
 pub mod peer;
 pub mod project;
 pub mod role;

@@ -7,7 +7,8 @@
 
 use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid, Row};
 use alacritty_terminal::index::{Column, Line};
-use alacritty_terminal::term::cell::{Cell, Flags};
+pub(super) use alacritty_terminal::term::cell::Cell;
+use alacritty_terminal::term::cell::Flags;
 use alacritty_terminal::vte::ansi::{Color, NamedColor};
 
 /// The flags for the relation of a cell to its neighbours. All other flags are about its look.
@@ -15,6 +16,29 @@ const STRUCTURE: Flags = Flags::WRAPLINE
     .union(Flags::WIDE_CHAR)
     .union(Flags::WIDE_CHAR_SPACER)
     .union(Flags::LEADING_WIDE_CHAR_SPACER);
+
+/// Looks that the engine has no flags for. It has five flags for the kinds of underlines, of which at
+/// most one is on at a time: here three of them count to five, and the other two mean something else.
+pub(super) const BLINKING: Flags = Flags::from_bits_retain(0x8000);
+pub(super) const OVERLINE: Flags = Flags::DASHED_UNDERLINE;
+/// Not a look: the cell is kept when only unprotected cells are erased.
+pub(super) const PROTECTED: Flags = Flags::DOTTED_UNDERLINE;
+/// The flags that count the kinds of underlines.
+pub(super) const UNDERLINES: Flags =
+    Flags::UNDERLINE.union(Flags::DOUBLE_UNDERLINE).union(Flags::UNDERCURL);
+
+/// The flags of a kind of underline: 0 is none, then single, double, curly, dotted and dashed. An
+/// unknown kind is a single one.
+pub(super) const fn underline(kind: u16) -> Flags {
+    match kind {
+        0 => Flags::empty(),
+        2 => Flags::DOUBLE_UNDERLINE,
+        3 => Flags::UNDERCURL,
+        4 => Flags::UNDERLINE.union(Flags::DOUBLE_UNDERLINE),
+        5 => Flags::UNDERLINE.union(Flags::UNDERCURL),
+        _ => Flags::UNDERLINE,
+    }
+}
 
 /// The visible rows as plain text.
 pub(super) fn text(grid: &Grid<Cell>) -> String {

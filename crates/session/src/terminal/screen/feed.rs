@@ -3,10 +3,11 @@
 //! The engine reads only whole sequences, so it is never within one between two calls, whatever the
 //! bytes are.
 
-use alacritty_terminal::vte::ansi::Handler as _;
-use unicode_width::UnicodeWidthChar as _;
+use std::borrow::Cow;
 
-use super::{Screen, skim};
+use alacritty_terminal::vte::ansi::Handler as _;
+
+use super::{Screen, skim, width};
 
 impl Screen {
     /// Reads the output of the terminal's program: any bytes, cut anywhere. Invalid UTF-8 becomes
@@ -48,7 +49,9 @@ impl Screen {
         bytes
     }
 
-    fn feed_text(&mut self, mut text: &str) {
+    fn feed_text(&mut self, text: &str) {
+        let text = with_escapes(text);
+        let mut text = &*text;
         while !text.is_empty() {
             if self.scanner.at_rest() {
                 text = self.feed_stretch(text);
@@ -76,9 +79,15 @@ impl Screen {
         rest
     }
 
-    /// Reads a stretch: prints its runs of ASCII, and passes the rest to the engine's parser.
+    /// Reads a stretch: prints its runs of ASCII, changes the pen, and passes the rest to the engine's
+    /// parser.
     fn read_stretch(&mut self, mut stretch: &[u8]) {
         while !stretch.is_empty() {
+            if let Some((numbers, len)) = skim::leading_pen(stretch) {
+                self.emulator.set_pen(numbers);
+                stretch = &stretch[len..];
+                continue;
+            }
             let (run, rest) = stretch.split_at(skim::ascii_run(stretch));
             self.emulator.print_run(run);
             let (other, rest) = rest.split_at(skim::others(rest));
@@ -93,8 +102,8 @@ impl Screen {
         let Some(rows) = self.emulator.rows_to_flush() else { return stretch };
         let Some(start) = skim::visible(stretch.as_bytes(), rows) else { return stretch };
         let (gone, seen) = stretch.split_at(start);
-        for sequence in skim::pens(gone.as_bytes()) {
-            self.processor.advance(&mut self.emulator, sequence);
+        for numbers in skim::pens(gone.as_bytes()) {
+            self.emulator.set_pen(numbers);
         }
         self.emulator.carriage_return();
         seen
@@ -102,16 +111,31 @@ impl Screen {
 
     fn apply(&mut self, sequence: &str) {
         let printed = self.printed.take();
-        match sequence {
-            "\x1b[!p" => self.emulator.soft_reset(),
-            // The engine would treat IND as a line feed, which may also move to the first column.
-            "\x1bD" => self.emulator.index(),
-            other => match (repetition(other), printed) {
-                (Some(times), Some(character)) => self.repeat(character, times),
-                (Some(_), None) => {}
-                (None, _) => self.processor.advance(&mut self.emulator, other.as_bytes()),
-            },
+        if sequence.ends_with('\x18') {
+            // It was cut off: the engine's parser drops it.
+            return self.processor.advance(&mut self.emulator, sequence.as_bytes());
         }
+        let sequence = self.without_controls(sequence);
+        match (repetition(&sequence), printed) {
+            (Some(times), Some(character)) => self.repeat(character, times),
+            (Some(_), None) => {}
+            (None, _) if self.emulator.obey(&sequence) => {}
+            (None, _) => self.processor.advance(&mut self.emulator, sequence.as_bytes()),
+        }
+    }
+
+    /// Obeys the control characters within a control sequence, as terminals do before they read on.
+    /// Returns the sequence without them.
+    fn without_controls<'a>(&mut self, sequence: &'a str) -> Cow<'a, str> {
+        let is_control = |character: char| character.is_ascii_control();
+        if !sequence.starts_with("\x1b[") || !sequence[1..].contains(is_control) {
+            return Cow::Borrowed(sequence);
+        }
+        for control in sequence[1..].bytes().filter(u8::is_ascii_control) {
+            self.processor.advance(&mut self.emulator, &[control]);
+        }
+        let rest = sequence[1..].chars().filter(|character| !character.is_ascii_control());
+        Cow::Owned(std::iter::once('\x1b').chain(rest).collect())
     }
 
     /// Prints a character again, no more often than it takes to fill the screen.
@@ -139,11 +163,28 @@ fn repetition(sequence: &str) -> Option<u16> {
     Some(times.max(1))
 }
 
+/// The text with control characters of eight bits written as their escape sequences.
+fn with_escapes(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let is_second = |at| bytes.get(at + 1).is_some_and(|byte| matches!(byte, 0x80..=0x9f));
+    if !memchr::memchr_iter(0xc2, bytes).any(is_second) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match u8::try_from(character) {
+            Ok(byte @ 0x80..=0x9f) => escaped.extend(['\x1b', char::from(byte - 0x40)]),
+            _ => escaped.push(character),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
 pub(super) fn takes_cell(character: char) -> bool {
-    character.width().is_some_and(|width| width > 0)
+    width::of(character).is_some_and(|width| width > 0)
 }
 
 /// Whether a character is a combining mark, which takes no cell of its own.
 pub(super) fn is_mark(character: char) -> bool {
-    character.width() == Some(0)
+    width::of(character) == Some(0)
 }

@@ -8,7 +8,7 @@
 //! - `scan`: finds the end of a control sequence, within a bound; `skim`: skips text that nobody
 //!   will see
 //! - `emulator`: the engine, and the state that the engine hides
-//! - `cells`: keeps wide characters and wrapped lines whole
+//! - `cells`: keeps wide characters and wrapped lines whole; `width`: the cells of a character
 //! - `snapshot`: the text that repaints a reset terminal
 
 mod cells;
@@ -17,6 +17,7 @@ mod feed;
 mod scan;
 mod skim;
 mod snapshot;
+mod width;
 
 #[cfg(test)]
 mod tests;

@@ -14,8 +14,6 @@ const ESC: u8 = 0x1b;
 const LONGEST_PEN: usize = 256;
 /// Skipping fewer bytes than this is not worth the work.
 const LEAST: usize = 256;
-/// The most parameters that the engine reads; it drops a sequence that has more.
-const MOST_PARAMETERS: usize = 30;
 
 /// The length of the stretch at the beginning of `text`.
 pub(super) fn stretch(text: &[u8]) -> usize {
@@ -34,14 +32,23 @@ pub(super) fn ascii_run(stretch: &[u8]) -> usize {
     stretch.iter().position(|byte| !is_printable(byte)).unwrap_or(stretch.len())
 }
 
-/// The length of the part before the next such run: controls, other characters and pens.
+/// The length of the part before the next such run or pen: controls and other characters.
 pub(super) fn others(stretch: &[u8]) -> usize {
     let mut end = 0;
     while let Some(byte) = stretch.get(end).filter(|byte| !is_printable(byte)) {
-        // The printable characters of a pen are no run. Every sequence of a stretch is a pen.
-        end += if *byte == ESC { pen(&stretch[end..]).unwrap_or(1) } else { 1 };
+        // Every sequence of a stretch is a pen.
+        if *byte == ESC {
+            break;
+        }
+        end += 1;
     }
     end
+}
+
+/// The numbers of the pen that a stretch begins with, and the length of its sequence.
+pub(super) fn leading_pen(stretch: &[u8]) -> Option<(&[u8], usize)> {
+    let len = pen(stretch)?;
+    Some((&stretch[2..len - 1], len))
 }
 
 fn is_printable(byte: &u8) -> bool {
@@ -70,11 +77,12 @@ pub(super) fn visible(stretch: &[u8], rows: usize) -> Option<usize> {
     memchr2(0x0e, 0x0f, &stretch[..at]).is_none().then_some(at + 1)
 }
 
-/// The sequences of a stretch that decide the pen at its end: those from the last reset on.
+/// The numbers of the pens of a stretch that decide the pen at its end: those from the last reset on.
 pub(super) fn pens(stretch: &[u8]) -> impl Iterator<Item = &[u8]> {
     let start = last_reset(stretch);
     let rest = &stretch[start..];
-    Memchr::new(ESC, rest).filter_map(move |at| pen(&rest[at..]).map(|len| &rest[at..at + len]))
+    Memchr::new(ESC, rest)
+        .filter_map(move |at| leading_pen(&rest[at..]).map(|(numbers, _)| numbers))
 }
 
 /// The character that a stretch ends with, without its combining marks, if that character takes a
@@ -113,6 +121,5 @@ fn last_reset(stretch: &[u8]) -> usize {
 }
 
 fn resets(numbers: &[u8]) -> bool {
-    let separators = numbers.iter().filter(|byte| matches!(byte, b';' | b':')).count();
-    matches!(numbers, [] | [b'0'] | [b'0', b';', ..]) && separators < MOST_PARAMETERS
+    matches!(numbers, [] | [b'0'] | [b'0', b';', ..])
 }

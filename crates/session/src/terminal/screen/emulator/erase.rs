@@ -3,7 +3,7 @@
 use alacritty_terminal::term::cell::Cell;
 use alacritty_terminal::vte::ansi::{ClearMode, Handler as _, LineClearMode};
 
-use super::{Emulator, cells};
+use super::{Emulator, Guard, cells};
 
 impl Emulator {
     pub(super) fn insert_blanks(&mut self, cols: usize) {
@@ -23,12 +23,20 @@ impl Emulator {
     }
 
     pub(super) fn erase_cells(&mut self, cols: usize) {
+        if self.guard == Guard::All {
+            let (line, column) = (self.grid().cursor.point.line, self.column());
+            self.erase_selected(line, column..self.cols().min(column.saturating_add(cols)));
+            return self.end_wrap();
+        }
         self.part_erasing(&[self.column(), self.column() + cols]);
         self.term.erase_chars(cols);
         self.end_wrap();
     }
 
     pub(super) fn erase_in_row(&mut self, mode: LineClearMode) {
+        if self.guard == Guard::All {
+            return self.erase_selected_in_row(&mode);
+        }
         match mode {
             // A cursor behind the last column has nothing to erase to its right.
             LineClearMode::Right if self.grid().cursor.input_needs_wrap => return,
@@ -40,6 +48,9 @@ impl Emulator {
     }
 
     pub(super) fn erase_in_page(&mut self, mode: &ClearMode) {
+        if self.guard == Guard::All {
+            return self.erase_selected_in_page(mode);
+        }
         match mode {
             ClearMode::All => self.term.grid_mut().reset_region(..),
             ClearMode::Saved => {}

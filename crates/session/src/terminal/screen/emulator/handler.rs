@@ -14,7 +14,6 @@
 //! - the cursor's blinking is independent of its shape;
 //! - in line feed/new line mode, a line feed also goes to the first column;
 //! - leaving the alternate page while it is not shown restores the cursor;
-//! - the pen's number 21 is a double underline;
 //! - inserting and deleting lines move the cursor to the first column;
 //! - the sequence that switches between 80 and 132 columns has no effect;
 //! - erasing above the second row erases the first row, and deleting many characters deletes none
@@ -25,7 +24,7 @@
 //! - a wide character that does not fit, where lines are not wrapped, leaves the cursor in the last
 //!   column.
 
-use alacritty_terminal::index::Column;
+use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::vte::ansi::cursor_icon::CursorIcon;
 use alacritty_terminal::vte::ansi::{
@@ -33,19 +32,21 @@ use alacritty_terminal::vte::ansi::{
     KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, NamedPrivateMode,
     PrivateMode, Rgb, ScpCharPath, ScpUpdateMode, StandardCharset, TabulationClearMode,
 };
-use unicode_width::UnicodeWidthChar as _;
 
-use super::{Emulator, Keys, Titles, cells, default_tabs};
+use super::super::width;
+use super::modes::{ALTERNATE, ALTERNATE_CLEARED, KEYPAD, SAVED_CURSOR};
+use super::{Charsets, Emulator, Guard, Keys, Titles, cells, default_tabs};
 
 /// The most combining marks on one character. A program could otherwise put any number on one cell.
-const MOST_MARKS: usize = 8;
-/// The longest address and the longest name of a link, in bytes: each cell of the link keeps them.
-const LONGEST_ADDRESS: usize = 1024;
+const MOST_MARKS: usize = 32;
+/// The longest address and the longest name of a link, in bytes. Programs keep to 2083 bytes, since
+/// the first terminals with links did; the scanner's bound is above both.
+const LONGEST_ADDRESS: usize = 2083;
 const LONGEST_NAME: usize = 250;
 
 impl Emulator {
     fn input_carefully(&mut self, character: char) {
-        match character.width() {
+        match width::of(character) {
             None => {}
             Some(0) if self.has_all_marks() => {}
             Some(0) => self.term.input(character),
@@ -147,7 +148,7 @@ impl Handler for Emulator {
     }
 
     fn backspace(&mut self) {
-        self.term.backspace();
+        self.step_back();
     }
 
     #[inline]
@@ -213,18 +214,20 @@ impl Handler for Emulator {
         self.erase_in_page(&mode);
     }
 
+    /// A page of E, for adjusting the picture. The margins go to the edges, the cursor home.
     fn decaln(&mut self) {
         self.term.decaln();
+        self.margins = 0..self.rows();
+        self.keep_margins(Line(0), Column(0));
+        self.end_wrap();
     }
 
     fn save_cursor_position(&mut self) {
-        self.term.save_cursor_position();
+        self.save_cursor();
     }
 
     fn restore_cursor_position(&mut self) {
-        self.term.restore_cursor_position();
-        self.stay_inside();
-        cells::settle(self.term.grid_mut());
+        self.restore_cursor();
     }
 
     fn set_horizontal_tabstop(&mut self) {
@@ -260,7 +263,11 @@ impl Handler for Emulator {
         self.choose_defaults();
         self.tabs = default_tabs(self.cols()).collect();
         self.margins = 0..self.rows();
-        self.charset = CharsetIndex::G0;
+        self.charsets = Charsets::default();
+        self.saved_charsets = Charsets::default();
+        self.charset_in_use = 0;
+        self.guard = Guard::Off;
+        self.left_cursor = None;
         self.keys = Keys::default();
         self.modify_other_keys = 0;
         self.titles = Titles::default();
@@ -269,11 +276,8 @@ impl Handler for Emulator {
         self.blinking = None;
     }
 
-    fn terminal_attribute(&mut self, attr: Attr) {
-        // The engine reads 21 as the end of bold, as only one terminal does.
-        let double = attr == Attr::CancelBold;
-        self.term.terminal_attribute(if double { Attr::DoubleUnderline } else { attr });
-    }
+    // Pens never reach the engine's parser: `pen` reads them.
+    fn terminal_attribute(&mut self, _: Attr) {}
 
     fn set_hyperlink(&mut self, link: Option<Hyperlink>) {
         let link = link.filter(|link| is_kept(&link.uri, LONGEST_ADDRESS)).map(|link| {
@@ -296,8 +300,12 @@ impl Handler for Emulator {
         match mode {
             PrivateMode::Named(NamedPrivateMode::ColumnMode) => {}
             PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
+                self.save_cursor();
                 self.show_alternate();
             }
+            PrivateMode::Unknown(ALTERNATE | ALTERNATE_CLEARED) => self.show_alternate(),
+            PrivateMode::Unknown(SAVED_CURSOR) => self.save_cursor(),
+            PrivateMode::Unknown(KEYPAD) => self.term.set_keypad_application_mode(),
             PrivateMode::Unknown(mode) => self.pass_mode(mode, true),
             PrivateMode::Named(NamedPrivateMode::BlinkingCursor) => self.blinking = Some(true),
             PrivateMode::Named(_) => self.term.set_private_mode(mode),
@@ -309,12 +317,12 @@ impl Handler for Emulator {
         match mode {
             PrivateMode::Named(NamedPrivateMode::ColumnMode) => {}
             PrivateMode::Named(NamedPrivateMode::SwapScreenAndSetRestoreCursor) => {
-                if self.hidden.is_some() {
-                    self.show_primary();
-                } else {
-                    self.restore_cursor_position();
-                }
+                self.show_primary();
+                self.restore_cursor();
             }
+            PrivateMode::Unknown(ALTERNATE | ALTERNATE_CLEARED) => self.show_primary(),
+            PrivateMode::Unknown(SAVED_CURSOR) => self.restore_cursor(),
+            PrivateMode::Unknown(KEYPAD) => self.term.unset_keypad_application_mode(),
             PrivateMode::Unknown(mode) => self.pass_mode(mode, false),
             PrivateMode::Named(NamedPrivateMode::BlinkingCursor) => self.blinking = Some(false),
             PrivateMode::Named(named) => {
@@ -343,14 +351,12 @@ impl Handler for Emulator {
         self.term.unset_keypad_application_mode();
     }
 
+    // The engine knows two character sets only, so its own are never changed.
     fn set_active_charset(&mut self, index: CharsetIndex) {
-        self.charset = index;
-        self.term.set_active_charset(index);
+        self.charset_in_use = index as usize;
     }
 
-    fn configure_charset(&mut self, index: CharsetIndex, charset: StandardCharset) {
-        self.term.configure_charset(index, charset);
-    }
+    fn configure_charset(&mut self, _: CharsetIndex, _: StandardCharset) {}
 
     fn set_color(&mut self, index: usize, color: Rgb) {
         self.painted = true;
@@ -403,7 +409,7 @@ impl Handler for Emulator {
         };
     }
 
-    // Queries are not answered here: the viewer's own terminal answers them.
+    // Queries are found and answered elsewhere: see `terminal::query`.
     fn identify_terminal(&mut self, _: Option<char>) {}
     fn device_status(&mut self, _: usize) {}
     fn report_mode(&mut self, _: Mode) {}

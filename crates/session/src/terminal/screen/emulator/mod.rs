@@ -2,15 +2,24 @@
 //!
 //! - [`Emulator`]: the two pages, margins, tab stops and the rest
 //! - `handler`: each control sequence, noted and passed on
+//! - `controls`: sequences that the engine's parser does not know; `pen`: the look of what is printed
 //! - `print`: printing characters; `erase`: erasing and moving cells of a row
+//! - `columns`: inserting, deleting and moving columns; `guard`: cells that are not erased
+//! - `pages`: the two pages, and the saved cursors; `charsets`: the character sets
 //! - `moves`: relative moves of the cursor; `modes`: modes that the engine does not know
 //! - `keys`: the flags for reporting keys; `titles`: the present title and the saved ones
 
+mod charsets;
+mod columns;
+mod controls;
 mod erase;
+mod guard;
 mod handler;
 mod keys;
 mod modes;
 mod moves;
+mod pages;
+mod pen;
 mod print;
 mod titles;
 
@@ -24,12 +33,12 @@ use alacritty_terminal::grid::{Cursor, Dimensions, Grid};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::Cell;
 use alacritty_terminal::term::{Config, TermMode};
-use alacritty_terminal::vte::ansi::{
-    CharsetIndex, Handler as _, NamedPrivateMode, PrivateMode, Timeout,
-};
+use alacritty_terminal::vte::ansi::{Handler as _, NamedPrivateMode, PrivateMode, Timeout};
 
 use super::{Size, cells};
 
+pub(super) use charsets::{Charset, Charsets};
+pub(super) use guard::Guard;
 pub(super) use keys::Keys;
 pub(super) use titles::Titles;
 
@@ -46,8 +55,16 @@ pub(super) struct Emulator {
     pub(super) tabs: Vec<bool>,
     /// The rows between the margins, counted from 0.
     pub(super) margins: Range<usize>,
-    /// The character set in use.
-    pub(super) charset: CharsetIndex,
+    pub(super) charsets: Charsets,
+    /// Which of the four character sets is in use.
+    pub(super) charset_in_use: usize,
+    /// The character sets that were saved with the cursor of the page that is shown.
+    pub(super) saved_charsets: Charsets,
+    /// Which erasures spare protected cells.
+    pub(super) guard: Guard,
+    /// The cursor that was saved on the alternate page, and its character sets, while that page is not
+    /// shown.
+    pub(super) left_cursor: Option<Box<(Cursor<Cell>, Charsets)>>,
     pub(super) keys: Keys,
     pub(super) modify_other_keys: u8,
     pub(super) titles: Titles,
@@ -64,7 +81,9 @@ pub(super) struct Emulator {
 
 /// The page that is not shown.
 pub(super) struct Hidden {
+    /// Its cursor is the saved one: the other cursor is on the page that is shown.
     pub(super) grid: Grid<Cell>,
+    pub(super) saved_charsets: Charsets,
     pub(super) keys: Keys,
 }
 
@@ -89,7 +108,11 @@ impl Emulator {
             hidden: None,
             tabs: default_tabs(size.cols.into()).collect(),
             margins: 0..size.rows.into(),
-            charset: CharsetIndex::G0,
+            charsets: Charsets::default(),
+            charset_in_use: 0,
+            saved_charsets: Charsets::default(),
+            guard: Guard::Off,
+            left_cursor: None,
             keys: Keys::default(),
             modify_other_keys: 0,
             titles: Titles::default(),
@@ -159,6 +182,7 @@ impl Emulator {
             hidden.grid = mem::replace(self.term.grid_mut(), alternate);
             hidden.grid.saved_cursor = hidden.grid.cursor.clone();
         }
+        self.clamp_left_cursor();
         self.resize_tabs(old);
         self.margins = 0..self.rows();
     }
@@ -175,7 +199,11 @@ impl Emulator {
             alacritty_terminal::vte::ansi::NamedMode::Insert,
         ));
         self.term.unset_keypad_application_mode();
-        self.set_active_charset(CharsetIndex::G0);
+        self.charsets = Charsets::default();
+        self.saved_charsets = Charsets::default();
+        self.charset_in_use = 0;
+        self.guard = Guard::Off;
+        self.pass_mode(modes::REVERSE_WRAP, false);
         let grid = self.term.grid_mut();
         let point = grid.cursor.point;
         grid.cursor = Cursor { point, ..Cursor::default() };
@@ -191,37 +219,6 @@ impl Emulator {
         self.term.set_scrolling_region(start + 1, Some(end));
         self.term.grid_mut().cursor.point.line = line;
         self.term.grid_mut().cursor.point.column = column;
-    }
-
-    fn show_alternate(&mut self) {
-        if self.hidden.is_some() {
-            self.term.save_cursor_position();
-            return;
-        }
-        let mut alternate = Grid::new(self.rows(), self.cols(), 0);
-        let primary = self.term.grid_mut();
-        primary.saved_cursor = primary.cursor.clone();
-        alternate.cursor = primary.cursor.clone();
-        alternate.reset_region(..);
-        let grid = mem::replace(primary, alternate);
-        self.hidden = Some(Box::new(Hidden { grid, keys: mem::take(&mut self.keys) }));
-    }
-
-    fn show_primary(&mut self) {
-        if let Some(hidden) = self.hidden.take() {
-            *self.term.grid_mut() = hidden.grid;
-            self.keys = hidden.keys;
-            self.stay_inside();
-        }
-    }
-
-    /// Moves the cursor between the margins if origin mode is on.
-    fn stay_inside(&mut self) {
-        if self.has(TermMode::ORIGIN) {
-            let (top, bottom) = (cells::at(self.margins.start), cells::at(self.margins.end - 1));
-            let line = &mut self.term.grid_mut().cursor.point.line;
-            *line = (*line).clamp(top, bottom);
-        }
     }
 
     /// Switches off two modes that the engine begins with, but a reset terminal does not: so a mode that is

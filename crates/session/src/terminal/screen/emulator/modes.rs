@@ -2,11 +2,18 @@
 
 use alacritty_terminal::vte::ansi::{Handler as _, NamedPrivateMode, PrivateMode};
 
+use protocol::workspace::modes;
+
 use super::Emulator;
 
-/// Modes of other terminals that the engine does not know: reverse video, reverse wrapping, the keypad,
-/// other kinds of mouse reports, the meta key, reports of the colour scheme.
-const PASSED: [u16; 12] = [5, 9, 45, 66, 1001, 1015, 1016, 1034, 1035, 1036, 1039, 2031];
+/// Modes with an effect here that the engine does not know: the keypad, the alternate page in its older
+/// forms, and the saved cursor.
+pub(super) const KEYPAD: u16 = 66;
+pub(super) const ALTERNATE: u16 = 47;
+pub(super) const ALTERNATE_CLEARED: u16 = 1047;
+pub(super) const SAVED_CURSOR: u16 = 1048;
+/// A backspace in the first column goes back over a wrapped line.
+pub(super) const REVERSE_WRAP: u16 = 45;
 
 /// Groups of modes of which at most one is on: the mouse events that are reported, and the form of
 /// these reports. Setting or clearing one mode ends the others of its group.
@@ -41,7 +48,7 @@ impl Emulator {
     /// Notes a mode that the engine does not know.
     pub(super) fn pass_mode(&mut self, mode: u16, set: bool) {
         self.passed_modes.retain(|other| *other != mode);
-        if set && PASSED.contains(&mode) {
+        if set && modes::of(mode).is_some_and(|mode| mode.is_passed) {
             self.passed_modes.push(mode);
             self.passed_modes.sort_unstable();
         }

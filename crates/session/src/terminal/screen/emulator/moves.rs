@@ -2,8 +2,10 @@
 
 use alacritty_terminal::grid::Dimensions as _;
 use alacritty_terminal::index::Column;
+use alacritty_terminal::term::TermMode;
 use alacritty_terminal::vte::ansi::Handler as _;
 
+use super::modes::REVERSE_WRAP;
 use super::{Emulator, cells};
 
 impl Emulator {
@@ -26,6 +28,32 @@ impl Emulator {
     pub(in super::super) fn index(&mut self) {
         self.term.linefeed();
         self.term.grid_mut().cursor.input_needs_wrap = false;
+    }
+
+    /// A backspace. Where it may go back over a wrapped line, it does so from the first column, and a
+    /// cursor behind the last column goes to that column.
+    pub(super) fn step_back(&mut self) {
+        let reverses = self.has(TermMode::LINE_WRAP) && self.passed_modes.contains(&REVERSE_WRAP);
+        if !reverses {
+            self.term.backspace();
+        } else if self.grid().cursor.input_needs_wrap {
+            self.end_wrap();
+        } else if self.column() > 0 {
+            self.term.backspace();
+        } else {
+            self.go_back_over_wrap();
+        }
+    }
+
+    fn go_back_over_wrap(&mut self) {
+        let line = cells::line_of(&self.grid().cursor);
+        let is_inside = self.margins.contains(&line) && line > self.margins.start;
+        let Some(above) = line.checked_sub(1).filter(|_| is_inside) else { return };
+        if cells::row(self.grid(), above).last().is_some_and(cells::is_wrapped) {
+            cells::unwrap(self.term.grid_mut(), cells::at(above));
+            self.go_to_line(above);
+            self.go_to_column(self.cols());
+        }
     }
 
     /// Moves the cursor to a column of its row.

@@ -10,6 +10,7 @@ use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::Cell;
 use alacritty_terminal::vte::ansi::Handler as _;
 
+use super::super::width::SOFT_HYPHEN;
 use super::{Emulator, cells};
 
 impl Emulator {
@@ -32,14 +33,15 @@ impl Emulator {
         if self.grid().cursor.input_needs_wrap || self.has(TermMode::INSERT) {
             return 0;
         }
-        let Cursor { point, template: pen, charsets, .. } = self.grid().cursor.clone();
+        let Cursor { point, template: pen, .. } = self.grid().cursor.clone();
+        let charset = self.charset();
         let (column, cols) = (point.column.0, self.cols());
         let end = cols.min(column + run.len());
         let part = &mut self.term.grid_mut()[point.line][Column(column)..Column(end)];
         // Half of a wide character ends the part: overwriting it changes its other half as well.
         let len = part.iter().position(cells::is_wide).unwrap_or(part.len());
         for (cell, &byte) in part[..len].iter_mut().zip(run) {
-            *cell = Cell { c: charsets[self.charset].map(byte.into()), ..pen.clone() };
+            *cell = Cell { c: charset.map(byte.into()), ..pen.clone() };
         }
         let cursor = &mut self.term.grid_mut().cursor;
         cursor.point.column = Column((column + len).min(cols - 1));
@@ -60,7 +62,17 @@ impl Emulator {
         } else {
             self.part(&[column, column + width], &pen);
         }
-        self.term.input(character);
+        self.put(self.charset().map(character));
+    }
+
+    /// Prints a character into its own cells. The engine takes a soft hyphen for a mark.
+    fn put(&mut self, character: char) {
+        if character != SOFT_HYPHEN {
+            return self.term.input(character);
+        }
+        let point = self.grid().cursor.point;
+        self.term.input('-');
+        self.term.grid_mut()[point].c = SOFT_HYPHEN;
     }
 
     /// Parts the wide characters of the cursor's row that begin before one of these columns and end in

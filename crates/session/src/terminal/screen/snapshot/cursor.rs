@@ -1,22 +1,14 @@
 //! The cursors of both pages and the saved cursors: their positions, pens and character sets.
 
-use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid};
+use alacritty_terminal::grid::{Cursor, Grid};
 use alacritty_terminal::index::Column;
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
-use alacritty_terminal::vte::ansi::{CharsetIndex, StandardCharset};
 
 use super::super::cells;
-use super::super::emulator::Emulator;
+use super::super::emulator::{Charsets, Emulator};
 use super::pen::Pen;
 use super::{At, Painter};
-
-const CHARSETS: [(CharsetIndex, char); 4] = [
-    (CharsetIndex::G0, '('),
-    (CharsetIndex::G1, ')'),
-    (CharsetIndex::G2, '*'),
-    (CharsetIndex::G3, '+'),
-];
 
 /// The column and the cell of `character`, which was just printed. `None` if printing the character
 /// there again, with its marks, would change the screen.
@@ -36,7 +28,7 @@ pub(super) fn printed<'a>(
     // If this cell does not end at the cursor, the character did not fit into the row and was not
     // printed.
     let ends_here = column + cells::width(cell) == next;
-    let same = cell.c == cursor.charsets[emulator.charset].map(character)
+    let same = cell.c == emulator.charset().map(character)
         && Pen::of(cell) == Pen::of(&cursor.template)
         && !cells::is_wrapped(cell);
     // Inserting the character again would move the mark of a wrapped line away from the row's end.
@@ -86,35 +78,43 @@ impl Painter {
         self.out.push_str("\x1b\\");
     }
 
-    /// Saves the cursor that `grid` has saved. The page must be blank: a cursor behind the last column
-    /// takes printing a blank. The alternate page begins without a saved cursor.
-    pub(super) fn save(&mut self, grid: &Grid<Cell>) {
-        let saved = &grid.saved_cursor;
-        if is_default(saved) {
+    /// Saves a cursor and its character sets. The page must be blank: a cursor behind the last column
+    /// takes printing a blank.
+    pub(super) fn save(&mut self, saved: &Cursor<Cell>, charsets: Charsets) {
+        if is_default(saved, charsets) {
             return;
         }
         let line = cells::line_of(saved);
         if saved.input_needs_wrap {
             self.take(Pen::default());
-            self.go(line, grid.last_column().0);
+            self.go(line, self.cols - 1);
             self.out.push(' ');
         } else {
             self.go(line, saved.point.column.0);
         }
         self.take(Pen::of(&saved.template));
-        self.designate(saved);
+        self.designate(charsets);
         self.out.push_str("\x1b7");
-        self.undesignate(saved);
+        self.undesignate(charsets);
         self.take(Pen::default());
         self.at = At::Nowhere;
     }
 
+    /// Saves the cursor of the alternate page, which is not shown.
+    pub(super) fn save_left(&mut self, saved: &Cursor<Cell>, charsets: Charsets) {
+        if !is_default(saved, charsets) {
+            self.out.push_str("\x1b[?1049h");
+            self.save(saved, charsets);
+            self.out.push_str("\x1b[?1049l");
+        }
+    }
+
     /// Shows the alternate page, blank and with a plain pen. Its cursor begins where that of the primary
     /// page is.
-    pub(super) fn alternate(&mut self, cursor: &Cursor<Cell>) {
-        self.designate(cursor);
+    pub(super) fn alternate(&mut self, cursor: &Cursor<Cell>, charsets: Charsets) {
+        self.designate(charsets);
         self.out.push_str("\x1b[?1049h");
-        self.undesignate(cursor);
+        self.undesignate(charsets);
         let coloured = cursor.template.bg != Cell::default().bg;
         self.take(Pen::default());
         if coloured {
@@ -123,29 +123,24 @@ impl Painter {
         self.at = At::Nowhere;
     }
 
-    /// Assigns the character sets of a cursor, in a terminal that has the default sets.
-    pub(super) fn designate(&mut self, cursor: &Cursor<Cell>) {
-        for (_, set) in special(cursor) {
-            self.out.extend(['\x1b', set, '0']);
+    /// Names the character sets, in a terminal that has the default sets.
+    pub(super) fn designate(&mut self, charsets: Charsets) {
+        for (place, set) in charsets.special() {
+            self.out.extend(['\x1b', place, set.name()]);
         }
     }
 
-    fn undesignate(&mut self, cursor: &Cursor<Cell>) {
-        for (_, set) in special(cursor) {
-            self.out.extend(['\x1b', set, 'B']);
+    fn undesignate(&mut self, charsets: Charsets) {
+        for (place, _) in charsets.special() {
+            self.out.extend(['\x1b', place, 'B']);
         }
     }
 }
 
-fn special(cursor: &Cursor<Cell>) -> impl Iterator<Item = (CharsetIndex, char)> {
-    let charsets = cursor.charsets;
-    CHARSETS.into_iter().filter(move |(set, _)| charsets[*set] != StandardCharset::Ascii)
-}
-
-fn is_default(cursor: &Cursor<Cell>) -> bool {
+fn is_default(cursor: &Cursor<Cell>, charsets: Charsets) -> bool {
     cursor.point.line == cells::at(0)
         && cursor.point.column == Column(0)
         && !cursor.input_needs_wrap
         && Pen::of(&cursor.template) == Pen::default()
-        && special(cursor).next().is_none()
+        && charsets == Charsets::default()
 }

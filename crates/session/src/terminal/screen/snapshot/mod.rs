@@ -20,7 +20,7 @@ use std::fmt;
 use alacritty_terminal::term::TermMode;
 
 use super::Screen;
-use super::emulator::Emulator;
+use super::emulator::{Emulator, Guard};
 use pen::Pen;
 
 /// Writes the text, and keeps track of the state of the terminal that will read it.
@@ -29,6 +29,8 @@ struct Painter {
     pen: Pen,
     at: At,
     cols: usize,
+    /// How cells are protected: two terminals' ways, of which one is in force.
+    guard: Guard,
 }
 
 /// The position of the cursor, as far as it is known.
@@ -49,10 +51,12 @@ pub(super) fn of(screen: &mut Screen) -> String {
         pen: Pen::default(),
         at: At::Cell(0, 0),
         cols: emulator.cols(),
+        guard: emulator.guard,
     };
     modes::colours(&mut painter, emulator);
     modes::titles(&mut painter, &emulator.titles);
     modes::tabs(&mut painter, &emulator.tabs);
+    modes::guard(&mut painter, emulator.guard);
     pages(&mut painter, emulator);
     modes::switches(&mut painter, emulator);
     let top = modes::margins(&mut painter, emulator);
@@ -62,15 +66,18 @@ pub(super) fn of(screen: &mut Screen) -> String {
 }
 
 fn pages(painter: &mut Painter, emulator: &Emulator) {
+    if let Some((cursor, charsets)) = emulator.left_cursor.as_deref() {
+        painter.save_left(cursor, *charsets);
+    }
     if let Some(hidden) = emulator.hidden() {
         painter.paint(&hidden.grid);
         painter.place_cursor(&hidden.grid, 0);
         modes::keys(painter, &hidden.keys);
-        painter.alternate(&hidden.grid.cursor);
+        painter.alternate(&hidden.grid.cursor, hidden.saved_charsets);
         // Some terminals have a set of tab stops for each page, others one for both.
         modes::tabs(painter, &emulator.tabs);
     }
-    painter.save(emulator.grid());
+    painter.save(&emulator.grid().saved_cursor, emulator.saved_charsets);
     painter.paint(emulator.grid());
     modes::keys(painter, &emulator.keys);
 }
@@ -90,8 +97,8 @@ fn last(
         Some((column, _)) => painter.stand_at(grid, column, top),
         None => painter.place_cursor(grid, top),
     }
-    painter.designate(&grid.cursor);
-    modes::charset(painter, emulator.charset);
+    painter.designate(emulator.charsets);
+    modes::charset(painter, emulator.charset_in_use);
     let (character, (_, cell)) = printed.zip(cell)?;
     if emulator.has(TermMode::INSERT) {
         // In insert mode, printing moves the rest of the row right to where it is now, so the cells

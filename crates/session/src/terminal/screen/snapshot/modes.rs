@@ -2,9 +2,9 @@
 
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::color::COUNT;
-use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, NamedColor, Rgb};
+use alacritty_terminal::vte::ansi::{CursorShape, NamedColor, Rgb};
 
-use super::super::emulator::{Emulator, Keys, Titles, default_tabs};
+use super::super::emulator::{Emulator, Guard, Keys, Titles, default_tabs};
 use super::{At, Painter};
 
 /// The sequences that set the modes that are off after a reset.
@@ -129,9 +129,14 @@ pub(super) fn margins(painter: &mut Painter, emulator: &Emulator) -> usize {
     top
 }
 
-/// Switches to character set G1 if it is in use; G0 is in use after a reset.
-pub(super) fn charset(painter: &mut Painter, charset: CharsetIndex) {
-    if charset == CharsetIndex::G1 {
-        painter.out.push('\x0e');
+/// Puts a character set in use; the first one is in use after a reset.
+pub(super) fn charset(painter: &mut Painter, in_use: usize) {
+    painter.out.push_str(["", "\x0e", "\x1bn", "\x1bo"][in_use]);
+}
+
+/// Says which erasures spare protected cells. No cell is protected by this.
+pub(super) fn guard(painter: &mut Painter, guard: Guard) {
+    if guard == Guard::All {
+        painter.out.push_str("\x1bV\x1bW");
     }
 }

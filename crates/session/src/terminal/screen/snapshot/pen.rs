@@ -6,31 +6,34 @@ use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
 use alacritty_terminal::vte::ansi::{Color, NamedColor, Rgb};
 
 use super::super::cells;
+use super::super::emulator::Guard;
 use super::Painter;
 
-/// The numbers that switch each look on.
-const FLAGS: [(Flags, &str); 11] = [
+/// The numbers that switch each look on, except underlines.
+const FLAGS: [(Flags, &str); 8] = [
     (Flags::BOLD, "1"),
     (Flags::DIM, "2"),
     (Flags::ITALIC, "3"),
-    (Flags::UNDERLINE, "4"),
-    (Flags::DOUBLE_UNDERLINE, "4:2"),
-    (Flags::UNDERCURL, "4:3"),
-    (Flags::DOTTED_UNDERLINE, "4:4"),
-    (Flags::DASHED_UNDERLINE, "4:5"),
+    (cells::BLINKING, "5"),
     (Flags::INVERSE, "7"),
     (Flags::HIDDEN, "8"),
     (Flags::STRIKEOUT, "9"),
+    (cells::OVERLINE, "53"),
 ];
 
+/// The numbers that switch each kind of underline on.
+const UNDERLINES: [&str; 5] = ["4", "4:2", "4:3", "4:4", "4:5"];
+
 /// The numbers that switch looks off, some of them several looks at once.
-const OFF: [(Flags, &str); 6] = [
+const OFF: [(Flags, &str); 8] = [
     (Flags::BOLD.union(Flags::DIM), "22"),
     (Flags::ITALIC, "23"),
-    (Flags::ALL_UNDERLINES, "24"),
+    (cells::UNDERLINES, "24"),
+    (cells::BLINKING, "25"),
     (Flags::INVERSE, "27"),
     (Flags::HIDDEN, "28"),
     (Flags::STRIKEOUT, "29"),
+    (cells::OVERLINE, "55"),
 ];
 
 /// The look of a cell, without its characters.
@@ -41,6 +44,7 @@ pub(super) struct Pen {
     flags: Flags,
     underline: Option<Color>,
     link: Option<Hyperlink>,
+    protects: bool,
 }
 
 impl Default for Pen {
@@ -54,9 +58,10 @@ impl Pen {
         Self {
             fg: cell.fg,
             bg: cell.bg,
-            flags: cells::looks(cell),
+            flags: cells::looks(cell).difference(cells::PROTECTED),
             underline: cell.underline_color(),
             link: cell.hyperlink(),
+            protects: cell.flags.contains(cells::PROTECTED),
         }
     }
 
@@ -64,14 +69,15 @@ impl Pen {
         Self { bg, ..Self::default() }
     }
 
-    /// Whether this is the pen of a reset terminal, apart from a link.
+    /// Whether this is the pen of a reset terminal, apart from a link and protection.
     fn is_plain(&self) -> bool {
-        *self == Self { link: self.link.clone(), ..Self::default() }
+        *self == Self { link: self.link.clone(), protects: self.protects, ..Self::default() }
     }
 
     /// Whether `cell` has this look.
     pub(super) fn suits(&self, cell: &Cell) -> bool {
-        (self.fg, self.bg, self.flags) == (cell.fg, cell.bg, cells::looks(cell))
+        let protects = if self.protects { cells::PROTECTED } else { Flags::empty() };
+        (self.fg, self.bg, self.flags.union(protects)) == (cell.fg, cell.bg, cells::looks(cell))
             && match &cell.extra {
                 None => self.underline.is_none() && self.link.is_none(),
                 Some(_) => {
@@ -80,10 +86,17 @@ impl Pen {
             }
     }
 
+    /// The kind of underline, from 1; 0 is none.
+    fn kind(&self) -> usize {
+        let flags = self.flags.intersection(cells::UNDERLINES);
+        (0..=5).find(|kind| cells::underline(*kind) == flags).map_or(0, usize::from)
+    }
+
     /// Whether `new` may take fewer numbers from a plain pen than from this pen.
     fn has_more_than(&self, new: &Self) -> bool {
         let plain = Self::default();
-        !new.flags.contains(self.flags)
+        !new.flags.contains(self.flags.difference(cells::UNDERLINES))
+            || (self.kind() > 0 && new.kind() == 0)
             || (self.fg != plain.fg && new.fg == plain.fg)
             || (self.bg != plain.bg && new.bg == plain.bg)
     }
@@ -94,7 +107,7 @@ impl Pen {
         for (group, off) in OFF {
             let gone = flags.intersection(group).difference(new.flags);
             // A new underline replaces the old one.
-            let replaced = group == Flags::ALL_UNDERLINES && new.flags.intersects(group);
+            let replaced = group == cells::UNDERLINES && new.kind() > 0;
             if !gone.is_empty() && !replaced {
                 numbers.add(format_args!("{off}"));
                 flags.remove(group);
@@ -103,6 +116,9 @@ impl Pen {
         for (_, on) in FLAGS.iter().filter(|(flag, _)| new.flags.difference(flags).contains(*flag))
         {
             numbers.add(format_args!("{on}"));
+        }
+        if let Some(on) = new.kind().checked_sub(1).filter(|_| self.kind() != new.kind()) {
+            numbers.add(format_args!("{}", UNDERLINES[on]));
         }
         if self.fg != new.fg {
             numbers.colour(new.fg, 30);
@@ -138,6 +154,15 @@ impl Painter {
         }
         if self.pen.link != pen.link {
             self.link(pen.link.as_ref());
+        }
+        if self.pen.protects != pen.protects {
+            let guard = self.guard;
+            self.out.push_str(match (pen.protects, guard) {
+                (true, Guard::All) => "\x1bV",
+                (true, _) => "\x1b[1\"q",
+                (false, Guard::All) => "\x1bW",
+                (false, _) => "\x1b[0\"q",
+            });
         }
         self.pen = pen;
     }

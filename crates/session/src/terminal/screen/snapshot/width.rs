@@ -7,6 +7,8 @@
 
 use alacritty_terminal::term::cell::{Cell, Flags};
 
+use super::super::width::SOFT_HYPHEN;
+
 /// Whether all terminals give a cell the width that it has here.
 pub(super) fn is_agreed(cell: &Cell) -> bool {
     if cell.c.is_ascii() && cell.extra.is_none() {
@@ -14,6 +16,7 @@ pub(super) fn is_agreed(cell: &Cell) -> bool {
     }
     let wide = cell.flags.contains(Flags::WIDE_CHAR);
     let basic = u32::from(cell.c) < 0x1_0000;
+    // A soft hyphen is narrow in some terminals, invisible in others.
     let agreed = if wide { is_ideographic(cell.c) } else { basic && cell.c != SOFT_HYPHEN };
     agreed && !cell.zerowidth().unwrap_or_default().iter().any(|mark| joins(*mark))
 }
@@ -22,9 +25,6 @@ pub(super) fn is_agreed(cell: &Cell) -> bool {
 fn joins(mark: char) -> bool {
     matches!(mark, '\u{200b}'..='\u{200f}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f000}'..)
 }
-
-/// Wide in some terminals, narrow or invisible in others.
-const SOFT_HYPHEN: char = '\u{ad}';
 
 /// Whether a character belongs to the scripts of East Asia, which have been wide since wide
 /// characters exist.

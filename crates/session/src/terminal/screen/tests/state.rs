@@ -4,20 +4,23 @@ use alacritty_terminal::grid::{Cursor, Dimensions as _, Grid};
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::term::color::COUNT;
-use alacritty_terminal::vte::ansi::{CharsetIndex, Color, CursorStyle, Rgb, StandardCharset};
+use alacritty_terminal::vte::ansi::{Color, CursorStyle, Rgb};
 
-use super::super::emulator::{Keys, Titles};
+use super::super::emulator::{Charsets, Guard, Keys, Titles};
 use super::super::{Screen, Size, cells};
 
 #[derive(Debug, PartialEq)]
 pub(super) struct ScreenState {
     size: Size,
     shown: Page,
-    hidden: Option<(Page, Keys)>,
+    hidden: Option<(Page, Keys, Charsets)>,
+    left_cursor: (CursorState, Charsets),
     mode: TermMode,
     tabs: Vec<bool>,
     margins: std::ops::Range<usize>,
-    charset: CharsetIndex,
+    charsets: (Charsets, Charsets),
+    charset_in_use: usize,
+    guards_all: bool,
     keys: Keys,
     modify_other_keys: u8,
     titles: Titles,
@@ -34,14 +37,20 @@ impl ScreenState {
     pub(super) fn of(screen: &Screen) -> Self {
         let emulator = &screen.emulator;
         let colours = emulator.term().colors();
+        let left = emulator.left_cursor.as_deref().cloned().unwrap_or_default();
         Self {
             size: screen.size(),
             shown: Page::of(emulator.grid()),
-            hidden: emulator.hidden().map(|hidden| (Page::of(&hidden.grid), hidden.keys.clone())),
+            hidden: emulator
+                .hidden()
+                .map(|hidden| (Page::of(&hidden.grid), hidden.keys.clone(), hidden.saved_charsets)),
+            left_cursor: (CursorState::of(&left.0), left.1),
             mode: *emulator.term().mode(),
             tabs: emulator.tabs.clone(),
             margins: emulator.margins.clone(),
-            charset: emulator.charset,
+            charsets: (emulator.charsets, emulator.saved_charsets),
+            charset_in_use: emulator.charset_in_use,
+            guards_all: emulator.guard == Guard::All,
             keys: emulator.keys.clone(),
             modify_other_keys: emulator.modify_other_keys,
             titles: emulator.titles.clone(),
@@ -80,18 +89,15 @@ pub(super) struct CursorState {
     column: usize,
     pub(super) wraps: bool,
     pen: Look,
-    charsets: [StandardCharset; 4],
 }
 
 impl CursorState {
     fn of(cursor: &Cursor<Cell>) -> Self {
-        use CharsetIndex::{G0, G1, G2, G3};
         Self {
             line: cursor.point.line.0,
             column: cursor.point.column.0,
             wraps: cursor.input_needs_wrap,
             pen: Look::of(&cursor.template),
-            charsets: [G0, G1, G2, G3].map(|set| cursor.charsets[set]),
         }
     }
 }

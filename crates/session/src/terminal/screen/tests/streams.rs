@@ -75,7 +75,7 @@ pub(super) fn piece() -> BoxedStrategy<Vec<u8>> {
 fn word() -> BoxedStrategy<Vec<u8>> {
     let chars = select(vec![
         'a', 'b', 'x', 'q', ' ', ' ', '_', 'm', '漢', '字', '🦀', 'é', '─', '\u{301}', '\u{200d}',
-        '\u{fe0f}', '\u{ad}', '\u{85}',
+        '\u{fe0f}', '\u{ad}', '\u{85}', '\u{9b}',
     ]);
     vec(chars, 1..14).prop_map(|chars| chars.into_iter().collect::<String>().into_bytes()).boxed()
 }
@@ -143,6 +143,11 @@ fn pen() -> BoxedStrategy<Vec<u8>> {
         "58:2::1:2:3",
         "59",
         "5",
+        "6",
+        "25",
+        "53",
+        "55",
+        "4:0",
     ]);
     vec(number, 0..4).prop_map(|n| format!("\x1b[{}m", n.join(";")).into_bytes()).boxed()
 }
@@ -151,6 +156,7 @@ fn csi() -> BoxedStrategy<Vec<u8>> {
     let ends: Vec<char> = "@ABCDEFGHIJKLMPSTXZabdefgmrsu`".chars().collect();
     let rare = select(vec![
         " q", "?5W", "!p", "?u", ">1u", ">5u", "<u", "=3;2u", "=1u", ">4;2m", "c", "6n", "b",
+        "1\"q", "0\"q", "?J", "?1J", "?2J", "?K", "?1K", "?2K", "2'}", "2'~", "2 @", " A",
     ]);
     prop_oneof![
         9 => (numbers(), select(ends)).prop_map(|(n, end)| format!("\x1b[{n}{end}")),
@@ -164,15 +170,15 @@ fn csi() -> BoxedStrategy<Vec<u8>> {
 fn escape() -> BoxedStrategy<Vec<u8>> {
     let all = vec![
         "7", "8", "7", "8", "D", "E", "M", "H", "c", "=", ">", "(0", "(B", ")0", "*0", "+0", "#8",
-        "[", "", "Z", "(", "\\",
+        "[", "", "Z", "(", "\\", "(A", "(K", "*=", "n", "o", "}", "|", "~", "%G", "V", "W",
     ];
     select(all).prop_map(|rest| format!("\x1b{rest}").into_bytes()).boxed()
 }
 
 fn mode() -> BoxedStrategy<Vec<u8>> {
     let private = vec![
-        1u16, 3, 5, 6, 6, 7, 7, 9, 12, 25, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1042,
-        1049, 1049, 1049, 2004, 2026, 2031,
+        1u16, 3, 5, 6, 6, 7, 7, 9, 12, 25, 45, 47, 47, 66, 1000, 1002, 1003, 1004, 1005, 1006,
+        1007, 1015, 1042, 1047, 1048, 1048, 1049, 1049, 1049, 2004, 2026, 2031, 2048,
     ];
     prop_oneof![
         4 => (select(private), select(vec!['h', 'h', 'l'])).prop_map(|(n, end)| format!("\x1b[?{n}{end}")),

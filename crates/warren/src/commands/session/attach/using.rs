@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::{
-    keys::DetachKey,
+    keys::{DetachKey, TypedKeys},
     screen::Painter,
     terminal::{Raw, Writer, size, typed},
 };
@@ -59,7 +59,7 @@ enum End {
 
 struct Using {
     following: Following,
-    detach: DetachKey,
+    typed_keys: TypedKeys,
     keys: Receiver<Vec<u8>>,
     signals: Signals,
     painter: Painter,
@@ -76,7 +76,7 @@ impl Using {
         let raw = Raw::take().context("the terminal cannot be made raw")?;
         Ok(Self {
             following,
-            detach,
+            typed_keys: TypedKeys::new(detach),
             keys: typed()?,
             signals,
             painter: Painter::new(size),
@@ -136,8 +136,8 @@ impl Using {
 
     /// Types; whether that detaches.
     fn type_in(&mut self, typed: &[u8]) -> bool {
-        let (keys, detaches) = self.detach.split(typed);
-        if !self.following.type_in(keys) {
+        let (keys, detaches) = self.typed_keys.take(typed);
+        if !self.following.type_in(&keys) {
             self.painter.ring(&mut self.out);
             self.painter.take(SessionView::Refused(TOO_MUCH.to_owned()), &mut self.out);
         }

@@ -1,0 +1,258 @@
+//! The character sets of a terminal: four are named, and one of them is in use.
+
+use alacritty_terminal::vte::ansi::StandardCharset;
+
+/// A character set, by the character that names it in `ESC ( character`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct Charset(char);
+
+impl Charset {
+    pub(in super::super) const ASCII: Self = Self('B');
+    /// Lines and other drawings.
+    const GRAPHICS: Self = Self('0');
+
+    /// The set with this name, if it is known.
+    fn named(name: char) -> Option<Self> {
+        let same = match name {
+            '5' => 'C',
+            'f' => 'R',
+            '9' => 'Q',
+            '6' | '`' => 'E',
+            '7' => 'H',
+            '1' => 'B',
+            '2' => '0',
+            other => other,
+        };
+        let set = Self(same);
+        (set == Self::ASCII || set == Self::GRAPHICS || set.national().is_some()).then_some(set)
+    }
+
+    pub(in super::super) const fn name(self) -> char {
+        self.0
+    }
+
+    pub(in super::super) fn map(self, character: char) -> char {
+        match self {
+            Self::ASCII => character,
+            Self::GRAPHICS => StandardCharset::SpecialCharacterAndLineDrawing.map(character),
+            _ => self.map_national(character).unwrap_or(character),
+        }
+    }
+
+    fn national(self) -> Option<&'static [(char, char)]> {
+        NATIONAL.iter().find(|(name, _)| *name == self.0).map(|(_, replaced)| *replaced)
+    }
+
+    fn map_national(self, character: char) -> Option<char> {
+        let replaced = self.national()?.iter().find(|(from, _)| *from == character);
+        replaced.map(|(_, to)| *to)
+    }
+}
+
+/// The national sets: their names, and the characters of ASCII that they replace.
+const NATIONAL: [(char, &[(char, char)]); 12] = [
+    ('A', &[('#', '£')]),
+    (
+        '4',
+        &[
+            ('#', '£'),
+            ('@', '¾'),
+            ('[', 'ĳ'),
+            ('\\', '½'),
+            (']', '|'),
+            ('{', '¨'),
+            ('|', 'ƒ'),
+            ('}', '¼'),
+            ('~', '´'),
+        ],
+    ),
+    (
+        'C',
+        &[
+            ('[', 'Ä'),
+            ('\\', 'Ö'),
+            (']', 'Å'),
+            ('^', 'Ü'),
+            ('`', 'é'),
+            ('{', 'ä'),
+            ('|', 'ö'),
+            ('}', 'å'),
+            ('~', 'ü'),
+        ],
+    ),
+    (
+        'R',
+        &[
+            ('#', '£'),
+            ('@', 'à'),
+            ('[', '°'),
+            ('\\', 'ç'),
+            (']', '§'),
+            ('{', 'é'),
+            ('|', 'ù'),
+            ('}', 'è'),
+            ('~', '¨'),
+        ],
+    ),
+    (
+        'Q',
+        &[
+            ('@', 'à'),
+            ('[', 'â'),
+            ('\\', 'ç'),
+            (']', 'ê'),
+            ('^', 'î'),
+            ('`', 'ô'),
+            ('{', 'é'),
+            ('|', 'ù'),
+            ('}', 'è'),
+            ('~', 'û'),
+        ],
+    ),
+    (
+        'K',
+        &[
+            ('@', '§'),
+            ('[', 'Ä'),
+            ('\\', 'Ö'),
+            (']', 'Ü'),
+            ('{', 'ä'),
+            ('|', 'ö'),
+            ('}', 'ü'),
+            ('~', 'ß'),
+        ],
+    ),
+    (
+        'Y',
+        &[
+            ('#', '£'),
+            ('@', '§'),
+            ('[', '°'),
+            ('\\', 'ç'),
+            (']', 'é'),
+            ('`', 'ù'),
+            ('{', 'à'),
+            ('|', 'ò'),
+            ('}', 'è'),
+            ('~', 'ì'),
+        ],
+    ),
+    (
+        'E',
+        &[
+            ('@', 'Ä'),
+            ('[', 'Æ'),
+            ('\\', 'Ø'),
+            (']', 'Å'),
+            ('^', 'Ü'),
+            ('`', 'ä'),
+            ('{', 'æ'),
+            ('|', 'ø'),
+            ('}', 'å'),
+            ('~', 'ü'),
+        ],
+    ),
+    (
+        'Z',
+        &[
+            ('#', '£'),
+            ('@', '§'),
+            ('[', '¡'),
+            ('\\', 'Ñ'),
+            (']', '¿'),
+            ('{', '°'),
+            ('|', 'ñ'),
+            ('}', 'ç'),
+        ],
+    ),
+    (
+        'H',
+        &[
+            ('@', 'É'),
+            ('[', 'Ä'),
+            ('\\', 'Ö'),
+            (']', 'Å'),
+            ('^', 'Ü'),
+            ('`', 'é'),
+            ('{', 'ä'),
+            ('|', 'ö'),
+            ('}', 'å'),
+            ('~', 'ü'),
+        ],
+    ),
+    (
+        '=',
+        &[
+            ('#', 'ù'),
+            ('@', 'à'),
+            ('[', 'é'),
+            ('\\', 'ç'),
+            (']', 'ê'),
+            ('^', 'î'),
+            ('_', 'è'),
+            ('`', 'ô'),
+            ('{', 'ä'),
+            ('|', 'ö'),
+            ('}', 'ü'),
+            ('~', 'û'),
+        ],
+    ),
+    ('%', &[('[', 'Ã'), ('\\', 'Ç'), (']', 'Õ'), ('{', 'ã'), ('|', 'ç'), ('}', 'õ')]),
+];
+
+/// The four sets, which a saved cursor keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct Charsets([Charset; 4]);
+
+impl Default for Charsets {
+    fn default() -> Self {
+        Self([Charset::ASCII; 4])
+    }
+}
+
+impl Charsets {
+    /// The characters that begin the sequences that name a set.
+    const PLACES: [char; 4] = ['(', ')', '*', '+'];
+
+    /// Obeys `ESC place name`. Returns whether it was that.
+    pub(super) fn designate(&mut self, place: char, name: char) -> bool {
+        let Some(at) = Self::PLACES.iter().position(|known| *known == place) else { return false };
+        let set = Charset::named(name);
+        self.0[at] = set.unwrap_or(self.0[at]);
+        true
+    }
+
+    pub(in super::super) const fn get(self, used: usize) -> Charset {
+        self.0[used]
+    }
+
+    /// The sets that are not those of a reset terminal, each after the character of its place.
+    pub(in super::super) fn special(self) -> impl Iterator<Item = (char, Charset)> {
+        let sets = Self::PLACES.into_iter().zip(self.0);
+        sets.filter(|(_, set)| *set != Charset::ASCII)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_replace_what_they_say_and_nothing_else() {
+        let written = "#@[\\]^_`{|}~a";
+        let cases = [
+            ('B', written),
+            ('A', "£@[\\]^_`{|}~a"),
+            ('K', "#§ÄÖÜ^_`äöüßa"),
+            ('f', "£à°ç§^_`éùè¨a"),
+            ('=', "ùàéçêîèôäöüûa"),
+            ('7', "#ÉÄÖÅÜ_éäöåüa"),
+        ];
+        for (name, shown) in cases {
+            let set = Charset::named(name).unwrap();
+            assert_eq!(written.chars().map(|c| set.map(c)).collect::<String>(), shown, "{name}");
+        }
+        assert_eq!(Charset::named('0').unwrap().map('q'), '─');
+        assert_eq!(Charset::named('?'), None);
+    }
+}

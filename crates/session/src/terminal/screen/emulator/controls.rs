@@ -1,0 +1,97 @@
+//! Sequences that the engine's parser does not know, or that this crate obeys otherwise.
+
+use alacritty_terminal::vte::ansi::{ClearMode, LineClearMode};
+
+use super::{Charsets, Emulator, Guard};
+
+/// A control sequence, taken apart.
+struct Control<'a> {
+    /// The character before the numbers, if any.
+    marker: Option<char>,
+    /// The first number; 0 if there is none.
+    number: u16,
+    /// The characters between the numbers and the last character.
+    between: &'a str,
+    last: char,
+}
+
+impl<'a> Control<'a> {
+    fn read(sequence: &'a str) -> Option<Self> {
+        let body = sequence.strip_prefix("\x1b[")?;
+        let last = body.chars().next_back()?;
+        let body = &body[..body.len() - last.len_utf8()];
+        let marker = body.chars().next().filter(|first| matches!(first, '<'..='?'));
+        let body = &body[marker.map_or(0, char::len_utf8)..];
+        let numbers = body.trim_end_matches(|character| matches!(character, ' '..='/'));
+        let first = numbers.split([';', ':']).next()?;
+        let number = if first.is_empty() { 0 } else { first.parse().unwrap_or(u16::MAX) };
+        Some(Self { marker, number, between: &body[numbers.len()..], last })
+    }
+
+    /// The number of times that something is done.
+    fn times(&self) -> u16 {
+        self.number.max(1)
+    }
+}
+
+impl Emulator {
+    /// Obeys a whole sequence, if it is one that the engine's parser does not have to read. Returns
+    /// whether it is.
+    pub(in super::super) fn obey(&mut self, sequence: &str) -> bool {
+        match Control::read(sequence) {
+            Some(control) => self.obey_control(&control, sequence),
+            None => self.obey_escape(sequence),
+        }
+    }
+
+    fn obey_control(&mut self, control: &Control<'_>, sequence: &str) -> bool {
+        let column = self.column();
+        match (control.marker, control.between, control.last) {
+            // Pens, too long to be one of a stretch.
+            (None, "", 'm') => self.set_pen(&sequence.as_bytes()[2..sequence.len() - 1]),
+            (None, "!", 'p') => self.soft_reset(),
+            (None, "\"", 'q') if control.number == 1 => self.protect(Guard::Selective),
+            (None, "\"", 'q') => self.unprotect(),
+            (None, "'", '}') => self.insert_columns(column, control.times()),
+            (None, "'", '~') => self.delete_columns(column, control.times()),
+            (None, " ", '@') => self.delete_columns(0, control.times()),
+            (None, " ", 'A') => self.insert_columns(0, control.times()),
+            (Some('?'), "", 'J') => match control.number {
+                0 => self.erase_selected_in_page(&ClearMode::Below),
+                1 => self.erase_selected_in_page(&ClearMode::Above),
+                2 => self.erase_selected_in_page(&ClearMode::All),
+                _ => {}
+            },
+            (Some('?'), "", 'K') => match control.number {
+                0 => self.erase_selected_in_row(&LineClearMode::Right),
+                1 => self.erase_selected_in_row(&LineClearMode::Left),
+                2 => self.erase_selected_in_row(&LineClearMode::All),
+                _ => {}
+            },
+            _ => return false,
+        }
+        true
+    }
+
+    fn obey_escape(&mut self, sequence: &str) -> bool {
+        match &sequence[1..] {
+            // The engine would treat this as a line feed, which may also move to the first column.
+            "D" => self.index(),
+            "V" => self.protect(Guard::All),
+            "W" => self.unprotect(),
+            // Terminals without characters of eight bits use these sets in the same place.
+            "~" => self.charset_in_use = 1,
+            "n" | "}" => self.charset_in_use = 2,
+            "o" | "|" => self.charset_in_use = 3,
+            // UTF-8, or not: the sets are those of a reset terminal.
+            "%G" | "%@" => (self.charsets, self.charset_in_use) = (Charsets::default(), 0),
+            other => {
+                let mut characters = other.chars();
+                let (first, second) = (characters.next(), characters.next());
+                let named = first.zip(second).filter(|_| characters.next().is_none());
+                return named.is_some_and(|(place, name)| self.charsets.designate(place, name));
+            }
+        }
+        true
+    }
+}
