@@ -13,6 +13,7 @@
 //! - [`endpoint`]: detects whether a backend serves an endpoint at all
 //! - [`failure`]: failures of providers and backends, in the form of each API
 //! - [`json`]: the fields of a request, and text as JSON, without building values
+//! - [`model_use`]: what a model is for, by its name
 //! - [`headers`]: which HTTP headers go no further than one connection, or to no provider
 //! - [`via`]: the servers and rooms that a request has passed
 
@@ -23,6 +24,7 @@ pub mod failure;
 pub mod headers;
 pub mod json;
 pub mod mesh;
+pub mod model_use;
 pub mod node;
 pub mod openai;
 pub mod relay;

@@ -9,9 +9,12 @@ use std::{
 };
 
 use base::{ProviderId, RoomId, Secret};
-use protocol::room::{
-    Connection as Shown, ConnectionKind, ParticipantInfo, RuntimeConfig, Status,
-    types::AnswerMetrics,
+use protocol::{
+    model_use::is_for_chat,
+    room::{
+        Connection as Shown, ConnectionKind, ParticipantInfo, RuntimeConfig, Status,
+        types::AnswerMetrics,
+    },
 };
 use store::{KeyDigest, ParticipantRecord};
 use tokio::sync::Notify;
@@ -146,6 +149,11 @@ impl Member {
     /// Whether it has a model.
     pub(crate) fn is_able(&self) -> bool {
         !self.kept.about.models.is_empty()
+    }
+
+    /// Whether it has a model for chat.
+    pub(crate) fn answers(&self) -> bool {
+        self.kept.about.models.iter().any(|model| is_for_chat(model))
     }
 
     /// Whether the server must call it and does not yet.

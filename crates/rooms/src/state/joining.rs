@@ -145,7 +145,7 @@ impl RoomState {
         self.members.clear();
         self.providers.clear();
         self.models.clear();
-        self.able = 0;
+        self.answering = 0;
     }
 }
 

@@ -9,11 +9,14 @@ mod linking;
 use std::collections::{HashMap, HashSet};
 
 use base::ProviderId;
-use protocol::room::{
-    ParticipantInfo, RoomEvent, RuntimeConfig, Selector, ServerMessage, Status,
-    event::ParticipantRef,
-    message::{ParticipantJoined, ParticipantLeft},
-    selector,
+use protocol::{
+    model_use::is_for_chat,
+    room::{
+        ParticipantInfo, RoomEvent, RuntimeConfig, Selector, ServerMessage, Status,
+        event::ParticipantRef,
+        message::{ParticipantJoined, ParticipantLeft},
+        selector,
+    },
 };
 
 use crate::{
@@ -41,8 +44,8 @@ pub(crate) struct RoomState {
     providers: HashMap<ProviderId, String>,
     /// For each model, how many connected participants have it.
     models: HashMap<String, usize>,
-    /// How many connected participants have a model.
-    able: usize,
+    /// How many connected participants have a model for chat.
+    answering: usize,
     /// Counts participants and connections.
     counted: u64,
     /// A full room stays full until then, unless a participant disconnects or leaves.
@@ -70,7 +73,7 @@ impl RoomState {
             members: HashMap::new(),
             providers: HashMap::new(),
             models: HashMap::new(),
-            able: 0,
+            answering: 0,
             counted: 0,
             full_until: 0,
         }
@@ -146,7 +149,7 @@ impl RoomState {
     /// The participants that a selector matches.
     pub(crate) fn find(&self, selector: &Selector, now: u64) -> Available {
         match selector {
-            Selector::Any if self.able > 0 || self.awaits(now, |_| true) => {
+            Selector::Any if self.answering > 0 || self.awaits(now, Member::answers) => {
                 Available::Known(selector::ANY.to_owned())
             }
             Selector::Any => Available::Nobody,
@@ -178,7 +181,7 @@ impl RoomState {
 
     /// Adds the models of a participant that is now connected.
     fn count_in(&mut self, models: &[String]) {
-        self.able += usize::from(!models.is_empty());
+        self.answering += usize::from(models.iter().any(|model| is_for_chat(model)));
         for model in distinct(models) {
             *self.models.entry(model.clone()).or_default() += 1;
         }
@@ -186,7 +189,7 @@ impl RoomState {
 
     /// Subtracts the models of a participant that was connected.
     fn count_out(&mut self, models: &[String]) {
-        self.able -= usize::from(!models.is_empty());
+        self.answering -= usize::from(models.iter().any(|model| is_for_chat(model)));
         for model in distinct(models) {
             if let Some(count) = self.models.get_mut(model) {
                 *count -= 1;

@@ -1,7 +1,10 @@
 //! Asking: a question, and its answer as it comes.
 
 use jiff::Timestamp;
-use protocol::room::{LlmMetrics, Status};
+use protocol::{
+    model_use::is_for_chat,
+    room::{LlmMetrics, Status},
+};
 
 use super::{
     editor::Editor,
@@ -172,7 +175,10 @@ impl Answer {
 /// All that can be asked: the server's models, and in each watched room anybody, its models and its
 /// participants.
 pub fn targets(models: &[String], rooms: &[Room]) -> Vec<Target> {
-    let server = models.iter().map(|model| Target::Server { model: model.clone() });
+    // The first one is asked where nobody chooses.
+    let (chat, other): (Vec<_>, Vec<_>) = models.iter().partition(|model| is_for_chat(model));
+    let models = chat.into_iter().chain(other);
+    let server = models.map(|model| Target::Server { model: model.clone() });
     server.chain(rooms.iter().flat_map(of_room)).collect()
 }
 

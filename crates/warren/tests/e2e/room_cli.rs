@@ -36,6 +36,24 @@ async fn friends_share_a_model_with_two_commands_on_each_side() {
 }
 
 #[tokio::test]
+async fn anybody_who_is_asked_answers_with_a_model_for_chat() {
+    let daemon = serve().start().await;
+    let person = Person::of(&daemon.url());
+    let code = person.creates(&["--name", "x"]).await;
+    let embeds = saying(&["never"]).await;
+    embeds.set_models(&["nomic-embed-text"]);
+    let _embeds = person.joins(&code, &embeds, &["--id", "p1"]).await;
+    let nobody = person.room(&["ask", &code, "hi"]).await;
+    assert_eq!(nobody.code, Some(4), "{nobody:?}");
+    let both = saying(&["yes"]).await;
+    both.set_models(&["nomic-embed-text", "qwen3:8b"]);
+    let _both = person.joins(&code, &both, &["--id", "p2"]).await;
+    let asked = person.room(&["ask", &code, "hi"]).await;
+    assert_eq!((asked.code, asked.out.as_str()), (Some(0), "yes\n"), "{asked:?}");
+    assert_eq!(both.request().await.json()["model"], "qwen3:8b");
+}
+
+#[tokio::test]
 async fn an_answer_can_be_read_by_a_program_and_its_failure_is_told() {
     let daemon = serve().start().await;
     let person = Person::of(&daemon.url());

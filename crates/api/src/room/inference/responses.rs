@@ -114,7 +114,7 @@ impl StoredResponse {
             id,
             scope: self.request_scope.scope().clone(),
             model: request.model.clone(),
-            targets: vec![selector::ANY.into()],
+            targets: vec![selector::EVERY.into()],
             known: true,
             endpoint: Endpoint::Responses,
             serve_as: Endpoints::only(Endpoint::Responses),

@@ -16,7 +16,7 @@ async fn a_participant_is_online_while_its_tunnel_stands() {
     let far = kit.participant("a", 1).await;
     assert_eq!(kit.status("a"), Status::Online);
     let names = kit.scheduler.models(&kit.room.scope());
-    assert_eq!(names, ["m", "room:any", "room:participant/a"].map(ModelName::from));
+    assert_eq!(names, ["m", "room:any", "room:every", "room:participant/a"].map(ModelName::from));
     assert!(kit.scheduler.models(&base::Scope::server()).is_empty(), "only in its room");
     drop(far);
     kit.gone("a").await;
@@ -162,7 +162,7 @@ async fn a_participant_that_joins_anew_with_another_model_is_found_under_that() 
     kit.join("a", |joining| joining.models = vec!["n".to_owned()]);
     far.settle().await;
     let names = kit.scheduler.models(&kit.room.scope());
-    assert_eq!(names, ["n", "room:any", "room:participant/a"].map(ModelName::from));
+    assert_eq!(names, ["n", "room:any", "room:every", "room:participant/a"].map(ModelName::from));
     let _answer = kit.ask_for("n");
     assert_eq!(far.hear().await["body"]["model"], "n");
 }

@@ -114,7 +114,7 @@ async fn without_a_model_nothing_is_offered_until_there_is_one() {
     while offered() == 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(offered(), 3);
+    assert_eq!(offered(), 4);
     assert_eq!(room.participant("ann").unwrap().models, ["n"]);
 }
 

@@ -143,7 +143,7 @@ impl Watched {
             own.into_iter().for_each(|model| *models.entry(model).or_default() += 1);
         }
         assert_eq!(state.models, models);
-        assert_eq!(state.able, connected.clone().filter(|member| member.is_able()).count());
+        assert_eq!(state.answering, connected.clone().filter(|member| member.answers()).count());
         assert_eq!(connected.count(), alive.len());
         let told = state.members.values().filter(|member| !member.told_offline);
         assert_eq!(told.map(|member| member.id.clone()).collect::<BTreeSet<_>>(), self.there);

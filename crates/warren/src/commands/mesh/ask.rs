@@ -7,6 +7,7 @@ use base::Secret;
 use clap::Args;
 use client::{ClientError, Warren, admin::mesh::MeshPeer};
 use daemon::{ConfigFile, signals};
+use protocol::model_use::is_for_chat;
 use serde_json::json;
 
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
 pub(crate) struct Ask {
     /// What to ask; - is standard input
     prompt: String,
-    /// The model [default: one of the fastest peer's, else the first that the server lists]
+    /// The model [default: one for chat of the fastest peer's, else the first such that the server lists]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// A key for the server, where it asks for one
@@ -72,19 +73,22 @@ impl Ask {
             return Ok(model.to_owned());
         }
         let listed = warren.model_ids().await.context("asking which models there are")?;
-        let words = "neither the server nor a peer of it serves a model now".to_owned();
-        listed.into_iter().next().ok_or_else(|| ClientError::NotFound { words }.into())
+        let words = "neither the server nor a peer of it serves a model for chat now".to_owned();
+        let mut chat = listed.into_iter().filter(|model| is_for_chat(model));
+        chat.next().ok_or_else(|| ClientError::NotFound { words }.into())
     }
 }
 
-/// The first model of the fastest peer that answers now.
-fn of_the_fastest(peers: &[MeshPeer]) -> Option<&str> {
+/// The first model for chat of the fastest peer that has one and answers now.
+fn of_the_fastest<'a>(peers: &'a [MeshPeer]) -> Option<&'a str> {
     let speed = |peer: &MeshPeer| {
         peer.tokens_per_second.unwrap_or(0.0) * f64::from(peer.throttle.min(100)) / 100.0
     };
-    let serving = peers.iter().filter(|peer| peer.status == "ok" && !peer.models.is_empty());
-    let fastest = serving.max_by(|one, other| speed(one).total_cmp(&speed(other)))?;
-    fastest.models.first().map(String::as_str)
+    let ready = peers.iter().filter(|peer| peer.status == "ok");
+    let chat = |peer: &'a MeshPeer| peer.models.iter().find(|model| is_for_chat(model));
+    let serving = ready.filter_map(|peer| Some((speed(peer), chat(peer)?)));
+    let (_, model) = serving.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    Some(model)
 }
 
 #[cfg(test)]
@@ -106,8 +110,14 @@ mod tests {
             peer("fast", "ok", Some(20.0), 100),
             peer("gone", "degraded", Some(90.0), 100),
             MeshPeer { models: Vec::new(), ..peer("", "ok", Some(99.0), 100) },
+            peer("nomic-embed-text", "ok", Some(99.0), 100),
         ];
         assert_eq!(of_the_fastest(&peers), Some("fast"));
         assert_eq!(of_the_fastest(&peers[3..]), None);
+        let mixed = MeshPeer {
+            models: vec!["bge-m3".to_owned(), "qwen3:8b".to_owned()],
+            ..peer("", "ok", None, 100)
+        };
+        assert_eq!(of_the_fastest(&[mixed]), Some("qwen3:8b"));
     }
 }
