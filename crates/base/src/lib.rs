@@ -35,6 +35,6 @@ pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
 pub use key::{Budget, KeyLimits, KeyScope, Period};
 pub use node_id::{NodeId, NotANodeId};
 pub use pace::Pace;
-pub use secret::{Secret, redact_url};
+pub use secret::{NoSecret, Secret, redact_url};
 pub use time::millis;
 pub use usage::UsageBy;

@@ -4,9 +4,10 @@ use std::{fmt, str::FromStr};
 
 use serde::Deserialize;
 
-/// A token or password. It shows itself only to who calls [`Secret::expose`].
+/// A token or password, without white space around it: files and environments end with a line break
+/// that nobody can present. It shows itself only through [`Secret::expose`].
 #[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "String")]
 pub struct Secret(String);
 
 impl Secret {
@@ -14,17 +15,40 @@ impl Secret {
     pub fn expose(&self) -> &str {
         &self.0
     }
+
+    /// The secret, if it can be presented.
+    ///
+    /// # Errors
+    /// [`NoSecret`] when it is empty, or holds a line break or another control character.
+    pub fn usable(self) -> Result<Self, NoSecret> {
+        match &*self.0 {
+            "" => Err(NoSecret::Empty),
+            text if text.contains(char::is_control) => Err(NoSecret::LineBreak),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// Why a text cannot be a secret. The text itself is not told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoSecret {
+    /// Nothing but white space.
+    #[error("is empty")]
+    Empty,
+    /// Several lines, or a control character.
+    #[error("has a line break or a control character within: it must be one line")]
+    LineBreak,
 }
 
 impl From<&str> for Secret {
     fn from(text: &str) -> Self {
-        Self(text.to_owned())
+        Self(text.trim().to_owned())
     }
 }
 
 impl From<String> for Secret {
     fn from(text: String) -> Self {
-        Self(text)
+        Self::from(text.as_str())
     }
 }
 
@@ -95,6 +119,22 @@ mod tests {
     fn a_secret_does_not_show_itself() {
         let secret = Secret::from("hunter2");
         assert_eq!(format!("{secret} {secret:?}"), "[redacted] [redacted]");
+    }
+
+    #[test]
+    fn white_space_around_a_secret_is_dropped_however_it_comes() {
+        for text in ["tok\n", "tok\r\n", " tok", "\ttok \n\n", "tok"] {
+            assert_eq!(Secret::from(text).expose(), "tok");
+            assert_eq!(Secret::from(text.to_owned()).expose(), "tok");
+            assert_eq!(text.parse::<Secret>().unwrap().expose(), "tok");
+            let json = serde_json::to_string(text).unwrap();
+            assert_eq!(serde_json::from_str::<Secret>(&json).unwrap().expose(), "tok");
+        }
+        assert_eq!(Secret::from("two words").usable().unwrap().expose(), "two words");
+        assert_eq!(Secret::from(" \n").usable(), Err(NoSecret::Empty));
+        for within in ["a\nb", "a\r\nb", "a\0b"] {
+            assert_eq!(Secret::from(within).usable(), Err(NoSecret::LineBreak));
+        }
     }
 
     #[test]

@@ -196,6 +196,7 @@ fn base_url(url: &str) -> Result<Url, ClientError> {
 }
 
 fn bearer(token: &Secret) -> Result<HeaderValue, ClientError> {
+    let token = token.clone().usable().map_err(|_| ClientError::BadToken)?;
     sensitive(&format!("Bearer {}", token.expose()))
 }
 
@@ -245,6 +246,9 @@ mod tests {
         }
         let secret = Secret::from("a\nb");
         assert_eq!(Connection::new("http://h", Some(&secret)).unwrap_err(), ClientError::BadToken);
+        let empty = Secret::from(" \n");
+        assert_eq!(Connection::new("http://h", Some(&empty)).unwrap_err(), ClientError::BadToken);
+        assert!(Connection::new("http://h", Some(&Secret::from("a\n"))).is_ok());
     }
 
     #[test]

@@ -14,7 +14,9 @@ pub enum ClientError {
         reason: &'static str,
     },
     /// The token cannot be sent in a header.
-    #[error("the token holds characters that no header may hold")]
+    #[error(
+        "the token is empty, or holds characters that no header may hold, such as a line break within"
+    )]
     BadToken,
     /// TLS cannot be used on this machine.
     #[error("TLS cannot be used here: {0}")]

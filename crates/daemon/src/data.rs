@@ -9,7 +9,7 @@ use std::{
 
 use access::new_token;
 use anyhow::{Context, bail};
-use base::Secret;
+use base::{NoSecret, Secret};
 use seal::Identity;
 
 /// The locked data directory of a server. Nothing else uses it until this is dropped.
@@ -119,11 +119,15 @@ pub(crate) fn private() -> OpenOptions {
 /// The token in a file of a data directory; `None` when there is none, or it is empty.
 ///
 /// # Errors
-/// When the file is there and cannot be read.
+/// When the file is there and cannot be read, or has several lines.
 pub fn read_token(data_dir: &Path, name: &str) -> anyhow::Result<Option<Secret>> {
     let path = data_dir.join(name);
     match fs::read_to_string(&path) {
-        Ok(text) => Ok(Some(text.trim()).filter(|text| !text.is_empty()).map(Secret::from)),
+        Ok(text) => match Secret::from(text).usable() {
+            Ok(token) => Ok(Some(token)),
+            Err(NoSecret::Empty) => Ok(None),
+            Err(why) => bail!("the token in {} {why}", path.display()),
+        },
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("{} cannot be read", path.display())),
     }
@@ -172,6 +176,19 @@ mod tests {
         let token = data.token(ADMIN_TOKEN, "wa_").unwrap();
         assert_eq!(data.token(ADMIN_TOKEN, "wa_").unwrap(), token);
         assert_eq!(mode(&directory.path().join(ADMIN_TOKEN)), 0o600);
+    }
+
+    #[test]
+    fn a_token_that_a_person_wrote_is_one_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            fs::write(directory.path().join(ADMIN_TOKEN), text).unwrap();
+            read_token(directory.path(), ADMIN_TOKEN)
+        };
+        assert_eq!(read(" tok\r\n").unwrap().unwrap().expose(), "tok");
+        assert_eq!(read("\n").unwrap(), None);
+        let error = read("a\nb\n").unwrap_err().to_string();
+        assert!(error.contains("admin.token has a line break"), "{error}");
     }
 
     #[test]

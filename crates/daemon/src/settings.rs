@@ -147,11 +147,11 @@ impl Settings {
             open_rooms: options.open_rooms.unwrap_or(false),
             room_endpoints: room_endpoints(options.room_endpoints.unwrap_or_default()),
             room_idle: room_idle(options.room_idle_secs)?,
-            worker_secret: non_empty(options.worker_secret, "worker-secret")?,
-            node_token: non_empty(options.node_token, "node-token")?,
-            client_token: non_empty(options.client_token, "client-token")?,
+            worker_secret: secret(options.worker_secret, "worker-secret")?,
+            node_token: secret(options.node_token, "node-token")?,
+            client_token: secret(options.client_token, "client-token")?,
             keep_client_token,
-            admin_token: non_empty(options.admin_token, "admin-token")?,
+            admin_token: secret(options.admin_token, "admin-token")?,
             log_format: options.log_format.unwrap_or_default(),
             log: options.log.unwrap_or_else(|| LOG.to_owned()),
         })
@@ -259,11 +259,12 @@ fn days(days: u32) -> Duration {
     Duration::from_secs(u64::from(days) * 24 * 60 * 60)
 }
 
-fn non_empty(secret: Option<Secret>, flag: &str) -> anyhow::Result<Option<Secret>> {
-    if secret.as_ref().is_some_and(|secret| secret.expose().trim().is_empty()) {
-        bail!("--{flag} is empty");
-    }
-    Ok(secret)
+/// A secret from a flag, the environment or the file, if it can be presented.
+///
+/// # Errors
+/// When it is empty, or has several lines.
+pub fn secret(given: Option<Secret>, flag: &str) -> anyhow::Result<Option<Secret>> {
+    given.map(Secret::usable).transpose().map_err(|why| anyhow::anyhow!("--{flag} {why}"))
 }
 
 #[cfg(test)]
@@ -300,7 +301,12 @@ mod tests {
         let unread = ServeOptions { tls_cert, tls_key, ..listening("127.0.0.1:0") };
         assert!(Settings::new(unread, false).is_err());
         let empty = ServeOptions { worker_secret: Some(" ".into()), ..listening("127.0.0.1:0") };
-        assert!(Settings::new(empty, false).is_err());
+        let error = Settings::new(empty, false).unwrap_err().to_string();
+        assert_eq!(error, "--worker-secret is empty");
+        let lines = ServeOptions { client_token: Some("a\nb".into()), ..listening("127.0.0.1:0") };
+        let error = Settings::new(lines, false).unwrap_err().to_string();
+        assert!(error.starts_with("--client-token has a line break"), "{error}");
+        assert!(!error.contains("a\nb"), "{error}");
         let still = Some(Seconds(Duration::ZERO));
         let still = ServeOptions { heartbeat_interval_secs: still, ..listening("127.0.0.1:0") };
         assert!(Settings::new(still, false).is_err());

@@ -38,7 +38,7 @@ impl ClusterSettings {
             bail!("node-name must have 1 to {MAX_NAME} bytes");
         }
         Ok(Self {
-            token: super::non_empty(options.token, "cluster-token")?,
+            token: super::secret(options.token, "cluster-token")?,
             peers: options.peers.unwrap_or_default(),
             discovery: !options.no_peer_discovery.unwrap_or(false),
             allow_plain: options.allow_plain_peers.unwrap_or(false),

@@ -66,7 +66,7 @@ impl MeshSettings {
             route: options.route.unwrap_or_default().into(),
             listen: options.listen.or(default_listen),
             name: options.name.unwrap_or_else(hardware::host_name),
-            passcode: super::non_empty(options.passcode, "mesh-passcode")?,
+            passcode: super::secret(options.passcode, "mesh-passcode")?,
             plain_passcode: options.plain_passcode.unwrap_or(false),
             require_sealed: options.require_sealed.unwrap_or(false),
             peers: options

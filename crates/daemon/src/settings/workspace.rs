@@ -19,7 +19,7 @@ pub(super) fn settings(
     options: WorkspaceOptions,
     data_dir: &Path,
 ) -> anyhow::Result<Option<Settings>> {
-    let token = super::non_empty(options.token, "workspace-token")?;
+    let token = super::secret(options.token, "workspace-token")?;
     if !options.enabled.unwrap_or(true) {
         return Ok(None);
     }

@@ -95,8 +95,8 @@ fn provider(options: &WorkerOptions) -> anyhow::Result<Option<&str>> {
 }
 
 fn secret(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Secret> {
-    if let Some(secret) = &options.secret {
-        return Ok(secret.clone());
+    if let Some(secret) = daemon::settings::secret(options.secret.clone(), "secret")? {
+        return Ok(secret);
     }
     if protocol(options) == Protocol::Node {
         bail!("the server's node token is needed: give it with --secret, or as WARREN_SECRET");
@@ -174,7 +174,7 @@ fn flag(url: &str, options: &WorkerOptions) -> BackendOptions {
 /// A model server as a backend to lend.
 pub(super) fn backend(options: BackendOptions) -> anyhow::Result<Lend> {
     let mut config = BackendConfig::new(options.url);
-    config.api_key = options.api_key;
+    config.api_key = daemon::settings::secret(options.api_key, "api-key")?;
     config.max_concurrent = options.max_concurrent.unwrap_or(config.max_concurrent).max(1);
     let named = options.models.filter(|models| !models.iter().any(|model| model == "*"));
     let parse = |models: Vec<String>| models.iter().map(|model| model.parse()).collect();

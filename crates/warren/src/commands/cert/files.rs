@@ -31,8 +31,10 @@ impl Files {
     /// # Errors
     /// When a file already exists or cannot be written.
     pub(super) fn write(&self, made: &Certificate, force: bool) -> anyhow::Result<()> {
+        // A secret has no line break at its end, a file of PEM has.
+        let key = format!("{}\n", made.key.expose());
         let all = [
-            (&self.key, made.key.expose(), 0o600),
+            (&self.key, key.as_str(), 0o600),
             (&self.certificate, made.certificate.as_str(), 0o644),
         ];
         for (path, ..) in &all {
