@@ -41,11 +41,22 @@ pub struct BaseUrl {
     scheme: Scheme,
     authority: Authority,
     prefix: String,
+    version: Version,
+}
+
+/// Which version of the API a base URL names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    /// None.
+    Unnamed,
+    /// `/v1` at its end, which is dropped: asks bring their own.
+    V1,
+    /// One of its own, as `/v1beta/openai` or `/api/v3`, below which the paths have none.
+    Other,
 }
 
 impl BaseUrl {
-    /// Reads `http://HOST[:PORT][/PREFIX]`, or the same with `https`. A last `/v1` is dropped:
-    /// asks bring their own.
+    /// Reads `http://HOST[:PORT][/PREFIX]`, or the same with `https`. A last `/v1` may be left out.
     ///
     /// # Errors
     /// [`NotABackend::Url`] for anything else, a `user:password@` included.
@@ -65,9 +76,23 @@ impl BaseUrl {
             return Err(bad("it must not hold a query"));
         }
         let segments: Vec<&str> = uri.path().split('/').filter(|it| !it.is_empty()).collect();
-        let segments = segments.strip_suffix(&["v1"]).unwrap_or(&segments);
+        let (segments, version) = match segments.split_last() {
+            Some((&"v1", before)) => (before, Version::V1),
+            _ if segments.iter().any(|it| is_version(it)) => (&segments[..], Version::Other),
+            _ => (&segments[..], Version::Unnamed),
+        };
         let prefix = segments.iter().flat_map(|segment| ["/", segment]).collect();
-        Ok(Self { scheme: scheme.clone(), authority: authority.clone(), prefix })
+        Ok(Self { scheme: scheme.clone(), authority: authority.clone(), prefix, version })
+    }
+
+    /// Whether paths below this URL have no `/v1`, because it names another version.
+    pub fn names_other_version(&self) -> bool {
+        self.version == Version::Other
+    }
+
+    /// Whether the URL leaves open if paths below it begin with `/v1`.
+    pub fn names_no_version(&self) -> bool {
+        self.version == Version::Unnamed
     }
 
     /// The full address of a path and query below this URL; `None` when there is none.
@@ -99,6 +124,11 @@ impl BaseUrl {
     }
 }
 
+/// Whether a segment is a version, such as `v3` or `v1beta`.
+fn is_version(segment: &str) -> bool {
+    segment.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}{}", self.scheme, self.authority, self.prefix)
@@ -127,6 +157,22 @@ mod tests {
         ];
         for (url, full) in cases {
             assert_eq!(BaseUrl::parse(url).unwrap().join("/v1/x?a=1").unwrap(), full);
+        }
+    }
+
+    #[test]
+    fn a_version_of_its_own_is_known() {
+        for (url, other, none) in [
+            ("https://h/v1beta/openai/", true, false),
+            ("https://h/api/paas/v4", true, false),
+            ("https://h/v2/models/v1", false, false),
+            ("https://h/v1", false, false),
+            ("https://h/inference", false, true),
+            ("https://h/vllm", false, true),
+        ] {
+            let url = BaseUrl::parse(url).unwrap();
+            let named = (url.names_other_version(), url.names_no_version());
+            assert_eq!(named, (other, none), "{url}");
         }
     }
 

@@ -10,12 +10,12 @@ pub const DEFAULT_MAX_CONCURRENT: u32 = 4;
 /// A model server over HTTP.
 #[derive(Debug, Clone)]
 pub struct BackendConfig {
-    /// Its base URL, `http` or `https`. A path is kept as a prefix; a last `/v1` may be left out.
+    /// Its base URL, `http` or `https`. A path is kept as a prefix; a last `/v1` may be left out; a version of its own, as in `/v1beta/openai`, stands for `/v1`.
     pub url: String,
     /// The only address that is connected to, whatever the URL's host stands for now; its port is
     /// the URL's. `None`: the host is looked up for each connection.
     pub address: Option<IpAddr>,
-    /// Sent as `Authorization: Bearer`.
+    /// Sent as `Authorization: Bearer`, or as `x-api-key` to a server that wants it there.
     pub api_key: Option<Secret>,
     /// The models to offer; none: all that it has, asked again and again.
     pub models: Option<Vec<ModelEntry>>,

@@ -7,17 +7,14 @@ use protocol::{
     via::VIA,
 };
 
-/// The headers of a request as a backend gets them, with the backend's own credential. Answers are asked
+/// The headers of a request as a backend gets them, without a credential. Answers are asked
 /// for uncompressed, because their usage is read. How far it may
 /// go ([`ROUTE`]) and where it has been ([`VIA`]) are kept: a server has already removed or followed
 /// what its client said about that.
-pub fn to_backend(headers: HeaderMap, credential: Option<&HeaderValue>) -> HeaderMap {
+pub fn to_backend(headers: HeaderMap) -> HeaderMap {
     let stays = |name: &str| ![ROUTE, VIA].contains(&name) && stays_at_server(name);
     let mut headers = without(headers, stays);
     headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    if let Some(credential) = credential {
-        headers.insert(header::AUTHORIZATION, credential.clone());
-    }
     headers
 }
 
@@ -97,16 +94,14 @@ mod tests {
             ("x-warren-route", "local-only"),
             ("x-warren-via", "0123456789abcdef"),
         ]));
-        let key = HeaderValue::from_static("Bearer own");
         let expected = map(&[
             ("content-type", "application/json"),
             ("x-foo", "2"),
             ("x-warren-route", "local-only"),
             ("x-warren-via", "0123456789abcdef"),
             ("accept-encoding", "identity"),
-            ("authorization", "Bearer own"),
         ]);
-        assert_eq!(to_backend(headers, Some(&key)), expected);
+        assert_eq!(to_backend(headers), expected);
     }
 
     #[test]

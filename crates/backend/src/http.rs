@@ -2,12 +2,14 @@
 //!
 //! Connections are kept for 4 s after an answer, a second less than the common servers keep theirs.
 //! A request that meets the end of such a connection all the same, before any byte of its answer, is
-//! sent once more over a new one, within the same deadline. No other request is sent twice.
+//! sent once more over a new one, within the same deadline. So is a request that was refused because its
+//! key stands where this server does not look; once that is known, no request is. No other request is sent
+//! twice.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
 use base::Endpoints;
-use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Error as ClientError;
 use tokio::time::timeout;
@@ -21,6 +23,7 @@ use crate::{
     error::{BackendError, Phase},
     exchange::{Answer, AnswerBody, BackendRequest, Pieces},
     headers::{from_backend, to_backend},
+    manner::{KeyPlace, Manner},
     models::{self, ModelList},
 };
 
@@ -30,7 +33,7 @@ pub struct HttpBackend {
     client: Client,
     base: BaseUrl,
     shown: Arc<str>,
-    pub(crate) credential: Option<HeaderValue>,
+    pub(crate) manner: Manner,
     endpoints: Option<Endpoints>,
     timeouts: Timeouts,
 }
@@ -44,10 +47,11 @@ impl HttpBackend {
         let base = BaseUrl::parse(&config.url)?;
         let only = config.address.map(|ip| ip.to_canonical());
         let client = Client::new(Connector::new(&base, only, config.timeouts.connect)?);
-        let credential = credential(config, &base)?;
+        let manner = Manner::new(config.api_key.as_ref(), base.host(), base.names_other_version());
+        let manner = manner.ok_or_else(|| NotABackend::Key { url: base.to_string() })?;
         let shown = base.to_string().into();
         let (endpoints, timeouts) = (config.endpoints, config.timeouts);
-        Ok(Self { client, base, shown, credential, endpoints, timeouts })
+        Ok(Self { client, base, shown, manner, endpoints, timeouts })
     }
 
     /// Host and port.
@@ -68,9 +72,8 @@ impl HttpBackend {
     /// # Errors
     /// [`BackendError`] when no head of an answer came.
     pub async fn ask(&self, method: Method, ask: BackendRequest) -> Result<Answer, BackendError> {
-        let headers = to_backend(ask.headers, self.credential.as_ref());
-        let request = self.request(method, &ask.path_and_query, headers, ask.body)?;
-        let response = self.respond(request, Phase::FirstByte, self.timeouts.first_byte).await?;
+        let exchange = self.exchange(method, ask, Phase::FirstByte, self.timeouts.first_byte);
+        let response = exchange.await?;
         let (head, body) = response.into_parts();
         let body = AnswerBody::network(body, self.timeouts.idle, Arc::clone(&self.shown));
         Ok(Answer { status: head.status, headers: from_backend(head.headers), body })
@@ -98,31 +101,86 @@ impl HttpBackend {
     /// Its list of models, in the OpenAI form or, when that fails or is empty, in Ollama's.
     pub(crate) async fn model_list(&self, deadline: Duration) -> Result<ModelList, BackendError> {
         let listing = async {
-            match self.get_models("/v1/models").await {
-                Ok(list) if list.is_warren || !list.names.is_empty() => Ok(list),
-                Err(error @ BackendError::Unreachable { .. }) => Err(error),
-                first => self.get_models("/api/tags").await.or(first),
+            let (status, first) = self.get_models("/v1/models").await?;
+            match first {
+                Ok(list) if list.is_warren || !list.names.is_empty() => return Ok(list),
+                _ => {}
+            }
+            match self.get_models("/api/tags").await {
+                Ok((_, Ok(list))) => Ok(list),
+                _ if status == StatusCode::NOT_FOUND && self.base.names_no_version() => {
+                    self.get_models_without_v1().await.or(first)
+                }
+                _ => first,
             }
         };
         timeout(deadline, listing).await.unwrap_or_else(|_| Err(self.late(Phase::Models, deadline)))
     }
 
-    async fn get_models(&self, path: &str) -> Result<ModelList, BackendError> {
-        let headers = to_backend(HeaderMap::new(), self.credential.as_ref());
-        let request = self.request(Method::GET, path, headers, Vec::new())?;
-        let response = self.respond(request, Phase::Models, models::DEADLINE).await?;
-        models::read(response)
-            .await
-            .map_err(|reason| BackendError::NoModels { backend: Arc::clone(&self.shown), reason })
+    /// The list below a base URL that is whole without `/v1`. If there is one, all paths are below it.
+    async fn get_models_without_v1(&self) -> Result<ModelList, BackendError> {
+        self.manner.set_without_v1(true);
+        let read = self.get_models("/v1/models").await;
+        let list = read.and_then(|(_, list)| list);
+        self.manner.set_without_v1(list.is_ok());
+        list
     }
 
+    /// The status of the answer, and the list in it.
+    async fn get_models(
+        &self,
+        path: &str,
+    ) -> Result<(StatusCode, Result<ModelList, BackendError>), BackendError> {
+        let ask = BackendRequest { path_and_query: path.to_owned(), ..BackendRequest::default() };
+        let response = self.exchange(Method::GET, ask, Phase::Models, models::DEADLINE).await?;
+        let status = response.status();
+        let list = models::read(response)
+            .await
+            .map_err(|reason| BackendError::NoModels { backend: Arc::clone(&self.shown), reason });
+        Ok((status, list))
+    }
+
+    /// Sends a request, once more with its key in another place if that may help.
+    async fn exchange(
+        &self,
+        method: Method,
+        ask: BackendRequest,
+        phase: Phase,
+        deadline: Duration,
+    ) -> Result<Response<Incoming>, BackendError> {
+        let place = self.manner.place();
+        let headers = to_backend(ask.headers);
+        let send = |place| {
+            let (method, headers, body) = (method.clone(), headers.clone(), ask.body.clone());
+            let request = self.request(method, &ask.path_and_query, headers, body, place);
+            async move { self.respond(request?, phase, deadline).await }
+        };
+        let response = send(place).await?;
+        self.manner.answered(place, response.status());
+        let Some(other) = self.manner.other_place(place, response.status()) else {
+            return Ok(response);
+        };
+        // The first refusal stands unless the other place is right.
+        match send(other).await {
+            Ok(second) if second.status() != response.status() => {
+                self.manner.answered(other, second.status());
+                Ok(second)
+            }
+            _ => Ok(response),
+        }
+    }
+
+    /// A request to a path of the API, with the key in this place.
     pub(crate) fn request(
         &self,
         method: Method,
         path: &str,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         body: Vec<bytes::Bytes>,
+        place: KeyPlace,
     ) -> Result<Request<Pieces>, BackendError> {
+        self.manner.put_key(&mut headers, place);
+        let path = self.manner.path(path, place);
         let uri = self.base.join(path);
         let uri = uri.ok_or_else(|| BackendError::BadAsk(format!("{path:?} is no path")))?;
         let mut request = Request::new(body.into());
@@ -130,6 +188,11 @@ impl HttpBackend {
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
         Ok(request)
+    }
+
+    /// Whether its paths may begin without `/v1`, as far as its address tells and nothing was learned.
+    pub(crate) fn may_be_without_v1(&self) -> bool {
+        self.base.names_no_version() && self.manner.path("/v1/", KeyPlace::Bearer) == "/v1/"
     }
 
     pub(crate) async fn respond(
@@ -160,14 +223,6 @@ impl HttpBackend {
     fn late(&self, phase: Phase, after: Duration) -> BackendError {
         BackendError::Timeout { backend: Arc::clone(&self.shown), phase, after }
     }
-}
-
-fn credential(config: &BackendConfig, base: &BaseUrl) -> Result<Option<HeaderValue>, NotABackend> {
-    let Some(key) = &config.api_key else { return Ok(None) };
-    let value = HeaderValue::try_from(format!("Bearer {}", key.expose()));
-    let mut value = value.map_err(|_| NotABackend::Key { url: base.to_string() })?;
-    value.set_sensitive(true);
-    Ok(Some(value))
 }
 
 fn causes<'a>(error: &'a ClientError) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -2,7 +2,7 @@
 //!
 //! A [`Backend`] takes an [`BackendRequest`] and gives an [`Answer`] whose body comes as the network brings
 //! it. Nothing is buffered or understood here, and nothing is sent twice but what met the end of an
-//! idle connection (see [`http`]). Dropping an answer, or the wait for one, closes the backend's
+//! idle connection, or was refused for the place of its key (see [`http`]). Dropping an answer, or the wait for one, closes the backend's
 //! connection at once, so that it stops computing.
 //!
 //! - [`backend`]: what every backend can do
@@ -10,6 +10,7 @@
 //! - [`address`]: a backend's base URL
 //! - [`exchange`]: asks, answers and their bodies
 //! - [`http`]: model servers over HTTP
+//! - `manner`: where a model server looks for its key, and how its paths begin
 //! - [`headers`]: what passes to a backend and back
 //! - [`models`]: lists of models
 //! - [`probe`]: which endpoints a model server has
@@ -29,6 +30,7 @@ pub mod error;
 pub mod exchange;
 pub mod headers;
 pub mod http;
+mod manner;
 pub mod models;
 mod ollama_host;
 pub mod probe;

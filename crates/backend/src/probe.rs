@@ -32,24 +32,38 @@ impl HttpBackend {
     /// # Errors
     /// [`BackendError`] when none of the probes had an answer.
     pub(crate) async fn probe(&self) -> Result<Option<Endpoints>, BackendError> {
+        let served = self.probe_all().await?;
+        if !served.is_empty() {
+            return Ok(Some(served));
+        }
+        if self.may_be_without_v1() {
+            self.manner.set_without_v1(true);
+            let served = self.probe_all().await.unwrap_or(served);
+            self.manner.set_without_v1(!served.is_empty());
+            return Ok(Some(served).filter(|served| !served.is_empty()));
+        }
+        // A server with models and no endpoint is more likely one that probes do not reach.
+        Ok(None)
+    }
+
+    async fn probe_all(&self) -> Result<Endpoints, BackendError> {
         let probes = Endpoints::ASSUMED.iter().map(|endpoint| self.probe_one(endpoint));
         let probed = join_all(probes).await;
         if probed.iter().all(Result::is_err) {
-            return probed.into_iter().collect::<Result<Vec<_>, _>>().map(|_| None);
+            let all: Result<Vec<_>, _> = probed.into_iter().collect();
+            return all.map(|_| Endpoints::ASSUMED);
         }
         let missing = probed.into_iter().flatten().flatten();
-        let served = missing.fold(Endpoints::ASSUMED, Endpoints::without);
-        // A server with models and no endpoint is more likely one that probes do not reach.
-        Ok(Some(served).filter(|served| !served.is_empty()))
+        Ok(missing.fold(Endpoints::ASSUMED, Endpoints::without))
     }
 
     /// The endpoint, if it is not there.
     async fn probe_one(&self, endpoint: Endpoint) -> Result<Option<Endpoint>, BackendError> {
         let by = Instant::now() + DEADLINE;
         let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let headers = to_backend(HeaderMap::from_iter([json]), self.credential.as_ref());
-        let body = vec![Bytes::from_static(b"{}")];
-        let request = self.request(Method::POST, endpoint.path(), headers, body)?;
+        let headers = to_backend(HeaderMap::from_iter([json]));
+        let (body, place) = (vec![Bytes::from_static(b"{}")], self.manner.place());
+        let request = self.request(Method::POST, endpoint.path(), headers, body, place)?;
         let response = self.respond(request, Phase::FirstByte, DEADLINE).await?;
         let status = response.status().as_u16();
         let body = beginning(status, response, by).await;

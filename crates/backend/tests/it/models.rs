@@ -1,6 +1,8 @@
 //! Lists of models, and the model servers of this machine.
 
-use backend::{Backend, BackendConfig, BackendError, discovery::find_at, models::MAX_LIST};
+use backend::{
+    Backend, BackendConfig, BackendError, BackendRequest, discovery::find_at, models::MAX_LIST,
+};
 use testkit::RawServer;
 
 const ONE: &str = r#"{"object":"list","data":[{"id":"m","owned_by":"me"}]}"#;
@@ -48,6 +50,61 @@ async fn no_list_at_all_is_said() {
     let (_, models) = models(&[no, ("404 Not Found", "", "no")]).await;
     let text = models.unwrap_err().to_string();
     assert!(text.contains("gives no list of models: it answered 401"), "{text}");
+}
+
+#[tokio::test]
+async fn a_base_may_be_whole_without_v1() {
+    let no = ("404 Not Found", "", "no");
+    let (lines, models) = models(&[no, no, ("200 OK", "", ONE)]).await;
+    assert_eq!(lines, ["GET /v1/models", "GET /api/tags", "GET /models"]);
+    assert_eq!(models.unwrap(), ["m"]);
+    let server = RawServer::start().await;
+    let url = format!("{}/v1beta/openai", server.url());
+    let backend = Backend::http(&BackendConfig::new(url)).unwrap();
+    let (lines, models) = tokio::join!(serve(&server, &[("200 OK", "", ONE)]), backend.models());
+    assert_eq!(
+        (lines, models.unwrap()),
+        (vec!["GET /v1beta/openai/models".to_owned()], vec!["m".to_owned()])
+    );
+}
+
+#[tokio::test]
+async fn a_key_goes_where_the_server_looks_for_it() {
+    let server = RawServer::start().await;
+    let config = BackendConfig { api_key: Some("k".into()), ..BackendConfig::new(server.url()) };
+    let backend = Backend::http(&config).unwrap();
+    let of_anthropic = r#"{"data":[{"type":"model","id":"claude-x"}],"has_more":false}"#;
+    let serving = async {
+        let mut seen = Vec::new();
+        for (status, body) in
+            [("401 Unauthorized", "{}"), ("200 OK", of_anthropic), ("200 OK", "{}")]
+        {
+            let (mut connection, request) = server.request().await;
+            let keys = ["authorization: ", "x-api-key: ", "anthropic-version: "];
+            let is_key = |line: &&String| keys.iter().any(|key| line.starts_with(key));
+            let keys = request.headers.iter().filter(is_key).cloned().collect::<Vec<_>>();
+            seen.push((request.line.clone(), keys));
+            connection.json(status, "connection: close\r\n", body).await;
+        }
+        seen
+    };
+    let ask = BackendRequest { path_and_query: "/v1/messages".into(), ..BackendRequest::default() };
+    let asking =
+        async { (backend.models().await.unwrap(), backend.send(ask).await.unwrap().status) };
+    let (seen, (models, status)) = tokio::join!(serving, asking);
+    assert_eq!((models, status.as_u16()), (vec!["claude-x".to_owned()], 200));
+    let own = vec!["anthropic-version: 2023-06-01".to_owned(), "x-api-key: k".to_owned()];
+    let sorted = |mut keys: Vec<String>| {
+        keys.sort_unstable();
+        keys
+    };
+    let seen: Vec<_> = seen.into_iter().map(|(line, keys)| (line, sorted(keys))).collect();
+    let expected = [
+        ("GET /v1/models", vec!["authorization: bearer k".to_owned()]),
+        ("GET /v1/models?limit=1000", own.clone()),
+        ("POST /v1/messages", own),
+    ];
+    assert_eq!(seen, expected.map(|(line, keys)| (line.to_owned(), keys)));
 }
 
 #[tokio::test]

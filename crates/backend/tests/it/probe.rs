@@ -10,29 +10,36 @@ fn at(url: impl Into<String>) -> Backend {
     Backend::http(&BackendConfig { api_key: Some("k".into()), ..BackendConfig::new(url) }).unwrap()
 }
 
-/// Answers the six probes, each by its path.
-async fn probed(answer: impl Fn(Endpoint) -> (&'static str, &'static str)) -> Option<Endpoints> {
+/// Answers the six probes, each by its path, and the same again without `/v1` if they come.
+async fn probed(
+    answer: impl Fn(Endpoint, bool) -> (&'static str, &'static str),
+) -> Option<Endpoints> {
     let server = RawServer::start().await;
     let backend = at(server.url());
     let serve = async {
-        for _ in Endpoints::ASSUMED.iter() {
+        for nth in 0.. {
             let (mut connection, request) = server.request().await;
             assert_eq!(request.body, b"{}", "no model is named");
             assert!(request.headers.iter().any(|line| line == "authorization: bearer k"));
             assert!(request.headers.iter().any(|line| line == "content-type: application/json"));
             let path = request.line.strip_prefix("POST ").unwrap();
-            let (status, body) = answer(Endpoint::of_path(path).unwrap());
+            let with_v1 = format!("/v1{path}");
+            let again = nth >= Endpoints::ASSUMED.iter().count();
+            let path = if again { &with_v1 } else { path };
+            let (status, body) = answer(Endpoint::of_path(path).unwrap(), again);
             connection.json(status, "connection: close\r\n", body).await;
         }
     };
-    let (endpoints, ()) = tokio::join!(backend.endpoints(), serve);
-    endpoints.unwrap()
+    tokio::select! {
+        endpoints = backend.endpoints() => endpoints.unwrap(),
+        () = serve => unreachable!("it serves for ever"),
+    }
 }
 
 #[tokio::test]
 async fn a_missing_endpoint_is_not_served() {
     let chat = Endpoints::only(Endpoint::ChatCompletions);
-    let told = probed(|endpoint| match endpoint {
+    let told = probed(|endpoint, _| match endpoint {
         Endpoint::ChatCompletions => ("400 Bad Request", r#"{"error":"'messages' is required"}"#),
         Endpoint::Embeddings => {
             ("501 Not Implemented", r#"{"error":"This server does not support embeddings"}"#)
@@ -47,7 +54,7 @@ async fn a_missing_endpoint_is_not_served() {
 
 #[tokio::test]
 async fn an_unclear_answer_counts_as_served() {
-    let told = probed(|endpoint| match endpoint {
+    let told = probed(|endpoint, _| match endpoint {
         Endpoint::ChatCompletions => ("401 Unauthorized", "{}"),
         Endpoint::Completions => ("503 Service Unavailable", "{}"),
         Endpoint::Embeddings => ("404 Not Found", r#"{"error":"model '' not found"}"#),
@@ -60,7 +67,16 @@ async fn an_unclear_answer_counts_as_served() {
 
 #[tokio::test]
 async fn a_server_that_has_nothing_does_not_tell() {
-    assert_eq!(probed(|_| MISSING).await, None);
+    assert_eq!(probed(|_, _| MISSING).await, None);
+}
+
+#[tokio::test]
+async fn endpoints_may_be_without_v1() {
+    let told = probed(|endpoint, without_v1| match endpoint {
+        Endpoint::ChatCompletions if without_v1 => ("400 Bad Request", "{}"),
+        _ => MISSING,
+    });
+    assert_eq!(told.await, Some(Endpoints::only(Endpoint::ChatCompletions)));
 }
 
 #[tokio::test]
@@ -78,7 +94,7 @@ async fn a_body_without_end_is_not_read_to_its_end() {
     let server = RawServer::start().await;
     let backend = at(server.url());
     let serve = async {
-        for _ in Endpoints::ASSUMED.iter() {
+        for _ in 0..2 * Endpoints::ASSUMED.iter().count() {
             let (mut connection, _) = server.request().await;
             connection.write("HTTP/1.1 404 Not Found\r\n\r\n").await;
             connection.flood(MAX_ANSWER + 1).await;

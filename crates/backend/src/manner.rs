@@ -1,0 +1,180 @@
+//! How a model server wants to be asked: where it looks for its key, and whether its paths begin with
+//! `/v1`. What its address does not tell is learned from its answers.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use base::Secret;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use protocol::anthropic::{VERSION, VERSION_HEADER};
+
+/// The header in which Anthropic's servers look for a key.
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// Anthropic's own server.
+const ANTHROPIC: &str = "api.anthropic.com";
+
+/// The query for a long list of models: without it, Anthropic's servers tell 20.
+const WHOLE_LIST: &str = "/v1/models?limit=1000";
+
+/// Where a server looks for its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum KeyPlace {
+    /// Not known yet; `Authorization: Bearer` is tried first.
+    Unknown,
+    /// In `Authorization: Bearer`.
+    Bearer,
+    /// In `x-api-key`, as Anthropic's servers do.
+    ApiKey,
+}
+
+impl KeyPlace {
+    fn of(number: u8) -> Self {
+        [Self::Bearer, Self::ApiKey]
+            .into_iter()
+            .find(|it| *it as u8 == number)
+            .unwrap_or(Self::Unknown)
+    }
+}
+
+/// A key as both headers hold it.
+#[derive(Debug)]
+struct Key {
+    bearer: HeaderValue,
+    bare: HeaderValue,
+}
+
+/// How one model server is asked.
+#[derive(Debug)]
+pub(crate) struct Manner {
+    key: Option<Key>,
+    place: AtomicU8,
+    without_v1: AtomicBool,
+}
+
+impl Manner {
+    /// For the server at this host. `None` when no header may hold the key.
+    pub(crate) fn new(key: Option<&Secret>, host: &str, without_v1: bool) -> Option<Self> {
+        let key = match key {
+            Some(key) => Some(Key {
+                bearer: sensitive(&format!("Bearer {}", key.expose()))?,
+                bare: sensitive(key.expose())?,
+            }),
+            None => None,
+        };
+        let place = if host == ANTHROPIC { KeyPlace::ApiKey } else { KeyPlace::Unknown };
+        let (place, without_v1) = (AtomicU8::new(place as u8), AtomicBool::new(without_v1));
+        Some(Self { key, place, without_v1 })
+    }
+
+    /// Where to put the key.
+    pub(crate) fn place(&self) -> KeyPlace {
+        KeyPlace::of(self.place.load(Ordering::Relaxed))
+    }
+
+    /// The other place to try when the first was answered with this status; `None` when there is no key, or
+    /// its place is known.
+    pub(crate) fn other_place(&self, tried: KeyPlace, status: StatusCode) -> Option<KeyPlace> {
+        let refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let unknown = self.key.is_some() && tried == KeyPlace::Unknown;
+        (refused && unknown).then_some(KeyPlace::ApiKey)
+    }
+
+    /// Notes the answer to a key in this place.
+    pub(crate) fn answered(&self, place: KeyPlace, status: StatusCode) {
+        if status.is_success() && self.place() == KeyPlace::Unknown {
+            let known = if place == KeyPlace::ApiKey { place } else { KeyPlace::Bearer };
+            self.place.store(known as u8, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds the key, and what else its place demands.
+    pub(crate) fn put_key(&self, headers: &mut HeaderMap, place: KeyPlace) {
+        let Some(key) = &self.key else { return };
+        if place != KeyPlace::ApiKey {
+            headers.insert(header::AUTHORIZATION, key.bearer.clone());
+            return;
+        }
+        headers.insert(API_KEY, key.bare.clone());
+        let version = || HeaderValue::from_static(VERSION);
+        headers.entry(HeaderName::from_static(VERSION_HEADER)).or_insert_with(version);
+    }
+
+    /// The path to ask at, for a path of the API.
+    pub(crate) fn path<'p>(&self, path: &'p str, place: KeyPlace) -> &'p str {
+        let path = match place {
+            KeyPlace::ApiKey if path == "/v1/models" => WHOLE_LIST,
+            _ => path,
+        };
+        let without_v1 = self.without_v1.load(Ordering::Relaxed);
+        let bare = path.strip_prefix("/v1").filter(|rest| without_v1 && rest.starts_with('/'));
+        bare.unwrap_or(path)
+    }
+
+    /// Sets whether the server's paths begin with `/v1`.
+    pub(crate) fn set_without_v1(&self, without: bool) {
+        self.without_v1.store(without, Ordering::Relaxed);
+    }
+}
+
+fn sensitive(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keyed(host: &str) -> Manner {
+        Manner::new(Some(&"k".into()), host, false).unwrap()
+    }
+
+    #[test]
+    fn the_place_of_a_key_is_learned_once() {
+        let manner = keyed("host");
+        let first = manner.place();
+        assert_eq!(manner.other_place(first, StatusCode::OK), None);
+        let other = manner.other_place(first, StatusCode::UNAUTHORIZED).unwrap();
+        manner.answered(other, StatusCode::UNAUTHORIZED);
+        assert_eq!(manner.place(), KeyPlace::Unknown, "the key is wrong");
+        manner.answered(other, StatusCode::OK);
+        assert_eq!(manner.place(), KeyPlace::ApiKey);
+        manner.answered(KeyPlace::Bearer, StatusCode::OK);
+        assert_eq!(manner.place(), KeyPlace::ApiKey);
+        assert_eq!(manner.other_place(manner.place(), StatusCode::UNAUTHORIZED), None);
+        assert_eq!(keyed("api.anthropic.com").place(), KeyPlace::ApiKey);
+        let keyless = Manner::new(None, "host", false).unwrap();
+        assert_eq!(keyless.other_place(KeyPlace::Unknown, StatusCode::UNAUTHORIZED), None);
+    }
+
+    #[test]
+    fn a_key_stands_in_one_place_with_the_version_of_that_api() {
+        let manner = keyed("host");
+        let mut headers = HeaderMap::new();
+        manner.put_key(&mut headers, KeyPlace::Unknown);
+        assert_eq!(
+            (headers.len(), &headers["authorization"]),
+            (1, &HeaderValue::from_static("Bearer k"))
+        );
+        let own = HeaderValue::from_static("2099-01-01");
+        let mut headers =
+            HeaderMap::from_iter([(HeaderName::from_static(VERSION_HEADER), own.clone())]);
+        manner.put_key(&mut headers, KeyPlace::ApiKey);
+        assert_eq!((headers.len(), &headers["x-api-key"]), (2, &HeaderValue::from_static("k")));
+        assert_eq!(headers[VERSION_HEADER], own, "a client's own version stays");
+        assert!(Manner::new(Some(&"a\nb".into()), "host", false).is_none());
+    }
+
+    #[test]
+    fn paths_are_with_or_without_v1() {
+        let manner = keyed("host");
+        let path = |path| manner.path(path, KeyPlace::Bearer);
+        assert_eq!(path("/v1/models"), "/v1/models");
+        manner.set_without_v1(true);
+        let shorter = [path("/v1/chat/completions?a=1"), path("/v1x/a"), path("/api/tags")];
+        assert_eq!(shorter, ["/chat/completions?a=1", "/v1x/a", "/api/tags"]);
+        assert_eq!(manner.path("/v1/models", KeyPlace::ApiKey), "/models?limit=1000");
+    }
+}
