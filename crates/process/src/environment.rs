@@ -7,10 +7,12 @@ use crate::user::User;
 
 /// The variables that are passed on unchanged, beside `LC_*`.
 const PASSED_ON: [&str; 3] = ["LANG", "TZ", "PATH"];
+/// The variables that name the characters of a locale, the strongest first.
+const CHARACTERS: [&str; 3] = ["LC_ALL", "LC_CTYPE", "LANG"];
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The whole environment of a process of `user`: the daemon's locale, time zone and `PATH`; the
-/// user's `HOME`, `USER`, `LOGNAME` and `SHELL`; the `TERM` of our terminals; and then `extra`,
+/// The whole environment of a process of `user`: the daemon's locale (UTF-8 if it has none), time zone
+/// and `PATH`; the user's `HOME`, `USER`, `LOGNAME` and `SHELL`; the `TERM` of our terminals; and then `extra`,
 /// which overrides the others. Nothing else of the daemon's environment is passed on, above all no
 /// secret.
 #[must_use]
@@ -29,7 +31,18 @@ fn clean(
     set_all(&mut all, own.into_iter().filter(|(name, _)| passes(name, user)));
     set_all(&mut all, [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]);
     set_all(&mut all, extra.iter().map(|(name, value)| (name, value)));
+    if !names_characters(&all) {
+        // Our terminals are UTF-8, and without a locale programs would take it for ASCII.
+        set_all(&mut all, [("LANG", "C.UTF-8")]);
+    }
     all
+}
+
+/// Whether an environment says which characters programs write.
+fn names_characters(all: &[(OsString, OsString)]) -> bool {
+    all.iter().any(|(name, value)| {
+        !value.is_empty() && CHARACTERS.iter().any(|known| name.to_str() == Some(known))
+    })
 }
 
 fn of_user(user: &User) -> [(OsString, OsString); 4] {
@@ -118,6 +131,20 @@ mod tests {
                 "USER=alice",
             ]
         );
+    }
+
+    #[test]
+    fn where_no_locale_is_set_the_characters_are_utf8_and_a_locale_that_is_set_stays() {
+        let lang = |own: &[(&str, &str)], extra: &[(&str, &str)]| {
+            let all = cleaned(own, extra, &other());
+            all.into_iter().find(|variable| variable.starts_with("LANG="))
+        };
+        assert_eq!(lang(&[], &[]).as_deref(), Some("LANG=C.UTF-8"));
+        assert_eq!(lang(&[("LANG", ""), ("LC_TIME", "C")], &[]).as_deref(), Some("LANG=C.UTF-8"));
+        for own in [("LANG", "C"), ("LC_ALL", "POSIX"), ("LC_CTYPE", "de_DE.ISO-8859-1")] {
+            assert_ne!(lang(&[own], &[]).as_deref(), Some("LANG=C.UTF-8"), "{own:?}");
+            assert_ne!(lang(&[], &[own]).as_deref(), Some("LANG=C.UTF-8"), "{own:?}");
+        }
     }
 
     #[test]
