@@ -20,6 +20,7 @@ use crate::{
 #[derive(Args)]
 pub(crate) struct Ask {
     /// What to ask; - is standard input
+    #[arg(allow_hyphen_values = true)]
     prompt: String,
     /// The model [default: one for chat of the fastest peer's, else the first such that the server lists]
     #[arg(long, value_name = "MODEL")]

@@ -17,6 +17,7 @@ pub(crate) struct Ask {
     #[arg(value_name = "CODE")]
     room: RoomName,
     /// What to ask; - is standard input
+    #[arg(allow_hyphen_values = true)]
     prompt: String,
     /// Whom to ask: * for anybody, model:NAME for anybody with that model, or a participant's id
     #[arg(long, value_name = "SELECTOR", default_value = "*")]

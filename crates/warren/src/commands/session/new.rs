@@ -57,7 +57,7 @@ pub(super) struct New {
     #[arg(long, value_name = "USER")]
     run_as: Option<String>,
     /// Give it this prompt at once; - reads standard input
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
     /// Print the answer to the prompt, when it comes
     #[arg(long, requires = "prompt")]
@@ -166,6 +166,15 @@ mod tests {
     fn check(args: &[&str]) -> bool {
         let cli = Cli::try_parse_from([&["new"], args].concat());
         cli.is_ok_and(|cli| cli.new.check().is_ok())
+    }
+
+    #[test]
+    fn a_prompt_may_begin_with_a_dash_and_is_no_argument_of_the_agent() {
+        for prompt in ["- [ ] first", "--wait for me", "-p", "--"] {
+            let cli = Cli::try_parse_from(["new", "--prompt", prompt, "--", "-x"]).unwrap();
+            assert_eq!(cli.new.prompt.as_deref(), Some(prompt));
+            assert_eq!(cli.new.args, ["-x"]);
+        }
     }
 
     #[test]

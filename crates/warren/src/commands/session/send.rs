@@ -27,7 +27,7 @@ pub(super) struct Send {
     /// The session: its id, the beginning of it, or its name
     session: String,
     /// The prompt; - reads standard input
-    #[arg(default_value = "-")]
+    #[arg(default_value = "-", allow_hyphen_values = true)]
     text: String,
     /// Print the agent's answer, when it comes
     #[arg(long)]
@@ -58,5 +58,34 @@ impl Send {
             return Err(usage(anyhow!("{words}: leave --wait away")));
         }
         turn::ask(workspace, &addresses, session, text, self.json).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        send: Send,
+    }
+
+    fn sent(args: &[&str]) -> (String, bool) {
+        let cli = Cli::try_parse_from([&["send", "fix"], args].concat()).unwrap();
+        (cli.send.text, cli.send.wait)
+    }
+
+    #[test]
+    fn a_prompt_may_begin_with_a_dash_and_options_stay_options() {
+        for text in ["- [ ] first", "-1 + 2 = ?", "--force does not work", "-", "--", "-x"] {
+            let args = if text == "--" { vec!["--", "--"] } else { vec![text] };
+            assert_eq!(sent(&args), (text.to_owned(), false));
+        }
+        assert_eq!(sent(&["- item", "--wait"]), ("- item".to_owned(), true));
+        assert_eq!(sent(&["--wait", "- item"]), ("- item".to_owned(), true));
+        assert_eq!(sent(&["--wait"]), ("-".to_owned(), true));
     }
 }

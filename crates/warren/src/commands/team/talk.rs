@@ -17,6 +17,7 @@ pub(super) struct Send {
     /// The team
     team: String,
     /// What; - reads standard input
+    #[arg(allow_hyphen_values = true)]
     text: String,
     /// Who says it
     #[arg(long, value_name = "MEMBER", default_value = "leader")]

@@ -25,6 +25,7 @@ pub(super) struct Assign {
     /// The team
     team: String,
     /// The work; - reads standard input
+    #[arg(allow_hyphen_values = true)]
     prompt: String,
     #[command(flatten)]
     worker: Worker,
@@ -38,6 +39,7 @@ pub(super) struct Handoff {
     /// The team
     team: String,
     /// The work; - reads standard input
+    #[arg(allow_hyphen_values = true)]
     prompt: String,
     #[command(flatten)]
     worker: Worker,
@@ -73,6 +75,7 @@ pub(super) struct Report {
     /// Whose work it was
     worker: String,
     /// What came of it; - reads standard input
+    #[arg(allow_hyphen_values = true)]
     result: String,
     /// It did not go well
     #[arg(long)]
@@ -230,9 +233,33 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
     use protocol::workspace::{SessionId, TeamId};
 
     use super::*;
+
+    #[derive(Parser)]
+    enum Cli {
+        Assign(Assign),
+        Handoff(Handoff),
+        Report(Report),
+    }
+
+    #[test]
+    fn work_and_its_result_may_begin_with_a_dash() {
+        for args in [
+            &["team", "assign", "t", "- [ ] first"][..],
+            &["team", "handoff", "t", "- [ ] first", "--timeout", "1"],
+            &["team", "report", "t", "w", "- [ ] first", "--failed"],
+        ] {
+            let said = match Cli::try_parse_from(args).unwrap() {
+                Cli::Assign(it) => it.prompt,
+                Cli::Handoff(it) => it.prompt,
+                Cli::Report(it) => it.result,
+            };
+            assert_eq!(said, "- [ ] first");
+        }
+    }
 
     #[test]
     fn a_handoff_that_failed_or_goes_on_is_a_failure() {

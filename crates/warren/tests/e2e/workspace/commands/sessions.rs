@@ -75,6 +75,8 @@ async fn an_agent_is_made_asked_and_asked_again() {
     let args = ["--dir", &dir, "--prompt", "say at once", "--wait"];
     let said = place.cli(&["session", "new"], &args).await;
     assert!(said.code == Some(0) && said.out.contains("at once"), "{said:?}");
+    let said = place.cli(&["session", "send"], &["reviewer", "- say a list", "--wait"]).await;
+    assert!(said.code == Some(0) && !said.out.trim().is_empty(), "{said:?}");
     let hidden =
         place.cli(&["session", "new"], &["--dir", &dir, "--hidden", "--json"]).await.json();
     assert_eq!(hidden["hidden"], true);
