@@ -37,6 +37,30 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+/// The end of a command that ran elsewhere, and whose exit code is this process's, too. Everything about
+/// it was said.
+#[derive(Debug)]
+struct Ended(u8);
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it ended with exit code {}", self.0)
+    }
+}
+
+impl std::error::Error for Ended {}
+
+/// Ends with the exit code of a command that ran elsewhere; a code that is not known is a failure.
+///
+/// # Errors
+/// When the code is not 0.
+pub(crate) fn as_ended(code: Option<i32>) -> anyhow::Result<()> {
+    match code.map_or(Ok(FAILED), u8::try_from).unwrap_or(FAILED) {
+        0 => Ok(()),
+        code => Err(Ended(code).into()),
+    }
+}
+
 /// Marks an error as one of usage.
 pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
     Usage(error).into()
@@ -47,6 +71,9 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
     if lost_its_reader(&error) {
         return ExitCode::SUCCESS;
+    }
+    if let Some(Ended(code)) = error.downcast_ref() {
+        return ExitCode::from(*code);
     }
     let code = number(&error);
     #[expect(clippy::print_stderr, reason = "the last word of the process")]
@@ -92,6 +119,13 @@ mod tests {
         let error = usage(anyhow::anyhow!("7 is no port").context("--listen"));
         assert_eq!(format!("{error:#}"), "--listen: 7 is no port");
         assert_eq!(number(&error.context("starting")), 2);
+    }
+
+    #[test]
+    fn a_command_that_ran_elsewhere_has_its_own_code_and_an_unknown_one_is_a_failure() {
+        let code = |code| as_ended(code).map_err(|error| error.downcast::<Ended>().unwrap().0);
+        assert_eq!([Some(0), Some(7), Some(143)].map(code), [Ok(()), Err(7), Err(143)]);
+        assert_eq!([None, Some(-1), Some(256)].map(code), [Err(FAILED); 3]);
     }
 
     #[test]

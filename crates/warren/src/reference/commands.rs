@@ -29,6 +29,7 @@ fn page(cli: &Command) -> String {
     for (number, meaning) in exit::CODES {
         page.push_str(&row(&[&number.to_string(), meaning]));
     }
+    page.push_str("\n`warren open` ends with the exit code of its command, once that has ended.\n");
     for command in shown(cli) {
         describe(command, "warren", &mut page);
     }

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use clap::Args;
-use client::Workspace;
+use client::{Workspace, workspace::Ending};
 use daemon::ConfigFile;
 use protocol::workspace::{
     SessionInfo,
@@ -15,7 +15,7 @@ use super::{
     session::attach::{Keys, has_terminal, size, use_session},
     workspace::{WorkspaceServer, project},
 };
-use crate::exit::usage;
+use crate::exit::{as_ended, usage};
 
 /// What a user's own shell is on another machine: the environment there knows.
 const SHELL_THERE: [&str; 3] = ["sh", "-c", "exec \"${SHELL:-/bin/sh}\""];
@@ -25,6 +25,7 @@ const SHELL_THERE: [&str; 3] = ["sh", "-c", "exec \"${SHELL:-/bin/sh}\""];
 #[command(
     after_help = "Ctrl-] detaches: the command goes on, and `warren session attach` comes back to it, from \
     anywhere.\n\n\
+    When the command ends, its exit code is that of warren open, and 128 plus the number of a signal; detaching ends with 0.\n\n\
     Examples:\n  \
     warren open\n  \
     warren open --name build -- make -j4\n  \
@@ -91,7 +92,11 @@ impl Open {
         if self.detached {
             return self.tell(&session);
         }
-        use_session(workspace, &addresses, &session, &self.keys, true).await
+        match use_session(workspace, &addresses, &session, &self.keys, true).await? {
+            None => Ok(()),
+            Some(Ending::Exited { code }) => as_ended(code),
+            Some(Ending::Killed) => as_ended(None),
+        }
     }
 
     async fn asked(&self, workspace: &mut Workspace) -> anyhow::Result<OpenTerminal> {

@@ -17,7 +17,7 @@ use anyhow::anyhow;
 use clap::Args;
 use client::{
     Workspace,
-    workspace::{Addresses, Following, FollowingSettings},
+    workspace::{Addresses, Ending, Following, FollowingSettings},
 };
 use daemon::ConfigFile;
 use protocol::workspace::{SessionInfo, SessionMode, SessionStatus};
@@ -74,19 +74,19 @@ impl Attach {
             );
             return Err(anyhow!(words));
         }
-        use_session(workspace, &addresses, session, &self.keys, false).await
+        use_session(workspace, &addresses, session, &self.keys, false).await.map(drop)
     }
 }
 
 /// Uses a session until it ends, or until its user detaches. A new session is shown from its first
-/// output on, even if it has already ended.
+/// output on, even if it has already ended. Returns how a terminal ended; `None` if its user left it.
 pub(crate) async fn use_session(
     workspace: Workspace,
     addresses: &Addresses,
     session: &SessionInfo,
     keys: &Keys,
     from_start: bool,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<Ending>> {
     let is_agent = session.mode != SessionMode::Pty;
     if !is_agent && !has_terminal() {
         return Err(usage(anyhow!(
@@ -98,7 +98,7 @@ pub(crate) async fn use_session(
     let settings = FollowingSettings { is_agent, size, from_start, ..FollowingSettings::default() };
     let following = Following::begin(workspace, addresses, session.id, settings)?;
     match is_agent {
-        true => talking::talk(following, session).await,
+        true => talking::talk(following, session).await.map(|()| None),
         false => using::use_terminal(following, session, keys.detach_key).await,
     }
 }

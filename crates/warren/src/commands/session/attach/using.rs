@@ -29,26 +29,29 @@ const BATCH: usize = 256 * 1024;
 
 const TOO_MUCH: &str = "more was typed than can wait for the session: the last of it is dropped";
 
-/// Uses it until it ends, its user detaches, or this process is told to end.
+/// Uses it until it ends, its user detaches, or this process is told to end. Returns how it ended, if it did.
 pub(super) async fn use_terminal(
     following: Following,
     session: &SessionInfo,
     detach: DetachKey,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<Ending>> {
     let mut using = Using::begin(following, detach)?;
     let end = using.run().await;
     for words in using.end().await {
         note(&format!("[{words}]"));
     }
     let name = called(session);
-    match end? {
+    Ok(match end? {
         End::Detached => {
             let id = short(session.id);
             note(&format!("[detached from {name}; warren session attach {id} comes back]"));
+            None
         }
-        End::Session(ending) => note(&format!("[{}]", ended(&name, ending))),
-    }
-    Ok(())
+        End::Session(ending) => {
+            note(&format!("[{}]", ended(&name, ending)));
+            Some(ending)
+        }
+    })
 }
 
 /// Why it is not used any more.

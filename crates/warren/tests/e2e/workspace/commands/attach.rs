@@ -75,12 +75,22 @@ async fn a_command_that_ends_at_once_shows_all_its_output_and_its_exit_code() {
         let mut terminals = [(); 4].map(|()| place.terminal(&["open"], &script));
         for terminal in &mut terminals {
             terminal.shows("has ended with exit code 7").await;
-            terminal.ends(0).await;
+            terminal.ends(7).await;
             let lines = terminal.lines();
             let from = lines.iter().position(|line| line == "1").expect("the first line");
             assert_eq!(lines[from..from + 3000], expected);
             assert_eq!(lines[from + 3000], "END");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_a_signal_ended_has_128_and_its_number() {
+    let place = WorkspaceHost::start().await;
+    for (script, code) in [("kill -TERM $$", 143), ("exit 0", 0)] {
+        let args = ["--dir", &place.dir(), "--", "sh", "-c", script];
+        let mut terminal = place.terminal(&["open"], &args);
+        terminal.ends(code).await;
     }
 }
 
