@@ -23,7 +23,7 @@ pub use dialect::{
 pub use launch::{Exit, Launch, PrivateFile, Signal};
 pub use settings::{BadSettings, Gateway, McpServer, PermissionMode, Settings};
 pub use turns::{
-    Config, Input, MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, Output, Pending, TurnEnd, Turns,
-    TurnsError,
+    Config, Input, MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES, Output,
+    Pending, TurnEnd, Turns, TurnsError,
 };
 pub use usage::Usage;

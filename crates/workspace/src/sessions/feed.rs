@@ -107,12 +107,20 @@ impl Feed {
         }));
     }
 
-    /// A turn has begun. Its number is stored before this returns.
-    pub(crate) fn turn_started(&self, turn: u64) {
+    /// A client's prompt was taken. It waits until [`Feed::turn_started`], and is stored with the facts.
+    pub(crate) fn prompt_waits(&self, text: String) {
+        if let Some(session) = self.session.upgrade() {
+            session.lock().life.facts.waiting.push(text);
+        }
+    }
+
+    /// A turn has begun, with the client's prompt that has waited longest if `is_clients`. Its number is
+    /// stored before this returns.
+    pub(crate) fn turn_started(&self, turn: u64, is_clients: bool) {
         let Some(session) = self.session.upgrade() else { return };
         session.change_stored(|life| {
             life.facts.turn = turn;
-            if !life.facts.waiting.is_empty() {
+            if is_clients && !life.facts.waiting.is_empty() {
                 life.facts.waiting.remove(0);
             }
             life.touch();

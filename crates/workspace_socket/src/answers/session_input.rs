@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use protocol::workspace::{
     ServerMessage,
     client::{InputAck, OfSession, PermissionResponse, Resize, SendInput, TerminalInput},
@@ -20,7 +21,27 @@ pub(crate) fn prompt(asker: &Asker, asked: SendInput) -> Answer {
     if prompted.is_new {
         asker.services.audit.typed(&asker.me.who, session_id, Instant::now());
     }
-    Ok(input_id.map(|input_id| acknowledged(input_id, prompted.turn)))
+    let stored = sessions.prompts_stored(session_id);
+    match (stored, input_id.map(|input_id| acknowledged(input_id, prompted.turn))) {
+        (None, answer) => Ok(answer),
+        (Some(stored), answer) => {
+            tokio::spawn(acknowledge_stored(stored, answer, asker.outbox.clone()));
+            Ok(None)
+        }
+    }
+}
+
+/// Stores prompts, and acknowledges one then. All that come at the same time share one write.
+async fn acknowledge_stored(
+    stored: BoxFuture<'static, ()>,
+    answer: Option<ServerMessage>,
+    outbox: Outbox,
+) {
+    stored.await;
+    if let Some(answer) = answer {
+        // An error means that the client has gone, and nobody needs the acknowledgement.
+        let _ = outbox.push(answer.encode());
+    }
 }
 
 pub(crate) fn type_in(asker: &Asker, asked: TerminalInput) -> Answer {

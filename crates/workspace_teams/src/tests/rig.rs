@@ -374,6 +374,7 @@ fn facts(id: SessionId, new: NewSession) -> Facts {
         used: None,
         turn: 0,
         waiting: Vec::new(),
+        prompt_ids: Default::default(),
         adopted: None,
         transcript: None,
         ended: None,

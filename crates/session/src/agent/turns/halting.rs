@@ -59,7 +59,7 @@ impl Turns {
         }
         self.is_stopped = true;
         if !self.queue.is_empty() {
-            let message = format!("{} prompts that waited were dropped.", self.queue.len());
+            let message = format!("{} prompts that waited have not begun.", self.queue.len());
             self.queue.clear();
             self.event(AgentEvent::Notice { message });
         }

@@ -2,6 +2,8 @@
 
 /// The most prompts that wait for their turn.
 pub const MAX_QUEUED: usize = 32;
+/// The most bytes of prompts that wait: all of them are stored together.
+pub const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
 /// The longest prompt, in bytes.
 pub const MAX_PROMPT: usize = 1024 * 1024;
 /// The longest line that is read, in bytes. A driver may cut a longer line one byte beyond this.

@@ -30,7 +30,7 @@ mod tests;
 use std::{collections::VecDeque, time::Instant};
 
 pub use config::Config;
-pub use limits::{MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED};
+pub use limits::{MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES};
 pub use output::{Input, Output, TurnEnd, TurnsError};
 pub use permission::Pending;
 use protocol::workspace::{AgentEvent, TurnOutcome};
@@ -197,6 +197,10 @@ impl Turns {
         self.queue.iter().map(String::as_str)
     }
 
+    fn queued_bytes(&self) -> usize {
+        self.queue.iter().map(String::len).sum()
+    }
+
     /// Whether no turn runs, none can begin, and there is no process.
     pub fn is_at_rest(&self) -> bool {
         self.is_frozen && self.turn.is_none() && !self.has_process()
@@ -224,6 +228,9 @@ impl Turns {
             bytes if bytes > MAX_PROMPT => return Err(TurnsError::PromptTooLong { bytes }),
             _ if (self.turn.is_some() || self.is_frozen) && self.queue.len() >= MAX_QUEUED => {
                 return Err(TurnsError::QueueFull);
+            }
+            bytes if self.queued_bytes() + bytes > MAX_QUEUED_BYTES => {
+                return Err(TurnsError::QueueTooLong);
             }
             _ => {}
         }

@@ -3,7 +3,7 @@
 use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::Value;
 
-use super::limits::{MAX_PROMPT, MAX_QUEUED};
+use super::limits::{MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES};
 use crate::agent::{
     launch::{Exit, Launch, Signal},
     usage::Usage,
@@ -109,6 +109,12 @@ pub enum TurnsError {
     #[error("{MAX_QUEUED} prompts wait already; try again when a turn has ended")]
     QueueFull,
     /// The prompt is empty.
+    /// The prompts that wait are too long together.
+    #[error(
+        "the prompts that wait would have over {MAX_QUEUED_BYTES} bytes with this one; try again when a turn \
+         has ended"
+    )]
+    QueueTooLong,
     #[error("the prompt is empty")]
     EmptyPrompt,
     /// The prompt is too long.

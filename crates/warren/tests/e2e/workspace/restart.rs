@@ -5,7 +5,10 @@ use std::{fs, path::Path};
 use serde_json::{Value, json};
 use testkit::workspace::Mark;
 
-use super::kit::{Viewer, WorkspaceHost, about, id_of, listed};
+use super::{
+    kit::{Viewer, WorkspaceHost, about, id_of, listed},
+    talk::Agents,
+};
 
 /// Whether a file beneath this directory has this text.
 fn is_on_disk(directory: &Path, text: &str) -> bool {
@@ -129,6 +132,38 @@ async fn a_server_that_stops_ends_all_that_runs_in_it() {
     assert_eq!(place.daemon.exit().await, Some(0), "{}", place.daemon.log());
     mark.is_gone().await;
     client.ends().await;
+}
+
+#[tokio::test]
+async fn prompts_that_were_acknowledged_reach_their_agent_though_the_server_is_killed() {
+    let mut agents = Agents::start().await;
+    let mut talk = agents.talk("claude").await;
+    talk.turn("say the first").await;
+    let id = talk.id();
+    for (number, prompt) in ["wait", "say the second", "say the third"].iter().enumerate() {
+        let send = json!({"type": "send_input", "session_id": id, "input": prompt,
+            "input_id": format!("{number}-{id}")});
+        talk.client.say(send).await;
+        talk.told("input_ack").await;
+    }
+    talk.told_where("agent_event", |told| told["event"]["turn"] == 2).await;
+    agents.place.daemon.kill_and_restart().await;
+    let mut client = agents.place.client().await;
+    let again = json!({"type": "send_input", "session_id": id, "input": "say the third",
+        "input_id": format!("2-{id}")});
+    client.ask(again, "input_ack").await;
+    let mut talk = Viewer::of(client, &id).await;
+    let recalled = loop {
+        let said = talk.turn("recall").await.text;
+        if said.contains(" | recall") || said.contains("third") {
+            break said;
+        }
+    };
+    assert!(
+        recalled.starts_with("say the first | wait | say the second | say the third"),
+        "{recalled}"
+    );
+    assert_eq!(recalled.matches("third").count(), 1, "{recalled}");
 }
 
 /// The temporary files of unfinished writes in a directory.

@@ -111,6 +111,7 @@ impl Core {
             Some(turns) => (turns, machine.key.take()),
             None => self.wake(&mut machine)?,
         };
+        let stored = receipt.is_none().then(|| text.clone());
         let told = turns.handle(now(), Input::Prompt { text });
         // The prompt is the last in the queue, or the running one.
         let turn = turns.running_turn().map(|running| running + turns.queued() as u64);
@@ -120,6 +121,10 @@ impl Core {
         }
         told.map_err(|error| refusal(&error))?;
         machine.receipts.push_back(receipt);
+        // Under the machine's lock, so that the order is that of the turns.
+        if let Some(text) = stored {
+            self.feed.prompt_waits(text);
+        }
         Ok(Prompted { is_first, turn })
     }
 

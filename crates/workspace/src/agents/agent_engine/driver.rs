@@ -131,9 +131,10 @@ impl Driver {
             self.feed().activity(Activity::Working);
             self.keep(move |feed| {
                 if let Some(receipt) = receipt {
+                let is_clients = receipt.is_none();
                     receipt.turn_begins();
                 }
-                feed.turn_started(turn);
+                feed.turn_started(turn, is_clients);
             })
             .await;
         }

@@ -159,6 +159,38 @@ async fn usage_is_reported_for_each_turn_alone() {
 }
 
 #[tokio::test]
+async fn prompts_that_wait_have_their_turns_after_the_next_start_in_order_and_once() {
+    let (rig, workspace) = Rig::start().await;
+    let mut seen = open(&workspace, &rig, "claude").await;
+    seen.answer(&workspace, "say the first").await;
+    let sessions = &workspace.sessions;
+    for (text, input) in [("wait", "1"), ("say the second", "2"), ("say the third", "3")] {
+        assert!(sessions.prompt(seen.id, None, text.into(), Some(input)).unwrap().is_new);
+    }
+    sessions.prompts_stored(seen.id).expect("an agent").await;
+    seen.until(|event| matches!(event, AgentEvent::TurnStarted { turn: 2 })).await;
+    let workspace = rig.site.restart(workspace).await;
+    let sessions = &workspace.sessions;
+    for (text, input) in [("wait", "1"), ("say the third", "3")] {
+        let again = sessions.prompt(seen.id, None, text.into(), Some(input));
+        assert!(!again.unwrap().is_new, "it was taken before");
+    }
+    sessions.go_on();
+    let mut seen = Watcher::attach(&workspace, seen.id);
+    for (turn, text) in [(3, "the second"), (4, "the third")] {
+        let ended = seen.end().await;
+        assert_eq!((ended.turn, ended.text.as_deref()), (turn, Some(text)));
+    }
+    let recalled = seen.answer(&workspace, "recall").await;
+    assert_eq!(recalled, "say the first | wait | say the second | say the third");
+    let workspace = rig.site.restart(workspace).await;
+    workspace.sessions.go_on();
+    let mut seen = Watcher::attach(&workspace, seen.id);
+    assert_eq!(seen.turn(&workspace, "say x").await.turn, 6, "nothing waits any more");
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_threads_usage_before_a_restart_is_not_reported_again() {
     let (rig, workspace) = Rig::start().await;
     let mut seen = open(&workspace, &rig, "codex").await;

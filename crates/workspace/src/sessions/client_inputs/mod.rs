@@ -52,11 +52,11 @@ impl ClientInputs {
         self.applied.ids().filter(|id| !is_refused(id)).map(str::to_owned).collect()
     }
 
-    /// These inputs were applied on another machine.
-    pub(crate) fn were_applied(&mut self, ids: Vec<String>) {
+    /// These inputs were applied on another machine, or before a restart.
+    pub(crate) fn were_applied<'a>(&mut self, ids: impl IntoIterator<Item = &'a String>) {
         for id in ids {
             // An id that is not allowed was never applied.
-            let _bad = self.applied.first_time(&id);
+            let _bad = self.applied.first_time(id);
         }
     }
 

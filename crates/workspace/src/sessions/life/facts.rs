@@ -1,5 +1,7 @@
 //! The facts of a session, stored as JSON.
 
+use std::collections::VecDeque;
+
 use protocol::workspace::{ProjectId, SessionId, SessionKind, SessionMode, TeamId};
 use serde::{Deserialize, Serialize};
 use session::agent::Usage as TurnUsage;
@@ -50,10 +52,12 @@ pub struct Facts {
     pub used: Option<TurnUsage>,
     /// Turns so far.
     pub turn: u64,
-    /// The prompts that waited when the session began to move to another machine, the oldest first.
-    /// Each goes with the beginning of its turn.
+    /// The clients' prompts whose turns have not begun, the oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
+    /// The ids of the newest prompts: one that is sent again after a restart is known.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    pub prompt_ids: VecDeque<String>,
     /// For an adopted process: its pid, and its start time in ticks since boot; 0 until that is
     /// known.
     pub adopted: Option<(u32, u64)>,
@@ -65,6 +69,19 @@ pub struct Facts {
     /// How its process ended: its exit code, or 128 plus the number of a signal.
     #[serde(default)]
     pub exit_code: Option<i32>,
+}
+
+/// The most ids of prompts that are stored.
+const PROMPT_IDS: usize = 64;
+
+impl Facts {
+    /// Notes the id of a prompt that was taken.
+    pub(crate) fn note_prompt(&mut self, id: &str) {
+        if self.prompt_ids.len() >= PROMPT_IDS {
+            self.prompt_ids.pop_front();
+        }
+        self.prompt_ids.push_back(id.to_owned());
+    }
 }
 
 /// How far a transcript is read.

@@ -90,7 +90,7 @@ impl Sessions {
             self.load_up(arrived.session_id, Some(taken.last_seq)).await?;
         }
         let session = self.get(arrived.session_id)?;
-        session.lock().inputs.were_applied(taken.applied);
+        session.lock().inputs.were_applied(&taken.applied);
         self.remove_staged(arrived.move_id).await;
         Ok(())
     }

@@ -3,14 +3,20 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::workspace::SessionId;
+use futures_util::future::BoxFuture;
+use protocol::workspace::{AgentEvent, SessionId};
 
 use super::Sessions;
 use crate::{
     engine::{PermissionAnswer, Receipt, Typed},
     refusal::Refusal,
-    sessions::{attachment::Attachment, client_id::ClientId, clock::now, session::Session},
+    sessions::{
+        attachment::Attachment, client_id::ClientId, clock::now, feed::Feed, session::Session,
+    },
 };
+
+const NOT_STORED: &str =
+    "Prompts that wait are lost if the server ends before their turns: they cannot be stored";
 
 /// Part of a session's output, for `history`.
 #[derive(Debug)]
@@ -88,13 +94,30 @@ impl Sessions {
             let turn = input_id.and_then(|input_id| session.lock().inputs.turn_of(input_id));
             return Ok(Prompted { is_new: false, turn });
         };
-        if let (Some(input_id), Some(turn)) = (input_id, turn) {
-            session.lock().inputs.note_turn(input_id, turn);
+        if let Some(input_id) = input_id {
+            let mut state = session.lock();
+            state.life.facts.note_prompt(input_id);
+            if let Some(turn) = turn {
+                state.inputs.note_turn(input_id, turn);
+            }
         }
         if let Some(client) = client {
             session.typed(client, now());
         }
         Ok(Prompted { is_new: true, turn })
+    }
+
+    /// Waits until the prompts that a session has taken are stored, so that they outlive this server.
+    /// `None` for a terminal, which has them already. If they cannot be stored, the session says so.
+    pub fn prompts_stored(&self, id: SessionId) -> Option<BoxFuture<'static, ()>> {
+        let session = self.get(id).ok().filter(|session| !session.is_terminal)?;
+        Some(Box::pin(async move {
+            if let Err(refusal) = session.shared.keeper.keep(&session.kept()).await {
+                tracing::error!(session = %session.id, %refusal, "cannot keep a prompt");
+                let message = format!("{NOT_STORED} ({refusal}).");
+                Feed::new(&session).event(AgentEvent::Notice { message });
+            }
+        }))
     }
 
     /// Gives a session a prompt for a caller that has to know when its turn begins.

@@ -129,6 +129,7 @@ async fn facts(projects: &Projects, id: SessionId, new: NewSession) -> Result<Fa
         used: None,
         turn: 0,
         waiting: Vec::new(),
+        prompt_ids: Default::default(),
         adopted: described.pid.map(|pid| (pid, 0)),
         transcript: None,
         ended: None,

@@ -79,6 +79,8 @@ impl Session {
         now: Instant,
     ) -> Arc<Self> {
         let id = facts.id;
+        let mut inputs = ClientInputs::default();
+        inputs.were_applied(&facts.prompt_ids);
         Arc::new(Self {
             id,
             // No parent: a session outlives the connection that made it.
@@ -91,7 +93,7 @@ impl Session {
                 life: Life::new(facts, now, shared.node.clone()),
                 output: Output::new(shared.log_bytes),
                 viewers: AttachedViewers::new(size),
-                inputs: ClientInputs::default(),
+                inputs,
                 alarm: None,
             }),
             news: Notify::new(),

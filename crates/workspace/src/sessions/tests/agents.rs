@@ -134,7 +134,7 @@ async fn a_turn_is_seen_in_the_status_and_its_use_after_its_last_line() {
     let (session, feed, _) = bare.session(SessionMode::Sdk);
     assert_eq!(session.info().status, SessionStatus::Idle);
     let mut seen = Watcher::begun(bare.attach(session.id, 1, None)).await;
-    feed.turn_started(1);
+    feed.turn_started(1, true);
     feed.activity(Activity::Working);
     assert_eq!(session.info().status, SessionStatus::Running);
     feed.conversation("conversation-1".to_owned());

@@ -101,6 +101,7 @@ pub(super) fn facts(mode: SessionMode) -> Facts {
         used: None,
         turn: 0,
         waiting: Vec::new(),
+        prompt_ids: Default::default(),
         adopted: None,
         transcript: None,
         ended: None,

@@ -1,7 +1,9 @@
 //! Each bound is reached by a test.
 
 use super::rig::{Rig, asks, end, failure, notices, written};
-use crate::agent::{Input, MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, Output, TurnsError};
+use crate::agent::{
+    Input, MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES, Output, TurnsError,
+};
 
 fn prompt(text: String) -> Input {
     Input::Prompt { text }
@@ -22,6 +24,15 @@ fn as_many_prompts_wait_as_may_and_no_more() {
     }
     assert_eq!(rig.handle(prompt("too much".into())), Err(TurnsError::QueueFull));
     assert_eq!(rig.turns.queued(), MAX_QUEUED);
+}
+
+#[test]
+fn the_prompts_that_wait_have_so_many_bytes_together_and_no_more() {
+    let mut rig = Rig::new("codex");
+    rig.start("one");
+    let long = "x".repeat(MAX_PROMPT);
+    (0..MAX_QUEUED_BYTES / MAX_PROMPT).for_each(|_| drop(rig.prompt(&long)));
+    assert_eq!(rig.handle(prompt("x".into())), Err(TurnsError::QueueTooLong));
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn a_stopped_session_ends_its_turn_drops_what_waits_and_takes_no_more() {
     rig.prompt("two");
     let outputs = rig.handle(Input::Stop).unwrap();
     assert_eq!(end(&outputs).outcome, TurnOutcome::Interrupted);
-    assert_eq!(notices(&outputs), ["1 prompts that waited were dropped."]);
+    assert_eq!(notices(&outputs), ["1 prompts that waited have not begun."]);
     assert_eq!(outputs.last(), Some(&Output::CloseStdin));
     let late = Input::Prompt { text: "three".into() };
     assert_eq!(rig.handle(late), Err(TurnsError::Stopped));
