@@ -2,6 +2,7 @@
 //!
 //! - [`fields`]: the fields of a request, with the path of an invalid one
 //! - [`lenient`]: texts, counts and lists, read leniently
+//! - [`repair`]: JSON that is nearly right, or too long
 //! - `escape`: text as the content of a JSON string, without building values
 //! - [`JsonReader`]: JSON of other people's servers, read as their clients read it
 
@@ -9,6 +10,7 @@ mod escape;
 pub mod fields;
 pub mod lenient;
 mod reader;
+pub mod repair;
 
 use serde::Serialize;
 

@@ -7,11 +7,13 @@
 //! - [`Dialect`]: the command line, output and input of one kind of program; [`open`]: the dialect
 //!   of a provider, by its name; [`interactive`]: the command line for a person at a terminal
 //! - [`Settings`]: model, working directory, permissions, gateway and MCP servers of a session
+//! - [`Line`]: a line of an agent's output; [`LineSplitter`]: the lines of a stream
 //! - [`Launch`]: a command line and what goes with it
 //! - [`Usage`]: the usage of a turn; its events are the protocol's
 
 mod dialect;
 mod launch;
+mod line;
 mod settings;
 mod turns;
 mod usage;
@@ -21,6 +23,7 @@ pub use dialect::{
     TurnResult, interactive, known, open,
 };
 pub use launch::{Exit, Launch, PrivateFile, Signal};
+pub use line::{Cut, Line, LineSplitter};
 pub use settings::{BadSettings, Gateway, McpServer, PermissionMode, Settings};
 pub use turns::{
     Config, Input, MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES, Output,

@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
-use protocol::workspace::AgentEvent;
-use session::agent::{AgentOutput, open};
+use protocol::{json::repair, workspace::AgentEvent};
+use session::agent::{AgentOutput, Line, open};
 use tokio::{task, time::sleep};
 
 use super::{subject::Subject, transcript::Transcript};
@@ -38,7 +38,7 @@ pub(super) struct Follower {
 
 struct TranscriptRead {
     transcript: Option<Transcript>,
-    lines: Vec<String>,
+    lines: Vec<Line>,
     /// Whether the transcript is read to its end.
     is_at_end: bool,
 }
@@ -80,7 +80,7 @@ impl Follower {
         }
     }
 
-    async fn take(&mut self, transcript: &Transcript, lines: Vec<String>, is_at_end: bool) {
+    async fn take(&mut self, transcript: &Transcript, lines: Vec<Line>, is_at_end: bool) {
         let _known = self.found.set(transcript.id.clone());
         for line in lines {
             self.tell(line);
@@ -100,13 +100,13 @@ impl Follower {
 
     /// Feeds a line of the transcript as if the process had printed it. A line that was fed before
     /// is skipped.
-    fn tell(&mut self, line: String) {
+    fn tell(&mut self, Line { text: line, .. }: Line) {
         if let Some(times) = self.fed.get_mut(&line).filter(|times| **times > 0) {
             *times -= 1;
             return;
         }
-        let events = match (serde_json::from_str(&line), open("claude", &[], Default::default())) {
-            (Ok(value), Ok(mut dialect)) => dialect.heard(&value).said,
+        let events = match (repair::value(&line), open("claude", &[], Default::default())) {
+            (Some(value), Ok(mut dialect)) => dialect.heard(&value).said,
             _ => Vec::new(),
         };
         self.feed.line(line + "\n", events.into_iter().filter_map(event).collect());

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use session::agent::MAX_LINE;
+use session::agent::{Line, LineSplitter};
 
 use super::subject::{Claude, is_id};
 use crate::sessions::TranscriptPosition;
@@ -32,10 +32,9 @@ pub(super) struct Transcript {
     /// Device and inode of the file, once it was read.
     file: Option<(u64, u64)>,
     at: u64,
-    /// The beginning of a line whose end is not read yet.
-    rest: Vec<u8>,
+    lines: LineSplitter,
     /// Whether the bytes up to the next line end are skipped: their line was not read from its
-    /// beginning, or is too long.
+    /// beginning.
     skips: bool,
 }
 
@@ -55,7 +54,7 @@ impl Transcript {
         let (path, id) = (path(&claude.folder, id), id.to_owned());
         let length = fs::metadata(&path).ok().filter(Metadata::is_file)?.len();
         let at = length.saturating_sub(BEFORE);
-        Some(Self { path, id, file: None, at, rest: Vec::new(), skips: at > 0 })
+        Some(Self { path, id, file: None, at, lines: LineSplitter::default(), skips: at > 0 })
     }
 
     /// A transcript that was followed before, from the position that was reached.
@@ -67,23 +66,23 @@ impl Transcript {
     /// The identity of the file, and the position up to which whole lines are read. `None` before
     /// the first read, and within a line that is skipped.
     pub(super) fn position(&self) -> Option<((u64, u64), u64)> {
-        let at = self.at.saturating_sub(self.rest.len() as u64);
+        let at = self.at.saturating_sub(self.lines.unfinished());
         self.file.filter(|_| !self.skips).map(|file| (file, at))
     }
 
     /// Some of the new lines; more may follow until [`Transcript::is_at_end`]. A file that was cut
     /// short or replaced is read from its beginning.
-    pub(super) fn read(&mut self) -> io::Result<Vec<String>> {
+    pub(super) fn read(&mut self) -> io::Result<Vec<Line>> {
         let mut file = open(&self.path)?;
         let found = file.metadata()?;
         if self.file.is_some_and(|known| known != which(&found)) || found.len() < self.at {
-            (self.at, self.skips, self.rest) = (0, false, Vec::new());
+            (self.at, self.skips, self.lines) = (0, false, LineSplitter::default());
         }
         self.file = Some(which(&found));
         file.seek(SeekFrom::Start(self.at))?;
         let mut bytes = Vec::new();
         self.at += file.take(READ).read_to_end(&mut bytes)? as u64;
-        Ok(self.lines(&bytes))
+        Ok(self.whole_lines(&bytes))
     }
 
     /// Copies all that was said to a new conversation. Returns the new id.
@@ -92,7 +91,8 @@ impl Transcript {
         if length > LONGEST {
             return Err(io::Error::other(format!("the conversation has {length} bytes")));
         }
-        let text = fs::read_to_string(&self.path)?;
+        // A text that is no UTF-8 would keep the rest from being copied.
+        let text = String::from_utf8_lossy(&fs::read(&self.path)?).into_owned();
         let end = text.rfind('\n').map_or(0, |end| end + 1);
         let id = uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string();
         let forked = text[..end].replace(&self.id, &id);
@@ -103,20 +103,15 @@ impl Transcript {
         Ok(id)
     }
 
-    fn lines(&mut self, mut bytes: &[u8]) -> Vec<String> {
-        let mut lines = Vec::new();
-        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
-            self.rest.extend_from_slice(&bytes[..end]);
+    fn whole_lines(&mut self, mut bytes: &[u8]) -> Vec<Line> {
+        if self.skips {
+            let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else { return Vec::new() };
             bytes = &bytes[end + 1..];
-            let line = std::mem::take(&mut self.rest);
-            if !std::mem::take(&mut self.skips) && !line.is_empty() && line.len() <= MAX_LINE {
-                lines.push(String::from_utf8_lossy(&line).into_owned());
-            }
+            self.skips = false;
         }
-        self.rest.extend_from_slice(bytes);
-        if self.rest.len() > MAX_LINE {
-            (self.skips, self.rest) = (true, Vec::new());
-        }
+        let mut lines = Vec::new();
+        self.lines.push(bytes, &mut lines);
+        lines.retain(|line| !line.text.is_empty());
         lines
     }
 
@@ -179,6 +174,10 @@ mod tests {
         Transcript::find(&claude(folder), None)
     }
 
+    fn texts(lines: &[Line]) -> Vec<&str> {
+        lines.iter().map(|line| line.text.as_str()).collect()
+    }
+
     fn add(folder: &Path, id: &str, text: &str) {
         let mut file =
             fs::OpenOptions::new().create(true).append(true).open(path(folder, id)).unwrap();
@@ -190,10 +189,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         add(dir.path(), ID, "one\ntwo\nthr");
         let mut transcript = find(dir.path()).unwrap();
-        assert_eq!(transcript.read().unwrap(), ["one", "two"]);
-        assert_eq!(transcript.read().unwrap(), [""; 0]);
+        assert_eq!(texts(&transcript.read().unwrap()), ["one", "two"]);
+        assert_eq!(texts(&transcript.read().unwrap()), [""; 0]);
         add(dir.path(), ID, "ee\n\nfour\n");
-        assert_eq!(transcript.read().unwrap(), ["three", "four"]);
+        assert_eq!(texts(&transcript.read().unwrap()), ["three", "four"]);
         assert!(transcript.is_at_end());
     }
 
@@ -204,24 +203,25 @@ mod tests {
         let mut transcript = find(dir.path()).unwrap();
         transcript.read().unwrap();
         fs::write(path(dir.path(), ID), "new\n").unwrap();
-        assert_eq!(transcript.read().unwrap(), ["new"]);
+        assert_eq!(texts(&transcript.read().unwrap()), ["new"]);
         fs::write(dir.path().join("other"), "another file\n").unwrap();
         fs::rename(dir.path().join("other"), path(dir.path(), ID)).unwrap();
-        assert_eq!(transcript.read().unwrap(), ["another file"]);
+        assert_eq!(texts(&transcript.read().unwrap()), ["another file"]);
     }
 
     #[test]
-    fn of_a_long_one_the_end_is_shown_and_lines_that_are_too_long_are_not() {
+    fn of_a_long_one_the_end_is_shown_and_of_long_lines_what_is_short() {
         let dir = tempfile::tempdir().unwrap();
-        let long = "x".repeat(2 * MAX_LINE);
-        add(dir.path(), ID, &format!("first\n{}\nlast\n{long}\nend\n", "y".repeat(300_000)));
+        let long = format!(r#"{{"text":"{}","uuid":"u"}}"#, "x".repeat(20 << 20));
+        add(dir.path(), ID, &format!("first\n{}\nlast\n", "y".repeat(300_000)));
         let mut transcript = find(dir.path()).unwrap();
+        add(dir.path(), ID, &format!("{long}\nend\n"));
         let mut lines = Vec::new();
         while !transcript.is_at_end() {
             lines.extend(transcript.read().unwrap());
-            assert!(transcript.rest.len() <= MAX_LINE + usize::try_from(READ).unwrap());
         }
-        assert_eq!(lines, ["end"]);
+        assert_eq!(texts(&[lines[0].clone(), lines[2].clone()]), ["last", "end"]);
+        assert!(lines[1].text.len() < 1 << 20 && lines[1].text.ends_with(r#""uuid":"u"}"#));
     }
 
     #[test]
@@ -259,21 +259,26 @@ mod tests {
         let before = TranscriptPosition { conversation: ID.to_owned(), file, at, seq: 2 };
         add(dir.path(), ID, "ee\nfour\n");
         let again = || Transcript::again(&claude(dir.path()), &before);
-        assert_eq!(again().unwrap().read().unwrap(), ["three", "four"]);
+        assert_eq!(texts(&again().unwrap().read().unwrap()), ["three", "four"]);
         fs::rename(path(dir.path(), ID), dir.path().join("kept")).unwrap();
         assert!(again().is_none(), "it may come back");
         add(dir.path(), ID, "another file\n");
-        assert_eq!(again().unwrap().read().unwrap(), ["another file"]);
+        assert_eq!(texts(&again().unwrap().read().unwrap()), ["another file"]);
     }
 
     #[test]
-    fn a_fork_is_a_conversation_of_its_own() {
+    fn a_fork_is_a_conversation_of_its_own_even_of_text_that_is_no_utf8() {
         let dir = tempfile::tempdir().unwrap();
-        add(dir.path(), ID, &format!("{{\"sessionId\":\"{ID}\"}}\n{{\"half"));
+        let said = [
+            b"{\"a\":\"\xff\"}\n".to_vec(),
+            format!("{{\"sessionId\":\"{ID}\"}}\n{{\"half").into(),
+        ];
+        fs::write(path(dir.path(), ID), said.concat()).unwrap();
         let transcript = find(dir.path()).unwrap();
         let fork = transcript.fork().unwrap();
         assert_ne!(fork, ID);
         let text = fs::read_to_string(path(dir.path(), &fork)).unwrap();
-        assert_eq!(text, format!("{{\"sessionId\":\"{fork}\"}}\n"));
+        let expected = format!("{{\"a\":\"\u{fffd}\"}}\n{{\"sessionId\":\"{fork}\"}}\n");
+        assert_eq!(text, expected);
     }
 }

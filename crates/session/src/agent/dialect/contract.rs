@@ -50,9 +50,9 @@ pub trait Dialect: fmt::Debug + Send {
     /// The meaning of a line of output, which is a JSON object.
     fn heard(&mut self, line: &Value) -> ParsedLine;
 
-    /// The meaning of a line that is too long to be parsed, as far as its beginning shows it.
-    fn heard_overlong(&mut self, _beginning: &str) -> Vec<AgentOutput> {
-        Vec::new()
+    /// The meaning of a line whose long texts were cut. `whole` is the whole line, unless it is very long.
+    fn heard_cut(&mut self, line: &Value, _whole: Option<&str>) -> ParsedLine {
+        self.heard(line)
     }
 
     /// The way to end the running turn.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use protocol::json::repair;
 
 /// The longest final answer of a turn, in bytes.
 const MAX_ANSWER: usize = 1024 * 1024;
@@ -23,7 +23,7 @@ pub(crate) fn notice(text: &str) -> String {
 /// says all that people want to know, so it replaces the JSON.
 fn plain(text: &str) -> Cow<'_, str> {
     let (Some(from), Some(to)) = (text.find('{'), text.rfind('}')) else { return text.into() };
-    let object = text.get(from..=to).and_then(|object| serde_json::from_str::<Value>(object).ok());
+    let object = text.get(from..=to).and_then(repair::value);
     let message = object.as_ref().and_then(|object| object.pointer("/error/message")?.as_str());
     match message {
         Some(message) => format!("{}{message}{}", &text[..from], &text[to + 1..]).into(),

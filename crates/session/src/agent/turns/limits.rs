@@ -6,7 +6,7 @@ pub const MAX_QUEUED: usize = 32;
 pub const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
 /// The longest prompt, in bytes.
 pub const MAX_PROMPT: usize = 1024 * 1024;
-/// The longest line that is read, in bytes. A driver may cut a longer line one byte beyond this.
+/// The longest line that is read and shown as it is, in bytes. Of a longer one long texts are cut.
 pub const MAX_LINE: usize = 1024 * 1024;
 /// The most permission requests that wait for a decision.
 pub const MAX_PENDING: usize = 64;

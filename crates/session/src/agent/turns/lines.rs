@@ -2,36 +2,47 @@
 
 use std::time::Instant;
 
-use protocol::workspace::AgentEvent;
+use protocol::{json::repair, workspace::AgentEvent};
 use serde_json::Value;
 
 use super::{Turns, limits::MAX_LINE, output::Output};
-use crate::agent::{dialect::contract::AgentOutput, dialect::words};
-
-/// The length of the beginning of an overlong line that the dialect gets, in bytes.
-const BEGINNING: usize = 4 * 1024;
+use crate::agent::{
+    dialect::{contract::AgentOutput, words},
+    line::Line,
+};
 
 impl Turns {
     /// Handles a line of the process's output. While a turn waits for an older process to end, the lines
     /// are that process's, and are ignored.
-    pub(super) fn line(&mut self, now: Instant, line: &str) {
-        if !self.has_process() || self.is_waiting() || line.trim().is_empty() {
+    pub(super) fn line(&mut self, now: Instant, line: &Line) {
+        if !self.has_process() || self.is_waiting() || line.text.trim().is_empty() {
             return;
         }
         if self.idle_since.is_some() {
             self.idle_since = Some(now);
         }
-        match line.len() > MAX_LINE {
-            true => self.overlong(now, line),
-            false => match serde_json::from_str::<Value>(line) {
-                Ok(value) if value.is_object() => self.object(now, &value),
-                _ => self.plain(line),
-            },
+        if let Some(cut) = &line.cut {
+            self.was_cut(now, cut.bytes);
+        }
+        match repair::value(&line.text).filter(Value::is_object) {
+            Some(value) => self.object(now, &value, line),
+            None => self.plain(&line.text),
         }
     }
 
-    fn object(&mut self, now: Instant, line: &Value) {
-        let heard = self.dialect.heard(line);
+    fn was_cut(&mut self, now: Instant, bytes: u64) {
+        let most = MAX_LINE >> 20;
+        self.notice(&format!("A line of {bytes} bytes was cut: at most {most} MiB are shown."));
+        if let Some(turn) = &mut self.turn {
+            turn.alive = now;
+        }
+    }
+
+    fn object(&mut self, now: Instant, value: &Value, line: &Line) {
+        let heard = match &line.cut {
+            None => self.dialect.heard(value),
+            Some(cut) => self.dialect.heard_cut(value, cut.whole.as_deref()),
+        };
         if heard.is_progress
             && let Some(turn) = &mut self.turn
         {
@@ -39,16 +50,6 @@ impl Turns {
             turn.leaving = None;
         }
         for said in heard.said {
-            self.said(now, said);
-        }
-    }
-
-    fn overlong(&mut self, now: Instant, line: &str) {
-        self.notice(&format!("A line of over {MAX_LINE} bytes was cut; it is not shown."));
-        if let Some(turn) = &mut self.turn {
-            turn.alive = now;
-        }
-        for said in self.dialect.heard_overlong(words::cut(line, BEGINNING)) {
             self.said(now, said);
         }
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::limits::{MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES};
 use crate::agent::{
     launch::{Exit, Launch, Signal},
+    line::Line,
     usage::Usage,
 };
 
@@ -17,8 +18,8 @@ pub enum Input {
         /// The prompt's text.
         text: String,
     },
-    /// A line of the process's output, without its line end.
-    Line(String),
+    /// A line of the process's output.
+    Line(Line),
     /// Text on the process's error output.
     Stderr(String),
     /// The process has ended, and all its output was passed in before.
@@ -108,13 +109,13 @@ pub enum TurnsError {
     /// The queue of prompts is full.
     #[error("{MAX_QUEUED} prompts wait already; try again when a turn has ended")]
     QueueFull,
-    /// The prompt is empty.
     /// The prompts that wait are too long together.
     #[error(
         "the prompts that wait would have over {MAX_QUEUED_BYTES} bytes with this one; try again when a turn \
          has ended"
     )]
     QueueTooLong,
+    /// The prompt is empty.
     #[error("the prompt is empty")]
     EmptyPrompt,
     /// The prompt is too long.

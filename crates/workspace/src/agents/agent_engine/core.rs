@@ -7,7 +7,7 @@ use std::{
 };
 
 use process::{Command, Handle, Stdio};
-use session::agent::{Config, Input, Launch, Output, Turns, TurnsError};
+use session::agent::{Config, Input, Launch, Line, Output, Turns, TurnsError};
 use tokio::sync::{Notify, watch};
 
 use crate::{
@@ -199,11 +199,11 @@ impl Core {
 
     /// Passes a line to the machine. Returns the outputs that were pending before, and then those
     /// that the line caused.
-    pub(super) fn heard(&self, line: &str) -> (Vec<Output>, Vec<Output>) {
+    pub(super) fn heard(&self, line: Line) -> (Vec<Output>, Vec<Output>) {
         let mut machine = self.machine();
         let Some(turns) = machine.turns.as_mut() else { return Default::default() };
         let before = std::iter::from_fn(|| turns.poll_output()).collect();
-        if let Err(error) = turns.handle(now(), Input::Line(line.to_owned())) {
+        if let Err(error) = turns.handle(now(), Input::Line(line)) {
             tracing::debug!(%error, session = %self.feed.session(), "an agent's line");
         }
         (before, std::iter::from_fn(|| turns.poll_output()).collect())

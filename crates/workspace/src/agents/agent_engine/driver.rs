@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use protocol::workspace::{AgentEvent, TurnOutcome};
-use session::agent::{Input, Launch, Output, TurnEnd};
+use session::agent::{Input, Launch, Line, Output, TurnEnd};
 use tokio::{task, time::Instant};
 use tracing::Instrument as _;
 
@@ -107,8 +107,9 @@ impl Driver {
     }
 
     /// Takes a line of output, and carries out what the machine makes of it.
-    async fn line(&mut self, line: String) {
-        let (before, mut after) = self.core.heard(&line);
+    async fn line(&mut self, line: Line) {
+        let shown = line.text.clone() + "\n";
+        let (before, mut after) = self.core.heard(line);
         for output in before {
             self.carry_out(output).await;
         }
@@ -119,7 +120,7 @@ impl Driver {
             self.carry_out(output).await;
         }
         let (events, rest) = of_the_line(after);
-        self.feed().line(line + "\n", events);
+        self.feed().line(shown, events);
         for output in rest {
             self.carry_out(output).await;
         }
@@ -130,8 +131,8 @@ impl Driver {
             let receipt = self.core.next_receipt();
             self.feed().activity(Activity::Working);
             self.keep(move |feed| {
-                if let Some(receipt) = receipt {
                 let is_clients = receipt.is_none();
+                if let Some(receipt) = receipt {
                     receipt.turn_begins();
                 }
                 feed.turn_started(turn, is_clients);

@@ -3,6 +3,7 @@
 use std::{io, time::Duration};
 
 use process::{Child, ChildIo, Exit, Handle, Signal};
+use session::agent::Line;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::unix::pipe,
@@ -38,7 +39,7 @@ pub(super) struct Process {
 #[derive(Debug)]
 pub(super) enum Did {
     /// It printed a line.
-    Said(String),
+    Said(Line),
     /// It printed something on its error output.
     Complained(String),
     /// It has ended, and all its output has been read.
@@ -115,7 +116,7 @@ impl Process {
 }
 
 /// The next line; waits for ever once the output is closed.
-async fn said(stdout: &mut Option<Lines<pipe::Receiver>>) -> Option<String> {
+async fn said(stdout: &mut Option<Lines<pipe::Receiver>>) -> Option<Line> {
     match stdout {
         Some(lines) => lines.next().await.unwrap_or_default(),
         None => std::future::pending().await,

@@ -20,7 +20,10 @@ mod origin;
 
 use std::collections::HashMap;
 
-use protocol::workspace::{AgentEvent, TurnOutcome};
+use protocol::{
+    json::repair::{Bounds, repaired},
+    workspace::{AgentEvent, TurnOutcome},
+};
 use serde_json::{Value, json};
 
 use self::origin::Origin;
@@ -44,7 +47,7 @@ pub(crate) struct Claude {
     was_resumed: bool,
     /// The input of the tool of each open permission request, by the request's id: the answer repeats
     /// the input.
-    permission_inputs: HashMap<String, Value>,
+    permission_inputs: HashMap<String, ToolInput>,
     interrupts: u64,
     /// Whether the prompt must be interrupted as soon as its turn begins.
     is_interrupted: bool,
@@ -58,6 +61,22 @@ pub(crate) struct Claude {
     thought_in_pieces: bool,
     answer: Answer,
 }
+
+/// The input of a tool, for which permission was asked.
+#[derive(Debug)]
+struct ToolInput {
+    whole: Value,
+    /// The bytes of its line, if that was very long.
+    bytes: usize,
+}
+
+/// The most bytes of very long inputs that wait for a decision.
+const MAX_INPUTS: usize = 16 * 1024 * 1024;
+/// How much memory the input of a very long request may take, in bytes.
+const INPUT: Bounds = Bounds { total: MAX_INPUTS, ..Bounds::WHOLE };
+
+const TOO_MUCH: &str =
+    "The tool's input is too long to be shown and confirmed, so it was refused; use smaller steps.";
 
 impl Claude {
     pub(crate) fn new(settings: Settings) -> Result<Self, BadSettings> {
@@ -217,12 +236,42 @@ impl Claude {
 
     fn asks(&mut self, line: &Value) -> Vec<AgentOutput> {
         let key = owned(line, "/request_id");
-        if text(line, "/request/subtype") != "can_use_tool" {
+        if !is_question(line) {
             return vec![AgentOutput::Write(unsupported(&key))];
         }
         let input = part(line, "/request/input");
-        self.permission_inputs.insert(key.clone(), input.clone());
-        vec![AgentOutput::Ask { key, tool: owned(line, "/request/tool_name"), input }]
+        self.asks_for(line, key, input.clone(), 0)
+    }
+
+    /// Handles a request for permission whose line was cut. It is refused if its input is not known as a
+    /// whole, or if the inputs of all open requests take too much memory.
+    fn asks_much(&mut self, line: &Value, whole: Option<&str>) -> Vec<AgentOutput> {
+        let key = owned(line, "/request_id");
+        let taken: usize = self.permission_inputs.values().map(|input| input.bytes).sum();
+        let whole = whole.filter(|whole| taken + whole.len() <= MAX_INPUTS);
+        let read = whole.and_then(|whole| Some((whole.len(), input_of(whole)?)));
+        match read {
+            Some((bytes, input)) => self.asks_for(line, key, input, bytes),
+            None => vec![
+                AgentOutput::notice(TOO_MUCH),
+                AgentOutput::Write(reply(
+                    &key,
+                    &json!({ "behavior": "deny", "message": TOO_MUCH }),
+                )),
+            ],
+        }
+    }
+
+    fn asks_for(
+        &mut self,
+        line: &Value,
+        key: String,
+        whole: Value,
+        bytes: usize,
+    ) -> Vec<AgentOutput> {
+        self.permission_inputs.insert(key.clone(), ToolInput { whole, bytes });
+        let (tool, input) = (owned(line, "/request/tool_name"), part(line, "/request/input"));
+        vec![AgentOutput::Ask { key, tool, input }]
     }
 
     fn withdrawn(&mut self, line: &Value) -> Vec<AgentOutput> {
@@ -304,21 +353,12 @@ impl Dialect for Claude {
         }
     }
 
-    /// A final answer that is too long to be parsed still ends its turn.
-    fn heard_overlong(&mut self, beginning: &str) -> Vec<AgentOutput> {
-        if !beginning.starts_with(r#"{"type":"result""#) {
-            return Vec::new();
+    /// The answer to a permission request repeats the tool's input, so it needs the whole line.
+    fn heard_cut(&mut self, line: &Value, whole: Option<&str>) -> ParsedLine {
+        match is_question(line) {
+            true => ParsedLine::progress(self.asks_much(line, whole)),
+            false => self.heard(line),
         }
-        let answer = self.answer.take();
-        if !self.origin.ends_overlong(beginning) {
-            return Vec::new();
-        }
-        vec![AgentOutput::Ended(match beginning.contains(r#""subtype":"success""#) {
-            true => TurnResult::completed(answer, Usage::default()),
-            false => {
-                TurnResult::failed("The agent's report was too long to read.", Usage::default())
-            }
-        })]
     }
 
     fn interrupt(&mut self) -> Halt {
@@ -328,7 +368,7 @@ impl Dialect for Claude {
 
     /// A cancelled request needs no answer: the program itself cancels its requests at an interrupt.
     fn answer(&mut self, key: &str, decision: Decision<'_>) -> Vec<u8> {
-        let input = self.permission_inputs.remove(key).unwrap_or(Value::Null);
+        let input = self.permission_inputs.remove(key).map_or(Value::Null, |input| input.whole);
         match decision {
             Decision::Allow => reply(key, &json!({ "behavior": "allow", "updatedInput": input })),
             Decision::Deny(why) => reply(key, &json!({ "behavior": "deny", "message": why })),
@@ -347,6 +387,17 @@ impl Dialect for Claude {
 
 const UNASKED: &str =
     "The agent has gone on by itself; that was no answer to the prompt, which it takes up now.";
+
+fn is_question(line: &Value) -> bool {
+    text(line, "/type") == "control_request" && text(line, "/request/subtype") == "can_use_tool"
+}
+
+/// The tool's input in a whole line; `None` if it would take too much memory.
+fn input_of(line: &str) -> Option<Value> {
+    let repaired = repaired(line.as_bytes(), INPUT).filter(|repaired| !repaired.is_cut)?;
+    let line: Value = serde_json::from_str(&repaired.text).ok()?;
+    Some(part(&line, "/request/input"))
+}
 
 fn is_own(line: &Value) -> bool {
     line.get("parent_tool_use_id").is_none_or(Value::is_null)

@@ -66,20 +66,8 @@ impl Origin {
     /// Ends the turn with this result. Returns whether the turn was the prompt's.
     pub(super) fn ends(&mut self, result: &Value) -> bool {
         let named = self.prompt.as_ref().and_then(|given| given.is_named(result));
-        self.ends_by(named, text(result, "/origin/kind"))
-    }
-
-    /// The same for a result that is too long to be parsed, by its beginning.
-    pub(super) fn ends_overlong(&mut self, beginning: &str) -> bool {
-        let kind = beginning
-            .split_once(r#""origin":{"kind":""#)
-            .and_then(|(_, rest)| rest.split('"').next());
-        self.ends_by(None, kind.unwrap_or_default())
-    }
-
-    fn ends_by(&mut self, named: Option<bool>, origin: &str) -> bool {
         let was_unasked = std::mem::take(&mut self.is_unasked);
-        let by_origin = match origin {
+        let by_origin = match text(result, "/origin/kind") {
             "" => !was_unasked,
             kind => kind == "human",
         };

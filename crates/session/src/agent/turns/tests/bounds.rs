@@ -67,16 +67,104 @@ fn permissions_together_take_only_so_much_memory() {
     assert_eq!(open, 4);
 }
 
-#[test]
-fn a_line_that_is_too_long_is_told_and_not_read() {
-    let mut rig = Rig::new("codex");
+/// The lines that end a turn of each program, with a long text.
+fn ends_with(provider: &str, text: &str) -> Vec<String> {
+    let lines = match provider {
+        "claude" => vec![format!(
+            r#"{{"type":"result","result":"{text}","subtype":"success","is_error":false,"session_id":"{ID}"}}"#
+        )],
+        "codex" => vec![
+            format!(
+                r#"{{"type":"item.completed","item":{{"type":"agent_message","id":"i","text":"{text}"}}}}"#
+            ),
+            r#"{"type":"turn.completed","usage":{}}"#.to_owned(),
+        ],
+        "gemini" => vec![
+            format!(r#"{{"type":"message","role":"assistant","content":"{text}"}}"#),
+            r#"{"type":"result","status":"success","stats":{}}"#.to_owned(),
+        ],
+        _ => vec![
+            r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}"#.to_owned(),
+            r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s1"}}"#.to_owned(),
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"content":{{"type":"text","text":"{text}"}},"sessionUpdate":"agent_message_chunk"}}}}}}"#
+            ),
+            r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#.to_owned(),
+        ],
+    };
+    lines
+}
+
+const ID: &str = "4f1c0a52-9d3e-4a6b-8c1d-2e7f90b1a3c4";
+
+/// What a turn ends with whose program says this.
+fn answer(provider: &str, text: &str) -> String {
+    let mut rig = Rig::new(provider);
     rig.start("one");
-    let line = format!(
-        r#"{{"type":"item.completed","item":{{"id":"i","type":"agent_message","text":"{}"}}}}"#,
-        "x".repeat(MAX_LINE)
+    let outputs: Vec<Output> =
+        ends_with(provider, text).iter().flat_map(|line| rig.line(line)).collect();
+    assert!(notices(&outputs).len() <= 1, "{provider}: {outputs:?}");
+    end(&outputs).text.unwrap_or_else(|| panic!("{provider}: no answer"))
+}
+
+#[test]
+fn an_answer_of_any_length_ends_its_turn_with_its_beginning() {
+    for provider in ["claude", "codex", "gemini", "gemini-acp"] {
+        for bytes in [MAX_LINE, 9 * MAX_LINE] {
+            let text = answer(provider, &format!("so it begins {}", "x".repeat(bytes)));
+            assert!(text.starts_with("so it begins xxx"), "{provider}");
+            assert!((400_000..MAX_LINE).contains(&text.len()), "{provider}: {}", text.len());
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_strict_readers_refuse_is_shown_and_ends_its_turn() {
+    let deep = format!(r#"it","x":{}1{},"y":"-"#, "[".repeat(200), "]".repeat(200));
+    for provider in ["claude", "codex", "gemini", "gemini-acp"] {
+        assert_eq!(answer(provider, r"cut \ud83d…"), "cut \u{fffd}…", "{provider}");
+        assert_eq!(answer(provider, "a\tb\u{1b}[0m"), "a\tb\u{1b}[0m", "{provider}");
+        assert_eq!(answer(provider, &deep), "it", "{provider}");
+        assert_eq!(answer(provider, r#"it","x":NaN,"y":"-"#), "it", "{provider}");
+    }
+}
+
+#[test]
+fn a_question_of_any_length_is_asked_and_answered() {
+    let mut rig = Rig::new("claude");
+    rig.start("one");
+    let long = "x".repeat(2 * MAX_LINE);
+    let outputs = rig.line(&ask(1, &long));
+    let [request_id] = &asks(&outputs)[..] else { panic!("it is not asked") };
+    let shown = outputs.iter().find_map(|output| match output {
+        Output::Ask { input, .. } => input["command"].as_str(),
+        _ => None,
+    });
+    assert!(shown.is_some_and(|shown| shown.len() < MAX_LINE && shown.ends_with("x…")));
+    let answer = &written(&rig.decide(request_id, true))[0]["response"]["response"];
+    assert!(answer["updatedInput"]["command"] == long, "the tool gets what it asked for");
+}
+
+#[test]
+fn a_question_that_is_too_long_to_be_kept_is_refused_and_the_turn_goes_on() {
+    let mut rig = Rig::new("claude");
+    rig.start("one");
+    let outputs = rig.line(&ask(1, &"x".repeat(9 * MAX_LINE)));
+    assert_eq!(asks(&outputs), Vec::<String>::new());
+    let answer = &written(&outputs)[0]["response"];
+    assert_eq!(
+        (&answer["request_id"], &answer["response"]["behavior"]),
+        (&"r1".into(), &"deny".into())
     );
-    let outputs = rig.line(&line);
-    assert_eq!((outputs.len(), notices(&outputs).len()), (1, 1));
+    // As are those that are too many together.
+    let many = "x".repeat(7 * MAX_LINE);
+    let open = (2..6).filter(|id| !asks(&rig.line(&ask(*id, &many))).is_empty()).count();
+    assert_eq!(open, 2);
+    let numbers = format!(
+        r#"{{"type":"control_request","request_id":"n","request":{{"subtype":"can_use_tool","tool_name":"T","input":{{"list":[{}0]}}}}}}"#,
+        "0,".repeat(MAX_LINE)
+    );
+    assert_eq!(asks(&rig.line(&numbers)), Vec::<String>::new(), "it would take 32 MiB");
 }
 
 #[test]

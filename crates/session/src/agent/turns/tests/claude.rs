@@ -323,14 +323,3 @@ fn a_crash_fails_the_turn_with_the_last_words_and_the_next_prompt_resumes() {
     assert!(why.contains("code 1") && why.contains("TypeError: x is undefined"), "{why}");
     assert!(rig.start("again").args.contains(&format!("--resume={ID}")));
 }
-
-#[test]
-fn a_final_answer_too_long_to_read_still_ends_its_turn() {
-    let mut rig = Rig::new("claude");
-    rig.start("write a book");
-    rig.line(&assistant(r#"{"type":"text","text":"Chapter one"}"#));
-    let long = result(&"x".repeat(crate::agent::MAX_LINE), 0.1);
-    let outputs = rig.line(&long[..=crate::agent::MAX_LINE]);
-    assert_eq!(end(&outputs).outcome, TurnOutcome::Completed);
-    assert_eq!(end(&outputs).text.as_deref(), Some("Chapter one"));
-}

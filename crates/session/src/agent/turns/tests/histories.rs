@@ -59,8 +59,8 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let line = prop::sample::select(&LINES[..]).prop_map(|line| Input::Line(line.to_owned()));
-    let garbage = ".{0,200}".prop_map(Input::Line);
+    let line = prop::sample::select(&LINES[..]).prop_map(|line| Input::Line(line.into()));
+    let garbage = ".{0,200}".prop_map(|line| Input::Line(line.as_str().into()));
     let exits =
         prop::sample::select(&[Exit::Code(0), Exit::Code(1), Exit::Signal(9), Exit::Lost][..]);
     prop_oneof![
@@ -262,7 +262,7 @@ proptest! {
         let mut watch = Watch::new(provider, None);
         watch.step(Step::Do(Input::Prompt { text: String::new() }));
         for line in lines {
-            watch.step(Step::Do(Input::Line(line)));
+            watch.step(Step::Do(Input::Line(line.as_str().into())));
         }
         watch.finish();
     }

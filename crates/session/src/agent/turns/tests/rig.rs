@@ -79,7 +79,7 @@ impl Rig {
     }
 
     pub(super) fn line(&mut self, line: &str) -> Vec<Output> {
-        self.handle(Input::Line(line.to_owned())).unwrap()
+        self.handle(Input::Line(line.into())).unwrap()
     }
 
     pub(super) fn lines(&mut self, lines: &str) -> Vec<Output> {

@@ -1,0 +1,505 @@
+//! JSON that is nearly right, made right. Other programs write what strict readers refuse:
+//!
+//! - half a surrogate pair, or invalid UTF-8: U+FFFD takes its place
+//! - a control character in a string, or an unknown escape: it becomes the character itself
+//! - `NaN`, `Infinity` and numbers that are too large: `null`
+//! - values that are nested too deep: `null`
+//! - texts that are too long: strings are cut, then members are left out, the deepest ones first
+//!
+//! Everything else stays as it was. A text that is no JSON in spite of this is not read.
+
+use serde_json::{Number, Value};
+
+/// How much of a text is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The deepest nesting. `serde_json` reads 127 levels.
+    pub depth: usize,
+    /// The most bytes of the result. Each value counts 32 bytes more, since it takes memory when it is
+    /// read. Half of the bytes are for nested members. A few short strings near the top, such as
+    /// kinds and ids, fit beyond this bound. The U+FFFD of invalid UTF-8 are not counted.
+    pub total: usize,
+}
+
+impl Bounds {
+    /// Only what a strict reader refuses is changed.
+    pub const WHOLE: Self = Self { depth: 120, total: usize::MAX };
+}
+
+/// A text that was made right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repaired {
+    /// The text, which is JSON.
+    pub text: String,
+    /// Whether something was cut or left out because of the bounds.
+    pub is_cut: bool,
+}
+
+/// Makes a text right, as far as it is JSON at all.
+pub fn repaired(text: &[u8], bounds: Bounds) -> Option<Repaired> {
+    let mut repair = Repair::new(bounds);
+    repair.push(text);
+    repair.finish()
+}
+
+/// The value of a text: as it is if it is right, else repaired. `None` if it is no JSON.
+pub fn value(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok().or_else(|| {
+        let repaired = repaired(text.as_bytes(), Bounds::WHOLE)?;
+        serde_json::from_str(&repaired.text).ok()
+    })
+}
+
+/// Makes a text right that comes in pieces. It takes no more memory than the result.
+#[derive(Debug)]
+pub struct Repair {
+    bounds: Bounds,
+    out: Vec<u8>,
+    /// The number of values so far.
+    values: usize,
+    /// The containers around the present place, the outermost first.
+    frames: Vec<Frame>,
+    /// How deep the present place lies in a container that is left out; 0 outside of one.
+    skipped: usize,
+    place: Place,
+    token: Token,
+    is_cut: bool,
+}
+
+/// A container.
+#[derive(Debug)]
+struct Frame {
+    is_object: bool,
+    has_members: bool,
+    /// Whether the present member is left out.
+    leaves_out: bool,
+}
+
+/// What may come next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Value,
+    Key,
+    Colon,
+    /// A comma, or the end of the container.
+    Next,
+    /// Nothing: the text is complete.
+    End,
+    /// The text is no JSON.
+    Broken,
+}
+
+/// The unfinished token.
+#[derive(Debug)]
+enum Token {
+    None,
+    Literal(Vec<u8>),
+    Text(Text),
+}
+
+/// An unfinished string.
+#[derive(Debug)]
+struct Text {
+    /// The most bytes that may be written of it; `None` if it is left out.
+    room: Option<usize>,
+    stage: Stage,
+    /// The first half of a surrogate pair, while the second one may follow.
+    high: Option<u16>,
+    is_cut: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    Plain,
+    /// After a backslash.
+    Escape,
+    /// After `\u` and some digits.
+    Unicode {
+        unit: u16,
+        digits: u8,
+    },
+}
+
+/// What each value counts, in bytes.
+const VALUE: usize = 32;
+/// What one level near the top may add to the bound, in bytes; each level further up adds as much again.
+const RESERVE: usize = 16 * 1024;
+/// The levels that may.
+const RESERVED: usize = 5;
+/// The most bytes of a string beyond the bound.
+const SHORT: usize = 1024;
+/// The longest literal, in bytes.
+const LITERAL: usize = 1024;
+const REPLACEMENT: &str = "\u{fffd}";
+
+impl Repair {
+    /// A text that has not begun.
+    pub fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            out: Vec::new(),
+            values: 0,
+            frames: Vec::new(),
+            skipped: 0,
+            place: Place::Value,
+            token: Token::None,
+            is_cut: false,
+        }
+    }
+
+    /// Takes a piece of the text.
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while let Some((&byte, rest)) = bytes.split_first()
+            && self.place != Place::Broken
+        {
+            bytes = match &mut self.token {
+                Token::Text(_) => self.in_text(bytes),
+                Token::Literal(_) => self.in_literal(bytes),
+                Token::None => {
+                    self.between(byte);
+                    rest
+                }
+            };
+        }
+    }
+
+    /// The result; `None` if the text is not complete, or no JSON.
+    pub fn finish(mut self) -> Option<Repaired> {
+        self.literal_ends();
+        let text = || match String::from_utf8(self.out) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        };
+        (self.place == Place::End).then(|| Repaired { is_cut: self.is_cut, text: text() })
+    }
+
+    /// Takes a byte between tokens.
+    fn between(&mut self, byte: u8) {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => {}
+            b'"' => self.text_begins(),
+            b'{' | b'[' => self.opens(byte),
+            b'}' | b']' => self.closes(byte),
+            b',' | b':' if self.skipped > 0 => {}
+            b',' => self.comma(),
+            b':' => self.colon(),
+            _ => self.token = Token::Literal(vec![byte]),
+        }
+    }
+
+    fn opens(&mut self, byte: u8) {
+        if self.skipped > 0 {
+            self.skipped += 1;
+        } else if self.place != Place::Value {
+            self.place = Place::Broken;
+        } else if !self.keeps_value() {
+            self.skipped = 1;
+        } else if self.frames.len() >= self.bounds.depth {
+            self.out.extend(b"null");
+            (self.skipped, self.is_cut) = (1, true);
+        } else {
+            let is_object = byte == b'{';
+            self.out.push(byte);
+            self.frames.push(Frame { is_object, has_members: false, leaves_out: false });
+            self.place = if is_object { Place::Key } else { Place::Value };
+        }
+    }
+
+    fn closes(&mut self, byte: u8) {
+        if self.skipped > 0 {
+            self.skipped -= 1;
+            if self.skipped == 0 {
+                self.value_ends();
+            }
+            return;
+        }
+        let is_object = byte == b'}';
+        let may = [Place::Next, if is_object { Place::Key } else { Place::Value }];
+        let fits = self.frames.last().is_some_and(|frame| frame.is_object == is_object);
+        if !fits || !may.contains(&self.place) {
+            self.place = Place::Broken;
+            return;
+        }
+        self.frames.pop();
+        self.out.push(byte);
+        self.value_ends();
+    }
+
+    fn comma(&mut self) {
+        self.place = match (self.place, self.frames.last()) {
+            (Place::Next, Some(frame)) if frame.is_object => Place::Key,
+            (Place::Next, Some(_)) => Place::Value,
+            _ => Place::Broken,
+        };
+    }
+
+    fn colon(&mut self) {
+        if self.place != Place::Colon {
+            self.place = Place::Broken;
+            return;
+        }
+        if self.frames.last().is_some_and(|frame| !frame.leaves_out) {
+            self.out.push(b':');
+        }
+        self.place = Place::Value;
+    }
+
+    fn value_ends(&mut self) {
+        self.place = if self.frames.is_empty() { Place::End } else { Place::Next };
+    }
+
+    /// Whether the value that begins here is kept. In a list, the comma before it is written.
+    fn keeps_value(&mut self) -> bool {
+        let keeps = match self.frames.last() {
+            Some(frame) if frame.is_object => !frame.leaves_out,
+            _ => self.keeps_member(),
+        };
+        self.values += usize::from(keeps);
+        keeps
+    }
+
+    /// Whether the member that begins here is kept. The comma before it is written.
+    fn keeps_member(&mut self) -> bool {
+        let has_room = self.room() > 0;
+        let Some(frame) = self.frames.last_mut() else { return true };
+        frame.leaves_out = !has_room;
+        self.is_cut |= !has_room;
+        if has_room && std::mem::replace(&mut frame.has_members, true) {
+            self.out.push(b',');
+        }
+        has_room
+    }
+
+    /// How many more bytes fit at the present depth, beside the reserve, and with it.
+    fn rooms(&self) -> (usize, usize) {
+        let (depth, total) = (self.frames.len(), self.bounds.total);
+        let bound = if depth > 1 { total / 2 } else { total };
+        let reserve = RESERVE * (RESERVED + 1).saturating_sub(depth.max(1));
+        let taken = self.out.len() + VALUE * self.values;
+        let room = |bound: usize| bound.saturating_sub(taken);
+        (room(bound), room(bound.saturating_add(reserve)))
+    }
+
+    fn room(&self) -> usize {
+        self.rooms().1
+    }
+}
+
+/// Literals.
+impl Repair {
+    fn in_literal<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let Token::Literal(literal) = &mut self.token else { return bytes };
+        let is_end = |byte: &u8| b" \t\n\r,:[]{}\"".contains(byte);
+        let end = bytes.iter().position(is_end).unwrap_or(bytes.len());
+        let (part, rest) = bytes.split_at(end);
+        literal.extend(&part[..part.len().min((LITERAL + 1).saturating_sub(literal.len()))]);
+        if !rest.is_empty() {
+            self.literal_ends();
+        }
+        rest
+    }
+
+    fn literal_ends(&mut self) {
+        let Token::Literal(literal) = std::mem::replace(&mut self.token, Token::None) else {
+            return;
+        };
+        if self.skipped > 0 {
+            return;
+        }
+        match understood(&literal) {
+            Some(word) if self.place == Place::Value => {
+                if self.keeps_value() {
+                    self.out.extend(word.as_bytes());
+                }
+                self.value_ends();
+            }
+            _ => self.place = Place::Broken,
+        }
+    }
+}
+
+/// A literal as JSON writes it; `None` if it means nothing.
+fn understood(literal: &[u8]) -> Option<String> {
+    let word = str::from_utf8(literal).ok().filter(|word| word.len() <= LITERAL)?;
+    if serde_json::from_str::<Value>(word).is_ok() {
+        return Some(word.to_owned());
+    }
+    let number: f64 = word.parse().ok()?;
+    Some(Number::from_f64(number).map_or_else(|| "null".to_owned(), |number| number.to_string()))
+}
+
+/// Strings.
+impl Repair {
+    fn text_begins(&mut self) {
+        let keeps = match self.place {
+            _ if self.skipped > 0 => false,
+            Place::Value => self.keeps_value(),
+            Place::Key => self.keeps_member(),
+            _ => {
+                self.place = Place::Broken;
+                return;
+            }
+        };
+        let (room, with_reserve) = self.rooms();
+        let room = keeps.then(|| room.max(SHORT.min(with_reserve)));
+        if keeps {
+            self.out.push(b'"');
+        }
+        self.token = Token::Text(Text { room, stage: Stage::Plain, high: None, is_cut: false });
+    }
+
+    /// Takes a part of a string, and returns the rest of the bytes.
+    fn in_text<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let Token::Text(text) = &mut self.token else { return bytes };
+        let (&byte, rest) = (&bytes[0], &bytes[1..]);
+        match text.stage {
+            Stage::Plain if byte == b'"' => {
+                self.text_ends();
+                rest
+            }
+            Stage::Plain => text.plain(bytes, &mut self.out),
+            Stage::Escape => text.escape(bytes, &mut self.out),
+            Stage::Unicode { .. } => text.digit(bytes, &mut self.out),
+        }
+    }
+
+    fn text_ends(&mut self) {
+        let Token::Text(mut text) = std::mem::replace(&mut self.token, Token::None) else {
+            return;
+        };
+        text.half(&mut self.out);
+        self.is_cut |= text.is_cut;
+        if text.room.is_some() {
+            self.out.extend(if text.is_cut { "…\"" } else { "\"" }.as_bytes());
+        }
+        match self.place {
+            _ if self.skipped > 0 => {}
+            Place::Key => self.place = Place::Colon,
+            _ => self.value_ends(),
+        }
+    }
+}
+
+impl Text {
+    /// Takes bytes up to the next quote or escape.
+    fn plain<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+        let is_special = |byte: &u8| matches!(byte, b'"' | b'\\') || *byte < 0x20;
+        let end = bytes.iter().position(is_special).unwrap_or(bytes.len());
+        let (run, rest) = bytes.split_at(end);
+        if !run.is_empty() {
+            self.half(out);
+            self.write_some(run, out);
+        }
+        match rest.split_first() {
+            Some((b'\\', rest)) => {
+                self.stage = Stage::Escape;
+                rest
+            }
+            Some((&byte, rest)) if byte < 0x20 => {
+                self.half(out);
+                self.write(&format!("\\u{byte:04x}"), out);
+                rest
+            }
+            _ => rest,
+        }
+    }
+
+    /// Takes the byte after a backslash.
+    fn escape<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+        self.stage = Stage::Plain;
+        match bytes[0] {
+            b'u' => {
+                self.stage = Stage::Unicode { unit: 0, digits: 0 };
+                &bytes[1..]
+            }
+            byte @ (b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.half(out);
+                self.write(&format!("\\{}", char::from(byte)), out);
+                &bytes[1..]
+            }
+            // No escape: the character stands for itself.
+            _ => bytes,
+        }
+    }
+
+    /// Takes a digit after `\u`.
+    fn digit<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+        let Stage::Unicode { unit, digits } = self.stage else { return bytes };
+        let Some(digit) = char::from(bytes[0]).to_digit(16) else {
+            self.stage = Stage::Plain;
+            self.half(out);
+            self.write(REPLACEMENT, out);
+            return bytes;
+        };
+        // A digit is below 16.
+        let unit = unit << 4 | digit as u16;
+        match digits {
+            3 => {
+                self.stage = Stage::Plain;
+                self.unit(unit, out);
+            }
+            _ => self.stage = Stage::Unicode { unit, digits: digits + 1 },
+        }
+        &bytes[1..]
+    }
+
+    /// Takes a code unit of UTF-16.
+    fn unit(&mut self, unit: u16, out: &mut Vec<u8>) {
+        if let Some(high) = self.high
+            && let Some(Ok(whole)) = char::decode_utf16([high, unit]).next()
+        {
+            self.high = None;
+            return self.character(whole, out);
+        }
+        self.half(out);
+        match char::from_u32(unit.into()) {
+            Some(character) => self.character(character, out),
+            None if unit < 0xdc00 => self.high = Some(unit),
+            None => self.write(REPLACEMENT, out),
+        }
+    }
+
+    fn character(&mut self, character: char, out: &mut Vec<u8>) {
+        match character {
+            '"' | '\\' | '\0'..' ' => self.write(&format!("\\u{:04x}", u32::from(character)), out),
+            _ => self.write(character.encode_utf8(&mut [0; 4]), out),
+        }
+    }
+
+    /// Replaces the first half of a pair whose second half has not followed.
+    fn half(&mut self, out: &mut Vec<u8>) {
+        if self.high.take().is_some() {
+            self.write(REPLACEMENT, out);
+        }
+    }
+
+    /// Writes a character, if there is room.
+    fn write(&mut self, text: &str, out: &mut Vec<u8>) {
+        let fits = self.room.is_some_and(|room| room >= text.len());
+        match &mut self.room {
+            Some(room) if fits && !self.is_cut => {
+                *room -= text.len();
+                out.extend(text.as_bytes());
+            }
+            _ => self.is_cut = true,
+        }
+    }
+
+    /// Writes as much as there is room for, cut before a character.
+    fn write_some(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let Some(room) = self.room.as_mut().filter(|_| !self.is_cut) else { return };
+        let mut end = bytes.len().min(*room);
+        if end < bytes.len() {
+            self.is_cut = true;
+            let continues = |byte: u8| byte & 0xc0 == 0x80;
+            while end > 0 && continues(bytes[end]) {
+                end -= 1;
+            }
+        }
+        *room -= end;
+        out.extend(&bytes[..end]);
+    }
+}
+
+#[cfg(test)]
+mod tests;
