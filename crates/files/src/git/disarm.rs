@@ -1,6 +1,10 @@
 //! The options that keep git from executing the repository's programs and from waiting for input.
 
-use std::{collections::BTreeMap, ffi::OsString, path::Path};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use super::GitError;
 use crate::path::RelPath;
@@ -40,9 +44,7 @@ pub(super) fn always(root: &Path) -> Vec<OsString> {
     SETTINGS.iter().for_each(|setting| set(&mut words, setting));
     // git refuses directories of other users. The workspace knows its projects, so this one is
     // allowed.
-    let mut safe = OsString::from("safe.directory=");
-    safe.push(root);
-    set(&mut words, safe);
+    trust(&mut words, root);
     words
 }
 
@@ -51,54 +53,120 @@ pub(super) fn ask_for_filters() -> Vec<OsString> {
     ["config", "--list", "--show-scope", "--includes", "-z"].map(OsString::from).to_vec()
 }
 
-/// The arguments that switch off the filters of the repository itself, and keep those of the user
-/// and the system.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// The arguments that list the files of the index, with what each is.
+pub(super) fn ask_for_index() -> Vec<OsString> {
+    ["ls-files", "--stage", "-z"].map(OsString::from).to_vec()
+}
+
+/// The path of a submodule in a record of git's answer to [`ask_for_index`]; `None` for a file.
+pub(super) fn submodule(record: &[u8]) -> Option<&[u8]> {
+    let tab = record.iter().position(|byte| *byte == b'\t')?;
+    record.starts_with(b"160000 ").then(|| &record[tab + 1..])
+}
+
+/// The arguments that switch off the filters of the repository itself and of its submodules, and keep
+/// those of the user and the system. Git hands them on to the git that it starts in a submodule.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Disarmed {
-    words: Vec<OsString>,
+    settings: BTreeMap<String, String>,
+    /// The submodules' directories.
+    submodules: Vec<PathBuf>,
     part: bool,
+    /// Whether git may look into the submodules.
+    looks_into: bool,
 }
 
 impl Disarmed {
     /// Reads git's answer to [`ask_for_filters`]. `part` says that the project is a part of a work
     /// tree.
     pub(super) fn read(answer: &[u8], part: bool) -> Result<Self, GitError> {
+        let mut disarmed = Self { part, ..Self::default() };
+        disarmed.add(answer)?;
+        Ok(disarmed)
+    }
+
+    fn add(&mut self, answer: &[u8]) -> Result<(), GitError> {
+        let settings = overridden(answer);
+        // git takes everything after the first equals sign as the value, so a key with one
+        // cannot be set.
+        if let Some(key) = settings.keys().find(|key| key.contains('=')) {
+            return Err(GitError::Filter(key.clone()));
+        }
+        self.settings.extend(settings);
+        Ok(())
+    }
+
+    /// Adds a submodule, by git's answer to [`ask_for_filters`] in it.
+    pub(super) fn add_submodule(&mut self, dir: PathBuf, answer: &[u8]) -> Result<(), GitError> {
+        self.add(answer)?;
+        self.submodules.push(dir);
+        Ok(())
+    }
+
+    /// How many submodules there are so far.
+    pub(super) fn submodules(&self) -> usize {
+        self.submodules.len()
+    }
+
+    /// Lets git look into the submodules, of which all are known.
+    pub(super) fn looking_into(self) -> Self {
+        Self { looks_into: true, ..self }
+    }
+
+    /// The same, but git does not look into submodules; `None` if it does not anyway.
+    pub(super) fn not_looking_into(&self) -> Option<Self> {
+        self.looks_into.then(|| Self { looks_into: false, ..self.clone() })
+    }
+
+    pub(super) fn status(&self) -> Vec<OsString> {
+        let mut words = self.words();
+        let status = ["status", "--porcelain=v2", "--branch", "-z", "--find-renames"];
+        say(&mut words, &status);
+        say(&mut words, &["--untracked-files=normal"]);
+        self.say_depth(&mut words);
+        if self.part {
+            say(&mut words, &["--", "."]);
+        }
+        words
+    }
+
+    pub(super) fn diff(&self, path: &RelPath, staged: bool) -> Vec<OsString> {
+        let mut words = self.words();
+        say(&mut words, &["diff", "--patch", "--no-ext-diff", "--no-textconv", "--no-color"]);
+        say(&mut words, &["--src-prefix=a/", "--dst-prefix=b/", "--relative", "--submodule=short"]);
+        self.say_depth(&mut words);
+        if staged {
+            say(&mut words, &["--cached"]);
+        }
+        say(&mut words, &["--", if path.is_root() { "." } else { path.as_str() }]);
+        words
+    }
+
+    fn say_depth(&self, words: &mut Vec<OsString>) {
+        if !self.looks_into {
+            say(words, &["--ignore-submodules=dirty"]);
+        }
+    }
+
+    fn words(&self) -> Vec<OsString> {
         let mut words = Vec::new();
-        for (key, value) in overridden(answer) {
-            // git takes everything after the first equals sign as the value, so a key with one
-            // cannot be set.
-            if key.contains('=') {
-                return Err(GitError::Filter(key));
-            }
+        for (key, value) in &self.settings {
             set(&mut words, format!("{key}={value}"));
         }
-        Ok(Self { words, part })
+        self.submodules.iter().for_each(|dir| trust(&mut words, dir));
+        words
     }
+}
 
-    pub(super) fn status(mut self) -> Vec<OsString> {
-        let status = ["status", "--porcelain=v2", "--branch", "-z", "--find-renames"];
-        self.say(&status);
-        self.say(&["--untracked-files=normal", "--ignore-submodules=dirty"]);
-        if self.part {
-            self.say(&["--", "."]);
-        }
-        self.words
-    }
+fn say(words: &mut Vec<OsString>, said: &[&str]) {
+    words.extend(said.iter().map(OsString::from));
+}
 
-    pub(super) fn diff(mut self, path: &RelPath, staged: bool) -> Vec<OsString> {
-        self.say(&["diff", "--patch", "--no-ext-diff", "--no-textconv", "--no-color"]);
-        self.say(&["--src-prefix=a/", "--dst-prefix=b/", "--relative", "--submodule=short"]);
-        self.say(&["--ignore-submodules=dirty"]);
-        if staged {
-            self.say(&["--cached"]);
-        }
-        self.say(&["--", if path.is_root() { "." } else { path.as_str() }]);
-        self.words
-    }
-
-    fn say(&mut self, words: &[&str]) {
-        self.words.extend(words.iter().map(OsString::from));
-    }
+/// Allows git to use a directory of another user.
+fn trust(words: &mut Vec<OsString>, dir: &Path) {
+    let mut safe = OsString::from("safe.directory=");
+    safe.push(dir);
+    set(words, safe);
 }
 
 fn set(words: &mut Vec<OsString>, setting: impl Into<OsString>) {
@@ -137,7 +205,7 @@ mod tests {
     use super::*;
 
     fn said(answer: &[u8]) -> Vec<String> {
-        let words = Disarmed::read(answer, false).unwrap().words;
+        let words = Disarmed::read(answer, false).unwrap().words();
         words.iter().filter(|w| *w != "-c").map(|w| w.to_str().unwrap().to_owned()).collect()
     }
 
@@ -165,6 +233,22 @@ mod tests {
         let answer = b"global\0filter.lfs.process\nmine\0local\0filter.lfs.process\ntheirs\0";
         assert!(said(answer).contains(&"filter.lfs.process=mine".to_owned()));
         assert!(said(answer).contains(&"filter.lfs.clean=".to_owned()));
+    }
+
+    #[test]
+    fn a_submodules_filter_is_switched_off_and_git_looks_into_it_only_when_all_are_known() {
+        let mut disarmed = Disarmed::read(b"", false).unwrap();
+        disarmed.add_submodule("/p/sub".into(), b"local\0filter.evil.clean\nx\0").unwrap();
+        let words = disarmed.status();
+        assert!(words.contains(&"filter.evil.clean=".into()));
+        assert!(words.contains(&"safe.directory=/p/sub".into()));
+        assert!(words.contains(&"--ignore-submodules=dirty".into()));
+        let looking = disarmed.clone().looking_into();
+        assert!(!looking.status().contains(&"--ignore-submodules=dirty".into()));
+        assert_eq!(looking.not_looking_into(), Some(disarmed.clone()));
+        assert_eq!(disarmed.not_looking_into(), None);
+        assert_eq!(submodule(b"160000 0123 0\ta b"), Some(&b"a b"[..]));
+        assert_eq!(submodule(b"100644 0123 0\ta"), None);
     }
 
     #[test]

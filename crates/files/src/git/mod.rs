@@ -2,8 +2,8 @@
 //!
 //! Nothing is changed, and nothing that belongs to the repository is executed: no hooks, no
 //! file-system monitor, no pager, no external diff or text conversion, and no filter that the
-//! repository itself names. Filters of the user's and the system's configuration are used. Git does
-//! not look into submodules' work trees and does not use the network. `git` runs with an
+//! repository itself names. Filters of the user's and the system's configuration are used. The same holds
+//! in submodules, which git looks into as far as all of them are known. Git does not use the network. `git` runs with an
 //! environment and a process group of its own, with bounds on its time and output. Requests for one
 //! repository run one at a time.
 //!
@@ -32,8 +32,8 @@ use std::{ffi::OsString, fmt, io, path::Path, sync::Arc, time::Duration};
 
 use tokio::{process::Command, sync::Semaphore};
 
+use self::{disarm::Disarmed, turns::Turns, work_tree::WorkTree};
 pub use self::{error::GitError, status::Status};
-use self::{turns::Turns, work_tree::WorkTree};
 use crate::path::RelPath;
 
 /// The variables of this process that are passed on to git.
@@ -43,7 +43,8 @@ const PASSED_ON: [&str; 7] =
 /// Limits of time, output and number of git processes.
 #[derive(Debug, Clone)]
 pub struct GitSettings {
-    /// The time limit of one command; a request runs three commands. A request may wait as long
+    /// The time limit of one command; a request runs four commands, and more
+    /// for submodules. A request may wait as long
     /// again for other requests of its repository, and a command for those of all repositories.
     pub time_out: Duration,
     /// The longest output of one command, in bytes.
@@ -116,8 +117,8 @@ impl Git {
     pub async fn status(&self, root: &Path, runner: &Runner) -> Result<Option<Status>, GitError> {
         let Some(tree) = WorkTree::find(self, root, runner).await? else { return Ok(None) };
         let _turn = self.turn(&tree).await?;
-        let args = tree.disarmed(self, runner).await?.status();
-        let output = self.run(runner, &tree.root, &args).await?.succeeded()?;
+        let disarmed = tree.disarmed(self, runner).await?;
+        let output = self.ask(runner, &tree, &disarmed, Disarmed::status).await?;
         status::parse(&output, tree.prefix()).map(Some).map_err(GitError::from)
     }
 
@@ -136,11 +137,29 @@ impl Git {
     ) -> Result<String, GitError> {
         let tree = WorkTree::find(self, root, runner).await?.ok_or(GitError::NoRepository)?;
         let _turn = self.turn(&tree).await?;
-        let args = tree.disarmed(self, runner).await?.diff(path, staged);
-        let output = self.run(runner, &tree.root, &args).await?.succeeded()?;
+        let disarmed = tree.disarmed(self, runner).await?;
+        let output = self.ask(runner, &tree, &disarmed, |with| with.diff(path, staged)).await?;
         // People read the diff, so bytes of another encoding are replaced.
         Ok(String::from_utf8(output)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// Runs git in a work tree. A submodule that git cannot read, for example one whose repository is
+    /// missing, makes git fail as a whole; then git is asked without looking into submodules.
+    async fn ask(
+        &self,
+        runner: &Runner,
+        tree: &WorkTree,
+        disarmed: &Disarmed,
+        args: impl Fn(&Disarmed) -> Vec<OsString>,
+    ) -> Result<Vec<u8>, GitError> {
+        let asked = self.run(runner, &tree.root, &args(disarmed)).await?.succeeded();
+        match (asked, disarmed.not_looking_into()) {
+            (Err(GitError::Failed(_)), Some(disarmed)) => {
+                self.run(runner, &tree.root, &args(&disarmed)).await?.succeeded()
+            }
+            (asked, _) => asked,
+        }
     }
 }
 

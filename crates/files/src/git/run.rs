@@ -4,8 +4,8 @@ use std::{ffi::OsString, io, path::Path, process::Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, copy, sink},
-    process::{Child, Command},
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader, copy, sink},
+    process::{Child, ChildStdout, Command},
     time::timeout,
 };
 
@@ -47,6 +47,34 @@ impl Git {
         root: &Path,
         args: &[OsString],
     ) -> Result<Output, GitError> {
+        let limit = self.settings.max_output;
+        self.run_reading(runner, root, args, async |stdout| all(stdout, limit).await).await
+    }
+
+    /// The paths of the submodules in the index of a directory, at most so many. The index itself may be
+    /// of any size.
+    pub(super) async fn submodules(
+        &self,
+        runner: &Runner,
+        root: &Path,
+        most: usize,
+    ) -> Result<Vec<Vec<u8>>, GitError> {
+        let args = disarm::ask_for_index();
+        let found = self.run_reading(runner, root, &args, async |stdout| {
+            submodules(stdout, most).await.map_err(GitError::Read)
+        });
+        let records = found.await?.succeeded()?;
+        let paths = records.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(<[u8]>::to_vec).collect())
+    }
+
+    async fn run_reading(
+        &self,
+        runner: &Runner,
+        root: &Path,
+        args: &[OsString],
+        read: impl AsyncFnOnce(Option<ChildStdout>) -> Result<Vec<u8>, GitError>,
+    ) -> Result<Output, GitError> {
         let time_out = self.settings.time_out;
         let permit = timeout(time_out, self.running.acquire()).await.map_err(|_| GitError::Busy)?;
         let _permit = permit.map_err(|_| GitError::Busy)?;
@@ -58,7 +86,7 @@ impl Git {
             .map_err(GitError::Start)?;
         let mut child = command.spawn().map_err(not_started)?;
         let group = Group::of(&child);
-        let ended = timeout(time_out, finish(&mut child, self.settings.max_output)).await;
+        let ended = timeout(time_out, finish(&mut child, read)).await;
         let output = ended.map_err(|_| GitError::TimedOut(time_out))??;
         group.disarm();
         Ok(output)
@@ -82,9 +110,12 @@ fn not_started(error: io::Error) -> GitError {
     }
 }
 
-async fn finish(child: &mut Child, limit: usize) -> Result<Output, GitError> {
+async fn finish(
+    child: &mut Child,
+    read: impl AsyncFnOnce(Option<ChildStdout>) -> Result<Vec<u8>, GitError>,
+) -> Result<Output, GitError> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (stdout, stderr) = tokio::try_join!(all(stdout, limit), first(stderr))?;
+    let (stdout, stderr) = tokio::try_join!(read(stdout), first(stderr))?;
     let status = child.wait().await.map_err(GitError::Read)?;
     let stderr = String::from_utf8_lossy(&stderr).into_owned();
     Ok(Output { success: status.success(), stdout, stderr })
@@ -95,6 +126,21 @@ async fn all(from: Option<impl AsyncRead + Unpin>, limit: usize) -> Result<Vec<u
     let Some(from) = from else { return Ok(read) };
     from.take(limit as u64 + 1).read_to_end(&mut read).await.map_err(GitError::Read)?;
     if read.len() > limit { Err(GitError::TooLarge { limit }) } else { Ok(read) }
+}
+
+/// The paths of the first submodules in a listing of the index, each with a NUL after it.
+async fn submodules(from: Option<impl AsyncRead + Unpin>, most: usize) -> io::Result<Vec<u8>> {
+    let (mut found, mut count) = (Vec::new(), 0);
+    let Some(from) = from else { return Ok(found) };
+    let (mut records, mut record) = (BufReader::new(from), Vec::new());
+    while records.read_until(0, &mut record).await? > 0 {
+        if let Some(path) = disarm::submodule(&record).filter(|_| count < most) {
+            found.extend(path);
+            count += 1;
+        }
+        record.clear();
+    }
+    Ok(found)
 }
 
 /// The beginning of a stream. The rest is read and dropped, since git would wait for room in a full

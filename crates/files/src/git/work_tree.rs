@@ -59,11 +59,56 @@ impl WorkTree {
         &self.prefix
     }
 
-    /// Finds the repository's filters, and the arguments that switch them off.
+    /// Finds the filters of the repository and its submodules, and the arguments that switch them off.
     pub(super) async fn disarmed(&self, git: &Git, runner: &Runner) -> Result<Disarmed, GitError> {
         let answer = git.run(runner, &self.root, &ask_for_filters()).await?.succeeded()?;
-        Disarmed::read(&answer, !self.prefix.is_empty())
+        let disarmed = Disarmed::read(&answer, !self.prefix.is_empty())?;
+        if !has_submodules(git, runner, &self.top).await? {
+            return Ok(disarmed);
+        }
+        match with_submodules(git, runner, &self.root, disarmed.clone()).await {
+            Ok(Some(all)) => Ok(all.looking_into()),
+            // Not all of them are known, so git must not look into any.
+            Ok(None) | Err(GitError::Failed(_) | GitError::Filter(_)) => Ok(disarmed),
+            Err(error) => Err(error),
+        }
     }
+}
+
+/// The most submodules that git looks into.
+const MAX_SUBMODULES: usize = 32;
+
+/// Whether a work tree has submodules. This is quick, other than reading the whole index.
+async fn has_submodules(git: &Git, runner: &Runner, top: &Path) -> Result<bool, GitError> {
+    let args = ["ls-files", "-z", "--", ".gitmodules"].map(OsString::from);
+    Ok(!git.run(runner, top, &args).await?.succeeded()?.is_empty())
+}
+
+/// Adds the submodules below a directory, and those in them; `None` if there are too many.
+async fn with_submodules(
+    git: &Git,
+    runner: &Runner,
+    root: &Path,
+    mut disarmed: Disarmed,
+) -> Result<Option<Disarmed>, GitError> {
+    let mut left = vec![root.to_owned()];
+    while let Some(dir) = left.pop() {
+        for path in git.submodules(runner, &dir, MAX_SUBMODULES + 1).await? {
+            let dir = dir.join(OsString::from_vec(path));
+            let answer = git.run(runner, &dir, &ask_for_filters()).await?;
+            if answer.complains("cannot change to") {
+                continue;
+            }
+            disarmed.add_submodule(dir.clone(), &answer.succeeded()?)?;
+            if disarmed.submodules() > MAX_SUBMODULES {
+                return Ok(None);
+            }
+            if has_submodules(git, runner, &dir).await? {
+                left.push(dir);
+            }
+        }
+    }
+    Ok(Some(disarmed))
 }
 
 #[cfg(test)]

@@ -92,12 +92,56 @@ async fn no_program_named_by_a_submodule_is_executed() {
     repository.run_in(&sub, &["config", "filter.evil.clean", &program]);
     // The content has the same length, so that git has to read it.
     fs::write(sub.join("f"), "six\n").unwrap();
-    repository.status().await;
-    repository.diff("sub", false).await;
+    let status = repository.status().await;
+    assert_eq!(status.unstaged.iter().map(|change| &*change.path).collect::<Vec<_>>(), ["sub"]);
+    assert!(repository.diff("sub", false).await.contains("-dirty"));
     repository.diff("", false).await;
     assert!(!trace.exists());
     repository.run(&["status"]);
     assert!(trace.exists());
+}
+
+/// A repository with a submodule at `sub`.
+fn with_submodule(inner: &Repository) -> Repository {
+    let repository = Repository::new();
+    let url = inner.root();
+    let add = ["-c", "protocol.file.allow=always", "submodule", "add", "-q"];
+    assert!(repository.run(&[&add[..], &[url.to_str().unwrap(), "sub"]].concat()));
+    repository.commit("with a submodule");
+    repository
+}
+
+#[tokio::test]
+async fn what_changes_inside_submodules_is_told_as_git_tells_it() {
+    let innermost = Repository::new();
+    innermost.write("f", "one\n");
+    innermost.commit("one");
+    let repository = with_submodule(&with_submodule(&innermost));
+    let update = ["-c", "protocol.file.allow=always", "submodule", "update", "-q", "--init"];
+    assert!(repository.run(&[&update[..], &["--recursive"]].concat()));
+    let (program, trace) = trace(&repository);
+    let nested = repository.at("sub/sub");
+    repository.run_in(&nested, &["config", "filter.evil.clean", &program]);
+    fs::write(nested.join(".gitattributes"), "f filter=evil\n").unwrap();
+    assert_eq!(repository.status().await.unstaged.len(), 1, "a file that git does not know");
+    fs::write(nested.join("f"), "two\n").unwrap();
+    let status = repository.status().await;
+    assert_eq!(status.unstaged.iter().map(|change| &*change.path).collect::<Vec<_>>(), ["sub"]);
+    assert!(!trace.exists(), "not even a filter of the innermost one is run");
+}
+
+#[tokio::test]
+async fn a_submodule_that_git_cannot_read_hides_no_other_change() {
+    let inner = Repository::new();
+    inner.write("f", "one\n");
+    inner.commit("one");
+    let repository = with_submodule(&inner);
+    repository.write("g", "new\n");
+    fs::remove_dir_all(repository.at(".git/modules/sub")).unwrap();
+    assert_eq!(repository.status().await.untracked, ["g"]);
+    fs::remove_dir_all(repository.at("sub")).unwrap();
+    let status = repository.status().await;
+    assert_eq!((status.untracked.len(), status.unstaged.len()), (1, 1));
 }
 
 #[tokio::test]
