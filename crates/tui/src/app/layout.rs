@@ -141,15 +141,25 @@ pub struct Workspace {
 /// Machines that are shown at a time, at most.
 const MEMBERS: usize = 8;
 
-/// Notices that are shown, at most.
+/// Notices that are shown, at most, and lines of them.
 const NOTICES: usize = 3;
+const NOTICE_LINES: usize = 9;
+
+/// The lines of the newest notices, long ones on several lines.
+pub fn notice_lines(app: &App) -> Vec<String> {
+    let columns = rows(frame(app).body, false).width.into();
+    let all = app.workspace.notices();
+    let newest = &all[all.len().saturating_sub(NOTICES)..];
+    let lines = newest.iter().flat_map(|notice| text::wrap(&text::line(notice), columns));
+    lines.take(NOTICE_LINES).collect()
+}
 
 /// The parts of the screen of the workspace.
 pub fn workspace(app: &App) -> Workspace {
     let members = app.workspace.members.len().clamp(1, MEMBERS) + 3;
-    let notices = match app.workspace.notices().len().min(NOTICES) {
+    let notices = match notice_lines(app).len() {
         0 => 0,
-        notices => notices + 2,
+        lines => lines + 2,
     };
     let [members, notices] = [members, notices].map(|rows| Constraint::Length(rows as u16));
     let [members, notices, sessions] =

@@ -375,6 +375,21 @@ fn a_workspace_of_several_machines() {
 }
 
 #[test]
+fn a_long_notice_is_shown_whole_and_many_leave_room_for_the_sessions() {
+    let mut app = started(80, 24, false);
+    press(&mut app, "5");
+    let long = "the machine two cannot be reached at 192.168.1.3:9179 because its certificate is not the one \
+         that was noted when it joined; take it out and invite it again";
+    let cluster = |notices| ClusterStatus { notices, ..cluster() };
+    workspace(&mut app, cluster(vec![long.to_owned()]), vec![session(1)]);
+    let shown = text(&drawn(&app)).replace(['│', '\n'], " ");
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains(long), "{shown}");
+    workspace(&mut app, cluster(vec![long.repeat(20); 5]), vec![session(1)]);
+    assert!(text(&drawn(&app)).contains("build-1"));
+}
+
+#[test]
 fn one_session_whole() {
     snapshots("workspace_whole", |app| {
         of_three(app);

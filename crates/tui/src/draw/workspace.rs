@@ -12,13 +12,10 @@ use super::{
     parts::{Listed, cell, framed, instead, missing, number, span, styled, told},
     theme::Theme,
 };
-use crate::{
-    app::{
-        App,
-        layout::{self, WIDE},
-        workspace::{Member, Part, Reach, beginning, runs, status},
-    },
-    text,
+use crate::app::{
+    App,
+    layout::{self, WIDE},
+    workspace::{Member, Part, Reach, beginning, runs, status},
 };
 
 pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
@@ -65,12 +62,8 @@ fn member(member: &Member, theme: Theme) -> Row<'static> {
 
 /// The newest notices.
 fn notices(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
-    let inside = layout::rows(area, false);
-    let notices = app.workspace.notices().iter().rev().take(inside.height.into()).rev();
-    let line = |notice: &String| {
-        Line::styled(text::clip(&text::line(notice), inside.width.into()), theme.warn())
-    };
-    let lines: Vec<Line<'_>> = notices.map(line).collect();
+    let lines = layout::notice_lines(app).into_iter();
+    let lines: Vec<Line<'_>> = lines.map(|line| Line::styled(line, theme.warn())).collect();
     if !lines.is_empty() {
         frame.render_widget(Paragraph::new(lines).block(framed("Notices", false, theme)), area);
     }
