@@ -26,9 +26,14 @@ const DIAL: Duration = Duration::from_secs(10);
 /// The deadline for both, as long as there is another server to try.
 const DIAL_ONE_OF_SEVERAL: Duration = Duration::from_secs(4);
 /// How often the server is pinged.
-const BEAT: Duration = Duration::from_secs(15);
-/// After this much silence the server counts as lost.
-const SILENCE: Duration = Duration::from_secs(45);
+const BEAT: Duration = Duration::from_secs(5);
+/// After this much silence the server counts as lost for a client that looks at a session.
+const SILENCE: Duration = Duration::from_secs(15);
+/// The same for a client that waits for an answer, or whose own messages may fill a slow network, so that
+/// pings wait behind them.
+const BUSY_SILENCE: Duration = Duration::from_secs(45);
+/// Messages of this many bytes since the server was heard may fill a slow network.
+const MUCH: usize = 64 * 1024;
 /// The most unsolicited frames that are kept while a request waits for its answer, and the most
 /// bytes of output among them. A server that sends more before it answers would otherwise fill the
 /// memory.
@@ -48,6 +53,9 @@ pub struct Workspace {
     /// of files. Without such a request these frames are dropped.
     listens: bool,
     next_beat: Instant,
+    /// The bytes of messages that were sent since the server was heard, and when that was.
+    unheard: usize,
+    heard: Instant,
     requests: u64,
 }
 
@@ -83,6 +91,8 @@ impl Workspace {
             early_bytes: 0,
             listens: false,
             next_beat: Instant::now() + BEAT,
+            unheard: 0,
+            heard: Instant::now(),
             requests: 0,
         };
         workspace.link.set_max_message(MAX_MESSAGE);
@@ -146,7 +156,12 @@ impl Workspace {
     pub fn send(&mut self, message: &ClientMessage) -> Result<(), ClientError> {
         self.listens |=
             matches!(message, ClientMessage::Attach(_) | ClientMessage::WatchProjectFiles(_));
-        self.outbox.push(message.encode()).map_err(|_| self.lost("the connection is closed"))
+        let text = message.encode();
+        if self.link.heard() > self.heard {
+            (self.heard, self.unheard) = (self.link.heard(), 0);
+        }
+        self.unheard += text.len();
+        self.outbox.push(text).map_err(|_| self.lost("the connection is closed"))
     }
 
     /// The next frame that answers no request; `None` when the server has closed the connection. The
@@ -266,8 +281,10 @@ impl Workspace {
     }
 
     fn beat(&mut self) -> Result<(), ClientError> {
-        if self.link.heard().elapsed() >= SILENCE {
-            return Err(ClientError::Late { url: self.shown.clone(), after: SILENCE });
+        let is_busy = self.link.heard() <= self.heard && self.unheard > MUCH;
+        let silence = if self.listens && !is_busy { SILENCE } else { BUSY_SILENCE };
+        if self.link.heard().elapsed() >= silence {
+            return Err(ClientError::Late { url: self.shown.clone(), after: silence });
         }
         self.next_beat = Instant::now() + BEAT;
         self.link.ping().map_err(|error| self.broken(&error))

@@ -156,12 +156,32 @@ async fn the_maker_of_a_session_sees_all_output_and_then_its_exit_code_however_l
     assert_eq!(first, output("first"));
     // Far longer than merely late output takes.
     tokio::time::pause();
-    let nothing = tokio::time::timeout(Duration::from_secs(20), following.next()).await;
+    let nothing = tokio::time::timeout(Duration::from_secs(10), following.next()).await;
     tokio::time::resume();
     assert!(nothing.is_err(), "{nothing:?}");
     peer.output(2, "last").await;
     assert_eq!(next(&mut following).await, output("last"));
     assert_eq!(next(&mut following).await, SessionView::Ended(Ending::Exited { code: Some(7) }));
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_is_noticed_in_fifteen_to_twenty_seconds_and_later_behind_much_of_ones_own()
+ {
+    for (typed, expected) in [(10, 15..=20), (100 * 1024, 45..=50)] {
+        let double = Double::start().await;
+        let (mut following, mut peer) = follow(&double).await;
+        let (_, ()) = join!(next(&mut following), async {
+            assert_eq!(peer.attached().await, None);
+            peer.history(0, Some("screen")).await;
+        });
+        following.type_in(&vec![b'x'; typed]);
+        tokio::time::pause();
+        let since = tokio::time::Instant::now();
+        assert!(matches!(next(&mut following).await, SessionView::Lost(_)));
+        let seconds = since.elapsed().as_secs();
+        assert!(expected.contains(&seconds), "after {seconds} s of {typed} bytes");
+        tokio::time::resume();
+    }
 }
 
 #[tokio::test]
