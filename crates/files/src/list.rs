@@ -1,6 +1,9 @@
 //! The entries of a directory.
 
-use std::ffi::CStr;
+use std::{
+    collections::BinaryHeap,
+    ffi::{CStr, CString},
+};
 
 use rustix::fs::{Dir, FileType, OFlags, Stat};
 
@@ -14,10 +17,21 @@ use crate::{
     write::is_temporary,
 };
 
-/// The most entries of a directory that are listed.
+/// The most entries of a directory that are listed at once.
 pub const MAX_ENTRIES: usize = 20_000;
 
-/// Lists a directory: directories first, then by name without regard to case.
+/// A part of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Its entries.
+    pub entries: Vec<FileEntry>,
+    /// The mark after which the next part begins; `None` after the last part.
+    pub next: Option<String>,
+}
+
+/// Lists a directory: directories first, then by name without regard to case; the first
+/// [`MAX_ENTRIES`] that follow a mark, or the first of all. A mark is a place in this order, so it holds
+/// whatever changes meanwhile. No more than one part is held in memory.
 ///
 /// Unfinished files are left out, including those that a killed server left behind. Links are
 /// listed as links and not followed. Only regular files have a size. FIFOs, sockets and devices are
@@ -26,38 +40,90 @@ pub const MAX_ENTRIES: usize = 20_000;
 ///
 /// # Errors
 ///
-/// [`FileError::TooManyEntries`] over [`MAX_ENTRIES`], and as for every path.
-pub fn list(root: &Root, path: &RelPath) -> Result<Vec<FileEntry>, FileError> {
+/// As for every path.
+pub fn list(root: &Root, path: &RelPath, after: Option<&str>) -> Result<Page, FileError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
-    let dir = Dir::new(root.open_at(path, flags)?).map_err(doing("list it"))?;
-    let mut entries = read_all(dir, path)?;
-    entries.sort_by_cached_key(|entry| {
-        (entry.kind != FileKind::Dir, entry.name.to_lowercase(), entry.name.clone())
-    });
-    Ok(entries)
+    let mut dir = Dir::new(root.open_at(path, flags)?).map_err(doing("list it"))?;
+    let (found, is_cut) = first_after(&mut dir, after.and_then(Order::of_mark))?;
+    let next = found.last().filter(|_| is_cut).map(|(order, _)| order.mark());
+    let at = dir.fd().map_err(doing("list it"))?;
+    let mut entries = Vec::new();
+    for (order, name) in &found {
+        match stat(at, name) {
+            Ok(stat) => entries.push(shown(path, &order.name, &stat)),
+            // Another process has removed the entry since the directory was read.
+            Err(FileError::NotFound) => {}
+            Err(other) => return Err(other),
+        }
+    }
+    Ok(Page { entries, next })
 }
 
-fn read_all(mut dir: Dir, path: &RelPath) -> Result<Vec<FileEntry>, FileError> {
-    let mut entries = Vec::new();
+/// The place of an entry in the list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Order {
+    is_no_directory: bool,
+    folded: String,
+    name: String,
+}
+
+impl Order {
+    fn new(is_directory: bool, name: String) -> Self {
+        Self { is_no_directory: !is_directory, folded: name.to_lowercase(), name }
+    }
+
+    /// The place that a mark means; `None` for the beginning.
+    fn of_mark(mark: &str) -> Option<Self> {
+        match mark.split_at_checked(1)? {
+            ("d", name) => Some(Self::new(true, name.to_owned())),
+            (_, name) => Some(Self::new(false, name.to_owned())),
+        }
+    }
+
+    fn mark(&self) -> String {
+        format!("{}{}", if self.is_no_directory { 'f' } else { 'd' }, self.name)
+    }
+}
+
+/// The first entries after a place, in order, and whether more follow them.
+fn first_after(
+    dir: &mut Dir,
+    after: Option<Order>,
+) -> Result<(Vec<(Order, CString)>, bool), FileError> {
+    // The last of them is on top.
+    let (mut found, mut is_cut) = (BinaryHeap::new(), false);
     while let Some(entry) = dir.read() {
         let entry = entry.map_err(doing("list it"))?;
         let name = entry.file_name();
         if matches!(name.to_bytes(), b"." | b"..") {
             continue;
         }
-        let at = dir.fd().map_err(doing("list it"))?;
-        match stat(at, name) {
-            Ok(stat) if is_ours(name, &stat) => {}
-            Ok(_) if entries.len() == MAX_ENTRIES => {
-                return Err(FileError::TooManyEntries { limit: MAX_ENTRIES });
-            }
-            Ok(stat) => entries.push(shown(path, &name.to_string_lossy(), &stat)),
-            // Another process has removed the entry since the directory was read.
-            Err(FileError::NotFound) => {}
-            Err(other) => return Err(other),
+        let Some(is_directory) = is_listed(dir, name, entry.file_type())? else { continue };
+        let order = Order::new(is_directory, name.to_string_lossy().into_owned());
+        if after.as_ref().is_some_and(|after| order <= *after) {
+            continue;
+        }
+        found.push((order, name.to_owned()));
+        if found.len() > MAX_ENTRIES {
+            found.pop();
+            is_cut = true;
         }
     }
-    Ok(entries)
+    Ok((found.into_sorted_vec(), is_cut))
+}
+
+/// Whether an entry is a directory; `None` if it is not listed. The file system mostly knows the kind
+/// without a look at the entry.
+fn is_listed(dir: &Dir, name: &CStr, kind: FileType) -> Result<Option<bool>, FileError> {
+    if kind != FileType::Unknown && !is_temporary(name.to_bytes()) {
+        return Ok(Some(kind == FileType::Directory));
+    }
+    match stat(dir.fd().map_err(doing("list it"))?, name) {
+        Ok(stat) if is_ours(name, &stat) => Ok(None),
+        Ok(stat) => Ok(Some(crate::root::kind(&stat) == FileType::Directory)),
+        Err(FileError::NotFound) => Ok(None),
+        Err(other) => Err(other),
+    }
 }
 
 /// Whether an entry is an unfinished file, still being written or left by a killed server.
@@ -86,7 +152,7 @@ mod tests {
     };
 
     fn listed(project: &Project, dir: &str) -> Vec<(String, FileKind, u64)> {
-        let entries = list(&project.root, &path(dir)).unwrap();
+        let entries = list(&project.root, &path(dir), None).unwrap().entries;
         entries.into_iter().map(|entry| (entry.path, entry.kind, entry.size)).collect()
     }
 
@@ -131,7 +197,7 @@ mod tests {
         assert!(found.iter().all(|(_, kind, size)| *kind == FileKind::File && *size == 0));
         promptly(move || {
             for name in names {
-                let refused = list(&project.root, &path(name));
+                let refused = list(&project.root, &path(name), None);
                 assert!(matches!(refused, Err(FileError::NotADirectory)), "{name}");
             }
         });
@@ -146,23 +212,41 @@ mod tests {
         assert!(refused.to_string().contains("not UTF-8"), "{refused}");
     }
 
+    fn part(project: &Project, after: Option<&str>) -> (Vec<String>, Option<String>) {
+        let Page { entries, next } = list(&project.root, &path("d"), after).unwrap();
+        (entries.into_iter().map(|entry| entry.name).collect(), next)
+    }
+
     #[test]
-    fn more_entries_than_are_listed_are_an_error_that_says_how_many_may_be() {
+    fn a_large_directory_is_listed_in_parts_and_each_entry_once() {
         let project = Project::new();
         fs::create_dir(project.at("d")).unwrap();
-        (0..MAX_ENTRIES).for_each(|n| drop(fs::File::create(project.at(&format!("d/{n}")))));
-        assert_eq!(list(&project.root, &path("d")).unwrap().len(), MAX_ENTRIES);
-        project.file("d/one more", "");
-        let refused = list(&project.root, &path("d")).unwrap_err();
-        assert_eq!(refused.to_string(), "too many entries: more than 20000");
+        let add = |name: &str| drop(fs::File::create(project.at(&format!("d/{name}"))));
+        (0..MAX_ENTRIES).for_each(|n| add(&format!("{n:05}")));
+        assert_eq!(part(&project, None).1, None, "all fit");
+        (0..10).for_each(|n| add(&format!("Z{n}")));
+        fs::create_dir(project.at("d/zz")).unwrap();
+        let (first, next) = part(&project, Some(""));
+        assert_eq!((first.len(), &*first[0]), (MAX_ENTRIES, "zz"));
+        assert_eq!(next.as_deref(), Some("f19998"));
+        let (rest, end) = part(&project, next.as_deref());
+        let expected: Vec<String> =
+            ["19999".to_owned()].into_iter().chain((0..10).map(|n| format!("Z{n}"))).collect();
+        assert_eq!((rest, end), (expected, None));
+        // The mark holds when its entry is gone, and when others come before it.
+        fs::remove_file(project.at("d/19998")).unwrap();
+        add("0000");
+        fs::create_dir(project.at("d/zzz")).unwrap();
+        assert_eq!(part(&project, next.as_deref()).0.len(), 11);
+        assert_eq!(part(&project, Some("dzz")).0[0], "zzz", "a directory");
     }
 
     #[test]
     fn listing_a_missing_entry_or_a_file_is_an_error() {
         let project = Project::new();
         project.file("f", "");
-        assert!(matches!(list(&project.root, &path("f")), Err(FileError::NotADirectory)));
-        assert!(matches!(list(&project.root, &path("g")), Err(FileError::NotFound)));
-        assert!(matches!(list(&project.root, &path("f/g")), Err(FileError::NotADirectory)));
+        assert!(matches!(list(&project.root, &path("f"), None), Err(FileError::NotADirectory)));
+        assert!(matches!(list(&project.root, &path("g"), None), Err(FileError::NotFound)));
+        assert!(matches!(list(&project.root, &path("f/g"), None), Err(FileError::NotADirectory)));
     }
 }

@@ -3,12 +3,23 @@
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
+    time::{Duration, SystemTime},
 };
 
-use protocol::workspace::limits::{CHUNK_MAX, TEXT_FILE_MAX};
+use protocol::workspace::{
+    client::FileVersion,
+    limits::{CHUNK_MAX, TEXT_FILE_MAX},
+};
+use rustix::fs::{Stat, fstat};
 use sha2::{Digest, Sha256};
 
-use crate::{error::FileError, path::RelPath, regular, root::Root};
+use crate::{
+    budget::Budget,
+    error::{FileError, doing},
+    path::RelPath,
+    regular,
+    root::Root,
+};
 
 /// A text file as it was at one reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,22 +41,42 @@ pub struct Chunk {
     pub total_size: u64,
     /// Whether the bytes reach the end of the file.
     pub eof: bool,
+    /// Which file they are of, and as of when.
+    pub version: FileVersion,
+    /// The digest of everything before them, if it was asked for and the file is long enough.
+    pub sha256: Option<String>,
 }
+
+/// The most tries to read a text while others write it.
+const TRIES: usize = 4;
+/// A file that was changed so shortly ago may change again without having another time.
+const COARSE: Duration = Duration::from_secs(2);
 
 /// Reads a text file of at most 1 MiB.
 ///
 /// # Errors
 ///
 /// [`FileError::TooLarge`], [`FileError::Binary`] (a NUL in it), [`FileError::NotUtf8`],
-/// [`FileError::NotRegular`], and as for every path.
+/// [`FileError::NotRegular`], [`FileError::Busy`] if it changes during each read, and as for every path.
 pub fn text(root: &Root, path: &RelPath) -> Result<Text, FileError> {
-    let (file, stat) = regular::open(root, path)?;
     let limit = TEXT_FILE_MAX as u64;
-    within(regular::size(&stat), limit)?;
     let mut bytes = Vec::new();
-    // The file may grow during the read, so its size alone is no bound.
-    let read = (&file).take(limit + 1).read_to_end(&mut bytes).map_err(reading)?;
-    within(read as u64, limit)?;
+    for attempt in 1.. {
+        let (file, before) = regular::open(root, path)?;
+        within(regular::size(&before), limit)?;
+        bytes.clear();
+        // The file may grow during the read, so its size alone is no bound.
+        let read = (&file).take(limit + 1).read_to_end(&mut bytes).map_err(reading)?;
+        within(read as u64, limit)?;
+        let after = stat_of(&file)?;
+        // A log may grow all the time: what was there is whole.
+        if times(&before) == times(&after) || attempt == TRIES && after.st_size > before.st_size {
+            break;
+        }
+        if attempt == TRIES {
+            return Err(FileError::Busy);
+        }
+    }
     if bytes.contains(&0) {
         return Err(FileError::Binary);
     }
@@ -55,18 +86,71 @@ pub fn text(root: &Root, path: &RelPath) -> Result<Text, FileError> {
 }
 
 /// Reads the window of a file that begins at `offset`: at most `len` bytes, and at most 8 MiB.
-/// Only the window is held in memory.
+/// Only the window is held in memory. `check` asks for the digest of everything before it.
 ///
 /// # Errors
 ///
-/// [`FileError::NotRegular`], and as for every path.
-pub fn chunk(root: &Root, path: &RelPath, offset: u64, len: u64) -> Result<Chunk, FileError> {
-    let (mut file, stat) = regular::open(root, path)?;
-    let data = window(&mut file, offset, len.min(CHUNK_MAX as u64), regular::size(&stat));
+/// [`FileError::NotRegular`]; [`FileError::TooLong`] for a digest that takes longer than ten minutes;
+/// and as for every path.
+pub fn chunk(
+    root: &Root,
+    path: &RelPath,
+    offset: u64,
+    len: u64,
+    check: bool,
+) -> Result<Chunk, FileError> {
+    let (mut file, before) = regular::open(root, path)?;
+    let data = window(&mut file, offset, len.min(CHUNK_MAX as u64), regular::size(&before));
     let data = data.map_err(reading)?;
-    let total_size = file.metadata().map_err(reading)?.len();
+    let sha256 = if check { digest_before(&mut file, offset)? } else { None };
+    let after = stat_of(&file)?;
+    let total_size = regular::size(&after);
     let eof = offset.saturating_add(data.len() as u64) >= total_size;
-    Ok(Chunk { data, offset, total_size, eof })
+    let version = version(&before, &after, SystemTime::now());
+    Ok(Chunk { data, offset, total_size, eof, version, sha256 })
+}
+
+fn stat_of(file: &File) -> Result<Stat, FileError> {
+    fstat(file).map_err(doing("look at it"))
+}
+
+/// The size of a file, and when it was changed: its content, and anything about it.
+fn times(stat: &Stat) -> (i64, [(i64, i64); 2]) {
+    let time = |seconds, nanoseconds| (seconds as i64, nanoseconds as i64);
+    let changed =
+        [time(stat.st_mtime, stat.st_mtime_nsec), time(stat.st_ctime, stat.st_ctime_nsec)];
+    (stat.st_size, changed)
+}
+
+/// The version of a file that was looked at before and after a read.
+fn version(before: &Stat, after: &Stat, now: SystemTime) -> FileVersion {
+    let (_, changed) = times(after);
+    let is_old = |(seconds, _): (i64, i64)| {
+        let time = u64::try_from(seconds).map(|s| SystemTime::UNIX_EPOCH + Duration::from_secs(s));
+        time.is_ok_and(|time| now.duration_since(time).is_ok_and(|age| age > COARSE))
+    };
+    FileVersion {
+        file: format!("{:x}-{:x}", after.st_dev, after.st_ino),
+        changed: changed.map(|(seconds, ns)| format!("{seconds}.{ns:09}")).join("-"),
+        settled: times(before) == times(after) && changed.into_iter().all(is_old),
+    }
+}
+
+/// The digest of the first bytes of a file; `None` if it has fewer.
+fn digest_before(file: &mut File, bytes: u64) -> Result<Option<String>, FileError> {
+    let (budget, mut hasher) = (Budget::time(), Sha256::new());
+    file.rewind().map_err(reading)?;
+    let mut left = bytes;
+    while left > 0 {
+        budget.in_time()?;
+        let mut part = (&*file).take(left.min(CHUNK_MAX as u64));
+        let read = io::copy(&mut part, &mut hasher);
+        match read.map_err(reading)? {
+            0 => return Ok(None),
+            read => left -= read,
+        }
+    }
+    Ok(Some(format!("{:x}", hasher.finalize())))
 }
 
 fn window(file: &mut File, offset: u64, len: u64, size: u64) -> io::Result<Vec<u8>> {
@@ -108,6 +192,15 @@ mod tests {
 
     use super::*;
     use crate::tests::{Project, path, promptly};
+
+    fn windowed(
+        project: &Project,
+        path: &RelPath,
+        offset: u64,
+        len: u64,
+    ) -> Result<Chunk, FileError> {
+        chunk(&project.root, path, offset, len, false)
+    }
 
     fn read(project: &Project, name: &str) -> Result<Text, FileError> {
         text(&project.root, &path(name))
@@ -154,7 +247,7 @@ mod tests {
         promptly(move || {
             for name in names {
                 assert!(matches!(read(&project, name), Err(FileError::NotRegular)), "{name}");
-                let window = chunk(&project.root, &path(name), 0, 1);
+                let window = windowed(&project, &path(name), 0, 1);
                 assert!(matches!(window, Err(FileError::NotRegular)), "{name}");
             }
         });
@@ -165,10 +258,10 @@ mod tests {
         let project = Project::new();
         let size = CHUNK_MAX as u64 + 1;
         std::fs::File::create(project.at("f")).unwrap().set_len(size).unwrap();
-        let window = chunk(&project.root, &path("f"), 0, u64::MAX).unwrap();
+        let window = windowed(&project, &path("f"), 0, u64::MAX).unwrap();
         assert_eq!((window.data.len(), window.total_size, window.eof), (CHUNK_MAX, size, false));
         assert!(window.data.capacity() <= CHUNK_MAX + 64);
-        let last = chunk(&project.root, &path("f"), CHUNK_MAX as u64, u64::MAX).unwrap();
+        let last = windowed(&project, &path("f"), CHUNK_MAX as u64, u64::MAX).unwrap();
         assert_eq!((last.data.len(), last.eof), (1, true));
     }
 
@@ -177,15 +270,58 @@ mod tests {
         let project = Project::new();
         let size = 1 << 36;
         std::fs::File::create(project.at("f")).unwrap().set_len(size).unwrap();
-        let middle = chunk(&project.root, &path("f"), size / 2, 3).unwrap();
-        let expected = Chunk { data: vec![0; 3], offset: size / 2, total_size: size, eof: false };
-        assert_eq!(middle, expected);
+        let middle = windowed(&project, &path("f"), size / 2, 3).unwrap();
+        assert_eq!((middle.data, middle.offset), (vec![0; 3], size / 2));
+        assert_eq!((middle.total_size, middle.eof, middle.sha256), (size, false, None));
         for offset in [size, size + 1, u64::MAX] {
-            let behind = chunk(&project.root, &path("f"), offset, 10).unwrap();
+            let behind = windowed(&project, &path("f"), offset, 10).unwrap();
             assert_eq!((behind.data.len(), behind.offset, behind.eof), (0, offset, true));
         }
-        let nothing = chunk(&project.root, &path("f"), 0, 0).unwrap();
+        let nothing = windowed(&project, &path("f"), 0, 0).unwrap();
         assert_eq!((nothing.data.len(), nothing.eof), (0, false));
+    }
+
+    #[test]
+    fn the_version_tells_another_file_and_a_change_and_whether_it_is_certain() {
+        let project = Project::new();
+        project.file("f", "one");
+        let version = || windowed(&project, &path("f"), 0, 9).unwrap().version;
+        let first = version();
+        assert!(!first.settled, "it was written just now");
+        let long_ago = SystemTime::now() - Duration::from_secs(3600);
+        let set = |time| File::open(project.at("f")).unwrap().set_modified(time).unwrap();
+        set(long_ago);
+        let changed = version();
+        assert_eq!(changed.file, first.file);
+        assert_ne!(changed.changed, first.changed);
+        project.file("new", "two");
+        std::fs::rename(project.at("new"), project.at("f")).unwrap();
+        assert_ne!(version().file, first.file);
+    }
+
+    #[test]
+    fn a_version_is_settled_once_its_last_change_is_two_seconds_old() {
+        let project = Project::new();
+        project.file("f", "one");
+        let stat = stat_of(&File::open(project.at("f")).unwrap()).unwrap();
+        project.file("f", "grown");
+        let grown = stat_of(&File::open(project.at("f")).unwrap()).unwrap();
+        let settled = |seconds, before: &Stat| {
+            version(before, &grown, SystemTime::now() + Duration::from_secs(seconds)).settled
+        };
+        assert!(!settled(0, &grown) && settled(10, &grown));
+        assert!(!settled(10, &stat), "it has changed during the read");
+    }
+
+    #[test]
+    fn the_digest_of_what_is_before_a_window_is_told_when_asked_for() {
+        let project = Project::new();
+        project.file("f", "abc and more");
+        let sha256 = |offset| chunk(&project.root, &path("f"), offset, 0, true).unwrap().sha256;
+        assert_eq!(sha256(3), Some(digest(b"abc")));
+        assert_eq!(sha256(0), Some(digest(b"")));
+        assert_eq!(sha256(12), Some(digest(b"abc and more")));
+        assert_eq!(sha256(13), None, "it is not that long");
     }
 
     proptest! {
@@ -199,7 +335,7 @@ mod tests {
             std::fs::write(project.at("f"), &bytes).unwrap();
             let mut together = Vec::new();
             loop {
-                let window = chunk(&project.root, &path("f"), together.len() as u64, len).unwrap();
+                let window = windowed(&project, &path("f"), together.len() as u64, len).unwrap();
                 prop_assert_eq!(window.total_size, bytes.len() as u64);
                 together.extend(window.data);
                 if window.eof {

@@ -131,7 +131,8 @@ requests! {
     TakeControl(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
         Now: session_input::take_control(asker, of);
 
-    ListDirectory(of) => Here, Admin, Workspace, Plain, Long(LIST), Asker, Look: host::list(of);
+    ListDirectory(of) => Here, Admin, Workspace, Plain, Long(LIST), Asker,
+        Look: host::list(&asker, of);
     CreateProject(of) => Here, Admin, Workspace, Plain, Short, Everyone,
         Make: projects::create(&asker, of);
     UpdateProject(of) => Project(of.project_id), Admin, Workspace, Plain, Short, Everyone,

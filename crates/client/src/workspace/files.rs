@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::workspace::{
     ClientMessage, FileEntry, ProjectId, ServerMessage, base64,
     client::{
-        CreateProjectEntry, DeleteProjectEntry, ListProjectFiles, ProjectFileChunk,
+        CreateProjectEntry, DeleteProjectEntry, FileVersion, ListProjectFiles, ProjectFileChunk,
         ReadProjectFileChunk, TransferProjectEntry, UploadProjectFile, WriteProjectFile,
     },
     limits::{CHUNK_MAX, UPLOAD_MAX},
@@ -27,12 +27,26 @@ pub struct Window {
     pub data: Vec<u8>,
     /// The length of the file, in bytes.
     pub total_size: u64,
-    /// Whether the window ends where the file ends.
-    pub eof: bool,
+    /// Which file it is of, and as of when; `None` from older servers.
+    pub version: Option<FileVersion>,
+    /// The digest of everything before the window, if it was asked for.
+    pub sha256: Option<String>,
+}
+
+/// A window to ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AskedWindow {
+    /// Where it begins in the file, in bytes.
+    pub offset: u64,
+    /// Its length at most, in bytes.
+    pub len: u64,
+    /// Whether the digest of everything before it is wanted.
+    pub check: bool,
 }
 
 impl Workspace {
-    /// The entries of a directory of a project. An empty path is the project's own directory.
+    /// A part of the entries of a directory of a project, and the mark at which the next part begins. An
+    /// empty path is the project's own directory, an empty mark the first part.
     ///
     /// # Errors
     /// As [`Workspace::request`], and this holds for all methods below, too;
@@ -41,12 +55,14 @@ impl Workspace {
         &mut self,
         project_id: ProjectId,
         path: &str,
-    ) -> Result<Vec<FileEntry>, ClientError> {
-        let path = Some(path.to_owned());
-        let request = ClientMessage::ListProjectFiles(ListProjectFiles { project_id, path });
+        after: &str,
+    ) -> Result<(Vec<FileEntry>, Option<String>), ClientError> {
+        let (path, after) = (Some(path.to_owned()), Some(after.to_owned()));
+        let request = ListProjectFiles { project_id, path, after };
+        let request = ClientMessage::ListProjectFiles(request);
         self.request(&request, SOON, |reply| match reply {
             ServerMessage::ProjectFileList(list) if list.project_id == project_id => {
-                Answer::Is(list.entries)
+                Answer::Is((list.entries, list.next))
             }
             ServerMessage::ProjectFileError(error) if error.project_id == project_id => {
                 Answer::No(error.message)
@@ -56,7 +72,28 @@ impl Workspace {
         .await
     }
 
-    /// One window of a file, from `offset` on, of at most `len` bytes.
+    /// The entry of a directory with this name; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Workspace::list_files`].
+    pub async fn find_file(
+        &mut self,
+        project_id: ProjectId,
+        directory: &str,
+        name: &str,
+    ) -> Result<Option<FileEntry>, ClientError> {
+        let mut after = Some(String::new());
+        while let Some(mark) = after {
+            let (entries, next) = self.list_files(project_id, directory, &mark).await?;
+            if let Some(found) = entries.into_iter().find(|entry| entry.name == name) {
+                return Ok(Some(found));
+            }
+            after = next;
+        }
+        Ok(None)
+    }
+
+    /// One window of a file.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] when there is no such file.
@@ -64,14 +101,15 @@ impl Workspace {
         &mut self,
         project_id: ProjectId,
         path: &str,
-        offset: u64,
-        len: u64,
+        asked: AskedWindow,
     ) -> Result<Window, ClientError> {
         let id = self.request_id();
         let (request_id, path) = (id.clone(), path.to_owned());
-        let request = ReadProjectFileChunk { request_id, project_id, path, offset, len };
+        let AskedWindow { offset, len, check } = asked;
+        let request = ReadProjectFileChunk { request_id, project_id, path, offset, len, check };
         let request = ClientMessage::ReadProjectFileChunk(request);
-        let chunk = self.request(&request, WINDOW, |reply| match reply {
+        let within = if check { CHANGE } else { WINDOW };
+        let chunk = self.request(&request, within, |reply| match reply {
             ServerMessage::ProjectFileChunk(chunk) if chunk.request_id == id => Answer::Is(chunk),
             ServerMessage::ProjectFileChunkError(error) if error.request_id == id => {
                 Answer::No(error.message)
@@ -79,19 +117,20 @@ impl Workspace {
             other => other.into(),
         });
         let chunk = chunk.await?;
-        self.window(&chunk, offset)
+        self.window(chunk, asked)
     }
 
-    fn window(&self, chunk: &ProjectFileChunk, offset: u64) -> Result<Window, ClientError> {
-        if chunk.offset != offset {
+    fn window(&self, chunk: ProjectFileChunk, asked: AskedWindow) -> Result<Window, ClientError> {
+        if chunk.offset != asked.offset {
             return Err(self.strange(format!("it sent the file from {} on", chunk.offset)));
         }
         let data = base64::decode(&chunk.data, CHUNK_MAX);
         let data = data.map_err(|error| self.strange(error.to_string()))?;
-        if data.is_empty() && !chunk.eof {
+        if data.is_empty() && asked.len > 0 && !chunk.eof {
             return Err(self.strange("it sent nothing of a file that goes on"));
         }
-        Ok(Window { data, total_size: chunk.total_size, eof: chunk.eof })
+        let ProjectFileChunk { total_size, version, sha256, .. } = chunk;
+        Ok(Window { data, total_size, version, sha256 })
     }
 
     /// Creates a file of any bytes, 25 MiB at most. The file must not exist.

@@ -8,6 +8,7 @@
 //! - [`connection`]: one connection; `connect_errors`: why no server could be used;
 //!   [`answer`]: what a reply means for the caller
 //! - `sessions`, `projects`, [`files`], `git`, `teams`, `cluster`, `members`: a method for each request
+//! - [`download`]: a file that is fetched while others may change it, without a socket
 //! - [`following`]: a session's output and all that belongs to it, over any number of connections
 //! - [`position`]: the position in a session; [`inputs`]: keys on their way; both without a socket
 
@@ -16,6 +17,7 @@ pub mod answer;
 mod cluster;
 mod connect_errors;
 pub mod connection;
+pub mod download;
 pub mod files;
 pub mod following;
 mod git;
@@ -29,6 +31,7 @@ mod teams;
 pub use address::{Address, Addresses};
 pub use answer::Answer;
 pub use connection::{ServerFrame, Workspace};
+pub use download::{Changed, Download};
 pub use following::{Following, FollowingSettings};
 pub use position::{Ending, SessionPosition, SessionView};
 pub use teams::Reported;

@@ -6,10 +6,11 @@ use files::{FileError, RelPath, Root, change, list, read, write};
 use protocol::workspace::{
     ProjectId, ServerMessage, base64,
     client::{
-        CreateProjectEntry, DeleteProjectEntry, ListProjectFiles, OfProject, ProjectFileChunk,
-        ProjectFileContent, ProjectFileList, ProjectFileSaved, ProjectFileWriteConflict,
-        ProjectFsActionResult, ReadProjectFile, ReadProjectFileChunk, TransferProjectEntry,
-        UploadProjectFile, WriteProjectFile,
+        ClientNotice, CreateProjectEntry, DeleteProjectEntry, ListProjectFiles, Notice,
+        NoticeLevel, OfProject, ProjectFileChunk, ProjectFileContent, ProjectFileList,
+        ProjectFileSaved, ProjectFileWriteConflict, ProjectFsActionResult, ReadProjectFile,
+        ReadProjectFileChunk, TransferProjectEntry, UploadProjectFile, WriteProjectFile,
+        connection::DIRECTORY_CUT,
     },
     limits::UPLOAD_MAX,
 };
@@ -31,14 +32,33 @@ pub(crate) async fn unwatch(asker: &Asker, asked: OfProject) -> Answer {
 }
 
 pub(crate) async fn list(asker: &Asker, asked: ListProjectFiles) -> Answer {
-    reading(asker, move |files| {
-        let ListProjectFiles { project_id, path } = asked;
-        let entries = files
-            .act(project_id, |root| list::list(root, &RelPath::parse_optional(path.as_deref())?))?;
-        let path = path.unwrap_or_default();
-        Ok(ServerMessage::ProjectFileList(ProjectFileList { project_id, path, entries }))
-    })
-    .await
+    let wants_parts = asked.after.is_some();
+    let listing = asker.services.files.run(move |files| {
+        let ListProjectFiles { project_id, path, after } = asked;
+        let page = files.act(project_id, |root| {
+            list::list(root, &RelPath::parse_optional(path.as_deref())?, after.as_deref())
+        })?;
+        let (path, list::Page { entries, next }) = (path.unwrap_or_default(), page);
+        Ok(ProjectFileList { project_id, path, entries, next })
+    });
+    let listing = listing.await?;
+    if listing.next.is_some() && !wants_parts {
+        tell_cut(asker, &listing.path, listing.entries.len());
+    }
+    Ok(Some(ServerMessage::ProjectFileList(listing)))
+}
+
+/// Tells a client that knows of no parts that a directory has more entries than it gets.
+pub(super) fn tell_cut(asker: &Asker, path: &str, entries: usize) {
+    let notice = Notice {
+        level: NoticeLevel::Warning,
+        code: DIRECTORY_CUT.to_owned(),
+        message: format!("only the first {entries} entries are listed; there are more"),
+        detail: Some(path.to_owned()).filter(|path| !path.is_empty()),
+        session_id: None,
+    };
+    // An error means that the client has gone.
+    let _ = asker.outbox.push(ServerMessage::ClientNotice(ClientNotice { notice }).encode());
 }
 
 pub(crate) async fn content(asker: &Asker, asked: ReadProjectFile) -> Answer {
@@ -54,12 +74,13 @@ pub(crate) async fn content(asker: &Asker, asked: ReadProjectFile) -> Answer {
 
 pub(crate) async fn chunk(asker: &Asker, asked: ReadProjectFileChunk) -> Answer {
     reading(asker, move |files| {
-        let ReadProjectFileChunk { request_id, project_id, path, offset, len } = asked;
-        let chunk = files
-            .act(project_id, |root| read::chunk(root, &RelPath::parse(&path)?, offset, len))?;
-        let read::Chunk { data, offset, total_size, eof } = chunk;
-        let data = base64::encode(&data);
-        let chunk = ProjectFileChunk { request_id, data, offset, total_size, eof };
+        let ReadProjectFileChunk { request_id, project_id, path, offset, len, check } = asked;
+        let chunk = files.act(project_id, |root| {
+            read::chunk(root, &RelPath::parse(&path)?, offset, len, check)
+        })?;
+        let read::Chunk { data, offset, total_size, eof, version, sha256 } = chunk;
+        let (data, version) = (base64::encode(&data), Some(version));
+        let chunk = ProjectFileChunk { request_id, data, offset, total_size, eof, version, sha256 };
         Ok(ServerMessage::ProjectFileChunk(chunk))
     })
     .await

@@ -1,6 +1,7 @@
 //! The machine's own directories, for administrators.
 
 use std::{
+    collections::BinaryHeap,
     fs::{self, DirEntry},
     path::{Path, PathBuf},
     time::Duration,
@@ -13,41 +14,58 @@ use protocol::workspace::{
 use tokio::{task, time::timeout};
 use workspace::{Refusal, users};
 
-use super::asker::Answer;
+use super::{
+    asker::{Answer, Asker},
+    files::tell_cut,
+};
 
-/// The most entries that are listed.
+/// The most entries that are listed at once.
 const MOST: usize = 20_000;
 /// The deadline for reading a directory, which may lie on another machine.
 const WITHIN: Duration = Duration::from_secs(30);
 
-pub(crate) async fn list(asked: ListDirectory) -> Answer {
-    let listing = timeout(WITHIN, task::spawn_blocking(move || listing(&asked.path))).await;
+pub(crate) async fn list(asker: &Asker, asked: ListDirectory) -> Answer {
+    let ListDirectory { path, after } = asked;
+    let wants_parts = after.is_some();
+    let listing = task::spawn_blocking(move || listing(&path, after.as_deref(), MOST));
+    let listing = timeout(WITHIN, listing).await;
     let listing = listing.map_err(|_| Refusal::invalid("the directory does not answer"))?;
     let listing = listing.map_err(|error| Refusal::failed(&error))??;
+    if listing.next.is_some() && !wants_parts {
+        tell_cut(asker, &listing.path, listing.entries.len());
+    }
     Ok(Some(ServerMessage::DirectoryListing(listing)))
 }
 
-/// Lists a directory: subdirectories first, and each group by name.
-fn listing(asked: &str) -> Result<DirectoryListing, Refusal> {
+/// Lists a directory: subdirectories first, and each group by name; at most `most` entries, those that
+/// follow the entry `after`.
+fn listing(asked: &str, after: Option<&str>, most: usize) -> Result<DirectoryListing, Refusal> {
     let path = full(asked)?;
     let refused = |error: std::io::Error| {
         Refusal::Failed(format!("{} cannot be listed: {error}", path.display()))
     };
-    let mut entries = Vec::new();
+    let after = after.filter(|after| !after.is_empty());
+    let after = after.map(|name| (!name.ends_with('/'), name.to_owned()));
+    // The last one is on top.
+    let (mut found, mut is_cut) = (BinaryHeap::new(), false);
     for entry in fs::read_dir(&path).map_err(refused)? {
-        if entries.len() >= MOST {
-            let shown = path.display();
-            return Err(Refusal::Invalid(format!("{shown} has more than {MOST} entries")));
+        let entry = shown(&entry.map_err(refused)?);
+        if after.as_ref().is_some_and(|after| entry <= *after) {
+            continue;
         }
-        entries.push(shown(&entry.map_err(refused)?));
+        found.push(entry);
+        if found.len() > most {
+            found.pop();
+            is_cut = true;
+        }
     }
-    entries.sort_by(|(one_is_dir, one), (other_is_dir, other)| {
-        (!one_is_dir, one).cmp(&(!other_is_dir, other))
-    });
+    let entries = found.into_sorted_vec().into_iter().map(|(_, name)| name);
+    let entries: Vec<String> = entries.collect();
     Ok(DirectoryListing {
         parent: path.parent().map(|parent| parent.display().to_string()),
         path: path.display().to_string(),
-        entries: entries.into_iter().map(|(_, name)| name).collect(),
+        next: entries.last().filter(|_| is_cut).cloned(),
+        entries,
     })
 }
 
@@ -66,14 +84,14 @@ fn full(asked: &str) -> Result<PathBuf, Refusal> {
     }
 }
 
-/// Whether the entry is a directory or a link to one; and its name, with a slash after it if so.
+/// Whether the entry is neither a directory nor a link to one; and its name, with a slash after it if it is.
 fn shown(entry: &DirEntry) -> (bool, String) {
     let kind = entry.file_type();
     let leads_to_one = |path: &Path| fs::metadata(path).is_ok_and(|found| found.is_dir());
     let is_dir =
         kind.is_ok_and(|kind| kind.is_dir() || (kind.is_symlink() && leads_to_one(&entry.path())));
     let name = entry.file_name().to_string_lossy().into_owned();
-    (is_dir, if is_dir { name + "/" } else { name })
+    (!is_dir, if is_dir { name + "/" } else { name })
 }
 
 #[cfg(test)]
@@ -89,17 +107,38 @@ mod tests {
         }
         std::os::unix::fs::symlink("a", dir.path().join("z")).unwrap();
         std::os::unix::fs::symlink("nowhere", dir.path().join("dangling")).unwrap();
-        let listed = listing(dir.path().to_str().unwrap()).unwrap();
+        let listed = all(dir.path().to_str().unwrap()).unwrap();
         assert_eq!(listed.entries, ["a/", "b/", "z/", "a.txt", "b.txt", "dangling"]);
         assert_eq!(listed.parent.as_deref(), dir.path().parent().unwrap().to_str());
-        assert_eq!(listing("/").unwrap().parent, None);
-        assert!(listing("~").is_ok() && listing("").is_ok());
+        assert_eq!(all("/").unwrap().parent, None);
+        assert!(all("~").is_ok() && all("").is_ok());
+    }
+
+    fn all(path: &str) -> Result<DirectoryListing, Refusal> {
+        listing(path, None, MOST)
+    }
+
+    #[test]
+    fn a_large_directory_is_listed_in_parts() {
+        let dir = tempfile::tempdir().unwrap();
+        ["b", "d"].iter().for_each(|name| fs::create_dir(dir.path().join(name)).unwrap());
+        ["a", "c", "e"].iter().for_each(|name| fs::write(dir.path().join(name), "").unwrap());
+        let part = |after| {
+            let part = listing(dir.path().to_str().unwrap(), after, 2).unwrap();
+            (part.entries, part.next)
+        };
+        let of = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        assert_eq!(part(None), (of(["b/", "d/"]), Some("d/".to_owned())));
+        assert_eq!(part(Some("")), part(None));
+        fs::remove_dir(dir.path().join("d")).unwrap();
+        assert_eq!(part(Some("d/")), (of(["a", "c"]), Some("c".to_owned())));
+        assert_eq!(part(Some("c")), (vec!["e".to_owned()], None));
     }
 
     #[test]
     fn a_refused_directory_is_named() {
         for path in ["relative", "~nobody", "/no/such/directory", "/etc/passwd", "/a\0b"] {
-            let refused = listing(path).unwrap_err().to_string();
+            let refused = all(path).unwrap_err().to_string();
             assert!(refused.contains(path.trim_end_matches("\0b")), "{refused}");
         }
     }

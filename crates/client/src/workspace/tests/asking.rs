@@ -14,7 +14,7 @@ use tokio::{io::AsyncWriteExt, join, net::TcpListener};
 use super::double::{Double, Peer, info, session};
 use crate::{
     ClientError,
-    workspace::{Address, ServerFrame, Workspace},
+    workspace::{Address, ServerFrame, Workspace, files::AskedWindow},
 };
 
 async fn pair(double: &Double) -> (Workspace, Peer) {
@@ -151,6 +151,8 @@ async fn windows_of_files_are_checked() {
             offset,
             total_size: 3,
             eof,
+            version: None,
+            sha256: None,
         };
         peer.tell(ServerMessage::ProjectFileChunk(chunk("of another".to_owned()))).await;
         peer.tell(ServerMessage::ProjectFileChunk(chunk(request.request_id))).await;
@@ -158,21 +160,25 @@ async fn windows_of_files_are_checked() {
     let good = base64::encode(b"abc");
     let cases = [(&good[..], 0, true), (&good, 1, true), ("", 0, false), ("@", 0, true)];
     for (case, (data, offset, eof)) in cases.into_iter().enumerate() {
-        let read = workspace.read_window(project, "a", 0, 8);
+        let read =
+            workspace.read_window(project, "a", AskedWindow { offset: 0, len: 8, check: false });
         let (window, ()) = join!(read, serve(&mut peer, data, offset, eof));
         match case {
             0 => assert_eq!(window.unwrap().data, b"abc"),
             _ => assert!(matches!(window, Err(ClientError::Strange { .. })), "{case}"),
         }
     }
-    let (missing, ()) = join!(workspace.read_window(project, "a", 0, 8), async {
-        let Some(ClientMessage::ReadProjectFileChunk(request)) = peer.next().await else {
-            panic!()
-        };
-        let message = "no such file or directory".to_owned();
-        let error = ProjectFileChunkError { request_id: request.request_id, message };
-        peer.tell(ServerMessage::ProjectFileChunkError(error)).await;
-    });
+    let (missing, ()) = join!(
+        workspace.read_window(project, "a", AskedWindow { offset: 0, len: 8, check: false }),
+        async {
+            let Some(ClientMessage::ReadProjectFileChunk(request)) = peer.next().await else {
+                panic!()
+            };
+            let message = "no such file or directory".to_owned();
+            let error = ProjectFileChunkError { request_id: request.request_id, message };
+            peer.tell(ServerMessage::ProjectFileChunkError(error)).await;
+        }
+    );
     assert!(missing.unwrap_err().is_not_found());
 }
 

@@ -40,6 +40,9 @@ pub struct ClientNotice {
     pub notice: Notice,
 }
 
+/// A notice's code: a directory has more entries than were sent.
+pub const DIRECTORY_CUT: &str = "directory_cut";
+
 /// A notice for a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {

@@ -14,6 +14,15 @@ pub struct ListDirectory {
     /// Its path.
     #[serde(deserialize_with = "text::<_, PATH_MAX>")]
     pub path: String,
+    /// Which part of a directory with many entries: what follows this mark, which is `next` of the part
+    /// before; empty for the first one. A client that leaves it out is told by a notice that there is
+    /// more.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "maybe_text::<_, PATH_MAX>"
+    )]
+    pub after: Option<String>,
 }
 
 /// `directory_listing`.
@@ -23,8 +32,11 @@ pub struct DirectoryListing {
     pub path: String,
     /// The directory that it is in; none for the root.
     pub parent: Option<String>,
-    /// The names in it; those of directories end with `/`.
+    /// The names in it, or a part of them; those of directories end with `/`.
     pub entries: Vec<String>,
+    /// Where the next part begins; none after the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// `list_project_files`.
@@ -35,6 +47,15 @@ pub struct ListProjectFiles {
     /// Which directory; none or empty: the project's own.
     #[serde(default, deserialize_with = "maybe_text::<_, PATH_MAX>")]
     pub path: Option<String>,
+    /// Which part of a directory with many entries: what follows this mark, which is `next` of the part
+    /// before; empty for the first one. A client that leaves it out is told by a notice that there is
+    /// more.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "maybe_text::<_, PATH_MAX>"
+    )]
+    pub after: Option<String>,
 }
 
 /// `project_file_list`.
@@ -44,8 +65,11 @@ pub struct ProjectFileList {
     pub project_id: ProjectId,
     /// Which directory.
     pub path: String,
-    /// Its entries, directories first, each kind in alphabetical order.
+    /// Its entries, or a part of them: directories first, each kind in alphabetical order.
     pub entries: Vec<FileEntry>,
+    /// Where the next part begins; none after the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// The entries of a directory.
@@ -122,6 +146,9 @@ pub struct ReadProjectFileChunk {
     pub offset: u64,
     /// How long it is at most, in bytes; the daemon may send less.
     pub len: u64,
+    /// Whether the answer is to have the digest of all that is before the window.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub check: bool,
 }
 
 /// `project_file_chunk`.
@@ -137,6 +164,25 @@ pub struct ProjectFileChunk {
     pub total_size: u64,
     /// Whether they end where the file ends.
     pub eof: bool,
+    /// Which file they are of, and as of when. Windows belong together if it is the same for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<FileVersion>,
+    /// The SHA-256 of everything before them, in lower-case hex, if it was asked for; none if the file
+    /// is shorter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+/// A file as of one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileVersion {
+    /// Which file it is. Another one may have the same path later.
+    pub file: String,
+    /// When it was changed last. The text has no meaning beside being the same or another one.
+    pub changed: String,
+    /// Whether the version is certain: the file did not change during the read, nor so shortly before
+    /// that a second change would have the same time.
+    pub settled: bool,
 }
 
 /// `project_file_chunk_error`.

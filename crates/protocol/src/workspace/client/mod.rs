@@ -28,8 +28,8 @@ pub use cluster::{
 };
 pub use connection::{Auth, AuthResult, ClientNotice, ErrorMessage, InputAck, Notice, NoticeLevel};
 pub use files::{
-    CreateProjectEntry, DeleteProjectEntry, DirectoryListing, FileEntry, FileKind, ListDirectory,
-    ListProjectFiles, ProjectFileChunk, ProjectFileChunkError, ProjectFileContent,
+    CreateProjectEntry, DeleteProjectEntry, DirectoryListing, FileEntry, FileKind, FileVersion,
+    ListDirectory, ListProjectFiles, ProjectFileChunk, ProjectFileChunkError, ProjectFileContent,
     ProjectFileError, ProjectFileList, ProjectFileSaved, ProjectFileWriteConflict,
     ProjectFsActionError, ProjectFsActionResult, ReadProjectFile, ReadProjectFileChunk,
     TransferProjectEntry, UploadProjectFile, WriteProjectFile,

@@ -109,8 +109,7 @@ async fn is_directory(
     path: &ProjectPath,
 ) -> anyhow::Result<bool> {
     let (directory, name) = path.split();
-    let entries = workspace.list_files(project, directory).await?;
-    let entry = entries.iter().find(|entry| entry.name == name);
+    let entry = workspace.find_file(project, directory, name).await?;
     let missing = || ClientError::NotFound { words: format!("there is no {}", plain(&path.path)) };
     Ok(entry.ok_or_else(missing)?.kind == FileKind::Dir)
 }

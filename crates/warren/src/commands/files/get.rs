@@ -2,16 +2,21 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io::{self, Write, stdout},
+    io::{self, Seek, Write, stdout},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
-use client::Workspace;
+use client::{
+    Workspace,
+    workspace::{Changed, Download},
+};
 use daemon::ConfigFile;
-use protocol::workspace::{ProjectId, limits::CHUNK_MAX};
+use protocol::workspace::ProjectId;
 use serde_json::json;
+use tokio::time::sleep;
 
 use super::{ProjectPath, find, progress::bar};
 use crate::{
@@ -53,8 +58,12 @@ pub(super) struct Cat {
 impl Cat {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let (mut workspace, project) = find(&self.place, file, &self.path).await?;
-        fetch(&mut workspace, project, &self.path.path, &mut stdout()).await?;
-        Ok(stdout().flush()?)
+        let fetched = fetch(&mut workspace, project, &self.path.path, &mut stdout()).await?;
+        stdout().flush()?;
+        match fetched {
+            Ok(_) => Ok(()),
+            Err(changed) => bail!("{}: {changed}, and what was printed is not whole", self.path),
+        }
     }
 }
 
@@ -70,7 +79,7 @@ impl Get {
         }
         let (mut workspace, project) = find(&self.output.place, file, &self.path).await?;
         let mut part = Part::beside(&to)?;
-        let size = fetch(&mut workspace, project, &self.path.path, &mut part.file).await?;
+        let size = fetch_whole(&mut workspace, project, &self.path.path, &mut part.file).await?;
         part.becomes(&to)?;
         let shown = to.display().to_string();
         match self.output.json {
@@ -92,32 +101,56 @@ impl Get {
     }
 }
 
+/// Writes a file as it was at one moment; its length. It begins again if the file is changed meanwhile.
+async fn fetch_whole(
+    workspace: &mut Workspace,
+    project: ProjectId,
+    path: &str,
+    out: &mut File,
+) -> anyhow::Result<u64> {
+    for _ in 0..TRIES {
+        match fetch(workspace, project, path, out).await? {
+            Ok(size) => return Ok(size),
+            Err(Changed) => {
+                sleep(MOMENT).await;
+                out.set_len(0).and_then(|()| out.rewind()).context("it cannot be written here")?;
+            }
+        }
+    }
+    bail!("{} changes all the time while it is fetched: try again when it rests", plain(path))
+}
+
 /// Writes a file window after window, so that it takes no more memory than one of them; its length.
 async fn fetch(
     workspace: &mut Workspace,
     project: ProjectId,
     path: &str,
     out: &mut impl Write,
-) -> anyhow::Result<u64> {
-    let (mut offset, mut progress) = (0, None);
-    let mut total = None;
-    loop {
-        let window = workspace.read_window(project, path, offset, CHUNK_MAX as u64).await?;
-        if *total.get_or_insert(window.total_size) != window.total_size {
-            bail!("{} changes while it is fetched: try again", plain(path));
+) -> anyhow::Result<Result<u64, Changed>> {
+    let (mut download, mut progress) = (Download::default(), None);
+    while let Some(asked) = download.next() {
+        if asked.check && download.size() == 0 {
+            // Whoever writes a file anew empties it first.
+            sleep(MOMENT).await;
+        }
+        let window = workspace.read_window(project, path, asked).await?;
+        if let Err(changed) = download.take(&window) {
+            return Ok(Err(changed));
         }
         out.write_all(&window.data).context("it cannot be written here")?;
-        offset += window.data.len() as u64;
-        progress.get_or_insert_with(|| bar(path, window.total_size)).set_position(offset);
-        if window.eof {
-            break;
-        }
+        let bar = progress.get_or_insert_with(|| bar(path, download.size()));
+        bar.set_position(download.fetched());
     }
     if let Some(bar) = progress {
         bar.finish_and_clear();
     }
-    Ok(offset)
+    Ok(Ok(download.fetched()))
 }
+
+/// How long a file that is being changed is left alone.
+const MOMENT: Duration = Duration::from_millis(200);
+/// The most times that a file is fetched because it was changed meanwhile.
+const TRIES: usize = 5;
 
 /// A file beside the one that it is to become. What is not whole is removed.
 struct Part {

@@ -1,5 +1,7 @@
 //! `warren files ls`.
 
+use std::io::{self, Write};
+
 use clap::Args;
 use daemon::ConfigFile;
 use protocol::workspace::{FileEntry, FileKind};
@@ -26,16 +28,47 @@ pub(super) struct Ls {
 impl Ls {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let (mut workspace, project) = find(&self.output.place, file, &self.path).await?;
-        let entries = workspace.list_files(project, &self.path.path).await?;
-        if self.output.json {
-            return Ok(say_json(&json!({"entries": entries}))?);
+        let (path, mut part, mut is_first) = (&self.path.path, Some(String::new()), true);
+        while let Some(after) = part {
+            let (entries, next) = workspace.list_files(project, path, &after).await?;
+            match self.output.json {
+                true => say_part(&entries, is_first, next.is_none())?,
+                false => say_rows(&entries, is_first)?,
+            }
+            (part, is_first) = (next, false);
         }
-        if entries.is_empty() {
-            return Ok(());
-        }
-        let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
-        Ok(say(&table(&["name", "size"], &rows, 1))?)
+        Ok(())
     }
+}
+
+/// Prints a part of a directory as a table, of which only the first part has a head.
+fn say_rows(entries: &[FileEntry], is_first: bool) -> io::Result<()> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<Vec<String>> = entries.iter().map(row).collect();
+    let table = table(&["name", "size"], &rows, 1);
+    match table.split_once('\n').filter(|_| !is_first) {
+        Some((_head, rows)) => say(rows),
+        None => say(&table),
+    }
+}
+
+/// Prints a part of a directory as a part of one JSON object, an entry a line.
+fn say_part(entries: &[FileEntry], is_first: bool, is_last: bool) -> anyhow::Result<()> {
+    if is_first && is_last {
+        return Ok(say_json(&json!({"entries": entries}))?);
+    }
+    let mut out = io::stdout().lock();
+    let mut before = if is_first { "{\"entries\": [\n" } else { ",\n" };
+    for entry in entries {
+        write!(out, "{before}{}", base::plain::escaped(&serde_json::to_string(entry)?))?;
+        before = ",\n";
+    }
+    if is_last {
+        writeln!(out, "\n]}}")?;
+    }
+    Ok(out.flush()?)
 }
 
 fn row(entry: &FileEntry) -> Vec<String> {

@@ -1,8 +1,9 @@
 //! `warren files put`.
 
 use std::{
-    fs::File,
-    io::{Read, stdin},
+    fs::{File, Metadata},
+    io::{self, Read, Seek, stdin},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -66,13 +67,12 @@ impl Put {
     ) -> anyhow::Result<String> {
         if !self.to.path.is_empty() {
             let (directory, name) = self.to.split();
-            let is_it = |kind, it: &str| kind == FileKind::Dir && it == name;
-            let entries = match workspace.list_files(project, directory).await {
+            let entry = match workspace.find_file(project, directory, name).await {
                 // Then writing says what is wrong.
-                Err(ClientError::NotFound { .. } | ClientError::Declined { .. }) => Vec::new(),
-                listed => listed?,
+                Err(ClientError::NotFound { .. } | ClientError::Declined { .. }) => None,
+                found => found?,
             };
-            if !entries.iter().any(|entry| is_it(entry.kind, &entry.name)) {
+            if entry.is_none_or(|entry| entry.kind != FileKind::Dir) {
                 return Ok(self.to.path.clone());
             }
         }
@@ -83,21 +83,18 @@ impl Put {
     }
 }
 
-/// The whole file, and no more than may be sent.
+/// The whole file as it was at one moment, and no more than may be sent.
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let shown = path.display();
-    let mut content = Vec::new();
-    let limit = UPLOAD_MAX as u64 + 1;
-    if path == Path::new("-") {
-        stdin().lock().take(limit).read_to_end(&mut content)?;
+    let content = if path == Path::new("-") {
+        read_all(&mut stdin().lock())?
     } else {
-        let file = File::open(path).with_context(|| format!("{shown} cannot be read"))?;
-        if file.metadata()?.is_dir() {
-            return Err(usage(anyhow!("{shown} is a directory: files are sent one by one")));
-        }
-        let read = file.take(limit).read_to_end(&mut content);
-        read.with_context(|| format!("{shown} cannot be read"))?;
-    }
+        let whole = (0..TRIES).find_map(|_| read_once(path).transpose());
+        let unreadable = || format!("{shown} cannot be read");
+        whole
+            .ok_or_else(|| anyhow!("{shown} changes all the time: try again when it rests"))?
+            .with_context(unreadable)?
+    };
     if content.len() > UPLOAD_MAX {
         let most = bytes(UPLOAD_MAX as u64);
         return Err(anyhow!(
@@ -107,6 +104,39 @@ fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     }
     Ok(content)
 }
+
+/// Reads a file; `None` if it was changed meanwhile. Of a file that grows, what was there.
+fn read_once(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    let mut file = File::open(path)?;
+    let before = file.metadata()?;
+    if before.is_dir() {
+        return Err(usage(anyhow!("it is a directory: files are sent one by one")));
+    }
+    let mut content = read_all(&mut file)?;
+    let after = file.metadata()?;
+    if !before.is_file() || same(&before, &after) {
+        return Ok(Some(content));
+    }
+    content.truncate(usize::try_from(before.len()).unwrap_or(usize::MAX));
+    file.rewind()?;
+    let again = read_all(&mut file)?;
+    Ok(again.starts_with(&content).then_some(content))
+}
+
+fn read_all(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    from.take(UPLOAD_MAX as u64 + 1).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Whether a file has not been written to.
+fn same(before: &Metadata, after: &Metadata) -> bool {
+    let of = |it: &Metadata| (it.len(), it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec());
+    of(before) == of(after)
+}
+
+/// The most times that a file is read because it was changed meanwhile.
+const TRIES: usize = 5;
 
 /// What may be written over: the protocol replaces a file in one step only where it is text.
 fn text(content: Vec<u8>) -> anyhow::Result<String> {

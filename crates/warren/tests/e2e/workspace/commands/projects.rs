@@ -1,6 +1,14 @@
 //! `warren project`, `warren files` and `warren git`.
 
-use std::fs;
+use std::{
+    fs,
+    io::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+};
 
 use serde_json::json;
 use testkit::git::git;
@@ -93,6 +101,85 @@ async fn files_are_listed_read_written_and_moved() {
     assert_eq!(missing.code, Some(4), "{missing:?}");
     let out = place.cli(&["files", "cat"], &["site:../../etc/passwd"]).await;
     assert!(out.code == Some(1) && out.out.is_empty() && out.err.contains("escapes"), "{out:?}");
+}
+
+#[tokio::test]
+async fn a_log_that_grows_is_fetched_as_it_was_and_a_file_that_is_replaced_is_never_a_mixture() {
+    let place = with_project().await;
+    let here = tempfile::tempdir().unwrap();
+    let got = here.path().join("got").display().to_string();
+    let (log, file) = (place.path().join("app.log"), place.path().join("model"));
+    fs::write(&log, vec![b'A'; 20_000_000]).unwrap();
+    fs::write(&file, "first").unwrap();
+    let writing = Writing::begin(move |round| {
+        fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(b"B\n").unwrap();
+        fs::write(file.with_extension("new"), vec![round; 10_000_000]).unwrap();
+        fs::rename(file.with_extension("new"), &file).unwrap();
+    });
+    let fetched = place.cli(&["files", "get"], &["site:app.log", &got]).await;
+    assert_eq!(fetched.code, Some(0), "{fetched:?}");
+    let log = fs::read(&got).unwrap();
+    assert!(log[..20_000_000].iter().all(|byte| *byte == b'A'));
+    assert!(log[20_000_000..].iter().all(|byte| b"B\n".contains(byte)));
+    let fetched = place.cli(&["files", "get"], &["site:model", &got, "--force"]).await;
+    drop(writing);
+    if fetched.code == Some(0) {
+        let model = fs::read(&got).unwrap();
+        assert!(
+            model == b"first"
+                || model.len() == 10_000_000 && model.iter().all(|byte| *byte == model[0])
+        );
+    } else {
+        assert!(fetched.err.contains("changes all the time"), "{fetched:?}");
+    }
+}
+
+/// A thread that writes to files again and again until this is dropped.
+struct Writing {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writing {
+    fn begin(write: impl Fn(u8) + Send + 'static) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let thread = std::thread::spawn(move || {
+            (0_u8..=255).cycle().take_while(|_| !over.load(Ordering::Relaxed)).for_each(write);
+        });
+        Self { is_over, thread: Some(thread) }
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_directory_of_any_size_is_listed() {
+    let place = with_project().await;
+    let frames = place.path().join("frames");
+    fs::create_dir(&frames).unwrap();
+    (0..20_010).for_each(|n| drop(fs::File::create(frames.join(format!("{n:06}.jpg"))).unwrap()));
+    let list = place.cli(&["files", "ls"], &["site:frames", "--json"]).await.json();
+    let names = list["entries"].as_array().unwrap().iter().map(|entry| entry["name"].clone());
+    assert!(names.eq((0..20_010).map(|n| json!(format!("{n:06}.jpg")))));
+    let table = place.cli(&["files", "ls"], &["site:frames"]).await;
+    assert_eq!(table.out.lines().count(), 20_011, "with one head");
+    let rm = place.cli(&["files", "rm"], &["site:frames/020009.jpg"]).await;
+    assert_eq!(rm.code, Some(0), "one of the second part: {rm:?}");
+    // A client that knows of no parts gets the first one, and a notice.
+    let mut client = place.client().await;
+    let project = client.ask(json!({"type": "list_projects"}), "project_list").await;
+    let list = json!({"type": "list_project_files", "path": "frames",
+        "project_id": project["projects"][0]["id"]});
+    client.say(list).await;
+    assert_eq!(client.hear("client_notice").await["notice"]["code"], "directory_cut");
+    let list = client.hear("project_file_list").await;
+    assert_eq!(list["entries"].as_array().unwrap().len(), 20_000);
 }
 
 #[tokio::test]

@@ -1,0 +1,208 @@
+//! A file that is fetched in windows, and that others may change meanwhile.
+
+use protocol::workspace::{client::FileVersion, limits::CHUNK_MAX};
+use sha2::{Digest, Sha256};
+
+use super::files::{AskedWindow, Window};
+
+/// The fetch of a file: what was there when it began, as the file was at one moment. Each window says of
+/// which file and time it is. If these differ, or a time is too young to tell two changes apart, the
+/// server is asked at the end for the digest of these bytes. So a file that only grows can be fetched.
+#[derive(Debug, Default)]
+pub struct Download {
+    begun: Option<Begun>,
+    /// How many bytes have come.
+    at: u64,
+    digest: Sha256,
+    is_doubtful: bool,
+    is_checked: bool,
+}
+
+/// The file at the first window.
+#[derive(Debug)]
+struct Begun {
+    version: Option<FileVersion>,
+    size: u64,
+}
+
+/// Windows that do not belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it was changed while it was fetched")]
+pub struct Changed;
+
+impl Download {
+    /// The next window to ask for; `None` at the end.
+    pub fn next(&self) -> Option<AskedWindow> {
+        let (offset, most) = (self.at, CHUNK_MAX as u64);
+        let window = |len, check| Some(AskedWindow { offset, len, check });
+        match &self.begun {
+            None => window(most, false),
+            Some(begun) if self.at < begun.size => window(most.min(begun.size - self.at), false),
+            Some(_) if self.is_doubtful && !self.is_checked => window(0, true),
+            Some(_) => None,
+        }
+    }
+
+    /// Takes the window that [`Download::next`] asked for.
+    ///
+    /// # Errors
+    /// When it is not of the same file.
+    pub fn take(&mut self, window: &Window) -> Result<(), Changed> {
+        if self.next().is_some_and(|asked| asked.check) {
+            self.is_checked = true;
+            // It was empty because somebody was about to write it anew.
+            if self.at == 0 && window.total_size > 0 {
+                return Err(Changed);
+            }
+            let own = format!("{:x}", self.digest.clone().finalize());
+            return if window.sha256.as_ref() == Some(&own) { Ok(()) } else { Err(Changed) };
+        }
+        let begun = self.begun.get_or_insert_with(|| Begun {
+            version: window.version.clone(),
+            size: window.total_size,
+        });
+        self.is_doubtful |= begun.doubts(window)?;
+        self.at += window.data.len() as u64;
+        // A file that was cut gives no more bytes.
+        if self.at > begun.size || window.data.is_empty() && self.at < begun.size {
+            return Err(Changed);
+        }
+        self.digest.update(&window.data);
+        Ok(())
+    }
+
+    /// How many bytes the file has.
+    pub fn size(&self) -> u64 {
+        self.begun.as_ref().map_or(0, |begun| begun.size)
+    }
+
+    /// How many bytes have come.
+    pub fn fetched(&self) -> u64 {
+        self.at
+    }
+}
+
+impl Begun {
+    /// Whether it is uncertain that a window belongs to this file. A server that tells no versions is
+    /// believed as long as the size stays.
+    fn doubts(&self, window: &Window) -> Result<bool, Changed> {
+        match (&self.version, &window.version) {
+            (Some(first), Some(now)) if first.file == now.file => {
+                let is_shorter = window.total_size < self.size;
+                if is_shorter { Err(Changed) } else { Ok(*now != *first || !now.settled) }
+            }
+            (None, None) if window.total_size == self.size => Ok(false),
+            _ => Err(Changed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file on a server. Each change makes its time differ.
+    struct Served {
+        file: u32,
+        time: u32,
+        settled: bool,
+        bytes: Vec<u8>,
+    }
+
+    impl Served {
+        fn new(bytes: &[u8]) -> Self {
+            Self { file: 1, time: 1, settled: true, bytes: bytes.to_vec() }
+        }
+
+        /// Answers, with windows of two bytes.
+        fn window(&self, asked: AskedWindow) -> Window {
+            let at = usize::try_from(asked.offset).unwrap().min(self.bytes.len());
+            let end = (at + usize::try_from(asked.len).unwrap().min(2)).min(self.bytes.len());
+            Window {
+                data: self.bytes[at..end].to_vec(),
+                total_size: self.bytes.len() as u64,
+                version: Some(FileVersion {
+                    file: self.file.to_string(),
+                    changed: self.time.to_string(),
+                    settled: self.settled,
+                }),
+                sha256: asked.check.then(|| format!("{:x}", Sha256::digest(&self.bytes[..at]))),
+            }
+        }
+    }
+
+    /// Fetches a file that `meanwhile` changes after the first window. Returns the bytes, and whether the
+    /// server had to read them again.
+    fn fetched(
+        mut served: Served,
+        meanwhile: impl FnOnce(&mut Served),
+    ) -> Result<(Vec<u8>, bool), Changed> {
+        let (mut download, mut bytes) = (Download::default(), Vec::new());
+        let (mut meanwhile, mut was_checked) = (Some(meanwhile), false);
+        while let Some(asked) = download.next() {
+            let window = served.window(asked);
+            download.take(&window)?;
+            bytes.extend(window.data);
+            was_checked |= asked.check;
+            if let Some(change) = meanwhile.take() {
+                change(&mut served);
+            }
+        }
+        assert_eq!((download.size(), download.fetched()), (bytes.len() as u64, bytes.len() as u64));
+        Ok((bytes, was_checked))
+    }
+
+    #[test]
+    fn a_file_that_nobody_changes_is_fetched_and_not_read_again() {
+        assert_eq!(fetched(Served::new(b"abcdefg"), |_| ()), Ok((b"abcdefg".to_vec(), false)));
+        assert_eq!(fetched(Served::new(b""), |_| ()), Ok((Vec::new(), false)));
+        let young = Served { settled: false, ..Served::new(b"abcdefg") };
+        assert_eq!(fetched(young, |_| ()), Ok((b"abcdefg".to_vec(), true)));
+    }
+
+    #[test]
+    fn of_a_file_that_grows_what_was_there_is_fetched() {
+        let grown = fetched(Served::new(b"abcdefg"), |served| {
+            served.bytes.extend(b"hi");
+            served.time = 2;
+        });
+        assert_eq!(grown, Ok((b"abcdefg".to_vec(), true)));
+    }
+
+    #[test]
+    fn a_mixture_is_an_error() {
+        let change = |change: fn(&mut Served)| fetched(Served::new(b"abcdefg"), change);
+        // Replaced by another of the same size.
+        assert_eq!(change(|it| (it.file, it.bytes) = (2, b"ABCDEFG".to_vec())), Err(Changed));
+        // The number of the file was used again.
+        assert_eq!(change(|it| (it.time, it.bytes) = (2, b"ABCDEFG".to_vec())), Err(Changed));
+        // Cut, and cut and grown again.
+        assert_eq!(change(|it| (it.time, it.bytes) = (2, b"ab".to_vec())), Err(Changed));
+        assert_eq!(change(|it| (it.time, it.bytes) = (2, b"ABCDEFGHIJ".to_vec())), Err(Changed));
+        // Written in place, so soon that the time is the same.
+        let young = Served { settled: false, ..Served::new(b"abcdefg") };
+        assert_eq!(fetched(young, |it| it.bytes = b"ABCDEFG".to_vec()), Err(Changed));
+    }
+
+    #[test]
+    fn a_file_that_was_empty_for_a_moment_is_not_an_empty_file() {
+        let young = || Served { settled: false, ..Served::new(b"") };
+        assert_eq!(fetched(young(), |it| it.bytes = b"new".to_vec()), Err(Changed));
+        assert_eq!(fetched(young(), |_| ()), Ok((Vec::new(), true)));
+    }
+
+    #[test]
+    fn a_server_that_tells_no_versions_is_believed_while_the_size_stays() {
+        let window = |data: &[u8], total_size| Window {
+            data: data.to_vec(),
+            total_size,
+            version: None,
+            sha256: None,
+        };
+        let mut download = Download::default();
+        download.take(&window(b"ab", 4)).unwrap();
+        assert_eq!(download.take(&window(b"cd", 5)), Err(Changed));
+        assert_eq!(download.take(&window(b"cd", 4)), Ok(()));
+        assert_eq!(download.next(), None);
+    }
+}
