@@ -8,6 +8,7 @@
 //! - [`lender`]: permission to lend models
 //! - [`workspace`]: permission to use the workspace
 //! - [`lockout`]: addresses with too many wrong credentials
+//! - [`proxies`]: proxies whose word on their clients' addresses is taken
 //! - [`moment`]: wall-clock and monotonic time together
 
 pub mod consumer;
@@ -18,6 +19,7 @@ pub mod limits;
 pub mod local;
 pub mod lockout;
 pub mod moment;
+pub mod proxies;
 pub mod workspace;
 
 pub use consumer::{Admitted, ConsumerRules, Denied};
@@ -26,6 +28,7 @@ pub use keys::{Key, KeyError, Keys, NewKey};
 pub use lender::{Lender, LenderRules};
 pub use limits::{Gauge, OverLimit, Standing};
 pub use local::{LocalRules, is_forwarded};
-pub use lockout::{LockOut, LockOutSettings, party};
+pub use lockout::{LockOut, LockOutSettings};
 pub use moment::Moment;
+pub use proxies::{Network, TrustedProxies};
 pub use workspace::{NotAdmitted, WorkspaceClient, WorkspaceRules};

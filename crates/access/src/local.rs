@@ -6,18 +6,27 @@
 
 use std::net::IpAddr;
 
-use http::{HeaderMap, Uri, header, uri::Authority};
+use base::ClientAddress;
+use http::{HeaderMap, HeaderValue, Uri, header, uri::Authority};
+
+use crate::proxies::TrustedProxies;
+
+/// The header in which a browser says where the page is from that sends a request.
+const SITE: &str = "sec-fetch-site";
 
 /// Headers that only a proxy adds.
 const PROXY_TRACES: [&str; 4] = ["forwarded", "x-real-ip", "via", "x-forwarded"];
 
-/// What counts as local besides loopback names and the server's own origin.
+/// What counts as local besides loopback names and the server's own origin, and which proxies tell
+/// where other requests come from.
 #[derive(Debug, Clone, Default)]
 pub struct LocalRules {
     /// Host names (without port) by which this server is reached locally.
     pub allowed_hosts: Vec<String>,
     /// Origins (`https://app.example`) whose pages may use this server.
     pub allowed_origins: Vec<String>,
+    /// Proxies whose headers are believed. What they pass on is not local all the same.
+    pub trusted_proxies: TrustedProxies,
 }
 
 impl LocalRules {
@@ -27,6 +36,25 @@ impl LocalRules {
             && !is_forwarded(headers)
             && self.names_local_host(uri, headers)
             && self.takes_page(uri, headers)
+    }
+
+    /// Where a request's client is, for everything that is counted by address.
+    pub fn client(&self, peer: IpAddr, uri: &Uri, headers: &HeaderMap) -> ClientAddress {
+        let client = self.trusted_proxies.client(peer, headers);
+        if self.is_of_foreign_page(uri, headers) { client.of_foreign_page() } else { client }
+    }
+
+    /// Whether a browser sends a request for a page that is neither the server's own nor an allowed one.
+    /// A page counts as foreign, too, if its own host name is led to this server. A browser sends no origin
+    /// with a plain `GET`, but says whether the page is from another site.
+    fn is_of_foreign_page(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        let site = headers.get(SITE).map(HeaderValue::as_bytes);
+        let is_own = match (headers.contains_key(header::ORIGIN), site) {
+            (true, _) => self.takes_page(uri, headers),
+            (false, Some(site)) => matches!(site, b"none" | b"same-origin"),
+            (false, None) => return false,
+        };
+        !is_own || !self.is_named_by_nobody_else(uri, headers)
     }
 
     /// Whether a page of this origin may use the server from a browser.
@@ -198,6 +226,7 @@ mod tests {
         let local = LocalRules {
             allowed_hosts: vec!["box.lan".to_owned()],
             allowed_origins: vec!["https://app.example".to_owned()],
+            ..LocalRules::default()
         };
         let headers = headers
             .iter()
@@ -217,6 +246,43 @@ mod tests {
         let far = ("host", "workspace.example");
         assert!(taken("10.0.0.7", &[far, ("origin", "https://workspace.example")]));
         assert!(!taken("10.0.0.7", &[far, ("origin", "https://evil.example")]));
+    }
+
+    #[test]
+    fn what_pages_of_other_origins_send_is_counted_apart() {
+        let rules = LocalRules {
+            allowed_origins: vec!["https://app.example".to_owned()],
+            ..<_>::default()
+        };
+        let client = |headers: &[(&'static str, &str)]| {
+            let line = |(name, value): &(&'static str, &str)| {
+                (http::HeaderName::from_static(name), value.parse().unwrap())
+            };
+            let headers = headers.iter().map(line).collect();
+            rules.client(Ipv4Addr::LOCALHOST.into(), &Uri::from_static("/rooms/A"), &headers)
+        };
+        let program = ClientAddress::new(Ipv4Addr::LOCALHOST.into());
+        let host = ("host", "localhost:9178");
+        for own in [
+            &[host][..],
+            &[host, ("origin", "http://localhost:9178"), (SITE, "same-origin")],
+            &[host, ("origin", "https://app.example"), (SITE, "cross-site")],
+            &[host, (SITE, "none")],
+        ] {
+            assert_eq!(client(own), program, "{own:?}");
+        }
+        for foreign in [
+            &[host, ("origin", "https://evil.example")][..],
+            &[host, ("origin", "null")],
+            &[host, (SITE, "cross-site")],
+            &[host, (SITE, "same-site")],
+            &[("host", "evil.example"), (SITE, "same-origin")],
+            &[("host", "evil.example"), ("origin", "http://evil.example")],
+        ] {
+            assert_eq!(client(foreign), program.of_foreign_page(), "{foreign:?}");
+        }
+        let proxied = client(&[host, ("x-forwarded-for", "10.0.0.7")]);
+        assert_eq!(proxied, program.by_proxy());
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::{
     collections::HashMap,
-    net::{IpAddr, Ipv6Addr},
     time::{Duration, Instant},
 };
+
+use base::ClientAddress;
 
 /// The longest wait of this machine itself.
 const LONGEST_HERE: Duration = Duration::from_secs(60);
@@ -33,13 +34,13 @@ impl Default for LockOutSettings {
 /// The failures of each address. A whole /64 of IPv6 counts as one, since one owner has all of its
 /// addresses.
 ///
-/// Loopback is shared by all users of this machine, and by all clients of a proxy on it. After the
-/// same number of failures it waits a second, then twice as long after each, and a minute at most.
+/// Loopback is shared by all users of this machine; and, apart from these, by the clients of a proxy on it
+/// that does not say who they are. After the same number of failures it waits a second, then twice as long after each, and a minute at most.
 /// So one user's mistake does not lock the others out, and guessing is still hopeless.
 #[derive(Debug)]
 pub struct LockOut {
     settings: LockOutSettings,
-    failed: HashMap<IpAddr, Failures>,
+    failed: HashMap<ClientAddress, Failures>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -63,8 +64,8 @@ impl LockOut {
     ///
     /// # Errors
     /// The time that it has to wait.
-    pub fn check(&self, from: IpAddr, now: Instant) -> Result<(), Duration> {
-        let until = self.failed.get(&party(from)).and_then(|failures| failures.until);
+    pub fn check(&self, from: ClientAddress, now: Instant) -> Result<(), Duration> {
+        let until = self.failed.get(&from.party()).and_then(|failures| failures.until);
         match until.map(|until| until.saturating_duration_since(now)) {
             Some(left) if !left.is_zero() => Err(left),
             _ => Ok(()),
@@ -72,8 +73,8 @@ impl LockOut {
     }
 
     /// Counts a failure of this address.
-    pub fn failed(&mut self, from: IpAddr, now: Instant) {
-        let (from, settings) = (party(from), self.settings);
+    pub fn failed(&mut self, from: ClientAddress, now: Instant) {
+        let (from, settings) = (from.party(), self.settings);
         if !self.failed.contains_key(&from) {
             self.make_room(now);
         }
@@ -85,7 +86,7 @@ impl LockOut {
         failures.number += 1;
         failures.last = now;
         let beyond = failures.number.checked_sub(settings.failures);
-        failures.until = beyond.map(|beyond| match from.is_loopback() {
+        failures.until = beyond.map(|beyond| match from.ip().is_loopback() {
             true => now + wait_here(beyond),
             false => now + settings.lasts,
         });
@@ -93,8 +94,8 @@ impl LockOut {
 
     /// Counts a success of this address. Its failures are forgiven, but only once while they
     /// would count: otherwise the owner of a key could guess others, with its own in between.
-    pub fn succeeded(&mut self, from: IpAddr) {
-        let failures = self.failed.get_mut(&party(from));
+    pub fn succeeded(&mut self, from: ClientAddress) {
+        let failures = self.failed.get_mut(&from.party());
         if let Some(failures) = failures.filter(|failures| !failures.is_forgiven) {
             (failures.number, failures.until, failures.is_forgiven) = (0, None, true);
         }
@@ -132,19 +133,6 @@ fn wait_here(beyond: u32) -> Duration {
     Duration::from_secs(seconds).min(LONGEST_HERE)
 }
 
-/// The unit that is counted: this machine, an IPv4 address or a whole /64 of IPv6, since its owner has
-/// all of them.
-pub fn party(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) if !address.is_loopback() => {
-            let network = u128::from(address) & !u128::from(u64::MAX);
-            IpAddr::V6(Ipv6Addr::from(network))
-        }
-        other if other.is_loopback() => IpAddr::from([127, 0, 0, 1]),
-        other => other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -157,8 +145,12 @@ mod tests {
         LockOut::new(LockOutSettings::default())
     }
 
-    fn address(text: &str) -> IpAddr {
-        text.parse().unwrap()
+    fn address(text: &str) -> ClientAddress {
+        ClientAddress::new(text.parse().unwrap())
+    }
+
+    fn numbered(number: u8) -> ClientAddress {
+        ClientAddress::new([10, 0, 0, number].into())
     }
 
     fn fail(lock_out: &mut LockOut, from: &str, times: u32, now: Instant) {
@@ -239,12 +231,26 @@ mod tests {
         let settings = LockOutSettings { addresses: 3, ..LockOutSettings::default() };
         let (mut lock_out, now) = (LockOut::new(settings), Instant::now());
         for number in 0..10 {
-            let from = IpAddr::from([10, 0, 0, number]);
+            let from = numbered(number);
             (0..5).for_each(|_| lock_out.failed(from, now + Duration::from_secs(number.into())));
             assert!(lock_out.failed.len() <= 3);
         }
-        let is_locked = |number| lock_out.check(IpAddr::from([10, 0, 0, number]), now).is_err();
+        let is_locked = |number| lock_out.check(numbered(number), now).is_err();
         assert_eq!([6, 7, 8, 9].map(is_locked), [false, true, true, true]);
+    }
+
+    #[test]
+    fn strangers_behind_a_proxy_lock_out_nobody_who_connects_himself() {
+        let (mut lock_out, now) = (lock_out(), Instant::now());
+        let (owner, proxy) = (address("127.0.0.1"), address("127.0.0.1").by_proxy());
+        (0..100).for_each(|_| lock_out.failed(proxy, now));
+        assert!(lock_out.check(proxy, now).is_err());
+        assert_eq!(lock_out.check(owner, now), Ok(()));
+        let (stranger, other) =
+            (address("203.0.113.7").by_proxy(), address("203.0.113.8").by_proxy());
+        (0..5).for_each(|_| lock_out.failed(stranger, now));
+        assert_eq!(lock_out.check(stranger, now), Err(15 * MINUTE));
+        assert_eq!(lock_out.check(other, now), Ok(()));
     }
 
     proptest! {

@@ -50,6 +50,11 @@ impl<S> Cors<S> {
     pub fn new(inner: S, rules: LocalRules) -> Self {
         Self { inner, rules: Arc::new(rules) }
     }
+
+    /// The rules that it was made with.
+    pub fn rules(&self) -> &Arc<LocalRules> {
+        &self.rules
+    }
 }
 
 impl<S, B> Service<Request<B>> for Cors<S>

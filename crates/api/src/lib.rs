@@ -65,7 +65,7 @@ pub use cors::Cors;
 pub use elsewhere::Elsewhere;
 pub use error::ApiError;
 pub use room::MessageJobs;
-pub use state::{Api, Identity, Limits, Names, Peer, RoomRules};
+pub use state::{Api, Client, Identity, Limits, Names, Peer, RoomRules};
 
 /// All paths of this crate.
 pub fn router(api: Api) -> Router {

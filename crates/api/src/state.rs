@@ -7,7 +7,7 @@ use std::{
 };
 
 use access::ConsumerRules;
-use base::ModelName;
+use base::{ClientAddress, ModelName};
 use http::Extensions;
 use protocol::via::Marks;
 use rooms::Rooms;
@@ -108,6 +108,17 @@ impl Peer {
     /// The peer of a request. Without one it counts as somebody far away.
     pub fn of(extensions: &Extensions) -> IpAddr {
         extensions.get::<Self>().map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0)
+    }
+}
+
+/// Where a request's client is, as a request extension: for everything that is counted by address.
+#[derive(Debug, Clone, Copy)]
+pub struct Client(pub ClientAddress);
+
+impl Client {
+    /// The client of a request. If nothing says who it is, it is the peer.
+    pub fn of(extensions: &Extensions) -> ClientAddress {
+        extensions.get::<Self>().map_or_else(|| Peer::of(extensions).into(), |client| client.0)
     }
 }
 

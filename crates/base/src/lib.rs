@@ -5,6 +5,7 @@
 //!
 //! - [`id`]: jobs, providers, scopes, models, keys, rooms and participants as types of their own
 //! - [`node_id`]: who a node of the mesh is
+//! - [`client_address`]: where a client is, for everything that is counted by address
 //! - [`endpoint`]: the shapes of requests
 //! - [`backoff`]: the next delay of a retry, as a value
 //! - [`pace`]: a minimum rate, as a value
@@ -17,6 +18,7 @@
 //! - [`secret`]: text that never shows itself, and URLs without their tokens
 
 pub mod backoff;
+pub mod client_address;
 pub mod endpoint;
 pub mod error;
 pub mod id;
@@ -30,6 +32,7 @@ pub mod time;
 pub mod usage;
 
 pub use backoff::Backoff;
+pub use client_address::ClientAddress;
 pub use endpoint::{Endpoint, Endpoints};
 pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
 pub use key::{Budget, KeyLimits, KeyScope, Period};

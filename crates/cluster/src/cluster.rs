@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -10,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use base::NodeId;
+use base::{ClientAddress, NodeId};
 use bytes::Bytes;
 use http::{Request, Response};
 use replica::{Change, Config as ReplicaConfig, Incarnation, Key, Kind};
@@ -180,7 +179,7 @@ impl Cluster {
     }
 
     /// Answers a request for an upgrade at `/peer`, and runs the link in a task of its own.
-    pub fn accept<B>(&self, request: &mut Request<B>, from: IpAddr) -> Response<String> {
+    pub fn accept<B>(&self, request: &mut Request<B>, from: ClientAddress) -> Response<String> {
         accept::accept(&self.0.shared, request, from)
     }
 

@@ -2,11 +2,11 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    net::IpAddr,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use base::ClientAddress;
 use tokio::time::Instant;
 
 /// How many failures of one address are looked at, and for how long each counts.
@@ -17,12 +17,12 @@ const ADDRESSES: usize = 1024;
 
 /// The failures of strangers, by address.
 #[derive(Default)]
-pub(crate) struct Strangers(Mutex<BTreeMap<IpAddr, VecDeque<Instant>>>);
+pub(crate) struct Strangers(Mutex<BTreeMap<ClientAddress, VecDeque<Instant>>>);
 
 impl Strangers {
     /// Whether an address may try again.
-    pub(crate) fn admit(&self, from: IpAddr) -> bool {
-        let mut failures = self.lock();
+    pub(crate) fn admit(&self, from: ClientAddress) -> bool {
+        let (mut failures, from) = (self.lock(), from.party());
         let Some(of_address) = failures.get_mut(&from) else { return true };
         let now = Instant::now();
         while of_address.front().is_some_and(|at| now.duration_since(*at) > WINDOW) {
@@ -35,8 +35,8 @@ impl Strangers {
         of_address.len() < FAILURES
     }
 
-    pub(crate) fn failed(&self, from: IpAddr) {
-        let mut failures = self.lock();
+    pub(crate) fn failed(&self, from: ClientAddress) {
+        let (mut failures, from) = (self.lock(), from.party());
         if failures.len() >= ADDRESSES && !failures.contains_key(&from) {
             failures.pop_first();
         }
@@ -52,7 +52,7 @@ impl Strangers {
         !self.lock().is_empty()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<IpAddr, VecDeque<Instant>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ClientAddress, VecDeque<Instant>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -68,12 +68,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_address_that_fails_too_often_waits_a_minute() {
         let strangers = Strangers::default();
-        let from = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let from = ClientAddress::new(Ipv4Addr::LOCALHOST.into());
         for _ in 0..FAILURES {
             assert!(strangers.admit(from));
             strangers.failed(from);
         }
         assert!(!strangers.admit(from));
+        assert!(strangers.admit(from.by_proxy()), "strangers keep out only each other");
         advance(WINDOW + Duration::from_millis(1)).await;
         assert!(strangers.admit(from));
     }
@@ -82,7 +83,7 @@ mod tests {
     async fn many_addresses_take_bounded_memory() {
         let strangers = Strangers::default();
         for number in 0..2000u32 {
-            strangers.failed(IpAddr::from(Ipv4Addr::from(number)));
+            strangers.failed(ClientAddress::new(Ipv4Addr::from(number).into()));
         }
         assert_eq!(strangers.lock().len(), ADDRESSES);
     }

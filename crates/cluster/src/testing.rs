@@ -94,7 +94,7 @@ async fn serve(listener: TcpListener, cluster: Cluster) {
         let (socket, from) = listener.accept().await.unwrap();
         let cluster = cluster.clone();
         let answer = service_fn(move |mut request| {
-            let answer = cluster.accept(&mut request, from.ip());
+            let answer = cluster.accept(&mut request, from.ip().into());
             async move { Ok::<_, std::convert::Infallible>(answer) }
         });
         let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), answer);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Context;
-use api::{Cors, Peer};
+use api::{Client, Cors};
 use axum::{Router, body::Body, extract::Request, routing::get};
 use cluster::{Cluster, Parts};
 use futures_util::future::BoxFuture;
@@ -247,7 +247,7 @@ fn listener(
 ) -> Listener {
     let cluster = cluster.clone();
     let peer = get(async move |mut request: Request| {
-        let from = Peer::of(request.extensions());
+        let from = Client::of(request.extensions());
         cluster.accept(&mut request, from).map(Body::from)
     });
     let router = Cors::new(Router::new().route("/peer", peer), settings.local.clone());

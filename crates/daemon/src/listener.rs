@@ -1,7 +1,13 @@
 //! TCP, TLS and HTTP connections.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, Once},
+    time::Duration,
+};
 
+use access::LocalRules;
 use api::{Cors, Peer};
 use axum::Router;
 use hyper::server::conn::{http1, http2};
@@ -174,6 +180,25 @@ fn keep_alive(stream: &TcpStream) {
     }
 }
 
+/// Says once that the clients of a proxy cannot be told apart. A stranger on the internet can invent the
+/// headers of a proxy, so only an address of this machine or its network is taken for one.
+fn tell_of_proxy(peer: IpAddr, rules: &LocalRules) {
+    static TOLD: Once = Once::new();
+    let is_near = match peer.to_canonical() {
+        IpAddr::V4(ip) => ip.is_loopback() || ip.is_private(),
+        IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local(),
+    };
+    if is_near && !rules.trusted_proxies.has(peer) {
+        TOLD.call_once(|| {
+            tracing::warn!(
+                "requests come through a proxy at {peer}: all its clients count as one, so wrong \
+                 tokens and codes of one keep out the others; if the proxy is yours, start the \
+                 server with --trusted-proxies {peer}"
+            );
+        });
+    }
+}
+
 /// A client's connection.
 struct Client {
     router: Cors<Router>,
@@ -221,8 +246,14 @@ impl Client {
     {
         let Self { router, peer, acks, stop, patience } = self;
         let io = TokioIo::new(stream);
+        let rules = Arc::clone(router.rules());
         let from = move |mut request: http::Request<hyper::body::Incoming>| {
+            let client = rules.client(peer.ip(), request.uri(), request.headers());
+            if client.is_by_proxy() {
+                tell_of_proxy(peer.ip(), &rules);
+            }
             request.extensions_mut().insert(Peer(peer.ip()));
+            request.extensions_mut().insert(api::Client(client));
             request.extensions_mut().insert(acks.clone());
             sockets::redirect_node(&mut request);
             request.map(axum::body::Body::new)

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use access::Network;
 use anyhow::{Context, bail};
 use base::Secret;
 use clap::{Args, ValueEnum, builder::BoolishValueParser};
@@ -233,6 +234,10 @@ options! {
         /// An origin whose web pages may use this server without a key (repeatable)
         #[arg(long, env = "WARREN_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
         allow_origin: Option<Vec<String>>,
+        /// A reverse proxy, as an address or a network such as 10.0.0.0/8 (repeatable): the client that its
+        /// X-Forwarded-For or Forwarded names is the one whose wrong tokens and codes are counted
+        #[arg(long, env = "WARREN_TRUSTED_PROXIES", value_name = "ADDRESS", value_delimiter = ',')]
+        trusted_proxies: Option<Vec<Network>>,
         /// Certificate chain for TLS, PEM
         #[arg(long, env = "WARREN_TLS_CERT", value_name = "FILE")]
         tls_cert: Option<PathBuf>,

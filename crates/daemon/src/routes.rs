@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access::LocalRules;
-use api::{Api, Cors, Peer};
+use api::{Api, Client, Cors};
 use axum::{
     Router,
     body::Body,
@@ -65,7 +65,7 @@ pub(crate) fn router(
         workspace: workspace.clone(),
     };
     let connect = get(async move |mut request: Request| {
-        let from = Peer::of(request.extensions());
+        let from = Client::of(request.extensions());
         upgrade(workers.connect(&mut request, from).await.map(Body::from))
     });
     let socket = get(async move |request: Request| {
@@ -73,7 +73,7 @@ pub(crate) fn router(
     });
     let tunnel =
         get(async move |Path((code, id)): Path<(String, String)>, mut request: Request| {
-            let from = Peer::of(request.extensions());
+            let from = Client::of(request.extensions());
             participants.connect(&mut request, &code, &id, from).map(Body::from)
         });
     let router = api::router(api)

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use access::LocalRules;
+use access::{LocalRules, TrustedProxies};
 use anyhow::{Context, bail};
 use api::Aliases;
 use base::Secret;
@@ -135,6 +135,7 @@ impl Settings {
             local: LocalRules {
                 allowed_hosts: options.allow_host.unwrap_or_default(),
                 allowed_origins: options.allow_origin.unwrap_or_default(),
+                trusted_proxies: TrustedProxies::new(options.trusted_proxies.unwrap_or_default()),
             },
             aliases: aliases(options.models.unwrap_or_default())?,
             ledger: options.ledger.unwrap_or(true),

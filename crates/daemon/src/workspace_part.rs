@@ -8,7 +8,7 @@ use std::{
 };
 
 use access::{Keys, LocalRules};
-use api::Peer;
+use api::Client;
 use axum::{
     body::Body,
     extract::Request,
@@ -147,7 +147,7 @@ impl WorkspacePart {
 
     /// Answers a client of the workspace.
     pub(crate) async fn answer(&self, mut request: Request) -> Response {
-        let from = Peer::of(request.extensions());
+        let from = Client::of(request.extensions());
         match self.running().await {
             Ok(running) => running.socket.connect(&mut request, from).map(Body::from),
             Err(error) => unavailable(&error),

@@ -1,17 +1,17 @@
 //! Limits on addresses that try too many codes or passwords.
 //!
-//! Unknown codes and wrong passwords are counted for each address. After ten within a minute,
+//! Unknown codes and wrong passwords are counted for each address, apart for programs, for web pages of
+//! other origins, and for what comes by way of a proxy. After ten within a minute,
 //! requests from the address are refused, except for rooms that it already knows: a member is not
 //! cut off by a neighbour behind the same address. After a hundred, those are refused too:
 //! otherwise a client that shares an address with a member could try passwords without end.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
-    net::{IpAddr, Ipv6Addr},
     time::Duration,
 };
 
-use base::RoomId;
+use base::{ClientAddress, RoomId};
 
 /// Attempts are counted within this many milliseconds.
 const WINDOW: u64 = 60_000;
@@ -34,23 +34,6 @@ const MAX_KNOWN: usize = 64;
 /// The most addresses that are remembered.
 const MAX_SOURCES: usize = 10_000;
 
-/// The origin of a request: an IPv4 address, or the first half of an IPv6 one, which is what one
-/// customer has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Source(IpAddr);
-
-impl From<IpAddr> for Source {
-    fn from(address: IpAddr) -> Self {
-        Self(match address.to_canonical() {
-            IpAddr::V6(v6) => {
-                let [a, b, c, d, ..] = v6.segments();
-                IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
-            }
-            v4 => v4,
-        })
-    }
-}
-
 /// How well an address knows a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Knows {
@@ -71,15 +54,15 @@ struct Record {
 /// The attempts of each address, pure: times are in milliseconds.
 #[derive(Default)]
 pub(crate) struct Attempts {
-    records: HashMap<Source, Record>,
+    records: HashMap<ClientAddress, Record>,
     /// The order in which records are forgotten.
-    order: BTreeMap<u64, Source>,
+    order: BTreeMap<u64, ClientAddress>,
     next: u64,
 }
 
 impl Attempts {
     /// The time until an address may try a room that it does not know.
-    pub(crate) fn wait(&mut self, from: IpAddr, now: u64) -> Option<Duration> {
+    pub(crate) fn wait(&mut self, from: ClientAddress, now: u64) -> Option<Duration> {
         self.wait_below(from, MOST, now)
     }
 
@@ -88,11 +71,11 @@ impl Attempts {
         &mut self,
         room: &RoomId,
         at_least: Knows,
-        from: IpAddr,
+        from: ClientAddress,
         now: u64,
     ) -> Option<Duration> {
         let wait = self.wait(from, now)?;
-        let record = self.records.get(&from.into())?;
+        let record = self.records.get(&from.party())?;
         let knows = |&&(knows, at): &&(Knows, u64)| knows >= at_least && now < at + KNOWN;
         match record.known.get(room).filter(knows) {
             Some(_) => self.wait_below(from, MOST_OF_ALL, now),
@@ -100,8 +83,13 @@ impl Attempts {
         }
     }
 
-    fn wait_below(&mut self, from: IpAddr, most: usize, now: u64) -> Option<Duration> {
-        let record = self.records.get_mut(&from.into())?;
+    /// The time until it may try a password again, for somebody who holds a token of the room.
+    pub(crate) fn wait_of_holder(&mut self, from: ClientAddress, now: u64) -> Option<Duration> {
+        self.wait_below(from, MOST_OF_ALL, now)
+    }
+
+    fn wait_below(&mut self, from: ClientAddress, most: usize, now: u64) -> Option<Duration> {
+        let record = self.records.get_mut(&from.party())?;
         while record.wrong.front().is_some_and(|&at| at + WINDOW <= now) {
             record.wrong.pop_front();
         }
@@ -111,8 +99,8 @@ impl Attempts {
     }
 
     /// Counts an unknown code or a wrong password from an address.
-    pub(crate) fn wrong(&mut self, from: IpAddr, now: u64) {
-        let record = self.record(from.into());
+    pub(crate) fn wrong(&mut self, from: ClientAddress, now: u64) {
+        let record = self.record(from.party());
         if record.wrong.len() == MOST_OF_ALL {
             record.wrong.pop_front();
         }
@@ -120,8 +108,8 @@ impl Attempts {
     }
 
     /// Notes that an address knows a room.
-    pub(crate) fn right(&mut self, room: &RoomId, knows: Knows, from: IpAddr, now: u64) {
-        let source = from.into();
+    pub(crate) fn right(&mut self, room: &RoomId, knows: Knows, from: ClientAddress, now: u64) {
+        let source = from.party();
         let is_noted = |record: &Record| {
             let noted = |&(known, at): &(Knows, u64)| known >= knows && now < at + NOTED;
             record.known.get(room).is_some_and(noted)
@@ -139,7 +127,7 @@ impl Attempts {
     }
 
     /// The record of an address, which becomes the last to be forgotten.
-    fn record(&mut self, source: Source) -> &mut Record {
+    fn record(&mut self, source: ClientAddress) -> &mut Record {
         if self.records.len() >= MAX_SOURCES && !self.records.contains_key(&source) {
             self.forget_oldest();
         }
@@ -167,9 +155,15 @@ fn forget_oldest(known: &mut HashMap<RoomId, (Knows, u64)>) {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
     use super::*;
 
-    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
+    const HERE: ClientAddress = ClientAddress::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)));
+
+    fn at(address: impl Into<IpAddr>) -> ClientAddress {
+        ClientAddress::new(address.into())
+    }
 
     fn tried(times: usize, now: u64) -> Attempts {
         let mut attempts = Attempts::default();
@@ -183,7 +177,7 @@ mod tests {
         assert_eq!(attempts.wait(HERE, 1_000), None);
         attempts.wrong(HERE, 31_000);
         assert_eq!(attempts.wait(HERE, 31_000), Some(Duration::from_secs(30)));
-        assert_eq!(attempts.wait([10, 0, 0, 2].into(), 31_000), None, "another address");
+        assert_eq!(attempts.wait(at([10, 0, 0, 2]), 31_000), None, "another address");
         assert_eq!(attempts.wait(HERE, 61_000), None);
         (0..9).for_each(|_| attempts.wrong(HERE, 61_000));
         assert_eq!(attempts.wait(HERE, 61_000), Some(Duration::from_secs(30)), "one is younger");
@@ -223,20 +217,30 @@ mod tests {
         assert_eq!(attempts.wait_for(&room, Knows::Password, HERE, 0), None);
         (0..MOST_OF_ALL).for_each(|_| attempts.wrong(HERE, 0));
         assert!(attempts.wait_for(&room, Knows::Password, HERE, 0).is_some());
-        assert_eq!(attempts.records[&HERE.into()].wrong.len(), MOST_OF_ALL, "bounded");
+        assert_eq!(attempts.records[&HERE.party()].wrong.len(), MOST_OF_ALL, "bounded");
+    }
+
+    #[test]
+    fn pages_and_clients_of_a_proxy_use_up_nobody_elses_attempts() {
+        let mut attempts = Attempts::default();
+        for stranger in [HERE.of_foreign_page(), HERE.by_proxy()] {
+            (0..MOST_OF_ALL).for_each(|_| attempts.wrong(stranger, 0));
+            assert!(attempts.wait(stranger, 0).is_some());
+        }
+        assert_eq!(attempts.wait(HERE, 0), None);
     }
 
     #[test]
     fn an_ipv6_customer_is_one_address_and_a_mapped_one_is_ipv4() {
         let mut attempts = Attempts::default();
         for number in 0..10u16 {
-            attempts.wrong(Ipv6Addr::new(0x2001, 0xdb8, 1, 1, 0, 0, 0, number).into(), 0);
+            attempts.wrong(at([0x2001, 0xdb8, 1, 1, 0, 0, 0, number]), 0);
         }
         let neighbour = Ipv6Addr::new(0x2001, 0xdb8, 1, 1, 9, 9, 9, 9);
-        assert!(attempts.wait(neighbour.into(), 0).is_some());
-        assert!(attempts.wait(Ipv6Addr::new(0x2001, 0xdb8, 1, 2, 0, 0, 0, 0).into(), 0).is_none());
+        assert!(attempts.wait(at(neighbour), 0).is_some());
+        assert!(attempts.wait(at([0x2001, 0xdb8, 1, 2, 0, 0, 0, 0]), 0).is_none());
         let mut attempts = tried(10, 0);
-        assert!(attempts.wait("::ffff:10.0.0.1".parse().unwrap(), 0).is_some());
+        assert!(attempts.wait(at("::ffff:10.0.0.1".parse::<IpAddr>().unwrap()), 0).is_some());
     }
 
     #[test]
@@ -244,7 +248,7 @@ mod tests {
         let mut attempts = tried(10, 0);
         for number in 0..MAX_SOURCES {
             let [_, a, b, c] = u32::try_from(number).unwrap().to_be_bytes();
-            attempts.wrong([11, a, b, c].into(), 0);
+            attempts.wrong(at([11, a, b, c]), 0);
         }
         assert_eq!((attempts.records.len(), attempts.order.len()), (MAX_SOURCES, MAX_SOURCES));
         assert_eq!(attempts.wait(HERE, 0), None, "forgotten");
@@ -252,7 +256,7 @@ mod tests {
             let room = RoomId::from(format!("r{number}"));
             attempts.right(&room, Knows::Code, HERE, number as u64);
         }
-        let known = &attempts.records[&HERE.into()].known;
+        let known = &attempts.records[&HERE.party()].known;
         assert_eq!(known.len(), MAX_KNOWN);
         assert!(known.contains_key("r127") && !known.contains_key("r63"));
         assert_eq!((attempts.records.len(), attempts.order.len()), (MAX_SOURCES, MAX_SOURCES));

@@ -1,14 +1,14 @@
 //! One participant in the state of its room.
 
 use std::{
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use base::{ProviderId, RoomId, Secret};
+use base::{ClientAddress, ProviderId, RoomId, Secret};
 use protocol::{
     model_use::is_for_chat,
     room::{
@@ -199,9 +199,11 @@ impl Member {
     }
 
     /// Whether a request from this address without a token can be its own: like stock participants,
-    /// it has never shown its token, and it joined from this address.
-    pub(crate) fn is_neighbour(&self, from: IpAddr) -> bool {
-        !self.kept.proven && self.kept.from == from
+    /// it has never shown its token, and it joined from this address, by way of a proxy or not.
+    pub(crate) fn is_neighbour(&self, from: ClientAddress) -> bool {
+        let joined = self.kept.from();
+        let is_same = (joined.ip(), joined.is_by_proxy()) == (from.ip(), from.is_by_proxy());
+        !self.kept.proven && is_same
     }
 
     pub(crate) fn tunnel_token(&mut self, now: u64) -> Secret {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use base::{ParticipantId, RoomId};
+use base::{ClientAddress, ParticipantId, RoomId};
 use protocol::room::{Capabilities, MachineSpecs, RuntimeConfig};
 use serde::{Deserialize, Serialize};
 use store::{KeyDigest, ParticipantRecord};
@@ -37,12 +37,23 @@ pub(crate) struct StoredParticipant {
     pub(crate) about: About,
     /// The address that it joined from.
     pub(crate) from: IpAddr,
+    /// Whether a proxy passed the join on.
+    #[serde(default)]
+    pub(crate) by_proxy: bool,
     /// Whether its session token was ever shown.
     pub(crate) proven: bool,
     pub(crate) joined_at: u64,
     pub(crate) updated_at: u64,
     /// When the server last heard of it.
     pub(crate) seen: u64,
+}
+
+impl StoredParticipant {
+    /// Where it joined from.
+    pub(crate) const fn from(&self) -> ClientAddress {
+        let from = ClientAddress::new(self.from);
+        if self.by_proxy { from.by_proxy() } else { from }
+    }
 }
 
 impl About {

@@ -25,7 +25,12 @@ pub(crate) fn digest(text: &str) -> KeyDigest {
 
 /// Whether a text is the token of this digest. The time depends only on the length of the text.
 pub(crate) fn is_token(shown: Option<&str>, kept: &KeyDigest) -> bool {
-    shown.is_some_and(|shown| digest(shown).0.ct_eq(&kept.0).into())
+    shown.is_some_and(|shown| are_equal(&digest(shown), kept))
+}
+
+/// Compares in constant time.
+pub(crate) fn are_equal(one: &KeyDigest, other: &KeyDigest) -> bool {
+    one.0.ct_eq(&other.0).into()
 }
 
 /// A random UUID, version 4.

@@ -1,7 +1,8 @@
 //! The way from an HTTP request to a connection.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
+use base::ClientAddress;
 use http::{Request, Response, StatusCode};
 use protocol::workspace::{Role, limits::MAX_BEFORE_AUTH};
 use tokio::time::timeout;
@@ -42,9 +43,9 @@ pub(crate) async fn close(admission: &Admission) {
 pub(crate) fn connect<B>(
     admission: &Arc<Admission>,
     request: &mut Request<B>,
-    from: IpAddr,
+    from: ClientAddress,
 ) -> Response<String> {
-    if !admission.local.takes_socket(from, request.uri(), request.headers()) {
+    if !admission.local.takes_socket(from.ip(), request.uri(), request.headers()) {
         let words = "the workspace takes no pages of other origins, nor such that were led here \
                      by a name that is not the server's: see --allow-origin and --allow-host";
         return refuse(StatusCode::FORBIDDEN, words.to_owned());
@@ -74,7 +75,12 @@ pub(crate) fn connect<B>(
 }
 
 /// Serves a link, from its first byte to its end.
-pub(crate) async fn serve(admission: &Arc<Admission>, io: Io, from: IpAddr, stranger: Stranger) {
+pub(crate) async fn serve(
+    admission: &Arc<Admission>,
+    io: Io,
+    from: ClientAddress,
+    stranger: Stranger,
+) {
     let (io, gate) = gate::gated(io);
     let (mut link, outbox) = Link::within(io, link::Role::Server, LIMITS);
     let greeted = tokio::select! {

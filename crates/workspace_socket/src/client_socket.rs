@@ -1,12 +1,12 @@
 //! The clients' socket, as the server sees it.
 
 use std::{
-    net::IpAddr,
     path::Path,
     sync::{Arc, Weak, atomic::Ordering},
 };
 
 use access::LocalRules;
+use base::ClientAddress;
 use cluster::{Cluster, Service};
 use files::{Git, write::Unfinished};
 use http::{Request, Response};
@@ -65,7 +65,7 @@ impl ClientSocket {
 
     /// Answers a request for an upgrade with `101`, and serves the connection in a task of its own.
     /// Pages of other origins and improper upgrades are refused.
-    pub fn connect<B>(&self, request: &mut Request<B>, from: IpAddr) -> Response<String> {
+    pub fn connect<B>(&self, request: &mut Request<B>, from: ClientAddress) -> Response<String> {
         accept::connect(&self.0, request, from)
     }
 

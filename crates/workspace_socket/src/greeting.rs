@@ -1,9 +1,9 @@
 //! Authentication. The first message of every connection says who the client is.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use access::{Moment, NotAdmitted, WorkspaceClient};
-use base::{KeyScope, Secret};
+use base::{ClientAddress, KeyScope, Secret};
 use protocol::workspace::{
     ClientMessage, Role, ServerMessage,
     client::{Auth, AuthResult},
@@ -48,7 +48,7 @@ pub(crate) async fn greet(
     admission: &Arc<Admission>,
     link: &mut Link,
     outbox: &Outbox,
-    from: IpAddr,
+    from: ClientAddress,
 ) -> Result<Admitted, Refused> {
     let frame = match timeout(AUTH_DEADLINE, link.next()).await {
         Ok(Ok(Some(frame))) => frame,
@@ -88,7 +88,11 @@ fn credential(frame: &Frame) -> Result<Auth, String> {
 
 /// Holds the lock on failed attempts throughout. So an address cannot have more tokens checked by
 /// trying in parallel.
-fn admit(admission: &Arc<Admission>, from: IpAddr, token: Secret) -> Result<Admitted, String> {
+fn admit(
+    admission: &Arc<Admission>,
+    from: ClientAddress,
+    token: Secret,
+) -> Result<Admitted, String> {
     let now = Moment::now();
     let mut lock_out = admission.lock_out();
     if let Err(left) = lock_out.check(from, now.steady) {

@@ -3,11 +3,10 @@
 
 use std::{
     collections::HashMap,
-    net::IpAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use access::party;
+use base::ClientAddress;
 
 #[derive(Clone)]
 pub(crate) struct Strangers(Arc<Mutex<Slots>>);
@@ -15,13 +14,13 @@ pub(crate) struct Strangers(Arc<Mutex<Slots>>);
 struct Slots {
     most: usize,
     taken: usize,
-    by: HashMap<IpAddr, usize>,
+    by: HashMap<ClientAddress, usize>,
 }
 
 /// A slot, taken until this is dropped.
 pub(crate) struct Stranger {
     of: Strangers,
-    party: IpAddr,
+    party: ClientAddress,
 }
 
 impl Strangers {
@@ -30,8 +29,8 @@ impl Strangers {
     }
 
     /// A slot for a connection from this address, if there is one.
-    pub(crate) fn admit(&self, from: IpAddr) -> Option<Stranger> {
-        let party = party(from);
+    pub(crate) fn admit(&self, from: ClientAddress) -> Option<Stranger> {
+        let party = from.party();
         let mut slots = self.lock();
         let own = slots.by.get(&party).copied().unwrap_or(0);
         if slots.taken >= slots.most || own >= slots.most - slots.most / 4 {
@@ -65,7 +64,7 @@ mod tests {
     #[test]
     fn one_address_has_not_all_places_and_all_together_no_more_than_there_are() {
         let strangers = Strangers::new(8);
-        let admit = |from: &str| strangers.admit(from.parse().unwrap());
+        let admit = |from: &str| strangers.admit(ClientAddress::new(from.parse().unwrap()));
         let mut one: Vec<_> = std::iter::from_fn(|| admit("10.0.0.1")).collect();
         assert_eq!(one.len(), 6);
         let others = [admit("10.0.0.2"), admit("10.0.0.3"), admit("10.0.0.4")];
@@ -79,7 +78,9 @@ mod tests {
     #[test]
     fn a_network_of_ipv6_is_one_address() {
         let strangers = Strangers::new(4);
-        let admit = |last: u16| strangers.admit(IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last]));
+        let admit = |last: u16| {
+            strangers.admit(ClientAddress::new([0x2001, 0xdb8, 0, 0, 0, 0, 0, last].into()))
+        };
         let all: Vec<_> = (1..9).filter_map(admit).collect();
         assert_eq!(all.len(), 3);
     }

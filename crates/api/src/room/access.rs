@@ -6,15 +6,15 @@
 use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
 use access::{Denied, Key, Moment};
-use base::{KeyId, KeyScope};
+use base::{ClientAddress, KeyId, KeyScope};
 use http::{HeaderMap, StatusCode, Uri, request::Parts};
 use protocol::room::plane::ErrorCode;
-use rooms::{Refused, Room, Sight, Source};
+use rooms::{Caller, Refused, Room, Sight, Source};
 
 use super::failure::Failure;
 use crate::{
     admin,
-    state::{Api, Peer},
+    state::{Api, Client, Peer},
 };
 
 /// The header with the token of a room's host. The password may be sent beside it.
@@ -43,7 +43,7 @@ pub(super) async fn enter_with(
     password: Option<&str>,
 ) -> Result<Arc<Room>, Refused> {
     let shown = password.map(Cow::Borrowed).or_else(|| password_of(parts));
-    api.rooms().rooms.enter(code, shown.as_deref(), from(parts)).await
+    api.rooms().rooms.enter(code, shown.as_deref(), caller(parts)).await
 }
 
 /// The room of an id or a code, with its password as above. An unknown id counts like an unknown code.
@@ -60,11 +60,22 @@ pub(super) async fn enter_by_id(api: &Api, parts: &Parts, id: &str) -> Result<Ar
 /// # Errors
 /// [`Refused`].
 pub(super) fn find(api: &Api, parts: &Parts, code: &str) -> Result<Arc<Room>, Refused> {
-    api.rooms().rooms.find(code, from(parts))
+    api.rooms().rooms.find(code, caller(parts))
 }
 
-pub(super) fn from(parts: &Parts) -> IpAddr {
+/// Where a request's client is, for everything that is counted by address.
+pub(super) fn from(parts: &Parts) -> ClientAddress {
+    Client::of(&parts.extensions)
+}
+
+/// The far end of a request's connection.
+pub(super) fn peer(parts: &Parts) -> IpAddr {
     Peer::of(&parts.extensions)
+}
+
+/// The client of a request, with the token of a room that it shows.
+pub(super) fn caller(parts: &Parts) -> Caller<'_> {
+    Caller { from: from(parts), token: host_or_session(&parts.headers) }
 }
 
 fn password_of(parts: &Parts) -> Option<Cow<'_, str>> {
@@ -152,7 +163,7 @@ fn sees_all(api: &Api, parts: &Parts) -> bool {
 }
 
 fn is_local(api: &Api, parts: &Parts) -> bool {
-    api.rules().is_local(from(parts), &parts.uri, &parts.headers, Moment::now())
+    api.rules().is_local(peer(parts), &parts.uri, &parts.headers, Moment::now())
 }
 
 /// A client that lists rooms.

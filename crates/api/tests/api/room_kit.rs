@@ -1,6 +1,10 @@
 //! A room with participants in the hands of the test.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::Duration,
+};
 
 use access::{Moment, NewKey};
 use axum::body::Body;
@@ -76,7 +80,7 @@ impl Kit {
             max_concurrent: 1,
             session: None,
         };
-        room.join(joining, Ipv4Addr::LOCALHOST.into(), now()).unwrap();
+        room.join(joining, IpAddr::from(Ipv4Addr::LOCALHOST), now()).unwrap();
     }
 
     /// A participant that serves these endpoints.

@@ -1,11 +1,8 @@
 //! Links that other members open.
 
-use std::{
-    net::IpAddr,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
-use base::NodeId;
+use base::{ClientAddress, NodeId};
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use replica::Kind;
 use wire::{Limits, Upgrade};
@@ -41,7 +38,7 @@ pub(super) const ITSELF: &str = "it is this machine itself";
 pub(crate) fn accept<B>(
     shared: &Arc<Shared>,
     request: &mut Request<B>,
-    from: IpAddr,
+    from: ClientAddress,
 ) -> Response<String> {
     if request.headers().contains_key(http::header::ORIGIN) {
         return refusal(StatusCode::FORBIDDEN, "web pages cannot be members of a cluster");

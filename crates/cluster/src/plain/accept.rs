@@ -1,7 +1,8 @@
 //! Links that plain peers open.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
+use base::ClientAddress;
 use tokio::sync::OwnedSemaphorePermit;
 use wire::{Limits, Upgrade};
 
@@ -16,7 +17,7 @@ pub(crate) fn accept(
     shared: &Arc<Shared>,
     upgrade: Upgrade,
     place: OwnedSemaphorePermit,
-    from: IpAddr,
+    from: ClientAddress,
 ) {
     let shared = Arc::clone(shared);
     tokio::spawn(async move {

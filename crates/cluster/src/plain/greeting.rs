@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use base::Secret;
+use base::{ClientAddress, Secret};
 use protocol::workspace::peer::{
     FromPeer, PeerHello, PeerHelloAck, PeerMessage, Zero, decode_peer,
 };
@@ -54,9 +54,9 @@ pub(crate) fn may_be_shown_to(url: &Url) -> bool {
     }
 }
 
-/// Whether a plain peer may link from here.
-pub(crate) fn is_allowed(shared: &Shared, from: IpAddr) -> bool {
-    shared.settings.allow_plain || from.to_canonical().is_loopback()
+/// Whether a plain peer may link from here: without a setting only one on this machine that connects itself.
+pub(crate) fn is_allowed(shared: &Shared, from: ClientAddress) -> bool {
+    shared.settings.allow_plain || from.is_this_machine()
 }
 
 /// Answers the greeting of a peer that dialled.

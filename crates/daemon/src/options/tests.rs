@@ -35,6 +35,16 @@ fn localhost_can_be_listened_on() {
 }
 
 #[test]
+fn proxies_are_trusted_by_address_or_network() {
+    let trusted = |text: &str| ConfigFile::parse(text).unwrap().serve.trusted_proxies;
+    let networks = ["127.0.0.1", "::1", "10.0.0.0/8"].map(|text| text.parse().unwrap());
+    let both = trusted("trusted-proxies = ['127.0.0.1', '::1', '10.0.0.0/8']");
+    assert_eq!(both, Some(networks.to_vec()));
+    let error = format!("{:#}", ConfigFile::parse("trusted_proxies = ['lb.lan']").unwrap_err());
+    assert!(error.contains("lb.lan"), "{error}");
+}
+
+#[test]
 fn a_file_has_server_and_worker_settings() {
     let file = ConfigFile::parse(
         r#"

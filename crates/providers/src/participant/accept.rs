@@ -1,8 +1,8 @@
 //! Turns an HTTP request into a connected participant, or refuses it in the envelope of rooms.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
-use base::ProviderId;
+use base::{ClientAddress, ProviderId};
 use http::{Request, Response};
 use protocol::room::tunnel::{CANCELS, close};
 use rand::RngExt;
@@ -32,7 +32,7 @@ impl Participants {
         request: &mut Request<B>,
         code: &str,
         id: &str,
-        from: IpAddr,
+        from: ClientAddress,
     ) -> Response<String> {
         let (room, upgrade) = match self.admit(request, code, id, from) {
             Ok(admitted) => admitted,
@@ -89,7 +89,7 @@ impl Participants {
         request: &mut Request<B>,
         code: &str,
         id: &str,
-        from: IpAddr,
+        from: ClientAddress,
     ) -> Result<(Arc<Room>, Upgrade), Refusal> {
         let token = field(request.uri().query(), "token").ok_or(Refusal::NoToken)?;
         let room = self.rooms.find(code, from)?;

@@ -1,8 +1,9 @@
 //! Turns an HTTP request into a link (relay protocol, walkthrough 1).
 
-use std::{borrow::Cow, net::IpAddr, sync::Arc};
+use std::{borrow::Cow, sync::Arc};
 
 use access::{Denied, Lender, Moment};
+use base::ClientAddress;
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use protocol::relay::SUBPROTOCOL;
 use rooms::{Refused, Room};
@@ -19,7 +20,11 @@ impl RelayWorkers {
     /// `secret`) in the query. `provider` in the query is ignored. With `room` in the query the
     /// worker serves only the room of this code; then the secret is the room's password, and may be
     /// called `password` in the query.
-    pub async fn connect<B>(&self, request: &mut Request<B>, from: IpAddr) -> Response<String> {
+    pub async fn connect<B>(
+        &self,
+        request: &mut Request<B>,
+        from: ClientAddress,
+    ) -> Response<String> {
         let upgrade = match Upgrade::new(request, &[SUBPROTOCOL]) {
             Ok(upgrade) => upgrade,
             Err(error) => return refuse(error.status(), &error.to_string()),
@@ -67,7 +72,7 @@ impl RelayWorkers {
     pub async fn serve_in_room(
         &self,
         room: Arc<Room>,
-        from: IpAddr,
+        from: ClientAddress,
         link: Link,
         outbox: Outbox,
         binary: bool,

@@ -1,9 +1,9 @@
 //! The scope that a link's worker serves: the whole server, or one room.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use access::Lender;
-use base::{ModelName, ProviderId, Scope, Secret};
+use base::{ClientAddress, ModelName, ProviderId, Scope, Secret};
 use protocol::{
     json::clip,
     relay::{Normalised, Register, WorkerParticipant},
@@ -31,7 +31,7 @@ pub(super) enum Admission {
     /// A credential for lending to the whole server.
     Lender(Lender),
     /// The code and the password of a room, sent from this address.
-    Room(Arc<Room>, IpAddr),
+    Room(Arc<Room>, ClientAddress),
 }
 
 /// The scope that a registered worker serves.
@@ -90,7 +90,7 @@ impl Admission {
 async fn join(
     room: Arc<Room>,
     joining: Joining,
-    from: IpAddr,
+    from: ClientAddress,
 ) -> Result<(Joined, Member), RoomError> {
     let joins = move || {
         let joined = room.join(joining, from, now_ms())?;

@@ -1,11 +1,8 @@
 //! Joins, connections and departures of participants.
 
-use std::{
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-};
+use std::{net::SocketAddr, sync::Arc};
 
-use base::{ParticipantId, ProviderId, Secret};
+use base::{ClientAddress, ParticipantId, ProviderId, Secret};
 use protocol::room::Status;
 use store::StoreError;
 
@@ -31,14 +28,18 @@ impl Room {
     /// # Errors
     /// [`RoomError`] when the join is invalid, the room is full, or the id belongs to another
     /// participant.
-    pub fn join(&self, joining: Joining, from: IpAddr, now: u64) -> Result<Joined, RoomError> {
+    pub fn join(
+        &self,
+        joining: Joining,
+        from: impl Into<ClientAddress>,
+        now: u64,
+    ) -> Result<Joined, RoomError> {
         self.use_at(now);
         let is_called = matches!(joining.kind, Kind::Endpoint(_));
         let shown = joining.session.clone().map(Secret::from);
         let new = token::new_token(token::SESSION);
         let writing = self.writing();
-        let from = from.to_canonical();
-        let plan = self.open()?.plan(joining, token::digest(new.expose()), from, now)?;
+        let plan = self.open()?.plan(joining, token::digest(new.expose()), from.into(), now)?;
         let id = plan.id.clone();
         let record = stored::record(self.id(), &id, plan.session, &plan.kept);
         self.house.store.save_participant(&record)?;
@@ -64,12 +65,15 @@ impl Room {
     ///
     /// # Errors
     /// [`RoomError`] when there is no such participant, or the caller may not remove it.
-    pub fn leave(&self, id: &str, shown: Option<&str>, from: IpAddr) -> Result<(), RoomError> {
-        let writing = self.writing();
+    pub fn leave(
+        &self,
+        id: &str,
+        shown: Option<&str>,
+        from: impl Into<ClientAddress>,
+    ) -> Result<(), RoomError> {
+        let (writing, from) = (self.writing(), from.into());
         let may = |member: &Member| {
-            member.is_session(shown)
-                || self.is_host(shown)
-                || member.is_neighbour(from.to_canonical())
+            member.is_session(shown) || self.is_host(shown) || member.is_neighbour(from)
         };
         match self.state().member(id).map(may) {
             None => return Err(RoomError::NoParticipant(id.to_owned())),

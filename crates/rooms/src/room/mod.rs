@@ -47,6 +47,13 @@ pub(crate) struct House {
     pub(crate) uncalled: Notify,
 }
 
+/// Who holds a token of a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenHolder {
+    Host,
+    Participant,
+}
+
 /// One room. Its methods lock it briefly and never wait, except those documented as blocking.
 pub struct Room {
     house: Arc<House>,
@@ -216,6 +223,16 @@ impl Room {
     /// Whether a text is the host token.
     pub fn is_host(&self, shown: Option<&str>) -> bool {
         token::is_token(shown, &self.host_token)
+    }
+
+    /// Whose token a text is, if it is one of this room.
+    pub(crate) fn token_holder(&self, shown: Option<&str>) -> Option<TokenHolder> {
+        let shown = shown?;
+        if self.is_host(Some(shown)) {
+            return Some(TokenHolder::Host);
+        }
+        let digest = token::digest(shown);
+        self.state().has_session(&digest).then_some(TokenHolder::Participant)
     }
 
     /// Waits until the room is closed. Cancel safe.

@@ -2,31 +2,84 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
+use base::ClientAddress;
+
 use super::Rooms;
-use crate::{attempts::Knows, error::Refused, password::PasswordCheck, room::Room};
+use crate::{
+    attempts::Knows,
+    error::Refused,
+    password::PasswordCheck,
+    room::{Room, TokenHolder},
+};
 
 /// The suggested wait when too many passwords wait for verification.
 const VERIFYING: Duration = Duration::from_secs(1);
 
+/// A client that wants to enter a room.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller<'a> {
+    /// Where it is.
+    pub from: ClientAddress,
+    /// The token that it shows: the host's, a participant's, or none.
+    pub token: Option<&'a str>,
+}
+
+impl From<ClientAddress> for Caller<'_> {
+    fn from(from: ClientAddress) -> Self {
+        Self { from, token: None }
+    }
+}
+
+impl From<IpAddr> for Caller<'_> {
+    fn from(ip: IpAddr) -> Self {
+        ClientAddress::new(ip).into()
+    }
+}
+
 impl Rooms {
-    /// The room of a code, of either kind and in any case, for a client at this address.
+    /// The room of a code, of either kind and in any case.
     ///
     /// # Errors
-    /// [`Refused::Unknown`]; after ten of these within a minute, [`Refused::TooMany`].
-    pub fn find(&self, code: &str, from: IpAddr) -> Result<Arc<Room>, Refused> {
-        let (room, now) = (self.0.room_of(code), self.0.house.clock.now());
-        let mut attempts = self.attempts();
-        match room {
-            Some(room) => {
-                may_try(attempts.wait_for(room.id(), Knows::Code, from, now))?;
-                attempts.right(room.id(), Knows::Code, from, now);
-                Ok(room)
-            }
-            None => {
-                may_try(attempts.wait(from, now))?;
-                attempts.wrong(from, now);
-                Err(Refused::Unknown)
-            }
+    /// [`Refused::Unknown`]; after ten of these within a minute from the caller's address,
+    /// [`Refused::TooMany`], unless the caller holds a token of the room.
+    pub fn find<'a>(
+        &self,
+        code: &str,
+        caller: impl Into<Caller<'a>>,
+    ) -> Result<Arc<Room>, Refused> {
+        let (caller, now) = (caller.into(), self.0.house.clock.now());
+        let Some(room) = self.0.room_of(code) else {
+            let mut attempts = self.attempts();
+            may_try(attempts.wait(caller.from, now))?;
+            attempts.wrong(caller.from, now);
+            return Err(Refused::Unknown);
+        };
+        may_try(self.wait_for(&room, Knows::Code, caller, now))?;
+        self.attempts().right(room.id(), Knows::Code, caller.from, now);
+        Ok(room)
+    }
+
+    /// Notes that a client knows the code of a room, as it has just made it.
+    pub fn knows_code(&self, room: &Room, from: ClientAddress) {
+        let now = self.0.house.clock.now();
+        self.attempts().right(room.id(), Knows::Code, from, now);
+    }
+
+    /// The time until a caller may use a room. Wrong codes of others at its address do not keep out who
+    /// holds a token. The host, who sets the password, may also try it as often as it likes.
+    fn wait_for(
+        &self,
+        room: &Room,
+        at_least: Knows,
+        caller: Caller<'_>,
+        now: u64,
+    ) -> Option<Duration> {
+        let wait = self.attempts().wait_for(room.id(), at_least, caller.from, now)?;
+        match room.token_holder(caller.token) {
+            Some(TokenHolder::Host) => None,
+            Some(TokenHolder::Participant) if at_least == Knows::Code => None,
+            Some(TokenHolder::Participant) => self.attempts().wait_of_holder(caller.from, now),
+            None => Some(wait),
         }
     }
 
@@ -35,32 +88,38 @@ impl Rooms {
     ///
     /// # Errors
     /// [`Refused`].
-    pub async fn enter(
+    pub async fn enter<'a>(
         &self,
         code: &str,
         password: Option<&str>,
-        from: IpAddr,
+        caller: impl Into<Caller<'a>>,
     ) -> Result<Arc<Room>, Refused> {
+        let caller = caller.into();
         let room = match self.0.room_of(code).filter(|room| room.has_password()) {
-            None => return self.find(code, from),
+            None => return self.find(code, caller),
             Some(room) => room,
         };
         let Some(shown) = password.filter(|shown| !shown.is_empty()) else {
-            self.find(code, from)?;
+            self.find(code, caller)?;
             return Err(Refused::PasswordMissing);
         };
-        match self.try_known(&room, shown, from)? {
+        match self.try_known(&room, shown, caller)? {
             Some(_) => Ok(room),
-            None => self.verify(room, shown, from).await,
+            None => self.verify(room, shown, caller).await,
         }
     }
 
     /// Checks a password as far as possible without verifying it; `None` when it must be verified.
-    fn try_known(&self, room: &Room, shown: &str, from: IpAddr) -> Result<Option<()>, Refused> {
-        let now = self.0.house.clock.now();
+    fn try_known(
+        &self,
+        room: &Room,
+        shown: &str,
+        caller: Caller<'_>,
+    ) -> Result<Option<()>, Refused> {
+        let (from, now) = (caller.from, self.0.house.clock.now());
         let known = room.known(shown).map_or(PasswordCheck::Right, |(known, _)| known);
+        may_try(self.wait_for(room, Knows::Password, caller, now))?;
         let mut attempts = self.attempts();
-        may_try(attempts.wait_for(room.id(), Knows::Password, from, now))?;
         match known {
             PasswordCheck::Not => Ok(None),
             PasswordCheck::Right => {
@@ -78,12 +137,13 @@ impl Rooms {
         &self,
         room: Arc<Room>,
         shown: &str,
-        from: IpAddr,
+        caller: Caller<'_>,
     ) -> Result<Arc<Room>, Refused> {
+        let from = caller.from;
         let busy = Refused::TooMany { retry_after: VERIFYING };
         let turn = self.0.verifier.turn().await.ok_or_else(|| busy.clone())?;
         // Meanwhile another request may have shown the right password, or this address wrong ones.
-        if self.try_known(&room, shown, from)?.is_some() {
+        if self.try_known(&room, shown, caller)?.is_some() {
             return Ok(room);
         }
         let Some((_, phc)) = room.known(shown) else { return Ok(room) };

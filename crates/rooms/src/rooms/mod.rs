@@ -16,6 +16,7 @@ use protocol::room::{RuntimeConfig, limits::MAX_EXPIRY_SECS};
 use store::{RoomRecord, RoomStore, StoreError};
 use tokio::sync::Notify;
 
+pub use entering::Caller;
 use index::Index;
 
 use crate::{

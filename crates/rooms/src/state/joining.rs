@@ -1,7 +1,6 @@
 //! Joins: the id of a new participant, and the participant that it evicts from a full room.
 
-use std::net::IpAddr;
-
+use base::ClientAddress;
 use store::KeyDigest;
 
 use super::{MAX_PARTICIPANTS, RoomState, joined, left, updated};
@@ -32,9 +31,10 @@ impl RoomState {
         &mut self,
         joining: Joining,
         new_session: KeyDigest,
-        from: IpAddr,
+        from: impl Into<ClientAddress>,
         now: u64,
     ) -> Result<Plan, RoomError> {
+        let from = from.into();
         check::joining(&joining)?;
         let (id, shown) = (joining.id.clone(), joining.session.clone());
         let about = About::of(joining);
@@ -47,8 +47,15 @@ impl RoomState {
         }
         let session = there.filter(|_| known).map_or(new_session, |member| member.session);
         let joined_at = there.map_or(now, |member| member.kept.joined_at);
-        let kept =
-            StoredParticipant { about, from, proven: known, joined_at, updated_at: now, seen: now };
+        let kept = StoredParticipant {
+            about,
+            from: from.ip(),
+            by_proxy: from.is_by_proxy(),
+            proven: known,
+            joined_at,
+            updated_at: now,
+            seen: now,
+        };
         Ok(Plan { id, session, kept, known, leaves })
     }
 
@@ -99,7 +106,7 @@ impl RoomState {
     ) -> Option<Announcement> {
         let member = self.member(id)?;
         let moved = member.kept.about.kind != kept.about.kind;
-        let stranger = !known && !member.is_neighbour(kept.from);
+        let stranger = !known && !member.is_neighbour(kept.from());
         if moved || stranger {
             member.end(Ended::Superseded);
             self.unlink(id, now);
@@ -151,7 +158,7 @@ impl RoomState {
 
 /// Whether a join without a session token may take the id of a participant. Warrens show their
 /// tokens; stock participants have none and are recognised by their address.
-fn may_replace(member: &Member, by: &About, from: IpAddr, now: u64) -> bool {
+fn may_replace(member: &Member, by: &About, from: ClientAddress, now: u64) -> bool {
     let is_worker = |about: &About| about.kind == StoredKind::Worker;
     let stock = !is_worker(&member.kept.about) && !is_worker(by);
     !member.holds_id(now) || (stock && member.is_neighbour(from))

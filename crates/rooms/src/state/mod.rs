@@ -18,6 +18,7 @@ use protocol::{
         selector,
     },
 };
+use store::KeyDigest;
 
 use crate::{
     activity::{Activity, Holder, JobStarted},
@@ -26,6 +27,7 @@ use crate::{
     password::Password,
     room::{Available, ServedParticipant},
     stored::About,
+    token,
 };
 
 pub(crate) use linking::Linked;
@@ -97,6 +99,11 @@ impl RoomState {
 
     pub(crate) fn member(&self, id: &str) -> Option<&Member> {
         self.members.get(id)
+    }
+
+    /// Whether a participant's session token has this digest.
+    pub(crate) fn has_session(&self, digest: &KeyDigest) -> bool {
+        self.members.values().any(|member| token::are_equal(digest, &member.session))
     }
 
     pub(crate) fn member_mut(&mut self, id: &str) -> Option<&mut Member> {

@@ -2,10 +2,11 @@
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
+use base::ClientAddress;
 use protocol::room::plane::ChangeRoom;
-use rooms::{Form, Next, Refused, Rooms};
+use rooms::{Caller, Form, Kind, Next, Refused, Rooms};
 
-use crate::kit::{HERE, NOW, THERE, empty, locked, make, named, open};
+use crate::kit::{HERE, NOW, THERE, empty, join, locked, make, named, open};
 
 fn refusal<T>(entered: Result<T, Refused>) -> Refused {
     match entered {
@@ -64,6 +65,36 @@ async fn ten_unknown_codes_within_a_minute_are_enough() {
     assert!(rooms.find(other.short_code(), THERE).is_ok(), "another address");
     tokio::time::advance(Duration::from_secs(60)).await;
     assert!(rooms.find(other.short_code(), HERE).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_codes_of_others_do_not_keep_out_who_holds_a_token() {
+    let (_, rooms) = empty();
+    let made = make(&rooms, named("a"));
+    let session = join(&made.room, "p", Kind::Tunnel);
+    let code = made.room.short_code();
+    (0..200).for_each(|_| drop(rooms.find("no-such-room", HERE)));
+    let shows = |token| rooms.find(code, Caller { from: HERE.into(), token });
+    assert!(is_too_many(shows(None)) && is_too_many(shows(Some("wh_guess"))));
+    assert!(shows(Some(made.host_token.expose())).is_ok());
+    assert!(shows(Some(&session)).is_ok());
+    let other = make(&rooms, named("b")).room;
+    let host = Caller { from: HERE.into(), token: Some(made.host_token.expose()) };
+    assert!(is_too_many(rooms.find(other.short_code(), host)), "of this room only");
+    rooms.knows_code(&other, ClientAddress::new(HERE));
+    assert!(rooms.find(other.short_code(), HERE).is_ok(), "it has made the room");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_no_password() {
+    let (_, rooms) = empty();
+    let made = make(&rooms, locked("swordfish"));
+    let (code, host) = (made.room.short_code(), made.host_token.expose());
+    (0..10).for_each(|_| drop(rooms.find("no-such-room", HERE)));
+    let caller = Caller { from: HERE.into(), token: Some(host) };
+    let wrong = refusal(rooms.enter(code, Some("shark"), caller).await);
+    assert_eq!(wrong, Refused::PasswordWrong);
+    assert!(rooms.enter(code, Some("swordfish"), caller).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

@@ -88,9 +88,13 @@ async fn only_itself_and_the_host_take_a_participant_out() {
     assert!(not_allowed(room.leave("p", Some(&session), THERE)), "the token of another time");
     room.leave("p", Some(&host), THERE).unwrap();
     join(&room, "p", Kind::Tunnel);
-    let mapped = "::ffff:10.0.0.1".parse().unwrap();
+    let mapped: std::net::IpAddr = "::ffff:10.0.0.1".parse().unwrap();
     room.leave("p", None, mapped).unwrap();
     let session = Some(join(&room, "p", Kind::Tunnel));
+    let proxied = base::ClientAddress::new(HERE).by_proxy();
+    room.join(joining("q", Kind::Tunnel), HERE, NOW).unwrap();
+    assert!(not_allowed(room.leave("q", None, proxied)), "a stranger, by way of a proxy here");
+    room.leave("q", None, HERE).unwrap();
     room.join(Joining { session, ..joining("p", Kind::Tunnel) }, HERE, NOW).unwrap();
     assert!(not_allowed(room.leave("p", None, HERE)), "whoever has shown its token shows it");
     assert!(matches!(room.leave("q", None, HERE), Err(RoomError::NoParticipant(id)) if id == "q"));

@@ -7,8 +7,8 @@ use crate::{
     cli::make_key,
     common::{CHAT, ask_for, post, serve},
     rooms_kit::{
-        Events, Room, answering, data, elsewhere, make_room, message, open_room, refused,
-        send_from, tunnel, with_room,
+        Events, Room, answering, data, elsewhere, make_room, message, open_room, refused, tunnel,
+        with_room,
     },
 };
 
@@ -102,7 +102,8 @@ async fn guessing_passwords_has_to_wait_and_nobody_else_does() {
     refused(&daemon.client().get("/v1/rooms/QQQQQ1").await, 429, "TOO_MANY");
     let join = json!({"type": "host:register", "roomId": "QQQQQ1"});
     message(&daemon.client().post_json("/messages", &join).await, 429, "room:error");
-    assert_eq!(send_from(&daemon, [127, 0, 0, 2], right).await.0, 200, "another address");
+    let elsewhere = right.header("x-forwarded-for", "203.0.113.7").send().await;
+    assert_eq!(elsewhere.status, 200, "by way of a proxy");
 }
 
 #[tokio::test]
@@ -256,4 +257,43 @@ async fn no_credential_of_a_room_is_logged() {
     for secret in secrets.into_iter().chain(texts.iter().map(|text| text.as_str().unwrap())) {
         assert!(!log.contains(secret), "{secret} is in the log:\n{log}");
     }
+}
+
+/// Ten wrong codes of a page, or of strangers at a proxy, cost programs at the same address nothing.
+#[tokio::test]
+async fn pages_and_clients_of_a_proxy_do_not_keep_a_program_out() {
+    let (daemon, client, room) = with_room().await;
+    let page = client.clone().with_header("sec-fetch-site", "cross-site");
+    let proxied = client.clone().with_header("x-forwarded-for", "203.0.113.7");
+    for stranger in [&page, &proxied] {
+        for number in 0..11 {
+            let tried = stranger.get(&format!("/rooms/ZZZZ{number:02}/v1/models")).await;
+            assert_eq!(tried.status, if number < 10 { 404 } else { 429 });
+        }
+    }
+    let later = open_room(&daemon).await;
+    assert_eq!(client.get(&room.path("/v1/models")).await.status, 200);
+    assert_eq!(client.get(&later.path("/v1/models")).await.status, 200);
+    assert_eq!(page.get(&later.path("/v1/models")).await.status, 429);
+    let host = page.clone().with_header("x-warren-host-token", &later.host_token);
+    assert_eq!(host.get(&later.path("/v1/models")).await.status, 200);
+}
+
+#[tokio::test]
+async fn clients_of_a_trusted_proxy_are_told_apart() {
+    let daemon = serve().set("--trusted-proxies", "127.0.0.1,10.0.0.0/8").start().await;
+    let room = open_room(&daemon).await;
+    let from = |line: &str| daemon.client().with_header("x-forwarded-for", line);
+    for number in 0..11 {
+        // What the client itself sent stands before the address that the proxy adds.
+        let stranger = from(&format!("192.0.2.{number}, 203.0.113.7, 10.0.0.3"));
+        let tried = stranger.get(&format!("/rooms/ZZZZ{number:02}/v1/models")).await;
+        assert_eq!(tried.status, if number < 10 { 404 } else { 429 });
+    }
+    assert_eq!(from("203.0.113.8").get(&room.path("/v1/models")).await.status, 200);
+    assert_eq!(from("203.0.113.7").get(&room.path("/v1/models")).await.status, 429);
+    let forwarded = daemon.client().with_header("forwarded", "for=\"203.0.113.7:80\"");
+    assert_eq!(forwarded.get(&room.path("/v1/models")).await.status, 429);
+    let local = from("127.0.0.1").post_json(CHAT, &ask_for("m", false)).await;
+    assert_eq!(local.status, 401, "what a proxy passes on is never local");
 }

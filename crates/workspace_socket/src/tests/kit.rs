@@ -1,9 +1,9 @@
 //! A workspace, and clients of it.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use access::{LocalRules, Moment, NewKey};
-use base::{KeyId, KeyScope};
+use base::{ClientAddress, KeyId, KeyScope};
 use protocol::workspace::frame;
 use serde_json::{Value, json};
 use tokio::{
@@ -65,7 +65,8 @@ impl Kit {
 
     /// Serves the client at the other end of a pipe.
     pub(super) fn serve(&self, near: DuplexStream, from: &str) -> JoinHandle<()> {
-        let (admission, from) = (Arc::clone(&self.socket.0), from.parse::<IpAddr>().unwrap());
+        let (admission, from) =
+            (Arc::clone(&self.socket.0), ClientAddress::new(from.parse().unwrap()));
         let stranger = Strangers::new(1).admit(from).unwrap();
         tokio::spawn(async move { serve(&admission, Box::pin(near), from, stranger).await })
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use base::KeyScope;
+use base::{ClientAddress, KeyScope};
 use http::{Request, StatusCode};
 use protocol::workspace::{RequestKind, limits::AUTH_DEADLINE};
 use serde_json::json;
@@ -134,7 +134,7 @@ fn upgrade() -> Request<()> {
 #[tokio::test]
 async fn an_upgrade_is_agreed_to_unless_a_strange_page_asks_or_too_many_do_or_it_is_none() {
     let kit = Kit::with(|settings: &mut Settings| settings.max_strangers = 2).await;
-    let from = FAR.parse().unwrap();
+    let from = ClientAddress::new(FAR.parse().unwrap());
     let connect = |mut request: Request<()>| kit.socket.connect(&mut request, from).status();
     let mut page = upgrade();
     page.headers_mut().insert("origin", "https://evil.example".parse().unwrap());
@@ -187,6 +187,6 @@ async fn when_the_workspace_shuts_down_clients_are_told_goodbye_and_nobody_comes
     kit.shut_down().await;
     client.until_over().await;
     stranger.until_over().await;
-    let refused = kit.socket.connect(&mut upgrade(), FAR.parse().unwrap());
+    let refused = kit.socket.connect(&mut upgrade(), ClientAddress::new(FAR.parse().unwrap()));
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
 }

@@ -27,7 +27,7 @@ use protocol::room::{
 use rooms::{Created, Endpoints, Joining, Kind, NewRoom, Reached, Room, RoomError, Sight};
 
 use super::{
-    access::{Viewer, enter, enter_by_id, enter_with, from, maker, session},
+    access::{Viewer, caller, enter, enter_by_id, enter_with, maker, peer, session},
     body::read_body,
     failure::Failure,
     plane::{participants::join, rooms::make},
@@ -119,9 +119,9 @@ impl Posted<'_> {
             return Err(not_called(RoomError::Invalid(words)));
         }
         let (local, uri) = (&self.api.rules().local, &self.parts.uri);
-        let is_here = from(self.parts).to_canonical().is_loopback();
+        let is_here = peer(self.parts).to_canonical().is_loopback();
         let is_own_page = match is_here && endpoints == Endpoints::Own {
-            true => local.is_local(from(self.parts), uri, &self.parts.headers),
+            true => local.is_local(peer(self.parts), uri, &self.parts.headers),
             false => local.takes_page(uri, &self.parts.headers),
         };
         if !is_own_page {
@@ -130,7 +130,7 @@ impl Posted<'_> {
             return Err(not_called(RoomError::Invalid(words.to_owned())));
         }
         let own = self.api.address();
-        endpoints.reach(endpoint, from(self.parts), own).await.map_err(not_called)
+        endpoints.reach(endpoint, peer(self.parts), own).await.map_err(not_called)
     }
 
     async fn join(&self, joining: RoomJoin) -> Result<Response, Failure> {
@@ -153,7 +153,7 @@ impl Posted<'_> {
     /// Checks that a message on the path of one room concerns that room.
     fn expect(&self, room: &Room) -> Result<(), Failure> {
         let Some(code) = self.code else { return Ok(()) };
-        let meant = self.api.rooms().rooms.find(code, from(self.parts))?;
+        let meant = self.api.rooms().rooms.find(code, caller(self.parts))?;
         if meant.id() == room.id() {
             return Ok(());
         }

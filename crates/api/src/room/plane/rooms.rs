@@ -14,7 +14,7 @@ use crate::{
     admin::{blocking, failed, operator_if_any},
     error::ApiError,
     room::{
-        access::{Viewer, check_key, find, host_token, maker},
+        access::{Viewer, check_key, find, from, host_token, maker},
         body::read_body,
         failure::Failure,
     },
@@ -44,8 +44,7 @@ pub(in crate::room) async fn make(
 ) -> Result<Created, Failure> {
     let rooms = api.rooms().rooms.clone();
     let created = blocking(move || rooms.create(new, Moment::now().wall_ms)).await??;
-    // An address that tried too many codes before still has to wait.
-    let _ = find(api, parts, created.room.short_code());
+    api.rooms().rooms.knows_code(&created.room, from(parts));
     Ok(created)
 }
 

@@ -1,7 +1,6 @@
 //! Which peers are let in.
 
-use std::net::IpAddr;
-
+use base::ClientAddress;
 use http::{Request, StatusCode};
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -95,10 +94,13 @@ async fn the_first_message_is_a_greeting() {
 
 #[tokio::test]
 async fn other_machines_are_refused_unless_they_are_allowed() {
-    let far: IpAddr = [192, 168, 0, 7].into();
-    for (allow_plain, status) in
-        [(false, StatusCode::FORBIDDEN), (true, StatusCode::SWITCHING_PROTOCOLS)]
-    {
+    let far = ClientAddress::new([192, 168, 0, 7].into());
+    let proxied = ClientAddress::new([127, 0, 0, 1].into()).by_proxy();
+    for (allow_plain, from, status) in [
+        (false, far, StatusCode::FORBIDDEN),
+        (false, proxied, StatusCode::FORBIDDEN),
+        (true, far, StatusCode::SWITCHING_PROTOCOLS),
+    ] {
         let settings = Settings { allow_plain, ..settings(&[]) };
         let warren = Machine::start(1, [1; 32], settings).await;
         let mut request = Request::get("/peer")
@@ -108,7 +110,7 @@ async fn other_machines_are_refused_unless_they_are_allowed() {
             .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==")
             .body(())
             .unwrap();
-        assert_eq!(warren.cluster.accept(&mut request, far).status(), status);
+        assert_eq!(warren.cluster.accept(&mut request, from).status(), status);
     }
 }
 

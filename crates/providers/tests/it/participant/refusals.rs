@@ -18,7 +18,7 @@ fn request(query: &str, upgrades: bool) -> Request<()> {
 }
 
 fn connect(kit: &Kit, code: &str, id: &str, query: &str, upgrades: bool) -> Response<String> {
-    kit.participants.connect(&mut request(query, upgrades), code, id, HERE)
+    kit.participants.connect(&mut request(query, upgrades), code, id, HERE.into())
 }
 
 fn told(response: &Response<String>) -> (u16, Value) {

@@ -105,7 +105,7 @@ impl Kit {
     pub(crate) fn room_link(&self, room: &Arc<Room>, from: IpAddr, binary: bool) -> Worker {
         let (workers, room) = (self.workers.clone(), Arc::clone(room));
         Worker(FarEnd::connect(|link, outbox| async move {
-            workers.serve_in_room(room, from, link, outbox, binary).await;
+            workers.serve_in_room(room, from.into(), link, outbox, binary).await;
         }))
     }
 

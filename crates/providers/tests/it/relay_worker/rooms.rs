@@ -206,7 +206,7 @@ fn request(query: &str, headers: &[(&str, &str)]) -> Request<()> {
 }
 
 async fn connect(kit: &Kit, query: &str, headers: &[(&str, &str)]) -> Response<String> {
-    kit.workers.connect(&mut request(query, headers), THERE).await
+    kit.workers.connect(&mut request(query, headers), THERE.into()).await
 }
 
 #[tokio::test]

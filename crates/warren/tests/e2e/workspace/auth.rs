@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::{
     Client,
-    workspace::{WorkspaceClient, client_messages, sample},
+    workspace::{Knock, WorkspaceClient, client_messages, sample},
 };
 
 use super::kit::{TOKEN, WorkspaceHost, serving};
@@ -118,4 +118,36 @@ async fn pages_of_other_origins_and_other_hosts_are_refused_before_they_can_spea
     // What is no upgrade at all.
     let plain = Client::new(place.daemon.address()).get("/ws").await;
     assert!((400..500).contains(&plain.status), "{}", plain.text());
+}
+
+/// Wrong tokens by way of a proxy on this machine, one after the other, and then the right one from here.
+#[tokio::test]
+async fn strangers_behind_a_proxy_do_not_keep_the_owner_out() {
+    let place = WorkspaceHost::start().await;
+    wrong_until_refused(&place, "203.0.113.7").await;
+    place.client().await;
+    assert!(place.daemon.log().contains("--trusted-proxies 127.0.0.1"), "{}", place.daemon.log());
+}
+
+#[tokio::test]
+async fn a_trusted_proxy_tells_its_strangers_from_the_owner() {
+    let place = WorkspaceHost::of(serving().set("--trusted-proxies", "127.0.0.1")).await;
+    wrong_until_refused(&place, "198.51.100.9, 203.0.113.7").await;
+    let owner = through_proxy(&place, "203.0.113.8").await;
+    owner.admitted(TOKEN).await;
+    place.client().await;
+}
+
+async fn through_proxy(place: &WorkspaceHost, client: &str) -> WorkspaceClient {
+    let knock = Knock::at(place.daemon.address()).header("x-forwarded-for", client);
+    knock.open().await.expect("the server takes clients")
+}
+
+async fn wrong_until_refused(place: &WorkspaceHost, client: &str) {
+    for _ in 0..5 {
+        let mut stranger = through_proxy(place, client).await;
+        assert_eq!(stranger.auth("wrong").await["success"], false);
+    }
+    let result = through_proxy(place, client).await.auth(TOKEN).await;
+    assert!(result["message"].as_str().unwrap().contains("too many wrong tokens"), "{result}");
 }
