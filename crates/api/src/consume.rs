@@ -293,7 +293,7 @@ impl JobDraft {
         Job {
             id: self.id,
             scope: self.request_scope.scope().clone(),
-            model: request.model.clone(),
+            model: targets.name,
             targets: targets.models,
             known: targets.known,
             endpoint,

@@ -37,11 +37,15 @@ pub(crate) async fn show(
     let unreadable = error::nothing_at(request.uri());
     let request_scope = request_scope(&api, request)?;
     let Path(id) = id.map_err(|_| unreadable)?;
-    let model = ModelName::from(id);
-    let since = match request_scope.room() {
-        Some(room) => served_in(room).get(&model).copied(),
-        None => served_since(&api, &model),
+    let asked = ModelName::from(id);
+    let in_room = request_scope.room().map(|room| served_in(room));
+    let since = |model: &ModelName| match &in_room {
+        Some(served) => served.get(model).copied(),
+        None => served_since(&api, model),
     };
+    let other = asked.with_or_without_latest().filter(|other| since(other).is_some());
+    let model = other.filter(|_| since(&asked).is_none()).unwrap_or(asked);
+    let since = since(&model);
     if may_use(&request_scope, &model)
         && let Some(created) = since
     {
@@ -89,17 +93,37 @@ pub(crate) fn served(api: &Api) -> BTreeMap<ModelName, u64> {
 /// When a model was first seen, or the first served target of an alias; `None` when no provider
 /// serves it now.
 pub(crate) fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
-    let serves = |model: &&ModelName| api.scheduler().serves(&Scope::server(), model.as_str());
+    let scope = Scope::server();
+    let is_served = |model: &ModelName| api.scheduler().serves(&scope, model.as_str());
     let model = match api.aliases().get(name) {
-        Some(alias) => alias.targets.iter().find(serves),
-        None => Some(name).filter(serves),
+        Some(alias) => {
+            let mut targets = alias.targets.iter().map(|target| known_as(api, &scope, target));
+            targets.find(is_served)
+        }
+        None => Some(known_as(api, &scope, name)).filter(is_served),
     };
-    model.map(|model| created(api, model))
+    model.map(|model| created(api, &model))
+}
+
+/// The name by which a model is served, of the [two](ModelName::with_or_without_latest) that it may have; if
+/// it is not served now, the one by which it was; else the given one.
+pub(crate) fn known_as(api: &Api, scope: &Scope, model: &ModelName) -> ModelName {
+    let is_served = |model: &ModelName| api.scheduler().serves(scope, model.as_str());
+    let was_served = |model: &ModelName| api.models().knows(scope, model);
+    let other = || model.with_or_without_latest();
+    if is_served(model) {
+        return model.clone();
+    }
+    let served = other().filter(is_served);
+    served
+        .or_else(|| other().filter(was_served).filter(|_| !was_served(model)))
+        .unwrap_or_else(|| model.clone())
 }
 
 /// Whether a model, or a target of an alias, was served before.
 pub(crate) fn has_served(api: &Api, name: &ModelName) -> bool {
-    let knows = |model: &ModelName| api.models().knows(&Scope::server(), model);
+    let scope = Scope::server();
+    let knows = |model: &ModelName| api.models().knows(&scope, &known_as(api, &scope, model));
     match api.aliases().get(name) {
         Some(alias) => alias.targets.iter().any(knows),
         None => knows(name),

@@ -11,6 +11,7 @@ use rooms::{Room, room::Available};
 use crate::{
     admission::not_allowed,
     error::{ApiError, Kind},
+    models,
     state::{Api, Peer},
 };
 
@@ -23,6 +24,8 @@ pub(crate) struct RequestScope {
 
 /// The models that a request's model name stands for.
 pub(crate) struct Targets {
+    /// The name that the request is counted for: an alias, or a model by the name that it is served by.
+    pub(crate) name: ModelName,
     /// The names for the dispatcher, in order of preference. Not empty.
     pub(crate) models: Vec<ModelName>,
     /// Whether the request may be queued when no provider serves them now.
@@ -95,21 +98,33 @@ impl RequestScope {
         if self.may_not_use(model.as_str()) {
             return Err(not_allowed(model));
         }
-        let models = match api.aliases().get(model) {
-            Some(alias) => alias.targets.clone(),
-            None => vec![model.clone()],
-        };
+        let targets = api.aliases().get(model).map(|alias| alias.targets.as_slice());
+        let wanted = targets.unwrap_or(std::slice::from_ref(model)).iter();
+        let models: Vec<ModelName> =
+            wanted.map(|target| models::known_as(api, &self.scope, target)).collect();
+        let name = if targets.is_some() { model.clone() } else { models[0].clone() };
         let known = models.iter().any(|target| api.models().knows(&self.scope, target));
-        Ok(Targets { models, known })
+        Ok(Targets { name, models, known })
     }
 
     fn resolve_in(&self, room: &Room, model: &ModelName) -> Result<Targets, ApiError> {
-        let selector = Selector::parse(model.as_str());
-        match room.find(&selector, Moment::now().wall_ms) {
+        let find = |model: &ModelName| {
+            let selector = Selector::parse(model.as_str());
+            let found = room.find(&selector, Moment::now().wall_ms);
+            (selector, found)
+        };
+        let (selector, found) = match (find(model), model.with_or_without_latest()) {
+            ((_, Available::Nobody), Some(other)) => find(&other),
+            (found, _) => found,
+        };
+        match found {
             Available::Known(name) if self.may_not_use(&judged(room, &selector, &name)) => {
                 Err(not_allowed(model))
             }
-            Available::Known(name) => Ok(Targets { models: vec![name.into()], known: true }),
+            Available::Known(name) => {
+                let (name, models) = (model.clone(), vec![name.into()]);
+                Ok(Targets { name, models, known: true })
+            }
             Available::Disconnected { .. } => Err(disconnected()),
             Available::Nobody => Err(nobody()),
         }

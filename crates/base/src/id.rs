@@ -190,7 +190,25 @@ impl ModelName {
     pub fn is_wildcard(&self) -> bool {
         self.as_str() == "*"
     }
+
+    /// The other name of the same model, at model servers that take `latest` for a missing tag, as Ollama
+    /// does: `m:latest` for `m`, and `m` for `m:latest`. `None` for a name with another tag.
+    pub fn with_or_without_latest(&self) -> Option<Self> {
+        let name = self.as_str();
+        let last = name.rsplit('/').next().unwrap_or_default();
+        match last.split_once(':') {
+            None if last.is_empty() || self.is_wildcard() => None,
+            None => Some(Self::from(format!("{name}{LATEST}"))),
+            Some((before, "latest")) if !before.is_empty() => {
+                name.strip_suffix(LATEST).map(Self::from)
+            }
+            Some(_) => None,
+        }
+    }
 }
+
+/// The tag that Ollama takes where none is given.
+const LATEST: &str = ":latest";
 
 impl KeyId {
     /// All local requests that carry no key, together.
@@ -218,6 +236,24 @@ mod tests {
         let scope = Scope::room(&RoomId::from("abc"));
         assert_eq!(scope.room_id(), Some("abc"));
         assert_eq!(Scope::server().room_id(), None);
+    }
+
+    #[test]
+    fn only_the_tag_latest_may_be_left_out() {
+        for (name, other) in [
+            ("llama3", Some("llama3:latest")),
+            ("llama3:latest", Some("llama3")),
+            ("host:5000/org/m", Some("host:5000/org/m:latest")),
+            ("host:5000/org/m:latest", Some("host:5000/org/m")),
+            ("llama3:8b", None),
+            ("m:8b:latest", None),
+            (":latest", None),
+            ("org/", None),
+            ("*", None),
+        ] {
+            let found = ModelName::from(name).with_or_without_latest();
+            assert_eq!(found.as_ref().map(ModelName::as_str), other, "{name}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use base::{JobId, KeyId, KeyLimits, KeyScope, RoomId};
+use base::{JobId, KeyId, KeyLimits, KeyScope, ModelName, RoomId};
 use store::{KeyDigest, KeyRecord};
 use tokio_util::sync::CancellationToken;
 
@@ -87,10 +87,13 @@ impl Key {
         KeyRecord { last_used, ..self.record.clone() }
     }
 
-    /// Whether it may be used for this model.
+    /// Whether it may be used for this model, by either of the [names](ModelName::with_or_without_latest)
+    /// that it may have.
     pub fn allows(&self, model: &str) -> bool {
         let models = &self.record.models;
-        models.is_empty() || models.iter().any(|allowed| matches(allowed, model))
+        let may = |model: &str| models.iter().any(|allowed| matches(allowed, model));
+        let other = || ModelName::from(model).with_or_without_latest();
+        models.is_empty() || may(model) || other().is_some_and(|other| may(other.as_str()))
     }
 
     /// The room that it is bound to.

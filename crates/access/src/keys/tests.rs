@@ -136,6 +136,7 @@ fn models_are_allowed_by_name_or_by_beginning() {
     let (record, _) = keys.create(NewKey { models, ..new("a") }, now).unwrap();
     let key = keys.get(&record.id).unwrap();
     assert!(key.allows("qwen3-8b") && key.allows("llama3") && key.allows("llama3.2:3b"));
+    assert!(key.allows("qwen3-8b:latest") && !key.allows("qwen3-8b:4b"), "one model, two names");
     assert!(!key.allows("qwen3-8b-x") && !key.allows("Llama3") && !key.allows(""));
     let (record, _) = keys.create(new("b"), now).unwrap();
     assert!(keys.get(&record.id).unwrap().allows("anything"));

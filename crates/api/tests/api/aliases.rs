@@ -80,3 +80,25 @@ async fn an_alias_is_listed_while_a_target_is_served_and_hides_a_model_of_its_na
     assert_eq!(response.status(), 404);
     assert!(text(response).await.contains("no provider for model fast"));
 }
+
+/// Ollama takes the tag `latest` where none is given, and lists its models with it.
+#[tokio::test(start_paused = true)]
+async fn a_model_is_asked_for_with_the_tag_latest_or_without() {
+    let targets = vec!["big".to_owned()];
+    let aliases = Aliases::new([("fast".to_owned(), targets, serde_json::Map::new())]).unwrap();
+    let mut kit = Kit::with_aliases(aliases, |_, _| {});
+    kit.serves(&["big:latest", "small"], &[Endpoint::ChatCompletions]);
+    for (asked, served) in [
+        ("big", "big:latest"),
+        ("big:latest", "big:latest"),
+        ("fast", "big:latest"),
+        ("small:latest", "small"),
+    ] {
+        let body = format!(r#"{{"model":"{asked}"}}"#);
+        let (_response, assignment) = kit.post("/v1/chat/completions", &body).await;
+        assert_eq!(sent(&assignment)["model"], served, "{asked}");
+        assert_eq!(shown(&kit, asked).await, 200, "{asked}");
+    }
+    assert_eq!(listed(&kit).await, ["big:latest", "fast", "small"]);
+    assert_eq!(shown(&kit, "big:8b").await, 404, "another tag is another model");
+}

@@ -103,3 +103,34 @@ async fn a_wrong_alias_keeps_the_server_from_starting_and_is_named() {
         assert!(process.log().contains(words), "{words}: {}", process.log());
     }
 }
+
+/// A model server that takes `latest` for a missing tag lists its models with it. Both names are one
+/// model: for requests, for keys, and in what is counted.
+#[tokio::test]
+async fn a_model_with_the_tag_latest_is_one_model() {
+    let daemon = serve().flag("--require-key").start().await;
+    let mut worker =
+        testkit::Connect::to(&daemon).form(Form::Stock).join("w", &["llama3:latest"], 2).await;
+    let key = json!({"name": "ann", "models": ["llama3"]});
+    let key = daemon.admin().post_json("/admin/keys", &key).await.json();
+    let client = daemon.client().with_token(key["key"].as_str().unwrap());
+    for name in ["llama3", "llama3:latest"] {
+        let asked = post(&client, CHAT, ask_for(name, false));
+        let job = worker.expect_job().await;
+        let body: serde_json::Value = serde_json::from_slice(&job.body).unwrap();
+        assert_eq!(
+            (job.model.as_str(), &body["model"]),
+            ("llama3:latest", &json!("llama3:latest"))
+        );
+        worker.complete(&job, 200, &json!({"it": "works"})).await;
+        assert_eq!(asked.await.unwrap().status, 200);
+    }
+    let models = client.get("/v1/models").await.json();
+    assert_eq!(models["data"][0]["id"], "llama3:latest", "{models}");
+    let counted = async || {
+        let usage = daemon.admin().get("/admin/usage?by=model").await.json();
+        let rows = usage["rows"].as_array().cloned().unwrap_or_default();
+        rows.len() == 1 && rows[0]["model"] == "llama3:latest" && rows[0]["requests"] == 2
+    };
+    testkit::eventually("one row of two requests", testkit::DEADLINE, counted).await;
+}
