@@ -81,6 +81,9 @@ impl ClusterPart {
             closing,
             present: Mutex::new(None),
         }));
+        if let Some(words) = settings.cluster.token_warning() {
+            tracing::warn!("{words}");
+        }
         if part.is_member().await? {
             let present = part.open().await?;
             workspace.join(&present.cluster);

@@ -67,7 +67,7 @@ impl Guest {
         let me = identity(admission, &from, caller);
         let services = &admission.services;
         Self {
-            serving: Serving::new(admission, client, me, answers, false),
+            serving: Serving::new(admission, client, me, answers, false).at(own_name(admission)),
             requests,
             events: services.events.subscribe(),
             number: 0,
@@ -165,6 +165,12 @@ fn identity(admission: &Admission, from: &str, caller: Caller) -> Identity {
     let who = format!("{who}@{}", name.as_deref().unwrap_or(from));
     let member = member.map(|(team, session)| Member { team, session });
     Identity { who, role, member }
+}
+
+/// The name of this machine in its cluster.
+fn own_name(admission: &Admission) -> Option<Arc<str>> {
+    let cluster = admission.services.membership.cluster()?;
+    Some(cluster.name_of(cluster.node_id()).into())
 }
 
 /// Has the sessions forget a client, also if its task panics or is aborted.

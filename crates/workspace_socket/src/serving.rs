@@ -42,6 +42,8 @@ pub(crate) struct Serving {
     pub(crate) echoes: Echoes,
     pub(crate) lanes: Lanes,
     stream: Option<OutputStream>,
+    /// The name of this machine, for clients of other members: what is refused says where.
+    place: Option<Arc<str>>,
     gone: CancellationToken,
     /// Cancels `gone` when this is dropped, also if [`Serving::end`] was not called.
     _gone: DropGuard,
@@ -73,9 +75,15 @@ impl Serving {
             echoes: Echoes::default(),
             lanes: Lanes::default(),
             stream: None,
+            place: None,
             _gone: gone.clone().drop_guard(),
             gone,
         }
+    }
+
+    /// The same, for a client of another member, which reads in refusals that they come from this machine.
+    pub(crate) fn at(self, place: Option<Arc<str>>) -> Self {
+        Self { place, ..self }
     }
 
     /// Ends everything that only sends to the client, and gives the requests that are left.
@@ -111,7 +119,11 @@ impl Serving {
         let answer = match table::serve(&self.asker, message) {
             Work::Done(answer) => answer,
             Work::Later(lane, answering) => {
-                return match self.begin(lane, policy, answering, slot, done) {
+                let place = self.place.clone();
+                let answering = async move {
+                    answering.await.map_err(|refusal| placed(place.as_deref(), refusal))
+                };
+                return match self.begin(lane, policy, answering.boxed(), slot, done) {
                     Ok(()) => Ok(()),
                     Err(refusal) => self.say(&family.refused(&refusal)),
                 };
@@ -130,7 +142,7 @@ impl Serving {
         let said = match answer {
             Ok(Some(answer)) => self.say(&answer),
             Ok(None) => Ok(()),
-            Err(refusal) => self.say(&family.refused(&refusal)),
+            Err(refusal) => self.say(&family.refused(&placed(self.place.as_deref(), refusal))),
         };
         done();
         said
@@ -238,6 +250,19 @@ impl Serving {
     /// Sends a message at once.
     pub(crate) fn say(&self, message: &ServerMessage) -> Result<(), OutboxClosed> {
         self.asker.outbox.push(message.encode())
+    }
+}
+
+/// A refusal in words about this machine, with its name.
+fn placed(place: Option<&str>, refusal: Refusal) -> Refusal {
+    let at = |words| match place {
+        Some(place) => format!("on {place}: {words}"),
+        None => words,
+    };
+    match refusal {
+        Refusal::Invalid(words) => Refusal::Invalid(at(words)),
+        Refusal::Failed(words) => Refusal::Failed(at(words)),
+        other => other,
     }
 }
 

@@ -82,7 +82,15 @@ pub(crate) fn accept<B>(
         if let Err(error) = running {
             shared.strangers.failed(from);
             let error = base::error::chain(&error);
-            tracing::warn!(%from, error, "a member's link was refused with these words");
+            // While a machine joins, members dial it a moment before it has the token.
+            match shared.this.token() {
+                None => {
+                    tracing::info!(%from, error, "a member's link was refused with these words")
+                }
+                Some(_) => {
+                    tracing::warn!(%from, error, "a member's link was refused with these words");
+                }
+            }
         }
     });
     response

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue};
 use replica::Kind;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
+use tracing::Level;
 use url::Url;
 use wire::{Dial, DialError, DialedLink, Link, Outbox, Proxies, dial};
 
@@ -113,7 +114,7 @@ async fn keep(shared: Arc<Shared>, target: Target) {
         Target::Address(_) => None,
         Target::Member(node) => Some(node.clone()),
     };
-    let mut last_words = String::new();
+    let mut failures = BTreeMap::<String, Failures>::new();
     // Counts the dials that met another token.
     let mut mismatches = 0;
     loop {
@@ -121,7 +122,9 @@ async fn keep(shared: Arc<Shared>, target: Target) {
             sleep(LOOK).await;
             continue;
         }
-        for address in addresses(&shared, &target) {
+        let addresses = addresses(&shared, &target);
+        failures.retain(|address, _| addresses.contains(address));
+        for address in addresses {
             let began = Instant::now();
             let dialled = once(&shared, &address, &mut node, mismatches).await;
             mismatches = mismatches_after(&dialled, mismatches);
@@ -129,20 +132,54 @@ async fn keep(shared: Arc<Shared>, target: Target) {
                 shared.notices.keep(format!("{address} belongs to a cluster with another token"));
             }
             match dialled {
-                Ok(()) if began.elapsed() > STOOD => backoff.reset(),
+                Ok(()) if began.elapsed() > STOOD => {
+                    backoff.reset();
+                    failures.remove(&address);
+                }
                 Ok(()) => {}
                 // The address is this machine's own, and stays so.
                 Err(DialFailure::Itself) => return,
                 Err(error) => {
                     let words = base::error::chain(&error);
-                    if words != last_words {
-                        tracing::warn!(address, error = words, "no link to a peer");
-                        last_words = words;
-                    }
+                    failures.entry(address.clone()).or_default().tell(&address, words);
                 }
             }
         }
         sleep(backoff.next(rand::random())).await;
+    }
+}
+
+/// What dials of one address failed of.
+#[derive(Debug, Default)]
+struct Failures {
+    words: String,
+    in_a_row: u32,
+}
+
+/// A failure that comes this often in a row is a warning. One that passes is not: machines start, and join,
+/// at different moments.
+const LASTS: u32 = 5;
+
+impl Failures {
+    fn tell(&mut self, address: &str, words: String) {
+        match self.told_as(&words) {
+            Some(Level::WARN) => tracing::warn!(address, error = words, "still no link to a peer"),
+            Some(_) => tracing::info!(address, error = words, "no link to a peer"),
+            None => {}
+        }
+    }
+
+    /// How one more failure is told, if it is: once when it is new, and once more when it lasts.
+    fn told_as(&mut self, words: &str) -> Option<Level> {
+        if self.words != words {
+            (self.words, self.in_a_row) = (words.to_owned(), 0);
+        }
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        match self.in_a_row {
+            1 => Some(Level::INFO),
+            LASTS => Some(Level::WARN),
+            _ => None,
+        }
     }
 }
 
@@ -325,6 +362,16 @@ fn has_port(address: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_that_passes_is_no_warning() {
+        let mut failures = Failures::default();
+        let told: Vec<_> = (0..9).map(|_| failures.told_as("refused")).collect();
+        let mut expected = vec![None; 9];
+        (expected[0], expected[4]) = (Some(Level::INFO), Some(Level::WARN));
+        assert_eq!(told, expected);
+        assert_eq!(failures.told_as("no TLS"), Some(Level::INFO), "other words are news");
+    }
 
     #[test]
     fn an_address_is_a_host_and_a_port_or_a_url() {

@@ -24,6 +24,9 @@ pub struct ClusterSettings {
     pub name: String,
 }
 
+/// A token below this length, in bytes, can be guessed by who hears a link begin.
+const SAFE_TOKEN: usize = 16;
+
 /// The longest name of a machine, in bytes.
 const MAX_NAME: usize = 128;
 
@@ -44,6 +47,18 @@ impl ClusterSettings {
             allow_plain: options.allow_plain_peers.unwrap_or(false),
             listen: options.peer_listen.unwrap_or_else(|| one_higher(clients)),
             name,
+        })
+    }
+
+    /// A warning about the token, if it can be guessed.
+    pub(crate) fn token_warning(&self) -> Option<String> {
+        let len = self.token.as_ref()?.expose().trim().len();
+        (len < SAFE_TOKEN).then(|| {
+            format!(
+                "the cluster token has only {len} characters, and whoever reaches the peer port may guess \
+                 it: give all machines one of {SAFE_TOKEN} or more, as `openssl rand -hex 16` makes, or \
+                 none, and use `warren cluster invite`"
+            )
         })
     }
 }
@@ -84,6 +99,15 @@ mod tests {
         );
         assert_eq!((read.listen.port(), read.name.as_str()), (7, "lab"));
         assert_eq!(read.token.unwrap().expose(), "t");
+    }
+
+    #[test]
+    fn a_token_that_can_be_guessed_is_warned_of() {
+        let warning =
+            |token: &str| of(&format!("token = '{token}'"), "127.0.0.1:1").unwrap().token_warning();
+        assert!(warning("rabbit").is_some_and(|words| words.contains("only 6 characters")));
+        assert_eq!(warning("5f4dcc3b5aa765d6"), None);
+        assert_eq!(of("", "127.0.0.1:1").unwrap().token_warning(), None);
     }
 
     #[test]

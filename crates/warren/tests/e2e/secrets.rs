@@ -68,3 +68,11 @@ async fn a_keys_text_is_kept_nowhere() {
     assert!(!files_with(&dir, &id).is_empty());
     assert!(listed.out.contains(&secrets[1][..8]), "the prefix is there");
 }
+
+#[tokio::test]
+async fn a_cluster_token_that_can_be_guessed_is_warned_of_without_being_told() {
+    let daemon = serve().set("--cluster-token", "rabbit").set("--peer-listen", "127.0.0.1:0");
+    let daemon = daemon.start().await;
+    let line = daemon.line_with("the cluster token has only 6 characters").await;
+    assert!(line.contains("WARN") && !line.contains("rabbit"), "{line}");
+}

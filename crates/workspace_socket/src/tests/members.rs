@@ -287,3 +287,19 @@ async fn a_session_whose_member_has_no_link_here_is_shown_as_out_of_reach_when_i
     entry.shut_down().await;
     drop(middle);
 }
+
+/// What cannot be made on another machine is refused with its name, and on the own one without.
+#[tokio::test]
+async fn what_fails_on_another_member_names_it() {
+    let pair = Pair::new().await;
+    let mut client = pair.entry.client().await;
+    let open = |node: Option<&str>| json!({"type": "open_terminal", "working_dir": "/nope", "command": "cat", "node_id": node});
+    let there = client.ask(open(Some("node-1")), "error").await;
+    let words = there["message"].as_str().unwrap();
+    let name = pair.machines.0.cluster.name_of("node-1");
+    assert!(words.starts_with(&format!("on {name}: the working directory /nope")), "{words}");
+    let here = client.ask(open(None), "error").await;
+    let words = here["message"].as_str().unwrap();
+    assert!(words.starts_with("the working directory /nope"), "{words}");
+    pair.shut_down().await;
+}
