@@ -79,6 +79,10 @@ pub(crate) trait Engine: Send + Sync {
     /// Types raw keys.
     fn type_in(&self, keys: Bytes) -> Result<Typed, Refusal>;
 
+    /// Types an answer to a question of the program, if the program reads what is typed. Engines without
+    /// a terminal have no such questions.
+    fn answer(&self, _: Bytes) {}
+
     /// Gives the engine a whole prompt: for an agent one turn, for a terminal the text and one Enter.
     /// Returns the number of the turn, if there are turns and the number is known already.
     fn prompt(&self, text: String) -> Result<Option<u64>, Refusal>;

@@ -39,6 +39,8 @@ const WAITING_BYTES: usize = 4 * 1024 * 1024;
 /// ([`Typed::Later`]).
 const MUCH: usize = 256;
 const MUCH_BYTES: usize = 1024 * 1024;
+/// While more bytes than this wait for the program to read them, its questions are not answered.
+const MOST_ANSWERS: usize = 16 * 1024;
 /// The output of an ended process counts as over after this much silence, and after the longer time even
 /// if more comes: processes in the background may keep the terminal open.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -136,6 +138,15 @@ impl Engine for TerminalEngine {
         match writer.as_ref().filter(|_| is_first) {
             Some(writer) => self.wait(left_of(writer, keys)),
             None => self.wait(keys),
+        }
+    }
+
+    fn answer(&self, answer: Bytes) {
+        if self.waiting.load(Ordering::Acquire) > MOST_ANSWERS {
+            return;
+        }
+        if let Err(refusal) = self.type_in(answer) {
+            tracing::debug!(%refusal, "an answer cannot be typed");
         }
     }
 

@@ -4,12 +4,12 @@
 //! read differently says nothing about snapshots; such pieces are left out here, each for a reason.
 //! Some differ only beside others: then there are streams of several kinds.
 
-/// Characters beside those of ASCII. Not among them are control characters of eight bits, which
-/// xterm.js obeys, and the soft hyphen, which is a character there, as wide as any.
-const KNOWN: &str = "漢字🦀é─\u{301}\u{200d}\u{fe0f}";
+/// Characters beside those of ASCII. Not among them are control characters of eight bits: they begin
+/// sequences in the middle of words.
+const KNOWN: &str = "漢字🦀é─\u{ad}\u{301}\u{200d}\u{fe0f}";
 
 /// What sequences go on with after `ESC`.
-const BEGINNINGS: &str = "[]PX^_()*+#78DEMHcZ=>\\";
+const BEGINNINGS: &str = "[]PX^_()*+#78DEMHcZ=>\\%no}|~";
 
 /// What a stream has, so that it does not have what does not go with that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,9 +43,15 @@ impl Kind {
         let plain = !is_set(text) && !link && !underlined && !is_one_of("T") && text != "\x1bc";
         match self {
             Self::Coloured => plain && !wide,
-            Self::Wide => plain && !is_one_of("@") && text != "\x1b[?7l",
+            // Erasures that spare protected cells leave halves, too.
+            Self::Wide => {
+                let spares = text.starts_with("\x1b[?") && is_one_of("JK");
+                plain && !is_one_of("@") && !spares && text != "\x1b[?7l"
+            }
             Self::Sets => {
-                let saves = ["\x1b7", "\x1b8"].contains(&text) || text.contains("?1049");
+                let saves = ["\x1b7", "\x1b8"].contains(&text)
+                    || text.contains("?1048")
+                    || text.contains("?1049");
                 !wide && !saves && !is_one_of("suTt")
             }
         }
@@ -58,13 +64,14 @@ pub(crate) fn flow(text: &str) -> String {
     let mut pens = pieces.next().unwrap_or_default().to_owned();
     for (numbers, rest) in pieces.filter_map(|piece| piece.split_once('m')) {
         let numbers = numbers.replace("38;5;200", "95").replace("48;5;3", "105");
-        // Blinking is known to xterm.js alone; and it mixes one colour of underlines with the next.
-        let kept = numbers.split(';').filter(|number| !number.starts_with('5'));
+        // It has one kind of blinking, and mixes one colour of underlines with the next.
+        let known = |number: &&str| !number.starts_with("58") && !["6", "59"].contains(number);
+        let kept = numbers.split(';').filter(known);
         let kept: Vec<&str> = kept.collect();
         pens.push_str(&format!("\x1b[{}m{rest}", kept.join(";")));
     }
     let lines = pens.replace("\r\n", "\n").replace('\r', "\n").replace('\n', "\r\n");
-    put_on_something(&lines.replace(['\u{ad}', '\u{85}'], ""))
+    put_on_something(&lines.replace(['\u{85}', '\u{9b}'], ""))
 }
 
 fn is_end(text: &str, wanted: char) -> bool {
@@ -73,7 +80,9 @@ fn is_end(text: &str, wanted: char) -> bool {
 
 /// Whether a piece names a character set, or puts one in use.
 fn is_set(text: &str) -> bool {
-    ["\x1b(", "\x1b)", "\x1b*", "\x1b+", "\x0e", "\x0f"].iter().any(|set| text.starts_with(set))
+    let places = ["\x1b(", "\x1b)", "\x1b*", "\x1b+", "\x1b%", "\x0e", "\x0f"];
+    let shifts = ["\x1bn", "\x1bo", "\x1b}", "\x1b|", "\x1b~"];
+    places.iter().any(|set| text.starts_with(set)) || shifts.contains(&text)
 }
 
 /// Whether a piece ends in the middle of a sequence. What then comes ends it by chance, in every
@@ -101,6 +110,8 @@ fn differs(text: &str) -> bool {
         || text == "\x1bH"
         // It does not know this way to choose how the cursor looks.
         || text.starts_with("\x1b]50;")
+        // It does not know this way to protect cells.
+        || ["\x1bV", "\x1bW"].contains(&text)
         || control(text).is_some_and(|(numbers, end)| control_differs(numbers, end))
 }
 
@@ -108,10 +119,15 @@ fn control_differs(numbers: &str, end: char) -> bool {
     let has = |wanted: &[&str]| numbers.split(';').any(|number| wanted.contains(&number));
     match end {
         // It fails, with the cursor in the last cell.
-        'J' => has(&["1"]),
-        // It has blinking characters, this crate's engine has not. It does not restore the kind and
-        // the colour of an underline with the cursor. Of half a colour it drops more.
-        'm' => has(&["5", "21", "59"]) || numbers.contains(':') || is_half_a_colour(numbers),
+        'J' => has(&["1", "?1"]),
+        // A reset of the pen ends protection there.
+        'q' => numbers.ends_with('"'),
+        // It changes columns behind the last one.
+        '}' | '~' => true,
+        '@' | 'A' => numbers.ends_with(' '),
+        // It has one kind of blinking. It does not restore the kind and the colour of an underline with the cursor. Of half a colour
+        // it drops more.
+        'm' => has(&["6", "21", "59"]) || numbers.contains(':') || is_half_a_colour(numbers),
         // It goes down beyond the margin.
         'e' => true,
         // It has tab stops for each page, and goes back to none from behind the last column.
@@ -119,8 +135,9 @@ fn control_differs(numbers: &str, end: char) -> bool {
         // It forgets more modes.
         'p' => numbers == "!",
         // In origin mode it counts from the margin twice when it moves by columns. It does not know
-        // the older ways to write reports of the mouse.
-        'h' | 'l' => has(&["?6", "?1005", "?1015"]),
+        // the older ways to write reports of the mouse. Which rows go on in the next one differs where
+        // lines are written twice, and with it how far a backspace goes back.
+        'h' | 'l' => has(&["?6", "?45", "?1005", "?1015"]),
         _ => false,
     }
 }
@@ -141,10 +158,15 @@ fn control(text: &str) -> Option<(&str, char)> {
 fn put_right(text: &str) -> String {
     match text {
         // xterm.js has margins for each page.
-        "\x1b[?1049h" | "\x1b[?1049l" => format!("\x1b[r{text}"),
+        "\x1b[?47h" | "\x1b[?47l" | "\x1b[?1047h" | "\x1b[?1047l" | "\x1b[?1049h"
+        | "\x1b[?1049l" => {
+            format!("\x1b[r{text}")
+        }
         link if link.starts_with("\x1b]8;") => format!("{link}link\x1b]8;;\x07"),
         // It does not restore that the next character wraps; a step back ends that everywhere.
-        save if save == "\x1b7" || is_end(save, 's') => format!("\x08{save}"),
+        save if save == "\x1b7" || save == "\x1b[?1048h" || is_end(save, 's') => {
+            format!("\x08{save}")
+        }
         // A reset leaves it the title and what it takes for settings.
         "\x1bc" => "\x1b]2;\x07\x1b[20l\x1b[?12l\x1b[?25h\x1bc".to_owned(),
         // It repeats a character with its marks.

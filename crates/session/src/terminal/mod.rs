@@ -6,11 +6,14 @@
 //! - [`text`]: decodes bytes, cut anywhere, into valid UTF-8
 //! - [`input`]: remembers which inputs were already applied
 //! - [`port`]: finds a development server's port in the output
+//! - [`query`]: what a program asks its terminal, and who answers
 //! - [`screen`]: what a terminal shows now, and the text that repaints it elsewhere
 
+mod control;
 pub mod input;
 pub mod log;
 pub mod port;
+pub mod query;
 pub mod screen;
 pub mod size;
 pub mod text;

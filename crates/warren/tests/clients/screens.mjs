@@ -75,6 +75,8 @@ class Screen {
     const drawn = [
       cell.isInverse() && "inverse",
       cell.isStrikethrough() && "struck",
+      cell.isOverline() && "overlined",
+      cell.isProtected?.() && "protected",
       cell.isUnderline() && `underline ${cell.extended.underlineStyle || 1} ${this.underlineColour(cell)}`,
       // Its address is forgotten with the row that it began in.
       cell.extended.urlId && "link",
@@ -87,6 +89,7 @@ class Screen {
       cell.isBold() && "bold",
       cell.isDim() && "dim",
       cell.isItalic() && "italic",
+      cell.isBlink() && "blinking",
       cell.isInvisible() && "hidden",
     ].filter(Boolean);
     return [cell.getChars(), cell.getWidth(), fg, bg, ...looks, ...drawn].join(" ");

@@ -1,9 +1,10 @@
 //! The present screen of a terminal, and the text that repaints it elsewhere.
 //!
 //! The history is in the log. This module keeps only the screen, both of its pages, and the modes
-//! that programs set. It never answers queries of programs: a viewer's own terminal does that.
+//! that programs set. It can answer what programs ask their terminal; `query` says when it does.
 //!
 //! - [`Size`], [`Screen`]: the public types
+//! - `answer`: what the screen answers to a program
 //! - `feed`: takes bytes, and cuts them into pieces that the engine can read whole
 //! - `scan`: finds the end of a control sequence, within a bound; `skim`: skips text that nobody
 //!   will see
@@ -11,6 +12,7 @@
 //! - `cells`: keeps wide characters and wrapped lines whole; `width`: the cells of a character
 //! - `snapshot`: the text that repaints a reset terminal
 
+mod answer;
 mod cells;
 mod emulator;
 mod feed;

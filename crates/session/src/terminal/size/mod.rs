@@ -225,10 +225,17 @@ impl Sizes {
         };
     }
 
+    /// The client in control: of these, the visible one that was used last.
+    pub fn in_control(&self, is_one: impl Fn(ViewerId) -> bool) -> Option<ViewerId> {
+        let ones =
+            self.viewers.iter().filter(|(viewer, window)| window.visible && is_one(**viewer));
+        ones.max_by_key(|(_, window)| (window.used, window.reported)).map(|(viewer, _)| *viewer)
+    }
+
     /// The size of the client that counts now.
     fn winner(&self) -> Option<Size> {
-        let visible = self.viewers.values().filter(|window| window.visible);
-        visible.max_by_key(|window| (window.used, window.reported)).and_then(|window| window.size)
+        let viewer = self.in_control(|_| true)?;
+        self.viewers.get(&viewer).and_then(|window| window.size)
     }
 }
 

@@ -107,6 +107,28 @@ impl AttachedViewers {
         (id, demand)
     }
 
+    /// The client whose terminal answers the program: the one in control, of those that are attached and
+    /// have a window.
+    pub(crate) fn in_control(&self) -> Option<ClientId> {
+        let is_attached = |client| self.all.values().any(|stream| stream.client == client);
+        self.windows.in_control(is_attached)
+    }
+
+    /// The client of a viewer.
+    pub(crate) fn client_of(&self, id: ViewerId) -> Option<ClientId> {
+        self.all.get(&id).map(|stream| stream.client)
+    }
+
+    /// Whether a client has a viewer.
+    pub(crate) fn has_client(&self, client: ClientId) -> bool {
+        self.all.values().any(|stream| stream.client == client)
+    }
+
+    /// The number of the last output that a viewer was sent.
+    pub(crate) fn position(&self, id: ViewerId) -> u64 {
+        self.all.get(&id).map_or(0, ViewerStream::position)
+    }
+
     /// Removes a viewer. The window of a client without viewers does not count any more.
     pub(crate) fn remove(&mut self, id: ViewerId, now: Instant) {
         let Some(stream) = self.all.remove(&id) else { return };

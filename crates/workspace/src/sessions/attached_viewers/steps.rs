@@ -52,6 +52,12 @@ pub(crate) struct SnapshotNeed {
     reason: Reason,
 }
 
+impl SnapshotNeed {
+    pub(crate) const fn viewer(self) -> ViewerId {
+        self.viewer
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 enum Reason {
     /// The viewer has just attached.

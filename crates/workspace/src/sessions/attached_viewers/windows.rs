@@ -66,6 +66,13 @@ impl Windows {
         }
     }
 
+    /// The client in control, of those that are meant.
+    pub(crate) fn in_control(&self, is_meant: impl Fn(ClientId) -> bool) -> Option<ClientId> {
+        self.sizes
+            .in_control(|viewer| is_meant(ClientId(viewer.0)))
+            .map(|viewer| ClientId(viewer.0))
+    }
+
     /// Whether no change of the size is pending.
     pub(crate) fn is_settled(&self) -> bool {
         self.due_at().is_none()

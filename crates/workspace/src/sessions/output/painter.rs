@@ -5,6 +5,7 @@
 
 use session::terminal::{
     log::{Chunk, Chunks, Log},
+    query::Query,
     screen::{Screen, Size as Cells},
     size::Size,
 };
@@ -64,6 +65,11 @@ impl Painter {
     pub(crate) fn snapshot(&mut self) -> (Cells, String) {
         let screen = self.screen();
         (screen.size(), screen.snapshot())
+    }
+
+    /// What the screen answers to a question that was just painted.
+    pub(crate) fn answer(&mut self, query: &Query) -> Option<String> {
+        self.screen().answer(query)
     }
 
     /// Drops the screen if it can be painted again from this log. Returns whether it did.

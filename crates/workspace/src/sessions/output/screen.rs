@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use session::terminal::{screen::Size as Cells, size::Size};
+use session::terminal::{query::Query, screen::Size as Cells, size::Size};
 use tokio::sync::{Notify, futures::Notified};
 
 use super::{Output, painter::Painter};
@@ -54,6 +54,13 @@ impl PaintedScreen {
         let (size, data) = painter.snapshot();
         session.with_output(|output, _| output.drop_little_screen(&mut painter));
         (seq, size, data)
+    }
+
+    /// What the screen answers to a question at the end of all current output.
+    pub(crate) fn answer(&self, session: &impl OutputLock, query: &Query) -> Option<String> {
+        let mut painter = self.lock();
+        self.feed(&mut painter, session);
+        painter.answer(query)
     }
 
     /// Begins again with a blank screen, after the output so far.

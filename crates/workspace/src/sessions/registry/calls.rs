@@ -74,11 +74,12 @@ impl Sessions {
         input_id: Option<&str>,
     ) -> Result<Option<Typed>, Refusal> {
         let session = self.get(id)?;
-        let typed = session.once(input_id, || session.live()?.type_in(keys))?;
-        if typed.is_some() {
+        let typed = session.once(input_id, || session.type_in(client, keys, now()))?;
+        // What a terminal answers by itself gives its window no precedence.
+        if typed.as_ref().is_some_and(|(_, by_person)| *by_person) {
             session.typed(client, now());
         }
-        Ok(typed)
+        Ok(typed.map(|(typed, _)| typed))
     }
 
     /// Gives a session a whole prompt: for an agent one turn, for a terminal the text and one Enter.

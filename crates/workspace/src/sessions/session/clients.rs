@@ -5,18 +5,21 @@ use std::{
     time::Instant,
 };
 
-use session::terminal::viewer::ViewerId;
+use bytes::Bytes;
+use session::terminal::{query::Queries, viewer::ViewerId};
 
 use super::{Session, SessionState};
 use crate::{
+    engine::Typed,
     refusal::Refusal,
     sessions::{
         attached_viewers::{
-            Demand,
+            AttachedViewers, Demand,
             steps::{Contents, SnapshotNeed, StreamStep, Streamed},
         },
         client_id::ClientId,
         client_inputs::questions::Questions,
+        clock::now,
         output::Output,
     },
 };
@@ -41,7 +44,11 @@ impl Session {
     /// A viewer has left.
     pub(crate) fn detach(self: &Arc<Self>, viewer: ViewerId, now: Instant) {
         self.change_windows(now, |state| {
+            let client = state.viewers.client_of(viewer);
             state.viewers.remove(viewer, now);
+            if let Some(client) = client.filter(|client| !state.viewers.has_client(*client)) {
+                state.queries.left(self::viewer(client), now);
+            }
             state.life.quiet_since = now;
         });
         self.announce(now);
@@ -53,9 +60,14 @@ impl Session {
         if state.life.is_gone {
             return StreamStep::End(Vec::new());
         }
-        let SessionState { viewers, output, inputs, .. } = &mut *state;
+        let SessionState { viewers, output, inputs, queries, .. } = &mut *state;
         let questions = &inputs.questions;
-        viewers.step(id, &self.contents(output, questions), now)
+        let before = viewers.position(id);
+        let step = viewers.step(id, &self.contents(output, questions), now);
+        if let StreamStep::Send(sent) = &step {
+            note_sent(viewers, queries, (id, before), sent, now);
+        }
+        step
     }
 
     /// Makes a snapshot for a viewer, and returns the items to send.
@@ -68,8 +80,11 @@ impl Session {
             false => self.lines_now().await?,
         };
         let mut state = self.lock();
-        let SessionState { viewers, output, inputs, .. } = &mut *state;
+        let SessionState { viewers, output, inputs, queries, .. } = &mut *state;
+        let (id, now) = (need.viewer(), now());
+        let before = viewers.position(id);
         let resynced = viewers.resynced(need, snapshot, &self.contents(output, &inputs.questions));
+        note_sent(viewers, queries, (id, before), &resynced.items, now);
         if resynced.has_lagged {
             self.shared.resyncs.fetch_add(1, Ordering::Relaxed);
         }
@@ -98,6 +113,19 @@ impl Session {
             self.lock().inputs.release(input_id);
         }
         applied.map(Some)
+    }
+
+    /// Types what a client sent, without the answers of its terminal that the program does not wait for.
+    /// Returns whether a person typed any of it, too.
+    pub(crate) fn type_in(
+        &self,
+        client: ClientId,
+        keys: Bytes,
+        now: Instant,
+    ) -> Result<(Typed, bool), Refusal> {
+        let filtered = self.lock().queries.filter(viewer(client), keys, now);
+        let typed = self.live()?.type_in(filtered.keys)?;
+        Ok((typed, filtered.has_keys))
     }
 
     /// A client has typed.
@@ -139,4 +167,23 @@ impl Session {
         self.news.notify_waiters();
         self.shared.keeper.keep_soon(&self.kept());
     }
+}
+
+/// Notes which of the program's questions are in what is sent to a viewer, whose position was `before`.
+fn note_sent(
+    viewers: &AttachedViewers,
+    queries: &mut Queries,
+    (id, before): (ViewerId, u64),
+    sent: &[Streamed],
+    now: Instant,
+) {
+    let has_output = sent.iter().any(|item| matches!(item, Streamed::Output(_)));
+    if let Some(client) = viewers.client_of(id).filter(|_| has_output) {
+        queries.sent(viewer(client), before + 1..=viewers.position(id), now);
+    }
+}
+
+/// A client, as the machines of `session` know it.
+pub(super) const fn viewer(client: ClientId) -> ViewerId {
+    ViewerId(client.0)
 }

@@ -3,6 +3,7 @@
 //! - [`Session`]: the parts, the alarm, announcements and the end
 //! - [`output`]: how output reaches viewers, screen and disk
 //! - [`clients`]: how clients read and type
+//! - [`queries`]: how a program's questions to its terminal are answered
 //!
 //! The parts are [`Life`], [`Output`], [`AttachedViewers`] and [`ClientInputs`], and outside of the
 //! session's lock [`PaintedScreen`] and [`History`].
@@ -17,6 +18,7 @@
 
 mod clients;
 mod output;
+mod queries;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -26,10 +28,12 @@ use std::{
 use protocol::workspace::{
     ServerMessage, SessionId, SessionInfo, SessionMode, SessionStatus, client::WithSession,
 };
-use session::terminal::size::Size;
+use session::terminal::{query::Queries, size::Size};
 use tokio::{sync::Notify, task};
 use tracing::{Instrument as _, Span};
 
+#[cfg(test)]
+pub(crate) use self::queries::MOST as MOST_QUERIES;
 use super::{
     alarms::Alarmed,
     attached_viewers::AttachedViewers,
@@ -67,6 +71,8 @@ pub(crate) struct SessionState {
     pub(crate) output: Output,
     pub(crate) viewers: AttachedViewers,
     pub(crate) inputs: ClientInputs,
+    /// What the program asked its terminal.
+    pub(crate) queries: Queries,
     /// The time of the earliest alarm that is set.
     alarm: Option<Instant>,
 }
@@ -94,6 +100,7 @@ impl Session {
                 output: Output::new(shared.log_bytes),
                 viewers: AttachedViewers::new(size),
                 inputs,
+                queries: Queries::default(),
                 alarm: None,
             }),
             news: Notify::new(),
@@ -241,10 +248,13 @@ impl Alarmed for Session {
         }
         let resizes = state.viewers.windows().due_at().is_some_and(|at| at <= now);
         let searches = state.life.port.take_due(now);
+        let is_alone = state.viewers.in_control().is_none();
+        let answers = state.queries.take_due(is_alone, now);
         let unloads = state.unload_at().is_some_and(|at| at <= now);
         // Released first: resizing and painting take the screen's lock, which comes before the
         // session's.
         drop(state);
+        answers.into_iter().for_each(|answer| self.answer(answer));
         if resizes {
             self.resize_if_due(now);
         }
@@ -291,6 +301,7 @@ impl SessionState {
             self.viewers.windows().due_at(),
             self.output.end_character_at(),
             self.life.port.due_at(),
+            self.queries.due_at(),
             self.unload_at(),
             self.output.paint_at().filter(|_| is_terminal),
         ];

@@ -16,7 +16,7 @@ use session::terminal::{
 };
 use tokio::task;
 
-use super::{Session, SessionState};
+use super::{Session, SessionState, queries};
 use crate::{
     refusal::Refusal,
     sessions::{
@@ -41,7 +41,17 @@ impl Session {
         self.make_room(bytes.len());
         let now = now();
         let mut state = self.lock();
-        let text = state.output.decode(bytes);
+        let mut text = state.output.decode(bytes);
+        // Each question ends a chunk, so that it is known who was sent it.
+        for _ in 0..queries::MOST {
+            let Some((end, query)) = state.queries.find(&text) else {
+                return self.append(state, text, now);
+            };
+            self.append(state, text.split_to(end), now);
+            self.asked(&query, now);
+            state = self.lock();
+        }
+        state.queries.pass(&text);
         self.append(state, text, now);
     }
 

@@ -162,6 +162,10 @@ impl Engine for Listens {
         Ok(Typed::Now)
     }
 
+    fn answer(&self, answer: Bytes) {
+        self.0.typed.lock().unwrap().push(answer);
+    }
+
     fn prompt(&self, text: String) -> Result<Option<u64>, Refusal> {
         self.type_in(text.into())?;
         Ok(Some(self.0.typed.lock().unwrap().len() as u64))

@@ -4,12 +4,14 @@
 //! - `terminals`: opening, typing, sizes, ends; `sizes`: sizes among several viewers
 //! - `lagging`: clients that are slow, or come back
 //! - `lives`: restarts
+//! - `queries`: what a program asks its terminal
 //! - `agents`: lines of agents, and the messages beside them
 
 mod agents;
 mod bare;
 mod lagging;
 mod lives;
+mod queries;
 mod seen;
 mod sizes;
 mod terminals;

@@ -3,36 +3,7 @@
 use alacritty_terminal::vte::ansi::{ClearMode, LineClearMode};
 
 use super::{Charsets, Emulator, Guard};
-
-/// A control sequence, taken apart.
-struct Control<'a> {
-    /// The character before the numbers, if any.
-    marker: Option<char>,
-    /// The first number; 0 if there is none.
-    number: u16,
-    /// The characters between the numbers and the last character.
-    between: &'a str,
-    last: char,
-}
-
-impl<'a> Control<'a> {
-    fn read(sequence: &'a str) -> Option<Self> {
-        let body = sequence.strip_prefix("\x1b[")?;
-        let last = body.chars().next_back()?;
-        let body = &body[..body.len() - last.len_utf8()];
-        let marker = body.chars().next().filter(|first| matches!(first, '<'..='?'));
-        let body = &body[marker.map_or(0, char::len_utf8)..];
-        let numbers = body.trim_end_matches(|character| matches!(character, ' '..='/'));
-        let first = numbers.split([';', ':']).next()?;
-        let number = if first.is_empty() { 0 } else { first.parse().unwrap_or(u16::MAX) };
-        Some(Self { marker, number, between: &body[numbers.len()..], last })
-    }
-
-    /// The number of times that something is done.
-    fn times(&self) -> u16 {
-        self.number.max(1)
-    }
-}
+use crate::terminal::control::Control;
 
 impl Emulator {
     /// Obeys a whole sequence, if it is one that the engine's parser does not have to read. Returns
@@ -45,24 +16,25 @@ impl Emulator {
     }
 
     fn obey_control(&mut self, control: &Control<'_>, sequence: &str) -> bool {
-        let column = self.column();
+        let (column, number) = (self.column(), control.number());
+        let times = number.max(1);
         match (control.marker, control.between, control.last) {
             // Pens, too long to be one of a stretch.
             (None, "", 'm') => self.set_pen(&sequence.as_bytes()[2..sequence.len() - 1]),
             (None, "!", 'p') => self.soft_reset(),
-            (None, "\"", 'q') if control.number == 1 => self.protect(Guard::Selective),
+            (None, "\"", 'q') if number == 1 => self.protect(Guard::Selective),
             (None, "\"", 'q') => self.unprotect(),
-            (None, "'", '}') => self.insert_columns(column, control.times()),
-            (None, "'", '~') => self.delete_columns(column, control.times()),
-            (None, " ", '@') => self.delete_columns(0, control.times()),
-            (None, " ", 'A') => self.insert_columns(0, control.times()),
-            (Some('?'), "", 'J') => match control.number {
+            (None, "'", '}') => self.insert_columns(column, times),
+            (None, "'", '~') => self.delete_columns(column, times),
+            (None, " ", '@') => self.delete_columns(0, times),
+            (None, " ", 'A') => self.insert_columns(0, times),
+            (Some('?'), "", 'J') => match number {
                 0 => self.erase_selected_in_page(&ClearMode::Below),
                 1 => self.erase_selected_in_page(&ClearMode::Above),
                 2 => self.erase_selected_in_page(&ClearMode::All),
                 _ => {}
             },
-            (Some('?'), "", 'K') => match control.number {
+            (Some('?'), "", 'K') => match number {
                 0 => self.erase_selected_in_row(&LineClearMode::Right),
                 1 => self.erase_selected_in_row(&LineClearMode::Left),
                 2 => self.erase_selected_in_row(&LineClearMode::All),

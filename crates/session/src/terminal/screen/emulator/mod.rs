@@ -40,6 +40,7 @@ use super::{Size, cells};
 pub(super) use charsets::{Charset, Charsets};
 pub(super) use guard::Guard;
 pub(super) use keys::Keys;
+pub(super) use modes::ENGINE;
 pub(super) use titles::Titles;
 
 const TAB: usize = 8;

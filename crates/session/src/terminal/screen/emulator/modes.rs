@@ -1,5 +1,6 @@
 //! Modes that the engine does not know, and modes that exclude each other.
 
+use alacritty_terminal::term::TermMode;
 use alacritty_terminal::vte::ansi::{Handler as _, NamedPrivateMode, PrivateMode};
 
 use protocol::workspace::modes;
@@ -14,6 +15,26 @@ pub(super) const ALTERNATE_CLEARED: u16 = 1047;
 pub(super) const SAVED_CURSOR: u16 = 1048;
 /// A backspace in the first column goes back over a wrapped line.
 pub(super) const REVERSE_WRAP: u16 = 45;
+
+/// The modes that the engine knows, by their numbers.
+pub(in super::super) const ENGINE: [(u16, TermMode); 15] = [
+    (1, TermMode::APP_CURSOR),
+    (6, TermMode::ORIGIN),
+    (7, TermMode::LINE_WRAP),
+    (25, TermMode::SHOW_CURSOR),
+    (KEYPAD, TermMode::APP_KEYPAD),
+    (1000, TermMode::MOUSE_REPORT_CLICK),
+    (1002, TermMode::MOUSE_DRAG),
+    (1003, TermMode::MOUSE_MOTION),
+    (1004, TermMode::FOCUS_IN_OUT),
+    (1005, TermMode::UTF8_MOUSE),
+    (1006, TermMode::SGR_MOUSE),
+    (1007, TermMode::ALTERNATE_SCROLL),
+    (1042, TermMode::URGENCY_HINTS),
+    (2004, TermMode::BRACKETED_PASTE),
+    // An update is shown as it comes, so this is never on.
+    (2026, TermMode::empty()),
+];
 
 /// Groups of modes of which at most one is on: the mouse events that are reported, and the form of
 /// these reports. Setting or clearing one mode ends the others of its group.
@@ -42,6 +63,20 @@ impl Emulator {
                 PrivateMode::Unknown(passed) => self.pass_mode(passed, false),
                 PrivateMode::Named(_) => self.term.unset_private_mode(rival),
             }
+        }
+    }
+
+    /// Whether a private mode is on; `None` if it is not known.
+    pub(in super::super) fn private_mode(&self, number: u16) -> Option<bool> {
+        let is_engines = ENGINE.iter().find(|(known, _)| *known == number);
+        match (number, is_engines) {
+            (_, Some((_, mode))) => Some(!mode.is_empty() && self.has(*mode)),
+            (ALTERNATE | ALTERNATE_CLEARED | 1049, _) => Some(self.hidden.is_some()),
+            (SAVED_CURSOR, _) => Some(false),
+            (12, _) => Some(self.blinking.unwrap_or(false)),
+            _ => modes::of(number)
+                .filter(|mode| mode.is_passed)
+                .map(|_| self.passed_modes.contains(&number)),
         }
     }
 

@@ -110,6 +110,17 @@ fn last(
     Some(character)
 }
 
+/// The numbers that give a plain pen the look of the present one, each after a semicolon.
+pub(super) fn pen_numbers(emulator: &Emulator) -> String {
+    let numbers = Pen::of(&emulator.grid().cursor.template).numbers();
+    numbers.replacen("\x1b[", ";", 1)
+}
+
+/// The number of the cursor's look; 0 if no program chose it.
+pub(super) fn cursor_number(emulator: &Emulator) -> u8 {
+    if emulator.styled_cursor { modes::style_number(emulator) } else { 0 }
+}
+
 impl Painter {
     fn put(&mut self, text: fmt::Arguments<'_>) {
         // Writing to a string does not fail.

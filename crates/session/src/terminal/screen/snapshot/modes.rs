@@ -4,29 +4,14 @@ use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::color::COUNT;
 use alacritty_terminal::vte::ansi::{CursorShape, NamedColor, Rgb};
 
-use super::super::emulator::{Emulator, Guard, Keys, Titles, default_tabs};
+use protocol::workspace::modes;
+
+use super::super::emulator::{ENGINE, Emulator, Guard, Keys, Titles, default_tabs};
 use super::{At, Painter};
 
-/// The sequences that set the modes that are off after a reset.
-const SWITCHES: [(TermMode, &str); 13] = [
-    (TermMode::APP_CURSOR, "\x1b[?1h"),
-    (TermMode::APP_KEYPAD, "\x1b="),
-    (TermMode::MOUSE_REPORT_CLICK, "\x1b[?1000h"),
-    (TermMode::MOUSE_DRAG, "\x1b[?1002h"),
-    (TermMode::MOUSE_MOTION, "\x1b[?1003h"),
-    (TermMode::FOCUS_IN_OUT, "\x1b[?1004h"),
-    (TermMode::UTF8_MOUSE, "\x1b[?1005h"),
-    (TermMode::SGR_MOUSE, "\x1b[?1006h"),
-    (TermMode::ALTERNATE_SCROLL, "\x1b[?1007h"),
-    (TermMode::URGENCY_HINTS, "\x1b[?1042h"),
-    (TermMode::BRACKETED_PASTE, "\x1b[?2004h"),
-    (TermMode::LINE_FEED_NEW_LINE, "\x1b[20h"),
-    (TermMode::INSERT, "\x1b[4h"),
-];
-
-/// The sequences that clear the modes that are on after a reset.
-const CLEARED: [(TermMode, &str); 2] =
-    [(TermMode::SHOW_CURSOR, "\x1b[?25l"), (TermMode::LINE_WRAP, "\x1b[?7l")];
+/// The keypad's mode has an older sequence, which every terminal knows. Origin mode is set with the
+/// margins.
+const KEYPAD: TermMode = TermMode::APP_KEYPAD;
 
 pub(super) fn colours(painter: &mut Painter, emulator: &Emulator) {
     if !emulator.painted {
@@ -81,13 +66,19 @@ pub(super) fn keys(painter: &mut Painter, keys: &Keys) {
 }
 
 pub(super) fn switches(painter: &mut Painter, emulator: &Emulator) {
-    for (mode, sequence) in SWITCHES {
-        if emulator.has(mode) {
-            painter.out.push_str(sequence);
+    for (number, mode) in ENGINE.into_iter().filter(|(_, mode)| *mode != TermMode::ORIGIN) {
+        let is_on = emulator.has(mode);
+        match is_on == modes::of(number).is_some_and(|mode| mode.is_on) {
+            _ if mode.is_empty() => {}
+            true => {}
+            false if mode == KEYPAD => painter.out.push_str("\x1b="),
+            false => painter.put(format_args!("\x1b[?{number}{}", if is_on { 'h' } else { 'l' })),
         }
     }
-    for (mode, sequence) in CLEARED {
-        if !emulator.has(mode) {
+    for (mode, sequence) in
+        [(TermMode::LINE_FEED_NEW_LINE, "\x1b[20h"), (TermMode::INSERT, "\x1b[4h")]
+    {
+        if emulator.has(mode) {
             painter.out.push_str(sequence);
         }
     }
@@ -107,13 +98,17 @@ fn cursor_style(painter: &mut Painter, emulator: &Emulator) {
     if !emulator.styled_cursor {
         return;
     }
+    painter.put(format_args!("\x1b[{} q", style_number(emulator)));
+}
+
+pub(super) fn style_number(emulator: &Emulator) -> u8 {
     let style = emulator.term().cursor_style();
     let steady = match style.shape {
         CursorShape::Underline => 4,
         CursorShape::Beam => 6,
         CursorShape::Block | CursorShape::HollowBlock | CursorShape::Hidden => 2,
     };
-    painter.put(format_args!("\x1b[{} q", steady - u8::from(style.blinking)));
+    steady - u8::from(style.blinking)
 }
 
 /// Sets the margins and origin mode. Returns the row from which the terminal then counts rows.

@@ -86,6 +86,13 @@ impl Pen {
             }
     }
 
+    /// A sequence that gives a plain pen this look, without its last character.
+    pub(super) fn numbers(&self) -> String {
+        let mut text = String::new();
+        Self::default().change(self, &mut Numbers::new(&mut text));
+        text
+    }
+
     /// The kind of underline, from 1; 0 is none.
     fn kind(&self) -> usize {
         let flags = self.flags.intersection(cells::UNDERLINES);
@@ -155,7 +162,9 @@ impl Painter {
         if self.pen.link != pen.link {
             self.link(pen.link.as_ref());
         }
-        if self.pen.protects != pen.protects {
+        // In some terminals a reset of the pen ends protection, too.
+        let resets = ["\x1b[m", "\x1b[0"].iter().any(|reset| self.out[start..].starts_with(reset));
+        if self.pen.protects != pen.protects || (resets && pen.protects) {
             let guard = self.guard;
             self.out.push_str(match (pen.protects, guard) {
                 (true, Guard::All) => "\x1bV",

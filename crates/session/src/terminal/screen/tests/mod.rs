@@ -3,11 +3,13 @@
 //! - `laws`: a snapshot repaints the screen, and later output has the same effect on both; splits and
 //!   skimming change nothing
 //! - `engine`: sequences have the same effect as in the engine alone
+//! - `answers`: what a screen answers to a program
 //! - `sequences`: what single sequences show, and that a snapshot keeps it
 //! - `painting`: single parts of a snapshot; `bounds`: the bounds
 //! - `halves`: wide characters that lose a cell, compared with a plain `model` of a screen
 //! - `state`: the comparison of two screens; `streams`: generated input
 
+mod answers;
 mod bounds;
 mod engine;
 mod halves;

@@ -103,6 +103,12 @@ fn looks_that_the_engine_does_not_know_are_kept() {
 }
 
 #[test]
+fn protection_is_told_again_after_a_reset_of_the_pen() {
+    let snapshot = fed(10, 2, "\x1b[1\"q\x1b[1;31ma\x1b[mb").snapshot();
+    assert!(snapshot.contains("a\x1b[m\x1b[1\"qb"), "{snapshot:?}");
+}
+
+#[test]
 fn modes_that_change_no_cell_are_passed_on() {
     for mode in [5, 45, 1015, 1034, 2027, 2031, 2048, 9001] {
         let mut screen = fed(10, 2, &format!("\x1b[?{mode}h"));

@@ -2,11 +2,13 @@
 //!
 //! - `terminal`: this terminal, raw and given back; `keys`: what is typed, and what detaches
 //! - `screen`: what comes, as bytes for this terminal; `rest`: whether these may be interrupted
+//! - `modes`: what takes away again whatever a session left behind here
 //! - `using`: a terminal's session, used until it or its user ends it
 //! - `chat`, `talking`: an agent's session, the same
 
 mod chat;
 mod keys;
+mod modes;
 mod rest;
 mod screen;
 mod talking;

@@ -3,15 +3,7 @@
 use base::plain;
 use client::workspace::{Ending, SessionView};
 
-use super::rest::Rest;
-
-/// Makes this terminal one that was just reset, whatever state it is in, without clearing what
-/// scrolled away: an open sequence is cut off; the alternate screen, margins, colours, modes of mouse,
-/// paste, focus and keyboard, hyperlinks and palette are as at first.
-pub(super) const RESET: &str = "\x18\x1b[?1049l\x1b[?47l\x1b[!p\x1b[?6l\x1b[?69l\x1b[r\x1b[m\x1b(B\x0f\x1b[?7h\
-    \x1b[?1;5;9;45;1000;1001;1002;1003;1004;1005;1006;1015;1016;2004;2026l\x1b[4;20l\x1b>\
-    \x1b[=0;1u\x1b[>4m\x1b[?25h\x1b[0 q\x1b]8;;\x1b\\\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\
-    \x1b]112\x1b\\\x1b[?5W";
+use super::{modes::SessionModes, rest::Rest};
 
 /// Cuts an open sequence off.
 const CANCEL: &[u8] = b"\x18";
@@ -29,6 +21,7 @@ const LOST: &str = "connection lost, connecting again";
 /// What of a session goes to this terminal.
 pub(super) struct Painter {
     rest: Rest,
+    modes: SessionModes,
     /// Whether the sequence that is being read was cut off here, and its end is not to be shown.
     is_cut: bool,
     /// How wide and how high the terminal is.
@@ -46,6 +39,7 @@ impl Painter {
     pub(super) fn new(size: (u16, u16)) -> Self {
         Self {
             rest: Rest::default(),
+            modes: SessionModes::default(),
             is_cut: false,
             size,
             has_painted: false,
@@ -72,6 +66,7 @@ impl Painter {
                 }
                 let data = self.after_cut(&data);
                 self.rest.read(data);
+                self.modes.read(data);
                 out.extend_from_slice(data);
             }
             SessionView::Screen(snapshot) => self.paint(&snapshot.data, out),
@@ -103,7 +98,7 @@ impl Painter {
 
     /// What puts this terminal back as it was, the cursor below what was painted.
     pub(super) fn leave(&mut self) -> Vec<u8> {
-        let mut out = RESET.as_bytes().to_vec();
+        let mut out = self.modes.reset().into_bytes();
         (self.rest, self.is_cut) = (Rest::default(), false);
         self.say_no_more(&mut out);
         if self.has_painted {
@@ -118,11 +113,12 @@ impl Painter {
             out.extend(std::iter::repeat_n(b'\n', self.size.1.into()));
         }
         self.has_painted = true;
-        out.extend_from_slice(RESET.as_bytes());
+        out.extend_from_slice(std::mem::take(&mut self.modes).reset().as_bytes());
         out.extend_from_slice(b"\x1b[H\x1b[2J");
         out.extend_from_slice(snapshot.as_bytes());
         (self.rest, self.is_cut, self.has_line) = (Rest::default(), false, false);
         self.rest.read(snapshot.as_bytes());
+        self.modes.read(snapshot.as_bytes());
     }
 
     /// Says so at once, in the last line and in the title. A sequence whose end has not come is cut off. All

@@ -19,7 +19,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::screen::RESET;
+use super::modes::SessionModes;
 
 /// So many reads of what is typed wait to be sent, each of at most so many bytes.
 const READS: usize = 4;
@@ -53,7 +53,7 @@ impl Raw {
         give_back_at_panics();
         enable_raw_mode()?;
         IS_RAW.store(true, Ordering::Relaxed);
-        Ok(Self { leave: RESET.as_bytes().to_vec() })
+        Ok(Self { leave: SessionModes::default().reset().into_bytes() })
     }
 
     /// Gives it back, writing this.
@@ -86,7 +86,7 @@ fn give_back_at_panics() {
     ONCE.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            give_back(RESET.as_bytes());
+            give_back(SessionModes::default().reset().as_bytes());
             before(panic);
         }));
     });
