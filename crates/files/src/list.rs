@@ -44,7 +44,7 @@ pub struct Page {
 pub fn list(root: &Root, path: &RelPath, after: Option<&str>) -> Result<Page, FileError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
     let mut dir = Dir::new(root.open_at(path, flags)?).map_err(doing("list it"))?;
-    let (found, is_cut) = first_after(&mut dir, after.and_then(Order::of_mark))?;
+    let (found, is_cut) = first_after(&mut dir, after.and_then(Order::of_mark).as_ref())?;
     let next = found.last().filter(|_| is_cut).map(|(order, _)| order.mark());
     let at = dir.fd().map_err(doing("list it"))?;
     let mut entries = Vec::new();
@@ -88,7 +88,7 @@ impl Order {
 /// The first entries after a place, in order, and whether more follow them.
 fn first_after(
     dir: &mut Dir,
-    after: Option<Order>,
+    after: Option<&Order>,
 ) -> Result<(Vec<(Order, CString)>, bool), FileError> {
     // The last of them is on top.
     let (mut found, mut is_cut) = (BinaryHeap::new(), false);
@@ -100,7 +100,7 @@ fn first_after(
         }
         let Some(is_directory) = is_listed(dir, name, entry.file_type())? else { continue };
         let order = Order::new(is_directory, name.to_string_lossy().into_owned());
-        if after.as_ref().is_some_and(|after| order <= *after) {
+        if after.is_some_and(|after| order <= *after) {
             continue;
         }
         found.push((order, name.to_owned()));

@@ -116,7 +116,7 @@ fn stat_of(file: &File) -> Result<Stat, FileError> {
 
 /// The size of a file, and when it was changed: its content, and anything about it.
 fn times(stat: &Stat) -> (i64, [(i64, i64); 2]) {
-    let time = |seconds, nanoseconds| (seconds as i64, nanoseconds as i64);
+    let time = |seconds, nanoseconds| (seconds, nanoseconds as i64);
     let changed =
         [time(stat.st_mtime, stat.st_mtime_nsec), time(stat.st_ctime, stat.st_ctime_nsec)];
     (stat.st_size, changed)

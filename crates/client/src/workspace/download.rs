@@ -50,7 +50,7 @@ impl Download {
     pub fn take(&mut self, window: &Window) -> Result<(), Changed> {
         if self.next().is_some_and(|asked| asked.check) {
             self.is_checked = true;
-            // It was empty because somebody was about to write it anew.
+            // It was empty because somebody was about to write it again.
             if self.at == 0 && window.total_size > 0 {
                 return Err(Changed);
             }

@@ -8,7 +8,11 @@
 //!
 //! Everything else stays as it was. A text that is no JSON in spite of this is not read.
 
+mod text;
+
 use serde_json::{Number, Value};
+
+use self::text::Text;
 
 /// How much of a text is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,29 +101,6 @@ enum Token {
     Text(Text),
 }
 
-/// An unfinished string.
-#[derive(Debug)]
-struct Text {
-    /// The most bytes that may be written of it; `None` if it is left out.
-    room: Option<usize>,
-    stage: Stage,
-    /// The first half of a surrogate pair, while the second one may follow.
-    high: Option<u16>,
-    is_cut: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Stage {
-    Plain,
-    /// After a backslash.
-    Escape,
-    /// After `\u` and some digits.
-    Unicode {
-        unit: u16,
-        digits: u8,
-    },
-}
-
 /// What each value counts, in bytes.
 const VALUE: usize = 32;
 /// What one level near the top may add to the bound, in bytes; each level further up adds as much again.
@@ -130,7 +111,6 @@ const RESERVED: usize = 5;
 const SHORT: usize = 1024;
 /// The longest literal, in bytes.
 const LITERAL: usize = 1024;
-const REPLACEMENT: &str = "\u{fffd}";
 
 impl Repair {
     /// A text that has not begun.
@@ -345,159 +325,33 @@ impl Repair {
         if keeps {
             self.out.push(b'"');
         }
-        self.token = Token::Text(Text { room, stage: Stage::Plain, high: None, is_cut: false });
+        self.token = Token::Text(Text::begun(room));
     }
 
     /// Takes a part of a string, and returns the rest of the bytes.
     fn in_text<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let Token::Text(text) = &mut self.token else { return bytes };
-        let (&byte, rest) = (&bytes[0], &bytes[1..]);
-        match text.stage {
-            Stage::Plain if byte == b'"' => {
-                self.text_ends();
-                rest
-            }
-            Stage::Plain => text.plain(bytes, &mut self.out),
-            Stage::Escape => text.escape(bytes, &mut self.out),
-            Stage::Unicode { .. } => text.digit(bytes, &mut self.out),
+        let (rest, is_end) = text.take(bytes, &mut self.out);
+        if is_end {
+            self.text_ends();
         }
+        rest
     }
 
     fn text_ends(&mut self) {
-        let Token::Text(mut text) = std::mem::replace(&mut self.token, Token::None) else {
+        let Token::Text(text) = std::mem::replace(&mut self.token, Token::None) else {
             return;
         };
-        text.half(&mut self.out);
-        self.is_cut |= text.is_cut;
-        if text.room.is_some() {
-            self.out.extend(if text.is_cut { "…\"" } else { "\"" }.as_bytes());
+        let (is_kept, is_cut) = text.ends(&mut self.out);
+        self.is_cut |= is_cut;
+        if is_kept {
+            self.out.extend(if is_cut { "…\"" } else { "\"" }.as_bytes());
         }
         match self.place {
             _ if self.skipped > 0 => {}
             Place::Key => self.place = Place::Colon,
             _ => self.value_ends(),
         }
-    }
-}
-
-impl Text {
-    /// Takes bytes up to the next quote or escape.
-    fn plain<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
-        let is_special = |byte: &u8| matches!(byte, b'"' | b'\\') || *byte < 0x20;
-        let end = bytes.iter().position(is_special).unwrap_or(bytes.len());
-        let (run, rest) = bytes.split_at(end);
-        if !run.is_empty() {
-            self.half(out);
-            self.write_some(run, out);
-        }
-        match rest.split_first() {
-            Some((b'\\', rest)) => {
-                self.stage = Stage::Escape;
-                rest
-            }
-            Some((&byte, rest)) if byte < 0x20 => {
-                self.half(out);
-                self.write(&format!("\\u{byte:04x}"), out);
-                rest
-            }
-            _ => rest,
-        }
-    }
-
-    /// Takes the byte after a backslash.
-    fn escape<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
-        self.stage = Stage::Plain;
-        match bytes[0] {
-            b'u' => {
-                self.stage = Stage::Unicode { unit: 0, digits: 0 };
-                &bytes[1..]
-            }
-            byte @ (b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.half(out);
-                self.write(&format!("\\{}", char::from(byte)), out);
-                &bytes[1..]
-            }
-            // No escape: the character stands for itself.
-            _ => bytes,
-        }
-    }
-
-    /// Takes a digit after `\u`.
-    fn digit<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
-        let Stage::Unicode { unit, digits } = self.stage else { return bytes };
-        let Some(digit) = char::from(bytes[0]).to_digit(16) else {
-            self.stage = Stage::Plain;
-            self.half(out);
-            self.write(REPLACEMENT, out);
-            return bytes;
-        };
-        // A digit is below 16.
-        let unit = unit << 4 | digit as u16;
-        match digits {
-            3 => {
-                self.stage = Stage::Plain;
-                self.unit(unit, out);
-            }
-            _ => self.stage = Stage::Unicode { unit, digits: digits + 1 },
-        }
-        &bytes[1..]
-    }
-
-    /// Takes a code unit of UTF-16.
-    fn unit(&mut self, unit: u16, out: &mut Vec<u8>) {
-        if let Some(high) = self.high
-            && let Some(Ok(whole)) = char::decode_utf16([high, unit]).next()
-        {
-            self.high = None;
-            return self.character(whole, out);
-        }
-        self.half(out);
-        match char::from_u32(unit.into()) {
-            Some(character) => self.character(character, out),
-            None if unit < 0xdc00 => self.high = Some(unit),
-            None => self.write(REPLACEMENT, out),
-        }
-    }
-
-    fn character(&mut self, character: char, out: &mut Vec<u8>) {
-        match character {
-            '"' | '\\' | '\0'..' ' => self.write(&format!("\\u{:04x}", u32::from(character)), out),
-            _ => self.write(character.encode_utf8(&mut [0; 4]), out),
-        }
-    }
-
-    /// Replaces the first half of a pair whose second half has not followed.
-    fn half(&mut self, out: &mut Vec<u8>) {
-        if self.high.take().is_some() {
-            self.write(REPLACEMENT, out);
-        }
-    }
-
-    /// Writes a character, if there is room.
-    fn write(&mut self, text: &str, out: &mut Vec<u8>) {
-        let fits = self.room.is_some_and(|room| room >= text.len());
-        match &mut self.room {
-            Some(room) if fits && !self.is_cut => {
-                *room -= text.len();
-                out.extend(text.as_bytes());
-            }
-            _ => self.is_cut = true,
-        }
-    }
-
-    /// Writes as much as there is room for, cut before a character.
-    fn write_some(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        let Some(room) = self.room.as_mut().filter(|_| !self.is_cut) else { return };
-        let mut end = bytes.len().min(*room);
-        if end < bytes.len() {
-            self.is_cut = true;
-            let continues = |byte: u8| byte & 0xc0 == 0x80;
-            while end > 0 && continues(bytes[end]) {
-                end -= 1;
-            }
-        }
-        *room -= end;
-        out.extend(&bytes[..end]);
     }
 }
 

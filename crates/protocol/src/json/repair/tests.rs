@@ -1,3 +1,5 @@
+//! What is repaired, what is cut, and what stays as it is.
+
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -130,7 +130,7 @@ async fn fetch(
     let (mut download, mut progress) = (Download::default(), None);
     while let Some(asked) = download.next() {
         if asked.check && download.size() == 0 {
-            // Whoever writes a file anew empties it first.
+            // A program that writes a file again empties it first.
             sleep(MOMENT).await;
         }
         let window = workspace.read_window(project, path, asked).await?;

@@ -240,7 +240,7 @@ impl Claude {
             return vec![AgentOutput::Write(unsupported(&key))];
         }
         let input = part(line, "/request/input");
-        self.asks_for(line, key, input.clone(), 0)
+        self.asks_for(line, key, input, 0)
     }
 
     /// Handles a request for permission whose line was cut. It is refused if its input is not known as a

@@ -69,7 +69,7 @@ fn permissions_together_take_only_so_much_memory() {
 
 /// The lines that end a turn of each program, with a long text.
 fn ends_with(provider: &str, text: &str) -> Vec<String> {
-    let lines = match provider {
+    match provider {
         "claude" => vec![format!(
             r#"{{"type":"result","result":"{text}","subtype":"success","is_error":false,"session_id":"{ID}"}}"#
         )],
@@ -91,8 +91,7 @@ fn ends_with(provider: &str, text: &str) -> Vec<String> {
             ),
             r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#.to_owned(),
         ],
-    };
-    lines
+    }
 }
 
 const ID: &str = "4f1c0a52-9d3e-4a6b-8c1d-2e7f90b1a3c4";

@@ -1,0 +1,168 @@
+//! Strings of a text that is repaired: their escapes, and their length.
+
+const REPLACEMENT: &str = "\u{fffd}";
+
+/// An unfinished string.
+#[derive(Debug)]
+pub(super) struct Text {
+    /// The most bytes that may be written of it; `None` if it is left out.
+    room: Option<usize>,
+    stage: Stage,
+    /// The first half of a surrogate pair, while the second one may follow.
+    high: Option<u16>,
+    is_cut: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    Plain,
+    /// After a backslash.
+    Escape,
+    /// After `\u` and some digits.
+    Unicode {
+        unit: u16,
+        digits: u8,
+    },
+}
+
+impl Text {
+    /// A string of which at most `room` bytes are written; `None`: nothing.
+    pub(super) fn begun(room: Option<usize>) -> Self {
+        Self { room, stage: Stage::Plain, high: None, is_cut: false }
+    }
+
+    /// Takes a part of the string. Returns the rest of the bytes, and whether the string has ended.
+    pub(super) fn take<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> (&'a [u8], bool) {
+        match (self.stage, bytes) {
+            (Stage::Plain, [b'"', rest @ ..]) => (rest, true),
+            (Stage::Plain, _) => (self.plain(bytes, out), false),
+            (Stage::Escape, _) => (self.escape(bytes, out), false),
+            (Stage::Unicode { .. }, _) => (self.digit(bytes, out), false),
+        }
+    }
+
+    /// Ends the string. Returns whether it is written, and whether it was cut.
+    pub(super) fn ends(mut self, out: &mut Vec<u8>) -> (bool, bool) {
+        self.half(out);
+        (self.room.is_some(), self.is_cut)
+    }
+
+    /// Takes bytes up to the next quote or escape.
+    fn plain<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+        let is_special = |byte: &u8| matches!(byte, b'"' | b'\\') || *byte < 0x20;
+        let end = bytes.iter().position(is_special).unwrap_or(bytes.len());
+        let (run, rest) = bytes.split_at(end);
+        if !run.is_empty() {
+            self.half(out);
+            self.write_some(run, out);
+        }
+        match rest.split_first() {
+            Some((b'\\', rest)) => {
+                self.stage = Stage::Escape;
+                rest
+            }
+            Some((&byte, rest)) if byte < 0x20 => {
+                self.half(out);
+                self.write(&format!("\\u{byte:04x}"), out);
+                rest
+            }
+            _ => rest,
+        }
+    }
+
+    /// Takes the byte after a backslash.
+    fn escape<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+        self.stage = Stage::Plain;
+        match bytes[0] {
+            b'u' => {
+                self.stage = Stage::Unicode { unit: 0, digits: 0 };
+                &bytes[1..]
+            }
+            byte @ (b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.half(out);
+                self.write(&format!("\\{}", char::from(byte)), out);
+                &bytes[1..]
+            }
+            // No escape: the character stands for itself.
+            _ => bytes,
+        }
+    }
+
+    /// Takes a digit after `\u`.
+    fn digit<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+        let Stage::Unicode { unit, digits } = self.stage else { return bytes };
+        let Some(digit) = char::from(bytes[0]).to_digit(16) else {
+            self.stage = Stage::Plain;
+            self.half(out);
+            self.write(REPLACEMENT, out);
+            return bytes;
+        };
+        // A digit is below 16.
+        let unit = unit << 4 | digit as u16;
+        match digits {
+            3 => {
+                self.stage = Stage::Plain;
+                self.unit(unit, out);
+            }
+            _ => self.stage = Stage::Unicode { unit, digits: digits + 1 },
+        }
+        &bytes[1..]
+    }
+
+    /// Takes a code unit of UTF-16.
+    fn unit(&mut self, unit: u16, out: &mut Vec<u8>) {
+        if let Some(high) = self.high
+            && let Some(Ok(whole)) = char::decode_utf16([high, unit]).next()
+        {
+            self.high = None;
+            return self.character(whole, out);
+        }
+        self.half(out);
+        match char::from_u32(unit.into()) {
+            Some(character) => self.character(character, out),
+            None if unit < 0xdc00 => self.high = Some(unit),
+            None => self.write(REPLACEMENT, out),
+        }
+    }
+
+    fn character(&mut self, character: char, out: &mut Vec<u8>) {
+        match character {
+            '"' | '\\' | '\0'..' ' => self.write(&format!("\\u{:04x}", u32::from(character)), out),
+            _ => self.write(character.encode_utf8(&mut [0; 4]), out),
+        }
+    }
+
+    /// Replaces the first half of a pair whose second half has not followed.
+    fn half(&mut self, out: &mut Vec<u8>) {
+        if self.high.take().is_some() {
+            self.write(REPLACEMENT, out);
+        }
+    }
+
+    /// Writes a character, if there is room.
+    fn write(&mut self, text: &str, out: &mut Vec<u8>) {
+        let fits = self.room.is_some_and(|room| room >= text.len());
+        match &mut self.room {
+            Some(room) if fits && !self.is_cut => {
+                *room -= text.len();
+                out.extend(text.as_bytes());
+            }
+            _ => self.is_cut = true,
+        }
+    }
+
+    /// Writes as much as there is room for, cut before a character.
+    fn write_some(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let Some(room) = self.room.as_mut().filter(|_| !self.is_cut) else { return };
+        let mut end = bytes.len().min(*room);
+        if end < bytes.len() {
+            self.is_cut = true;
+            let continues = |byte: u8| byte & 0xc0 == 0x80;
+            while end > 0 && continues(bytes[end]) {
+                end -= 1;
+            }
+        }
+        *room -= end;
+        out.extend(&bytes[..end]);
+    }
+}
