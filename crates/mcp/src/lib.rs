@@ -7,11 +7,12 @@
 //! - [`serve`]: serves the tools until the agent closes its end
 //! - `tools`: the tools, with their descriptions for the model; `arguments`: their arguments
 //! - `answers`: their answers, as text and as structure
-//! - `member`: the requests to the server
+//! - `member`: the requests to the server; `messages`: the agent's messages, repaired
 
 mod answers;
 mod arguments;
 mod member;
+mod messages;
 mod tools;
 
 use base::{Secret, error::chain};
@@ -50,7 +51,8 @@ pub async fn serve(
     session: SessionId,
 ) -> Result<(), McpError> {
     let member = Member::new(Address::new(server, Some(&token))?, team, session);
-    serve_on(member, stdio_pipes()).await
+    let (from_agent, to_agent) = stdio_pipes();
+    serve_on(member, (messages::readable(from_agent), to_agent)).await
 }
 
 async fn serve_on<T, E, A>(member: Member, transport: T) -> Result<(), McpError>
