@@ -1,6 +1,6 @@
 //! Requests about the cluster, which may consist of this machine alone.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use cluster::{Cluster, Through};
 use jiff::Timestamp;
@@ -34,6 +34,9 @@ pub(crate) fn status(asker: &Asker) -> Answer {
     let node_id = node.id.clone();
     let cluster = asker.services.membership.cluster();
     let this = cluster.as_ref().map(Cluster::this);
+    let peers = cluster.as_ref().map(members).unwrap_or_default();
+    let mut notices = cluster.as_ref().map(Cluster::notices).unwrap_or_default();
+    notices.extend(namesakes(this.as_ref().map(|this| &*this.name), &peers));
     let cluster = ClusterStatus {
         role: ROLE.to_owned(),
         term: 0,
@@ -41,8 +44,8 @@ pub(crate) fn status(asker: &Asker) -> Answer {
         leader_address: address(node),
         name: this.as_ref().map(|this| this.name.clone()),
         address: this.and_then(|this| this.addresses.into_iter().next()),
-        notices: cluster.as_ref().map(Cluster::notices).unwrap_or_default(),
-        peers: cluster.as_ref().map(members).unwrap_or_default(),
+        notices,
+        peers,
         node_id,
     };
     Ok(Some(ServerMessage::ClusterStatus(ClusterStatusReply { cluster })))
@@ -187,6 +190,23 @@ fn members(cluster: &Cluster) -> Vec<ClusterMember> {
     cluster.members().into_iter().map(member).collect()
 }
 
+/// A notice for each name that several machines have. Machines join with the names that they have, and
+/// such a name means none of them.
+fn namesakes(own: Option<&str>, members: &[ClusterMember]) -> Vec<String> {
+    let mut machines: BTreeMap<&str, usize> = BTreeMap::new();
+    let names = members.iter().filter_map(|member| member.name.as_deref());
+    names.chain(own).for_each(|name| *machines.entry(name).or_default() += 1);
+    let several = machines.into_iter().filter(|(_, machines)| *machines > 1);
+    several
+        .map(|(name, machines)| {
+            format!(
+                "{machines} machines are called {name}, so the name means none of them: give one of them \
+                 another name with warren cluster rename"
+            )
+        })
+        .collect()
+}
+
 fn alone(kind: RequestKind) -> Answer {
     ack(kind, false, ALONE)
 }
@@ -201,4 +221,26 @@ fn address(node: &Node) -> Option<String> {
 fn ack(kind: RequestKind, ok: bool, words: &str) -> Answer {
     let (action, message) = (kind.name().to_owned(), words.to_owned());
     Ok(Some(ServerMessage::ClusterActionAck(ClusterActionAck { action, ok, message })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_several_machines_have_is_told_once() {
+        let member = |name: Option<&str>| ClusterMember {
+            node_id: "n".to_owned(),
+            name: name.map(str::to_owned),
+            address: None,
+            connected: true,
+            through: None,
+        };
+        let members = [Some("box"), Some("lab"), Some("lab"), None, None].map(member);
+        assert_eq!(namesakes(Some("here"), &members).len(), 1);
+        let told = namesakes(Some("box"), &members);
+        assert!(told[0].starts_with("2 machines are called box, "), "{told:?}");
+        assert!(told[1].starts_with("2 machines are called lab, "), "{told:?}");
+        assert!(namesakes(None, &members[..2]).is_empty());
+    }
 }
