@@ -1,6 +1,6 @@
 //! `warren tui`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use base::Secret;
 use clap::Args;
@@ -8,13 +8,22 @@ use client::Warren;
 use daemon::{
     ConfigFile,
     data::{ADMIN_TOKEN, read_token},
+    options::RoomOptions,
     settings::data_dir,
     signals,
 };
+use tokio::time::timeout;
 use tui::{Settings, TuiError};
 
-use super::{target::DEFAULT_SERVER, worker_runtime};
+use super::{
+    room::{hosts::Hosts, room_name::RoomName},
+    target::DEFAULT_SERVER,
+    worker_runtime,
+};
 use crate::exit::usage;
+
+/// How long the server of a room is looked for.
+const FOUND_WITHIN: Duration = Duration::from_secs(3);
 
 /// Watch servers, rooms, requests and workspaces live, and ask models
 #[derive(Args)]
@@ -29,7 +38,8 @@ pub(crate) struct Tui {
     /// The server's data directory on this machine, where its admin.token is
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// The code of a room to open at once
+    /// A room to open at once, by its code or URL. Without --server, the servers are asked first on which this
+    /// machine has made or joined a room of this code
     #[arg(long, value_name = "CODE")]
     room: Option<String>,
     /// That room's password
@@ -42,17 +52,52 @@ pub(crate) struct Tui {
 
 impl Tui {
     pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
-        let servers = self.servers(file)?;
+        let mut servers = self.servers(file)?;
         let colour = !self.no_color && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
-        let (room, password) = (self.room, self.password);
-        let settings = Settings { room, password, colour, ..Settings::default() };
         worker_runtime()?.block_on(async {
             let stop = signals::shutdown()?;
+            let room = self.find_room(file, &mut servers).await;
+            let settings =
+                Settings { room, password: self.password.clone(), colour, ..Settings::default() };
             match tui::run(servers, settings, stop.cancelled()).await {
                 Err(error @ TuiError::NoTerminal) => Err(usage(error.into())),
                 ended => Ok(ended?),
             }
         })
+    }
+
+    /// The code of the room to open. The server that has it comes first. A room that is not found is looked
+    /// for on the first server, as the interface will say.
+    async fn find_room(&self, file: &ConfigFile, servers: &mut Vec<Warren>) -> Option<String> {
+        let name: RoomName = match self.room.as_deref()?.parse() {
+            Ok(name) => name,
+            Err(_) => return self.room.clone(),
+        };
+        let server = (!self.server.is_empty()).then(|| self.server.clone());
+        let options = RoomOptions { server, token: self.token.clone(), ..RoomOptions::default() };
+        let found = timeout(FOUND_WITHIN, Hosts::on(options).find(file, &name)).await;
+        let url = match found {
+            Ok(Ok(found)) => Some(found.warren.url()),
+            _ => name.server,
+        };
+        if let Some(url) = url {
+            self.put_first(&url, file, servers);
+        }
+        Some(name.code)
+    }
+
+    /// Puts a server first. One that nobody has named here gets no token, unless it is on this machine.
+    fn put_first(&self, url: &str, file: &ConfigFile, servers: &mut Vec<Warren>) {
+        let known = servers.iter().position(|server| server.url() == url);
+        let warren = match known {
+            Some(at) => servers.remove(at),
+            None => match connect(url, None) {
+                Ok(bare) if bare.is_on_this_machine() => self.warren(url, file).unwrap_or(bare),
+                Ok(bare) => bare,
+                Err(_) => return,
+            },
+        };
+        servers.insert(0, warren);
     }
 
     fn servers(&self, file: &ConfigFile) -> anyhow::Result<Vec<Warren>> {

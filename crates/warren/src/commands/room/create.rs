@@ -188,8 +188,9 @@ fn readable(created: &CreatedRoom, invitation: &Invitation) -> String {
 
 fn warning(warren: &Warren) -> String {
     format!(
-        "Only this machine can reach {}. For friends on other machines, start the server with\n\
-         `warren up --listen 0.0.0.0:9178` and give them this machine's address in its place.",
+        "Only this machine can reach {}, as far as it can tell. For friends on other machines, start the\n\
+         server with `warren up --listen 0.0.0.0:9178`. If it listens so already, this machine has no\n\
+         network address: give friends the one that they reach it by in its place.",
         warren.url()
     )
 }

@@ -18,14 +18,14 @@ const KNOCK: Duration = Duration::from_secs(2);
 
 /// Where rooms are looked for
 #[derive(Args)]
-pub(super) struct Hosts {
+pub(crate) struct Hosts {
     #[command(flatten)]
     options: RoomOptions,
 }
 
 /// A room on its server.
-pub(super) struct LocatedRoom {
-    pub(super) warren: Warren,
+pub(crate) struct LocatedRoom {
+    pub(crate) warren: Warren,
     pub(super) summary: RoomSummary,
 }
 
@@ -96,8 +96,13 @@ impl Hosts {
         Ok(servers.remove(0))
     }
 
+    /// Looks on these servers, or as the file says.
+    pub(crate) const fn on(options: RoomOptions) -> Self {
+        Self { options }
+    }
+
     /// Finds the server of a room.
-    pub(super) async fn find(
+    pub(crate) async fn find(
         &self,
         file: &ConfigFile,
         name: &RoomName,

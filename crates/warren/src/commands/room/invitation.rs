@@ -55,14 +55,33 @@ pub(super) fn is_loopback(url: &str) -> bool {
     })
 }
 
-/// The same server under this machine's network address, if it listens there.
+/// The same server under the first of this machine's network addresses at which it listens.
 async fn on_the_network(own: &str) -> Option<String> {
-    let mut url = Url::parse(own).ok()?;
-    url.set_host(Some(&shown(network_address()?))).ok()?;
-    let url = url.as_str().trim_end_matches('/').to_owned();
+    let knocks = others(own, addresses()).map(|url| tokio::spawn(knock(url)));
+    // All at once, in the order of the addresses.
+    for knock in knocks.collect::<Vec<_>>() {
+        if let Ok(Some(url)) = knock.await {
+            return Some(url);
+        }
+    }
+    None
+}
+
+/// The URL, if a server answers there.
+async fn knock(url: String) -> Option<String> {
     let warren = Warren::new(&url, None).ok()?;
     let answer = timeout(KNOCK, warren.rooms_health()).await;
     matches!(answer, Ok(Ok(_))).then_some(url)
+}
+
+/// The URLs of a server at these addresses.
+fn others(own: &str, addresses: Vec<IpAddr>) -> impl Iterator<Item = String> {
+    let own = Url::parse(own).ok();
+    addresses.into_iter().filter_map(move |address| {
+        let mut url = own.clone()?;
+        url.set_host(Some(&shown(address))).ok()?;
+        Some(url.as_str().trim_end_matches('/').to_owned())
+    })
 }
 
 fn shown(address: IpAddr) -> String {
@@ -72,8 +91,17 @@ fn shown(address: IpAddr) -> String {
     }
 }
 
-/// This machine's network address: the source address that the kernel would choose. Nothing is sent.
-fn network_address() -> Option<IpAddr> {
+/// This machine's network addresses, each once: first those of its way to everywhere, if it has one.
+fn addresses() -> Vec<IpAddr> {
+    let mut addresses: Vec<IpAddr> = outward().into_iter().flatten().collect();
+    addresses.extend(hardware::addresses());
+    let mut seen = std::collections::HashSet::new();
+    addresses.retain(|address| seen.insert(*address));
+    addresses
+}
+
+/// The source addresses that the kernel would choose. Nothing is sent.
+fn outward() -> [Option<IpAddr>; 2] {
     // Addresses for documentation (RFC 5737, RFC 3849) follow the default route, and nobody has them.
     let routes = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
     let from = |(own, other): (&str, &str)| {
@@ -81,8 +109,8 @@ fn network_address() -> Option<IpAddr> {
         socket.connect(other).ok()?;
         Some(socket.local_addr().ok()?.ip())
     };
-    let mut found = routes.into_iter().filter_map(from);
-    found.find(|address| !address.is_loopback() && !address.is_unspecified())
+    let leads_out = |address: &IpAddr| !address.is_loopback() && !address.is_unspecified();
+    routes.map(|route| from(route).filter(leads_out))
 }
 
 #[cfg(test)]
@@ -98,6 +126,16 @@ mod tests {
         for url in ["http://192.0.2.1", "http://example.org", "http://localhost.example.org", "x"] {
             assert!(!is_loopback(url), "{url}");
         }
+    }
+
+    #[test]
+    fn a_server_is_looked_for_at_all_addresses_of_this_machine() {
+        let all = ["192.0.2.7", "fd00::7"].map(|address| address.parse().unwrap());
+        let urls: Vec<_> = others("http://127.0.0.1:9178", all.to_vec()).collect();
+        assert_eq!(urls, ["http://192.0.2.7:9178", "http://[fd00::7]:9178"]);
+        let own = addresses();
+        assert!(hardware::addresses().iter().all(|address| own.contains(address)));
+        assert!(own.iter().all(|address| !address.is_loopback()), "{own:?}");
     }
 
     #[test]

@@ -7,10 +7,10 @@ use url::Url;
 
 /// A room's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct RoomName {
+pub(crate) struct RoomName {
     /// The server's base URL, if the room is named by a URL.
-    pub(super) server: Option<String>,
-    pub(super) code: String,
+    pub(crate) server: Option<String>,
+    pub(crate) code: String,
 }
 
 /// Text that names no room.
@@ -19,7 +19,7 @@ pub(super) struct RoomName {
     "a room is named by its code, such as swift-eagle-42 or its six characters, or by its URL, such \
      as http://HOST:9178/rooms/swift-eagle-42"
 )]
-pub(super) struct NotARoomName;
+pub(crate) struct NotARoomName;
 
 impl FromStr for RoomName {
     type Err = NotARoomName;
