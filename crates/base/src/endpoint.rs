@@ -125,6 +125,16 @@ impl FromIterator<Endpoint> for Endpoints {
     }
 }
 
+/// Their paths, for people.
+impl fmt::Display for Endpoints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, endpoint) in self.iter().enumerate() {
+            write!(f, "{}{endpoint}", if number > 0 { ", " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Debug for Endpoints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
@@ -141,6 +151,9 @@ mod tests {
             assert_eq!(Endpoint::of_path(endpoint.path()), Some(endpoint));
         }
         assert_eq!(Endpoint::of_path("/v1/models"), None);
+        let some = Endpoints::only(Endpoint::Completions).with(Endpoint::Embeddings);
+        assert_eq!(some.to_string(), "/v1/completions, /v1/embeddings");
+        assert_eq!(Endpoints::NONE.to_string(), "");
     }
 
     #[test]

@@ -92,7 +92,8 @@ pub(crate) async fn drive<C: Codec>(
     permit: impl Permit,
 ) {
     let (why, (code, reason)) = until_end(&mut link, &mut codec, notes, &permit).await;
-    tracing::info!(reason, close = ?link.close_reason(), "{} disconnected", C::NAME);
+    let (close, said) = link.close_reason().unzip();
+    tracing::info!(reason, close, said, "{} disconnected", C::NAME);
     // Settles the jobs and the room before the close frame: they should not wait for a slow
     // goodbye.
     for note in notes.take() {

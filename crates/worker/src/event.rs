@@ -157,7 +157,7 @@ fn log(event: &Event) {
             tracing::info!(server, name, reason, "the server drains");
         }
         Event::Models { backend, models } => {
-            tracing::info!(backend, ?models, "the models changed");
+            tracing::info!(backend, models = models.join(", "), "the models changed");
         }
         Event::BackendFailed { backend, reason } => {
             tracing::warn!(backend, "{reason}");

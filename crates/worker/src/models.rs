@@ -92,7 +92,11 @@ impl EndpointWatch {
         self.fresh = true;
         if self.endpoints != endpoints {
             self.endpoints = endpoints;
-            tracing::info!(backend = backend.label(), ?endpoints, "what it serves");
+            let backend = backend.label();
+            match endpoints {
+                Some(endpoints) => tracing::info!(backend, %endpoints, "what it serves"),
+                None => tracing::info!(backend, "it does not tell what it serves"),
+            }
         }
     }
 }

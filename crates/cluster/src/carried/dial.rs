@@ -158,7 +158,7 @@ async fn keep(shared: Arc<Shared>, node: String) {
             };
             let words = base::error::chain(&error);
             if words != last_words {
-                tracing::warn!(node, ?through, error = words, "no carried link to a member");
+                tracing::warn!(node, %through, error = words, "no carried link to a member");
                 last_words = words;
             }
         }

@@ -59,6 +59,16 @@ pub enum Through {
     Mesh,
 }
 
+/// For logs.
+impl std::fmt::Display for Through {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Member(node) => write!(f, "member {node}"),
+            Self::Mesh => f.write_str("the mesh"),
+        }
+    }
+}
+
 /// The carried links of this member.
 pub(crate) struct Carrying {
     node: String,
