@@ -1,6 +1,6 @@
 //! Where a backend is and how much it takes.
 
-use std::{net::IpAddr, str::FromStr, time::Duration};
+use std::{net::IpAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use base::{Endpoints, Secret};
 
@@ -15,6 +15,8 @@ pub struct BackendConfig {
     /// The only address that is connected to, whatever the URL's host stands for now; its port is
     /// the URL's. `None`: the host is looked up for each connection.
     pub address: Option<IpAddr>,
+    /// A file of certificates that it may show, beside those that this machine trusts.
+    pub ca: Option<PathBuf>,
     /// Sent as `Authorization: Bearer`, or as `x-api-key` to a server that wants it there.
     pub api_key: Option<Secret>,
     /// The models to offer; none: all that it has, asked again and again.
@@ -33,6 +35,7 @@ impl BackendConfig {
         Self {
             url: url.into(),
             address: None,
+            ca: None,
             api_key: None,
             models: None,
             endpoints: None,

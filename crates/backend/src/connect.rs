@@ -6,6 +6,7 @@ use std::{
     future::Future,
     io,
     net::{IpAddr, SocketAddr},
+    path::Path,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -50,6 +51,7 @@ impl Connector {
     pub(crate) fn new(
         base: &BaseUrl,
         only: Option<IpAddr>,
+        ca: Option<&Path>,
         deadline: Duration,
     ) -> Result<Self, NotABackend> {
         // An IP address needs no lookup.
@@ -68,7 +70,7 @@ impl Connector {
             let (url, reason) = (base.to_string(), error.to_string());
             NotABackend::Tls { url, reason }
         };
-        let tls = http_client_config(base.is_secure()).map_err(no_tls)?;
+        let tls = http_client_config(base.is_secure(), ca).map_err(no_tls)?;
         let inner = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()

@@ -46,7 +46,8 @@ impl HttpBackend {
     pub fn new(config: &BackendConfig) -> Result<Self, NotABackend> {
         let base = BaseUrl::parse(&config.url)?;
         let only = config.address.map(|ip| ip.to_canonical());
-        let client = Client::new(Connector::new(&base, only, config.timeouts.connect)?);
+        let ca = config.ca.as_deref();
+        let client = Client::new(Connector::new(&base, only, ca, config.timeouts.connect)?);
         let manner = Manner::new(config.api_key.as_ref(), base.host(), base.names_other_version());
         let manner = manner.ok_or_else(|| NotABackend::Key { url: base.to_string() })?;
         let shown = base.to_string().into();

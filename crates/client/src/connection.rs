@@ -14,7 +14,7 @@ use hyper_util::{
 };
 use tokio::time::timeout;
 use url::Url;
-use wire::{ByProxy, Proxies, advised, tls::http_client_config};
+use wire::{ByProxy, Proxies, advised, dial::asks_for_tls, tls::http_client_config};
 
 use crate::error::ClientError;
 
@@ -38,7 +38,7 @@ impl Connection {
     /// A server by its URL, and the token for each request. Does not connect yet.
     pub(crate) fn new(url: &str, token: Option<&Secret>) -> Result<Self, ClientError> {
         let base = base_url(url)?;
-        let tls = http_client_config(base.scheme() == "https")
+        let tls = http_client_config(base.scheme() == "https", None)
             .map_err(|error| ClientError::NoTls(error.to_string()))?;
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -74,6 +74,7 @@ impl Connection {
         let request = self.request(method, path, body)?;
         self.within_deadline(async {
             let response = self.client.request(request).await.map_err(|e| self.unreachable(&e))?;
+            self.stay(&response)?;
             self.read(response).await
         })
         .await
@@ -161,6 +162,16 @@ impl Connection {
         Ok(request)
     }
 
+    /// Refuses a redirection: a token is not sent where somebody in between points.
+    fn stay(&self, response: &Response<Incoming>) -> Result<(), ClientError> {
+        let location =
+            response.headers().get(header::LOCATION).filter(|_| response.status().is_redirection());
+        let Some(location) = location.and_then(|location| location.to_str().ok()) else {
+            return Ok(());
+        };
+        Err(self.strange(format!("it sends to {}: name that address", redact_url(location))))
+    }
+
     async fn read(&self, response: Response<Incoming>) -> Result<(StatusCode, Bytes), ClientError> {
         let status = response.status();
         let body = Limited::new(response.into_body(), MAX_ANSWER);
@@ -218,6 +229,9 @@ pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
 /// The text of a Warren's error; without one, a text that names the status.
 fn words(body: &[u8], status: StatusCode) -> String {
     let said = serde_json::from_slice::<serde_json::Value>(body).ok();
+    if said.is_none() && asks_for_tls(&String::from_utf8_lossy(body)) {
+        return "it speaks TLS: write https:// instead of http://".to_owned();
+    }
     said.and_then(|said| error_words(&said)).unwrap_or_else(|| {
         let reason = status.canonical_reason().unwrap_or("an error");
         format!("the server answered {reason}; is it a Warren?")
@@ -266,5 +280,24 @@ mod tests {
         assert_eq!(words(body, StatusCode::NOT_FOUND), "No room. Look.");
         assert_eq!(words(br#"{"error":"queue full"}"#, StatusCode::CONFLICT), "queue full");
         assert!(words(b"<html>", StatusCode::BAD_GATEWAY).contains("Bad Gateway"));
+        let nginx = b"<center>The plain HTTP request was sent to HTTPS port</center>";
+        assert!(words(nginx, StatusCode::BAD_REQUEST).contains("https://"));
+    }
+
+    #[tokio::test]
+    async fn a_redirection_is_told_and_not_followed() {
+        let server = testkit::RawServer::start().await;
+        let connection = Connection::new(&server.url(), None).unwrap();
+        let serve = async {
+            let (mut connection, _) = server.request().await;
+            let to = "location: https://box.example/?token=hidden\r\n";
+            connection.json("301 Moved Permanently", to, "{}").await;
+        };
+        let (asked, ()) = tokio::join!(connection.ask(Method::GET, "/health", None), serve);
+        let words = asked.unwrap_err().to_string();
+        assert!(
+            words.contains("sends to https://box.example/") && !words.contains("hidden"),
+            "{words}"
+        );
     }
 }

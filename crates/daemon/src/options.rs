@@ -331,6 +331,9 @@ options! {
         /// found on this machine]
         #[arg(long, env = "WARREN_BACKEND", value_name = "URL", value_delimiter = ',')]
         backend: Option<Vec<String>>,
+        /// A file of certificates that backends may show, beside those that this machine trusts
+        #[arg(long, env = "WARREN_BACKEND_CA", value_name = "FILE")]
+        backend_ca: Option<PathBuf>,
         /// The models to offer; a=b offers the backend's b as a [default: all that the backend
         /// lists]
         #[arg(long, env = "WARREN_MODELS", value_name = "MODEL,…", value_delimiter = ',')]
@@ -401,6 +404,8 @@ section! {
         url: String,
         /// The backend's own API key.
         api_key: Option<Secret>,
+        /// A file of certificates that it may show, beside those that this machine trusts.
+        ca: Option<PathBuf>,
         /// The models to offer; a=b offers the backend's b as a [default: all that the backend
         /// lists]
         models: Option<Vec<String>>,

@@ -75,7 +75,8 @@ impl fmt::Display for Advice {
         f.write_str(match self {
             Self::Untrusted => {
                 "nobody whom this machine trusts stands for the server's certificate; if the server \
-                 is your own, name the file of its certificate in SSL_CERT_FILE"
+                 is your own, name the file of its certificate in SSL_CERT_FILE (a backend's with \
+                 --backend-ca)"
             }
             Self::OtherName => {
                 "use a name that the certificate is for, or make one for this name on the server: \

@@ -38,9 +38,7 @@ pub enum TlsError {
 /// # Errors
 /// [`TlsError`] when a file is missing or not PEM, or the two do not match.
 pub fn server_config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>, TlsError> {
-    let chain = read(certificate, "certificate", |path| {
-        CertificateDer::pem_file_iter(path)?.collect::<Result<Vec<_>, _>>()
-    })?;
+    let chain = certificates(certificate)?;
     let key = read(key, "private key", |path| PrivateKeyDer::from_pem_file(path))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
@@ -77,20 +75,43 @@ pub fn client_config() -> io::Result<Arc<ClientConfig>> {
 }
 
 /// The same for an HTTP client of one server, as a copy that the caller can change. A server
-/// without TLS (`secure` is not set) never shows a certificate, so none need be trusted here.
+/// without TLS (`secure` is not set) never shows a certificate, so none need be trusted here. `ca`: a
+/// file of certificates that are trusted beside those of the machine.
 ///
 /// # Errors
-/// When the server speaks TLS, and the machine has no trusted certificates at all.
-pub fn http_client_config(secure: bool) -> io::Result<ClientConfig> {
+/// When the server speaks TLS, and the machine has no trusted certificates at all, or the file has none.
+pub fn http_client_config(secure: bool, ca: Option<&Path>) -> io::Result<ClientConfig> {
     if secure {
-        return client_config().map(|shared| ClientConfig::clone(&shared));
+        return match ca {
+            Some(ca) => trusting(&with_those_of_machine(ca)?),
+            None => client_config().map(|shared| ClientConfig::clone(&shared)),
+        };
     }
     Ok(builder()?.with_root_certificates(RootCertStore::empty()).with_no_client_auth())
 }
 
 fn build_client_config() -> io::Result<ClientConfig> {
-    let certificates = rustls_native_certs::load_native_certs().certs;
-    let trust = Trust::of(&certificates).map_err(|_| {
+    trusting(&rustls_native_certs::load_native_certs().certs)
+}
+
+/// The certificates of a file, and those that the machine trusts.
+fn with_those_of_machine(file: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let mut all = certificates(file).map_err(io::Error::other)?;
+    if all.is_empty() {
+        return Err(io::Error::other(format!("{} holds no certificate", file.display())));
+    }
+    all.extend(rustls_native_certs::load_native_certs().certs);
+    Ok(all)
+}
+
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    read(file, "certificate", |path| {
+        CertificateDer::pem_file_iter(path)?.collect::<Result<Vec<_>, _>>()
+    })
+}
+
+fn trusting(certificates: &[CertificateDer<'static>]) -> io::Result<ClientConfig> {
+    let trust = Trust::of(certificates).map_err(|_| {
         let hint = "this machine has no trusted certificates: install ca-certificates";
         io::Error::new(io::ErrorKind::NotFound, hint)
     })?;
@@ -113,5 +134,23 @@ mod tests {
         let nowhere = Path::new("/nowhere/cert.pem");
         let error = server_config(nowhere, nowhere).unwrap_err().to_string();
         assert!(error.starts_with("/nowhere/cert.pem cannot be used as a certificate"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_certificates_is_trusted_beside_the_machines() {
+        let directory = std::env::temp_dir().join(format!("warren-ca-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let (own, empty) = (directory.join("own.pem"), directory.join("empty.pem"));
+        let made = rcgen::generate_simple_self_signed(["box.lan".to_owned()]).unwrap();
+        std::fs::write(&own, made.cert.pem()).unwrap();
+        std::fs::write(&empty, "").unwrap();
+        let trusted = with_those_of_machine(&own).unwrap();
+        assert_eq!(&trusted[0], made.cert.der());
+        assert!(http_client_config(true, Some(&own)).is_ok());
+        for bad in [&empty, &directory.join("absent.pem")] {
+            let error = http_client_config(true, Some(bad)).unwrap_err().to_string();
+            assert!(error.contains(&bad.display().to_string()), "{error}");
+        }
+        std::fs::remove_dir_all(directory).unwrap();
     }
 }

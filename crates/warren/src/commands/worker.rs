@@ -165,6 +165,7 @@ fn flag(url: &str, options: &WorkerOptions) -> BackendOptions {
     BackendOptions {
         url: url.to_owned(),
         api_key: options.api_key.clone(),
+        ca: options.backend_ca.clone(),
         models: options.models.clone(),
         max_concurrent: options.max_concurrent,
         endpoints: options.endpoints.clone(),
@@ -175,6 +176,7 @@ fn flag(url: &str, options: &WorkerOptions) -> BackendOptions {
 pub(super) fn backend(options: BackendOptions) -> anyhow::Result<Lend> {
     let mut config = BackendConfig::new(options.url);
     config.api_key = daemon::settings::secret(options.api_key, "api-key")?;
+    config.ca = options.ca;
     config.max_concurrent = options.max_concurrent.unwrap_or(config.max_concurrent).max(1);
     let named = options.models.filter(|models| !models.iter().any(|model| model == "*"));
     let parse = |models: Vec<String>| models.iter().map(|model| model.parse()).collect();

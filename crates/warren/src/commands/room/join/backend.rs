@@ -1,5 +1,7 @@
 //! The model server to lend: the given one, or one found on this machine.
 
+use std::path::PathBuf;
+
 use anyhow::bail;
 use base::Secret;
 use clap::Args;
@@ -15,6 +17,9 @@ pub(super) struct Backend {
     /// The model server to lend [default: the one found on this machine]
     #[arg(long, value_name = "URL", conflicts_with = "demo")]
     backend: Option<String>,
+    /// A file of certificates that it may show, beside those that this machine trusts
+    #[arg(long, env = "WARREN_BACKEND_CA", value_name = "FILE")]
+    backend_ca: Option<PathBuf>,
     /// The model server's API key
     #[arg(long, env = "WARREN_API_KEY", value_name = "KEY", hide_env_values = true)]
     api_key: Option<Secret>,
@@ -70,6 +75,7 @@ impl Backend {
         let options = BackendOptions {
             url: url.to_owned(),
             api_key: self.api_key.clone(),
+            ca: self.backend_ca.clone(),
             models,
             max_concurrent: self.max_concurrent,
             endpoints: None,
