@@ -26,6 +26,7 @@
 //! - [`signals`]: SIGTERM and SIGINT
 
 mod announcement;
+mod clear_text;
 mod client_stream;
 mod cluster_models;
 mod cluster_part;

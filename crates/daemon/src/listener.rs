@@ -32,6 +32,7 @@ use tower::ServiceExt;
 use wire::{Acknowledging, Io, PromptAcks};
 
 use crate::{
+    clear_text,
     client_stream::ClientStream,
     greeting::{Version, version},
     sockets,
@@ -158,6 +159,12 @@ impl Listener {
             // With Nagle's algorithm a token would wait for the acknowledgement of the one before.
             let _ = stream.set_nodelay(true);
             keep_alive(&stream);
+            // Boxed, as below.
+            let begun = match tls.is_some() {
+                true => Box::pin(speaking_tls(stream, peer)).await,
+                false => Some(stream),
+            };
+            let Some(stream) = begun else { return };
             let (stream, acks) = Acknowledging::new(stream);
             let client = Client { router, peer, acks, stop, patience };
             match tls {
@@ -167,6 +174,20 @@ impl Listener {
             }
         }
     }
+}
+
+/// The connection of a client to a port of TLS, unless the client says nothing, or speaks HTTP in clear.
+async fn speaking_tls(stream: TcpStream, peer: SocketAddr) -> Option<TcpStream> {
+    match timeout(HANDSHAKE, clear_text::is_clear(&stream)).await {
+        Ok(Ok(false)) => return Some(stream),
+        Ok(Ok(true)) => {
+            let refused = clear_text::refuse(stream).await;
+            tracing::debug!(%peer, ?refused, "a client spoke HTTP in clear to a port of TLS");
+        }
+        Ok(Err(error)) => tracing::debug!(%peer, %error, "a connection broke"),
+        Err(_) => tracing::debug!(%peer, "a client said nothing"),
+    }
+    None
 }
 
 /// Lets the kernel find peers that vanished, within a minute or so, even on idle connections.
@@ -232,6 +253,7 @@ impl Client {
         };
         match greeted {
             Ok(Ok((version, first))) => {
+                clear_text::tell_of_tls(&first);
                 let stream = ClientStream::new(first, stream, self.patience);
                 self.serve(version, stream).await;
             }

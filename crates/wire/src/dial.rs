@@ -266,7 +266,7 @@ fn refusal_words(status: StatusCode, body: &str) -> String {
 }
 
 /// Whether these are the words in which servers of TLS answer clear HTTP.
-fn asks_for_tls(body: &str) -> bool {
+pub fn asks_for_tls(body: &str) -> bool {
     let body = body.to_ascii_lowercase();
     ["plain http request was sent to https", "http request to an https server", PORT_OF_TLS]
         .iter()

@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use http::StatusCode;
 use tokio_util::sync::CancellationToken;
-use wire::{DialError, DialedLink};
+use wire::{DialError, DialedLink, dial::PAGE};
 
 use crate::{
     config::{LinkProtocol, ServerTarget},
@@ -50,6 +50,10 @@ impl LinkContext {
 
     fn failed(&self, error: &DialError) -> Outcome {
         match error {
+            // A web page is of something in between.
+            DialError::Refused { body, .. } if body == PAGE => {
+                Outcome::Lost { reason: with_cause(error), stood: None }
+            }
             DialError::Refused { status, .. }
                 if self.room.is_some() && *status == StatusCode::NOT_FOUND =>
             {

@@ -141,7 +141,7 @@ async fn keep(shared: Arc<Shared>, target: Target) {
                 Err(DialFailure::Itself) => return,
                 Err(error) => {
                     let words = base::error::chain(&error);
-                    failures.entry(address.clone()).or_default().tell(&address, words);
+                    failures.entry(address.clone()).or_default().tell(&address, &words);
                 }
             }
         }
@@ -161,8 +161,8 @@ struct Failures {
 const LASTS: u32 = 5;
 
 impl Failures {
-    fn tell(&mut self, address: &str, words: String) {
-        match self.told_as(&words) {
+    fn tell(&mut self, address: &str, words: &str) {
+        match self.told_as(words) {
             Some(Level::WARN) => tracing::warn!(address, error = words, "still no link to a peer"),
             Some(_) => tracing::info!(address, error = words, "no link to a peer"),
             None => {}

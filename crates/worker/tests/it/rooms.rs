@@ -213,3 +213,15 @@ async fn auto_takes_the_tunnel_where_the_server_is_no_warren() {
     within("the worker's end", worker.ended()).await;
     assert_eq!(hub.has("ABC123", "p1"), None);
 }
+
+/// A web page comes from something in between, and says nothing of the room.
+#[tokio::test(start_paused = true)]
+async fn a_proxys_page_gives_no_room_up() {
+    let (pipes, mut servers) = Pipes::new(true);
+    let page =
+        || DialError::Refused { status: StatusCode::NOT_FOUND, body: wire::dial::PAGE.to_owned() };
+    pipes.failures.lock().unwrap().extend([page(), page()]);
+    let _worker = Running::start(in_room(ann()), pipes);
+    let participant = join(&mut servers.recv().await.unwrap()).await;
+    assert_eq!(participant.id, "p1");
+}
