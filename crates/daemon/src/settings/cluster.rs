@@ -55,7 +55,7 @@ impl ClusterSettings {
         let len = self.token.as_ref()?.expose().trim().len();
         (len < SAFE_TOKEN).then(|| {
             format!(
-                "the cluster token has only {len} characters, and whoever reaches the peer port may guess \
+                "the cluster token has only {len} characters, and a stranger who reaches the peer port may guess \
                  it: give all machines one of {SAFE_TOKEN} or more, as `openssl rand -hex 16` makes, or \
                  none, and use `warren cluster invite`"
             )

@@ -27,6 +27,7 @@ mod loops;
 mod mdns;
 mod memory;
 mod mesh;
+mod network;
 mod node_chat;
 mod node_entry;
 mod node_faults;

@@ -53,6 +53,7 @@ pub struct Proxies {
 
 impl Proxies {
     /// Those of this process's environment, read once.
+    #[expect(clippy::disallowed_methods, reason = "the variables are no settings of Warren's")]
     pub fn of_environment() -> &'static Self {
         static PROXIES: OnceLock<Proxies> = OnceLock::new();
         PROXIES.get_or_init(|| Self::read(|name| env::var(name).ok()))
