@@ -241,7 +241,7 @@ impl Mender<'_> {
                 b'"' => break,
                 b'\\' => self.escape(cuts)?,
                 control => {
-                    super::push_escaped(&mut self.out, char::from(control).encode_utf8(&mut [0]))
+                    super::push_escaped(&mut self.out, char::from(control).encode_utf8(&mut [0]));
                 }
             }
         }
