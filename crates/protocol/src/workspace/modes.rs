@@ -87,13 +87,13 @@ pub const MODES: [TerminalMode; 32] = [
     // Updates are shown at once when they are complete.
     mode(2026),
     // Characters are as wide as their clusters.
-    passed(2027),
+    chosen(2027),
     // Reports of changes of the colour scheme.
     passed(2031),
     // Reports of the size as input.
     passed(2048),
     // Keys as records of Windows.
-    passed(9001),
+    chosen(9001),
 ];
 
 /// The mode with this number.
