@@ -11,11 +11,11 @@ use std::{
     time::Duration,
 };
 
-use base::{ModelName, ProviderId};
+use base::{Endpoint, ModelName, ProviderId};
 use bytes::Bytes;
 use http::{StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
-use protocol::sse::Boundary;
+use protocol::{openai::SequenceReader, sse::Boundary};
 use scheduler::{Answer, Event, Head};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -49,6 +49,8 @@ pub(crate) struct AnswerBody {
 
 struct Events {
     boundary: Boundary,
+    /// Reads the numbers of events, in the API that has them.
+    sequence: Option<SequenceReader>,
     keepalive: Option<Keepalive>,
 }
 
@@ -70,7 +72,11 @@ impl AnswerBody {
         early: Option<Early>,
     ) -> Self {
         let begun = if early.is_some() { Duration::ZERO } else { keepalive };
-        let events = is_event_stream(head).then(|| Events::new(keepalive, begun));
+        let numbered = shape.endpoint() == Endpoint::Responses;
+        let events = is_event_stream(head).then(|| Events {
+            sequence: numbered.then(SequenceReader::default),
+            ..Events::new(keepalive, begun)
+        });
         let announced = head.headers.get(header::CONTENT_LENGTH);
         let announced = announced.and_then(|value| value.to_str().ok()?.parse().ok());
         let left = announced.or_else(|| answer.rest().map(|rest| rest as u64));
@@ -122,7 +128,9 @@ impl AnswerBody {
             return Err(BrokenOff(error.message.into_owned()));
         };
         let mut last = self.shape.closing(&events.boundary).to_vec();
-        last.extend_from_slice(self.shape.error_event(&error, self.answer.job()).as_bytes());
+        let number = events.sequence.as_ref().map_or(0, SequenceReader::next_number);
+        let event = self.shape.error_event(&error, self.answer.job(), number);
+        last.extend_from_slice(event.as_bytes());
         Ok(Frame::data(last.into()))
     }
 }
@@ -191,11 +199,14 @@ impl Events {
             let sent = due.checked_sub(every).unwrap_or(due);
             Keepalive { every, sent, timer: Box::pin(sleep_until(due)) }
         });
-        Self { boundary: Boundary::new(), keepalive }
+        Self { boundary: Boundary::new(), sequence: None, keepalive }
     }
 
     fn passed(&mut self, chunk: &[u8]) {
         self.boundary.feed(chunk);
+        if let Some(sequence) = &mut self.sequence {
+            sequence.feed(chunk);
+        }
         if let Some(keepalive) = &mut self.keepalive {
             keepalive.sent = Instant::now();
         }

@@ -35,6 +35,14 @@ pub(crate) fn may_be_early(request: &JobRequest, endpoint: Endpoint, passed_on: 
     request.streaming && streams && request.method == Method::POST && !passed_on
 }
 
+/// The codes of backends on which agents act.
+const CODES: [&str; 4] = [
+    "context_length_exceeded",
+    "rate_limit_exceeded",
+    "insufficient_quota",
+    "server_is_overloaded",
+];
+
 /// Waits for the head. `None` once the client should get one of our own: when this time has passed,
 /// and the job is at a provider or waits for a busy one. A job without a provider soon ends with its
 /// true status.
@@ -139,8 +147,9 @@ impl Refusal {
             let words = "the worker's answer is JSON, and not the stream that was asked for";
             return ApiError::new(StatusCode::BAD_GATEWAY, Kind::Server, words);
         }
-        let BackendFailure { message, param, .. } = BackendFailure::read(&self.body);
+        let BackendFailure { message, param, code, .. } = BackendFailure::read(&self.body);
         let error = ApiError::new(status, Kind::of_status(status), message);
-        ApiError { param: param.map(Into::into), ..error }
+        let code = code.and_then(|code| CODES.into_iter().find(|known| *known == code));
+        ApiError { param: param.map(Into::into), code, ..error }
     }
 }

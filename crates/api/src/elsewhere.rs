@@ -16,7 +16,7 @@ use base::{JobId, KeyId};
 use bytes::Bytes;
 use http::{HeaderName, Request, StatusCode, request::Parts};
 use http_body::{Frame, SizeHint};
-use protocol::{headers::is_hop_by_hop, sse::Boundary};
+use protocol::{failure::PassedStream, headers::is_hop_by_hop, sse::StreamEnd};
 
 use crate::{
     body::BrokenOff,
@@ -98,7 +98,8 @@ fn answer(shape: &'static dyn Shape, response: Response) -> Response {
     let id = id.unwrap_or_else(new_id);
     head::put_job_id(&mut parts.headers, shape, id);
     let head = scheduler::Head { status: parts.status, headers: parts.headers };
-    let events = is_plain_event_stream(&head).then(Boundary::new);
+    let stream = || (PassedStream::default(), StreamEnd::of(shape.endpoint()));
+    let events = is_plain_event_stream(&head).then(stream);
     let body = Body::new(CarriedBody { body, shape, events, id, done: false });
     (head.status, head.headers, body).into_response()
 }
@@ -107,8 +108,8 @@ fn answer(shape: &'static dyn Shape, response: Response) -> Response {
 struct CarriedBody {
     body: Body,
     shape: &'static dyn Shape,
-    /// Of a stream of events.
-    events: Option<Boundary>,
+    /// Of a stream of events: how far it has got, and its logical end.
+    events: Option<(PassedStream, StreamEnd)>,
     id: JobId,
     done: bool,
 }
@@ -116,9 +117,10 @@ struct CarriedBody {
 impl CarriedBody {
     fn failed(&mut self, words: String) -> Result<Frame<Bytes>, BrokenOff> {
         self.done = true;
-        let Some(boundary) = &self.events else { return Err(BrokenOff(words)) };
-        let mut last = self.shape.closing(boundary).to_vec();
-        last.extend_from_slice(self.shape.error_event(&lost(words), self.id).as_bytes());
+        let Some((passed, _)) = &self.events else { return Err(BrokenOff(words)) };
+        let mut last = self.shape.closing(passed.boundary()).to_vec();
+        let event = self.shape.error_event(&lost(words), self.id, passed.next_number());
+        last.extend_from_slice(event.as_bytes());
         Ok(Frame::data(last.into()))
     }
 }
@@ -137,8 +139,11 @@ impl http_body::Body for CarriedBody {
         }
         Poll::Ready(match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
             Some(Ok(frame)) => {
-                if let (Some(events), Some(data)) = (&mut this.events, frame.data_ref()) {
-                    events.feed(data);
+                if let (Some((passed, end)), Some(data)) = (&mut this.events, frame.data_ref()) {
+                    passed.feed(data);
+                    end.feed(data);
+                    // Nothing that happens to the connection from now on is the client's.
+                    this.done = end.is_over();
                 }
                 Some(Ok(frame))
             }
@@ -192,6 +197,14 @@ mod tests {
         assert!(last.contains("two cannot be reached") && last.contains(ID), "{text}");
         assert!(text.starts_with("event: a\ndata: 1\n\nevent: b\nda"), "{text}");
     }
+
+    #[tokio::test]
+    async fn nothing_follows_the_end_of_a_stream() {
+        let text = answered("text/event-stream", &["event: a\n\n", WHOLE]).await.unwrap();
+        assert_eq!(text, format!("event: a\n\n{WHOLE}"));
+    }
+
+    const WHOLE: &str = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
 
     #[tokio::test]
     async fn another_answer_that_breaks_off_is_not_taken_for_complete() {

@@ -27,6 +27,9 @@ pub struct Config {
     pub request_timeout: Duration,
     /// How long an answer that has begun may make no progress.
     pub idle_timeout: Duration,
+    /// How long a provider may take to end an answer that is complete for its consumer. Then it is told
+    /// to stop, and its slot is free.
+    pub end_timeout: Duration,
     /// How often a job may be requeued for one model: it gets at most one try more than this. The
     /// count starts again with each fallback.
     pub max_requeue_count: u32,
@@ -52,6 +55,7 @@ impl Default for Config {
             busy_timeout: Duration::from_secs(600),
             request_timeout: Duration::from_secs(300),
             idle_timeout: Duration::from_secs(300),
+            end_timeout: Duration::from_secs(2),
             max_requeue_count: 3,
             faults_to_rest: 3,
             rest_first: Duration::from_secs(5),

@@ -73,6 +73,8 @@ pub(crate) enum Phase {
     Begun,
     /// It has begun, and the driver was asked when bytes last moved.
     Asked,
+    /// The consumer has all of it; the provider has not ended it yet.
+    Complete,
 }
 
 impl Job {

@@ -35,4 +35,6 @@ pub use provider::{Assignment, Membership, Offer, Provider};
 pub use service::Scheduler;
 pub use status::{QueueStatus, Status, WorkerStatus};
 pub use terms::{RequestEdit, Terms};
-pub use translate::{AnswerMap, ProviderRequest, Translator, Untranslatable, Untranslated};
+pub use translate::{
+    AnswerMap, ProviderRequest, Translator, Unreadable, Untranslatable, Untranslated,
+};

@@ -59,16 +59,37 @@ pub trait AnswerMap: Send {
     /// bound what it keeps for later: the provider may continue as if the client had read it.
     ///
     /// # Errors
-    /// [`Untranslatable`] when the provider's answer is unreadable; the job fails through the
+    /// [`Unreadable`] when the provider's answer cannot be read any further; the job fails through the
     /// provider's fault.
-    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Untranslatable>;
+    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Unreadable>;
+
+    /// Whether the client has the whole answer, though the provider has not ended it. Nothing that comes
+    /// after that is the client's, be it more bytes or a failure.
+    fn is_complete(&self) -> bool {
+        false
+    }
 
     /// The last bytes for the client, once the provider's answer is complete. Not called for an
-    /// answer that failed.
+    /// answer that failed, or that was complete before.
     ///
     /// # Errors
     /// As [`AnswerMap::chunk`].
-    fn end(&mut self) -> Result<Bytes, Untranslatable>;
+    fn end(&mut self) -> Result<Bytes, Unreadable>;
+
+    /// The bytes that were held back and are still the client's, when the provider's answer breaks off.
+    fn broken_off(&mut self) -> Bytes {
+        Bytes::new()
+    }
+}
+
+/// A provider's answer that cannot be read any further.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub struct Unreadable {
+    /// The client's bytes for the part before.
+    pub before: Bytes,
+    /// Why; meant for the client.
+    pub why: String,
 }
 
 /// Passes everything unchanged.

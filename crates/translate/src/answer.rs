@@ -10,11 +10,16 @@ pub trait Answer: Send {
     /// The status and the kind of body that come: the status and kind that the client gets.
     fn head(&mut self, status: u16, body: Body) -> (u16, Body);
 
-    /// Reads the next bytes of the provider's answer; appends the client's bytes to `out`.
+    /// Reads the next bytes of the provider's answer; appends the client's bytes to `out`, also those of
+    /// what comes before an error.
     ///
     /// # Errors
     /// [`BadAnswer`] when they are invalid.
     fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer>;
+
+    /// Whether the client has its whole answer, or the error that ends it: nothing that the provider may
+    /// still send belongs to it.
+    fn is_over(&self) -> bool;
 
     /// The provider's answer is complete; appends the rest of the client's.
     ///
@@ -30,6 +35,10 @@ impl<A: Answer + ?Sized> Answer for Box<A> {
 
     fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         (**self).feed(chunk, out)
+    }
+
+    fn is_over(&self) -> bool {
+        (**self).is_over()
     }
 
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {

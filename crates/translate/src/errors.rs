@@ -1,29 +1,64 @@
-//! A backend's error for a client of OpenAI's APIs, which share one form.
+//! A backend's error in the words and codes of the client's API, on which agents act: a prompt that is too
+//! long, too many requests, an overloaded server.
 
+use std::borrow::Cow;
+
+use base::Endpoint;
 use protocol::{
+    anthropic,
     failure::Failure,
     openai::{error_body, error_event},
 };
 
-/// What llama.cpp calls a prompt that is too long.
-const CONTEXT_EXCEEDED: &str = "exceed_context_size_error";
+/// OpenAI's code for a prompt that is too long.
+const TOO_LONG: &str = "context_length_exceeded";
+
+/// The body of an error for a client of this endpoint; `None` where the backend's own is as good: it has
+/// nothing that agents act on, or has it in the words of this API.
+pub fn told_anew(endpoint: Endpoint, status: u16, body: &[u8], request_id: &str) -> Option<String> {
+    let failure = Failure::read(body);
+    failure.overflow()?;
+    match endpoint {
+        Endpoint::Messages => {
+            let (kind, message) = for_messages(status, &failure);
+            let known = failure.kind.as_deref() == Some(kind) && failure.message == message;
+            (!known).then(|| anthropic::error_body(kind, &message, request_id))
+        }
+        Endpoint::ChatCompletions | Endpoint::Completions | Endpoint::Responses => {
+            let known = failure.code.as_deref() == Some(TOO_LONG);
+            (!known).then(|| self::body(status, &failure))
+        }
+        _ => None,
+    }
+}
+
+/// The type and the message of an error in Messages.
+pub(crate) fn for_messages(status: u16, failure: &Failure) -> (&'static str, Cow<'_, str>) {
+    match failure.overflow() {
+        Some(overflow) => {
+            let message = overflow.in_anthropics_words(&failure.message);
+            (anthropic::error_kind(400), message.into())
+        }
+        None => (anthropic::error_kind(status), failure.message.as_str().into()),
+    }
+}
 
 /// The body of an answer with an error status.
 pub(crate) fn body(status: u16, failure: &Failure) -> String {
     let param = failure.param.as_deref();
-    error_body(&failure.message, kind(status, failure), param, code(failure))
+    error_body(&failure.message, kind(status, failure), param, code(status, failure))
 }
 
 /// The event that ends a stream of chat completions or completions.
 pub(crate) fn event(failure: &Failure) -> String {
     let (status, param) = (failure.status(), failure.param.as_deref());
-    error_event(&failure.message, kind(status, failure), param, code(failure))
+    error_event(&failure.message, kind(status, failure), param, code(status, failure))
 }
 
 /// The `code` of a failed response. Clients act on the one of a prompt that is too long.
 pub(crate) fn response_code(failure: &Failure) -> &str {
-    code(failure).unwrap_or(match failure.status() {
-        429 => "rate_limit_exceeded",
+    let status = failure.status();
+    code(status, failure).unwrap_or(match status {
         400..=499 => "invalid_prompt",
         _ => "server_error",
     })
@@ -31,7 +66,12 @@ pub(crate) fn response_code(failure: &Failure) -> &str {
 
 /// The backend's own word, which is OpenAI's as a rule.
 fn kind(status: u16, failure: &Failure) -> &str {
-    failure.kind.as_deref().filter(|kind| *kind != CONTEXT_EXCEEDED).unwrap_or(match status {
+    if failure.overflow().is_some() {
+        return "invalid_request_error";
+    }
+    let own =
+        failure.kind.as_deref().filter(|kind| !matches!(*kind, "overloaded_error" | "api_error"));
+    own.unwrap_or(match status {
         401 => "authentication_error",
         403 => "permission_error",
         429 => "rate_limit_error",
@@ -40,9 +80,17 @@ fn kind(status: u16, failure: &Failure) -> &str {
     })
 }
 
-fn code(failure: &Failure) -> Option<&str> {
-    let too_long = failure.kind.as_deref() == Some(CONTEXT_EXCEEDED);
-    if too_long { Some("context_length_exceeded") } else { failure.code.as_deref() }
+fn code(status: u16, failure: &Failure) -> Option<&str> {
+    let own = || failure.code.as_deref();
+    let kind = failure.kind.as_deref();
+    match status {
+        _ if failure.overflow().is_some() => Some(TOO_LONG),
+        429 if kind == Some("insufficient_quota") => own().or(kind),
+        429 => own().or(Some("rate_limit_exceeded")),
+        529 => own().or(Some("server_is_overloaded")),
+        _ if kind == Some("overloaded_error") => own().or(Some("server_is_overloaded")),
+        _ => own(),
+    }
 }
 
 #[cfg(test)]
@@ -70,7 +118,6 @@ mod tests {
             (401, "authentication_error"),
             (403, "permission_error"),
             (404, "invalid_request_error"),
-            (429, "rate_limit_error"),
             (503, "server_error"),
         ] {
             let error = written(status, &json!({"error": "model not loaded"}));
@@ -78,6 +125,53 @@ mod tests {
                 json!({"message": "model not loaded", "type": kind, "param": null, "code": null});
             assert_eq!(error, json!({"error": expected}));
         }
+    }
+
+    #[test]
+    fn clients_are_told_to_wait_in_openais_words() {
+        let words = |status, error: Value| {
+            let error = written(status, &error);
+            (error["error"]["type"].clone(), error["error"]["code"].clone())
+        };
+        let anthropic =
+            |kind: &str| json!({"type": "error", "error": {"type": kind, "message": "wait"}});
+        let limited = (json!("rate_limit_error"), json!("rate_limit_exceeded"));
+        assert_eq!(words(429, anthropic("rate_limit_error")), limited);
+        assert_eq!(words(429, json!({"error": "slow down"})), limited);
+        let used_up =
+            json!({"error": {"message": "no", "type": "insufficient_quota", "code": null}});
+        assert_eq!(words(429, used_up).1, "insufficient_quota");
+        for status in [503, 529] {
+            let overloaded = (json!("server_error"), json!("server_is_overloaded"));
+            assert_eq!(words(status, anthropic("overloaded_error")), overloaded, "{status}");
+        }
+        let failure = Failure::read(anthropic("overloaded_error").to_string().as_bytes());
+        assert_eq!(response_code(&failure), "server_is_overloaded");
+        let failure = Failure::read(br#"{"error":{"message":"x","code":"rate_limit_exceeded"}}"#);
+        assert_eq!(for_messages(failure.status(), &failure).0, "rate_limit_error");
+    }
+
+    #[test]
+    fn an_error_in_the_words_of_its_api_stays_as_it_is() {
+        let told = |endpoint, error: Value| {
+            let text = told_anew(endpoint, 400, error.to_string().as_bytes(), "r-1")?;
+            Some(serde_json::from_str::<Value>(&text).unwrap()["error"].clone())
+        };
+        let vllm = json!({"message": "This model's maximum context length is 8 tokens. However, your request has 9 input tokens.", "type": "BadRequestError", "code": 400});
+        let words = "prompt is too long: 9 tokens > 8 maximum";
+        let expected = json!({"type": "invalid_request_error", "message": words});
+        assert_eq!(told(Endpoint::Messages, vllm.clone()), Some(expected));
+        for endpoint in [Endpoint::ChatCompletions, Endpoint::Completions, Endpoint::Responses] {
+            let error = told(endpoint, vllm.clone()).unwrap();
+            assert_eq!((&error["code"], &error["message"]), (&json!(TOO_LONG), &vllm["message"]));
+            let openai = json!({"error": {"message": "x", "code": TOO_LONG}});
+            assert_eq!(told(endpoint, openai), None);
+            assert_eq!(told(endpoint, json!({"error": "no such model"})), None);
+        }
+        let anthropic =
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": words}});
+        assert_eq!(told(Endpoint::Messages, anthropic), None);
+        assert_eq!(told(Endpoint::Embeddings, vllm), None);
     }
 
     #[test]

@@ -28,7 +28,7 @@
 //! - `refusal`: a refusal in the names of the client's own API
 //! - `ids`, `media`, `schema`: ids, media types and schemas as providers demand them
 //! - `chat_body`, `from_chat`: a Chat Completions request, as every pair reads it, and its parts
-//! - `errors`: a backend's error for a client of OpenAI's APIs
+//! - `errors`: a backend's error in the words of the client's API
 
 mod answer;
 pub mod chat;
@@ -60,6 +60,7 @@ mod turns;
 
 pub use answer::{Answer, Body};
 pub use context::Context;
+pub use errors::told_anew;
 pub use protocol::{
     failure::{BadAnswer, MAX_KEPT},
     json::BadRequest,

@@ -165,6 +165,10 @@ impl Answer for Composed {
         read
     }
 
+    fn is_over(&self) -> bool {
+        self.outer.is_over()
+    }
+
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         let read = self.inner.end(&mut self.between);
         self.pass_on(out)?;

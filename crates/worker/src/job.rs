@@ -1,13 +1,25 @@
 //! One job: the backend is asked, its answer becomes frames of the link.
 
-use protocol::relay::JobFailure;
-use tokio::sync::oneshot;
+use std::time::Duration;
+
+use backend::{Answer, AnswerBody};
+use base::Endpoint;
+use http::header;
+use protocol::{relay::JobFailure, sse::StreamEnd};
+use tokio::{
+    sync::{SemaphorePermit, oneshot},
+    time::timeout,
+};
 
 use crate::{
     lent::{LentBackend, LoadGuard},
     order::Order,
     reply::{Reply, ReplyError},
 };
+
+/// How long a backend may take to end an answer that is complete: its connection can be used again then.
+/// After that it is closed.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// A job in its own task. Dropping it closes the backend's connection at once.
 #[derive(Debug)]
@@ -30,26 +42,76 @@ impl Job {
             why = told_to_stop(stop) => Err(ReplyError::Failed(why)),
             done = serve(order, &lent, &mut reply) => done,
         };
-        if let Err(ReplyError::Failed(failure)) = ending {
-            tracing::debug!(request_id, code = %failure.code, "{}", failure.message);
-            reply.fail(failure);
+        match ending {
+            Ok(rest) => rest.wait().await,
+            Err(ReplyError::Failed(failure)) => {
+                tracing::debug!(request_id, code = %failure.code, "{}", failure.message);
+                reply.fail(failure);
+            }
+            Err(ReplyError::LinkGone) => {}
         }
     }
 }
 
-async fn serve(mut order: Order, lent: &LentBackend, reply: &mut Reply) -> Result<(), ReplyError> {
+/// What a backend has of a job whose answer is complete.
+struct Rest<'a> {
+    /// The answer, if the backend has not ended it.
+    body: Option<AnswerBody>,
+    _slot: Option<SemaphorePermit<'a>>,
+}
+
+impl Rest<'_> {
+    /// Waits for the backend's end, and reads nothing more of the answer.
+    async fn wait(self) {
+        if let Some(body) = self.body {
+            wait_for_end(body).await;
+        }
+    }
+}
+
+/// Waits a moment for the end of a body that nobody needs any more.
+pub(crate) async fn wait_for_end(mut body: AnswerBody) {
+    let ended = async { while let Some(Ok(_)) = body.next().await {} };
+    // A backend that goes on is left: dropping the body closes its connection.
+    let _ = timeout(LAST_WAIT, ended).await;
+}
+
+async fn serve<'a>(
+    mut order: Order,
+    lent: &'a LentBackend,
+    reply: &mut Reply,
+) -> Result<Rest<'a>, ReplyError> {
     // Several servers may send more than the backend takes at once: the rest waits here.
-    let _slot = lent.slot().await;
+    let slot = lent.slot().await;
     let mut answer = lent.send(&mut order).await?;
+    let mut end = stream_end(&order, &answer);
     reply.head(answer.status, answer.headers).await?;
     while let Some(bytes) = answer.body.next().await {
-        let bytes = bytes?;
+        let mut bytes = bytes?;
         lent.count_bytes(bytes.len());
+        if let Some(end) = &mut end {
+            bytes.truncate(end.feed(&bytes));
+        }
         reply.chunk(bytes).await?;
+        if let Some(end) = end.as_ref().filter(|end| end.is_over()) {
+            reply.chunk(end.closing().into()).await?;
+            break;
+        }
     }
     reply.end().await?;
     lent.count_answer();
-    Ok(())
+    let goes_on = end.is_some_and(|end| end.is_over());
+    Ok(Rest { body: goes_on.then_some(answer.body), _slot: slot })
+}
+
+/// The logical end of an answer that is a stream: what the connection does after it is no matter of the
+/// client.
+fn stream_end(order: &Order, answer: &Answer) -> Option<StreamEnd> {
+    let path = order.path.split('?').next().unwrap_or_default();
+    let kind = answer.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let is_stream = kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
+        && !answer.headers.contains_key(header::CONTENT_ENCODING);
+    Endpoint::of_path(path).filter(|_| is_stream).map(StreamEnd::of)
 }
 
 async fn told_to_stop(stop: oneshot::Receiver<JobFailure>) -> JobFailure {

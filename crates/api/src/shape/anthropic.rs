@@ -17,7 +17,7 @@ impl Shape for Anthropic {
         anthropic::error_body(error.kind.anthropic(), &error.message, &id.to_string())
     }
 
-    fn error_event(&self, error: &ApiError, id: JobId) -> String {
+    fn error_event(&self, error: &ApiError, id: JobId, _: u64) -> String {
         anthropic::error_event(error.kind.anthropic(), &error.message, &id.to_string())
     }
 

@@ -13,8 +13,8 @@ pub(crate) trait Shape: Send + Sync {
     /// An error as a response body, JSON.
     fn error_body(&self, error: &ApiError, id: JobId) -> String;
 
-    /// An error as the last event of a stream.
-    fn error_event(&self, error: &ApiError, id: JobId) -> String;
+    /// An error as the last event of a stream, of this number where events are numbered.
+    fn error_event(&self, error: &ApiError, id: JobId, number: u64) -> String;
 
     /// A sign of life between two events of a stream.
     fn keepalive(&self) -> &'static [u8];

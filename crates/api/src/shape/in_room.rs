@@ -29,8 +29,8 @@ impl Shape for InRoom {
         json!({ "error": words(error) }).to_string()
     }
 
-    fn error_event(&self, error: &ApiError, id: JobId) -> String {
-        self.0.error_event(error, id)
+    fn error_event(&self, error: &ApiError, id: JobId, number: u64) -> String {
+        self.0.error_event(error, id, number)
     }
 
     fn keepalive(&self) -> &'static [u8] {
@@ -126,7 +126,7 @@ mod tests {
         for (shape, plain) in ALL.iter().zip(super::super::ALL) {
             assert_eq!(shape.endpoint(), plain.endpoint());
             let id = JobId::from_random(0);
-            assert_eq!(shape.error_event(&error, id), plain.error_event(&error, id));
+            assert_eq!(shape.error_event(&error, id, 5), plain.error_event(&error, id, 5));
         }
     }
 }

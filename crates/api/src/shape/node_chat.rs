@@ -37,7 +37,7 @@ impl Shape for NodeChat {
         line
     }
 
-    fn error_event(&self, error: &ApiError, id: JobId) -> String {
+    fn error_event(&self, error: &ApiError, id: JobId, _: u64) -> String {
         self.error_body(error, id)
     }
 

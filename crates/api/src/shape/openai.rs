@@ -17,7 +17,7 @@ impl Shape for OpenAi {
         openai::error_body(&error.message, error.kind.openai(), error.param.as_deref(), error.code)
     }
 
-    fn error_event(&self, error: &ApiError, _: JobId) -> String {
+    fn error_event(&self, error: &ApiError, _: JobId, _: u64) -> String {
         openai::error_event(&error.message, error.kind.openai(), error.param.as_deref(), error.code)
     }
 
@@ -37,9 +37,8 @@ impl Shape for Responses {
         OpenAi(Endpoint::Responses).error_body(error, id)
     }
 
-    fn error_event(&self, error: &ApiError, _: JobId) -> String {
-        // Number 0: the stream passes unread, so the events before this one are not counted.
-        openai::response_error_event(&error.message, error.code, 0)
+    fn error_event(&self, error: &ApiError, _: JobId, number: u64) -> String {
+        openai::response_error_event(&error.message, error.kind.openai(), error.code, number)
     }
 
     fn keepalive(&self) -> &'static [u8] {

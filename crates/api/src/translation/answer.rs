@@ -1,10 +1,11 @@
-//! Answers on their way back: translated from another shape, and without usage that only the server
-//! asked for.
+//! Answers on their way back: translated from another shape, or passed on up to their end, without usage that
+//! only the server asked for.
 
+use base::Endpoint;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use protocol::openai::UsageFilter;
-use scheduler::{AnswerMap, Head, Untranslatable};
+use protocol::{openai::UsageFilter, sse::StreamEnd};
+use scheduler::{AnswerMap, Head, Unreadable};
 use translate::{Answer, BadAnswer, Body};
 
 use crate::head::is_plain_event_stream;
@@ -19,6 +20,14 @@ pub(super) struct TranslatedAnswer {
 impl TranslatedAnswer {
     pub(super) fn new(map: Box<dyn Answer>) -> Self {
         Self { map, body: None }
+    }
+
+    /// The client's bytes. What was read before a fault is its own in a stream only: half a JSON value is
+    /// nothing.
+    fn written(&self, out: Vec<u8>, read: Result<(), BadAnswer>) -> Result<Bytes, Unreadable> {
+        let Err(BadAnswer(why)) = read else { return Ok(out.into()) };
+        let before = if self.gathers() { Bytes::new() } else { out.into() };
+        Err(Unreadable { before, why })
     }
 }
 
@@ -39,16 +48,20 @@ impl AnswerMap for TranslatedAnswer {
         self.body == Some(Body::Json)
     }
 
-    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Untranslatable> {
+    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Unreadable> {
         let mut out = Vec::new();
-        self.map.feed(&chunk, &mut out).map_err(unreadable)?;
-        Ok(out.into())
+        let read = self.map.feed(&chunk, &mut out);
+        self.written(out, read)
     }
 
-    fn end(&mut self) -> Result<Bytes, Untranslatable> {
+    fn is_complete(&self) -> bool {
+        self.map.is_over()
+    }
+
+    fn end(&mut self) -> Result<Bytes, Unreadable> {
         let mut out = Vec::new();
-        self.map.end(&mut out).map_err(unreadable)?;
-        Ok(out.into())
+        let read = self.map.end(&mut out);
+        self.written(out, read)
     }
 }
 
@@ -60,10 +73,6 @@ const OF_THE_OTHER_BYTES: [HeaderName; 5] = [
     header::ACCEPT_RANGES,
     header::ETAG,
 ];
-
-fn unreadable(BadAnswer(why): BadAnswer) -> Untranslatable {
-    Untranslatable(why)
-}
 
 /// Reads anything but the two kinds of stream as one JSON value. An error page fails there and is
 /// reported as such.
@@ -81,29 +90,114 @@ fn content_type(body: Body) -> HeaderValue {
     })
 }
 
-/// Removes the chunk with the usage from a stream. All other bytes, and answers that are no stream, pass
-/// unchanged.
-#[derive(Default)]
-pub(super) struct StripUsage(Option<UsageFilter>);
+/// Passes an answer on in the client's own shape: up to its logical end, without usage that the client did
+/// not ask for, and with an error that agents act on in the words of their API.
+pub(super) struct PassedOn {
+    endpoint: Endpoint,
+    /// The job's id, for an error that is told anew.
+    request_id: String,
+    /// Whether to take usage out of a stream.
+    strips_usage: bool,
+    kind: Kind,
+}
 
-impl AnswerMap for StripUsage {
+/// What sort of answer it is; known once the head is there.
+enum Kind {
+    /// It passes unchanged.
+    Unchanged,
+    /// A stream of events.
+    Stream { end: StreamEnd, usage: Option<UsageFilter> },
+    /// An error with this status, and its body so far.
+    Error { status: u16, body: Vec<u8> },
+}
+
+/// The longest error that is read, in bytes. A longer one passes unchanged.
+const MAX_ERROR: usize = 64 * 1024;
+
+impl PassedOn {
+    pub(super) fn new(endpoint: Endpoint, request_id: String, strips_usage: bool) -> Self {
+        Self { endpoint, request_id, strips_usage, kind: Kind::Unchanged }
+    }
+}
+
+impl AnswerMap for PassedOn {
     fn head(&mut self, mut head: Head) -> Head {
+        let status = head.status.as_u16();
         if is_plain_event_stream(&head) {
-            self.0 = Some(UsageFilter::default());
-            // The answer may be shorter than announced.
-            head.headers.remove(header::CONTENT_LENGTH);
+            let usage = self.strips_usage.then(UsageFilter::default);
+            self.kind = Kind::Stream { end: StreamEnd::of(self.endpoint), usage };
+        } else if matches!(status, 400 | 413 | 422 | 500) && is_plain(&head) {
+            self.kind = Kind::Error { status, body: Vec::new() };
+        } else {
+            return head;
         }
+        // The answer may be of another length than announced.
+        head.headers.remove(header::CONTENT_LENGTH);
         head
     }
 
-    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Untranslatable> {
-        Ok(match &mut self.0 {
-            Some(filter) => filter.feed(chunk),
-            None => chunk,
+    fn gathers(&self) -> bool {
+        matches!(self.kind, Kind::Error { .. })
+    }
+
+    fn chunk(&mut self, mut chunk: Bytes) -> Result<Bytes, Unreadable> {
+        match &mut self.kind {
+            Kind::Unchanged => Ok(chunk),
+            Kind::Stream { end, usage } => {
+                chunk.truncate(end.feed(&chunk));
+                let passed = match usage {
+                    Some(usage) => usage.feed(chunk),
+                    None => chunk,
+                };
+                let rest = if end.is_over() { last(end, usage.as_mut()) } else { Bytes::new() };
+                Ok(if rest.is_empty() { passed } else { [passed, rest].concat().into() })
+            }
+            Kind::Error { body, .. } => {
+                body.extend_from_slice(&chunk);
+                if body.len() <= MAX_ERROR {
+                    return Ok(Bytes::new());
+                }
+                let body = std::mem::take(body);
+                self.kind = Kind::Unchanged;
+                Ok(body.into())
+            }
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        matches!(&self.kind, Kind::Stream { end, .. } if end.is_over())
+    }
+
+    fn end(&mut self) -> Result<Bytes, Unreadable> {
+        Ok(match &mut self.kind {
+            Kind::Unchanged => Bytes::new(),
+            Kind::Stream { usage, .. } => usage.as_mut().map(UsageFilter::end).unwrap_or_default(),
+            Kind::Error { status, body } => {
+                let told = translate::told_anew(self.endpoint, *status, body, &self.request_id);
+                told.map_or_else(|| std::mem::take(body).into(), Bytes::from)
+            }
         })
     }
 
-    fn end(&mut self) -> Result<Bytes, Untranslatable> {
-        Ok(self.0.as_mut().map(UsageFilter::end).unwrap_or_default())
+    fn broken_off(&mut self) -> Bytes {
+        match &mut self.kind {
+            Kind::Stream { usage: Some(usage), .. } => usage.broken_off(),
+            _ => Bytes::new(),
+        }
     }
+}
+
+/// The end of a stream whose last event is there.
+fn last(end: &StreamEnd, usage: Option<&mut UsageFilter>) -> Bytes {
+    let closing = Bytes::from_static(end.closing());
+    match usage {
+        Some(usage) => [usage.feed(closing), usage.end()].concat().into(),
+        None => closing,
+    }
+}
+
+/// Whether a body is neither compressed nor a part.
+fn is_plain(head: &Head) -> bool {
+    let odd = [header::CONTENT_ENCODING, header::CONTENT_RANGE];
+    odd.iter().all(|name| !head.headers.contains_key(name))
 }

@@ -20,7 +20,7 @@ use protocol::{
 use scheduler::{AnswerMap, JobRequest, Translator, Untranslatable};
 use translate::{self, BadRequest, Context};
 
-use self::answer::{StripUsage, TranslatedAnswer};
+use self::answer::{PassedOn, TranslatedAnswer};
 use crate::peeked::INLINE_LIMIT;
 
 /// Makes the providers' requests of one client's request.
@@ -104,18 +104,15 @@ impl Translation {
     fn edited(&self, request: &JobRequest, model: &ModelName) -> ProviderRequest {
         let to = self.endpoint;
         let Edits { edits, asks_usage } = edits(&request.body, &self.peek, model, to);
-        let unchanged = ProviderRequest { model: model.clone(), to, request: None, answer: None };
+        let passed = PassedOn::new(to, format!("r-{}", self.context.id), asks_usage);
+        let answer = Some(Box::new(passed) as Box<dyn AnswerMap>);
+        let unchanged = ProviderRequest { model: model.clone(), to, request: None, answer };
         if edits.is_empty() {
             return unchanged;
         }
         let body = openai::splice(&request.body, edits);
         let edited = JobRequest { model: model.clone(), body, ..request.clone() };
-        let strip = || Box::<StripUsage>::default() as Box<dyn AnswerMap>;
-        ProviderRequest {
-            request: Some(Arc::new(edited)),
-            answer: asks_usage.then(strip),
-            ..unchanged
-        }
+        ProviderRequest { request: Some(Arc::new(edited)), ..unchanged }
     }
 
     fn translated(
@@ -277,7 +274,7 @@ mod tests {
         assert_eq!(openai::peek(&translated.request.body).unwrap().model, "m");
         let native = Endpoints::only(Endpoint::Messages);
         let unchanged = translation.translate(&request, &"m".into(), native).unwrap();
-        assert!(Arc::ptr_eq(&unchanged.request, &request) && unchanged.answer.is_none());
+        assert!(Arc::ptr_eq(&unchanged.request, &request));
     }
 
     #[test]

@@ -9,15 +9,16 @@ use tokio::time::Instant;
 
 use crate::kit::{Kit, head, next, text};
 
-const CHAT: &str = r#"{"model":"m","stream":true,"messages":[]}"#;
+/// It asks for usage, so nothing is taken out of its stream.
+const CHAT: &str =
+    r#"{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[]}"#;
 
 #[tokio::test(start_paused = true)]
 async fn each_chunk_is_one_frame_unchanged() {
     let mut kit = Kit::new();
     let (response, mut assignment) = kit.post("/v1/chat/completions?a=b", CHAT).await;
     assert_eq!(assignment.request.path_and_query, "/v1/chat/completions?a=b");
-    let asking = CHAT.replace("[]}", "[],\"stream_options\":{\"include_usage\":true}}");
-    assert_eq!(assignment.request.body, asking, "nothing but the question for usage is added");
+    assert_eq!(assignment.request.body, CHAT);
     assert_eq!(response.headers()["x-accel-buffering"], "no");
     assert_eq!(response.headers()["x-request-id"], assignment.job.to_string());
     let mut body = response.into_body();
@@ -58,6 +59,38 @@ async fn messages_are_kept_alive_by_pings_and_nobody_is_when_it_is_off() {
     assert!(tokio::time::timeout(Duration::from_secs(200), next(&mut body)).await.is_err());
 }
 
+/// What follows the logical end of a stream, on the same connection.
+const LATE: &str = "data: late\n\ngarbage";
+
+#[tokio::test(start_paused = true)]
+async fn nothing_follows_the_logical_end_of_a_stream() {
+    let plain = CHAT.replace(r#""stream_options":{"include_usage":true},"#, "");
+    let done = "data: {\"choices\":[]}\n\ndata: [DONE]\n\n";
+    let stop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+    let completed = "data: {\"type\":\"response.completed\",\"response\":{}}\n\n";
+    for (path, body, end) in [
+        ("/v1/chat/completions", CHAT, done),
+        ("/v1/chat/completions", plain.as_str(), done),
+        ("/v1/completions", CHAT, done),
+        ("/v1/messages", CHAT, stop),
+        ("/v1/responses", CHAT, completed),
+    ] {
+        for cut in [end.len() - 1, end.len()] {
+            let mut kit = Kit::new();
+            let (response, mut assignment) = kit.post(path, body).await;
+            let stream = Bytes::from(format!("{end}{LATE}"));
+            assignment.answer.chunk(stream.slice(..cut)).unwrap();
+            assignment.answer.chunk(stream.slice(cut..)).unwrap();
+            let began = Instant::now();
+            assert_eq!(text(response).await, end, "{path}: the connection is still open");
+            assert_eq!(began.elapsed(), Duration::ZERO);
+            assert!(!kit.scheduler.is_idle());
+            kit.lose_provider();
+            assert!(kit.scheduler.is_idle());
+        }
+    }
+}
+
 /// A stream that breaks off in the middle of an event.
 async fn broken(path: &str) -> String {
     let mut kit = Kit::new();
@@ -75,6 +108,7 @@ async fn a_broken_stream_closes_its_half_event_and_ends_with_its_apis_error_even
     assert!(rest.contains(words) && rest.ends_with("\n\n") && !rest.contains("[DONE]"));
     let responses = broken("/v1/responses").await;
     assert!(responses.starts_with("data: {\"half\n\nevent: error\ndata: {"), "{responses}");
+    assert!(responses.contains("\"sequence_number\":0,\"error\":{\"message\""), "{responses}");
     let messages = broken("/v1/messages").await;
     let start = "data: {\"half\n\nevent: error\ndata: {\"type\":\"error\",\"error\":{";
     assert!(messages.starts_with(start) && messages.contains(words), "{messages}");

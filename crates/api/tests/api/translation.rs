@@ -196,3 +196,57 @@ async fn a_large_body_that_moves_to_another_sort_of_provider_is_made_anew() {
     translated.answer.fail("enough");
     response.await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_came_before_an_unreadable_chunk_reaches_the_client() {
+    let good = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\n";
+    for pieces in
+        [vec![format!("{good}data: {{oops\n\n")], vec![good.into(), "data: {oops\n\n".into()]]
+    {
+        let mut kit = chat_only();
+        let (response, mut assignment) = kit.post("/v1/messages", ASK).await;
+        let written: Vec<bool> =
+            pieces.into_iter().map(|piece| assignment.answer.chunk(piece.into()).is_ok()).collect();
+        assert_eq!(written.last(), Some(&false));
+        assignment.answer.fail("it makes no sense");
+        let stream = text(response).await;
+        assert!(stream.contains("\"text\":\"Hello\""), "{stream}");
+        assert_eq!(events(&stream).last(), Some(&"error"), "{stream}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_is_too_long_is_told_in_the_words_of_the_clients_api() {
+    let vllm = r#"{"error":{"message":"This model's maximum context length is 8 tokens. However, your request has 9 input tokens.","type":"BadRequestError","param":null,"code":400}}"#;
+    let head = || Head { status: StatusCode::BAD_REQUEST, ..json_head() };
+    for endpoints in [&[CHAT][..], &[CHAT, Endpoint::Messages, Endpoint::Responses]] {
+        let told = async |path: &str, body: &str| {
+            let mut kit = Kit::new();
+            kit.serves(&["m"], endpoints);
+            let response = kit.post_for_all(path, body, head(), vllm).await;
+            assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+            serde_json::from_str::<Value>(&text(response).await).unwrap()["error"].clone()
+        };
+        let messages = told("/v1/messages", ASK).await;
+        assert_eq!(messages["message"], "prompt is too long: 9 tokens > 8 maximum");
+        assert_eq!(messages["type"], "invalid_request_error");
+        let input = r#"{"model":"m","input":"hi"}"#;
+        for (path, body) in [("/v1/chat/completions", ASK), ("/v1/responses", input)] {
+            assert_eq!(told(path, body).await["code"], "context_length_exceeded", "{path}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_to_come_again_is_kept() {
+    let mut kit = chat_only();
+    let limited = head(&[("content-type", "application/json"), ("retry-after", "7")]);
+    let limited = Head { status: StatusCode::TOO_MANY_REQUESTS, ..limited };
+    let body = r#"{"error":{"message":"slow down","type":"x"}}"#;
+    let response = kit.post_for_all("/v1/messages", ASK, limited, body).await;
+    assert_eq!(
+        (response.status(), &response.headers()["retry-after"]),
+        (StatusCode::TOO_MANY_REQUESTS, &http::HeaderValue::from_static("7"))
+    );
+    assert!(text(response).await.contains(r#""type":"rate_limit_error""#));
+}

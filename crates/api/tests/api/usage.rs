@@ -80,9 +80,9 @@ async fn a_stream_that_breaks_in_the_usage_ends_with_the_error_alone() {
         kit.post("/v1/chat/completions", r#"{"model":"m","stream":true}"#).await;
     assignment.answer.chunk(Bytes::from_static(STOP.as_bytes())).unwrap();
     assignment.answer.chunk(Bytes::from_static(&USAGE.as_bytes()[..20])).unwrap();
+    kit.lose_provider();
     let mut body = response.into_body();
     assert_eq!(next(&mut body).await.unwrap().unwrap(), STOP);
-    kit.lose_provider();
     let error = next(&mut body).await.unwrap().unwrap();
     assert!(error.starts_with(b"data: {\"error\":{"), "{error:?}");
     assert!(next(&mut body).await.is_none());

@@ -36,6 +36,21 @@ impl Dispatcher {
         }
     }
 
+    pub(super) fn complete(&mut self, now: Instant, id: JobId) {
+        let mut moves = |from| self.set_phase(id, from, Phase::Complete);
+        if moves(Phase::Begun) || moves(Phase::Asked) {
+            self.timers.arm(Timer::Job(id), now, self.config.end_timeout, "end of a whole answer");
+        }
+    }
+
+    /// A provider goes on with an answer that is complete: it is told to stop.
+    fn complete_due(&mut self, now: Instant, id: JobId) {
+        let Some((_, hold)) = self.release(id) else { return };
+        self.answered(now, hold, None);
+        self.stop(now, id, hold, CancelReason::ClientDisconnect);
+        self.refill(now, hold.provider);
+    }
+
     pub(super) fn finished(
         &mut self,
         now: Instant,
@@ -109,6 +124,7 @@ impl Dispatcher {
             Some(JobState::Held(Hold { phase: Phase::Unbegun, .. })) => {
                 self.timed_out(now, id, Ending::RequestTimeout);
             }
+            Some(JobState::Held(Hold { phase: Phase::Complete, .. })) => self.complete_due(now, id),
             Some(JobState::Held(_)) => {
                 self.set_phase(id, Phase::Begun, Phase::Asked);
                 self.outputs.push_back(Output::AskProgress { job: id });
@@ -263,6 +279,30 @@ mod tests {
             let view = bench.dispatcher.providers().next().unwrap();
             assert_eq!((view.in_flight, view.resting_until.is_some()), (0, rests));
         }
+    }
+
+    #[test]
+    fn a_provider_has_a_moment_to_end_an_answer_that_is_complete() {
+        let complete = |number| Input::Complete { job: job(number) };
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        bench.submit(spec(1));
+        bench.submit(spec(2));
+        assert_eq!(bench.input(complete(1)), [], "it has not begun");
+        assert_eq!(bench.wait(SECOND * 2), []);
+        bench.begun(1);
+        assert_eq!(bench.input(complete(1)), []);
+        assert_eq!(bench.wait(SECOND), []);
+        assert_eq!(bench.finished(1, 1, Verdict::Answered), [assign(2, 1, 0)]);
+        bench.begun(2);
+        bench.submit(spec(3));
+        bench.wait(SECOND * 300);
+        assert_eq!(bench.input(complete(2)), []);
+        let told = cancel(2, 1, CancelReason::ClientDisconnect);
+        assert_eq!(bench.wait(SECOND * 2), [told, assign(3, 1, 0)]);
+        assert!(bench.dispatcher.providers().next().unwrap().resting_until.is_none());
+        bench.finished(3, 1, Verdict::Answered);
+        bench.assert_no_jobs();
     }
 
     #[test]

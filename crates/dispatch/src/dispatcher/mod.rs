@@ -134,6 +134,7 @@ impl Dispatcher {
             Input::Submit(spec) => self.submit(now, spec),
             Input::Begun { job } => self.begun(now, job),
             Input::Progress { job, at, waiting } => self.progress(now, job, at, waiting),
+            Input::Complete { job } => self.complete(now, job),
             Input::Finished { job, provider, verdict, tokens } => {
                 self.finished(now, job, provider, verdict, tokens);
             }

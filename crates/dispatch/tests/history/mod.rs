@@ -99,6 +99,7 @@ fn config() -> Config {
         busy_timeout: seconds(70),
         request_timeout: seconds(40),
         idle_timeout: seconds(50),
+        end_timeout: seconds(2),
         max_requeue_count: 3,
         faults_to_rest: 2,
         rest_first: seconds(5),

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::json;
+use super::Overflow;
+use crate::json::{self, JsonReader};
 
 /// The longest message that is repeated to a client, in bytes.
 pub const MAX_MESSAGE: usize = 4096;
@@ -20,26 +21,41 @@ pub struct Failure {
     pub named_status: Option<u16>,
     /// The parameter at fault.
     pub param: Option<String>,
+    /// The lengths of the prompt and of the context, in tokens, where they have fields of their own.
+    pub context: Option<[Option<u64>; 2]>,
 }
 
 impl Failure {
     /// A failure with only a message.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), kind: None, code: None, named_status: None, param: None }
+        let (kind, code, named_status, param, context) = (None, None, None, None, None);
+        Self { message: message.into(), kind, code, named_status, param, context }
     }
 
     /// Reads an error in any form that is found: OpenAI's and Anthropic's, a bare `error` text
     /// (Ollama), fields at the top (older vLLM), `detail` (FastAPI), or no JSON at all.
     pub fn read(body: &[u8]) -> Self {
-        let Ok(value) = serde_json::from_slice::<Value>(body) else { return Self::of_text(body) };
+        let mut json = JsonReader::default();
+        let Ok(value) = json.whole::<Value>(body) else { return Self::of_text(body) };
         let error = ["error", "detail"].iter().find_map(|name| value.get(name));
         let error = error.filter(|error| !error.is_null()).unwrap_or(&value);
         Self::of_value(error)
     }
 
-    /// The HTTP status for it: the one it names, or else its type's.
+    /// What it says of a request that is too long for the model's context, if it is that.
+    pub fn overflow(&self) -> Option<Overflow> {
+        Overflow::read(self)
+    }
+
+    /// The HTTP status for it: the one it names, or else its code's or type's.
     pub fn status(&self) -> u16 {
+        let of_code = || match self.code.as_deref() {
+            Some("rate_limit_exceeded" | "insufficient_quota") => Some(429),
+            Some("server_is_overloaded" | "slow_down") => Some(503),
+            _ => None,
+        };
         let of_kind = || match self.kind.as_deref() {
+            _ if self.overflow().is_some() => 400,
             Some("invalid_request_error" | "exceed_context_size_error" | "BadRequestError") => 400,
             Some("authentication_error") => 401,
             Some("permission_error") => 403,
@@ -49,7 +65,7 @@ impl Failure {
             Some("overloaded_error" | "unavailable_error") => 503,
             _ => 500,
         };
-        self.named_status.unwrap_or_else(of_kind)
+        self.named_status.or_else(of_code).unwrap_or_else(of_kind)
     }
 
     fn of_text(body: &[u8]) -> Self {
@@ -73,6 +89,7 @@ impl Failure {
             code: word("code"),
             named_status: status.filter(|status| (400..600).contains(status)),
             param: word("param"),
+            context: Some(["n_prompt_tokens", "n_ctx"].map(|name| error.get(name)?.as_u64())),
         }
     }
 }

@@ -2,12 +2,15 @@
 //!
 //! - `report`: a provider's failure, in the form of the requested path's API
 //! - `backend`: a backend's error, read from a body or an event
+//! - `overflow`: a prompt that is too long, in the words of each backend
 //! - `bad_answer`: an answer that does not have the expected shape
 
 mod backend;
 pub(crate) mod bad_answer;
+mod overflow;
 mod report;
 
 pub use backend::{Failure, MAX_MESSAGE};
 pub use bad_answer::{BadAnswer, MAX_KEPT};
-pub use report::{body, last_event};
+pub use overflow::Overflow;
+pub use report::{PassedStream, body, last_event};

@@ -2,7 +2,8 @@
 //! servers need this, because no Warren server reports the failure for them.
 
 use crate::{
-    anthropic, openai,
+    anthropic,
+    openai::{self, SequenceReader},
     relay::{FailureCode, JobFailure},
     sse::Boundary,
 };
@@ -18,19 +19,48 @@ pub fn body(path: &str, request_id: &str, failure: &JobFailure) -> String {
     }
 }
 
-/// What ends an event stream that has begun: the end of a half event if `so_far` stops inside one, then
-/// the API's own error event.
-pub fn last_event(path: &str, request_id: &str, failure: &JobFailure, so_far: &Boundary) -> String {
-    let closing = str::from_utf8(so_far.closing()).unwrap_or_default();
-    closing.to_owned() + &event(path, request_id, failure)
+/// A stream that passes, as far as its last event depends on it.
+#[derive(Debug, Clone, Default)]
+pub struct PassedStream {
+    boundary: Boundary,
+    sequence: SequenceReader,
 }
 
-fn event(path: &str, request_id: &str, failure: &JobFailure) -> String {
+impl PassedStream {
+    /// Takes the next bytes that pass.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.boundary.feed(bytes);
+        self.sequence.feed(bytes);
+    }
+
+    /// Whether its end lies between two events.
+    pub fn boundary(&self) -> &Boundary {
+        &self.boundary
+    }
+
+    /// The number of the event that comes next, where events are numbered.
+    pub fn next_number(&self) -> u64 {
+        self.sequence.next_number()
+    }
+}
+
+/// What ends an event stream that has begun: the end of a half event if `so_far` stops inside one, then
+/// the API's own error event.
+pub fn last_event(
+    path: &str,
+    request_id: &str,
+    failure: &JobFailure,
+    so_far: &PassedStream,
+) -> String {
+    let closing = str::from_utf8(so_far.boundary.closing()).unwrap_or_default();
+    closing.to_owned() + &event(path, request_id, failure, so_far.sequence.next_number())
+}
+
+fn event(path: &str, request_id: &str, failure: &JobFailure, number: u64) -> String {
     let (message, code) = (failure.message.as_str(), Some(failure.code.as_str()));
     match Api::of_path(path) {
         Api::Messages => anthropic::error_event(kinds(failure).1, message, request_id),
-        // The events before it are not counted: the stream passes as it is.
-        Api::Responses => openai::response_error_event(message, code, 0),
+        Api::Responses => openai::response_error_event(message, kinds(failure).0, code, number),
         Api::Other => openai::error_event(message, kinds(failure).0, None, code),
     }
 }
@@ -75,10 +105,10 @@ mod tests {
         JobFailure { code, message: "it died".to_owned() }
     }
 
-    fn after(stream: &str) -> Boundary {
-        let mut boundary = Boundary::new();
-        boundary.feed(stream.as_bytes());
-        boundary
+    fn after(stream: &str) -> PassedStream {
+        let mut passed = PassedStream::default();
+        passed.feed(stream.as_bytes());
+        passed
     }
 
     #[test]
@@ -93,9 +123,12 @@ mod tests {
         let messages = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\
                         \"message\":\"it died\"},\"request_id\":\"r-1\"}\n\n";
         assert_eq!(told("/v1/messages?beta=true"), messages);
-        let responses = "event: error\ndata: {\"type\":\"error\",\"code\":\"backend_broke\",\
-                         \"message\":\"it died\",\"param\":null,\"sequence_number\":0}\n\n";
+        let responses =
+            openai::response_error_event("it died", "server_error", Some("backend_broke"), 0);
         assert_eq!(told("/v1/responses"), responses);
+        let begun = after("data: {\"sequence_number\":6}\n\n");
+        let told = last_event("/v1/responses", "r-1", &broke, &begun);
+        assert!(told.contains("\"sequence_number\":7"), "{told}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 pub use escape::{escaped_len, push_escaped};
 pub use fields::BadRequest;
-pub use reader::{JsonReader, MAX_MENDED};
+pub use reader::{JsonReader, MAX_MENDED, mended};
 
 /// `text`, or its first `max` bytes at most. Errors repeat a stranger's input; this keeps them
 /// short.

@@ -63,12 +63,17 @@ impl JsonReader {
         match serde_json::from_slice(json) {
             Ok(value) => Ok(value),
             strict => {
-                let Some((mended, _)) = mend(json, Vec::new(), false) else { return strict };
-                self.mended = mended;
+                let Some(text) = mended(json) else { return strict };
+                self.mended = text;
                 serde_json::from_str(&self.mended)
             }
         }
     }
+}
+
+/// JSON that strict readers refuse, as text that they accept; `None` where it cannot be mended.
+pub fn mended(json: &[u8]) -> Option<String> {
+    mend(json, Vec::new(), false).map(|(text, _)| text)
 }
 
 /// The beginning of a character at the end of a string.

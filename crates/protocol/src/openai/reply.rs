@@ -15,9 +15,20 @@ pub fn error_event(message: &str, kind: &str, param: Option<&str>, code: Option<
     format!("data: {}\n\n", error_body(message, kind, param, code))
 }
 
-/// The event that ends a failed stream of responses. `sequence_number` counts the stream's events.
-pub fn response_error_event(message: &str, code: Option<&str>, sequence_number: u64) -> String {
-    let event = ResponseError { kind: "error", code, message, param: None, sequence_number };
+/// The event that ends a failed stream of responses. `kind` and `code` are those of [`error_body`];
+/// `sequence_number` counts the stream's events.
+///
+/// Its fields come twice. OpenAI's description of the API has them at the top; its packages, and others
+/// that read its streams, look for `error` and take no notice of an event without it.
+pub fn response_error_event(
+    message: &str,
+    kind: &str,
+    code: Option<&str>,
+    sequence_number: u64,
+) -> String {
+    let code = code.unwrap_or(kind);
+    let error = ErrorDetail { message, kind, param: None, code: Some(code) };
+    let event = ResponseError { kind: "error", code, message, param: None, sequence_number, error };
     format!("event: error\ndata: {}\n\n", json::write(&event))
 }
 
@@ -52,10 +63,11 @@ struct ErrorDetail<'a> {
 struct ResponseError<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
-    code: Option<&'a str>,
+    code: &'a str,
     message: &'a str,
     param: Option<&'a str>,
     sequence_number: u64,
+    error: ErrorDetail<'a>,
 }
 
 #[derive(Serialize)]
@@ -88,9 +100,11 @@ mod tests {
     #[test]
     fn a_response_stream_ends_with_a_numbered_error() {
         assert_eq!(
-            response_error_event("gone\n", Some("server_error"), 7),
-            "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\
-             \"message\":\"gone\\n\",\"param\":null,\"sequence_number\":7}\n\n"
+            response_error_event("gone\n", "server_error", Some("worker_lost"), 7),
+            "event: error\ndata: {\"type\":\"error\",\"code\":\"worker_lost\",\
+             \"message\":\"gone\\n\",\"param\":null,\"sequence_number\":7,\
+             \"error\":{\"message\":\"gone\\n\",\"type\":\"server_error\",\"param\":null,\
+             \"code\":\"worker_lost\"}}\n\n"
         );
     }
 

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::Usage;
+use crate::json::JsonReader;
 
 /// Finds the `usage` objects in an answer, JSON or events alike, split into chunks in any way.
 ///
@@ -16,6 +17,8 @@ use super::Usage;
 #[derive(Debug, Clone, Default)]
 pub struct UsageScanner {
     usage: Usage,
+    /// The parts of a prompt in Messages, which add up to it.
+    parts: [Option<u64>; 3],
     search: Search,
     /// The last byte before the current one.
     previous: u8,
@@ -135,11 +138,29 @@ impl UsageScanner {
     }
 
     fn take(&mut self, object: &[u8]) {
-        let Ok(counts) = serde_json::from_slice::<Counts<'_>>(object) else { return };
-        let prompt = counts.prompt_tokens.or(counts.input_tokens).and_then(count);
+        let mut json = JsonReader::default();
+        let Ok(counts) = json.whole::<Counts<'_>>(object) else { return };
+        let prompt = counts.prompt_tokens.and_then(count).or_else(|| self.sum(&counts));
         let completion = counts.completion_tokens.or(counts.output_tokens).and_then(count);
         self.usage.prompt_tokens = prompt.or(self.usage.prompt_tokens);
         self.usage.completion_tokens = completion.or(self.usage.completion_tokens);
+    }
+}
+
+impl UsageScanner {
+    /// The prompt in the words of Messages, which tells the tokens of a cache apart from the others.
+    fn sum(&mut self, counts: &Counts<'_>) -> Option<u64> {
+        let told = [
+            counts.input_tokens,
+            counts.cache_creation_input_tokens,
+            counts.cache_read_input_tokens,
+        ];
+        let told = told.map(|raw| raw.and_then(count));
+        for (part, new) in self.parts.iter_mut().zip(told) {
+            *part = new.or(*part);
+        }
+        let any = told.iter().any(Option::is_some);
+        any.then(|| self.parts.iter().flatten().fold(0, |sum: u64, part| sum.saturating_add(*part)))
     }
 }
 
@@ -166,6 +187,8 @@ impl Object {
 struct Counts<'a> {
     prompt_tokens: Option<&'a RawValue>,
     input_tokens: Option<&'a RawValue>,
+    cache_creation_input_tokens: Option<&'a RawValue>,
+    cache_read_input_tokens: Option<&'a RawValue>,
     completion_tokens: Option<&'a RawValue>,
     output_tokens: Option<&'a RawValue>,
 }
@@ -225,6 +248,19 @@ mod tests {
             "event: message_delta\ndata: {\"usage\":{\"output_tokens\":15}}\n\n",
         );
         assert_eq!(scan(stream), (Some(25), Some(15)));
+    }
+
+    #[test]
+    fn tokens_of_a_cache_are_part_of_the_prompt_and_repeated_keys_are_read() {
+        let stream = concat!(
+            "data: {\"usage\":{\"input_tokens\":5,\"cache_creation_input_tokens\":100,\"cache_read_input_tokens\":3,\"output_tokens\":1}}\n\n",
+            "data: {\"usage\":{\"output_tokens\":15}}\n\n",
+        );
+        assert_eq!(scan(stream), (Some(108), Some(15)));
+        let litellm = r#"{"usage":{"prompt_tokens":108,"cache_creation_input_tokens":100,"output_tokens":1}}"#;
+        assert_eq!(scan(litellm), (Some(108), Some(1)));
+        let twice = r#"{"usage":{"prompt_tokens":1,"prompt_tokens":2,"x":NaN}}"#;
+        assert_eq!(scan(twice), (Some(2), None));
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub(super) struct ExchangeState {
     pub(super) held_back: usize,
     /// The reader needs no more: further bytes are thrown away.
     pub(super) discarding: bool,
+    /// The reader has the whole answer, or will: `end` is set, though the writer has not ended yet.
+    pub(super) complete: bool,
     pub(super) passed: u64,
     pub(super) end: Option<Result<(), Failure>>,
     pub(super) moved: Instant,
@@ -109,6 +111,7 @@ impl Exchange {
                 gathered: SmallChunks::default(),
                 held_back: 0,
                 discarding: false,
+                complete: false,
                 passed: 0,
                 end: None,
                 moved: now(),
@@ -167,6 +170,9 @@ impl Exchange {
     pub(crate) fn finish(&self, end: Result<(), Failure>) {
         let mut state = self.lock();
         if state.end.is_none() {
+            if end.is_err() {
+                state.break_off();
+            }
             let stalled = matches!(&end, Err(failure) if failure.ending == Ending::ClientStalled);
             if stalled {
                 // The stalled client will not read them, and they would be kept as long as it stays connected.
@@ -183,6 +189,11 @@ impl Exchange {
         let state = self.lock();
         let waiting = if state.is_read() { BlockedOn::Provider } else { BlockedOn::Client };
         (state.moved, waiting)
+    }
+
+    /// Whether the reader has the whole answer, or will, and the writer has not ended yet.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.lock().complete
     }
 
     pub(crate) fn account(&self) -> Account {
@@ -236,8 +247,26 @@ impl ExchangeState {
         self.held_back = 0;
     }
 
+    /// After a chunk: ends the answer for the reader, if that has all of it now. Returns whether it has.
+    pub(super) fn completes(&mut self) -> bool {
+        if !self.map.as_ref().is_some_and(|map| map.is_complete()) {
+            return false;
+        }
+        self.complete = true;
+        self.end = Some(Ok(()));
+        self.credit = None;
+        self.wake_reader();
+        true
+    }
+
+    /// Passes on what was held back of an answer that breaks off.
+    fn break_off(&mut self) {
+        let held = self.map.as_mut().filter(|_| self.status.is_some()).map(|map| map.broken_off());
+        self.put(Piece { bytes: held.unwrap_or_default(), cost: 0 });
+    }
+
     pub(super) fn writable(&self, attempt: u32) -> Result<(), WriteError> {
-        if self.attempt == Some(attempt) && self.end.is_none() {
+        if self.attempt == Some(attempt) && (self.end.is_none() || self.complete) {
             Ok(())
         } else {
             Err(WriteError::Over)

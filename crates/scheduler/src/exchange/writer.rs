@@ -11,7 +11,7 @@ use super::{
     state::{Credit, Exchange, Piece, give},
     traffic::{CreditSink, HELD_BACK, Head, WriteError},
 };
-use crate::{claim::Claim, clock::now, job::Usage, service::Scheduler, translate::Untranslatable};
+use crate::{claim::Claim, clock::now, job::Usage, service::Scheduler, translate::Unreadable};
 
 /// The provider's end of an exchange, for one attempt at a job.
 pub struct AnswerWriter {
@@ -71,7 +71,8 @@ impl AnswerWriter {
         begun
     }
 
-    /// Writes bytes after the head. Returns how much is held back for the reader now, in bytes.
+    /// Writes bytes after the head. Returns how much is held back for the reader now, in bytes. Once the
+    /// client has the whole answer, further bytes are thrown away.
     ///
     /// # Errors
     /// [`WriteError::Over`] when the job is no longer this provider's; [`WriteError::Stalled`] when more than
@@ -88,26 +89,33 @@ impl AnswerWriter {
         if state.held_back > HELD_BACK {
             return Err(WriteError::Stalled);
         }
-        if chunk.is_empty() || state.discarding {
+        if chunk.is_empty() || state.discarding || state.complete {
             return Ok(state.held_back);
         }
         state.meter.feed(&chunk);
         state.moved = now();
         // Credit counts the provider's bytes: a translated answer has another length.
         let cost = chunk.len();
-        let bytes = match &mut state.map {
-            Some(map) => map.chunk(chunk).map_err(|Untranslatable(why)| {
-                self.unreadable = Some(why);
-                WriteError::Unreadable
-            })?,
-            None => chunk,
+        let read = match &mut state.map {
+            Some(map) => map.chunk(chunk),
+            None => Ok(chunk),
+        };
+        let (bytes, why) = match read {
+            Ok(bytes) => (bytes, None),
+            Err(Unreadable { before, why }) => (before, Some(why)),
         };
         let due = state.put(Piece { bytes, cost });
+        let complete = why.is_none() && state.completes();
         let held_back = state.held_back;
-        // Unlocked first: the sink pushes into an outbox, which has its own lock.
+        // Unlocked first: the sink pushes into an outbox, which has its own lock; the scheduler locks
+        // the exchange.
         drop(state);
         give(due);
-        Ok(held_back)
+        if complete {
+            self.scheduler.complete(self.claim);
+        }
+        self.unreadable = why;
+        if self.unreadable.is_some() { Err(WriteError::Unreadable) } else { Ok(held_back) }
     }
 
     /// The usage that the provider reports. Counts in the answer itself take precedence.
@@ -123,7 +131,7 @@ impl AnswerWriter {
         let Some(status) = self.status else {
             return self.fail("the provider ended the answer before it began");
         };
-        if let Err(Untranslatable(why)) = self.flush() {
+        if let Err(why) = self.flush() {
             return self.fail(&why);
         }
         self.done = true;
@@ -182,17 +190,20 @@ impl AnswerWriter {
     }
 
     /// Writes the rest of a mapped answer.
-    fn flush(&self) -> Result<(), Untranslatable> {
+    fn flush(&self) -> Result<(), String> {
         if let Some(why) = &self.unreadable {
-            return Err(Untranslatable(why.clone()));
+            return Err(why.clone());
         }
         let mut state = self.exchange.lock();
-        let writable = state.writable(self.claim.attempt).is_ok() && !state.discarding;
-        if let Some(map) = state.map.as_mut().filter(|_| writable) {
-            let bytes = map.end()?;
-            state.put(Piece { bytes, cost: 0 });
-        }
-        Ok(())
+        let writable = state.writable(self.claim.attempt).is_ok();
+        let wanted = writable && !state.discarding && !state.complete;
+        let Some(map) = state.map.as_mut().filter(|_| wanted) else { return Ok(()) };
+        let (bytes, ended) = match map.end() {
+            Ok(bytes) => (bytes, Ok(())),
+            Err(Unreadable { before, why }) => (before, Err(why)),
+        };
+        state.put(Piece { bytes, cost: 0 });
+        ended
     }
 }
 

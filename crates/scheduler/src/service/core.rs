@@ -79,10 +79,23 @@ impl Core {
             return self.dispatcher.handle(now(), Input::Ceased { job, provider: id });
         };
         entry.release();
-        notes.push(Note::Canceled(Arc::clone(&entry.job), reason));
+        let complete = entry.exchange.is_complete();
+        if !complete {
+            notes.push(Note::Canceled(Arc::clone(&entry.job), reason));
+        }
         if let Some(provider) = self.providers.get(&id) {
             provider.cancel(job, reason);
         }
+        if complete {
+            self.answered(job, notes);
+        }
+    }
+
+    /// Ends a job whose client has the whole answer.
+    fn answered(&mut self, job: JobId, notes: &mut Vec<Note>) {
+        let Some(entry) = self.jobs.remove(&job) else { return };
+        let status = entry.exchange.account().status.unwrap_or_default();
+        notes.push(entry.ended(Outcome::Answered(status)));
     }
 
     fn assign(
@@ -168,6 +181,9 @@ impl Core {
     }
 
     pub(super) fn end(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {
+        if self.jobs.get(&job).is_some_and(|entry| entry.exchange.is_complete()) {
+            return self.answered(job, notes);
+        }
         let Some(entry) = self.jobs.remove(&job) else { return };
         let failure = Failure { ending, detail: entry.detail.clone() };
         entry.exchange.finish(Err(failure.clone()));

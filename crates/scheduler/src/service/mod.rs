@@ -244,10 +244,22 @@ impl Scheduler {
         })
     }
 
+    /// The client has the whole answer; the provider's end is awaited only to free its slot.
+    pub(crate) fn complete(&self, claim: Claim) {
+        let job = claim.job;
+        self.with(|core, notes| {
+            if core.held(claim).is_some() {
+                core.handle(self, Input::Complete { job }, notes);
+            }
+        });
+    }
+
     pub(crate) fn finished(&self, claim: Claim, verdict: Verdict, detail: Option<String>) {
         let Claim { job, provider, .. } = claim;
         self.with(|core, notes| {
             let Some(entry) = core.held(claim) else { return };
+            let complete = entry.exchange.is_complete();
+            let verdict = if complete { Verdict::Answered } else { verdict };
             entry.detail = detail.or(entry.detail.take());
             let answered = matches!(verdict, Verdict::Answered | Verdict::AnsweredWithFault);
             let mut tokens = None;

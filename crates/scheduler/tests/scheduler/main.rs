@@ -8,6 +8,7 @@
 )]
 
 mod cancel;
+mod complete;
 mod fallback;
 mod far;
 mod flow;

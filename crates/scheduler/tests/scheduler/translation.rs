@@ -8,7 +8,7 @@ use dispatch::Ending;
 use http::{HeaderValue, StatusCode, header};
 use scheduler::{
     Answer, AnswerMap, Config, Event, Head, Job, JobRequest, Offer, Outcome, ProviderRequest,
-    Translator, Untranslatable, WriteError, exchange::CreditSink,
+    Translator, Unreadable, Untranslatable, WriteError, exchange::CreditSink,
 };
 
 use crate::kit::{Joined, Kit, offer, ok};
@@ -49,20 +49,24 @@ impl AnswerMap for Gather {
         head
     }
 
-    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Untranslatable> {
+    fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Unreadable> {
         if chunk == "nonsense" {
-            return Err(Untranslatable("no JSON".to_owned()));
+            return Err(unreadable("no JSON"));
         }
         self.0.extend_from_slice(&chunk);
         Ok(Bytes::new())
     }
 
-    fn end(&mut self) -> Result<Bytes, Untranslatable> {
+    fn end(&mut self) -> Result<Bytes, Unreadable> {
         if self.0.ends_with(b"half") {
-            return Err(Untranslatable("it ends in the middle".to_owned()));
+            return Err(unreadable("it ends in the middle"));
         }
         Ok(std::mem::take(&mut self.0).into())
     }
+}
+
+fn unreadable(why: &str) -> Unreadable {
+    Unreadable { before: Bytes::new(), why: why.to_owned() }
 }
 
 /// A job in the shape of Messages.

@@ -297,7 +297,10 @@ impl ChatUsage {
             prompt_tokens,
             completion_tokens,
             total_tokens: prompt_tokens.saturating_add(completion_tokens),
-            prompt_tokens_details: PromptDetails { cached_tokens, cache_write_tokens: Some(written).filter(|&written| written > 0) },
+            prompt_tokens_details: PromptDetails {
+                cached_tokens,
+                cache_write_tokens: Some(written).filter(|&written| written > 0),
+            },
             completion_tokens_details: reasoning
                 .map(|reasoning_tokens| CompletionDetails { reasoning_tokens }),
         }

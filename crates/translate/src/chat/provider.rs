@@ -35,6 +35,9 @@ pub trait ProviderReader: Default + Send {
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer>;
 
+    /// Whether the answer is complete, or has failed.
+    fn is_over(&self) -> bool;
+
     /// The stream is over, whether it was complete or not.
     ///
     /// # Errors
@@ -195,6 +198,10 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
             Kind::Answer(Body::Events) => self.read_events(chunk, out),
             Kind::Answer(_) | Kind::Error(_) => self.keep(chunk),
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.reading.is_over()
     }
 
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {

@@ -74,6 +74,10 @@ impl ProviderReader for Reading {
         self.end(writer, out)
     }
 
+    fn is_over(&self) -> bool {
+        self.progress.over
+    }
+
     fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         if self.progress.over {
             return Ok(());

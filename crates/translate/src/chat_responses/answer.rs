@@ -78,6 +78,10 @@ impl ProviderReader for Reading {
         self.response(&response, writer, out)
     }
 
+    fn is_over(&self) -> bool {
+        self.progress.over
+    }
+
     fn end<W: Writer>(&mut self, writer: &mut W, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         if self.progress.over {
             return Ok(());

@@ -11,6 +11,7 @@ use crate::{
     answer::Body,
     chat::{Outcome, Part, Usage, Writer},
     context::Context,
+    errors,
 };
 
 /// Writes events, each block within its start and stop.
@@ -117,15 +118,15 @@ impl Writer for Stream {
     }
 
     fn fail(&mut self, failure: &Failure, out: &mut Vec<u8>) {
-        let kind = anthropic::error_kind(failure.status());
+        let (kind, message) = errors::for_messages(failure.status(), failure);
         let id = request_id(&self.context);
-        out.extend_from_slice(anthropic::error_event(kind, &failure.message, &id).as_bytes());
+        out.extend_from_slice(anthropic::error_event(kind, &message, &id).as_bytes());
     }
 
     fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>) {
-        let kind = anthropic::error_kind(status);
+        let (kind, message) = errors::for_messages(status, failure);
         let id = request_id(&self.context);
-        out.extend_from_slice(anthropic::error_body(kind, &failure.message, &id).as_bytes());
+        out.extend_from_slice(anthropic::error_body(kind, &message, &id).as_bytes());
     }
 }
 

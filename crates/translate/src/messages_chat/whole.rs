@@ -13,6 +13,7 @@ use crate::{
     answer::Body,
     chat::{Outcome, Part, Writer},
     context::Context,
+    errors,
 };
 
 /// Keeps the blocks of a message and writes it when they are complete.
@@ -79,9 +80,9 @@ impl Writer for Whole {
     fn fail(&mut self, _: &Failure, _: &mut Vec<u8>) {}
 
     fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>) {
-        let kind = anthropic::error_kind(status);
+        let (kind, message) = errors::for_messages(status, failure);
         let id = request_id(&self.context);
-        out.extend_from_slice(anthropic::error_body(kind, &failure.message, &id).as_bytes());
+        out.extend_from_slice(anthropic::error_body(kind, &message, &id).as_bytes());
     }
 }
 

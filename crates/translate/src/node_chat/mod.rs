@@ -52,6 +52,10 @@ impl Answer for Lines {
         self.inner.feed(chunk, out)
     }
 
+    fn is_over(&self) -> bool {
+        self.inner.is_over()
+    }
+
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         self.inner.end(out)
     }

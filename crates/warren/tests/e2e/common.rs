@@ -106,6 +106,13 @@ pub(crate) fn ask(stream: bool) -> Value {
     ask_for("m", stream)
 }
 
+/// Asks for a stream with its usage: nothing is taken out of the answer, so it passes read by read.
+pub(crate) fn ask_unfiltered() -> Value {
+    let mut ask = ask(true);
+    ask["stream_options"] = json!({"include_usage": true});
+    ask
+}
+
 pub(crate) fn ask_for(model: &str, stream: bool) -> Value {
     json!({
         "model": model, "stream": stream, "max_tokens": 9,

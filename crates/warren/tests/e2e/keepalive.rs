@@ -2,7 +2,7 @@
 
 use testkit::{Form, Streaming};
 
-use crate::common::{CHAT, MESSAGES, ask, both_forms, join, serve};
+use crate::common::{CHAT, MESSAGES, ask, ask_unfiltered, both_forms, join, serve};
 
 both_forms!(a_silent_stream_is_kept_alive_between_events, it_can_be_switched_off);
 
@@ -13,7 +13,7 @@ async fn a_silent_stream_is_kept_alive_between_events(form: Form) {
     let daemon = serve().set("--sse-keepalive-secs", "0.2").start().await;
     let mut worker = join(&daemon, form, "w", 1).await;
     for (path, sign) in [(CHAT, COMMENT), ("/v1/responses", COMMENT), (MESSAGES, PING)] {
-        let asked = daemon.client().post(path, &ask(true)).open().await;
+        let asked = daemon.client().post(path, &ask_unfiltered()).open().await;
         let job = worker.expect_job().await;
         worker.chunk(&job, "data: 1\n\n").await;
         let mut answer = asked.answer().await;
@@ -48,7 +48,7 @@ async fn nothing_is_added_inside_an_event() {
     let mut worker = join(&daemon, Form::Stock, "w", 2).await;
     let mut streams = Vec::new();
     for begun in ["data: {", "data: 1\n\n"] {
-        let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+        let asked = daemon.client().post(CHAT, &ask_unfiltered()).open().await;
         let job = worker.expect_job().await;
         worker.chunk(&job, begun).await;
         let mut answer = asked.answer().await;

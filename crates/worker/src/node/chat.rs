@@ -68,6 +68,11 @@ impl TextOf {
         self.0.feed(chunk, text)
     }
 
+    /// Whether all of the text is there.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.is_over()
+    }
+
     /// Appends the rest of the text.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ use super::{
     chat::{self, TextOf},
     reply::Reply,
 };
-use crate::{lent::LoadGuard, order::Order};
+use crate::{job::wait_for_end, lent::LoadGuard, order::Order};
 
 /// The most that is read of a backend's refusal, in bytes.
 const MAX_REFUSAL: usize = 16 * 1024;
@@ -78,9 +78,12 @@ impl TaskJob {
             let words = chat::refusal(status.as_u16(), &beginning);
             return Err(TaskFailure::Refused { status, words });
         }
-        self.forward(TextOf::new(kind(&headers)), body).await?;
+        let rest = self.forward(TextOf::new(kind(&headers)), body).await?;
         self.reply.end(self.task.id);
         self.lent.count_answer();
+        if let Some(body) = rest {
+            wait_for_end(body).await;
+        }
         Ok(())
     }
 
@@ -96,7 +99,12 @@ impl TaskJob {
         }
     }
 
-    async fn forward(&self, mut reader: TextOf, mut body: AnswerBody) -> Result<(), TaskFailure> {
+    /// Sends all text. Returns the body if the backend has not ended it, though the text is complete.
+    async fn forward(
+        &self,
+        mut reader: TextOf,
+        mut body: AnswerBody,
+    ) -> Result<Option<AnswerBody>, TaskFailure> {
         while let Some(bytes) = body.next().await {
             let (bytes, mut text) = (bytes?, Vec::new());
             self.lent.count_bytes(bytes.len());
@@ -104,10 +112,14 @@ impl TaskJob {
             // The text before a fault is sent, too.
             self.say(&text).await?;
             read?;
+            if reader.is_over() {
+                return Ok(Some(body));
+            }
         }
         let mut text = Vec::new();
         reader.end(&mut text)?;
-        self.say(&text).await
+        self.say(&text).await?;
+        Ok(None)
     }
 
     /// Sends text at once, as the backend brought it.

@@ -6,12 +6,11 @@
 
 use http::{HeaderMap, StatusCode, header};
 use protocol::{
-    failure,
+    failure::{self, PassedStream},
     relay::{
         FailureCode, Headers, JobFailure, ResponseChunk, ResponseComplete, STOCK_MAX_REQUEST,
         WorkerMessage, header_text, json_escaped_len,
     },
-    sse::Boundary,
 };
 use wire::{Outbox, OutboxClosed};
 
@@ -30,7 +29,7 @@ pub(crate) struct JsonReply {
     path: String,
     streaming: bool,
     /// How far the client's stream has got; `None` before its first chunk.
-    sent: Option<Boundary>,
+    sent: Option<PassedStream>,
     status: u16,
     headers: Headers,
     text: Utf8Joiner,

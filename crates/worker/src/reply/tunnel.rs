@@ -3,10 +3,9 @@
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use protocol::{
-    failure,
+    failure::{self, PassedStream},
     relay::{FailureCode, JobFailure},
     room::tunnel::{FromParticipant, ResponseChunk, ResponseEnd, ResponseError, ResponseStart},
-    sse::Boundary,
 };
 use wire::{Outbox, OutboxClosed};
 
@@ -26,7 +25,7 @@ pub(crate) struct TunnelReply {
     tells: Option<String>,
     /// How far the client's event stream has got; `None` before its first chunk, and if the answer is
     /// not an event stream.
-    sent: Option<Boundary>,
+    sent: Option<PassedStream>,
     is_stream: bool,
 }
 

@@ -36,6 +36,33 @@ async fn a_binary_stream_arrives_read_by_read_and_byte_for_byte() {
     assert_eq!(bench.server.frame().await, end);
 }
 
+const DONE: &[u8] = b"data: {}\n\ndata: [DONE]\n\n";
+
+#[tokio::test]
+async fn the_logical_end_of_a_stream_ends_the_job_though_the_connection_stays_open() {
+    let mut bench = Bench::new(true).await;
+    bench.server.request(7, true, r#"{"model":"m"}"#);
+    let (mut connection, _) = bench.raw.request().await;
+    connection.write(STREAM).await;
+    chunk(&mut connection, &[DONE, b"data: late\n\n"].concat()).await;
+    let WorkerFrame::Head { job: 7, .. } = bench.server.frame().await else { panic!() };
+    assert_eq!(bench.server.bytes(7).await, DONE);
+    let end = WorkerFrame::End { job: 7, end: ResponseEnd::default() };
+    assert_eq!(bench.server.frame().await, end);
+}
+
+#[tokio::test]
+async fn what_a_connection_does_after_the_logical_end_is_told_nobody() {
+    let mut bench = Bench::new(false).await;
+    bench.server.request(1, true, "{}");
+    let (mut connection, _) = bench.raw.request().await;
+    connection.write(STREAM).await;
+    chunk(&mut connection, DONE).await;
+    drop(connection);
+    assert_eq!(bench.server.chunk(1).await.as_bytes(), DONE);
+    assert_eq!(bench.server.complete().await.status_code, 200);
+}
+
 #[tokio::test]
 async fn a_stream_as_text_is_cut_only_between_characters() {
     let mut bench = Bench::new(false).await;

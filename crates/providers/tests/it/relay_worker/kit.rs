@@ -16,7 +16,7 @@ use providers::{RelaySettings, RelayWorkers};
 use rooms::{Room, Rooms};
 use scheduler::{
     Answer, AnswerMap, Failure, Head, Job, JobRequest, Meter, ProviderRequest, Scheduler,
-    Translator, Untranslatable,
+    Translator, Unreadable, Untranslatable,
 };
 use serde_json::{Value, json};
 use wire::Frame;
@@ -74,11 +74,11 @@ impl AnswerMap for Senseless {
         head
     }
 
-    fn chunk(&mut self, _: Bytes) -> Result<Bytes, Untranslatable> {
-        Err(Untranslatable("it makes no sense".to_owned()))
+    fn chunk(&mut self, _: Bytes) -> Result<Bytes, Unreadable> {
+        Err(Unreadable { before: Bytes::new(), why: "it makes no sense".to_owned() })
     }
 
-    fn end(&mut self) -> Result<Bytes, Untranslatable> {
+    fn end(&mut self) -> Result<Bytes, Unreadable> {
         Ok(Bytes::new())
     }
 }
