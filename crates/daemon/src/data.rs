@@ -3,7 +3,7 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{ErrorKind, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
@@ -11,6 +11,12 @@ use access::new_token;
 use anyhow::{Context, bail};
 use base::{NoSecret, Secret};
 use seal::Identity;
+
+/// The user id of root, who can write any file in any case.
+const ROOT: u32 = 0;
+
+/// The right to write of a file's group and of everybody, in its mode.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// The locked data directory of a server. Nothing else uses it until this is dropped.
 #[derive(Debug)]
@@ -69,8 +75,9 @@ impl DataDir {
     /// only the owner can read.
     ///
     /// # Errors
-    /// When it cannot be read or made.
+    /// When it cannot be read or made, or another user may write it.
     pub fn token(&self, name: &str, prefix: &str) -> anyhow::Result<Secret> {
+        refuse_others(&self.path.join(name))?;
         match read_token(&self.path, name)? {
             Some(token) => Ok(token),
             None => self.make_token(name, prefix),
@@ -96,6 +103,23 @@ pub fn has_database(data_dir: &Path) -> bool {
 
 fn remedy() -> &'static str {
     "make it writable for the user that runs Warren, or give another directory with --data-dir"
+}
+
+/// Refuses a token that another user could have chosen: the file is another user's, or others may write it.
+fn refuse_others(path: &Path) -> anyhow::Result<()> {
+    let Ok(file) = fs::metadata(path) else { return Ok(()) };
+    let shown = path.display();
+    let remedy = "remove the file, and the server makes another; or make it this user's alone, with `chown` \
+                  and `chmod 600`";
+    let (own, owner) = (rustix::process::geteuid().as_raw(), file.uid());
+    if owner != own && owner != ROOT {
+        bail!("{shown} belongs to user {owner}, who may know and change this token: {remedy}");
+    }
+    if file.mode() & OTHERS_WRITE != 0 {
+        let mode = file.mode() & 0o777;
+        bail!("other users may write {shown} (mode {mode:o}), and so choose this token: {remedy}");
+    }
+    Ok(())
 }
 
 /// Makes the directory unless it exists. An existing one keeps its mode, as it may be shared, like `/tmp`.
@@ -189,6 +213,28 @@ mod tests {
         assert_eq!(read("\n").unwrap(), None);
         let error = read("a\nb\n").unwrap_err().to_string();
         assert!(error.contains("admin.token has a line break"), "{error}");
+    }
+
+    #[test]
+    fn a_token_that_others_may_write_or_own_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = DataDir::open(directory.path()).unwrap();
+        let path = directory.path().join(ADMIN_TOKEN);
+        let token = data.token(ADMIN_TOKEN, "wa_").unwrap();
+        for (mode, is_taken) in [(0o620, false), (0o602, false), (0o640, true), (0o600, true)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let read = data.token(ADMIN_TOKEN, "wa_");
+            assert_eq!(read.is_ok(), is_taken, "{mode:o}");
+            if let Err(error) = read {
+                assert!(error.to_string().contains("admin.token"), "{error}");
+            }
+        }
+        assert_eq!(data.token(ADMIN_TOKEN, "wa_").unwrap(), token);
+        // Only root may give a file away.
+        if std::os::unix::fs::chown(&path, Some(65_534), None).is_ok() {
+            let error = data.token(ADMIN_TOKEN, "wa_").unwrap_err().to_string();
+            assert!(error.contains("belongs to user 65534"), "{error}");
+        }
     }
 
     #[test]

@@ -2,14 +2,17 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use access::Moment;
 use base::{ModelName, Scope};
 use scheduler::{Observer, Scheduler};
-use store::{ModelMemory, ModelStore, SqliteStore};
+use store::{AgeClock, ModelMemory, ModelStore, SqliteStore};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+
+use crate::storage::aged;
 
 /// How often it is written when a known model was last seen. New models are written at once.
 const FLUSH: Duration = Duration::from_secs(60);
@@ -17,6 +20,8 @@ const FLUSH: Duration = Duration::from_secs(60);
 /// The models that were served.
 pub(crate) struct KnownModels {
     pub(crate) memory: Arc<ModelMemory>,
+    /// By which models are forgotten.
+    ages: Arc<AgeClock>,
     /// Notified of a new model, which a crash should not lose.
     new: Notify,
 }
@@ -31,10 +36,10 @@ impl Observer for KnownModels {
 }
 
 impl KnownModels {
-    pub(crate) fn open(store: &Arc<SqliteStore>) -> anyhow::Result<Self> {
+    pub(crate) fn open(store: &Arc<SqliteStore>, ages: &Arc<AgeClock>) -> anyhow::Result<Self> {
         let store: Arc<dyn ModelStore> = Arc::<SqliteStore>::clone(store);
-        let memory = Arc::new(ModelMemory::open(store, SystemTime::now())?);
-        Ok(Self { memory, new: Notify::new() })
+        let memory = Arc::new(ModelMemory::open(store, age(ages))?);
+        Ok(Self { memory, ages: Arc::clone(ages), new: Notify::new() })
     }
 
     /// Writes new models at once, the others now and then, and everything at the end.
@@ -53,11 +58,16 @@ impl KnownModels {
     }
 
     async fn flush(&self) {
-        let memory = Arc::clone(&self.memory);
-        let flushed = tokio::task::spawn_blocking(move || memory.flush(SystemTime::now())).await;
+        let (memory, ages) = (Arc::clone(&self.memory), Arc::clone(&self.ages));
+        let flushed = tokio::task::spawn_blocking(move || memory.flush(age(&ages))).await;
         if let Ok(Err(error)) = flushed {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(error, "models are not remembered over a restart");
         }
     }
+}
+
+/// The time by which models are forgotten.
+fn age(ages: &AgeClock) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(aged(ages, Moment::now()))
 }

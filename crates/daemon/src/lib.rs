@@ -47,6 +47,7 @@ pub mod server;
 pub mod settings;
 pub mod signals;
 mod sockets;
+mod storage;
 mod streams;
 mod strict;
 pub mod telemetry;

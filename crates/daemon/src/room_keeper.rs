@@ -8,8 +8,11 @@ use base::{Endpoint, ProviderId, millis};
 use protocol::room::{Protocol, types::AnswerMetrics};
 use rooms::{JobEnded, JobStarted, Room, Rooms, activity::How};
 use scheduler::{JobEnd, JobFacts, Observer, Outcome, Scheduler};
+use store::AgeClock;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
+
+use crate::storage::aged;
 
 /// How often silent participants and unused rooms are looked for.
 const SWEEP: Duration = Duration::from_secs(10);
@@ -92,7 +95,12 @@ fn metrics(ended: &JobEnd) -> AnswerMetrics {
 }
 
 /// Runs until `stop`.
-pub(crate) async fn keep(rooms: Rooms, scheduler: Scheduler, stop: CancellationToken) {
+pub(crate) async fn keep(
+    rooms: Rooms,
+    ages: Arc<AgeClock>,
+    scheduler: Scheduler,
+    stop: CancellationToken,
+) {
     let mut looks = interval(SWEEP);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while !stop.is_cancelled() {
@@ -100,8 +108,12 @@ pub(crate) async fn keep(rooms: Rooms, scheduler: Scheduler, stop: CancellationT
             _ = looks.tick() => {}
             () = stop.cancelled() => {}
         }
-        let rooms = rooms.clone();
-        let swept = tokio::task::spawn_blocking(move || rooms.sweep(Moment::now().wall_ms)).await;
+        let (rooms, ages) = (rooms.clone(), Arc::clone(&ages));
+        let sweep = move || {
+            let now = Moment::now();
+            rooms.sweep(now.wall_ms, aged(&ages, now))
+        };
+        let swept = tokio::task::spawn_blocking(sweep).await;
         match swept {
             Ok(ended) => ended.iter().for_each(|scope| scheduler.close(scope)),
             Err(error) => tracing::error!(%error, "rooms are not looked after"),

@@ -14,7 +14,7 @@ use protocol::{admin::status::WorkspaceHealth, via::Marks};
 use providers::{Participants, RelayWorkers};
 use rooms::Rooms;
 use scheduler::Scheduler;
-use store::{SqliteStore, UsageStore};
+use store::{AgeClock, SqliteStore, UsageStore};
 use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -26,13 +26,14 @@ use crate::{
     data::DataDir,
     key_keeper,
     known_models::KnownModels,
-    ledger::Ledger,
+    ledger::{Ledger, Retention},
     listener::Listener,
     parts::{self, Tokens},
     peering::{MeshPart, Relay},
     room_keeper::{self, RoomEvents},
     routes::{self, Acceptors},
     settings::Settings,
+    storage,
     telemetry::metrics::Metrics,
     workspace_part::WorkspacePart,
 };
@@ -53,6 +54,9 @@ pub struct Server {
     _data: DataDir,
     worker_secret: Secret,
     client_token: Option<Secret>,
+    store: Arc<SqliteStore>,
+    ages: Arc<AgeClock>,
+    metrics: Arc<Metrics>,
     scheduler: Scheduler,
     workers: RelayWorkers,
     models: Arc<KnownModels>,
@@ -83,13 +87,14 @@ impl Server {
         let data = DataDir::open(&settings.data_dir)?;
         let tokens = Tokens::load(&settings, &data)?;
         let store = Arc::new(SqliteStore::open(&data.database()?)?);
+        let ages = storage::age_clock(&store)?;
         let keys = parts::keys(&store, tokens.client.as_ref())?;
-        let models = Arc::new(KnownModels::open(&store)?);
+        let models = Arc::new(KnownModels::open(&store, &ages)?);
         let rooms = parts::rooms(&settings, &store)?;
         let metrics = Arc::new(Metrics::new());
         let usage: Arc<dyn UsageStore> = Arc::<SqliteStore>::clone(&store);
-        let ledger = Ledger::new(Arc::clone(&usage), settings.usage_retention, metrics.ledger());
-        let ledger = Arc::new(ledger);
+        let kept = Retention { kept: settings.usage_retention, ages: Arc::clone(&ages) };
+        let ledger = Arc::new(Ledger::new(Arc::clone(&usage), kept, metrics.ledger()));
         let requests = Arc::new(RecentRequests::default());
         let mut observers =
             parts::observers(&settings, &keys, &models, &metrics, &requests, &ledger);
@@ -113,6 +118,7 @@ impl Server {
         let token = Token::new(&tokens.admin);
         let audit_store = Arc::<SqliteStore>::clone(&store);
         let condition = Health {
+            store: Arc::clone(&store),
             ledger: Arc::clone(&ledger),
             mesh: mesh.clone(),
             workspace: workspace.clone(),
@@ -161,6 +167,9 @@ impl Server {
         Ok(Self {
             settings,
             _data: data,
+            store,
+            ages,
+            metrics,
             worker_secret: tokens.worker,
             client_token: tokens.client,
             scheduler,
@@ -225,8 +234,12 @@ impl Server {
             tokio::spawn(Arc::clone(&self.models).keep(self.scheduler.clone(), stop.clone()));
         let keeper = key_keeper::keep(self.keys.clone(), self.scheduler.clone(), stop.clone());
         let keeper = tokio::spawn(keeper);
-        let caretaker = room_keeper::keep(self.rooms.clone(), self.scheduler.clone(), stop.clone());
+        let (rooms, ages) = (self.rooms.clone(), Arc::clone(&self.ages));
+        let caretaker = room_keeper::keep(rooms, ages, self.scheduler.clone(), stop.clone());
         let caretaker = tokio::spawn(caretaker);
+        let degraded = self.metrics.database_degraded().clone();
+        let watcher = storage::watch(self.store, self.ages, degraded, stop.clone());
+        let watcher = tokio::spawn(watcher);
         let caller = tokio::spawn(self.participants.clone().call_endpoints());
         let ledger = Arc::clone(&self.ledger);
         let writer = tokio::task::spawn_blocking(move || ledger.write());
@@ -268,6 +281,7 @@ impl Server {
         writer.await?;
         keeper.await?;
         caretaker.await?;
+        watcher.await?;
         keeping.await?;
         withdrawing.await?;
         Ok(())
@@ -276,6 +290,7 @@ impl Server {
 
 /// The state that `/health` reports.
 struct Health {
+    store: Arc<SqliteStore>,
     ledger: Arc<Ledger>,
     mesh: Option<Mesh>,
     workspace: Option<WorkspacePart>,
@@ -283,7 +298,7 @@ struct Health {
 
 impl Condition for Health {
     fn degraded(&self) -> Option<String> {
-        self.ledger.degraded()
+        self.ledger.degraded().or_else(|| self.store.problem())
     }
 
     fn peers(&self) -> u32 {

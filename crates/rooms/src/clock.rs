@@ -5,27 +5,30 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
 
-/// A clock in milliseconds since 1970 that starts at a given time. It never runs backwards, and
-/// never falls behind a time that it was given since.
+/// A clock in milliseconds since 1970 that starts at a given time. It never runs backwards, never
+/// stands still, and never falls behind a time that it was given since.
 pub(crate) struct Clock {
-    start: u64,
     started: Instant,
-    latest: AtomicU64,
+    /// Its time at the start. A time that is heard and ahead of it moves it.
+    start: AtomicU64,
 }
 
 impl Clock {
     pub(crate) fn new(now: u64) -> Self {
-        Self { start: now, started: Instant::now(), latest: AtomicU64::new(now) }
+        Self { started: Instant::now(), start: AtomicU64::new(now) }
     }
 
     /// Moves the clock forward to a time that a caller passed.
     pub(crate) fn hear(&self, now: u64) {
-        self.latest.fetch_max(now, Ordering::Relaxed);
+        self.start.fetch_max(now.saturating_sub(self.elapsed()), Ordering::Relaxed);
     }
 
     pub(crate) fn now(&self) -> u64 {
-        let since = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.start.saturating_add(since).max(self.latest.load(Ordering::Relaxed))
+        self.start.load(Ordering::Relaxed).saturating_add(self.elapsed())
+    }
+
+    fn elapsed(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
 
@@ -43,5 +46,7 @@ mod tests {
         clock.hear(10_000);
         clock.hear(5_000);
         assert_eq!(clock.now(), 10_000);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(clock.now(), 12_000, "a clock that was ahead once does not stand still");
     }
 }

@@ -35,6 +35,18 @@ pub enum StoreError {
         /// What was found first.
         problem: String,
     },
+    /// The database's files were moved, deleted, cut or replaced while it is open.
+    #[error(
+        "the database {path} is no longer the file that this server has open ({problem}): what is written \
+         now would be lost at the next start, so nothing is. Move its files back, and the server goes on; \
+         or stop the server and restore a backup"
+    )]
+    Misplaced {
+        /// The file.
+        path: String,
+        /// What was found first.
+        problem: String,
+    },
     /// The database was made by a newer Warren.
     #[error(
         "the database {path} was made by a newer version of Warren: run that version, or give \

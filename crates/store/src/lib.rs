@@ -5,11 +5,13 @@
 //! - [`usage`]: the ledger, one row for each job
 //! - [`rooms`]: rooms and their participants
 //! - [`workspace`]: what the workspace keeps: projects, sessions, teams
+//! - [`age`]: the time by which things are deleted for their age
 //! - [`audit`]: who did what to the server
 //! - [`sqlite`]: the database file
 //! - [`volatile`]: the same in memory, for tests
 //! - [`error`]: why it cannot be read or written
 
+pub mod age;
 pub mod audit;
 pub mod error;
 pub mod keys;
@@ -20,6 +22,7 @@ pub mod usage;
 pub mod volatile;
 pub mod workspace;
 
+pub use age::{AgeClock, AgeStore};
 pub use audit::{Action, AuditStore};
 pub use error::StoreError;
 pub use keys::{KeyDigest, KeyRecord, KeyStore};

@@ -7,6 +7,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "conformance/age.rs"]
+mod age;
 #[path = "conformance/audit.rs"]
 mod audit;
 #[path = "conformance/file.rs"]
@@ -25,15 +27,18 @@ mod usage;
 mod workspace;
 
 use store::{
-    AuditStore, KeyStore, ModelStore, RoomStore, SqliteStore, UsageStore, VolatileStore,
+    AgeStore, AuditStore, KeyStore, ModelStore, RoomStore, SqliteStore, UsageStore, VolatileStore,
     WorkspaceStore,
 };
 
 /// All traits of a store.
-trait Store: ModelStore + KeyStore + UsageStore + AuditStore + RoomStore + WorkspaceStore {}
+trait Store:
+    ModelStore + KeyStore + UsageStore + AuditStore + RoomStore + WorkspaceStore + AgeStore
+{
+}
 
 impl<T> Store for T where
-    T: ModelStore + KeyStore + UsageStore + AuditStore + RoomStore + WorkspaceStore
+    T: ModelStore + KeyStore + UsageStore + AuditStore + RoomStore + WorkspaceStore + AgeStore
 {
 }
 

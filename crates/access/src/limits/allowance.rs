@@ -77,20 +77,26 @@ impl Bucket {
     }
 }
 
-/// Tokens a day or a month.
+/// Tokens a day or a month, by the wall clock.
+///
+/// A clock that jumps ahead begins another period. The period before is remembered: when the clock is put
+/// right, what was used in it counts again.
 #[derive(Debug, Clone)]
 pub(crate) struct Calendar {
     budget: Budget,
     used: u64,
     /// The estimates of the jobs in flight.
     reserved: u64,
-    /// The start of the next period, in milliseconds since 1970.
-    ends: u64,
+    /// The period, in milliseconds since 1970.
+    period: (u64, u64),
+    /// The period before this one, and what was used in it.
+    before: ((u64, u64), u64),
 }
 
 impl Calendar {
     pub(crate) fn new(budget: Budget, now_ms: u64) -> Self {
-        Self { budget, used: 0, reserved: 0, ends: next(budget.per, now_ms) }
+        let period = bounds(budget.per, now_ms);
+        Self { budget, used: 0, reserved: 0, period, before: ((0, 0), 0) }
     }
 
     pub(crate) fn left(&mut self, now_ms: u64) -> u64 {
@@ -100,7 +106,7 @@ impl Calendar {
 
     /// The time until the next period.
     pub(crate) fn until_new(&self, now_ms: u64) -> Duration {
-        Duration::from_millis(self.ends.saturating_sub(now_ms))
+        Duration::from_millis(self.period.1.saturating_sub(now_ms))
     }
 
     pub(crate) fn reserve(&mut self, tokens: u64) {
@@ -115,20 +121,19 @@ impl Calendar {
     }
 
     fn turn(&mut self, now_ms: u64) {
-        if now_ms >= self.ends {
-            self.used = 0;
-            self.ends = next(self.budget.per, now_ms);
+        if (self.period.0..self.period.1).contains(&now_ms) {
+            return;
         }
+        let left = (self.period, self.used);
+        self.period = bounds(self.budget.per, now_ms);
+        self.used = if self.before.0 == self.period { self.before.1 } else { 0 };
+        self.before = left;
     }
 }
 
 /// The start of the period of a time, in milliseconds since 1970.
 pub(crate) fn began(per: Period, now_ms: u64) -> u64 {
     bounds(per, now_ms).0
-}
-
-fn next(per: Period, now_ms: u64) -> u64 {
-    bounds(per, now_ms).1
 }
 
 /// The start of the period of a time, and of the next one.
@@ -192,6 +197,18 @@ mod tests {
         let december = bounds(Period::Month, ms("2026-12-31T12:00:00Z"));
         assert_eq!(december.1, ms("2027-01-01T00:00:00Z"));
         assert_eq!(bounds(Period::Day, u64::MAX), (0, u64::MAX));
+    }
+
+    #[test]
+    fn a_clock_that_jumps_and_is_put_right_gives_no_second_budget() {
+        let now = ms("2026-11-20T23:00:00Z");
+        let mut budget = Calendar::new(Budget { tokens: 100, per: Period::Day }, now);
+        budget.settle(0, 70, now);
+        for jumped in [ms("2027-12-25T23:00:00Z"), ms("1970-01-01T00:00:07Z")] {
+            assert_eq!(budget.left(jumped), 100);
+            budget.settle(0, 20, jumped);
+            assert_eq!(budget.left(now), 30);
+        }
     }
 
     #[test]

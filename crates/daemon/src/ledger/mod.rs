@@ -16,10 +16,12 @@ use std::{
 
 use access::Moment;
 use api::Condition;
-use base::{Backoff, error::chain};
+use base::{Backoff, error::chain, millis};
 use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
 use scheduler::{JobEnd, JobFacts, Observer};
-use store::{StoreError, UsageEntry, UsageStore};
+use store::{AgeClock, StoreError, UsageEntry, UsageStore};
+
+use crate::storage::aged;
 
 /// Rows that may wait. A row takes some 300 bytes.
 const MAX_WAITING: usize = 100_000;
@@ -52,11 +54,18 @@ pub(crate) struct LedgerMetrics {
     pub(crate) lost: Counter,
 }
 
+/// How long rows are kept.
+pub(crate) struct Retention {
+    /// Zero: for ever.
+    pub(crate) kept: Duration,
+    /// By which they are old enough.
+    pub(crate) ages: Arc<AgeClock>,
+}
+
 /// The ledger of a running server.
 pub(crate) struct Ledger {
     store: Arc<dyn UsageStore>,
-    /// How long rows are kept; zero: for ever.
-    retention: Duration,
+    retention: Retention,
     metrics: LedgerMetrics,
     state: Mutex<Queue>,
     /// Notified when there is something to write, and when it is closing.
@@ -76,7 +85,7 @@ impl Ledger {
     /// A ledger in `store`. Nothing is written until [`Ledger::write`] runs.
     pub(crate) fn new(
         store: Arc<dyn UsageStore>,
-        retention: Duration,
+        retention: Retention,
         metrics: LedgerMetrics,
     ) -> Self {
         Self { store, retention, metrics, state: Mutex::default(), wake: Condvar::new() }
@@ -189,11 +198,11 @@ impl Ledger {
     /// Deletes some old rows, and returns how long to wait before the next.
     fn forget(&self, now: Moment) -> Duration {
         let (seldom, most) = FORGET;
-        if self.retention.is_zero() {
+        let Retention { kept, ages } = &self.retention;
+        if kept.is_zero() {
             return seldom;
         }
-        let kept = u64::try_from(self.retention.as_millis()).unwrap_or(u64::MAX);
-        match self.store.forget_usage(now.wall_ms.saturating_sub(kept), most) {
+        match self.store.forget_usage(aged(ages, now).saturating_sub(millis(*kept)), most) {
             Ok(forgotten) if forgotten == most => FORGET_MORE,
             Ok(_) => seldom,
             Err(error) => {

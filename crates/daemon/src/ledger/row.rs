@@ -1,9 +1,11 @@
 //! A job as a row.
 
 use access::Moment;
-use base::millis;
+use base::{ModelName, millis};
 use scheduler::{JobEnd, JobFacts};
 use store::UsageEntry;
+
+use crate::telemetry::metrics::{UNKNOWN_MODEL, is_unknown_model};
 
 /// Tokens that one row counts at most. Some backends invent numbers; the sums must not overflow.
 const MAX_TOKENS: u64 = 1 << 36;
@@ -14,7 +16,10 @@ pub(super) fn entry(job: &JobFacts, ended: &JobEnd, now: Moment) -> UsageEntry {
         at_ms: now.wall_ms,
         job: job.id,
         key: job.key.clone(),
-        model: job.model.clone(),
+        model: match is_unknown_model(ended) {
+            true => ModelName::from(UNKNOWN_MODEL),
+            false => job.model.clone(),
+        },
         served_model: ended.served_model.clone(),
         provider: ended.provider_name.clone(),
         endpoint: job.endpoint,

@@ -29,10 +29,12 @@ fn entry(at_ms: u64) -> UsageEntry {
     }
 }
 
-fn ledger(retention: Duration) -> (Arc<VolatileStore>, Arc<Ledger>) {
-    let store = Arc::new(VolatileStore::default());
-    let kept: Arc<dyn UsageStore> = Arc::<VolatileStore>::clone(&store);
-    (store, Arc::new(Ledger::new(kept, retention, LedgerMetrics::default())))
+fn ledger(kept: Duration) -> (Arc<VolatileStore>, Arc<Ledger>) {
+    let (store, now) = (Arc::new(VolatileStore::default()), Moment::now());
+    let ages = AgeClock::open(Arc::<VolatileStore>::clone(&store), now.wall_ms, now.steady);
+    let retention = Retention { kept, ages: Arc::new(ages.unwrap()) };
+    let usage: Arc<dyn UsageStore> = Arc::<VolatileStore>::clone(&store);
+    (store, Arc::new(Ledger::new(usage, retention, LedgerMetrics::default())))
 }
 
 fn writing(ledger: &Arc<Ledger>) -> thread::JoinHandle<()> {
@@ -139,4 +141,19 @@ fn old_rows_are_forgotten_unless_they_are_kept_for_ever() {
         ledger.forget(now);
         assert_eq!(rows(&store), left);
     }
+}
+
+#[test]
+fn a_clock_that_jumps_ahead_deletes_nothing() {
+    let day = Duration::from_secs(86_400);
+    let (store, ledger) = ledger(day);
+    let now = Moment::now();
+    store.add_usage(&[entry(now.wall_ms)]).unwrap();
+    let jumped =
+        Moment { wall_ms: now.wall_ms + 400 * 86_400_000, ..now.after(Duration::from_secs(1)) };
+    ledger.forget(jumped);
+    assert_eq!(rows(&store), 1);
+    // It is believed once the server has run for long enough with it: 400 days take more than eight.
+    ledger.forget(Moment { wall_ms: jumped.wall_ms, steady: now.steady + day * 8 });
+    assert_eq!(rows(&store), 0, "384 days have passed, and it is kept for one");
 }

@@ -119,14 +119,16 @@ fn load(path: &Path, now: u64) -> anyhow::Result<Vec<Proof>> {
             return Err(error).with_context(|| format!("{} cannot be read", path.display()));
         }
     };
-    let oldest = now.saturating_sub(millis(REMEMBERED));
     let proof = |line: &str| {
         let (at, node) = line.split_once(' ')?;
-        let at: u64 = at.parse().ok().filter(|at| *at >= oldest)?;
-        Some((node.parse::<NodeId>().ok()?, at))
+        Some((node.parse::<NodeId>().ok()?, at.parse().ok()?))
     };
     let last: HashMap<NodeId, u64> = text.lines().filter_map(proof).collect();
-    let mut kept: Vec<Proof> = last.into_iter().map(|(node, at)| (at, node)).collect();
+    // Old by the newest proof, and not by the clock alone: one that is ahead would delete all.
+    let newest = last.values().copied().max().unwrap_or(0).min(now);
+    let oldest = newest.saturating_sub(millis(REMEMBERED));
+    let mut kept: Vec<Proof> =
+        last.into_iter().map(|(node, at)| (at, node)).filter(|(at, _)| *at >= oldest).collect();
     kept.sort_unstable();
     let surplus = kept.len().saturating_sub(MOST);
     Ok(kept.split_off(surplus))
@@ -176,13 +178,22 @@ mod tests {
     fn a_proof_is_known_after_a_restart_for_thirty_days() {
         let (_directory, path) = file();
         let (now, day) = (unix_ms(), 24 * 60 * 60 * 1000);
-        let old = now - millis(REMEMBERED) - day;
+        let old = now - millis(REMEMBERED) - 2 * day;
         let lines = format!("{old} {}\nnonsense\n{} {}\n{now}", node(1), now - day, node(2));
         fs::write(&path, lines).unwrap();
         let proofs = Proofs::open(&path).unwrap();
         let known = [1, 2, 3].map(|byte| proofs.last_proof(&node(byte)));
         assert_eq!(known, [None, Some(now - day), None]);
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{} {}\n", now - day, node(2)));
+    }
+
+    #[test]
+    fn a_clock_that_is_far_ahead_forgets_no_proof() {
+        let (_directory, path) = file();
+        let now = unix_ms();
+        fs::write(&path, format!("{now} {}\n", node(1))).unwrap();
+        let jumped = now + 20 * millis(REMEMBERED);
+        assert_eq!(load(&path, jumped).unwrap(), [(now, node(1))]);
     }
 
     #[test]

@@ -30,6 +30,15 @@ const MAX_MODELS: usize = 1_000;
 /// The label of all rooms together.
 const ROOMS: &str = "rooms";
 
+/// What stands for the names of models that no provider has ever had.
+pub(crate) const UNKNOWN_MODEL: &str = "unknown";
+
+/// Whether a job ended because no provider has ever had its model. A client can invent names without end,
+/// so they share one.
+pub(crate) fn is_unknown_model(ended: &JobEnd) -> bool {
+    ended.outcome.as_str() == "no_provider"
+}
+
 /// The metrics of one server.
 pub(crate) struct Metrics {
     registry: Registry,
@@ -39,6 +48,7 @@ pub(crate) struct Metrics {
     workers_lost: Family<Labels<1>, Counter>,
     http_connections: Gauge,
     ledger: LedgerMetrics,
+    database_degraded: Gauge,
     refused: Family<Labels<1>, Counter>,
     snapshot: Mutex<Snapshot>,
 }
@@ -104,6 +114,9 @@ impl Metrics {
         registry.register("usage_rows_waiting", help, ledger.waiting.clone());
         let help = "Rows of usage that could not be kept until they were written";
         registry.register("usage_rows_lost", help, ledger.lost.clone());
+        let database_degraded = Gauge::default();
+        let help = "1 while the database cannot keep what is written";
+        registry.register("database_degraded", help, database_degraded.clone());
         Self {
             registry,
             models: RwLock::default(),
@@ -112,6 +125,7 @@ impl Metrics {
             workers_lost,
             http_connections,
             ledger,
+            database_degraded,
             refused,
             snapshot: Mutex::new(snapshot),
         }
@@ -119,6 +133,10 @@ impl Metrics {
 
     pub(crate) fn http_connections(&self) -> &Gauge {
         &self.http_connections
+    }
+
+    pub(crate) fn database_degraded(&self) -> &Gauge {
+        &self.database_degraded
     }
 
     pub(crate) fn ledger(&self) -> LedgerMetrics {
@@ -198,13 +216,11 @@ impl Observer for Metrics {
     }
 
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
-        let word = ended.outcome.as_str();
-        // A client can invent names without end, so models without a provider share one metric.
-        let metrics = match word {
-            "no_provider" => self.of(&ModelName::from("unknown")),
-            _ => self.of_job(job),
+        let metrics = match is_unknown_model(ended) {
+            true => self.of(&ModelName::from(UNKNOWN_MODEL)),
+            false => self.of_job(job),
         };
-        metrics.ended(&self.families, word, ended);
+        metrics.ended(&self.families, ended.outcome.as_str(), ended);
     }
 
     fn left(&self, _: ProviderId, why: LeaveReason) {

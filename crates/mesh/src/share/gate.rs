@@ -88,6 +88,8 @@ struct PeerUsage {
     /// The midnight since which tokens are counted; 0 before the ledger was asked.
     since_ms: u64,
     tokens: u64,
+    /// The same of the day before: it counts again when a clock that jumped is put right.
+    before: (u64, u64),
 }
 
 impl Gate {
@@ -158,7 +160,10 @@ impl Gate {
     fn held(&self, now: Moment, peer: &PeerId) -> PeerUsage {
         let mut held = self.peers.get(peer).copied().unwrap_or_default();
         if held.since_ms != now.midnight_ms() {
-            (held.since_ms, held.tokens) = (now.midnight_ms(), 0);
+            let left = (held.since_ms, held.tokens);
+            let is_back = held.before.0 == now.midnight_ms();
+            held.tokens = if is_back { held.before.1 } else { 0 };
+            (held.since_ms, held.before) = (now.midnight_ms(), left);
         }
         held
     }

@@ -110,6 +110,11 @@ fn tokens_of_a_day_begin_with_the_ledgers_sum_and_end_at_midnight() {
     gate.settle(tomorrow, &one, u64::MAX);
     gate.settle(tomorrow, &one, 1);
     assert_eq!(code(gate.admit(tomorrow, known(&one), IDLE)), Some(ErrorCode::Unavailable));
+    assert_eq!(
+        code(gate.admit(NOON, known(&one), IDLE)),
+        Some(ErrorCode::Unavailable),
+        "a clock put right"
+    );
 }
 
 #[test]

@@ -121,7 +121,16 @@ fn line(fields: impl Iterator<Item = String>) -> String {
     format!("{}\r\n", fields.join(","))
 }
 
+/// A name as a field. Others choose names, and a spreadsheet runs a field that begins like a formula: there
+/// an apostrophe stands before it.
 fn field(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        return quoted(&format!("'{text}"));
+    }
+    quoted(text)
+}
+
+fn quoted(text: &str) -> String {
     if !text.contains(['"', ',', '\r', '\n']) {
         return text.to_owned();
     }
@@ -149,6 +158,17 @@ mod tests {
              2026-11-20,\"a,\"\"b\"\"\",2,5,0,0,0,0\r\n"
         );
         assert!(report().to_csv(&[]).ends_with("\r\n2,5,0,0,0,0\r\n"));
+    }
+
+    #[test]
+    fn no_name_is_a_formula_for_a_spreadsheet() {
+        for name in ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\r=1"] {
+            let told = field(name);
+            assert!(told.trim_start_matches('"').starts_with('\''), "{told}");
+        }
+        assert_eq!(field("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
+        assert_eq!(field("llama-3=x"), "llama-3=x");
+        assert_eq!(field("a\tb"), "a\tb");
     }
 
     #[test]

@@ -96,10 +96,10 @@ impl Room {
     }
 
     /// Marks silent participants and forgets old ones.
-    pub(crate) fn sweep(&self, now: u64) -> Result<(), StoreError> {
+    pub(crate) fn sweep(&self, now: u64, aged: u64) -> Result<(), StoreError> {
         let _writing = self.writing();
         let mut state = self.state();
-        let swept = state.sweep(now);
+        let swept = state.sweep(now, aged);
         self.tell_all(swept.told, now);
         if state.is_used() {
             self.use_at(now);
@@ -120,8 +120,8 @@ impl Room {
     }
 
     /// Whether it has been unused for long enough to end.
-    pub(crate) fn is_expired(&self, now: u64) -> bool {
-        now >= self.expires_at() && !self.state().is_used()
+    pub(crate) fn is_expired(&self, aged: u64) -> bool {
+        aged >= self.expires_at() && !self.state().is_used()
     }
 
     /// The time of its last use, if that must be written now: at most once a minute.

@@ -47,7 +47,7 @@ pub(crate) struct House {
     pub(crate) uncalled: Notify,
 }
 
-/// Who holds a token of a room.
+/// The holder of a token of a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenHolder {
     Host,

@@ -153,15 +153,16 @@ impl Rooms {
     }
 
     /// Ends unused rooms, marks participants that were silent for 30 s, forgets those that were
-    /// gone for a day, and writes when rooms were last used. Called every 10 s. Blocks on the disk.
-    /// Returns the scopes of the rooms that it has ended.
-    pub fn sweep(&self, now: u64) -> Vec<Scope> {
+    /// gone for a day, and writes when rooms were last used. What is old enough for its end is judged by
+    /// `aged`, a time that a wrong clock does not move. Called every 10 s. Blocks on the disk. Returns
+    /// the scopes of the rooms that it has ended.
+    pub fn sweep(&self, now: u64, aged: u64) -> Vec<Scope> {
         self.0.house.clock.hear(now);
         let rooms = self.list();
         let mut ended = Vec::new();
         for room in &rooms {
-            warn_if_failed(room.sweep(now));
-            if !room.is_expired(now) {
+            warn_if_failed(room.sweep(now, aged));
+            if !room.is_expired(aged) {
                 continue;
             }
             ended.push(room.scope());

@@ -100,11 +100,11 @@ impl RoomState {
     }
 
     /// Marks silent participants as offline and forgets them after a day.
-    pub(crate) fn sweep(&mut self, now: u64) -> Swept {
+    pub(crate) fn sweep(&mut self, now: u64, aged: u64) -> Swept {
         let mut swept = Swept::default();
         for member in self.members.values_mut().filter(|member| !member.is_up()) {
             let silent = now.saturating_sub(member.seen());
-            if silent >= FORGOTTEN {
+            if aged.saturating_sub(member.seen()) >= FORGOTTEN {
                 swept.forgotten.push(member.id.clone());
                 continue;
             }

@@ -132,7 +132,7 @@ async fn a_room_that_nobody_uses_ends() {
     let connection = lent.connect("p", provider(1), NOW).unwrap();
     assert_eq!(short.summary().room.expires_at, Some(NOW + MINUTE));
     let left = |now| {
-        rooms.sweep(now);
+        rooms.sweep(now, now);
         rooms.list().len()
     };
     assert_eq!(left(NOW + MINUTE - 1), 4);
@@ -153,18 +153,18 @@ async fn when_a_room_was_used_is_written_and_a_server_that_was_off_gives_it_an_h
     let room = room(&rooms);
     room.find(&protocol::room::Selector::Any, NOW + HOUR);
     store.fail_writes(true);
-    rooms.sweep(NOW + HOUR);
+    rooms.sweep(NOW + HOUR, NOW + HOUR);
     store.fail_writes(false);
-    rooms.sweep(NOW + HOUR);
+    rooms.sweep(NOW + HOUR, NOW + HOUR);
     assert_eq!(store.load_rooms().unwrap()[0].used, NOW + HOUR, "tried again");
     room.find(&protocol::room::Selector::Any, NOW + HOUR + 1);
-    rooms.sweep(NOW + HOUR + 1);
+    rooms.sweep(NOW + HOUR + 1, NOW + HOUR + 1);
     assert_eq!(store.load_rooms().unwrap()[0].used, NOW + HOUR, "not more often than needed");
     let later = NOW + 9 * DAY;
     let rooms = open(&store, later);
-    rooms.sweep(later + HOUR - 1);
+    rooms.sweep(later + HOUR - 1, later + HOUR - 1);
     assert_eq!(rooms.list().len(), 1);
-    rooms.sweep(later + HOUR);
+    rooms.sweep(later + HOUR, later + HOUR);
     assert!(rooms.list().is_empty());
 }
 
@@ -176,12 +176,23 @@ async fn a_participant_that_is_gone_for_a_day_is_forgotten_but_not_at_a_restart(
     join(&room.room, "p", Kind::Worker);
     let later = NOW + 9 * DAY;
     let again = open(&store, later);
-    again.sweep(later);
+    again.sweep(later, later);
     assert_eq!(store.load_participants().unwrap().len(), 1);
-    again.sweep(later + HOUR);
+    again.sweep(later + HOUR, later + HOUR);
     assert!(store.load_participants().unwrap().is_empty());
-    rooms.sweep(NOW + DAY);
+    rooms.sweep(NOW + DAY, NOW + DAY);
     assert!(room.room.participants().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_jumps_ends_no_room_and_forgets_no_participant() {
+    let (_, rooms) = empty();
+    let room = room(&rooms);
+    join(&room, "p", Kind::Tunnel);
+    let jumped = NOW + 400 * DAY;
+    assert!(rooms.sweep(jumped, NOW + MINUTE).is_empty());
+    assert!(room.participant("p").is_some());
+    assert_eq!(rooms.sweep(jumped, jumped).len(), 1, "once the time is believed");
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,9 +204,9 @@ async fn models_that_changed_are_written_once_the_connection_is_gone() {
     connection.models(vec!["new".to_owned()], NOW);
     drop(connection);
     store.fail_writes(true);
-    rooms.sweep(NOW);
+    rooms.sweep(NOW, NOW);
     store.fail_writes(false);
-    rooms.sweep(NOW);
+    rooms.sweep(NOW, NOW);
     let again = open(&store, NOW).find(room.short_code(), HERE).unwrap();
     assert_eq!(again.participant("p").unwrap().models, ["new"]);
 }

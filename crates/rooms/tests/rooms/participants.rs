@@ -193,8 +193,9 @@ async fn many_who_come_and_go_at_once_leave_a_room_in_order() {
     let mut lives: Vec<_> =
         (0..16).map(|number| tokio::task::spawn_blocking(life(number))).collect();
     let sweeping = rooms.clone();
-    lives
-        .push(tokio::task::spawn_blocking(move || (0..50).for_each(|_| drop(sweeping.sweep(NOW)))));
+    lives.push(tokio::task::spawn_blocking(move || {
+        (0..50).for_each(|_| drop(sweeping.sweep(NOW, NOW)));
+    }));
     for life in lives {
         life.await.unwrap();
     }

@@ -4,16 +4,21 @@
 //! writers.
 //!
 //! - `keys`, `usage`, `audit`, `models`: a table each
+//! - `files`, `soundness`: whether the open files are still the ones at their paths, and whole
+//! - `reached`: how far the time for deleting by age has come
 
 mod audit;
+mod files;
 mod keys;
 mod models;
+mod reached;
 mod rooms;
+mod soundness;
 mod usage;
 mod workspace;
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -21,13 +26,17 @@ use std::{
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rusqlite_migration::{Error as MigrationError, M, MigrationDefinitionError, Migrations};
 
+use self::soundness::Soundness;
 use crate::StoreError;
 
 /// How long a writer waits for another process.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// A database up to this size, in bytes, is checked for damage when it is opened.
+/// A database up to this size, in bytes, is checked for damage when it is opened, and now and then.
 const LOOKED_THROUGH: u64 = 64 * 1024 * 1024;
+
+/// One up to this size is checked at every look, which takes some milliseconds.
+const ALWAYS_LOOKED_THROUGH: u64 = 4 * 1024 * 1024;
 
 /// The migration steps. A released step never changes: older databases have passed it already.
 const STEPS: &[M<'_>] = &[
@@ -40,6 +49,7 @@ const STEPS: &[M<'_>] = &[
     M::up(keys::ROOM),
     M::up(usage::tables::ROWS),
     M::up(workspace::TABLE),
+    M::up(reached::TABLE),
 ];
 
 /// A store in a database file.
@@ -47,7 +57,8 @@ pub struct SqliteStore {
     /// Closed first: the writer, closed last, moves the write-ahead log into the file.
     reader: Mutex<Connection>,
     writer: Mutex<Connection>,
-    path: String,
+    path: PathBuf,
+    soundness: Soundness,
 }
 
 impl SqliteStore {
@@ -57,24 +68,19 @@ impl SqliteStore {
     /// [`StoreError`] when it cannot be opened or written, is damaged or not a database, or is
     /// of a newer version.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let shown = path.display().to_string();
-        let failed = |source| StoreError::of(&shown, source);
-        let mut writer = Connection::open(path).map_err(failed)?;
-        check(&writer, path)?;
-        prepare(&writer).map_err(failed)?;
-        migrate(&mut writer, &shown)?;
-        let reader = reader(path).map_err(failed)?;
-        Ok(Self { reader: Mutex::new(reader), writer: Mutex::new(writer), path: shown })
+        let (reader, writer) = connect(path)?;
+        let (soundness, path) = (Soundness::of(path), path.to_owned());
+        Ok(Self { reader: Mutex::new(reader), writer: Mutex::new(writer), path, soundness })
     }
 
     fn read<T>(
         &self,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        read(&lock(&self.reader)).map_err(|source| StoreError::of(&self.path, source))
+        read(&lock(&self.reader)).map_err(|source| self.failed(source))
     }
 
-    /// Writes in one transaction.
+    /// Writes in one transaction, if what is written is still there after a restart.
     fn write<T>(
         &self,
         write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
@@ -86,8 +92,24 @@ impl SqliteStore {
             transaction.commit()?;
             Ok(written)
         };
-        write(&mut lock(&self.writer)).map_err(|source| StoreError::of(&self.path, source))
+        let mut writer = lock(&self.writer);
+        self.check()?;
+        let written = write(&mut writer).map_err(|source| self.failed(source))?;
+        self.succeeded();
+        self.check()?;
+        Ok(written)
     }
+}
+
+/// The reader and the writer of a file, which is brought up to date.
+fn connect(path: &Path) -> Result<(Connection, Connection), StoreError> {
+    let shown = path.display().to_string();
+    let failed = |source| StoreError::of(&shown, source);
+    let mut writer = Connection::open(path).map_err(failed)?;
+    check(&writer, path)?;
+    prepare(&writer).map_err(failed)?;
+    migrate(&mut writer, &shown)?;
+    Ok((reader(path).map_err(failed)?, writer))
 }
 
 fn lock(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
@@ -105,9 +127,18 @@ fn check(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     if std::fs::metadata(path).is_ok_and(|file| file.len() > LOOKED_THROUGH) {
         return Ok(());
     }
+    look_through(connection, path)
+}
+
+/// Looks for damage in the whole database.
+fn look_through(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let path = path.display().to_string();
     let found = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
-    let problem = connection.query_row("PRAGMA quick_check(1)", [], found).map_err(failed)?;
-    if problem == "ok" { Ok(()) } else { Err(StoreError::Damaged { path: shown, problem }) }
+    let problem = connection.query_row("PRAGMA quick_check(1)", [], found);
+    match problem.map_err(|source| StoreError::of(&path, source))? {
+        problem if problem == "ok" => Ok(()),
+        problem => Err(StoreError::Damaged { path, problem }),
+    }
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {

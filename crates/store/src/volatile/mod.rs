@@ -19,8 +19,8 @@ use std::{
 use base::{KeyId, ModelName, Scope};
 
 use crate::{
-    Action, AuditStore, KeyRecord, KeyStore, ModelStore, ParticipantRecord, RoomRecord, SeenModel,
-    StoreError, UsageAnswer, UsageEntry, UsageQuery, UsageStore, audit::MAX_ACTIONS,
+    Action, AgeStore, AuditStore, KeyRecord, KeyStore, ModelStore, ParticipantRecord, RoomRecord,
+    SeenModel, StoreError, UsageAnswer, UsageEntry, UsageQuery, UsageStore, audit::MAX_ACTIONS,
 };
 
 /// A store in memory.
@@ -34,6 +34,7 @@ pub struct VolatileStore {
     participants: Mutex<Vec<ParticipantRecord>>,
     /// By kind and id.
     facts: Mutex<BTreeMap<(String, String), String>>,
+    reached: Mutex<Option<u64>>,
     failing: AtomicBool,
 }
 
@@ -122,6 +123,17 @@ impl UsageStore for VolatileStore {
         let old = usage.iter().take_while(|entry| entry.at_ms < before_ms).count().min(most);
         usage.drain(..old);
         Ok(before - usage.len())
+    }
+}
+
+impl AgeStore for VolatileStore {
+    fn load_reached(&self) -> Result<Option<u64>, StoreError> {
+        Ok(*lock(&self.reached))
+    }
+
+    fn save_reached(&self, at_ms: u64) -> Result<(), StoreError> {
+        *self.writes(&self.reached)? = Some(at_ms);
+        Ok(())
     }
 }
 

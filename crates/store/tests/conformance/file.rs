@@ -1,6 +1,6 @@
 //! The database file: durability, migration, and refusal of files that must be left alone.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use rusqlite::Connection;
 use store::{ModelStore, SqliteStore, StoreError, UsageQuery, UsageStore, UsageSums};
@@ -182,4 +182,98 @@ fn a_locked_database_is_read_and_says_that_it_is_locked() {
     assert!(error.to_string().contains("locked"), "{error}");
     other.execute_batch("COMMIT").unwrap();
     store.save_models(&[seen("a", 1, 2)], 0).unwrap();
+}
+
+fn keeps(store: &SqliteStore, name: &str) -> Result<(), StoreError> {
+    store.save_models(&[seen(name, 1, 2)], 0)
+}
+
+/// SQLite itself would go on writing to the file that nobody finds any more.
+#[test]
+fn a_file_that_is_moved_replaced_or_deleted_keeps_nothing_until_it_is_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, aside) = (directory.path().join("warren.db"), directory.path().join("aside"));
+    let store = SqliteStore::open(&path).unwrap();
+    keeps(&store, "a").unwrap();
+    assert_eq!(store.look(true), None);
+    fs::rename(&path, &aside).unwrap();
+    let error = keeps(&store, "b").unwrap_err();
+    assert!(matches!(error, StoreError::Misplaced { .. }), "{error}");
+    assert!(store.problem().unwrap().contains("is gone"));
+    fs::write(&path, "another").unwrap();
+    assert!(store.look(false).unwrap().contains("is another file now"));
+    assert!(keeps(&store, "b").is_err());
+    fs::rename(&aside, &path).unwrap();
+    assert!(keeps(&store, "b").is_err(), "it was not looked at yet");
+    assert_eq!(store.look(false), None);
+    keeps(&store, "c").unwrap();
+    drop(store);
+    let kept = SqliteStore::open(&path).unwrap().load_models().unwrap();
+    assert_eq!(kept.iter().map(|seen| seen.model.as_str()).collect::<Vec<_>>(), ["a", "c"]);
+}
+
+#[test]
+fn a_file_whose_directory_is_moved_keeps_nothing_until_it_is_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, aside) = (directory.path().join("data"), directory.path().join("aside"));
+    fs::create_dir(&data).unwrap();
+    let store = SqliteStore::open(&data.join("warren.db")).unwrap();
+    fs::rename(&data, &aside).unwrap();
+    assert!(keeps(&store, "a").is_err());
+    fs::rename(&aside, &data).unwrap();
+    assert_eq!(store.look(false), None);
+    keeps(&store, "a").unwrap();
+}
+
+#[test]
+fn a_write_ahead_log_that_is_deleted_is_made_again_without_a_loss() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("warren.db");
+    let log = directory.path().join("warren.db-wal");
+    let store = SqliteStore::open(&path).unwrap();
+    keeps(&store, "a").unwrap();
+    fs::remove_file(&log).unwrap();
+    assert!(keeps(&store, "b").unwrap_err().to_string().contains("warren.db-wal is gone"));
+    assert_eq!(store.look(false), None);
+    keeps(&store, "c").unwrap();
+    assert!(log.exists());
+    // As after a kill: what is in the two files is all there is.
+    let copy = tempfile::tempdir().unwrap();
+    for file in [&path, &log] {
+        fs::copy(file, copy.path().join(file.file_name().unwrap())).unwrap();
+    }
+    let kept = SqliteStore::open(&copy.path().join("warren.db")).unwrap().load_models().unwrap();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+}
+
+#[test]
+fn a_file_that_is_damaged_while_it_is_open_keeps_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("warren.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let many: Vec<_> = (0..2_000).map(|number| seen(&format!("m{number}"), 1, 2)).collect();
+    store.save_models(&many, 0).unwrap();
+    let files = [path, directory.path().join("warren.db-wal")];
+    for file in &files {
+        let mut content = fs::read(file).unwrap();
+        let from = content.len().min(8192);
+        content[from..].fill(0xa5);
+        fs::write(file, content).unwrap();
+    }
+    let found = store.look(true).unwrap();
+    assert!(found.contains("damaged") && found.contains("backup"), "{found}");
+    assert!(matches!(keeps(&store, "b"), Err(StoreError::Damaged { .. })));
+    assert!(store.look(false).is_some(), "it stays until it is whole again");
+}
+
+#[test]
+fn a_file_that_is_cut_short_keeps_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("warren.db");
+    drop(SqliteStore::open(&path).unwrap());
+    let store = SqliteStore::open(&path).unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(4096).unwrap();
+    assert!(keeps(&store, "b").unwrap_err().to_string().contains("was cut"));
+    assert!(store.look(false).unwrap().contains("damaged"));
+    assert!(keeps(&store, "b").is_err());
 }

@@ -1,5 +1,5 @@
 //! A database that cannot be used: a clear message and the way out, and never a new one in its
-//! place.
+//! place. One that is lost or damaged while the server runs. A clock that jumps.
 
 use std::{
     os::unix::{fs::PermissionsExt, process::CommandExt},
@@ -8,8 +8,10 @@ use std::{
 };
 
 use rusqlite::Connection;
+use serde_json::{Value, json};
+use testkit::{DEADLINE, Daemon, Response, eventually};
 
-use crate::common::{binary, serve};
+use crate::common::{CHAT, ask, binary, serve, skipped, with_clock};
 
 /// A server on this data directory, run to its end.
 fn refused(dir: &Path) -> Output {
@@ -119,6 +121,123 @@ fn a_read_only_database_is_told() {
         command.uid(NOBODY).current_dir(dir.path());
     }
     assert_refused(&command.output().unwrap(), &["cannot be written", "--data-dir"]);
+}
+
+async fn make_key(daemon: &Daemon, name: &str) -> Response {
+    let key = json!({"name": name, "scopes": ["inference"]});
+    daemon.admin().post_json("/admin/keys", &key).await
+}
+
+async fn key_names(daemon: &Daemon) -> Vec<String> {
+    let keys = daemon.admin().get("/admin/keys").await.json();
+    let name = |key: &Value| key["name"].as_str().unwrap().to_owned();
+    let mut names: Vec<_> = keys["keys"].as_array().unwrap().iter().map(name).collect();
+    names.sort();
+    names
+}
+
+async fn is_degraded(daemon: &Daemon, word: &str) {
+    let told = async || {
+        let health = daemon.health().await;
+        health["status"] == "degraded" && health["degraded"].as_str().unwrap().contains(word)
+    };
+    eventually(&format!("word of {word:?}"), DEADLINE, told).await;
+}
+
+async fn is_ok_again(daemon: &Daemon) {
+    let ok = async || daemon.health().await["status"] == "ok";
+    eventually("its recovery", DEADLINE, ok).await;
+}
+
+#[track_caller]
+fn assert_not_kept(made: &Response) {
+    let error = made.json();
+    let words = error["error"]["message"].as_str().unwrap_or_default();
+    assert_eq!(made.status, 503, "{error}");
+    assert!(words.contains("warren.db") && words.contains("stop the server"), "{error}");
+}
+
+#[tokio::test]
+async fn a_database_that_is_moved_away_keeps_nothing_until_it_is_back() {
+    let serve = serve();
+    let (path, aside) = (serve.data_dir().join("warren.db"), serve.data_dir().join("aside"));
+    let mut daemon = serve.start().await;
+    assert_eq!(make_key(&daemon, "before").await.status, 201);
+    std::fs::rename(&path, &aside).unwrap();
+    assert_not_kept(&make_key(&daemon, "lost").await);
+    is_degraded(&daemon, "is gone").await;
+    daemon.line_with("the database is not written").await;
+    assert!(daemon.metrics().await.contains("warren_database_degraded 1"));
+    assert_eq!(daemon.client().get("/v1/models").await.status, 200, "requests are served");
+    std::fs::copy(&aside, &path).unwrap();
+    assert_not_kept(&make_key(&daemon, "in another file").await);
+    std::fs::rename(&aside, &path).unwrap();
+    is_ok_again(&daemon).await;
+    daemon.line_with("the database is written again").await;
+    assert_eq!(make_key(&daemon, "after").await.status, 201);
+    daemon.kill_and_restart().await;
+    assert_eq!(key_names(&daemon).await, ["after", "before"]);
+}
+
+#[tokio::test]
+async fn a_lost_write_ahead_log_is_made_again() {
+    let serve = serve();
+    let log = serve.data_dir().join("warren.db-wal");
+    let mut daemon = serve.start().await;
+    assert_eq!(make_key(&daemon, "before").await.status, 201);
+    std::fs::remove_file(&log).unwrap();
+    assert_not_kept(&make_key(&daemon, "lost").await);
+    is_ok_again(&daemon).await;
+    assert!(log.exists());
+    assert_eq!(make_key(&daemon, "after").await.status, 201);
+    daemon.kill_and_restart().await;
+    assert_eq!(key_names(&daemon).await, ["after", "before"]);
+}
+
+/// What a bad disk does: bytes in the middle of the database and its log are others. The server goes on serving.
+#[tokio::test]
+async fn a_database_that_is_damaged_while_it_is_open_is_told() {
+    let serve = serve();
+    let path = serve.data_dir().join("warren.db");
+    let mut daemon = serve.start().await;
+    for number in 0..50 {
+        assert_eq!(make_key(&daemon, &format!("key {number}")).await.status, 201);
+    }
+    for file in [path.clone(), path.with_extension("db-wal")] {
+        let mut content = std::fs::read(&file).unwrap();
+        let len = content.len();
+        content[4096.min(len)..].fill(0xa5);
+        std::fs::write(&file, content).unwrap();
+    }
+    let noticed = async || make_key(&daemon, "lost").await.status == 503;
+    eventually("the damage", DEADLINE, noticed).await;
+    is_degraded(&daemon, "damaged").await;
+    assert_eq!(daemon.client().get("/v1/models").await.status, 200, "requests are served");
+    assert!(daemon.check_running() && !daemon.log().contains("panicked"), "{}", daemon.log());
+}
+
+#[tokio::test]
+async fn one_start_with_a_clock_far_ahead_deletes_no_usage() {
+    let Some((serve, clock)) = with_clock("+0") else {
+        return skipped("there is no libfaketime here");
+    };
+    let mut daemon = serve.start().await;
+    assert_eq!(daemon.client().post_json(CHAT, &ask(false)).await.status, 404);
+    eventually("the row", DEADLINE, async || unknown_rows(&daemon).await == Some(1)).await;
+    clock.set("+400d");
+    daemon.stop_and_restart().await;
+    assert_eq!(daemon.client().post_json(CHAT, &ask(false)).await.status, 404);
+    eventually("its row", DEADLINE, async || unknown_rows(&daemon).await == Some(2)).await;
+    clock.set("+0");
+    daemon.stop_and_restart().await;
+    assert_eq!(unknown_rows(&daemon).await, Some(2));
+}
+
+/// The number of all rows, if the first is for models whose names nobody but a client knows.
+async fn unknown_rows(daemon: &Daemon) -> Option<u64> {
+    let usage = daemon.admin().get("/admin/usage?by=model").await.json();
+    let is_unknown = usage["rows"][0]["model"] == "unknown";
+    usage["totals"]["requests"].as_u64().filter(|_| is_unknown)
 }
 
 fn is_root() -> bool {

@@ -74,7 +74,7 @@ async fn every_job_has_a_row_however_it_ends() {
     has_rows(&daemon, 5).await;
 
     let outcome = |model: &str| cell::<String>(&path, model, "outcome");
-    let outcomes = ["plain", "streamed", "left", "failed", "nobody"].map(outcome);
+    let outcomes = ["plain", "streamed", "left", "failed", "unknown"].map(outcome);
     assert_eq!(outcomes, ["answered", "answered", "client_gone", "worker_failed", "no_provider"]);
     let tokens = |model: &str| {
         let count = |column: &str| cell::<Option<i64>>(&path, model, column);
@@ -92,7 +92,7 @@ async fn every_job_has_a_row_however_it_ends() {
     assert_eq!(cell::<Option<u16>>(&path, "plain", "status"), Some(200));
     assert_eq!(cell::<Option<u16>>(&path, "failed", "status"), None);
     assert_eq!(cell::<String>(&path, "plain", "provider"), "gpu");
-    assert_eq!(cell::<Option<String>>(&path, "nobody", "provider"), None);
+    assert_eq!(cell::<Option<String>>(&path, "unknown", "provider"), None);
     assert_eq!(cell::<String>(&path, "plain", "api"), CHAT);
     assert!(cell::<bool>(&path, "streamed", "streaming"));
     assert!(cell::<Option<i64>>(&path, "plain", "first_byte_ms").is_some());

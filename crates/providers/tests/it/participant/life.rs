@@ -186,6 +186,6 @@ async fn a_thousand_heartbeats_later_a_participant_that_pings_is_still_there() {
         far.say(&json!({"type": "tunnel.ping", "timestamp": count}));
         assert_eq!(far.hear().await["timestamp"], count);
     }
-    kit.rooms.sweep(now());
+    kit.rooms.sweep(now(), now());
     assert_eq!(kit.status("a"), Status::Online);
 }

@@ -69,7 +69,7 @@ impl Watched {
             }
             Step::Pass { ms } => {
                 self.now += ms;
-                let told = self.state.sweep(self.now).told;
+                let told = self.state.sweep(self.now, self.now).told;
                 self.hear(told);
             }
         }

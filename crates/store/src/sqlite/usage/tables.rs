@@ -5,7 +5,7 @@
 pub(super) const DAY: i64 = 86_400_000;
 
 /// The low bits of a row's id, a number within the millisecond. The rest is its time.
-pub(super) const ID_BITS: u32 = 20;
+pub(in crate::sqlite) const ID_BITS: u32 = 20;
 
 /// The latest time of a row, in milliseconds since 1970: some two centuries from now.
 pub(super) const LATEST: i64 = (i64::MAX >> ID_BITS) - 1;

@@ -1,12 +1,12 @@
 //! Members of a cluster whose disk is an old copy, or whose clock is wrong.
 
-use std::{os::unix::fs::PermissionsExt, path::Path};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::{Serve, eventually, workspace::WorkspaceClient};
+use testkit::{eventually, workspace::WorkspaceClient};
 
-use crate::common::binary;
+use crate::common::with_clock;
 
 use super::{
     cluster_faults::Pair,
@@ -74,10 +74,11 @@ async fn an_old_disk_that_is_put_back_brings_nothing_deleted_back_and_loses_noth
 
 #[tokio::test]
 async fn a_member_whose_clock_is_an_hour_ahead_works_with_the_others_and_is_reported() {
-    let Some((fast, _script)) = an_hour_ahead() else {
+    let Some((fast, _clock)) = with_clock("+1h") else {
         return skipped("there is no libfaketime here");
     };
     let right = WorkspaceHost::of(member("right", "secret")).await;
+    let fast = fast.set("--workspace-token", TOKEN);
     let fast = as_member(fast, "fast", "secret").set("--peer", &peer_address(&right).await);
     let fast = WorkspaceHost::of(fast).await;
     for host in [&right, &fast] {
@@ -92,25 +93,6 @@ async fn a_member_whose_clock_is_an_hour_ahead_works_with_the_others_and_is_repo
     for host in [&right, &fast] {
         lists(host, &["renamed"]).await;
     }
-}
-
-/// A server whose clock is an hour ahead, and the directory of the script that starts it. `None` where
-/// nothing can do that.
-fn an_hour_ahead() -> Option<(Serve, TempDir)> {
-    let library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
-    if !Path::new(library).exists() {
-        return None;
-    }
-    let dir = TempDir::new().expect("a directory");
-    let script = dir.path().join("warren-an-hour-ahead");
-    let warren = binary().display();
-    let text = format!(
-        "#!/bin/sh\nexport LD_PRELOAD={library} FAKETIME=+1h FAKETIME_DONT_FAKE_MONOTONIC=1\n\
-         exec {warren} \"$@\"\n"
-    );
-    std::fs::write(&script, text).expect("it can be written");
-    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o700)).expect("it is ours");
-    Some((Serve::new(script).set("--workspace-token", TOKEN), dir))
 }
 
 /// Puts an old copy of a directory in its place.

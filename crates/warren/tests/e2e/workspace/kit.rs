@@ -11,6 +11,8 @@ use testkit::{
 
 use crate::common::serve;
 
+pub(super) use crate::common::skipped;
+
 /// What clients show.
 pub(super) const TOKEN: &str = "the-token-of-this-workspace";
 
@@ -247,10 +249,4 @@ impl Viewer {
         });
         self.client.say(resize).await;
     }
-}
-
-/// Says why a test does nothing here.
-#[expect(clippy::print_stderr, reason = "who reads the tests' output is to know")]
-pub(super) fn skipped(reason: &str) {
-    eprintln!("skipped: {reason}");
 }

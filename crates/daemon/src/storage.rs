@@ -1,0 +1,73 @@
+//! Looks after the database while the server runs: whether its file is still there and whole, and how far the
+//! time for deleting by age has come.
+
+use std::{sync::Arc, time::Duration};
+
+use access::Moment;
+use base::error::chain;
+use prometheus_client::metrics::gauge::Gauge;
+use store::{AgeClock, AgeStore, SqliteStore, StoreError};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(3);
+
+/// One look of this many goes through the whole database.
+const THOROUGH: u32 = 20;
+
+/// The clock for deleting by age, as far as this database has come.
+///
+/// # Errors
+/// When that cannot be read.
+pub(crate) fn age_clock(store: &Arc<SqliteStore>) -> Result<Arc<AgeClock>, StoreError> {
+    let (store, now): (Arc<dyn AgeStore>, _) = (Arc::<SqliteStore>::clone(store), Moment::now());
+    Ok(Arc::new(AgeClock::open(store, now.wall_ms, now.steady)?))
+}
+
+/// The time by which things are deleted for their age, in milliseconds since 1970.
+pub(crate) fn aged(ages: &AgeClock, now: Moment) -> u64 {
+    ages.now(now.wall_ms, now.steady)
+}
+
+/// Runs until `stop`. `degraded` is 1 while the database cannot keep what is written.
+pub(crate) async fn watch(
+    store: Arc<SqliteStore>,
+    ages: Arc<AgeClock>,
+    degraded: Gauge,
+    stop: CancellationToken,
+) {
+    let mut looks = interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let (mut told, mut number) = (false, 0_u32);
+    while !stop.is_cancelled() {
+        tokio::select! {
+            _ = looks.tick() => {}
+            () = stop.cancelled() => {}
+        }
+        number = number.wrapping_add(1);
+        let (store, ages) = (Arc::clone(&store), Arc::clone(&ages));
+        let look = move || {
+            aged(&ages, Moment::now());
+            (store.look(number.is_multiple_of(THOROUGH)), ages.save())
+        };
+        let Ok((problem, saved)) = tokio::task::spawn_blocking(look).await else { continue };
+        let is_degraded = problem.is_some();
+        degraded.set(i64::from(is_degraded));
+        tell(told, problem, saved);
+        told = is_degraded;
+    }
+}
+
+/// Logs a problem when it begins, and its end.
+fn tell(told: bool, problem: Option<String>, saved: Result<(), StoreError>) {
+    match (problem, saved) {
+        (Some(problem), _) if !told => tracing::error!(problem, "the database is not written"),
+        (None, _) if told => tracing::info!("the database is written again"),
+        (None, Err(error)) => {
+            let problem = chain(&error);
+            tracing::warn!(problem, "how far the time for deleting has come is not stored");
+        }
+        _ => {}
+    }
+}
