@@ -54,7 +54,7 @@ impl MeshPart {
         let psk = psk(of_mesh.passcode.clone()).await?;
         let parts = Parts { identity, psk, scheduler: scheduler.clone(), usage, library, marks };
         let mesh = Mesh::new(of_settings(of_mesh, &settings.data_dir), parts);
-        tracing::info!(id = %mesh.id(), "this machine takes part in the mesh");
+        tracing::info!(id = mesh.id().fingerprint(), "this machine takes part in the mesh");
         Ok(Some(Self { mesh, listener }))
     }
 

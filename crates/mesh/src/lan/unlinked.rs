@@ -12,7 +12,7 @@ use tokio::time::Instant;
 /// The most that are kept in mind. The one that was met longest ago makes room.
 const MAX_UNLINKED: usize = 64;
 
-/// How long one is told of after it was met last. A peer that is wanted is tried twice within that time.
+/// How long one is listed after it was met last. A peer that is wanted is tried twice within that time.
 const RECENT: Duration = Duration::from_secs(120);
 
 /// By the name of a peer's place: why there is no link, and since when that is known.

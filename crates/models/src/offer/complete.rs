@@ -29,7 +29,7 @@ const UNFINISHED: [&str; 9] = [
 /// taken to be right.
 const MAX_HEAD: u64 = 16 << 20;
 
-/// Whether these are all files of a model, as long as they should be. Only what tells of missing parts
+/// Whether these are all files of a model, as long as they should be. Only what shows missing parts
 /// counts: files of unknown forms are taken to be whole.
 pub(super) fn is_complete(files: &[OfferedFile]) -> bool {
     let names: BTreeSet<&str> = files.iter().map(|file| file.name.as_str()).collect();

@@ -7,7 +7,10 @@ use tempfile::TempDir;
 use testkit::{ChildProcess, Gate, MockBackend, Reply, process::settings, within};
 use tokio::process::Command;
 
-use crate::{cli::Ran, common::binary};
+use crate::{cli::Ran, common::binary, terminal::Terminal};
+
+/// The variables that name a home directory, or what is in it.
+const HOMES: [&str; 4] = ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"];
 
 /// Somebody who uses a server.
 pub(crate) struct Person {
@@ -25,7 +28,7 @@ impl Person {
         let home = self.home.path().display();
         let unset = settings().map(|name| format!("--unset={}", name.display()));
         let mut all: Vec<String> = unset.collect();
-        for variable in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+        for variable in HOMES {
             all.push(format!("{variable}={home}"));
         }
         all.push(binary().display().to_string());
@@ -49,6 +52,12 @@ impl Person {
         let output = within("a command", command.output()).await.expect("the binary runs");
         let text = |bytes| String::from_utf8(bytes).expect("text");
         Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Starts the binary in a terminal, without a server in its arguments.
+    pub(crate) fn terminal(&self, args: &[&str]) -> Terminal {
+        let home = self.home.path().display().to_string();
+        Terminal::start_with(args, &HOMES.map(|variable| (variable, &*home)))
     }
 
     /// Starts `warren room`, which goes on.

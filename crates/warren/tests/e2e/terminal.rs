@@ -29,11 +29,19 @@ impl Terminal {
     /// Starts the binary in a terminal of 24 rows and 80 columns, with an environment without settings
     /// of Warren.
     pub(crate) fn start(args: &[&str]) -> Self {
+        Self::start_with(args, &[])
+    }
+
+    /// The same, with these variables.
+    pub(crate) fn start_with(args: &[&str], environment: &[(&str, &str)]) -> Self {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(24, 80)).unwrap();
         let mut command = Command::new(binary()).args(args).env("TERM", "xterm-256color");
         for variable in settings() {
             command = command.env_remove(variable);
+        }
+        for (name, value) in environment {
+            command = command.env(name, value);
         }
         let child = command.kill_on_drop(true).spawn(pts).unwrap();
         let (mut output, keyboard) = pty.into_split();

@@ -7,6 +7,7 @@ use testkit::{ChildProcess, Daemon, Form, RefusingPort, eventually, workspace::W
 
 use crate::{
     common::{binary, join, serve},
+    room_people::Person,
     rooms_kit::{FINISH, delta, friend, make_room, open_room},
     terminal::Terminal,
 };
@@ -76,6 +77,20 @@ async fn events_of_a_room_are_shown_as_they_happen() {
     tui.shows("Ann left").await;
     tui.press("q").await;
     tui.ends(0).await;
+}
+
+#[tokio::test]
+async fn a_room_is_found_on_the_server_on_which_it_was_made_here() {
+    let daemon = serve().start().await;
+    let person = Person::of(&daemon.url());
+    let code = person.creates(&["--name", "Friends"]).await;
+    for room in [code.clone(), format!("{}/rooms/{code}", daemon.url())] {
+        let mut tui = person.terminal(&["tui", "--room", &room]);
+        tui.shows("Nobody is here").await;
+        tui.shows(&code).await;
+        tui.press("q").await;
+        tui.ends(0).await;
+    }
 }
 
 #[tokio::test]

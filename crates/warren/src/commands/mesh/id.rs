@@ -84,7 +84,9 @@ fn relay(relay: &MeshRelayJson) -> String {
         (Some(error), ..) => format!("not registered: {error}"),
         (None, ..) => "not registered yet".to_owned(),
     };
-    format!("{} ({how})", relay.url)
+    // What follows is this node's id, which is shown above.
+    let url = relay.url.split('?').next().unwrap_or_default();
+    format!("{url} ({how})")
 }
 
 #[cfg(test)]
@@ -96,7 +98,8 @@ mod tests {
         let id = MeshId { id: "ab".to_owned(), ..MeshId::default() };
         assert_eq!(readable(&id), "id           ab");
         let error = Some("refused".to_owned());
-        let relays = vec![MeshRelayJson { url: "ws://r".to_owned(), error, ..<_>::default() }];
+        let relays =
+            vec![MeshRelayJson { url: "ws://r?node=ab12".to_owned(), error, ..<_>::default() }];
         let problems = vec!["two\u{1b}".to_owned()];
         let told = readable(&MeshId { relays, problems, ..id });
         assert!(told.contains("ws://r (not registered: refused)"), "{told}");

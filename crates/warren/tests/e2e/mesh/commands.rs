@@ -48,6 +48,34 @@ async fn a_peer_is_seen_and_asked_through_the_other_server() {
 }
 
 #[tokio::test]
+async fn a_mistyped_passcode_is_seen_at_both_ends() {
+    let settings = |name, passcode| node(name).set("--mesh-passcode", passcode);
+    let one = settings("one", "a long passcode").start().await;
+    let address = lan_address(&one).await;
+    let other = settings("other", "a log passcode").set("--mesh-peer", &address).start().await;
+    for (server, place) in [(&other, &*address), (&one, "127.0.0.1")] {
+        testkit::eventually("the reason", testkit::DEADLINE, async || {
+            let told = mesh(server, &["peers"]).await.out;
+            told.contains(&format!("No link to {place}: ")) && told.contains("another passcode")
+        })
+        .await;
+    }
+    let told = mesh(&other, &["peers", "--json"]).await.json();
+    assert_eq!((&told["peers"], &told["unlinked"][0]["place"]), (&json!([]), &json!(address)));
+}
+
+#[tokio::test]
+async fn a_question_without_a_model_goes_to_one_for_chat() {
+    let backend = saying(&["Hel", "lo"]).await;
+    backend.set_models(&["nomic-embed-text", "qwen3:8b"]);
+    let (_lender, _worker, asker) = two(&backend).await;
+    offers(&asker, "qwen3:8b").await;
+    let asked = mesh(&asker, &["ask", "hi"]).await;
+    assert_eq!((asked.code, asked.out.as_str()), (Some(0), "Hello\n"), "{asked:?}");
+    assert_eq!(backend.request().await.json()["model"], "qwen3:8b");
+}
+
+#[tokio::test]
 async fn a_server_that_stops_says_goodbye_to_its_peers() {
     let backend = saying(&["a"]).await;
     let (mut lender, _worker, asker) = two(&backend).await;

@@ -58,7 +58,7 @@ struct Machine {
     namespace: String,
     url: String,
     directory: tempfile::TempDir,
-    _process: ChildProcess,
+    process: ChildProcess,
 }
 
 impl Machine {
@@ -73,7 +73,7 @@ impl Machine {
         let process = ChildProcess::start(namespace, Path::new("ip"), &args);
         let line = process.line_with(SAYS).await;
         let url = line.split_once(SAYS).expect("the line has it").1.trim().to_owned();
-        Self { namespace: namespace.to_owned(), url, directory, _process: process }
+        Self { namespace: namespace.to_owned(), url, directory, process }
     }
 
     /// Runs `warren mesh` there.
@@ -108,6 +108,12 @@ async fn machines_of_one_network_find_each_other_and_again_after_a_partition() {
     let b = Machine::start(&cable.names[1]).await;
     a.has_peers(1).await;
     b.has_peers(1).await;
+    for machine in [&a, &b] {
+        let told = machine.cli(&["peers", "--json"]).await.json();
+        assert_eq!(told.get("unlinked"), None, "nobody finds itself: {told}");
+        let log = machine.process.log();
+        assert!(!log.contains("no link to a peer"), "{log}");
+    }
     cable.set("down");
     a.has_peers(0).await;
     b.has_peers(0).await;
