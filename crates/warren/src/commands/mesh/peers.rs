@@ -112,7 +112,7 @@ mod tests {
         let alone = shown(&MeshPeers { peers: Vec::new(), unlinked: unlinked.clone() });
         assert_eq!(alone, line);
         let both = shown(&MeshPeers { peers: vec![MeshPeer::default()], unlinked });
-        assert!(both.ends_with(&format!("\n{line}")) && both.starts_with("id "), "{both}");
+        assert!(both.ends_with(&format!("\n{line}")) && both.starts_with("ID "), "{both}");
         assert!(shown(&MeshPeers::default()).contains("--mesh-peer"));
     }
 

@@ -6,7 +6,7 @@ use testkit::{Daemon, MockBackend, WorkerProcess};
 use super::servers::{has_peer, identity, lan_address, mesh, node, offers};
 use crate::{
     cli::warren,
-    common::{lend, serve},
+    common::{binary, lend, serve},
     room_people::saying,
 };
 
@@ -68,7 +68,12 @@ async fn a_mistyped_passcode_is_seen_at_both_ends() {
 async fn a_question_without_a_model_goes_to_one_for_chat() {
     let backend = saying(&["Hel", "lo"]).await;
     backend.set_models(&["nomic-embed-text", "qwen3:8b"]);
-    let (_lender, _worker, asker) = two(&backend).await;
+    let lender = node("lender").set("--mesh-share", "peers").set("--mesh-passcode", "ours");
+    let lender = lender.start().await;
+    let _worker = WorkerProcess::start(binary(), &lender.url(), &backend.url(), "lender", &[]);
+    let address = lan_address(&lender).await;
+    let asker = node("asker").set("--mesh-peer", &address).set("--mesh-passcode", "ours");
+    let asker = asker.start().await;
     offers(&asker, "qwen3:8b").await;
     let asked = mesh(&asker, &["ask", "hi"]).await;
     assert_eq!((asked.code, asked.out.as_str()), (Some(0), "Hello\n"), "{asked:?}");
