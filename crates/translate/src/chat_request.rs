@@ -130,7 +130,7 @@ impl Ordered for Message<'_> {
         self.tool_call_id.as_deref()
     }
 
-    fn as_words(self) -> Self {
+    fn into_words(self) -> Self {
         Self { role: Role::User, tool_call_id: None, ..self }
     }
 

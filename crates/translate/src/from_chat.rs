@@ -57,7 +57,7 @@ impl<'a> Message<'a> {
     }
 
     /// The same content as the user's words.
-    pub(super) fn as_users(self) -> Self {
+    pub(super) fn into_users(self) -> Self {
         Self { role: Text("user".into()), tool_call_id: None, ..self }
     }
 

@@ -21,7 +21,7 @@ pub(crate) trait Ordered: Sized {
     fn answers(&self) -> Option<&str>;
 
     /// The same text as the user's words.
-    fn as_words(self) -> Self;
+    fn into_words(self) -> Self;
 
     /// The result [`NO_RESULT`] for one of its calls.
     fn without_result(&self, call: usize) -> Self;
@@ -42,7 +42,7 @@ pub(crate) fn in_order<T: Ordered>(messages: Vec<T>) -> Vec<T> {
         let place = message.answers().map(|id| free(latest.get(id), &rounds));
         match place {
             Some(Some((round, call))) => rounds[round].results[call] = Some(message),
-            Some(None) => rounds.push(Round { message: message.as_words(), results: Vec::new() }),
+            Some(None) => rounds.push(Round { message: message.into_words(), results: Vec::new() }),
             None => rounds.push(opened(message, rounds.len(), &mut latest)),
         }
     }
@@ -116,7 +116,7 @@ mod tests {
             }
         }
 
-        fn as_words(self) -> Self {
+        fn into_words(self) -> Self {
             Self::Words
         }
 

@@ -56,8 +56,8 @@ impl Ordered for Turn<'_> {
         self.answers.as_deref()
     }
 
-    fn as_words(self) -> Self {
-        Self { message: self.message.as_users(), answers: None, ..self }
+    fn into_words(self) -> Self {
+        Self { message: self.message.into_users(), answers: None, ..self }
     }
 
     fn without_result(&self, call: usize) -> Self {
@@ -80,7 +80,7 @@ fn give_own_ids<'a>(turns: &mut [Turn<'a>], fit: fn(Cow<'a, str>) -> Cow<'a, str
     for at in 0..turns.len() {
         let Some((turn, results)) = turns[at..].split_first_mut() else { return };
         for (call, nth) in turn.calls.iter_mut().zip(0..) {
-            call.id = own_id(fit(call.id.clone()), &mut taken, fit);
+            call.id = own_id(&fit(call.id.clone()), &mut taken, fit);
             // The results of calls follow in the calls' order.
             let result: Option<&mut Turn<'a>> = results.get_mut(nth);
             if let Some(answers) = result.and_then(|result| result.answers.as_mut()) {
@@ -92,7 +92,7 @@ fn give_own_ids<'a>(turns: &mut [Turn<'a>], fit: fn(Cow<'a, str>) -> Cow<'a, str
 
 /// This id, or the next one with a number. `taken`: the ids before, and how often each was wanted.
 fn own_id<'a>(
-    id: Cow<'a, str>,
+    id: &Cow<'a, str>,
     taken: &mut HashMap<Cow<'a, str>, usize>,
     fit: fn(Cow<'a, str>) -> Cow<'a, str>,
 ) -> Cow<'a, str> {
