@@ -83,8 +83,10 @@ async fn serve<'a>(
 ) -> Result<Rest<'a>, ReplyError> {
     // Several servers may send more than the backend takes at once: the rest waits here.
     let slot = lent.slot().await;
+    let path = order.path.split('?').next().unwrap_or_default();
+    let endpoint = Endpoint::of_path(path);
     let mut answer = lent.send(&mut order).await?;
-    let mut end = stream_end(&order, &answer);
+    let mut end = endpoint.filter(|_| is_stream(&answer)).map(StreamEnd::of);
     reply.head(answer.status, answer.headers).await?;
     while let Some(bytes) = answer.body.next().await {
         let mut bytes = bytes?;
@@ -104,14 +106,11 @@ async fn serve<'a>(
     Ok(Rest { body: goes_on.then_some(answer.body), _slot: slot })
 }
 
-/// The logical end of an answer that is a stream: what the connection does after it is no matter of the
-/// client.
-fn stream_end(order: &Order, answer: &Answer) -> Option<StreamEnd> {
-    let path = order.path.split('?').next().unwrap_or_default();
+/// Whether an answer is a stream of events that can be read.
+fn is_stream(answer: &Answer) -> bool {
     let kind = answer.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let is_stream = kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
-        && !answer.headers.contains_key(header::CONTENT_ENCODING);
-    Endpoint::of_path(path).filter(|_| is_stream).map(StreamEnd::of)
+    kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"))
+        && !answer.headers.contains_key(header::CONTENT_ENCODING)
 }
 
 async fn told_to_stop(stop: oneshot::Receiver<JobFailure>) -> JobFailure {

@@ -164,8 +164,7 @@ fn every_end_has_its_reason() {
 fn an_error_ends_a_stream_and_so_does_silence() {
     let error = json!({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}});
     let told = chunks(&events(&[start(), error, text(0, "x")[0].clone()]));
-    let expected =
-        json!({"message": "busy", "type": "overloaded_error", "param": null, "code": null});
+    let expected = json!({"message": "busy", "type": "server_error", "param": null, "code": "server_is_overloaded"});
     assert_eq!(told.last().unwrap()["error"], expected);
     let cut = chunks(&events(&[start()]));
     assert_eq!(cut.last().unwrap()["error"]["message"], "the backend's answer was cut off");
