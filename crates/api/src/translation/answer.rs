@@ -94,7 +94,7 @@ fn content_type(body: Body) -> HeaderValue {
 /// not ask for, and with an error that agents act on in the words of their API.
 pub(super) struct PassedOn {
     endpoint: Endpoint,
-    /// The job's id, for an error that is told anew.
+    /// The job's id, for an error that is told in other words.
     request_id: String,
     /// Whether to take usage out of a stream.
     strips_usage: bool,
