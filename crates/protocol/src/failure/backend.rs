@@ -22,7 +22,7 @@ pub struct Failure {
     /// The parameter at fault.
     pub param: Option<String>,
     /// The lengths of the prompt and of the context, in tokens, where they have fields of their own.
-    pub context: Option<[Option<u64>; 2]>,
+    pub context: Option<Box<[Option<u64>; 2]>>,
 }
 
 impl Failure {
@@ -89,9 +89,14 @@ impl Failure {
             code: word("code"),
             named_status: status.filter(|status| (400..600).contains(status)),
             param: word("param"),
-            context: Some(["n_prompt_tokens", "n_ctx"].map(|name| error.get(name)?.as_u64())),
+            context: context(error),
         }
     }
+}
+
+fn context(error: &Value) -> Option<Box<[Option<u64>; 2]>> {
+    let lengths = ["n_prompt_tokens", "n_ctx"].map(|name| error.get(name)?.as_u64());
+    lengths.iter().any(Option::is_some).then(|| Box::new(lengths))
 }
 
 fn clipped(text: &str) -> String {

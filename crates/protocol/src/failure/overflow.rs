@@ -114,7 +114,7 @@ impl Overflow {
         if !told && !SIGNS.iter().any(|sign| message.contains(sign)) {
             return None;
         }
-        let [prompt, limit] = failure.context.unwrap_or_default();
+        let [prompt, limit] = failure.context.as_deref().copied().unwrap_or_default();
         Some(Self {
             prompt: prompt.or_else(|| first(&PROMPT, &message)),
             output: first(&OUTPUT, &message),

@@ -246,7 +246,8 @@ impl Mender<'_> {
                 b'"' => break,
                 b'\\' => self.escape(cuts)?,
                 control => {
-                    super::push_escaped(&mut self.out, char::from(control).encode_utf8(&mut [0]));
+                    let control = char::from(control);
+                    super::push_escaped(&mut self.out, control.encode_utf8(&mut [0]));
                 }
             }
         }

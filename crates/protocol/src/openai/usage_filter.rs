@@ -81,7 +81,7 @@ impl UsageFilter {
             let event = self.half.split_to(len).freeze();
             match std::mem::take(&mut self.passes) {
                 true => out.extend_from_slice(&event),
-                false => self.event(event, &mut out),
+                false => self.event(&event, &mut out),
             }
         }
         if self.half.len() > MAX_HELD || self.passes {
@@ -97,7 +97,7 @@ impl UsageFilter {
         let mut out = BytesMut::new();
         let half = self.half.split().freeze();
         if !half.is_empty() {
-            self.event(half, &mut out);
+            self.event(&half, &mut out);
         }
         self.release(&mut out);
         out.freeze()
@@ -110,10 +110,10 @@ impl UsageFilter {
         out.freeze()
     }
 
-    fn event(&mut self, event: Bytes, out: &mut BytesMut) {
-        let Some(mut event) = Event::of(event.clone()) else {
+    fn event(&mut self, event: &Bytes, out: &mut BytesMut) {
+        let Some(mut event) = Event::of(event) else {
             // A comment: it may come before the chunk that is held back.
-            return out.extend_from_slice(&event);
+            return out.extend_from_slice(event);
         };
         let members = may_change(&event.bytes).then(|| event.members()).flatten();
         let Some(members) = members else {
@@ -168,7 +168,7 @@ fn has_value(piece: &[u8], key: &Finder<'_>, begins: &[u8]) -> bool {
 
 impl Event {
     /// The event, if it has one line of data.
-    fn of(bytes: Bytes) -> Option<Self> {
+    fn of(bytes: &Bytes) -> Option<Self> {
         let mut at = 0;
         let lines = bytes.split(|byte| matches!(byte, b'\n' | b'\r')).map(|line| {
             let start = at;
@@ -425,7 +425,7 @@ mod tests {
             cuts.sort_unstable();
             let pieces: Vec<&str> = cuts.windows(2).map(|cut| &stream[cut[0]..cut[1]]).collect();
             let whole = filter(&[&stream]).concat();
-            prop_assert_eq!(filter(&pieces).concat(), whole.clone());
+            prop_assert_eq!(&filter(&pieces).concat(), &whole);
             let leaks = whole.contains("prompt_tokens") || whole.contains("\"usage\":{");
             prop_assert!(!leaks, "{}", whole);
             prop_assert_eq!(whole.matches("timings").count(), events.iter().filter(|it| **it == TIMED).count());

@@ -95,6 +95,7 @@ impl Progress {
 }
 
 /// What a provider sent cannot be read.
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` gives it by value")]
 pub(crate) fn not_understood(error: serde_json::Error) -> BadAnswer {
     BadAnswer(format!("the backend's answer is not understood: {error}"))
 }
