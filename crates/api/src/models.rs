@@ -110,7 +110,9 @@ pub(crate) fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
 pub(crate) fn known_as(api: &Api, scope: &Scope, model: &ModelName) -> ModelName {
     let is_served = |model: &ModelName| api.scheduler().serves(scope, model.as_str());
     let was_served = |model: &ModelName| api.models().knows(scope, model);
-    let other = || model.with_or_without_latest();
+    // An alias hides a model of its name.
+    let is_model = |name: &ModelName| api.aliases().get(name).is_none();
+    let other = || model.with_or_without_latest().filter(is_model);
     if is_served(model) {
         return model.clone();
     }

@@ -83,13 +83,10 @@ pub(crate) fn accept<B>(
             shared.strangers.failed(from);
             let error = base::error::chain(&error);
             // While a machine joins, members dial it a moment before it has the token.
-            match shared.this.token() {
-                None => {
-                    tracing::info!(%from, error, "a member's link was refused with these words")
-                }
-                Some(_) => {
-                    tracing::warn!(%from, error, "a member's link was refused with these words");
-                }
+            if shared.this.token().is_none() {
+                tracing::info!(%from, error, "a member's link was refused with these words");
+            } else {
+                tracing::warn!(%from, error, "a member's link was refused with these words");
             }
         }
     });
