@@ -20,6 +20,7 @@ use testkit::{ChildProcess, Gate, Reply, within};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
+    task::JoinSet,
 };
 use tokio_rustls::TlsConnector;
 
@@ -219,6 +220,87 @@ async fn workers_connect_over_tls_to_servers_they_can_trust() {
         let status = trusting(&stranger.file("cert.pem"), &to);
         status.line_with("SSL_CERT_FILE").await;
     }
+}
+
+/// Clear HTTP on a port of TLS is answered in words, and the clients repeat them; TLS on a port in
+/// clear is recognised at both ends.
+#[tokio::test]
+async fn the_wrong_scheme_is_told_at_both_ends() {
+    let certificate = Certificate::new();
+    let data = tempfile::tempdir().unwrap();
+    let (_server, address) = certificate.serve(&data).await;
+    let in_clear = testkit::Client::new(address).get("/health").await;
+    assert_eq!(in_clear.status, 400);
+    let words = in_clear.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(words.contains("this port speaks TLS") && words.contains("https://"), "{words}");
+    let trusted = certificate.file("cert.pem");
+    let url = format!("http://{address}");
+    // A secret of one letter would be hidden in every word.
+    let lend = |url| ["worker", "--demo", "--secret", "let-me-in", "--server", url];
+    trusting(&trusted, &lend(&url)).line_with("it speaks TLS: write https:// or wss://").await;
+    let status = trusting(&trusted, &["status", "--server", &url, "--admin-token", "t"]);
+    status.line_with("this port speaks TLS").await;
+
+    let (daemon, _backend, _worker) = with_lender(1).await;
+    let url = format!("https://{}", daemon.address());
+    let told = trusting(&trusted, &lend(&url)).line_with("no TLS connection").await;
+    assert!(told.contains("speaks no TLS") && told.contains("http://"), "{told}");
+    let status = trusting(&trusted, &["status", "--server", &url, "--admin-token", "t"]);
+    status.line_with("speaks no TLS").await;
+    daemon.line_with("a client speaks TLS to this port, which has none").await;
+}
+
+/// TLS with this certificate in front of a server in clear.
+async fn tls_in_front(certificate: &Certificate, server: SocketAddr) -> (SocketAddr, JoinSet<()>) {
+    let [cert, key] = ["cert.pem", "key.pem"].map(|name| certificate.file(name));
+    let chain = vec![CertificateDer::from_pem_file(cert).unwrap()];
+    let key = rustls_pki_types::PrivateKeyDer::from_pem_file(key).unwrap();
+    let config = rustls::ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
+        let mut connections = JoinSet::new();
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let acceptor = acceptor.clone();
+            connections.spawn(async move {
+                // A client that does not trust the certificate leaves.
+                let Ok(mut near) = acceptor.accept(stream).await else { return };
+                let mut far = TcpStream::connect(server).await.unwrap();
+                let _broken = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+            });
+        }
+    });
+    (address, serving)
+}
+
+/// A backend with a certificate of its own is trusted by name of its file, and the message that refuses it
+/// says so.
+#[tokio::test]
+async fn a_backends_own_certificate_is_named_in_a_setting() {
+    let certificate = Certificate::new();
+    let (daemon, backend, _worker) = with_lender(1).await;
+    let (address, _serving) = tls_in_front(&certificate, backend.address()).await;
+    let url = format!("https://{address}");
+    let stranger = Certificate::new();
+    let (trusted, server) = (stranger.file("cert.pem"), daemon.url());
+    let secret = testkit::daemon::WORKER_SECRET;
+    let lend = ["worker", "--server", &server, "--secret", secret, "--backend", &url];
+    let refused = trusting(&trusted, &lend).line_with("could not connect to the backend").await;
+    assert!(refused.contains("--backend-ca"), "{refused}");
+    let ca = certificate.file("cert.pem").display().to_string();
+    let lending = trusting(&trusted, &[&lend[..], &["--backend-ca", &ca]].concat());
+    lending.line_with("the models changed").await;
+    daemon.has_workers(2).await;
+    let bad = trusting(&trusted, &[&lend[..], &["--backend-ca", "/nowhere.pem"]].concat());
+    bad.line_with("/nowhere.pem cannot be used as a certificate").await;
 }
 
 /// A certificate for another host is not accepted, trusted or not, and the message says how to make one
