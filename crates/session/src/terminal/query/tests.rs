@@ -1,3 +1,5 @@
+//! One answer for each question, within bounds.
+
 use super::*;
 
 const A: ViewerId = ViewerId(1);

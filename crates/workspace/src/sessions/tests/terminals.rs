@@ -47,6 +47,32 @@ async fn output_before_the_first_viewer_is_painted_for_it() {
 }
 
 #[tokio::test]
+async fn a_program_that_asks_its_terminal_reads_the_answer() {
+    let (site, workspace) = Site::started().await;
+    let script =
+        "stty raw -echo; printf 'ab\\033[6n'; head -c 6 | tr '\\033' '^'; printf done; cat";
+    let info = workspace.sessions.create(site.shell(script)).await.unwrap();
+    Watcher::attach(&workspace, info.id, 1).until("ab^[1;3Rdone").await;
+    workspace.shut_down().await;
+}
+
+/// Answers wait in the terminal, and a few more in its queue.
+#[tokio::test]
+async fn for_a_program_that_asks_and_reads_nothing_few_answers_wait() {
+    let (site, workspace) = Site::started().await;
+    let script = "stty raw -echo min 0 time 5; yes \"$(printf '\\033[6n')\" | head -n 200000; \
+                  printf '\\033[2J\\033[Hgot'; cat | wc -c; printf done; cat";
+    let info = workspace.sessions.create(site.shell(script)).await.unwrap();
+    let mut seen = Watcher::attach(&workspace, info.id, 1);
+    seen.until("done").await;
+    let shown = seen.screen.text();
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+    let bytes: usize = digits(&shown).parse().unwrap();
+    assert!((1..40_000).contains(&bytes), "{bytes} bytes of answers");
+    workspace.shut_down().await;
+}
+
+#[tokio::test]
 async fn an_end_is_seen_and_told_with_its_last_words() {
     let (site, workspace) = Site::started().await;
     let info = workspace.sessions.create(site.shell("echo last words; exit 3")).await.unwrap();

@@ -96,6 +96,8 @@ fn looks_that_the_engine_does_not_know_are_kept() {
     }
     let ended = fed(10, 2, "\x1b[5;53;4:5ma\x1b[25;55;24mb").snapshot();
     assert!(ended.starts_with("\x1b[5;53;4:5ma\x1b[mb"), "{ended:?}");
+    // There is one kind of blinking.
+    assert!(fed(10, 2, "\x1b[6ma").snapshot().starts_with("\x1b[5ma"));
     // The number of a colour is no look.
     for colour in ["\x1b[38;5;53ma", "\x1b[48;2;5;53;55ma"] {
         assert!(fed(10, 2, colour).snapshot().starts_with(colour));
