@@ -153,9 +153,9 @@ impl TypedKeys {
             _ => {}
         }
         if detaches {
-            self.begun.clear()
+            self.begun.clear();
         } else {
-            self.end(keys)
+            self.end(keys);
         }
         detaches
     }
