@@ -61,6 +61,9 @@ fn soak(seeds: u64, time: Duration) -> Result<String, String> {
         total.narrowed += account.narrowed;
         total.tried += account.tried;
         total.ceased += account.ceased;
+        total.unready += account.unready;
+        total.woken += account.woken;
+        total.kept += account.kept;
         run += 1;
     }
     let seconds = start.elapsed().as_secs();

@@ -25,6 +25,9 @@ pub struct Config {
     pub busy_timeout: Duration,
     /// The time limit from a job's assignment to the head of its answer.
     pub request_timeout: Duration,
+    /// How long a provider that acknowledges jobs ([`Offer::acknowledges`](crate::Offer::acknowledges))
+    /// may take for that, before the job moves to another one.
+    pub acknowledge_timeout: Duration,
     /// How long an answer that has begun may make no progress.
     pub idle_timeout: Duration,
     /// How long a provider may take to end an answer that is complete for its consumer. Then it is told
@@ -54,6 +57,7 @@ impl Default for Config {
             queue_timeout: Duration::from_secs(30),
             busy_timeout: Duration::from_secs(600),
             request_timeout: Duration::from_secs(300),
+            acknowledge_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(300),
             end_timeout: Duration::from_secs(2),
             max_requeue_count: 3,

@@ -69,6 +69,7 @@ pub(crate) fn offer(max_concurrent: u32) -> Offer {
         endpoints: Endpoints::ASSUMED,
         distance: Distance::Here,
         lingers: false,
+        acknowledges: false,
     }
 }
 

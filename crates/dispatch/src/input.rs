@@ -65,6 +65,8 @@ pub enum Input {
     Leave { provider: ProviderId, why: LeaveReason },
     /// A consumer submits a job.
     Submit(JobSpec),
+    /// A provider has a job ([`Offer::acknowledges`]). It may take its time for the answer.
+    Acknowledged { job: JobId, provider: ProviderId },
     /// The head of a job's answer has arrived: the job never moves to another provider from now on.
     /// The driver sends this only for a head from the provider that the job was last assigned to.
     Begun { job: JobId },
@@ -125,6 +127,10 @@ pub struct Offer {
     /// Whether it may continue a cancelled job. The slot of such a job stays taken until
     /// [`Input::Ceased`], or for [`Config::request_timeout`](crate::Config::request_timeout).
     pub lingers: bool,
+    /// Whether it acknowledges each job that it does not answer soon, with
+    /// [`Input::Acknowledged`]. A job that it neither begins nor acknowledges in time moves on; it
+    /// gets no more jobs until it gives a sign of life.
+    pub acknowledges: bool,
 }
 
 /// The part of a job that the dispatcher needs.
@@ -215,6 +221,24 @@ pub enum Verdict {
     /// before with [`Input::Endpoints`]. The same provider may get the job again in another shape.
     /// If its known endpoints did not shrink, this counts as [`Verdict::Declined`].
     Unserved,
+    /// Its backend cannot be reached, so nothing of the job was done: no fault. The job goes to
+    /// another provider, or waits. The backend is tried again after half a second, then less and
+    /// less often; until it answers, it counts as no provider.
+    Unreachable,
+    /// Its backend loads a model and takes no requests yet: no fault. As for
+    /// [`Verdict::Unreachable`], but the backend counts as a busy one.
+    Loading,
+}
+
+impl Verdict {
+    /// Whether the provider's backend has taken the job, well or badly.
+    pub(crate) fn shows_the_backend(self) -> bool {
+        match self {
+            Self::Answered | Self::AnsweredWithFault | Self::Failed => true,
+            Self::Overloaded | Self::Unserved => true,
+            Self::Declined | Self::Unreachable | Self::Loading => false,
+        }
+    }
 }
 
 /// The side that a job's answer waits for.

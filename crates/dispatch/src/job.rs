@@ -22,6 +22,8 @@ pub(crate) struct Job {
     pub(crate) requeued: u32,
     /// The number of times that a provider turned out not to serve the requested endpoint.
     pub(crate) unserved: u32,
+    /// The number of times that a backend took no requests.
+    pub(crate) unready: u32,
     /// The number of its fallbacks that it has used or skipped.
     pub(crate) fallen_back: usize,
     /// The providers that failed or declined it with its present model. At most one more than the
@@ -67,6 +69,8 @@ pub(crate) struct Hold {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
+    /// The provider has not acknowledged it, and should.
+    Given,
     /// No head yet: it may move to another provider.
     Unbegun,
     /// The answer has begun.
@@ -88,6 +92,7 @@ impl Job {
             assigned: 0,
             requeued: 0,
             unserved: 0,
+            unready: 0,
             fallen_back: 0,
             avoided: Vec::new(),
             state: JobState::Queued { since: now, served: false },
@@ -171,6 +176,6 @@ impl Waits {
 
 impl Hold {
     pub(crate) fn begun(self) -> bool {
-        self.phase != Phase::Unbegun
+        matches!(self.phase, Phase::Begun | Phase::Asked)
     }
 }

@@ -25,6 +25,7 @@ mod job;
 mod output;
 mod provider;
 mod queue;
+mod readiness;
 pub mod route;
 mod speed;
 mod timers;

@@ -8,8 +8,8 @@ use std::{
 use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
 
 use crate::{
-    distance::Distance, health::Health, input::Offer, job::Job, queue::Reach, route::Candidate,
-    speed::Speed,
+    distance::Distance, health::Health, input::Offer, job::Job, queue::Reach, readiness::Readiness,
+    route::Candidate, speed::Speed,
 };
 
 /// How long a provider's reports may still count jobs after their cancellation: a report may cross
@@ -37,6 +37,11 @@ pub(crate) struct Provider {
     pub(crate) lingering: BTreeSet<JobId>,
     pub(crate) drain: Drain,
     pub(crate) health: Health,
+    pub(crate) readiness: Readiness,
+    /// Whether it acknowledges jobs.
+    pub(crate) acknowledges: bool,
+    /// Whether it has given no sign of life since it missed an acknowledgement.
+    pub(crate) asleep: bool,
     /// The number of the last assignment to it.
     pub(crate) last_given: u64,
     /// The moving average of its seconds per job.
@@ -70,6 +75,9 @@ impl Provider {
             lingering: BTreeSet::new(),
             drain: Drain::No,
             health: Health::new(),
+            readiness: Readiness::default(),
+            acknowledges: offer.acknowledges,
+            asleep: false,
             last_given: 0,
             service: None,
             settling: None,
@@ -92,7 +100,13 @@ impl Provider {
     }
 
     pub(crate) fn is_free(&self) -> bool {
-        self.throttle > 0 && self.load() < self.max_concurrent
+        let awake = self.throttle > 0 && !self.asleep && self.readiness.may_try();
+        awake && self.load() < self.max_concurrent
+    }
+
+    /// Whether it gets no jobs, or none but to see whether its backend is back.
+    pub(crate) fn is_out(&self) -> bool {
+        self.is_draining() || self.readiness.is_away()
     }
 
     pub(crate) fn is_draining(&self) -> bool {
@@ -252,6 +266,14 @@ impl Providers {
         &'a self,
         job: &'a Job,
     ) -> impl Iterator<Item = (ProviderId, &'a Provider)> {
+        self.fitting(job).filter(|(_, provider)| !provider.is_out())
+    }
+
+    /// The same, and those whose backend is away, which may get it to see whether that is back.
+    pub(crate) fn fitting<'a>(
+        &'a self,
+        job: &'a Job,
+    ) -> impl Iterator<Item = (ProviderId, &'a Provider)> {
         self.of(&job.spec.scope, &job.spec.model)
             .filter(|(id, provider)| !provider.is_draining() && job.fits(*id, provider))
     }
@@ -267,7 +289,7 @@ impl Providers {
         let others = self.of(&limited.scope, model).map(|(_, provider)| provider);
         let healthy = others.filter(|other| {
             other.health.is_healthy()
-                && !other.is_draining()
+                && !other.is_out()
                 && other.max_size >= limited.max_size
                 && (other.distance == Distance::Here || limited.distance != Distance::Here)
         });

@@ -11,9 +11,11 @@ use base::{JobId, ProviderId};
 /// slots become free before jobs run out of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
+    /// The next try of a provider's backend.
+    Backend(ProviderId),
     /// The time limit of a cancelled job at a provider that lingers.
     Linger(ProviderId, JobId),
-    /// The job's queue, request or idle time-out, by its state.
+    /// The job's queue, acknowledgement, request or idle time-out, by its state.
     Job(JobId),
     /// The end of the provider's grace while it drains.
     Grace(ProviderId),

@@ -117,6 +117,7 @@ impl Server {
             endpoints: Endpoints::ASSUMED,
             distance: Distance::Here,
             lingers: false,
+            acknowledges: false,
         };
         let id = ProviderId::from_random(self.next as u64);
         let membership = self.scheduler.join(id, offer, Arc::new(Own(notes)));

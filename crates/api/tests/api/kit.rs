@@ -253,6 +253,7 @@ fn offer(models: &[&str]) -> Offer {
         endpoints: Endpoints::ASSUMED,
         distance: Distance::Here,
         lingers: false,
+        acknowledges: false,
     }
 }
 

@@ -105,6 +105,7 @@ impl Kit {
             endpoints: endpoints.iter().copied().collect(),
             distance: Distance::Here,
             lingers: false,
+            acknowledges: false,
         };
         let participant = Participant { sender: self.sender.clone(), id: id.to_owned(), models };
         let membership = self.scheduler.join(provider, offer, Arc::new(participant));

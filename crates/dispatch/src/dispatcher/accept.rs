@@ -74,7 +74,7 @@ impl Providers {
     }
 
     /// The prospects of a job for this model. A draining provider counts as serving it, but only as
-    /// worth waiting for: it may come back. A provider out of the job's reach does not count. A
+    /// worth waiting for: it may come back. So does one whose backend is away. A provider out of the job's reach does not count. A
     /// model that only such providers serve now is not waited for: most likely it is known only
     /// from them.
     pub(super) fn prospect(&self, spec: &JobSpec, model: &ModelName) -> Prospect {
@@ -106,7 +106,7 @@ impl Providers {
 }
 
 fn takes(provider: &Provider, spec: &JobSpec) -> bool {
-    !provider.is_draining() && spec.size <= provider.max_size
+    !provider.is_out() && spec.size <= provider.max_size
 }
 
 #[cfg(test)]

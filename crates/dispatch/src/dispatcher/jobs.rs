@@ -1,6 +1,6 @@
 //! A job's life from its acceptance to its end.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base::{JobId, ProviderId};
 
@@ -9,13 +9,19 @@ use crate::{
     input::{BlockedOn, JobSpec, Verdict},
     job::{Hold, Job, JobState, Phase},
     output::{CancelReason, Ending, Output},
+    readiness::Unready,
     timers::Timer,
 };
 
 impl Dispatcher {
     pub(super) fn begun(&mut self, now: Instant, id: JobId) {
-        if self.set_phase(id, Phase::Unbegun, Phase::Begun) {
-            self.arm_idle(id, now);
+        let fresh = self.set_phase(id, Phase::Given, Phase::Begun)
+            || self.set_phase(id, Phase::Unbegun, Phase::Begun);
+        let Some(hold) = self.jobs.get(&id).and_then(Job::hold).filter(|_| fresh) else { return };
+        self.arm_idle(id, now);
+        let (woke, is_back) = (self.heard(hold.provider), self.backend_is_there(hold.provider));
+        if woke || is_back {
+            self.found_again(now, hold.provider);
         }
     }
 
@@ -64,22 +70,32 @@ impl Dispatcher {
             return;
         }
         let Some((job, hold)) = self.release(id) else { return };
+        self.heard(by);
+        let is_back = verdict.shows_the_backend() && self.backend_is_there(by);
+        let moved = if is_back { self.go_on(now, self.concerned(by)) } else { Vec::new() };
         let rests = match verdict {
             Verdict::Answered => self.answered(now, hold, tokens),
             Verdict::AnsweredWithFault | Verdict::Failed | Verdict::Overloaded => {
                 self.fault(now, hold)
             }
             Verdict::Declined | Verdict::Unserved => false,
+            Verdict::Unreachable | Verdict::Loading => false,
         };
         match verdict {
             Verdict::Failed | Verdict::Declined => self.not_answered(now, job, hold, verdict),
             Verdict::Overloaded => self.overloaded(now, job, hold),
             Verdict::Unserved => self.unserved(now, job, hold),
+            Verdict::Unreachable => self.not_ready(now, job, hold, Unready::Away),
+            Verdict::Loading => self.not_ready(now, job, hold, Unready::Loading),
             Verdict::Answered | Verdict::AnsweredWithFault => {}
         }
         self.refill(now, by);
         if rests {
             self.fill_limited(now);
+        }
+        if is_back {
+            self.place_all(now, moved);
+            self.note_change(now, by);
         }
     }
 
@@ -121,6 +137,9 @@ impl Dispatcher {
     pub(super) fn job_due(&mut self, now: Instant, id: JobId) {
         match self.jobs.get(&id).map(|job| job.state) {
             Some(JobState::Queued { served, .. }) => self.wait_due(now, id, served),
+            Some(JobState::Held(hold @ Hold { phase: Phase::Given, .. })) => {
+                self.unacknowledged(now, id, hold);
+            }
             Some(JobState::Held(Hold { phase: Phase::Unbegun, .. })) => {
                 self.timed_out(now, id, Ending::RequestTimeout);
             }
@@ -153,7 +172,7 @@ impl Dispatcher {
 
     /// Handles a provider that took too long. Before the head, the job may move to another model;
     /// in the middle of the answer it ends.
-    fn timed_out(&mut self, now: Instant, id: JobId, ending: Ending) {
+    pub(super) fn timed_out(&mut self, now: Instant, id: JobId, ending: Ending) {
         let Some((job, hold)) = self.release(id) else { return };
         self.stop(now, id, hold, CancelReason::Timeout);
         let rests = self.fault(now, hold);
@@ -179,7 +198,7 @@ impl Dispatcher {
     }
 
     /// Tells a provider to stop working on a job and frees its slot for others.
-    fn stop(&mut self, now: Instant, id: JobId, hold: Hold, reason: CancelReason) {
+    pub(super) fn stop(&mut self, now: Instant, id: JobId, hold: Hold, reason: CancelReason) {
         let by = hold.provider;
         if self.providers.get_mut(by).is_some_and(|provider| provider.canceled(now, id)) {
             let longest = self.config.request_timeout;
@@ -192,8 +211,18 @@ impl Dispatcher {
         self.timers.arm(Timer::Job(id), since, self.config.idle_timeout, "idle time-out");
     }
 
+    pub(super) fn arm_request(&mut self, id: JobId, since: Instant) {
+        self.timers.arm(Timer::Job(id), since, self.config.request_timeout, "request time-out");
+    }
+
+    /// Waits for an acknowledgement, but no longer than what is left of the request time-out.
+    pub(super) fn arm_acknowledgement(&mut self, now: Instant, id: JobId, left: Duration) {
+        let wait = self.config.acknowledge_timeout.min(left);
+        self.timers.arm(Timer::Job(id), now, wait, "acknowledgement time-out");
+    }
+
     /// Moves a job at a provider to another phase, if it is in the expected one.
-    fn set_phase(&mut self, id: JobId, from: Phase, to: Phase) -> bool {
+    pub(super) fn set_phase(&mut self, id: JobId, from: Phase, to: Phase) -> bool {
         match self.jobs.get_mut(&id).map(|job| &mut job.state) {
             Some(JobState::Held(hold)) if hold.phase == from => {
                 hold.phase = to;
@@ -206,8 +235,6 @@ impl Dispatcher {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::{
         Config, Input, Offer,

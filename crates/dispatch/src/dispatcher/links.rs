@@ -19,9 +19,10 @@ impl Dispatcher {
             let provider = Provider::new(offer);
             let depending = self.depending_on(&provider);
             self.providers.insert(id, provider);
-            // Moved jobs now go to this provider: filling it places them.
-            self.go_on(now, self.concerned(id));
+            let moved = self.go_on(now, self.concerned(id));
             self.fill(now, id);
+            // Most of them went to this provider, others to one that is tried whether it is back.
+            self.place_all(now, moved);
             self.note_all(now, depending);
         }
     }
@@ -36,6 +37,7 @@ impl Dispatcher {
         let Some(provider) = self.providers.get(id) else { return };
         let changed = provider.models.iter().chain(&models).cloned().collect();
         let concerned = self.queues.with_fallbacks(&provider.scope, &changed);
+        self.backend_is_there(id);
         let before = self.waiting_for_models_of(id);
         self.providers.set_models(id, models);
         let moved = self.go_on(now, concerned);
@@ -61,6 +63,7 @@ impl Dispatcher {
     }
 
     pub(super) fn load(&mut self, now: Instant, id: ProviderId, load: u32) {
+        self.heard(id);
         if let Some(provider) = self.providers.get_mut(id) {
             provider.reports(load, now);
             self.fill(now, id);
@@ -99,6 +102,7 @@ impl Dispatcher {
         let held = self.held_by(id);
         self.timers.disarm(Timer::Grace(id));
         self.timers.disarm(Timer::Rest(id));
+        self.timers.disarm(Timer::Backend(id));
         let Some(gone) = self.providers.remove(id) else { return };
         gone.lingering.iter().for_each(|job| self.timers.disarm(Timer::Linger(id, *job)));
         let concerned = self.queues.with_fallbacks(&gone.scope, &gone.models);

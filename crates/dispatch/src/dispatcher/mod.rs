@@ -6,6 +6,7 @@
 //! - [`far`]: providers on other machines: their distance and condition
 //! - [`links`]: providers that join, change, drain, rest and leave
 //! - [`waiting`]: how long a job waits, with a provider or without one
+//! - [`waking`]: providers that are asleep, or whose backend is not there
 
 mod accept;
 mod fallback;
@@ -15,6 +16,7 @@ mod links;
 mod placing;
 mod retry;
 mod waiting;
+mod waking;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -75,6 +77,13 @@ use crate::{
 /// **Rests.** Consecutive faults send a provider to rest, then on trial. A job that no healthy
 /// provider may get ignores rests and trials.
 ///
+/// **Backends.** A job whose provider's backend takes no requests is requeued and does not avoid that
+/// provider. The backend is tried again after growing delays. Until it answers it counts as no
+/// provider, or as a busy one if it loads.
+///
+/// **Acknowledgements.** A provider that acknowledges jobs and misses one is asleep: until it gives
+/// a sign of life it gets no jobs, as if it were full. The job moves if it can be served elsewhere.
+///
 /// **Bounds.** [`Config`] bounds waiting jobs, the capacity of the providers bounds assigned ones,
 /// the links that the driver accepts bound the providers, and its protocol bounds the models of a
 /// provider.
@@ -132,6 +141,7 @@ impl Dispatcher {
             Input::Drain { provider, grace } => self.drain(now, provider, grace),
             Input::Leave { provider, why: _ } => self.leave(now, provider),
             Input::Submit(spec) => self.submit(now, spec),
+            Input::Acknowledged { job, provider } => self.acknowledged(now, job, provider),
             Input::Begun { job } => self.begun(now, job),
             Input::Progress { job, at, waiting } => self.progress(now, job, at, waiting),
             Input::Complete { job } => self.complete(now, job),
@@ -155,6 +165,7 @@ impl Dispatcher {
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(timer) = self.timers.pop_due(now) {
             match timer {
+                Timer::Backend(provider) => self.backend_due(now, provider),
                 Timer::Linger(provider, job) => self.ceased(now, provider, job),
                 Timer::Job(job) => self.job_due(now, job),
                 Timer::Grace(provider) => self.grace_over(now, provider),

@@ -10,7 +10,6 @@ use crate::{
     job::{Hold, Job, JobState, Phase},
     output::Output,
     provider::Provider,
-    timers::Timer,
 };
 
 impl Dispatcher {
@@ -36,15 +35,19 @@ impl Dispatcher {
         job.assigned = attempt.saturating_add(1);
         // Whether its look came first, or this at the same instant, makes no difference later.
         job.looked |= job.waits.total() >= self.config.queue_timeout;
-        let (mut rests, mut endpoints) = (0, Endpoints::NONE);
+        let (mut rests, mut endpoints, mut phase) = (0, Endpoints::NONE, Phase::Unbegun);
         if let Some(provider) = self.providers.get_mut(provider) {
             provider.give(id, self.given);
             rests = provider.health.rests();
             endpoints = provider.endpoints;
+            phase = if provider.acknowledges { Phase::Given } else { phase };
         }
-        let phase = Phase::Unbegun;
-        job.state = JobState::Held(Hold { provider, since: now, endpoints, rests, phase });
-        self.timers.arm(Timer::Job(id), now, self.config.request_timeout, "request time-out");
+        let hold = Hold { provider, since: now, endpoints, rests, phase };
+        job.state = JobState::Held(hold);
+        match phase {
+            Phase::Given => self.arm_acknowledgement(now, id, self.config.request_timeout),
+            _ => self.arm_request(id, now),
+        }
         self.policy.placed(&job.spec, provider);
         self.outputs.push_back(Output::Assign {
             job: id,
@@ -116,7 +119,7 @@ impl Dispatcher {
         let all = self.providers.only_limited(job);
         let mut best = u8::MAX;
         self.candidates.clear();
-        for (id, provider) in self.providers.able(job) {
+        for (id, provider) in self.providers.fitting(job) {
             if !provider.is_free() || !(all || provider.health.may_take()) {
                 continue;
             }

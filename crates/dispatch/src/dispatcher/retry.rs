@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use base::{JobId, ProviderId};
 
-use super::{Dispatcher, accept::Prospect};
+use super::Dispatcher;
 use crate::{
     input::Verdict,
     job::{Hold, Job},
@@ -21,10 +21,7 @@ impl Dispatcher {
     /// serves the job's model, now or once it is free, or one that serves a later model of the job.
     pub fn has_alternative(&self, job: JobId) -> bool {
         let Some((job, hold)) = self.unbegun(job) else { return false };
-        let served = |model| self.providers.prospect(&job.spec, model) == Prospect::Served;
-        let requeues = job.requeued < self.config.max_requeue_count;
-        (requeues && self.providers.able(job).any(|(other, _)| other != hold.provider))
-            || job.fallbacks_left().iter().any(served)
+        self.has_other_provider(job, hold.provider) || self.has_served_fallback(job)
     }
 
     /// Whether another provider is free now for a job whose provider is overloaded. It must serve
@@ -124,7 +121,7 @@ impl Dispatcher {
 
     /// Requeues the job, unless its limit is reached; place it afterwards. `told` is the provider
     /// that it comes from, if that provider needs a cancellation then.
-    fn requeue(&mut self, now: Instant, mut job: Job, told: Option<ProviderId>) {
+    pub(super) fn requeue(&mut self, now: Instant, mut job: Job, told: Option<ProviderId>) {
         if self.stopping || job.requeued < self.config.max_requeue_count {
             job.requeued += 1;
             return self.try_again(now, job);
@@ -135,7 +132,7 @@ impl Dispatcher {
         self.unmet(now, job, Ending::RequeueExhausted);
     }
 
-    fn try_again(&mut self, now: Instant, mut job: Job) {
+    pub(super) fn try_again(&mut self, now: Instant, mut job: Job) {
         if self.stopping {
             return self.end(job.id(), Ending::ShuttingDown);
         }

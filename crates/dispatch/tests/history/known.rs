@@ -32,6 +32,28 @@ pub(crate) struct Peer {
     pub(crate) throttle: u8,
     /// The number of the last assignment that was its; 0 for none.
     pub(crate) last_given: u64,
+    pub(crate) backend: BackendState,
+    /// The last wait for its backend, since that was there.
+    pub(crate) last_wait: Option<Duration>,
+    /// Whether it has said nothing since it missed an acknowledgement.
+    pub(crate) asleep: bool,
+    /// Whether it misses one at this very moment.
+    pub(crate) dozes: bool,
+}
+
+/// What is known of a provider's backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BackendState {
+    Ready,
+    /// It took no requests; `away`: nobody was there, rather than busy with loading.
+    Waiting {
+        away: bool,
+        until: Instant,
+    },
+    /// It may be tried.
+    Trying {
+        away: bool,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,8 +101,10 @@ pub(crate) struct HeldJob {
     pub(crate) by: ProviderId,
     pub(crate) since: Instant,
     pub(crate) begun: bool,
+    /// Whether its provider has acknowledged it, or never does that.
+    pub(crate) acknowledged: bool,
     pub(crate) asked: bool,
-    /// When its request or idle time-out is.
+    /// When its acknowledgement, request or idle time-out is.
     pub(crate) deadline: Instant,
     pub(crate) rests: u32,
     /// What its provider served when it was given the job.
@@ -164,7 +188,22 @@ impl Peer {
             measured: None,
             throttle: 100,
             last_given: 0,
+            backend: BackendState::Ready,
+            last_wait: None,
+            asleep: false,
+            dozes: false,
         }
+    }
+
+    /// Whether it counts as no provider.
+    pub(crate) fn is_out(&self) -> bool {
+        use BackendState::{Trying, Waiting};
+        let away = matches!(self.backend, Waiting { away: true, .. } | Trying { away: true });
+        self.draining || away
+    }
+
+    pub(crate) fn may_be_tried(&self) -> bool {
+        !self.asleep && !matches!(self.backend, BackendState::Waiting { .. })
     }
 
     pub(crate) fn serves(&self, scope: &Scope, model: &ModelName) -> bool {

@@ -1,6 +1,7 @@
 //! Histories: a dispatcher and a plain, slow model of it live through the same events in simulated
 //! time, and every rule is checked after each of them.
 
+mod asleep;
 mod choice;
 mod known;
 mod models;
@@ -46,6 +47,11 @@ pub(crate) struct Account {
     pub(crate) looked: u64,
     /// Jobs that waited for busy providers for too long.
     pub(crate) gave_up_busy: u64,
+    /// Jobs whose provider's backend took no requests.
+    pub(crate) unready: u64,
+    /// Jobs that moved for want of an acknowledgement, and those that had nowhere to go.
+    pub(crate) woken: u64,
+    pub(crate) kept: u64,
 }
 
 /// Lives through the steps, then lets everything end. An error says which rule was broken, where.
@@ -98,6 +104,7 @@ fn config() -> Config {
         queue_timeout: seconds(30),
         busy_timeout: seconds(70),
         request_timeout: seconds(40),
+        acknowledge_timeout: seconds(7),
         idle_timeout: seconds(50),
         end_timeout: seconds(2),
         max_requeue_count: 3,
@@ -141,7 +148,8 @@ impl History {
                 Input::Submit(spec) if self.oracle.cannot_tell(&spec) => return Ok(()),
                 submit => submit,
             },
-            136..=155 => Input::Begun { job: self.held(a) },
+            136..=151 => Input::Begun { job: self.held(a) },
+            152..=155 => self.acknowledged(a, b),
             156..=195 => self.finished(a, b)?,
             196..=207 => Input::ClientGone { job: self.any_job(a) },
             208..=209 => self.progress(a, b),
@@ -191,6 +199,9 @@ impl History {
         self.account.flipped = self.oracle.flipped;
         self.account.looked = self.oracle.looked;
         self.account.gave_up_busy = self.oracle.gave_up_busy;
+        self.account.unready = self.oracle.unready;
+        self.account.woken = self.oracle.woken;
+        self.account.kept = self.oracle.kept;
         Ok(())
     }
 
@@ -224,6 +235,8 @@ impl History {
             self.now = at;
             self.oracle.now = at;
             self.oracle.lingering_ends();
+            self.oracle.backends_are_tried();
+            self.oracle.some_doze();
             self.dispatcher.handle_timeout(at);
             self.follow(true).map_err(|rule| format!("{why}: {rule}"))?;
         }
@@ -255,6 +268,7 @@ impl History {
         self.oracle.note_providers();
         if deadline {
             self.oracle.rests_end();
+            self.oracle.dozing_ends()?;
             self.oracle.looks_are_over();
         }
         self.oracle.check(&self.dispatcher, deadline)?;
@@ -282,6 +296,7 @@ impl History {
             endpoints: endpoints(a / 8),
             distance: distance(c / 12),
             lingers: a % 4 == 3,
+            acknowledges: a / 4 % 2 == 1,
         };
         Input::Join { provider: ProviderId::from_random(self.providers), offer }
     }
@@ -320,11 +335,23 @@ impl History {
     }
 
     fn finished(&mut self, a: u8, b: u8) -> Result<Input, String> {
-        use Verdict::{Answered, AnsweredWithFault, Declined, Failed, Overloaded, Unserved};
+        use Verdict::{
+            Answered, AnsweredWithFault, Declined, Failed, Loading, Overloaded, Unreachable,
+            Unserved,
+        };
         // It must be known which provider takes over from an overloaded one.
         let overloaded = if self.oracle.is_unsure() { Failed } else { Overloaded };
-        let verdicts =
-            [Answered, Answered, AnsweredWithFault, Failed, overloaded, Declined, Unserved];
+        let verdicts = [
+            Answered,
+            Answered,
+            AnsweredWithFault,
+            Failed,
+            overloaded,
+            Declined,
+            Unserved,
+            Unreachable,
+            Loading,
+        ];
         let job = if b == 255 { self.any_job(a) } else { self.held(a) };
         let holder = match self.oracle.jobs.get(&job).map(|job| job.place) {
             Some(JobState::Held(held)) if b < 250 => held.by,
@@ -336,6 +363,17 @@ impl History {
         }
         let tokens = [None, Some(3), Some(60), Some(900)][usize::from(a % 4)];
         Ok(Input::Finished { job, provider: holder, verdict, tokens })
+    }
+
+    /// A provider has a job, or says so of another's.
+    fn acknowledged(&self, a: u8, b: u8) -> Input {
+        let job = self.held(a);
+        let holder = self.oracle.jobs.get(&job).map(|job| job.place);
+        let provider = match holder {
+            Some(JobState::Held(held)) if b < 240 => held.by,
+            _ => self.provider(a),
+        };
+        Input::Acknowledged { job, provider }
     }
 
     /// The provider does not serve what it was asked for.

@@ -71,19 +71,27 @@ impl Oracle {
 
     /// Whether a job would go elsewhere if its provider failed it now.
     pub(crate) fn has_alternative(&self, job: &JobRecord, by: ProviderId) -> bool {
+        let found = self.has_other_provider(job, by) || self.has_served_fallback(job);
+        found && !self.stopping
+    }
+
+    pub(crate) fn has_other_provider(&self, job: &JobRecord, by: ProviderId) -> bool {
         let mut asked = job.clone();
         asked.avoided.push(by);
-        let requeues = job.requeues < self.config.max_requeue_count;
-        let mut found = requeues && !self.nobody_is_left(&asked);
+        job.requeues < self.config.max_requeue_count && !self.nobody_is_left(&asked)
+    }
+
+    pub(crate) fn has_served_fallback(&self, job: &JobRecord) -> bool {
+        let (mut asked, mut found) = (job.clone(), false);
         while asked.go_on() {
             found |= self.outlook(&asked.spec) == Outlook::Now;
         }
-        found && !self.stopping
+        found
     }
 
     /// Whether there is such a provider.
     pub(crate) fn is_unsure(&self) -> bool {
-        self.peers.iter().any(|peer| peer.standing == Standing::Unsure)
+        self.peers.iter().any(|peer| peer.standing == Standing::Unsure || peer.dozes)
     }
 
     /// The job as it asks for the first of its models that is served, or else can be waited for.
@@ -138,7 +146,7 @@ impl Oracle {
         if limit < spec.size {
             return Outlook::Never(Ending::TooLarge { limit });
         }
-        let active = |peer: &&Peer| !peer.draining && peer.offer.max_size >= spec.size;
+        let active = |peer: &&Peer| !peer.is_out() && peer.offer.max_size >= spec.size;
         if meant.into_iter().any(|peer| active(&peer)) { Outlook::Now } else { Outlook::Later }
     }
 
@@ -159,6 +167,6 @@ impl Oracle {
     }
 
     pub(crate) fn nobody_is_left(&self, job: &JobRecord) -> bool {
-        !self.peers.iter().any(|peer| !peer.draining && peer.fits(job))
+        !self.peers.iter().any(|peer| !peer.is_out() && peer.fits(job))
     }
 }

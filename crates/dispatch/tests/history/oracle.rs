@@ -33,6 +33,9 @@ pub(crate) struct Oracle {
     pub(crate) flipped: u64,
     pub(crate) looked: u64,
     pub(crate) gave_up_busy: u64,
+    pub(crate) unready: u64,
+    pub(crate) woken: u64,
+    pub(crate) kept: u64,
     /// How many assignments there were.
     pub(crate) given: u64,
     /// How often somebody slow was left out since one was tried again, if that is certain.
@@ -62,6 +65,9 @@ impl Oracle {
             flipped: 0,
             looked: 0,
             gave_up_busy: 0,
+            unready: 0,
+            woken: 0,
+            kept: 0,
             given: 0,
             left_out: Some(0),
             stopping: false,
@@ -78,11 +84,14 @@ impl Oracle {
                     peer.offer.models.clone_from(models);
                     peer.report(*load, now);
                 }
+                self.heard(*provider);
+                self.backend_is_there(*provider);
             }
             Input::Load { provider, load } => {
                 if let Some(peer) = self.peer_mut(*provider) {
                     peer.report(*load, now);
                 }
+                self.heard(*provider);
             }
             Input::Endpoints { provider, endpoints } => {
                 if let Some(peer) = self.peer_mut(*provider) {
@@ -108,6 +117,7 @@ impl Oracle {
             Input::Drain { provider, grace } => self.drain(*provider, *grace),
             Input::Leave { provider, .. } => self.leave(*provider),
             Input::Submit(spec) => self.submit(spec),
+            Input::Acknowledged { job, provider } => self.acknowledged(*job, *provider),
             Input::Begun { job } => self.begun(*job),
             Input::Progress { job, at, waiting } => self.progress(*job, *at, *waiting),
             // In no history: a test of its own has it.
@@ -380,6 +390,22 @@ impl Oracle {
         {
             held.begun = true;
             held.deadline = deadline;
+            let by = held.by;
+            self.heard(by);
+            self.backend_is_there(by);
+        }
+    }
+
+    fn acknowledged(&mut self, id: JobId, by: ProviderId) {
+        let request = self.config.request_timeout;
+        self.heard(by);
+        if let Some(JobState::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place)
+            && held.by == by
+            && !held.begun
+            && !held.acknowledged
+        {
+            held.acknowledged = true;
+            held.deadline = held.since + request;
         }
     }
 
@@ -416,10 +442,19 @@ impl Oracle {
             return;
         }
         let Some((mut job, held)) = self.release(id) else { return };
+        self.heard(by);
+        match verdict {
+            Verdict::Unreachable | Verdict::Loading => {
+                self.refused(by, verdict == Verdict::Unreachable);
+            }
+            Verdict::Declined => {}
+            _ => self.backend_is_there(by),
+        }
         match verdict {
             Verdict::Answered => self.answered(held, tokens),
             Verdict::AnsweredWithFault | Verdict::Failed | Verdict::Overloaded => self.fault(held),
             Verdict::Declined | Verdict::Unserved => {}
+            Verdict::Unreachable | Verdict::Loading => {}
         }
         let learnt = self.peer(by).is_some_and(|peer| {
             held.shapes.iter().any(|shape| !peer.offer.endpoints.contains(shape))
@@ -432,6 +467,12 @@ impl Oracle {
             self.unserved(job);
         } else if matches!(verdict, Verdict::Answered | Verdict::AnsweredWithFault) {
             self.ended += 1;
+        } else if matches!(verdict, Verdict::Unreachable | Verdict::Loading) && !held.begun {
+            self.unready += 1;
+            match self.stopping {
+                true => self.owe_end(id, Ending::ShuttingDown),
+                false => self.queue(job),
+            }
         } else {
             job.avoided.push(by);
             let failed = matches!(verdict, Verdict::Failed | Verdict::Overloaded);
@@ -453,19 +494,23 @@ impl Oracle {
         let mut asked = job.clone();
         asked.avoided.push(by);
         asked.requeues += 1;
-        if asked.requeues <= self.config.max_requeue_count && self.somebody_may_take(&asked) {
+        if asked.requeues <= self.config.max_requeue_count && self.somebody_is_idle(&asked) {
             return Some(asked);
         }
         for stage in 1.. {
             if !asked.go_on() {
                 break;
             }
-            if self.somebody_may_take(&asked) {
+            if self.somebody_is_idle(&asked) {
                 self.fell_back += stage;
                 return Some(asked);
             }
         }
         None
+    }
+
+    fn somebody_is_idle(&self, job: &JobRecord) -> bool {
+        self.peers.iter().any(|peer| !peer.is_out() && self.may_take(peer, job))
     }
 
     /// Its provider does not serve its shape, but perhaps another.

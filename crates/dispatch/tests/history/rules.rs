@@ -6,7 +6,7 @@ use base::{Endpoints, JobId, ModelName, ProviderId};
 use dispatch::{CancelReason, Config, Dispatcher, Ending, Output, Wait};
 
 use super::{
-    known::{HeldJob, JobRecord, JobState, LineName, Peer, Standing},
+    known::{BackendState, HeldJob, JobRecord, JobState, LineName, Peer, Standing},
     oracle::Oracle,
 };
 
@@ -33,6 +33,11 @@ impl Oracle {
                 job,
                 ending: ending @ (Ending::QueueTimeout | Ending::BusyTimeout { .. }),
             } => self.queue_timed_out(*job, ending),
+            Output::Cancel { job, provider, reason }
+                if self.is_overdue(*job, *provider, *reason) =>
+            {
+                self.moved_on(*job, *provider)
+            }
             Output::Cancel { job, provider, reason: CancelReason::Timeout } => {
                 self.request_timed_out(*job, *provider)
             }
@@ -91,14 +96,16 @@ impl Oracle {
 
     /// The same; `lenient` where it cannot be known.
     fn allowed(&self, peer: &Peer, job: &JobRecord, lenient: bool) -> bool {
-        let free = peer.throttle > 0 && self.load(peer) < peer.capacity();
+        let awake = peer.throttle > 0 && peer.may_be_tried();
+        let free = awake && self.load(peer) < peer.capacity();
         let trusted = match peer.standing {
             Standing::Healthy | Standing::Trial(None) => true,
             Standing::Unsure => lenient,
             Standing::Resting(_) | Standing::Trial(Some(_)) => false,
         };
         let able = |peer: &Peer| !peer.draining && peer.fits(job);
-        let healthy = |peer: &Peer| able(peer) && peer.standing == Standing::Healthy;
+        let healthy =
+            |peer: &Peer| !peer.is_out() && able(peer) && peer.standing == Standing::Healthy;
         !self.stopping && able(peer) && free && (trusted || !self.peers.iter().any(healthy))
     }
 
@@ -160,7 +167,8 @@ impl Oracle {
             let before = job.spec.model.clone();
             ensure(job.go_on(), || format!("{id} was never to be asked of {model}"))?;
             self.fell_back += 1;
-            let earlier = job.spec.model != *model && self.somebody_may_take(&job);
+            let earlier =
+                job.spec.model != *model && self.somebody_may_take(&job) && !self.is_unsure();
             ensure(!earlier, || format!("{id}: {:?} after {before:?} is free", job.spec.model))?;
         }
         self.jobs.insert(id, job);
@@ -194,20 +202,26 @@ impl Oracle {
     fn give(&mut self, id: JobId, by: ProviderId) {
         let (since, deadline) = (self.now, self.now + self.config.request_timeout);
         let rests = self.rests(by);
+        let acknowledged = !self.peer(by).is_some_and(|peer| peer.offer.acknowledges);
         let shapes = self.peer(by).map_or(Endpoints::NONE, |peer| peer.offer.endpoints);
         let Some(mut job) = self.unqueue(id, true) else { return };
         job.attempt += 1;
         job.count_wait(since);
         job.looked |= job.waited >= self.config.queue_timeout;
-        job.place = JobState::Held(HeldJob {
+        let mut held = HeldJob {
             by,
             since,
             begun: false,
+            acknowledged,
             asked: false,
             deadline,
             rests,
             shapes,
-        });
+        };
+        if !acknowledged {
+            held.deadline = self.acknowledgement_deadline(held);
+        }
+        job.place = JobState::Held(held);
         self.jobs.insert(id, job);
         self.given += 1;
         let given = self.given;
@@ -290,7 +304,9 @@ impl Oracle {
         ensure(self.is_due(&job) && queued, || format!("{id} has not waited too long"))?;
         let mut other = job.clone();
         while other.go_on() {
-            ensure(!self.somebody_may_take(&other), || format!("{other:?} could be served"))?;
+            ensure(!self.somebody_may_take(&other) || self.is_unsure(), || {
+                format!("{other:?} could be served")
+            })?;
         }
         job.count_wait(self.now);
         ensure(self.left(&job) == Duration::ZERO, || format!("{id} has time left"))?;
@@ -304,7 +320,7 @@ impl Oracle {
 
     /// How a job ends whose time in queues is over.
     fn wait_ending(&self, job: &JobRecord) -> Ending {
-        let able = |peer: &&Peer| !peer.draining && peer.fits(job);
+        let able = |peer: &&Peer| !peer.is_out() && peer.fits(job);
         let providers = self.peers.iter().filter(able).count();
         if !matches!(job.place, JobState::Queued(_, true)) {
             return Ending::QueueTimeout;
@@ -438,7 +454,11 @@ impl Oracle {
             _ => None,
         });
         let lingering = self.peers.iter().flat_map(|peer| peer.lingering.values().copied());
-        jobs.chain(graces).chain(rests).chain(lingering).min()
+        let backends = self.peers.iter().filter_map(|peer| match peer.backend {
+            BackendState::Waiting { until, .. } => Some(until),
+            _ => None,
+        });
+        jobs.chain(graces).chain(rests).chain(lingering).chain(backends).min()
     }
 
     fn deadline(&self, job: &JobRecord) -> Option<Instant> {

@@ -91,6 +91,7 @@ impl Wanted {
             endpoints: Endpoints::only(Endpoint::ChatCompletions),
             distance: self.distance,
             lingers: false,
+            acknowledges: false,
         }
     }
 }

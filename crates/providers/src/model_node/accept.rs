@@ -130,5 +130,6 @@ fn offer(model: &str, max_concurrent: u32) -> Offer {
         endpoints: Endpoints::only(Endpoint::ChatCompletions),
         distance: Distance::Here,
         lingers: false,
+        acknowledges: false,
     }
 }

@@ -36,6 +36,7 @@ pub(super) fn offer(member: &Member, participant: &Participant, served: &ServedE
         endpoints: served.endpoints(),
         distance: Distance::Here,
         lingers: false,
+        acknowledges: false,
     }
 }
 

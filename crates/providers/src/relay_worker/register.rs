@@ -163,5 +163,6 @@ fn offer(worker: &Worker, served: &ServedEndpoints) -> Offer {
         endpoints: served.endpoints(),
         distance: Distance::Here,
         lingers: false,
+        acknowledges: false,
     }
 }
