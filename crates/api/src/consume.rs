@@ -113,7 +113,7 @@ pub(crate) async fn chat(
     let shape = shape::of_path(Endpoint::ChatCompletions.path());
     let via = head::via(api.marks(), request_scope.scope(), &HeaderMap::new())?;
     held.grow(body.len()).await?;
-    let peeked = peek_request(&body, api.limits().affinity).await?;
+    let (body, peeked) = peek_request(body, api.limits().affinity).await?;
     let route = api.limits().route;
     let draft = JobDraft { shape, id, request_scope, pinned: None, route, peeked };
     let path = shape.endpoint().path().to_owned();
@@ -169,7 +169,7 @@ async fn accept(
     let passed_on = parts.headers.contains_key(VIA);
     let via = head::via(api.marks(), request_scope.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
-    let peeked = peek_request(&body, api.limits().affinity).await?;
+    let (body, peeked) = peek_request(body, api.limits().affinity).await?;
     let pinned = pinned(&parts.headers)?;
     let route = route(&parts.headers)?.unwrap_or(api.limits().route);
     let draft = JobDraft { shape, id, request_scope, pinned, route, peeked };

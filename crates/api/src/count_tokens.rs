@@ -6,7 +6,7 @@ use axum::response::Response;
 use base::{Endpoint, JobId};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use protocol::anthropic;
+use protocol::{anthropic, json::mended};
 use scheduler::Job;
 use tokio::time::timeout;
 
@@ -35,13 +35,20 @@ pub(crate) async fn count(
     held: &mut HeldBody<'_>,
 ) -> Result<Response, ApiError> {
     let (id, body) = (accepted.job.id, accepted.job.request.body.clone());
+    let len = body.len();
     if can_count(api, &accepted.job)
         && let Ok(Ok(response)) = timeout(PATIENCE, answer(shape, api, accepted, held.take())).await
         && !is_no_count(response.status())
     {
         return Ok(response);
     }
-    let tokens = off_thread(body.len(), move || anthropic::count_tokens(&body)).await??;
+    let counting = move || {
+        anthropic::count_tokens(&body).or_else(|bad| match mended(&body) {
+            Some(mended) => anthropic::count_tokens(mended.as_bytes()),
+            None => Err(bad),
+        })
+    };
+    let tokens = off_thread(len, counting).await??;
     tracing::info!(target: "request", request_id = %id, path = shape.endpoint().path(),
         outcome = "estimated", tokens);
     Ok(estimated(shape, id, tokens))

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::StatusCode;
 use protocol::{
-    json::escaped_len,
+    json::{escaped_len, mended},
     openai::{BadBody, Peek, peek, prompt_heads},
     usage::prompt_tokens,
 };
@@ -29,16 +29,17 @@ pub(crate) struct PeekedRequest {
     pub(crate) affinity: Affinity,
 }
 
-/// Reads the fields that routing needs.
+/// Reads the fields that routing needs, and returns the body with them: the client's own, unless
+/// readers could disagree about it.
 ///
 /// # Errors
 /// 400 when the request cannot be routed.
 pub(crate) async fn peek_request(
-    body: &Bytes,
+    body: Bytes,
     with_affinity: bool,
-) -> Result<PeekedRequest, ApiError> {
-    let given = body.clone();
-    let peeked = off_thread(body.len(), move || PeekedRequest::into(&given, with_affinity)).await?;
+) -> Result<(Bytes, PeekedRequest), ApiError> {
+    let len = body.len();
+    let peeked = off_thread(len, move || PeekedRequest::of_any(body, with_affinity)).await?;
     peeked.map_err(|bad| ApiError::from(&bad))
 }
 
@@ -73,6 +74,19 @@ impl PeekedRequest {
         self.prompt_tokens.saturating_add(self.peek.most_tokens)
     }
 
+    /// Of a body that is not strict JSON, or names a field of routing twice, the mended form goes on.
+    fn of_any(body: Bytes, with_affinity: bool) -> Result<(Bytes, Self), BadBody> {
+        match Self::into(&body, with_affinity) {
+            Ok(peeked) => Ok((body, peeked)),
+            Err(bad @ (BadBody::NotJson { .. } | BadBody::Twice(_))) => {
+                let mended = Bytes::from(mended(&body).ok_or_else(|| bad.clone())?);
+                let peeked = Self::into(&mended, with_affinity).map_err(|_| bad)?;
+                Ok((mended, peeked))
+            }
+            Err(bad) => Err(bad),
+        }
+    }
+
     fn into(body: &[u8], with_affinity: bool) -> Result<Self, BadBody> {
         let peek = peek(body)?;
         let affinity = if with_affinity { affinity(body, &peek) } else { Affinity::default() };
@@ -84,4 +98,34 @@ impl PeekedRequest {
 fn affinity(body: &[u8], peek: &Peek) -> Affinity {
     let prompt = peek.prompt_span.clone().and_then(|span| body.get(span)).unwrap_or_default();
     Affinity { heads: prompt_heads(prompt) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(body: &str) -> Result<(Bytes, PeekedRequest), BadBody> {
+        PeekedRequest::of_any(Bytes::copy_from_slice(body.as_bytes()), false)
+    }
+
+    #[test]
+    fn the_last_of_a_repeated_field_counts_for_everybody() {
+        let (body, peeked) =
+            of(r#"{"model":"a","stream":false,"x":1, "model":"b","stream":true}"#).unwrap();
+        assert_eq!((peeked.peek.model.as_str(), peeked.peek.stream), ("b", true));
+        assert_eq!(body, r#"{"x":1,"model":"b","stream":true}"#);
+    }
+
+    #[test]
+    fn no_number_in_a_field_that_nobody_reads_is_null() {
+        let (body, _) = of(r#"{"model":"a","x":[NaN,-Infinity],"y":1.0}"#).unwrap();
+        assert_eq!(body, r#"{"model":"a","x":[null,null],"y":1.0}"#);
+    }
+
+    #[test]
+    fn what_routing_can_read_passes_unchanged() {
+        let given = r#"{"x":1, "x":2,"y":"\ud83c","model" : "a"}"#;
+        assert_eq!(of(given).unwrap().0, given);
+        assert!(matches!(of("{\"model\":"), Err(BadBody::NotJson { .. })));
+    }
 }

@@ -32,7 +32,6 @@ pub struct LocalBackend {
 /// Asks where `OLLAMA_HOST` says, and at the usual ports of this machine, all at once, and returns those
 /// that answer with a list of models. Takes half a second at most. Another Warren is no model server.
 #[expect(clippy::disallowed_methods, reason = "the variable is Ollama's own")]
-#[expect(clippy::disallowed_methods, reason = "the variable is Ollama's, and no setting of Warren's")]
 pub async fn find_local() -> Vec<LocalBackend> {
     find_at(env::var("OLLAMA_HOST").ok().as_deref(), &USUAL_PORTS).await
 }

@@ -9,7 +9,8 @@ use std::{
 /// The longest id of a call in OpenAI's Chat Completions, in bytes.
 pub(crate) const CHAT_CALL_ID: usize = 40;
 
-/// The longest id of a call in Responses, and the longest `user` of OpenAI's APIs, in bytes.
+/// The longest id of a call in Responses, and the longest `user` and name of a tool of OpenAI's APIs, in
+/// bytes.
 pub(crate) const OPENAI_ID: usize = 64;
 
 /// The longest `metadata.user_id` of Messages, in bytes.

@@ -7,6 +7,7 @@
 //! another model, has it done again at its assignment: a large one on a thread of its own.
 
 mod answer;
+mod coding;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,12 +16,16 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::{
     anthropic,
+    json::mended,
     openai::{self, AskUsage, Edit, Peek},
 };
 use scheduler::{AnswerMap, JobRequest, Translator, Untranslatable};
 use translate::{self, BadRequest, Context};
 
-use self::answer::{PassedOn, TranslatedAnswer};
+use self::{
+    answer::{PassedOn, TranslatedAnswer},
+    coding::Uncoded,
+};
 use crate::peeked::INLINE_LIMIT;
 
 /// Makes the providers' requests of one client's request.
@@ -121,8 +126,7 @@ impl Translation {
         model: &ModelName,
         to: Endpoint,
     ) -> Result<ProviderRequest, BadRequest> {
-        let body = translate::request(self.endpoint, to, &request.body, &self.context)?;
-        let body = Bytes::from(body);
+        let (given, body) = self.translated_body(&request.body, to)?;
         let peek = openai::peek(&body).map_err(|bad| BadRequest {
             param: bad.param().map(str::to_owned),
             message: format!("in {to}, as which it would be served: {bad}"),
@@ -136,14 +140,31 @@ impl Translation {
             headers: for_another_shape(request.headers.clone(), to),
             body,
         };
-        let answer = translate::answer(self.endpoint, to, &self.context, &request.body);
-        let answer = answer.map(|map| Box::new(TranslatedAnswer::new(map)) as Box<dyn AnswerMap>);
+        let answer = translate::answer(self.endpoint, to, &self.context, &given);
+        let answer = answer
+            .map(|map| Box::new(Uncoded::new(TranslatedAnswer::new(map))) as Box<dyn AnswerMap>);
         Ok(ProviderRequest {
             model: model.clone(),
             to,
             request: Some(Arc::new(translated)),
             answer,
         })
+    }
+}
+
+impl Translation {
+    /// The client's body as it was read, and what it became. A body that strict readers refuse is read
+    /// mended.
+    fn translated_body(&self, given: &Bytes, to: Endpoint) -> Result<(Bytes, Bytes), BadRequest> {
+        let translate = |body: &[u8]| translate::request(self.endpoint, to, body, &self.context);
+        match translate(given) {
+            Ok(body) => Ok((given.clone(), body.into())),
+            Err(bad) => {
+                let Some(mended) = mended(given) else { return Err(bad) };
+                let body = translate(mended.as_bytes())?;
+                Ok((mended.into(), body.into()))
+            }
+        }
     }
 }
 
@@ -305,6 +326,17 @@ mod tests {
             let version = sent.get("anthropic-version").map(HeaderValue::as_bytes);
             assert_eq!(version, (to == Endpoint::Messages).then_some(&b"2023-06-01"[..]));
         }
+    }
+
+    #[test]
+    fn a_body_that_strict_readers_refuse_is_translated_mended() {
+        let (translation, request) = request();
+        let body = r#"{"model":"m","max_tokens":9,"max_tokens":1,"messages":[{"role":"user","role":"user","content":"a\ud83cb"}]}"#;
+        let odd = JobRequest { body: Bytes::from(body), ..(*request).clone() };
+        let made = translation.prepare(&odd, &"m".into(), CHAT).unwrap().unwrap();
+        let made: serde_json::Value = serde_json::from_slice(&made).unwrap();
+        assert_eq!(made["messages"][0]["content"], "a\u{fffd}b");
+        assert_eq!(made["max_tokens"], 1);
     }
 
     #[test]

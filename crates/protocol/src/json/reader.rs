@@ -71,9 +71,10 @@ impl JsonReader {
     }
 }
 
-/// JSON that strict readers refuse, as text that they accept; `None` where it cannot be mended.
+/// A request's text as strict JSON, for readers that refuse it as it is; `None` where it cannot be mended,
+/// or is longer than [`MAX_MENDED`]. Clients' own writers make such texts, and stock servers read them.
 pub fn mended(json: &[u8]) -> Option<String> {
-    mend(json, Vec::new(), false).map(|(text, _)| text)
+    mend(json, Vec::new(), false).map(|(mended, _)| mended)
 }
 
 /// The beginning of a character at the end of a string.

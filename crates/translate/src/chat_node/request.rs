@@ -1,7 +1,7 @@
 //! From a body to an order.
 
 use protocol::{
-    json::BadRequest,
+    json::{self, BadRequest},
     node::{Message, Role, Task},
     usage::estimate_tokens,
 };
@@ -52,6 +52,13 @@ impl Order {
 /// # Errors
 /// [`BadRequest`] for an invalid body, or one that no task can carry.
 pub fn request(body: &[u8]) -> Result<Order, BadRequest> {
+    read(body).or_else(|bad| match json::mended(body) {
+        Some(mended) => read(mended.as_bytes()),
+        None => Err(bad),
+    })
+}
+
+fn read(body: &[u8]) -> Result<Order, BadRequest> {
     let chat: ChatBody<'_> = serde_json::from_slice(body).map_err(|error| BadRequest {
         param: None,
         message: format!("the body is no JSON object: {error}"),
@@ -324,6 +331,16 @@ mod tests {
             assert_eq!(param(&with), name, "{with}");
         }
         assert!(request(b"[]").is_err() && request(b"{").is_err() && request(b"{}").is_err());
+    }
+
+    #[test]
+    fn what_strict_readers_refuse_is_read() {
+        let body = br#"{"model":"m","messages":[{"role":"user","content":"a\ud83c"}],"stop":"x","stop":"y"}"#;
+        let order = request(body).unwrap();
+        assert_eq!(
+            (order.messages[0].content.as_str(), order.stops),
+            ("a\u{fffd}", vec!["y".to_owned()])
+        );
     }
 
     #[test]

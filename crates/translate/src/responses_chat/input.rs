@@ -194,10 +194,7 @@ impl<'a> Conversation<'a> {
             None => fields::text(item.id, format!("{path}.call_id"))?,
         };
         let space = item.namespace.map(|raw| fields::text(Some(raw), format!("{path}.namespace")));
-        let name = match space.transpose()? {
-            Some(space) => Cow::Owned(chat_name(Some(&space), &name).into_owned()),
-            None => name,
-        };
+        let name = Cow::Owned(chat_name(space.transpose()?.as_deref(), &name).into_owned());
         self.assistant().tool_calls.push(ToolCall::new(id, name, arguments));
         Ok(())
     }

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     chat_request::{FunctionTool, Tool, input_parameter},
-    schema,
+    ids, schema,
 };
 
 /// Tools that the API's own servers run. They are left out: a model may do without.
@@ -88,12 +88,13 @@ impl<'a> Tools<'a> {
     }
 }
 
-/// The name that a tool goes by in Chat Completions.
+/// The name that a tool goes by in Chat Completions, where names have bounds.
 pub(super) fn chat_name<'n>(namespace: Option<&str>, name: &'n str) -> Cow<'n, str> {
-    match namespace {
+    let whole = match namespace {
         None => Cow::Borrowed(name),
         Some(space) => Cow::Owned(format!("{}__{name}", space.trim_end_matches("__"))),
-    }
+    };
+    if whole.is_empty() { whole } else { ids::at_most(ids::plain(whole), ids::OPENAI_ID) }
 }
 
 /// The client's tools, by their names in Chat Completions.
@@ -311,6 +312,22 @@ mod tests {
         };
         assert_eq!(names.called("mcp__files__read"), called);
         assert_eq!(names.called("web__read").kind, Kind::Custom);
+    }
+
+    #[test]
+    fn names_fit_into_their_bounds_and_lead_back() {
+        let (space, name) = ("mcp__".to_owned() + &"x".repeat(70), "read.file");
+        let (tools, names) = offered(&json!([
+            {"type": "namespace", "name": space, "tools": [{"type": "function", "name": name}]},
+            {"type": "function", "name": name},
+        ]))
+        .unwrap();
+        for (tool, namespace) in [(&tools[0], Some(space)), (&tools[1], None)] {
+            let chat_name = tool["function"]["name"].as_str().unwrap();
+            assert!(chat_name.len() <= 64 && !chat_name.contains('.'), "{chat_name}");
+            let called = Called { kind: Kind::Function, name: name.into(), namespace };
+            assert_eq!(names.called(chat_name), called);
+        }
     }
 
     #[test]
