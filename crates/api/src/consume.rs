@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode, request::Parts};
 use protocol::{headers::ROUTE, room::selector::RESERVED, via::VIA};
 use rooms::Room;
-use scheduler::{Answer, Job, JobRequest, NoRoute, Route};
+use scheduler::{Answer, Ending, Failure, Job, JobRequest, NoRoute, Route};
 use translate::{BadRequest, Context, served_as};
 
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
     head,
     head::new_id,
     meter::UsageMeter,
+    models,
     peeked::{PeekedRequest, off_thread, peek_request, wire_size},
     read,
     request_scope::{self, RequestScope, Targets},
@@ -190,11 +191,17 @@ pub(crate) async fn answer(
 ) -> Result<Response, ApiError> {
     let Accepted { job, admission, translation, room, may_be_early } = accepted;
     let (id, model, method) = (job.id, job.model.clone(), job.request.method.clone());
+    let gone_from = room.is_none().then(|| models::gone_from(api, &model)).flatten();
     let mut answer: Answer = api.scheduler().submit(job);
     let standing = admission.submitted();
-    let failed = |failure| {
+    let failed = |failure: Failure| {
         let standing = Some(Box::new(standing));
-        ApiError { standing, ..ApiError::of_failure(&failure, model.as_str()) }
+        let error = ApiError::of_failure(&failure, model.as_str());
+        let error = match &gone_from {
+            Some(place) if failure.ending == Ending::NoProvider => error.gone_from(place),
+            _ => error,
+        };
+        ApiError { standing, ..error }
     };
     let every = if may_be_early { api.limits().keepalive } else { Duration::ZERO };
     let (mut head, early) = match early::head(&mut answer, every).await {

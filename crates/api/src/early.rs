@@ -43,21 +43,26 @@ const CODES: [&str; 4] = [
     "server_is_overloaded",
 ];
 
+/// After this many silent spans a job without a provider gets its head, too. With the default
+/// settings it has ended by then, with its true status.
+const SPANS_WITHOUT_PROVIDER: u32 = 3;
+
 /// Waits for the head. `None` once the client should get one of our own: when this time has passed,
-/// and the job is at a provider or waits for a busy one. A job without a provider soon ends with its
-/// true status.
+/// and the job is at a provider or waits for a busy one. A job without a provider waits longer for
+/// its true status, but not for ever: the queue time-out may be set to minutes.
 pub(crate) async fn head(answer: &mut Answer, every: Duration) -> Option<Result<Head, Failure>> {
     if every.is_zero() {
         return Some(answer.head().await);
     }
-    loop {
+    for _ in 0..SPANS_WITHOUT_PROVIDER {
         if let Ok(head) = timeout(every, answer.head()).await {
             return Some(head);
         }
         if answer.wait().is_none_or(|wait| wait.providers > 0) {
-            return None;
+            break;
         }
     }
+    None
 }
 
 /// A head for a stream of events.

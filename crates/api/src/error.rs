@@ -147,11 +147,12 @@ impl ApiError {
                 Self::new(S::PAYLOAD_TOO_LARGE, Kind::TooLarge, words).code("request_too_large")
             }
             Ending::QueueTimeout => {
-                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, QUEUE_TIMEOUT).code("queue_timeout")
+                let words = with_detail(QUEUE_TIMEOUT.to_owned(), failure);
+                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, words).code("queue_timeout")
             }
             Ending::BusyTimeout { waited, wait } => {
-                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, too_busy(model, *waited, *wait))
-                    .code("busy_timeout")
+                let words = with_detail(too_busy(model, *waited, *wait), failure);
+                Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, words).code("busy_timeout")
             }
             Ending::RequestTimeout => {
                 Self::new(S::GATEWAY_TIMEOUT, Kind::Timeout, "request timeout")
@@ -174,7 +175,7 @@ impl ApiError {
                     .code("worker_lost")
             }
             Ending::ProviderFailed => {
-                let why = failure.detail.as_deref().unwrap_or("it gave no reason");
+                let why = detail(failure).unwrap_or_else(|| "it gave no reason".to_owned());
                 server(S::BAD_GATEWAY, format!("the worker failed: {why}")).code("worker_failed")
             }
             Ending::ShuttingDown => {
@@ -183,6 +184,18 @@ impl ApiError {
                     .retry_after(Duration::from_secs(5))
             }
         }
+    }
+}
+
+impl ApiError {
+    /// The error for a model that was removed from this worker.
+    pub(crate) fn gone_from(self, worker: &str) -> Self {
+        let worker = base::plain::line(worker);
+        let message = format!(
+            "{}: it was last seen at {worker} and is gone; GET /v1/models lists those that are here",
+            self.message
+        );
+        Self { message: message.into(), ..self }
     }
 }
 
@@ -267,6 +280,18 @@ fn too_busy(model: &str, waited: Duration, wait: Wait) -> String {
     format!("{QUEUE_TIMEOUT}; waited {seconds} s for {model}: {busy}")
 }
 
+/// The worker's words about the last attempt. They may come from a backend, and clients see them.
+fn detail(failure: &Failure) -> Option<String> {
+    failure.detail.as_deref().map(base::address::without_addresses)
+}
+
+fn with_detail(words: String, failure: &Failure) -> String {
+    match detail(failure) {
+        Some(detail) => format!("{words}; the last worker that was asked said: {detail}"),
+        None => words,
+    }
+}
+
 /// The header's value: whole seconds, at least 1.
 pub(crate) fn retry_after(after: Duration) -> HeaderValue {
     let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
@@ -300,6 +325,16 @@ mod tests {
             let waited = Duration::from_millis(600_400);
             let words = format!("{QUEUE_TIMEOUT}; waited 600 s for llama3-8b: {words}");
             assert_eq!(told(Ending::BusyTimeout { waited, wait }), (504, words));
+        }
+    }
+
+    #[test]
+    fn no_failure_names_an_address_of_the_operators_network() {
+        let detail = Some("no answer from http://127.0.0.1:11434/v1: refused".to_owned());
+        for ending in [Ending::ProviderFailed, Ending::QueueTimeout] {
+            let failure = Failure { ending, detail: detail.clone() };
+            let words = ApiError::of_failure(&failure, "m").message;
+            assert!(words.contains("refused") && !words.contains("127.0.0.1"), "{words}");
         }
     }
 

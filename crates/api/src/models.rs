@@ -132,6 +132,11 @@ pub(crate) fn has_served(api: &Api, name: &ModelName) -> bool {
     }
 }
 
+/// Where a model was last seen before it was removed.
+pub(crate) fn gone_from(api: &Api, name: &ModelName) -> Option<String> {
+    api.models().gone_from(&Scope::server(), name)
+}
+
 /// When the model was first seen, in seconds since 1970.
 fn created(api: &Api, model: &ModelName) -> u64 {
     api.models().first_seen(&Scope::server(), model).unwrap_or_default()

@@ -70,3 +70,46 @@ pub enum BackendError {
     #[error("the request cannot be sent to a backend: {0}")]
     BadAsk(String),
 }
+
+impl BackendError {
+    /// The error in words that name no address of the operator's network: for clients.
+    pub fn without_address(&self) -> String {
+        match self {
+            Self::Unreachable { .. } => "the model server cannot be reached".to_owned(),
+            Self::Timeout { phase, after, .. } => {
+                format!("the model server {phase} within {after:?}")
+            }
+            Self::Broke { reason, .. } => format!("the model server broke off: {reason}"),
+            Self::NoModels { .. } => "the model server gives no list of models".to_owned(),
+            Self::BadAsk(_) => self.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_read_no_address() {
+        let backend: Arc<str> = "http://10.0.0.7:8080".into();
+        let reason = "tcp connect error".to_owned();
+        let timeout = |phase| BackendError::Timeout {
+            backend: Arc::clone(&backend),
+            phase,
+            after: Duration::from_secs(5),
+        };
+        let errors = [
+            BackendError::Unreachable { backend: Arc::clone(&backend), reason: reason.clone() },
+            timeout(Phase::Connect),
+            timeout(Phase::FirstByte),
+            BackendError::Broke { backend: Arc::clone(&backend), reason: reason.clone() },
+            BackendError::NoModels { backend: Arc::clone(&backend), reason },
+        ];
+        for error in errors {
+            assert!(error.to_string().contains("10.0.0.7"), "{error}");
+            let told = error.without_address();
+            assert!(told.contains("model server") && !told.contains("10.0.0.7"), "{told}");
+        }
+    }
+}

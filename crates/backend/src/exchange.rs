@@ -47,7 +47,11 @@ pub struct Answer {
 /// The body of an answer, as the network brings it. Dropping it before its end closes the
 /// backend's connection at once.
 #[derive(Debug)]
-pub struct AnswerBody(Source);
+pub struct AnswerBody {
+    /// Bytes that were read and put back.
+    first: Option<Bytes>,
+    source: Source,
+}
 
 #[derive(Debug)]
 enum Source {
@@ -57,17 +61,25 @@ enum Source {
 
 impl AnswerBody {
     pub(crate) fn network(body: Incoming, idle: Duration, backend: Arc<str>) -> Self {
-        Self(Source::Network(NetworkBody { body, idle, backend }))
+        Self { first: None, source: Source::Network(NetworkBody { body, idle, backend }) }
     }
 
     pub(crate) fn demo(body: DemoBody) -> Self {
-        Self(Source::Demo(body))
+        Self { first: None, source: Source::Demo(body) }
+    }
+
+    /// Puts bytes back, to be the next ones. Empty bytes are dropped.
+    pub fn put_back(&mut self, bytes: Bytes) {
+        self.first = Some(bytes).filter(|bytes| !bytes.is_empty());
     }
 
     /// The next bytes, never empty; `None` at the end. Nothing comes after an error. May be
     /// dropped at any await and called again.
     pub async fn next(&mut self) -> Option<Result<Bytes, BackendError>> {
-        match &mut self.0 {
+        if let Some(first) = self.first.take() {
+            return Some(Ok(first));
+        }
+        match &mut self.source {
             Source::Network(body) => body.next().await,
             Source::Demo(body) => body.next().await.map(Ok),
         }

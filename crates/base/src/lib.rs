@@ -7,6 +7,7 @@
 //! - [`node_id`]: who a node of the mesh is
 //! - [`client_address`]: where a client is, for everything that is counted by address
 //! - [`endpoint`]: the shapes of requests
+//! - [`address`]: takes internal addresses out of text for clients
 //! - [`backoff`]: the next delay of a retry, as a value
 //! - [`pace`]: a minimum rate, as a value
 //! - [`interface`]: network interfaces, told apart by their names
@@ -17,6 +18,7 @@
 //! - [`plain`]: makes text from others safe to show on a terminal
 //! - [`secret`]: text that never shows itself, and URLs without their tokens
 
+pub mod address;
 pub mod backoff;
 pub mod client_address;
 pub mod endpoint;

@@ -1,13 +1,14 @@
 //! Which models were served and when, kept over a restart: for a model that comes back, jobs may wait.
 
 use std::{
-    sync::Arc,
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use access::Moment;
 use base::{ModelName, Scope};
-use scheduler::{Observer, Scheduler};
+use scheduler::{Announcement, Observer, Scheduler};
 use store::{AgeClock, ModelMemory, ModelStore, SqliteStore};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -22,14 +23,27 @@ pub(crate) struct KnownModels {
     pub(crate) memory: Arc<ModelMemory>,
     /// By which models are forgotten.
     ages: Arc<AgeClock>,
+    places: Mutex<Places>,
     /// Notified of a new model, which a crash should not lose.
     new: Notify,
 }
 
 impl Observer for KnownModels {
-    fn offers(&self, scope: &Scope, models: &[ModelName]) {
+    fn announced(&self, announcement: &Announcement<'_>) {
+        let Announcement { scope, name, models, whole } = *announcement;
         // A room keeps its own models.
-        if *scope == Scope::server() && self.memory.saw(scope, models, SystemTime::now()) {
+        if *scope != Scope::server() {
+            return;
+        }
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone = places.announced(name, models, whole);
+        drop(places);
+        let new = self.memory.saw(scope, models, SystemTime::now());
+        for model in &gone {
+            tracing::info!(%model, last_seen_at = name, "a model is gone");
+            self.memory.removed(scope, model, name);
+        }
+        if new || !gone.is_empty() {
             self.new.notify_one();
         }
     }
@@ -39,7 +53,7 @@ impl KnownModels {
     pub(crate) fn open(store: &Arc<SqliteStore>, ages: &Arc<AgeClock>) -> anyhow::Result<Self> {
         let store: Arc<dyn ModelStore> = Arc::<SqliteStore>::clone(store);
         let memory = Arc::new(ModelMemory::open(store, age(ages))?);
-        Ok(Self { memory, ages: Arc::clone(ages), new: Notify::new() })
+        Ok(Self { memory, ages: Arc::clone(ages), places: Mutex::default(), new: Notify::new() })
     }
 
     /// Writes new models at once, the others now and then, and everything at the end.
@@ -70,4 +84,75 @@ impl KnownModels {
 /// The time by which models are forgotten.
 fn age(ages: &AgeClock) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(aged(ages, Moment::now()))
+}
+
+/// The most providers that are remembered for a model, and the most models.
+const MAX_PLACES: usize = 64;
+const MAX_MODELS: usize = 10_000;
+
+/// The providers that have each model, by name, whether they are connected or not. A provider that
+/// lost its link still has its models; one that announces a list without a model has removed it.
+#[derive(Default)]
+struct Places(BTreeMap<ModelName, BTreeSet<String>>);
+
+impl Places {
+    /// Notes an announcement. Returns the models that no provider has any more.
+    fn announced(&mut self, name: &str, models: &[ModelName], whole: bool) -> Vec<ModelName> {
+        let mut gone = Vec::new();
+        // Whoever offers every model has removed none.
+        if whole && !models.iter().any(ModelName::is_wildcard) {
+            let offered: BTreeSet<_> = models.iter().collect();
+            self.0.retain(|model, places| {
+                let removed = !offered.contains(model) && places.remove(name);
+                let keeps = !places.is_empty();
+                if removed && !keeps {
+                    gone.push(model.clone());
+                }
+                keeps
+            });
+        }
+        for model in models.iter().filter(|model| !model.is_wildcard()) {
+            if self.0.len() < MAX_MODELS || self.0.contains_key(model) {
+                let places = self.0.entry(model.clone()).or_default();
+                if places.len() < MAX_PLACES {
+                    places.insert(name.to_owned());
+                }
+            }
+        }
+        gone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(models: &[&str]) -> Vec<ModelName> {
+        models.iter().map(|model| ModelName::from(*model)).collect()
+    }
+
+    #[test]
+    fn a_model_is_gone_when_the_last_that_had_it_says_so() {
+        let mut places = Places::default();
+        assert_eq!(places.announced("laptop", &list(&["m", "n"]), true), []);
+        assert_eq!(places.announced("desktop", &list(&["n"]), true), []);
+        assert_eq!(places.announced("laptop", &list(&["m"]), true), [], "the other has it");
+        assert_eq!(places.announced("desktop", &[], false), [], "its backend is out of reach");
+        assert_eq!(places.announced("desktop", &[], true), list(&["n"]));
+        assert_eq!(places.announced("laptop", &list(&["o"]), true), list(&["m"]));
+        assert_eq!(places.announced("laptop", &list(&["*"]), true), [], "it has them all");
+        assert_eq!(places.0.len(), 1);
+    }
+
+    #[test]
+    fn places_are_bounded() {
+        let mut places = Places::default();
+        for number in 0..2 * MAX_PLACES {
+            places.announced(&number.to_string(), &list(&["m"]), true);
+        }
+        assert_eq!(places.0.values().map(BTreeSet::len).max(), Some(MAX_PLACES));
+        let many: Vec<_> = (0..MAX_MODELS + 9).map(|n| ModelName::from(n.to_string())).collect();
+        places.announced("w", &many, false);
+        assert_eq!(places.0.len(), MAX_MODELS);
+    }
 }

@@ -1,8 +1,9 @@
 //! An answer on its way from a provider into its exchange. It passes as it arrives, unless it may
-//! say that the backend does not have the endpoint.
+//! say that the backend does not have the endpoint, or still loads its model.
 
 use bytes::Bytes;
 use http::StatusCode;
+use protocol::failure::may_be_loading;
 use scheduler::{AnswerWriter, Head, WriteError};
 
 use crate::served::{HeldAnswer, RequestShape, ServedEndpoints};
@@ -39,7 +40,7 @@ impl Incoming {
             return Ok(());
         }
         self.status = Some(head.status);
-        if !served.learns() {
+        if !served.learns() && !may_be_loading(head.status.as_u16()) {
             return self.writer.head(head);
         }
         match HeldAnswer::of(head) {

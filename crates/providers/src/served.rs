@@ -17,7 +17,10 @@ use std::{
 use base::{Endpoint, Endpoints};
 use bytes::Bytes;
 use http::{StatusCode, header};
-use protocol::endpoint::{Missing, may_be_missing, missing};
+use protocol::{
+    endpoint::{Missing, may_be_missing, missing},
+    failure::{is_loading, may_be_loading},
+};
 use scheduler::{Head, JobRequest, Membership};
 use tokio::time::Instant;
 
@@ -159,6 +162,9 @@ impl ServedEndpoints {
         provider: &'static str,
     ) {
         let Some(status) = incoming.status() else { return incoming.end() };
+        if incoming.held_body().is_some_and(|body| is_loading(status.as_u16(), body)) {
+            return incoming.writer.unready(true);
+        }
         match self.judge(&incoming.shape, status, incoming.held_body(), Instant::now()) {
             Judgement::Missing => self.unserved(membership, incoming, provider),
             Judgement::Elsewhere => {
@@ -244,7 +250,8 @@ impl HeldAnswer {
     /// Holds an answer back, unless its head alone shows that it is a good one: then returns the
     /// head.
     pub(crate) fn of(head: Head) -> Result<Self, Head> {
-        let plain_refusal = matches!(head.status.as_u16(), 404 | 405 | 501);
+        let status = head.status.as_u16();
+        let plain_refusal = matches!(status, 404 | 405 | 501) || may_be_loading(status);
         if plain_refusal || (is_json(&head) && may_be_missing(head.status.as_u16(), b"")) {
             Ok(Self { head, body: Vec::new() })
         } else {
@@ -255,7 +262,9 @@ impl HeldAnswer {
     /// Takes more of the body. Returns whether it must still be held back.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> bool {
         self.body.extend_from_slice(bytes);
-        self.body.len() <= MAX_HELD && may_be_missing(self.head.status.as_u16(), &self.body)
+        let status = self.head.status.as_u16();
+        let unclear = may_be_missing(status, &self.body) || may_be_loading(status);
+        self.body.len() <= MAX_HELD && unclear
     }
 
     pub(crate) fn body(&self) -> &[u8] {
@@ -393,8 +402,17 @@ mod tests {
         {
             assert!(HeldAnswer::of(head(status, kind)).is_ok(), "{status} {kind}");
         }
-        for (status, kind) in [(200, "text/event-stream"), (500, "application/json"), (200, "")] {
+        for (status, kind) in [(200, "text/event-stream"), (502, "application/json"), (200, "")] {
             assert!(HeldAnswer::of(head(status, kind)).is_err(), "{status} {kind}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_that_may_say_that_a_model_loads_is_held_back() {
+        for status in [500, 503] {
+            let mut held = HeldAnswer::of(head(status, "application/json")).unwrap();
+            assert!(held.take(b"{\"error\":{\"message\":\"Loading model\"}}"), "{status}");
+            assert!(!held.take(&[b'x'; MAX_HELD]), "{status}");
         }
     }
 

@@ -30,7 +30,7 @@ pub use dispatch::{
 };
 pub use exchange::{Answer, AnswerWriter, Event, Head, WriteError};
 pub use job::{Failure, Job, JobRequest, Meter, Usage};
-pub use observer::{JobEnd, JobFacts, Observer, Outcome};
+pub use observer::{Announcement, JobEnd, JobFacts, Observer, Outcome};
 pub use provider::{Assignment, Membership, Offer, Provider};
 pub use service::Scheduler;
 pub use status::{QueueStatus, Status, WorkerStatus};

@@ -25,7 +25,7 @@ pub trait Observer: Send + Sync {
     /// A job ended.
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {}
     /// A provider joined, or changed its models.
-    fn offers(&self, scope: &Scope, models: &[ModelName]) {}
+    fn announced(&self, announcement: &Announcement<'_>) {}
     /// A provider left.
     fn left(&self, provider: ProviderId, why: LeaveReason) {}
 }
@@ -72,6 +72,20 @@ pub struct JobEnd {
     pub total: Duration,
     /// How often it was assigned again: to another provider, in another shape, or for another model.
     pub requeues: u32,
+}
+
+/// What a provider says that it offers.
+#[derive(Debug, Clone, Copy)]
+pub struct Announcement<'a> {
+    /// The provider's scope.
+    pub scope: &'a Scope,
+    /// The name that the provider gave itself, or its id if it has none. The same after it has
+    /// connected again, if it gave itself one.
+    pub name: &'a str,
+    /// The models.
+    pub models: &'a [ModelName],
+    /// Whether it has no others. An empty list may as well mean that its backend is out of reach.
+    pub whole: bool,
 }
 
 /// How a job ended.

@@ -69,9 +69,16 @@ impl Membership {
         self.id
     }
 
-    /// Sets the models that it serves from now on, and the load that it counts itself.
+    /// Sets the models that it serves from now on, and the load that it counts itself. An empty list
+    /// means that it serves none for now.
     pub fn models(&self, models: Vec<ModelName>, load: u32) {
-        self.scheduler.models_of(self.id, models, load);
+        let whole = !models.is_empty();
+        self.scheduler.models_of(self.id, models, load, whole);
+    }
+
+    /// Sets that it has no models at all any more, and the load that it counts itself.
+    pub fn no_models(&self, load: u32) {
+        self.scheduler.models_of(self.id, Vec::new(), load, true);
     }
 
     /// Sets the load that the provider counts itself.
@@ -99,6 +106,11 @@ impl Membership {
     /// Sets the endpoints that it serves from now on.
     pub fn endpoints(&self, endpoints: Endpoints) {
         self.scheduler.handle(Input::Endpoints { provider: self.id, endpoints });
+    }
+
+    /// Reports that it has a job, if it acknowledges jobs ([`Offer::acknowledges`]).
+    pub fn acknowledged(&self, job: JobId) {
+        self.scheduler.handle(Input::Acknowledged { job, provider: self.id });
     }
 
     /// Reports that it has stopped working on a cancelled job.

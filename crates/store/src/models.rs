@@ -19,6 +19,9 @@ pub const MAX_MODELS: usize = 10_000;
 /// How long a model is remembered.
 pub const MEMORY: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
+/// The most removed models that are remembered.
+pub const MAX_GONE: usize = 1_000;
+
 /// A model that was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenModel {
@@ -57,6 +60,8 @@ pub struct ModelMemory {
 #[derive(Default)]
 struct RememberedModels {
     models: HashMap<(Scope, ModelName), Times>,
+    /// Removed models, and where they were last seen. Not stored.
+    gone: HashMap<(Scope, ModelName), String>,
 }
 
 #[derive(Clone, Copy)]
@@ -84,12 +89,32 @@ impl ModelMemory {
 
     /// Whether the model has been served within the memory's time.
     pub fn knows(&self, scope: &Scope, model: &ModelName) -> bool {
-        self.lock().models.contains_key(&(scope.clone(), model.clone()))
+        let state = self.lock();
+        state.models.get(&(scope.clone(), model.clone())).is_some_and(|times| times.last > 0)
     }
 
     /// When the model was first seen, in seconds since 1970.
     pub fn first_seen(&self, scope: &Scope, model: &ModelName) -> Option<u64> {
         self.lock().models.get(&(scope.clone(), model.clone())).map(|times| times.first)
+    }
+
+    /// Forgets a model that was removed from where it was last seen: it is not waited for.
+    pub fn removed(&self, scope: &Scope, model: &ModelName, last_seen_at: &str) {
+        let mut state = self.lock();
+        let name = (scope.clone(), model.clone());
+        if let Some(times) = state.models.get_mut(&name) {
+            // Deletes it from the store with the next flush.
+            *times = Times { last: 0, dirty: true, ..*times };
+        }
+        if state.gone.len() >= MAX_GONE {
+            state.gone.clear();
+        }
+        state.gone.insert(name, last_seen_at.to_owned());
+    }
+
+    /// Where a removed model was last seen.
+    pub fn gone_from(&self, scope: &Scope, model: &ModelName) -> Option<String> {
+        self.lock().gone.get(&(scope.clone(), model.clone())).cloned()
     }
 
     /// Notes that these models are served at `now`. `*` is skipped. Returns whether one of them is new, and so
@@ -106,6 +131,7 @@ impl ModelMemory {
             });
             times.last = times.last.max(now);
             times.dirty = true;
+            state.gone.remove(&(scope.clone(), model.clone()));
         }
         let new = state.models.len() > before;
         state.forget();
@@ -120,8 +146,10 @@ impl ModelMemory {
         let oldest = oldest(now);
         let changed = {
             let mut state = self.lock();
+            // Removed ones are written as long unseen, which deletes them.
+            let changed = state.take_dirty();
             state.models.retain(|_, times| times.last >= oldest);
-            state.take_dirty()
+            changed
         };
         let saved = self.store.save_models(&changed, oldest);
         if saved.is_err() {
@@ -193,6 +221,31 @@ mod tests {
     fn memory(store: &Arc<VolatileStore>, now: SystemTime) -> ModelMemory {
         let store: Arc<dyn ModelStore> = Arc::<VolatileStore>::clone(store);
         ModelMemory::open(store, now).unwrap()
+    }
+
+    #[test]
+    fn a_removed_model_is_not_waited_for_until_it_is_seen_again() {
+        let store = Arc::new(VolatileStore::default());
+        let (memory_now, scope, model) = (memory(&store, at(0)), Scope::server(), "m".into());
+        memory_now.saw(&scope, &["m".into(), "n".into()], at(0));
+        memory_now.flush(at(0)).unwrap();
+        memory_now.removed(&scope, &model, "laptop");
+        assert!(!memory_now.knows(&scope, &model) && memory_now.knows(&scope, &"n".into()));
+        assert_eq!(memory_now.gone_from(&scope, &model).as_deref(), Some("laptop"));
+        memory_now.flush(at(1)).unwrap();
+        assert!(!memory(&store, at(2)).knows(&scope, &model), "after a restart");
+        memory_now.saw(&scope, &["m".into()], at(3));
+        assert!(memory_now.knows(&scope, &model) && memory_now.gone_from(&scope, &model).is_none());
+    }
+
+    #[test]
+    fn removed_models_are_remembered_within_a_bound() {
+        let memory = memory(&Arc::new(VolatileStore::default()), at(0));
+        let scope = Scope::server();
+        for number in 0..3 * MAX_GONE {
+            memory.removed(&scope, &number.to_string().into(), "w");
+        }
+        assert!(memory.lock().gone.len() <= MAX_GONE && memory.lock().models.is_empty());
     }
 
     #[test]

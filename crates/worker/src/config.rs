@@ -27,6 +27,9 @@ pub struct WorkerConfig {
     /// How often a tunnel into a room shows that it is alive. Stock servers give a participant up
     /// after 30 s.
     pub heartbeat: Duration,
+    /// How long a job waits for a backend that takes no requests, on links whose server cannot have it
+    /// wait. As long as a server waits for an absent worker, by default.
+    pub patience: Duration,
 }
 
 impl WorkerConfig {
@@ -40,6 +43,7 @@ impl WorkerConfig {
             poll_interval: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(30),
             heartbeat: Duration::from_secs(10),
+            patience: Duration::from_secs(30),
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct LinkContext {
     pub(crate) protocol: LinkProtocol,
     /// The name of the link.
     pub(crate) name: String,
+    /// A random name of the link, by which a server tells that it was dialled again.
+    pub(crate) id: String,
     pub(crate) lent: Arc<LentBackend>,
     pub(crate) dialer: Arc<dyn Dialer>,
     pub(crate) events: EventSink,

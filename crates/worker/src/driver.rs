@@ -30,6 +30,11 @@ pub(crate) trait Codec {
     /// When [`Codec::on_beat`] is called.
     fn beats(&self) -> Interval;
 
+    /// Whether the far end is asked for a sign of life with each beat. Every WebSocket answers.
+    fn pings(&self) -> bool {
+        false
+    }
+
     /// The server's last frame came at `heard`.
     fn on_beat(&mut self, heard: Instant) -> Option<Outcome>;
 
@@ -119,7 +124,7 @@ pub(crate) async fn drive<C: Codec>(
             }
             Wake::Frame(Err(error)) => break (Cause::Gone, Some(codec.lost(error.to_string()))),
             Wake::Event(event) => codec.on_event(event),
-            Wake::Beat => codec.on_beat(link.heard()),
+            Wake::Beat => on_beat(&mut link, &mut codec),
             Wake::Deadline if leave_by.is_some() => break (Cause::Shutdown, None),
             Wake::Deadline => Some(codec.too_late()),
             Wake::Shutdown => {
@@ -153,7 +158,47 @@ fn on_frames<C: Codec>(link: &mut Link, codec: &mut C, first: Frame) -> Option<O
     outcome
 }
 
-async fn until(deadline: Option<Instant>) {
+/// Looks for frames that came while this process did not run: they are signs of life.
+fn on_beat<C: Codec>(link: &mut Link, codec: &mut C) -> Option<Outcome> {
+    if let Some(frame) = link.ready()
+        && let Some(outcome) = on_frames(link, codec, frame)
+    {
+        return Some(outcome);
+    }
+    let outcome = codec.on_beat(link.heard());
+    if outcome.is_none() && codec.pings() {
+        return link.ping().err().map(|error| codec.lost(error.to_string()));
+    }
+    outcome
+}
+
+/// Counts beats without a sign of life. Time in which this process or machine did not run does not
+/// count: nothing could be heard.
+#[derive(Debug)]
+pub(crate) struct SilentBeats {
+    heard: Instant,
+    silent: u32,
+}
+
+impl SilentBeats {
+    pub(crate) fn new() -> Self {
+        Self { heard: Instant::now(), silent: 0 }
+    }
+
+    /// How many beats there were since the last sign of life, which came at `heard`.
+    pub(crate) fn beat(&mut self, heard: Instant) -> u32 {
+        self.silent = if heard > self.heard { 0 } else { self.silent.saturating_add(1) };
+        self.heard = self.heard.max(heard);
+        self.silent
+    }
+}
+
+/// The reason for leaving a server that is silent since then.
+pub(crate) fn silent(heard: Instant) -> String {
+    format!("the server was silent for {} s", heard.elapsed().as_secs())
+}
+
+pub(crate) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,

@@ -85,7 +85,10 @@ async fn serve<'a>(
     let slot = lent.slot().await;
     let path = order.path.split('?').next().unwrap_or_default();
     let endpoint = Endpoint::of_path(path);
-    let mut answer = lent.send(&mut order).await?;
+    let mut answer = match reply.server_waits() {
+        true => lent.send(&mut order).await?,
+        false => lent.send_patiently(&mut order).await?,
+    };
     let mut end = endpoint.filter(|_| is_stream(&answer)).map(StreamEnd::of);
     reply.head(answer.status, answer.headers).await?;
     while let Some(bytes) = answer.body.next().await {

@@ -7,15 +7,17 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use backend::{Answer, Backend, BackendError, BackendRequest, ModelEntry, NotABackend};
 use base::Endpoints;
 use bytes::Bytes;
+use http::Method;
 use protocol::openai;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
-use crate::{config::Lend, order::Order};
+use crate::{config::Lend, order::Order, patience};
 
 /// The offer of a backend.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +26,8 @@ pub(crate) struct Offer {
     pub(crate) models: Arc<[String]>,
     /// The endpoints it serves, once that is known.
     pub(crate) endpoints: Option<Endpoints>,
+    /// Whether the backend gave this list when it was last asked.
+    pub(crate) reached: bool,
     /// How often the backend has been asked so far.
     pub(crate) polls: u64,
     /// How often it has had room again after being full; counted only while several links share it.
@@ -33,7 +37,10 @@ pub(crate) struct Offer {
 impl Offer {
     /// Whether a server that knows the other offer knows this one, too.
     pub(crate) fn is_as_announced(&self, announced: &Self) -> bool {
-        self.models == announced.models && self.endpoints == announced.endpoints
+        let told = |offer: &Self| offer.models.is_empty() && offer.reached;
+        self.models == announced.models
+            && self.endpoints == announced.endpoints
+            && told(self) == told(announced)
     }
 }
 
@@ -42,6 +49,7 @@ impl Offer {
 pub(crate) struct LentBackend {
     backend: Backend,
     max_concurrent: u32,
+    patience: Duration,
     slots: Semaphore,
     load: AtomicU32,
     answered: AtomicU64,
@@ -56,7 +64,7 @@ pub(crate) struct LentBackend {
 }
 
 impl LentBackend {
-    pub(crate) fn new(lend: &Lend) -> Result<Self, NotABackend> {
+    pub(crate) fn new(lend: &Lend, patience: Duration) -> Result<Self, NotABackend> {
         let (backend, max_concurrent, entries) = match lend {
             Lend::Http(config) => {
                 (Backend::http(config)?, config.max_concurrent, config.models.as_deref())
@@ -67,6 +75,7 @@ impl LentBackend {
         Ok(Self {
             backend,
             max_concurrent,
+            patience,
             slots: Semaphore::new((max_concurrent as usize).min(Semaphore::MAX_PERMITS)),
             load: AtomicU32::new(0),
             answered: AtomicU64::new(0),
@@ -132,13 +141,15 @@ impl LentBackend {
         self.offer.subscribe()
     }
 
-    pub(crate) fn publish(&self, models: &[String], endpoints: Option<Endpoints>) {
+    /// Publishes an offer. `reached`: the backend has just given this list itself.
+    pub(crate) fn publish(&self, models: &[String], endpoints: Option<Endpoints>, reached: bool) {
         self.offer.send_modify(|offer| {
             // The list is shared with each link: an equal one is not replaced.
             if *offer.models != *models {
                 offer.models = models.into();
             }
             offer.endpoints = endpoints;
+            offer.reached = reached;
             offer.polls += 1;
         });
     }
@@ -155,7 +166,22 @@ impl LentBackend {
     /// Asks the backend; see [`Backend::ask`].
     pub(crate) async fn send(&self, order: &mut Order) -> Result<Answer, BackendError> {
         let method = order.method.clone();
-        let answer = self.backend.ask(method, self.ask(order)).await;
+        self.send_once(method, self.ask(order)).await
+    }
+
+    /// The same; while the backend takes no requests it is asked again, for a while.
+    pub(crate) async fn send_patiently(&self, order: &mut Order) -> Result<Answer, BackendError> {
+        let (method, request) = (order.method.clone(), self.ask(order));
+        let ask = || self.send_once(method.clone(), request.clone());
+        patience::until_ready(self.patience, ask).await
+    }
+
+    async fn send_once(
+        &self,
+        method: Method,
+        request: BackendRequest,
+    ) -> Result<Answer, BackendError> {
+        let answer = self.backend.ask(method, request).await;
         // A restart of the backend looks like either: nobody listens yet, or a running answer breaks off.
         if matches!(answer, Err(BackendError::Unreachable { .. } | BackendError::Broke { .. })) {
             self.lost.store(true, Ordering::Relaxed);
@@ -231,7 +257,7 @@ mod tests {
         let models = ["fast=llama3:8b", "same"].map(|entry| entry.parse().unwrap()).to_vec();
         let config =
             BackendConfig { models: Some(models), ..BackendConfig::new("http://127.0.0.1:1") };
-        LentBackend::new(&Lend::Http(config)).unwrap()
+        LentBackend::new(&Lend::Http(config), Duration::ZERO).unwrap()
     }
 
     fn body(model: &str, pieces: &[&'static str]) -> String {
@@ -261,7 +287,7 @@ mod tests {
     fn links_that_share_a_backend_learn_when_it_is_no_longer_full() {
         let config =
             BackendConfig { max_concurrent: 2, ..BackendConfig::new("http://127.0.0.1:1") };
-        let lent = Arc::new(LentBackend::new(&Lend::Http(config)).unwrap());
+        let lent = Arc::new(LentBackend::new(&Lend::Http(config), Duration::ZERO).unwrap());
         let first = lent.offers();
         drop([lent.count(), lent.count()]);
         assert!(!first.has_changed().unwrap(), "nobody else is there");
@@ -277,8 +303,8 @@ mod tests {
         let lent = lent();
         let mut offers = lent.offers();
         let chat = Some(Endpoints::only(base::Endpoint::ChatCompletions));
-        lent.publish(&["a".to_owned()], None);
-        lent.publish(&["a".to_owned()], chat);
+        lent.publish(&["a".to_owned()], None, true);
+        lent.publish(&["a".to_owned()], chat, true);
         assert!(offers.has_changed().unwrap());
         let offer = offers.borrow_and_update().clone();
         assert_eq!((offer.models.to_vec(), offer.polls), (vec!["a".to_owned()], 2));

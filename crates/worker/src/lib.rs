@@ -32,6 +32,7 @@ mod models;
 mod node;
 mod order;
 mod outcome;
+mod patience;
 mod reconnect;
 mod relay;
 mod reply;

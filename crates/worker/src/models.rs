@@ -42,11 +42,12 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
             served.learn(lent.backend()).await;
         }
         report_failure(&lent, &polled, &mut failures, &events);
+        let reached = polled.is_ok();
         if known.observe(polled) {
             let (backend, models) = (lent.backend().label().to_owned(), known.models.clone());
             events.send(&Event::Models { backend, models });
         }
-        lent.publish(&known.models, served.endpoints);
+        lent.publish(&known.models, served.endpoints, reached);
     }
 }
 

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use backend::NotABackend;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use wire::dial::jitter;
 
 use crate::{
     config::{LinkProtocol, Protocol, ServerTarget, WorkerConfig},
@@ -90,7 +91,8 @@ impl Worker {
         if config.backends.is_empty() {
             return Err(NotAWorker::NoBackend);
         }
-        let lent = config.backends.iter().map(|lend| LentBackend::new(lend).map(Arc::new));
+        let new = |lend| LentBackend::new(lend, config.patience).map(Arc::new);
+        let lent = config.backends.iter().map(new);
         let lent = lent.collect::<Result<_, _>>()?;
         let servers = config.servers.iter().map(|server| {
             let room = server.room.as_ref().map(|join| in_room(&config, server, join));
@@ -150,6 +152,7 @@ impl Worker {
             room: room.clone(),
             protocol: self.link_protocol(room.is_some()),
             name: self.link_name(lent),
+            id: format!("{:08x}{:08x}{:08x}{:08x}", jitter(), jitter(), jitter(), jitter()),
             lent: Arc::clone(lent),
             dialer: Arc::clone(&self.dialer),
             events: self.events.clone(),

@@ -127,6 +127,21 @@ async fn without_a_provider_the_status_is_true() {
     assert_eq!(error["error"]["code"], "queue_timeout");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_long_wait_without_a_provider_gets_signs_of_life_too() {
+    let mut kit = Kit::with(|_, limits| limits.keepalive = Duration::from_secs(5));
+    let asked = sending(&kit, CHAT, STREAM);
+    kit.assigned().await.answer.decline();
+    let began = Instant::now();
+    let response = asked.await.unwrap();
+    assert_eq!((response.status(), began.elapsed().as_secs()), (StatusCode::OK, 15));
+    let mut body = response.into_body();
+    let sign = ": waiting for m: no worker that serves it is connected\n\n";
+    assert_eq!(frame(&mut body).await, sign);
+    assert_eq!(frame(&mut body).await, sign);
+    assert_eq!(began.elapsed().as_secs(), 20);
+}
+
 /// What a client gets after a sign of life, of an answer with this head and body.
 async fn late(path: &str, answer: Head, body: &'static str) -> String {
     let mut kit = Kit::new();

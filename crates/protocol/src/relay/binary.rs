@@ -27,6 +27,7 @@ const HEAD: u8 = 0x11;
 const CHUNK: u8 = 0x12;
 const END: u8 = 0x13;
 const FAIL: u8 = 0x14;
+const ACCEPTED: u8 = 0x15;
 
 /// A frame from a server to a worker. A cancel stays a text message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +87,12 @@ pub enum WorkerFrame {
         job: u32,
         /// Why.
         failure: JobFailure,
+    },
+    /// `0x15`: the worker has the job, whose answer may take its time. Sent only to a server that
+    /// wants it ([`RegisterAck::acknowledge`](super::RegisterAck::acknowledge)).
+    Accepted {
+        /// The job's number.
+        job: u32,
     },
 }
 
@@ -154,7 +161,7 @@ impl WorkerFrame {
     pub fn job(&self) -> u32 {
         match self {
             Self::Head { job, .. } | Self::Chunk { job, .. } => *job,
-            Self::End { job, .. } | Self::Fail { job, .. } => *job,
+            Self::End { job, .. } | Self::Fail { job, .. } | Self::Accepted { job } => *job,
         }
     }
 
@@ -166,6 +173,7 @@ impl WorkerFrame {
             Self::End { job, end } if end.token_counts.is_none() => encode_raw(END, *job, b""),
             Self::End { job, end } => encode_meta(END, *job, end),
             Self::Fail { job, failure } => encode_meta(FAIL, *job, failure),
+            Self::Accepted { job } => encode_raw(ACCEPTED, *job, b""),
         }
     }
 
@@ -178,6 +186,8 @@ impl WorkerFrame {
             END if payload.is_empty() => Ok(Self::End { job, end: ResponseEnd::default() }),
             END => meta(&payload).map(|end| Self::End { job, end }),
             FAIL => meta(&payload).map(|failure| Self::Fail { job, failure }),
+            ACCEPTED if payload.is_empty() => Ok(Self::Accepted { job }),
+            ACCEPTED => Err(FrameProblem::Trailing),
             _ => Err(FrameProblem::UnknownKind(kind)),
         };
         read.map_err(|problem| FrameError { job: Some(job), problem })
@@ -307,6 +317,7 @@ mod tests {
             b"\x13\0\0\0\x07{\"token_counts\":{\"prompt_tokens\":0}}",
             WorkerFrame::End { job: 7, end: ResponseEnd { token_counts: Some(counts) } },
         );
+        worker(b"\x15\0\0\0\x07", WorkerFrame::Accepted { job: 7 });
         let failure = JobFailure { code: FailureCode::Draining, message: "bye".into() };
         worker(
             b"\x14\0\0\0\x07{\"code\":\"draining\",\"message\":\"bye\"}",
@@ -350,6 +361,7 @@ mod tests {
         );
         let worker = |wire: &'static [u8]| WorkerFrame::decode(wire.into()).unwrap_err().problem;
         assert_eq!(worker(b"\x01\0\0\0\x01"), FrameProblem::UnknownKind(1));
+        assert_eq!(worker(b"\x15\0\0\0\x01x"), FrameProblem::Trailing);
         for wire in
             [&b"\x11\0\0\0\x01"[..], b"\x11\0\0\0\x01{\"status_code\":-1}", b"\x14\0\0\0\x01\xff"]
         {
@@ -376,7 +388,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_read_back_as_they_were_read(
-            kind in prop_oneof![Just(1u8), Just(2), Just(3), 0x11..=0x14u8, any::<u8>()],
+            kind in prop_oneof![Just(1u8), Just(2), Just(3), 0x11..=0x15u8, any::<u8>()],
             rest: Vec<u8>,
         ) {
             let wire = Bytes::from([&[kind][..], &rest].concat());

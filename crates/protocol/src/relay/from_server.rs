@@ -28,6 +28,9 @@ pub struct RegisterAck {
     /// The token that a second link of the same participant must present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_token: Option<String>,
+    /// Whether the server wants jobs acknowledged. Not part of the specification.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acknowledge: bool,
 }
 
 /// `request`: one inference request.

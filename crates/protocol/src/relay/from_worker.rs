@@ -30,6 +30,14 @@ pub struct Register {
     /// Its participant in the room that it joins. Not part of the specification.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub participant: Option<Box<WorkerParticipant>>,
+    /// A random name of the link, the same each time that it is dialled: the server closes an older
+    /// link of this name. Sent on binary links only. Not part of the specification.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// Whether it acknowledges jobs if the server wants that
+    /// ([`WorkerFrame::Accepted`](super::WorkerFrame::Accepted)). Not part of the specification.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub acknowledges: bool,
 }
 
 /// A worker's participant in a room. Not part of the specification.
@@ -61,6 +69,10 @@ pub struct ModelsUpdate {
     /// The endpoints of its backend now; absent: unchanged. Not part of the specification.
     #[serde(default, with = "endpoints", skip_serializing_if = "Option::is_none")]
     pub endpoints: Option<Endpoints>,
+    /// Whether the list is empty because the backend has no models, rather than being out of reach.
+    /// Not part of the specification.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub none_left: bool,
 }
 
 /// `response_chunk`: bytes of a streamed answer, to be forwarded unchanged.

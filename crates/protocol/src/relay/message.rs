@@ -145,6 +145,14 @@ mod tests {
             }),
         );
         server(
+            r#"{"type":"register_ack","worker_id":"w","models":[],"acknowledge":true}"#,
+            ServerMessage::RegisterAck(RegisterAck {
+                worker_id: "w".into(),
+                acknowledge: true,
+                ..RegisterAck::default()
+            }),
+        );
+        server(
             r#"{"type":"register_ack","worker_id":"worker-4","models":[],"warnings":["worker_name was empty after trimming","worker registered without any routable models"],"protocol_version":"2026-04-bridge-v1"}"#,
             ServerMessage::RegisterAck(RegisterAck {
                 worker_id: "worker-4".into(),
@@ -228,8 +236,18 @@ mod tests {
                 max_concurrent: 4,
                 protocol_version: Some("2026-04-bridge-v1".into()),
                 current_load: 0,
-                endpoints: None,
-                participant: None,
+                ..Register::default()
+            }),
+        );
+        let of_a_warren = r#"{"type":"register","worker_name":"w","models":[],"max_concurrent":1,"current_load":0,"link":"5f","acknowledges":true}"#;
+        worker(
+            of_a_warren,
+            WorkerMessage::Register(Register {
+                worker_name: "w".into(),
+                max_concurrent: 1,
+                link: Some("5f".into()),
+                acknowledges: true,
+                ..Register::default()
             }),
         );
         let least = r#"{"type":"register","worker_name":"","models":[],"max_concurrent":0,"current_load":null,"new":[{}]}"#;
@@ -288,8 +306,14 @@ mod tests {
             r#"{"type":"models_update","models":["m-a","m-b"],"current_load":0}"#,
             WorkerMessage::ModelsUpdate(ModelsUpdate {
                 models: texts(&["m-a", "m-b"]),
-                current_load: 0,
-                endpoints: None,
+                ..ModelsUpdate::default()
+            }),
+        );
+        worker(
+            r#"{"type":"models_update","models":[],"current_load":0,"none_left":true}"#,
+            WorkerMessage::ModelsUpdate(ModelsUpdate {
+                none_left: true,
+                ..ModelsUpdate::default()
             }),
         );
         let error = |request_id| {
@@ -377,12 +401,17 @@ mod tests {
                         protocol_version,
                         current_load,
                         endpoints,
-                        participant: None,
+                        ..Register::default()
                     })
                 }),
             (names(), any::<u32>(), option::of(any_endpoints())).prop_map(
                 |(models, current_load, endpoints)| {
-                    WorkerMessage::ModelsUpdate(ModelsUpdate { models, current_load, endpoints })
+                    WorkerMessage::ModelsUpdate(ModelsUpdate {
+                        models,
+                        current_load,
+                        endpoints,
+                        ..ModelsUpdate::default()
+                    })
                 }
             ),
             (text(), text()).prop_map(|(request_id, chunk)| WorkerMessage::ResponseChunk(

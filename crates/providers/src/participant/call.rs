@@ -27,6 +27,8 @@ enum CallError {
     Write(WriteError),
     /// The endpoint is at fault.
     Failed(String),
+    /// Nobody listens at the endpoint.
+    Unreachable,
 }
 
 impl From<WriteError> for CallError {
@@ -68,6 +70,7 @@ fn end(passed: Result<(), CallError>, incoming: Incoming) -> Option<Incoming> {
             tracing::warn!(why, "an endpoint failed a request");
             incoming.writer.fail(&why);
         }
+        Err(CallError::Unreachable) => incoming.writer.unready(false),
         Err(CallError::Write(error)) => incoming.give_up(error),
     }
     None
@@ -117,5 +120,9 @@ fn ask(request: &JobRequest) -> BackendRequest {
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn failed(error: BackendError) -> CallError {
-    CallError::Failed(error.to_string())
+    tracing::warn!(%error, "an endpoint gave no answer");
+    match error {
+        BackendError::Unreachable { .. } => CallError::Unreachable,
+        other => CallError::Failed(other.without_address()),
+    }
 }

@@ -9,6 +9,7 @@ use base::JobId;
 use bytes::Bytes;
 use http::StatusCode;
 use protocol::{
+    failure::is_loading,
     json::clip,
     relay::{
         CancelReason, Ping, ServerMessage, WorkerMessage,
@@ -205,6 +206,9 @@ impl RelayCodec {
         // A bad status is complained about when the answer is passed on.
         let status = StatusCode::from_u16(complete.status_code).unwrap_or_default();
         let held = (!job.incoming.writer.has_begun()).then(|| job.body(&complete));
+        if held.is_some_and(|body| is_loading(complete.status_code, body)) {
+            return job.incoming.writer.unready(true);
+        }
         match self.served.judge(&job.incoming.shape, status, held, Instant::now()) {
             Judgement::Missing => {
                 self.served.unserved(&self.membership, job.incoming, Self::NAME);
@@ -234,7 +238,10 @@ impl RelayCodec {
         if self.may_complain() {
             tracing::info!(models = models.len(), "the worker's models changed");
         }
-        self.membership.models(self.scope.names(&models), update.current_load);
+        match update.none_left && models.is_empty() {
+            true => self.membership.no_models(update.current_load),
+            false => self.membership.models(self.scope.names(&models), update.current_load),
+        }
     }
 
     /// Whether one more line about messages without a job may be logged.
@@ -254,7 +261,11 @@ impl RelayCodec {
                 let taken = self.number(id).and_then(|number| self.take(number));
                 if let Some((_, job)) = taken {
                     tracing::warn!(request_id = id, code, words, "the worker failed a job");
-                    job.incoming.writer.fail(&format!("{code}: {words}"));
+                    let unreachable = code == FailureCode::BackendUnreachable.as_str();
+                    match unreachable && !job.incoming.writer.has_begun() {
+                        true => job.incoming.writer.unready(false),
+                        false => job.incoming.writer.fail(&format!("{code}: {words}")),
+                    }
                 }
             }
         }
@@ -292,6 +303,9 @@ impl RelayCodec {
                 }
             }
             WorkerFrame::End { end, .. } => self.binary_end(number, &end),
+            WorkerFrame::Accepted { .. } => {
+                self.membership.acknowledged(job.incoming.writer.job());
+            }
             WorkerFrame::Fail { failure, .. } => {
                 let Some((id, job)) = self.take(number) else { return };
                 let code = clip(failure.code.as_str(), MAX_WORDS);
@@ -301,6 +315,9 @@ impl RelayCodec {
                     // The worker is not at fault: it was told to stop taking jobs.
                     FailureCode::Draining if !job.incoming.writer.has_begun() => {
                         job.incoming.writer.decline();
+                    }
+                    FailureCode::BackendUnreachable if !job.incoming.writer.has_begun() => {
+                        job.incoming.writer.unready(false);
                     }
                     _ => job.incoming.writer.fail(words),
                 }

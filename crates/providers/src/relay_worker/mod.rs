@@ -23,6 +23,8 @@ use rooms::Rooms;
 use scheduler::Scheduler;
 use tokio_util::task::TaskTracker;
 
+use crate::claims::Claims;
+
 /// The settings of links to workers.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -39,13 +41,16 @@ pub struct RelayWorkers {
     scheduler: Scheduler,
     rooms: Rooms,
     links: TaskTracker,
+    /// The names of links: a link that is dialled again takes the place of the older one at once.
+    names: Arc<Claims<String>>,
 }
 
 impl RelayWorkers {
     /// Creates the set of links, which offer their capacity to `scheduler`: to the whole server, or
     /// in one of `rooms`.
     pub fn new(settings: Settings, scheduler: Scheduler, rooms: Rooms) -> Self {
-        Self { settings: Arc::new(settings), scheduler, rooms, links: TaskTracker::new() }
+        let (links, names) = (TaskTracker::new(), Arc::default());
+        Self { settings: Arc::new(settings), scheduler, rooms, links, names }
     }
 
     /// Tracks the tasks of the links in `links`, so that a caller can wait for their end.

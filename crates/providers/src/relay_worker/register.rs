@@ -20,7 +20,7 @@ use wire::{Frame, Link, Outbox};
 use super::{
     RelayWorkers,
     codec::{MAX_WORDS, PROTOCOL_ERROR, RelayCodec},
-    scope::{Admission, POLICY, WorkerScope},
+    scope::{Admission, LinkPermit, POLICY, WorkerScope},
     sender::{Form, Sender},
 };
 use crate::{link::drive, served::ServedEndpoints};
@@ -30,6 +30,9 @@ const REGISTER_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The largest capacity that a worker may claim.
 const MAX_CONCURRENT: u32 = 100_000;
+
+/// How many bytes of a link's name count.
+const MAX_LINK: usize = 64;
 
 /// How many bytes of an unknown protocol version are logged.
 const MAX_VERSION: usize = 64;
@@ -87,7 +90,9 @@ impl RelayWorkers {
             Arc::clone(&scope),
             self.settings.heartbeat,
         );
-        drive(link, codec, &sender.notes, scope).await;
+        let name = worker.register.link.filter(|_| worker.form == Form::Binary);
+        let claim = name.map(|name| self.names.take_over(clip(&name, MAX_LINK).to_owned()));
+        drive(link, codec, &sender.notes, LinkPermit { scope, claim }).await;
     }
 }
 
@@ -135,7 +140,13 @@ fn ack(worker: &Worker) -> RegisterAck {
         room: in_room.map(|worker| worker.member.room().short_code().to_owned()),
         participant_id: in_room.map(|worker| worker.member.id().to_owned()),
         session_token: in_room.map(|worker| worker.session_token.expose().to_owned()),
+        acknowledge: acknowledges(worker),
     }
+}
+
+/// Whether the worker acknowledges jobs.
+fn acknowledges(worker: &Worker) -> bool {
+    worker.register.acknowledges && worker.form == Form::Binary
 }
 
 fn log(worker: &Worker, max_concurrent: u32) {
@@ -163,6 +174,6 @@ fn offer(worker: &Worker, served: &ServedEndpoints) -> Offer {
         endpoints: served.endpoints(),
         distance: Distance::Here,
         lingers: false,
-        acknowledges: false,
+        acknowledges: acknowledges(worker),
     }
 }

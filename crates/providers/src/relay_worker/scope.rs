@@ -1,6 +1,6 @@
 //! The scope that a link's worker serves: the whole server, or one room.
 
-use std::sync::Arc;
+use std::{future::pending, sync::Arc};
 
 use access::Lender;
 use base::{ClientAddress, ModelName, ProviderId, Scope, Secret};
@@ -13,12 +13,16 @@ use rooms::{Joined, Joining, Kind, Room, RoomError};
 use tokio::task::spawn_blocking;
 
 use crate::{
+    claims::Claim,
     link::{Close, Permit},
     member::{Member, Presence, now_ms},
 };
 
 /// Close code: the worker is not allowed, or no longer allowed, to be a worker.
 pub(super) const POLICY: u16 = 1008;
+
+/// Closes a link whose worker has dialled again.
+const REPLACED: Close = (1000, "a newer link of this worker takes its place");
 
 /// The URL that a room shows for a worker's backend. It is never called.
 const NOWHERE: &str = "http://worker.invalid/";
@@ -168,20 +172,42 @@ impl WorkerScope {
     }
 }
 
-impl Permit for Arc<WorkerScope> {
+/// The permit of a link: it ends with the worker's, or when a newer link takes its name.
+pub(super) struct LinkPermit {
+    pub(super) scope: Arc<WorkerScope>,
+    pub(super) claim: Option<Claim<String>>,
+}
+
+impl Permit for LinkPermit {
     async fn ended(&self) -> Close {
-        match &**self {
-            WorkerScope::Server(lender) => {
-                lender.ended().await;
-                (POLICY, "the key is no longer valid")
+        let replaced = async {
+            match &self.claim {
+                Some(claim) => claim.contested().await,
+                None => pending().await,
             }
-            WorkerScope::Room(worker) => worker.presence.ended().await,
+        };
+        tokio::select! {
+            biased;
+            close = self.scope.ended() => close,
+            () = replaced => REPLACED,
         }
     }
 
     fn heard(&self) {
-        if let WorkerScope::Room(worker) = &**self {
+        if let WorkerScope::Room(worker) = &*self.scope {
             worker.presence.heard();
+        }
+    }
+}
+
+impl WorkerScope {
+    async fn ended(&self) -> Close {
+        match self {
+            Self::Server(lender) => {
+                lender.ended().await;
+                (POLICY, "the key is no longer valid")
+            }
+            Self::Room(worker) => worker.presence.ended().await,
         }
     }
 }

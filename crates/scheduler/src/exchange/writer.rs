@@ -153,6 +153,18 @@ impl AnswerWriter {
         self.scheduler.finished(self.claim, verdict, Some(why));
     }
 
+    /// Gives the job back because the provider's backend takes no requests now. `loads`: it loads
+    /// its model; otherwise nobody is there. The job goes to another provider or waits, if its
+    /// answer has not begun.
+    pub fn unready(mut self, loads: bool) {
+        self.done = true;
+        let (verdict, why) = match loads {
+            true => (Verdict::Loading, "its model server still loads the model"),
+            false => (Verdict::Unreachable, "its model server cannot be reached"),
+        };
+        self.scheduler.finished(self.claim, verdict, Some(why.to_owned()));
+    }
+
     /// Declines the job, through no fault of the provider.
     pub fn decline(mut self) {
         self.done = true;

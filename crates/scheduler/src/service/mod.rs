@@ -33,7 +33,7 @@ use crate::{
         traffic::{Head, WriteError},
     },
     job::{Job, Meter},
-    observer::{JobFacts, Observer, Outcome},
+    observer::{Announcement, JobFacts, Observer, Outcome},
     provider::{Membership, Offer, Provider},
     status::Status,
 };
@@ -102,11 +102,13 @@ impl Scheduler {
 
     /// Registers a provider.
     pub fn join(&self, id: ProviderId, offer: Offer, provider: Arc<dyn Provider>) -> Membership {
-        self.offers(&offer.scope, &offer.models);
+        let (scope, models) = (offer.scope.clone(), offer.models.clone());
+        let joined = Arc::clone(&provider);
         self.with(|core, notes| {
             core.providers.insert(id, provider);
             core.handle(self, Input::Join { provider: id, offer }, notes);
         });
+        self.announced(id, &*joined, &scope, &models, !models.is_empty());
         Membership::new(self.clone(), id)
     }
 
@@ -200,14 +202,15 @@ impl Scheduler {
         self.lock().dispatcher.wait(job)
     }
 
-    pub(crate) fn models_of(&self, id: ProviderId, models: Vec<ModelName>, load: u32) {
-        let scope = {
+    pub(crate) fn models_of(&self, id: ProviderId, models: Vec<ModelName>, load: u32, whole: bool) {
+        let known = {
             let core = self.lock();
-            core.dispatcher.providers().find(|view| view.id == id).map(|view| view.scope().clone())
+            let view = core.dispatcher.providers().find(|view| view.id == id);
+            view.map(|view| view.scope().clone()).zip(core.providers.get(&id).cloned())
         };
-        if let Some(scope) = scope {
-            self.offers(&scope, &models);
-            self.handle(Input::Models { provider: id, models, load });
+        if let Some((scope, provider)) = known {
+            self.handle(Input::Models { provider: id, models: models.clone(), load });
+            self.announced(id, &*provider, &scope, &models, whole);
         }
     }
 
@@ -346,9 +349,19 @@ impl Scheduler {
         core.armed
     }
 
-    fn offers(&self, scope: &Scope, models: &[ModelName]) {
+    fn announced(
+        &self,
+        id: ProviderId,
+        provider: &dyn Provider,
+        scope: &Scope,
+        models: &[ModelName],
+        whole: bool,
+    ) {
+        let own = id.to_string();
+        let name = Some(provider.name()).filter(|name| !name.is_empty()).unwrap_or(&own);
+        let announcement = Announcement { scope, name, models, whole };
         for observer in &self.0.observers {
-            observer.offers(scope, models);
+            observer.announced(&announcement);
         }
     }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use testkit::{
-    Form, Gate, MockBackend, RefusingPort, Reply, WorkerProcess, backend::Step, eventually,
+    DEADLINE, Form, Gate, MockBackend, RefusingPort, Reply, WorkerProcess, backend::Step,
+    eventually,
 };
 
 use crate::common::{
@@ -32,7 +33,7 @@ async fn a_failure_with_nobody_else_is_a_502(form: Form) {
     let (daemon, mut worker) = with_worker(form, 1).await;
     let answer = post(&daemon.client(), CHAT, ask(true));
     let job = worker.expect_job().await;
-    worker.fail(&job, "backend_unreachable", "nobody is at home").await;
+    worker.fail(&job, "backend_broke", "it is out of memory").await;
     openai_error(&answer.await.unwrap(), 502);
     daemon.is_idle().await;
     let next = post(&daemon.client(), CHAT, ask(false));
@@ -41,14 +42,101 @@ async fn a_failure_with_nobody_else_is_a_502(form: Form) {
     assert_eq!(next.await.unwrap().status, 200);
 }
 
+/// It is waited for as a worker that is away, and the error says what is missing, but not where.
 #[tokio::test]
-async fn a_backend_that_refuses_is_a_502() {
+async fn a_backend_that_refuses_for_too_long_is_a_504() {
+    let daemon = serve().set("--queue-timeout-secs", "0.8").start().await;
+    let nowhere = RefusingPort::take();
+    let worker = start_worker(&daemon, &nowhere.url(), 1);
+    daemon.has_workers(1).await;
+    for stream in [false, true] {
+        let answer = daemon.client().post_json(CHAT, &ask(stream)).await;
+        let error = openai_error(&answer, 504);
+        assert_eq!(error["code"], "queue_timeout");
+        let words = error["message"].as_str().unwrap();
+        assert!(words.contains("its model server cannot be reached"), "{words}");
+        assert!(!words.contains("127.0.0.1"), "{words}");
+    }
+    assert!(worker.log().contains(&nowhere.url()), "the worker's log says where");
+    daemon.is_idle().await;
+}
+
+/// A restart, and then the time in which the model is read.
+#[tokio::test]
+async fn a_backend_that_restarts_and_loads_is_waited_for() {
     let daemon = serve().start().await;
     let nowhere = RefusingPort::take();
-    let _worker = start_worker(&daemon, &nowhere.url(), 1);
+    let address = nowhere.address();
+    let worker = start_worker(&daemon, &nowhere.url(), 1);
     daemon.has_workers(1).await;
-    openai_error(&daemon.client().post_json(CHAT, &ask(false)).await, 502);
-    openai_error(&daemon.client().post_json(CHAT, &ask(true)).await, 502);
+    let plain = post(&daemon.client(), CHAT, ask(false));
+    let stream = post(&daemon.client(), CHAT, ask(true));
+    worker.line_with("could not connect").await;
+    drop(nowhere);
+    let backend = MockBackend::start_at(address, &["m"]).await;
+    let loading = json!({"error": {"code": 503, "message": "Loading model"}});
+    backend.then(Reply::json(503, &loading));
+    backend.then(Reply::json(503, &loading));
+    for answer in [plain, stream] {
+        assert_eq!(answer.await.unwrap().status, 200);
+    }
+    daemon.is_idle().await;
+}
+
+/// Its worker has the model no more. Nobody waits for it.
+#[tokio::test]
+async fn a_model_that_was_removed_is_a_404_at_once() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&["m", "n"]).await;
+    let worker = WorkerProcess::start(binary(), &daemon.url(), &backend.url(), "lender", &[]);
+    daemon.has_workers(1).await;
+    let id = daemon.workers().await[0]["worker_id"].as_str().unwrap().to_owned();
+    let changed = async |models: &[&str]| {
+        backend.set_models(models);
+        daemon.admin().post_json(&format!("/admin/workers/{id}/refresh"), &json!({})).await;
+    };
+    let served = async |model: &str| {
+        let models = daemon.client().get("/v1/models").await.json();
+        models["data"].as_array().unwrap().iter().any(|listed| listed["id"] == model)
+    };
+    eventually("both are listed", DEADLINE, async || served("n").await).await;
+    changed(&["m"]).await;
+    eventually("one is removed", DEADLINE, async || !served("n").await).await;
+    let error = openai_error(&daemon.client().post_json(CHAT, &ask_for("n", true)).await, 404);
+    assert_eq!(error["code"], "model_not_found");
+    let words = error["message"].as_str().unwrap();
+    assert!(words.contains("it was last seen at lender and is gone"), "{words}");
+    // So is the last one, and one that comes again is there again.
+    changed(&[]).await;
+    eventually("none is left", DEADLINE, async || !served("m").await).await;
+    openai_error(&daemon.client().post_json(CHAT, &ask_for("m", false)).await, 404);
+    changed(&["m"]).await;
+    eventually("it is back", DEADLINE, async || served("m").await).await;
+    assert_eq!(daemon.client().post_json(CHAT, &ask(false)).await.status, 200);
+    drop(worker);
+    daemon.has_workers(0).await;
+    let waits = post(&daemon.client(), CHAT, ask(false));
+    daemon.has_queued(1).await;
+    waits.abort();
+}
+
+/// A laptop falls asleep: a request that it was given goes to the other machine, long before its link
+/// is given up.
+#[tokio::test]
+async fn a_request_at_a_worker_that_sleeps_moves_on() {
+    let daemon = serve().start().await;
+    let backends = [MockBackend::start(&["m"]).await, MockBackend::start(&["m"]).await];
+    let sleeper = lend(&daemon, &backends[0], 1).await;
+    let _other = lend(&daemon, &backends[1], 1).await;
+    sleeper.sigstop();
+    let began = std::time::Instant::now();
+    let both = [ask(false), ask(true)].map(|body| post(&daemon.client(), CHAT, body));
+    for answer in both {
+        assert_eq!(answer.await.unwrap().status, 200);
+    }
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    daemon.has_workers(2).await;
+    sleeper.sigcont();
     daemon.is_idle().await;
 }
 

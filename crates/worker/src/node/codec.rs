@@ -12,7 +12,7 @@ use wire::{DialedLink, Frame, Link, Outbox};
 use super::{job::TaskFailure, session::Action, slot::TaskSlot};
 use crate::{
     context::LinkContext,
-    driver::{Cause, Codec},
+    driver::{Cause, Codec, SilentBeats, silent},
     event::Event,
     outcome::Outcome,
 };
@@ -20,6 +20,9 @@ use crate::{
 /// A server that wants this node keeps the connection for longer than this. It has no other word
 /// for it.
 const SETTLED: Duration = Duration::from_secs(1);
+
+/// After this many beats without a sign of life a Warren is gone.
+const SILENT_BEATS: u32 = 2;
 
 /// Close code: a task failed here (towards a Warren).
 const FAILED: u16 = 1011;
@@ -49,6 +52,7 @@ pub(crate) struct NodeCodec<'a> {
     since: Instant,
     settled: bool,
     leaving: bool,
+    silence: SilentBeats,
 }
 
 impl<'a> NodeCodec<'a> {
@@ -62,7 +66,8 @@ impl<'a> NodeCodec<'a> {
         slot.attach(outbox.clone());
         let warren = headers.contains_key(WARREN);
         let (since, settled, leaving) = (Instant::now(), false, false);
-        (link, Self { context, model, outbox, slot, warren, since, settled, leaving })
+        let silence = SilentBeats::new();
+        (link, Self { context, model, outbox, slot, warren, since, settled, leaving, silence })
     }
 
     fn settle(&mut self) {
@@ -85,7 +90,7 @@ impl<'a> NodeCodec<'a> {
         if self.warren {
             self.slot.done();
         } else {
-            self.slot.fail(&failed.to_string());
+            self.slot.fail(&failed.without_address());
         }
         match failed {
             failed if self.warren && failed.is_the_tasks_own() => Some(Outcome::Spent(words)),
@@ -135,8 +140,16 @@ impl Codec for NodeCodec<'_> {
         beats
     }
 
-    /// Servers of this protocol send nothing while they have no tasks: their silence means nothing.
-    fn on_beat(&mut self, _: Instant) -> Option<Outcome> {
+    fn pings(&self) -> bool {
+        self.warren
+    }
+
+    /// Stock servers of this protocol send nothing while they have no tasks: their silence means nothing. A
+    /// Warren answers pings.
+    fn on_beat(&mut self, heard: Instant) -> Option<Outcome> {
+        if self.silence.beat(heard) >= SILENT_BEATS && self.warren {
+            return Some(self.lost(silent(heard)));
+        }
         // A link that is closed says so when it is read next.
         let _ = self.outbox.push(String::new());
         None

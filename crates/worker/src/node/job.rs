@@ -59,6 +59,14 @@ impl TaskFailure {
         matches!(self, Self::Refused { status, .. } if own.contains(status))
     }
 
+    /// The failure in words that name no address of this network.
+    pub(super) fn without_address(&self) -> String {
+        match self {
+            Self::Backend(error) => error.without_address(),
+            other => base::address::without_addresses(&other.to_string()),
+        }
+    }
+
     /// Whether the server took nothing of the answer.
     pub(super) fn is_unread(&self) -> bool {
         matches!(self, Self::Unread)
@@ -72,7 +80,7 @@ impl TaskJob {
     /// [`TaskFailure`], which the server has not been told.
     pub(super) async fn run(self) -> Result<(), TaskFailure> {
         let _slot = self.lent.slot().await;
-        let Answer { status, headers, body } = self.lent.send(&mut self.order()).await?;
+        let Answer { status, headers, body } = self.lent.send_patiently(&mut self.order()).await?;
         if !status.is_success() {
             let beginning = beginning(body).await;
             let words = chat::refusal(status.as_u16(), &beginning);

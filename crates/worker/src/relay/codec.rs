@@ -16,7 +16,7 @@ use super::requests::{Action, Form, Requests};
 use crate::{
     context::LinkContext,
     credit::Credit,
-    driver::{Cause, Codec},
+    driver::{Cause, Codec, SilentBeats, silent, until},
     event::Event,
     lent::{LentBackend, Offer},
     order::Order,
@@ -29,11 +29,18 @@ use crate::{
 /// How long a server may take to accept a registration.
 const REGISTER_DEADLINE: Duration = Duration::from_secs(10);
 
-/// How often the load is reported unasked, which makes a stock server hand out queued work.
-const BEAT: Duration = Duration::from_secs(10);
+/// How often the load is reported unasked to a stock server, which makes it hand out queued work. After
+/// this many silent beats a stock server is gone.
+const STOCK_BEAT: Duration = Duration::from_secs(10);
+const STOCK_SILENT_BEATS: u32 = 9;
 
-/// A server that is silent for this long is gone.
-const SILENCE: Duration = Duration::from_secs(90);
+/// How often a Warren is pinged, and after how many beats without a sign of life it is gone. So a
+/// worker whose network has changed dials again within half a minute.
+const BEAT: Duration = Duration::from_secs(5);
+const SILENT_BEATS: u32 = 4;
+
+/// After this time a job is acknowledged. Most answers begin sooner, and tell as much.
+const ACKNOWLEDGE_AFTER: Duration = Duration::from_secs(1);
 
 /// How long a server may take to drain, if it does not say; and what it gets beyond that to close.
 const SERVER_DRAIN: Duration = Duration::from_secs(30);
@@ -43,6 +50,7 @@ const SERVER_CLOSE: Duration = Duration::from_secs(10);
 pub(crate) enum LinkEvent {
     JobEnded(TaskEnd),
     Offer,
+    Acknowledge,
 }
 
 /// A deadline for the server.
@@ -77,6 +85,11 @@ pub(crate) struct RelayCodec<'a> {
     refresh: bool,
     registered: Option<Instant>,
     deadline: Option<(Instant, Due)>,
+    /// Whether the server wants jobs acknowledged.
+    acknowledges: bool,
+    /// When jobs are acknowledged next.
+    acknowledge_at: Option<Instant>,
+    silence: SilentBeats,
 }
 
 impl<'a> RelayCodec<'a> {
@@ -100,6 +113,9 @@ impl<'a> RelayCodec<'a> {
             refresh: false,
             registered: None,
             deadline: Some((Instant::now() + REGISTER_DEADLINE, Due::Registration)),
+            acknowledges: false,
+            acknowledge_at: None,
+            silence: SilentBeats::new(),
         };
         codec.register();
         (link, codec)
@@ -116,6 +132,8 @@ impl<'a> RelayCodec<'a> {
             current_load: self.lent.load(),
             endpoints: self.announced.endpoints,
             participant: self.context.room.as_ref().map(|room| Box::new(room.participant())),
+            link: (self.form == Form::Binary).then(|| self.context.id.clone()),
+            acknowledges: self.form == Form::Binary,
         }));
     }
 
@@ -141,6 +159,14 @@ impl<'a> RelayCodec<'a> {
         }
     }
 
+    /// Tells the server of the jobs that are here.
+    fn acknowledge(&mut self) {
+        self.acknowledge_at = None;
+        for job in self.requests.acknowledge() {
+            self.send(WorkerFrame::Accepted { job }.encode());
+        }
+    }
+
     fn pong(&self, timestamp_unix_ms: Option<u64>) {
         self.send_message(WorkerMessage::Pong(Pong {
             current_load: self.lent.load(),
@@ -155,6 +181,7 @@ impl<'a> RelayCodec<'a> {
             return Some(Outcome::Over(GiveUpReason::NoRooms));
         }
         self.registered = Some(Instant::now());
+        self.acknowledges = ack.acknowledge;
         if matches!(self.deadline, Some((_, Due::Registration))) {
             self.deadline = None;
         }
@@ -226,12 +253,14 @@ impl<'a> RelayCodec<'a> {
         self.refresh = false;
         self.look_at_offer();
         self.announced = self.seen.clone();
-        let Offer { ref models, endpoints, .. } = self.announced;
+        let Offer { ref models, endpoints, reached, .. } = self.announced;
         let (models, current_load) = (models.to_vec(), self.lent.load());
+        let none_left = models.is_empty() && reached && self.form == Form::Binary;
         self.send_message(WorkerMessage::ModelsUpdate(ModelsUpdate {
             models,
             current_load,
             endpoints,
+            none_left,
         }));
     }
 
@@ -254,12 +283,16 @@ impl Codec for RelayCodec<'_> {
             biased;
             end = self.tasks.ended() => LinkEvent::JobEnded(end),
             Ok(()) = self.offers.changed() => LinkEvent::Offer,
+            () = until(self.acknowledge_at), if self.acknowledge_at.is_some() => {
+                LinkEvent::Acknowledge
+            }
         }
     }
 
     fn on_event(&mut self, event: LinkEvent) -> Option<Outcome> {
         match event {
             LinkEvent::Offer => self.on_offer(),
+            LinkEvent::Acknowledge => self.acknowledge(),
             LinkEvent::JobEnded(end) => {
                 self.on_ended(end);
                 // Those that ended with it cost no wake-up of their own.
@@ -276,6 +309,9 @@ impl Codec for RelayCodec<'_> {
             Frame::Text(text) => self.requests.on_message(ServerMessage::decode(&text)),
             Frame::Binary(bytes) => self.requests.on_frame(ServerFrame::decode(bytes)),
         };
+        if self.acknowledges && self.acknowledge_at.is_none() && self.requests.has_news() {
+            self.acknowledge_at = Some(Instant::now() + ACKNOWLEDGE_AFTER);
+        }
         match action? {
             Action::Start(order) => self.start(order),
             Action::Stop { number, why } => self.tasks.stop(number, why),
@@ -299,15 +335,20 @@ impl Codec for RelayCodec<'_> {
     }
 
     fn beats(&self) -> Interval {
-        let mut beats = interval_at(Instant::now() + BEAT, BEAT);
+        let every = if self.pings() { BEAT } else { STOCK_BEAT };
+        let mut beats = interval_at(Instant::now() + every, every);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         beats
     }
 
+    fn pings(&self) -> bool {
+        self.form == Form::Binary
+    }
+
     fn on_beat(&mut self, heard: Instant) -> Option<Outcome> {
-        let silent = heard.elapsed();
-        if silent >= SILENCE {
-            return Some(self.lost(format!("the server was silent for {} s", silent.as_secs())));
+        let most = if self.pings() { SILENT_BEATS } else { STOCK_SILENT_BEATS };
+        if self.silence.beat(heard) >= most {
+            return Some(self.lost(silent(heard)));
         }
         if self.form == Form::Json && self.registered.is_some() {
             self.pong(None);

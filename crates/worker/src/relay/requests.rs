@@ -56,12 +56,16 @@ pub(crate) struct Requests {
     last_number: u32,
     jobs: HashMap<u32, RequestState>,
     numbers: HashMap<String, u32>,
+    /// Whether a job came since the last call of [`Requests::acknowledge`].
+    news: bool,
 }
 
 #[derive(Debug)]
 struct RequestState {
     request_id: String,
     phase: Phase,
+    /// Whether the server was told that the job is here.
+    acknowledged: bool,
 }
 
 #[derive(Debug)]
@@ -83,7 +87,25 @@ impl Requests {
             last_number: 0,
             jobs: HashMap::new(),
             numbers: HashMap::new(),
+            news: false,
         }
+    }
+
+    /// Whether jobs are here that may have to be acknowledged.
+    pub(crate) fn has_news(&self) -> bool {
+        self.news
+    }
+
+    /// The jobs that are here and were not acknowledged before, those included whose body is still
+    /// coming.
+    pub(crate) fn acknowledge(&mut self) -> Vec<u32> {
+        self.news = false;
+        let fresh = self.jobs.iter_mut().filter(|(_, job)| !job.acknowledged);
+        let acknowledged = fresh.map(|(number, job)| {
+            job.acknowledged = true;
+            *number
+        });
+        acknowledged.collect()
     }
 
     /// Takes nothing new from now on.
@@ -184,7 +206,9 @@ impl Requests {
             return self.refuse(order, why);
         }
         self.numbers.insert(order.request_id.clone(), order.number);
-        let job = RequestState { request_id: order.request_id.clone(), phase: Phase::Running };
+        let request_id = order.request_id.clone();
+        let job = RequestState { request_id, phase: Phase::Running, acknowledged: false };
+        self.news = true;
         self.jobs.insert(order.number, job);
         Some(Action::Start(order))
     }
@@ -326,6 +350,23 @@ mod tests {
 
     fn piece(requests: &mut Requests, job: u32, piece: &'static str) -> Option<Action> {
         requests.on_frame(Ok(ServerFrame::Body { job, piece: piece.into() }))
+    }
+
+    #[test]
+    fn a_job_is_acknowledged_once_even_before_its_body_is_here() {
+        let mut requests = Requests::new(Form::Binary, 4);
+        assert!(!requests.has_news());
+        for (job, id) in [(1, "a"), (2, "b"), (3, "c")] {
+            requests.on_frame(Ok(frame(job, id, 4, if job == 1 { "{}" } else { "{  }" })));
+        }
+        requests.ended(3);
+        assert!(requests.has_news());
+        let mut told = requests.acknowledge();
+        told.sort_unstable();
+        assert_eq!(told, [1, 2], "the third is over");
+        assert!(!requests.has_news() && requests.acknowledge().is_empty());
+        piece(&mut requests, 1, "{}");
+        assert!(!requests.has_news(), "it is the same job");
     }
 
     fn bad_text(kind: &str, id: Option<&str>, problem: Problem) -> MessageError {

@@ -32,13 +32,15 @@ impl From<OutboxClosed> for ReplyError {
 
 impl From<BackendError> for ReplyError {
     fn from(error: BackendError) -> Self {
+        // The whole of it stays here: a client has no use for addresses of this network.
+        tracing::warn!("{error}");
         let code = match error {
             BackendError::Unreachable { .. } => FailureCode::BackendUnreachable,
             BackendError::Timeout { .. } => FailureCode::BackendTimeout,
             BackendError::Broke { .. } | BackendError::NoModels { .. } => FailureCode::BackendBroke,
             BackendError::BadAsk(_) => FailureCode::BadRequest,
         };
-        Self::Failed(JobFailure { code, message: error.to_string() })
+        Self::Failed(JobFailure { code, message: error.without_address() })
     }
 }
 
@@ -78,6 +80,11 @@ impl Reply {
             Self::Binary(reply) => Ok(reply.end().await?),
             Self::Tunnel(reply) => Ok(reply.end().await?),
         }
+    }
+
+    /// Whether the server itself has a job wait for a backend that takes no requests.
+    pub(crate) fn server_waits(&self) -> bool {
+        matches!(self, Self::Binary(_))
     }
 
     /// The end of a job that has failed. Never waits.

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     context::LinkContext,
-    driver::{Cause, Codec},
+    driver::{Cause, Codec, SilentBeats, silent},
     lent::Offer,
     order::Order,
     outcome::Outcome,
@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// After this many heartbeats without a frame of the server the tunnel is dead: each ping has a pong.
-const SILENT_BEATS: u32 = 4;
+const SILENT_BEATS: u32 = 3;
 
 /// How the tunnel is closed when the worker ends.
 const LEAVING: (u16, &str) = (1000, "the participant leaves");
@@ -64,6 +64,7 @@ pub(crate) struct TunnelCodec<'a> {
     /// One at a time.
     heartbeat: Option<Heartbeat<'a>>,
     since: Instant,
+    silence: SilentBeats,
 }
 
 impl<'a> TunnelCodec<'a> {
@@ -84,6 +85,7 @@ impl<'a> TunnelCodec<'a> {
             tasks: JobTasks::default(),
             heartbeat: None,
             since: Instant::now(),
+            silence: SilentBeats::new(),
         };
         (dialed.link, codec)
     }
@@ -167,9 +169,8 @@ impl Codec for TunnelCodec<'_> {
             self.heartbeat = Some(Box::pin(heartbeat(self.room, within)));
         }
         self.send(&FromParticipant::Ping(Tick { timestamp: now_ms() }));
-        let silent = heard.elapsed();
-        let too_long = silent >= self.context.heartbeat * SILENT_BEATS;
-        too_long.then(|| self.lost(format!("the server was silent for {} s", silent.as_secs())))
+        let too_long = self.silence.beat(heard) >= SILENT_BEATS;
+        too_long.then(|| self.lost(silent(heard)))
     }
 
     /// A tunnel is for one model. When the backend has another one the participant joins again.

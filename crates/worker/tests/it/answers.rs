@@ -1,8 +1,9 @@
 //! What a backend answers, and what the server gets of it.
 
-use protocol::relay::{ResponseEnd, WorkerFrame};
+use protocol::relay::{RegisterAck, ResponseEnd, WorkerFrame};
+use worker::Lend;
 
-use crate::support::{Bench, Connection, STREAM};
+use crate::support::{Bench, Connection, Pipes, RawServer, Running, STREAM, backend, config};
 
 async fn chunk(connection: &mut Connection, bytes: &[u8]) {
     connection.write(format!("{:x}\r\n", bytes.len())).await;
@@ -126,4 +127,26 @@ async fn a_whole_answer_as_text_is_one_message() {
     let complete = bench.server.complete().await;
     assert_eq!(complete.body.as_deref(), Some("{\"café\":1}"));
     assert!(complete.headers.is_empty(), "{:?}", complete.headers);
+}
+
+/// A slow answer is not taken for sleep. A quick one needs no word about it.
+#[tokio::test]
+async fn a_job_whose_answer_does_not_begin_soon_is_acknowledged_once() {
+    let raw = RawServer::start().await;
+    let (pipes, mut servers) = Pipes::new(true);
+    let _worker = Running::start(config(vec![Lend::Http(backend(&raw))]), pipes);
+    let mut server = servers.recv().await.unwrap();
+    let wanted = RegisterAck { acknowledge: true, ..RegisterAck::default() };
+    let register = server.register_with(wanted).await;
+    assert!(register.acknowledges && register.link.is_some_and(|name| name.len() == 32));
+    server.request(1, false, "{}");
+    let (mut quick, _) = raw.request().await;
+    quick.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+    assert!(matches!(server.frame().await, WorkerFrame::Head { job: 1, .. }));
+    assert!(matches!(server.frame().await, WorkerFrame::End { job: 1, .. }));
+    server.request(2, false, "{}");
+    let (mut slow, _) = raw.request().await;
+    assert_eq!(server.frame().await, WorkerFrame::Accepted { job: 2 });
+    slow.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+    assert!(matches!(server.frame().await, WorkerFrame::Head { job: 2, .. }));
 }

@@ -42,7 +42,7 @@ async fn changed(server: &mut ServerEnd, last: &ModelsUpdate) -> ModelsUpdate {
 
 fn update(models: &[&str], endpoints: Endpoints) -> ModelsUpdate {
     let models = models.iter().map(|&model| model.to_owned()).collect();
-    ModelsUpdate { models, current_load: 0, endpoints: Some(endpoints) }
+    ModelsUpdate { models, endpoints: Some(endpoints), ..ModelsUpdate::default() }
 }
 
 #[tokio::test]

@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use backend::DemoConfig;
-use http::StatusCode;
-use protocol::relay::{GracefulShutdown, Pong, ServerMessage, WorkerMessage};
-use tokio::time::Instant;
-use wire::DialError;
-use worker::{Event, Lend, ServerTarget};
+use http::{HeaderMap, StatusCode};
+use protocol::relay::{
+    GracefulShutdown, Pong, RegisterAck, SUBPROTOCOL, ServerMessage, WorkerMessage,
+};
+use tokio::{sync::mpsc, time::Instant};
+use wire::{DialError, DialedLink, Link, Outbox, Role};
+use worker::{Dialer, Dialing, Event, Lend, ServerTarget};
 
 use crate::support::{Pipes, Running, config, demo};
 
@@ -142,6 +144,42 @@ async fn a_server_that_falls_silent_is_left() {
     assert!((90..=100).contains(&start.elapsed().as_secs()));
     // Meanwhile the load was reported to it, which makes a stock server hand out work.
     assert!(matches!(server.message().await, WorkerMessage::Pong(_)));
+}
+
+/// Gives the test the server's ends, which read and answer nothing unless the test waits for it.
+struct Deaf(mpsc::Sender<(Link, Outbox)>);
+
+impl Dialer for Deaf {
+    fn dial<'a>(&'a self, _: &'a ServerTarget) -> Dialing<'a> {
+        Box::pin(async move {
+            let (near, far) = tokio::io::duplex(1 << 16);
+            self.0.send(Link::new(Box::pin(far), Role::Server)).await.unwrap();
+            let (link, outbox) = Link::new(Box::pin(near), Role::Client);
+            let (subprotocol, headers) = (Some(SUBPROTOCOL.to_owned()), HeaderMap::new());
+            Ok(DialedLink { link, outbox, subprotocol, headers })
+        })
+    }
+}
+
+/// Its network has changed, say: nothing comes back any more, and nobody says so.
+#[tokio::test(start_paused = true)]
+async fn a_warren_that_answers_no_ping_is_dialled_again_within_half_a_minute() {
+    let (servers, mut ends) = mpsc::channel(2);
+    let mut worker = Running::start(config(vec![demo()]), Deaf(servers));
+    let (mut link, outbox) = ends.recv().await.unwrap();
+    let registered = link.next().await.unwrap();
+    let ack = RegisterAck { worker_id: "w-1".to_owned(), ..RegisterAck::default() };
+    outbox.push(ServerMessage::RegisterAck(ack).encode()).unwrap();
+    let update = link.next().await.unwrap();
+    assert!(registered.is_some() && update.is_some());
+    // For a minute it answers each ping.
+    assert!(tokio::time::timeout(Duration::from_secs(60), link.next()).await.is_err());
+    let start = Instant::now();
+    let (kind, reason, wait) = next_trouble(&mut worker).await;
+    assert!(kind == "lost" && reason.contains("was silent for 2"), "{reason}");
+    assert!((20..=25).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    assert!(wait <= Duration::from_secs(1));
+    ends.recv().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

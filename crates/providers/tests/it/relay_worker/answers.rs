@@ -120,10 +120,75 @@ async fn a_binary_failure_says_why() {
     let mut answer = kit.submit(true);
     let job = number(&mut worker).await;
     let failure =
-        JobFailure { code: FailureCode::BackendUnreachable, message: "connection refused".into() };
+        JobFailure { code: FailureCode::BackendBroke, message: "connection reset".into() };
     send(&worker, &WorkerFrame::Fail { job, failure });
     let _driver = worker.drive();
     let failure = read(&mut answer).await.2.unwrap();
     assert_eq!(failure.ending, Ending::ProviderFailed);
-    assert_eq!(failure.detail.as_deref(), Some("connection refused"));
+    assert_eq!(failure.detail.as_deref(), Some("connection reset"));
+}
+
+/// Neither the backend's refusal nor its words about loading reach the client: the job comes again.
+#[tokio::test(start_paused = true)]
+async fn a_job_of_a_backend_that_takes_no_requests_comes_again() {
+    let mut kit = Kit::new();
+    let mut worker = kit.worker(true).await;
+    let mut answer = kit.submit(true);
+    let job = number(&mut worker).await;
+    let code = FailureCode::BackendUnreachable;
+    let failure = JobFailure { code, message: "no route to 10.0.0.7".into() };
+    send(&worker, &WorkerFrame::Fail { job, failure });
+    let again = number(&mut worker).await;
+    assert_ne!(job, again);
+    let json = ("content-type".to_owned(), "application/json".to_owned());
+    let head = ResponseHead { status_code: 503, headers: vec![json] };
+    send(&worker, &WorkerFrame::Head { job: again, head });
+    let body = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
+    send(&worker, &WorkerFrame::Chunk { job: again, bytes: body.into() });
+    send(&worker, &WorkerFrame::End { job: again, end: ResponseEnd::default() });
+    let third = number(&mut worker).await;
+    let head = ResponseHead { status_code: 200, headers: Vec::new() };
+    send(&worker, &WorkerFrame::Head { job: third, head });
+    send(&worker, &WorkerFrame::End { job: third, end: ResponseEnd::default() });
+    let _driver = worker.drive();
+    assert_eq!(answer.head().await.unwrap().status.as_u16(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stock_workers_backend_that_loads_is_asked_again() {
+    let mut kit = Kit::new();
+    let mut worker = kit.worker(false).await;
+    let mut answer = kit.submit(false);
+    let id = worker.request().await;
+    worker.complete(&id, 503, r#"{"error":{"message":"Loading model"}}"#);
+    let again = worker.request().await;
+    worker.complete(&again, 200, "{}");
+    let _driver = worker.drive();
+    assert_eq!(answer.head().await.unwrap().status.as_u16(), 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_not_acknowledged_goes_to_another_worker() {
+    let mut kit = Kit::new();
+    let acknowledges = json!({"acknowledges": true});
+    let mut sleeper = kit.worker_with(true, acknowledges.clone()).await;
+    let mut answer = kit.submit(true);
+    let first = number(&mut sleeper).await;
+    let mut other = kit.worker_with(true, acknowledges).await;
+    let began = tokio::time::Instant::now();
+    let job = number(&mut other).await;
+    assert_eq!(began.elapsed().as_secs(), 10);
+    send(&other, &WorkerFrame::Accepted { job });
+    let head = |job, status_code| WorkerFrame::Head {
+        job,
+        head: ResponseHead { status_code, headers: Vec::new() },
+    };
+    // The sleeper wakes up: its answer reaches nobody.
+    send(&sleeper, &head(first, 201));
+    let _sleeper = sleeper.drive();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    send(&other, &head(job, 200));
+    send(&other, &WorkerFrame::End { job, end: ResponseEnd::default() });
+    let _driver = other.drive();
+    assert_eq!(answer.head().await.unwrap().status.as_u16(), 200);
 }

@@ -131,3 +131,18 @@ async fn models_change_and_are_asked_for() {
     let _driver = worker.drive();
     assert_eq!(read(&mut answer).await.0, 200, "dispatched as soon as the model is back");
 }
+
+/// The old link is dead, and nobody has noticed yet.
+#[tokio::test(start_paused = true)]
+async fn a_link_that_is_dialled_again_takes_the_place_of_the_old_one_at_once() {
+    let mut kit = Kit::new();
+    let named = json!({"link": "5f"});
+    let mut old = kit.worker_with(true, named.clone()).await;
+    let _other = kit.worker_with(true, json!({"link": "60"})).await;
+    let _stock = kit.worker_with(false, named.clone()).await;
+    let _answer = kit.submit(false);
+    let _new = kit.worker_with(true, named).await;
+    let reason = "a newer link of this worker takes its place";
+    assert_eq!(old.closed().await, (1000, reason.to_owned()));
+    assert_eq!(kit.scheduler.status().workers.len(), 3);
+}

@@ -45,7 +45,8 @@ impl Running {
 /// A worker named `w` for one server, with these backends.
 pub(crate) fn config(backends: Vec<Lend>) -> WorkerConfig {
     let server = ServerTarget::new("http://server", None).unwrap();
-    WorkerConfig { servers: vec![server], backends, ..WorkerConfig::new("w") }
+    let patience = Duration::ZERO;
+    WorkerConfig { servers: vec![server], backends, patience, ..WorkerConfig::new("w") }
 }
 
 /// A backend with the models `m`, and `fast`, which it calls `slow`.

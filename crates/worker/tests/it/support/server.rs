@@ -132,12 +132,17 @@ impl ServerEnd {
 
     /// Takes the registration, accepts it, and takes the update that follows.
     pub(crate) async fn register(&mut self) -> Register {
+        self.register_with(RegisterAck::default()).await
+    }
+
+    /// The same with further fields in the answer.
+    pub(crate) async fn register_with(&mut self, further: RegisterAck) -> Register {
         let register = match self.message().await {
             WorkerMessage::Register(register) => register,
             other => panic!("{other:?}"),
         };
         let models = register.models.clone();
-        let ack = RegisterAck { worker_id: "w-1".to_owned(), models, ..RegisterAck::default() };
+        let ack = RegisterAck { worker_id: "w-1".to_owned(), models, ..further };
         self.say(&ServerMessage::RegisterAck(ack));
         assert_eq!(self.models().await.models, register.models);
         register

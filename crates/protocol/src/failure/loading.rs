@@ -1,0 +1,63 @@
+//! Refusals of backends that load a model and will answer soon.
+
+use super::Failure;
+
+/// The longest refusal that may say so, in bytes.
+const LONGEST: usize = 16 * 1024;
+
+/// Ollama's words while its runner reads the model.
+const OLLAMA: &str = "llm server loading model";
+
+/// Whether an answer of this status may turn out to say that the backend loads a model.
+pub fn may_be_loading(status: u16) -> bool {
+    matches!(status, 500 | 503)
+}
+
+/// Whether a complete answer says that the backend loads a model, as those of llama.cpp, Ollama and
+/// servers of their kind. One that could not load it does not.
+pub fn is_loading(status: u16, body: &[u8]) -> bool {
+    if !may_be_loading(status) || body.len() > LONGEST {
+        return false;
+    }
+    let words = Failure::read(body).message.to_lowercase();
+    let failed = ["error loading", "fail", "unable"].iter().any(|word| words.contains(word));
+    match status {
+        503 => words.contains("loading") && !failed,
+        _ => words.contains(OLLAMA) && !failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backends_that_load_are_told_from_those_that_cannot() {
+        let loading = [
+            (503, r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#),
+            (500, r#"{"error":"unexpected server status: llm server loading model"}"#),
+            (503, r#"{"error":"Model m is currently loading","estimated_time":20.0}"#),
+            (503, r#"{"detail":"the model is still loading"}"#),
+            (503, "loading model"),
+        ];
+        for (status, body) in loading {
+            assert!(is_loading(status, body.as_bytes()), "{status} {body}");
+        }
+        let others = [
+            (
+                503,
+                r#"{"error":"server busy, please try again.  maximum pending requests exceeded"}"#,
+            ),
+            (503, r#"{"error":{"message":"error loading model: out of memory"}}"#),
+            (500, r#"{"error":"llama runner process has terminated: error loading model"}"#),
+            (500, r#"{"error":{"message":"Loading model"}}"#),
+            (200, r#"{"error":{"message":"Loading model"}}"#),
+            (503, ""),
+        ];
+        for (status, body) in others {
+            assert!(!is_loading(status, body.as_bytes()), "{status} {body}");
+        }
+        let long = format!("loading {}", "x".repeat(LONGEST));
+        assert!(!is_loading(503, long.as_bytes()));
+    }
+}
