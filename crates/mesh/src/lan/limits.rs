@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use access::party;
+use base::ClientAddress;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Links at once.
@@ -74,6 +74,11 @@ pub(super) enum Full {
          taken"
     )]
     Neighbours,
+}
+
+/// An address as it is counted.
+fn party(address: IpAddr) -> IpAddr {
+    ClientAddress::new(address).party().ip()
 }
 
 impl Default for Limits {

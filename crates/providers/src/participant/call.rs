@@ -118,7 +118,6 @@ fn ask(request: &JobRequest) -> BackendRequest {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn failed(error: BackendError) -> CallError {
     tracing::warn!(%error, "an endpoint gave no answer");
     match error {

@@ -209,8 +209,9 @@ impl Scheduler {
             view.map(|view| view.scope().clone()).zip(core.providers.get(&id).cloned())
         };
         if let Some((scope, provider)) = known {
-            self.handle(Input::Models { provider: id, models: models.clone(), load });
-            self.announced(id, &*provider, &scope, &models, whole);
+            let announced = models.clone();
+            self.handle(Input::Models { provider: id, models, load });
+            self.announced(id, &*provider, &scope, &announced, whole);
         }
     }
 

@@ -109,15 +109,15 @@ impl<'a> Conversation<'a> {
         match item.kind.as_ref().map_or("message", |Text(kind)| kind) {
             "message" => self.message(item, path)?,
             "reasoning" => self.reasoning(item, path)?,
-            "function_call" => self.call(item, item.name(path)?, item.arguments(path)?, path)?,
-            "custom_tool_call" => self.call(item, item.name(path)?, item.input(path)?, path)?,
+            "function_call" => self.call(item, &item.name(path)?, item.arguments(path)?, path)?,
+            "custom_tool_call" => self.call(item, &item.name(path)?, item.input(path)?, path)?,
             "function_call_output" | "custom_tool_call_output" => self.result(item, path)?,
             "additional_tools" => {
                 tools.add(item.tools.as_deref().unwrap_or_default(), format!("{path}.tools"))?;
             }
             kind if TRACES.contains(&kind) => {}
             kind => match (clients_own(kind), kind.strip_suffix("_output").and_then(clients_own)) {
-                (Some(tool), _) => self.call(item, tool.into(), item.action(), path)?,
+                (Some(tool), _) => self.call(item, tool, item.action(), path)?,
                 (_, Some(_)) => self.result(item, path)?,
                 _ => return Err(unknown(kind, path)),
             },
@@ -185,7 +185,7 @@ impl<'a> Conversation<'a> {
     fn call(
         &mut self,
         item: &Item<'a>,
-        name: Cow<'a, str>,
+        name: &str,
         arguments: Cow<'a, str>,
         path: &str,
     ) -> Result<(), BadRequest> {
@@ -194,7 +194,7 @@ impl<'a> Conversation<'a> {
             None => fields::text(item.id, format!("{path}.call_id"))?,
         };
         let space = item.namespace.map(|raw| fields::text(Some(raw), format!("{path}.namespace")));
-        let name = Cow::Owned(chat_name(space.transpose()?.as_deref(), &name).into_owned());
+        let name = Cow::Owned(chat_name(space.transpose()?.as_deref(), name).into_owned());
         self.assistant().tool_calls.push(ToolCall::new(id, name, arguments));
         Ok(())
     }
