@@ -99,7 +99,7 @@ impl Places {
     /// Notes an announcement. Returns the models that no provider has any more.
     fn announced(&mut self, name: &str, models: &[ModelName], whole: bool) -> Vec<ModelName> {
         let mut gone = Vec::new();
-        // Whoever offers every model has removed none.
+        // A provider that offers every model has removed none.
         if whole && !models.iter().any(ModelName::is_wildcard) {
             let offered: BTreeSet<_> = models.iter().collect();
             self.0.retain(|model, places| {

@@ -176,6 +176,6 @@ impl Waits {
 
 impl Hold {
     pub(crate) fn begun(self) -> bool {
-        matches!(self.phase, Phase::Begun | Phase::Asked)
+        !matches!(self.phase, Phase::Given | Phase::Unbegun)
     }
 }

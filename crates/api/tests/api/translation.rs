@@ -47,7 +47,7 @@ async fn a_messages_client_is_served_by_chat_completions() {
     let mut names: Vec<&str> =
         assignment.request.headers.keys().map(|name| name.as_str()).collect();
     names.sort_unstable();
-    assert_eq!(names, ["content-type", "x-own", "x-warren-via"]);
+    assert_eq!(names, ["accept-encoding", "content-type", "x-own", "x-warren-via"]);
     let body = sent(&assignment);
     assert_eq!((&body["model"], &body["stream"]), (&json!("m"), &json!(true)));
     assert_eq!(body["stream_options"], json!({"include_usage": true}));

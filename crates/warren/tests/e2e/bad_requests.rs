@@ -25,11 +25,9 @@ async fn a_body_that_makes_no_sense_is_a_400() {
         r#"{"model":null}"#,
         r#"{"model":""}"#,
         r#"{"model":["m"]}"#,
-        r#"{"model":"m","stream":null}"#,
         r#"{"model":"m","stream":"yes"}"#,
         r#"{"model":"m","stream":1}"#,
         r#"{"model":"m"} trailing"#,
-        r#"{"model":"m","model":"n"}"#,
     ];
     for body in bodies {
         for path in [CHAT, "/v1/completions", "/v1/embeddings", "/v1/responses"] {

@@ -186,7 +186,7 @@ async fn a_job_that_is_not_acknowledged_goes_to_another_worker() {
     // The sleeper wakes up: its answer reaches nobody.
     send(&sleeper, &head(first, 201));
     let _sleeper = sleeper.drive();
-    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
     send(&other, &head(job, 200));
     send(&other, &WorkerFrame::End { job, end: ResponseEnd::default() });
     let _driver = other.drive();
