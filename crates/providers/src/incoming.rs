@@ -6,7 +6,7 @@ use http::StatusCode;
 use protocol::failure::may_be_loading;
 use scheduler::{AnswerWriter, Head, WriteError};
 
-use crate::served::{HeldAnswer, RequestShape, ServedEndpoints};
+use crate::served::{HeldAnswer, RequestShape, ServedEndpoints, announced_length};
 
 /// The failure of a job whose answer is not in the shape that the provider was asked for.
 pub(crate) const NO_SENSE: &str = "the provider's answer makes no sense";
@@ -40,7 +40,7 @@ impl Incoming {
             return Ok(());
         }
         self.status = Some(head.status);
-        if !served.learns() && !may_be_loading(head.status.as_u16()) {
+        if !served.learns() && !may_be_loading(head.status.as_u16(), announced_length(&head)) {
             return self.writer.head(head);
         }
         match HeldAnswer::of(head) {

@@ -243,6 +243,8 @@ fn hashed(value: &impl Hash) -> u64 {
 #[derive(Debug)]
 pub(crate) struct HeldAnswer {
     head: Head,
+    /// Whether it may say that the backend loads its model.
+    loading: bool,
     body: Vec<u8>,
 }
 
@@ -251,9 +253,10 @@ impl HeldAnswer {
     /// head.
     pub(crate) fn of(head: Head) -> Result<Self, Head> {
         let status = head.status.as_u16();
-        let plain_refusal = matches!(status, 404 | 405 | 501) || may_be_loading(status);
+        let loading = may_be_loading(status, announced_length(&head));
+        let plain_refusal = matches!(status, 404 | 405 | 501) || loading;
         if plain_refusal || (is_json(&head) && may_be_missing(head.status.as_u16(), b"")) {
-            Ok(Self { head, body: Vec::new() })
+            Ok(Self { head, loading, body: Vec::new() })
         } else {
             Err(head)
         }
@@ -263,7 +266,7 @@ impl HeldAnswer {
     pub(crate) fn take(&mut self, bytes: &[u8]) -> bool {
         self.body.extend_from_slice(bytes);
         let status = self.head.status.as_u16();
-        let unclear = may_be_missing(status, &self.body) || may_be_loading(status);
+        let unclear = may_be_missing(status, &self.body) || self.loading;
         self.body.len() <= MAX_HELD && unclear
     }
 
@@ -275,6 +278,11 @@ impl HeldAnswer {
     pub(crate) fn release(self) -> (Head, Bytes) {
         (self.head, self.body.into())
     }
+}
+
+/// The length of the body, if the head announces it.
+pub(crate) fn announced_length(head: &Head) -> Option<u64> {
+    head.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 fn is_json(head: &Head) -> bool {
@@ -410,7 +418,10 @@ mod tests {
     #[test]
     fn a_refusal_that_may_say_that_a_model_loads_is_held_back() {
         for status in [500, 503] {
-            let mut held = HeldAnswer::of(head(status, "application/json")).unwrap();
+            assert!(HeldAnswer::of(head(status, "application/json")).is_err(), "it may never end");
+            let mut short = head(status, "application/json");
+            short.headers.insert(header::CONTENT_LENGTH, 40.into());
+            let mut held = HeldAnswer::of(short).unwrap();
             assert!(held.take(b"{\"error\":{\"message\":\"Loading model\"}}"), "{status}");
             assert!(!held.take(&[b'x'; MAX_HELD]), "{status}");
         }

@@ -92,7 +92,8 @@ mod tests {
         assert!(!format!("{headers:?}").contains("hunter2"));
         let node = target("hunter2").for_node("m", "n");
         assert!(credentials(&node).unwrap().is_empty(), "a node tells it in its URL");
-        let error = credentials(&target("hunter2\n")).unwrap_err().to_string();
-        assert!(!error.contains("hunter2"), "{error}");
+        assert_eq!(credentials(&target("hunter2\n")).unwrap()["x-worker-secret"], "hunter2");
+        let error = credentials(&target("hun\u{1}ter2")).unwrap_err().to_string();
+        assert!(!error.contains("ter2"), "{error}");
     }
 }

@@ -8,15 +8,13 @@ use std::{future::Future, time::Duration};
 use backend::{Answer, BackendError};
 use base::Backoff;
 use bytes::BytesMut;
+use http::header::CONTENT_LENGTH;
 use protocol::failure::{is_loading, may_be_loading};
 use tokio::time::{Instant, sleep};
 use wire::dial::jitter;
 
 /// The delays between two tries.
 const RETRY: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
-
-/// The most that is read of a refusal to see whether the backend loads its model, in bytes.
-const MOST: usize = 16 * 1024;
 
 /// Asks until the backend takes the request, or until there was this much patience: then the last refusal is the
 /// answer. Other failures end it at once.
@@ -49,18 +47,15 @@ where
 /// The answer, and whether it says that the backend loads its model.
 async fn looked_at(mut answer: Answer) -> Result<(Answer, bool), BackendError> {
     let status = answer.status.as_u16();
-    if !may_be_loading(status) {
+    let length = answer.headers.get(CONTENT_LENGTH).and_then(|it| it.to_str().ok()?.parse().ok());
+    if !may_be_loading(status, length) {
         return Ok((answer, false));
     }
-    let (mut body, mut whole) = (BytesMut::new(), true);
+    let mut body = BytesMut::new();
     while let Some(bytes) = answer.body.next().await {
         body.extend_from_slice(&bytes?);
-        whole = body.len() <= MOST;
-        if !whole {
-            break;
-        }
     }
-    let loads = whole && is_loading(status, &body);
+    let loads = is_loading(status, &body);
     answer.body.put_back(body.freeze());
     Ok((answer, loads))
 }

@@ -3,20 +3,21 @@
 use super::Failure;
 
 /// The longest refusal that may say so, in bytes.
-const LONGEST: usize = 16 * 1024;
+const LONGEST: u64 = 16 * 1024;
 
 /// Ollama's words while its runner reads the model.
 const OLLAMA: &str = "llm server loading model";
 
-/// Whether an answer of this status may turn out to say that the backend loads a model.
-pub fn may_be_loading(status: u16) -> bool {
-    matches!(status, 500 | 503)
+/// Whether an answer of this status, with a body of this many announced bytes, may turn out to say that
+/// the backend loads a model. A body without an announced length may never end, so it is not waited for.
+pub fn may_be_loading(status: u16, length: Option<u64>) -> bool {
+    matches!(status, 500 | 503) && length.is_some_and(|length| length <= LONGEST)
 }
 
 /// Whether a complete answer says that the backend loads a model, as those of llama.cpp, Ollama and
 /// servers of their kind. One that could not load it does not.
 pub fn is_loading(status: u16, body: &[u8]) -> bool {
-    if !may_be_loading(status) || body.len() > LONGEST {
+    if !may_be_loading(status, Some(body.len() as u64)) {
         return false;
     }
     let words = Failure::read(body).message.to_lowercase();
@@ -57,7 +58,7 @@ mod tests {
         for (status, body) in others {
             assert!(!is_loading(status, body.as_bytes()), "{status} {body}");
         }
-        let long = format!("loading {}", "x".repeat(LONGEST));
+        let long = format!("loading {}", "x".repeat(16 * 1024));
         assert!(!is_loading(503, long.as_bytes()));
     }
 }

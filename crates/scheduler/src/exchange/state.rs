@@ -31,12 +31,19 @@ const GATHERED: usize = 16 * 1024;
 /// then be quiet for a long time.
 const ROOM: usize = 16;
 
+/// The most bytes whose cost waits for the next piece. It is far less than the credit of any job, and as much as
+/// an event that is held back.
+const MAX_UNPAID: usize = 64 * 1024;
+
 /// Returns the bytes that were read as credit.
 pub(super) struct Credit {
     sink: Arc<dyn CreditSink>,
     number: u32,
     /// Bytes read, but not returned yet.
     owed: u32,
+    /// Bytes that the map has not answered yet. They are paid with its next piece: else an event that it holds
+    /// back until its end would cost its last chunk only.
+    held: usize,
     /// The smallest portion that is returned, in bytes: fewer messages.
     portion: u32,
 }
@@ -219,7 +226,7 @@ fn is_estimated(head: &Head) -> bool {
 
 impl Credit {
     pub(super) fn new(sink: Arc<dyn CreditSink>, number: u32, portion: u32) -> Self {
-        Self { sink, number, owed: 0, portion }
+        Self { sink, number, owed: 0, held: 0, portion }
     }
 }
 
@@ -273,9 +280,16 @@ impl ExchangeState {
         }
     }
 
-    /// Queues a piece for the reader. An empty piece is not queued, but its cost is returned as
-    /// credit.
-    pub(super) fn put(&mut self, piece: Piece) -> Due {
+    /// Queues a piece for the reader. An empty piece is not queued. Its cost is added to the next one's while it
+    /// is small, and returned as credit when it grows: such a map drops what it reads, or gathers it.
+    pub(super) fn put(&mut self, mut piece: Piece) -> Due {
+        if let Some(credit) = &mut self.credit {
+            piece.cost += std::mem::take(&mut credit.held);
+            if piece.bytes.is_empty() && piece.cost <= MAX_UNPAID {
+                credit.held = piece.cost;
+                return None;
+            }
+        }
         if piece.bytes.is_empty() {
             return self.spent(piece.cost);
         }

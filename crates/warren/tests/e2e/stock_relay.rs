@@ -25,7 +25,7 @@ async fn a_stream_that_breaks_off_ends_with_an_error_event() {
     let broken = |chunks: &[&str]| Reply::stream(chunks, &Gate::opened()).broken();
     let begun = "data: {\"a\":1}\n\ndata: {\"b";
     for (path, event) in [
-        (CHAT, "data: {\"error\":{\"message\":\"the backend"),
+        (CHAT, "data: {\"error\":{\"message\":\"the model server"),
         (MESSAGES, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\""),
         (RESPONSES, "event: error\ndata: {\"type\":\"error\",\"code\":\"backend_broke\""),
     ] {

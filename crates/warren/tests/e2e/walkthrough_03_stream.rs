@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use testkit::{Daemon, FakeWorker, Form, Gate, Reply};
 
-use crate::common::{CHAT, MESSAGES, ask, both_forms, with_lender, with_worker};
+use crate::common::{CHAT, MESSAGES, ask, ask_unfiltered, both_forms, with_lender, with_worker};
 
 both_forms!(chunks_pass_one_by_one_and_unchanged, a_refused_stream_keeps_its_status);
 
@@ -20,7 +20,7 @@ const CHUNKS: [&str; 5] = [
 
 async fn chunks_pass_one_by_one_and_unchanged(form: Form) {
     let (daemon, mut worker) = with_worker(form, 1).await;
-    let asked = daemon.client().post(CHAT, &ask(true)).open().await;
+    let asked = daemon.client().post(CHAT, &ask_unfiltered()).open().await;
     let job = worker.expect_job().await;
     assert!(job.streaming);
     worker.chunk(&job, CHUNKS[0]).await;
@@ -70,7 +70,7 @@ async fn a_real_worker_forwards_each_read_of_its_backend() {
     for path in [CHAT, MESSAGES, "/v1/responses"] {
         let gate = Gate::closed();
         backend.then(Reply::stream(chunks, &gate));
-        let asked = daemon.client().post(path, &ask(true)).open().await;
+        let asked = daemon.client().post(path, &ask_unfiltered()).open().await;
         gate.open(1);
         let mut answer = asked.answer().await;
         assert_eq!(answer.header("content-type"), Some("text/event-stream"));

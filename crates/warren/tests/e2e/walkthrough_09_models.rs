@@ -44,9 +44,9 @@ async fn an_update_changes_list_and_routing(form: Form) {
     let job = worker.expect_job().await;
     worker.complete(&job, 200, &json!({})).await;
     assert_eq!(answer.await.unwrap().status, 200);
-    // `m` was served once, so it is waited for, in vain.
-    let words = "queue timeout: no worker available within deadline";
-    assert_openai_error(&daemon.client().post_json(CHAT, &ask(false)).await, 504, words);
+    // Its only worker says that it has `m` no more, so nobody waits for it.
+    let words = "no provider for model m: it was last seen at w and is gone; GET /v1/models lists those that are here";
+    assert_openai_error(&daemon.client().post_json(CHAT, &ask(false)).await, 404, words);
 }
 
 async fn an_update_starts_what_waits(form: Form) {

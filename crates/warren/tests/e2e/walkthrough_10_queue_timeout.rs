@@ -1,7 +1,7 @@
 //! Walkthrough 10: no worker is free in time.
 
 use serde_json::json;
-use testkit::Form;
+use testkit::{Connect, Form};
 
 use crate::common::{
     CHAT, MESSAGES, ask, ask_for, assert_anthropic_error, assert_openai_error, both_forms,
@@ -40,9 +40,8 @@ async fn the_client_is_told_and_no_worker_is(form: Form) {
 async fn a_busy_worker_is_waited_for(form: Form) {
     let daemon = serve().set("--queue-timeout-secs", "0.2").start().await;
     let mut worker = join(&daemon, form, "w", 1).await;
-    worker.update_models(&["m", "n"], 0).await;
-    worker.update_models(&["m"], 0).await;
-    catch_up(&daemon, &mut worker).await;
+    Connect::to(&daemon).form(form).join("v", &["n"], 1).await.close().await;
+    daemon.has_workers(1).await;
     let first = post(&daemon.client(), CHAT, ask(false));
     let job = worker.expect_job().await;
     let second = post(&daemon.client(), CHAT, ask(false));

@@ -141,7 +141,7 @@ async fn a_job_whose_answer_does_not_begin_soon_is_acknowledged_once() {
     assert!(register.acknowledges && register.link.is_some_and(|name| name.len() == 32));
     server.request(1, false, "{}");
     let (mut quick, _) = raw.request().await;
-    quick.write("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await;
+    quick.write("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
     assert!(matches!(server.frame().await, WorkerFrame::Head { job: 1, .. }));
     assert!(matches!(server.frame().await, WorkerFrame::End { job: 1, .. }));
     server.request(2, false, "{}");

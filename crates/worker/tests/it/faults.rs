@@ -89,7 +89,7 @@ async fn a_backend_that_dies_in_the_middle_ends_that_job_only() {
 async fn a_backend_that_dies_in_the_middle_is_an_error_event_and_502_as_text() {
     let messages = r#"event: error\ndata: {"type":"error","error":{"type":"api_error""#;
     let cases = [
-        ("/v1/chat/completions", r#"data: {"error":{"message":"the backend"#),
+        ("/v1/chat/completions", r#"data: {"error":{"message":"the model server"#),
         ("/v1/messages", messages),
         ("/v1/responses", r#"event: error\ndata: {"type":"error","code":"backend_broke""#),
     ];

@@ -187,7 +187,7 @@ async fn a_backend_that_fails_is_told_before_and_within_an_answer() {
 #[tokio::test]
 async fn a_stream_that_breaks_off_at_a_stock_hub_ends_with_its_apis_error_event() {
     let cases = [
-        ("/v1/chat/completions", "\n\ndata: {\"error\":{\"message\":\"the backend"),
+        ("/v1/chat/completions", "\n\ndata: {\"error\":{\"message\":\"the model server"),
         ("/v1/responses", "\n\nevent: error\ndata: {\"type\":\"error\",\"code\":\"backend_broke\""),
     ];
     for (path, event) in cases {

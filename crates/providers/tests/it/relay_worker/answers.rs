@@ -140,10 +140,10 @@ async fn a_job_of_a_backend_that_takes_no_requests_comes_again() {
     send(&worker, &WorkerFrame::Fail { job, failure });
     let again = number(&mut worker).await;
     assert_ne!(job, again);
-    let json = ("content-type".to_owned(), "application/json".to_owned());
-    let head = ResponseHead { status_code: 503, headers: vec![json] };
-    send(&worker, &WorkerFrame::Head { job: again, head });
     let body = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
+    let length = ("content-length".to_owned(), body.len().to_string());
+    let head = ResponseHead { status_code: 503, headers: vec![length] };
+    send(&worker, &WorkerFrame::Head { job: again, head });
     send(&worker, &WorkerFrame::Chunk { job: again, bytes: body.into() });
     send(&worker, &WorkerFrame::End { job: again, end: ResponseEnd::default() });
     let third = number(&mut worker).await;
@@ -179,6 +179,7 @@ async fn a_job_that_is_not_acknowledged_goes_to_another_worker() {
     let job = number(&mut other).await;
     assert_eq!(began.elapsed().as_secs(), 10);
     send(&other, &WorkerFrame::Accepted { job });
+    other.settle().await;
     let head = |job, status_code| WorkerFrame::Head {
         job,
         head: ResponseHead { status_code, headers: Vec::new() },
@@ -186,7 +187,7 @@ async fn a_job_that_is_not_acknowledged_goes_to_another_worker() {
     // The sleeper wakes up: its answer reaches nobody.
     send(&sleeper, &head(first, 201));
     let _sleeper = sleeper.drive();
-    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    tokio::time::sleep(std::time::Duration::from_secs(15)).await;
     send(&other, &head(job, 200));
     send(&other, &WorkerFrame::End { job, end: ResponseEnd::default() });
     let _driver = other.drive();

@@ -155,7 +155,8 @@ async fn prompts_that_were_acknowledged_reach_their_agent_though_the_server_is_k
     let mut talk = Viewer::of(client, &id).await;
     let recalled = loop {
         let said = talk.turn("recall").await.text;
-        if said.contains(" | recall") || said.contains("third") {
+        // The prompts that wait have their turns first.
+        if said.contains(" | ") {
             break said;
         }
     };
