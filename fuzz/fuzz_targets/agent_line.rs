@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
     turns.handle(now, Input::Prompt { text: "go".to_owned() }).expect("it is idle");
     let mut ended = ended(&mut turns);
     for line in String::from_utf8_lossy(lines).lines() {
-        turns.handle(now, Input::Line(line.to_owned())).expect("a line is always taken");
+        turns.handle(now, Input::Line(line.into())).expect("a line is always taken");
         ended += self::ended(&mut turns);
     }
     // At most one more process is started, for a conversation that was refused.
