@@ -93,8 +93,16 @@ pub struct Hello {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::any")]
     pub warren: Option<WarrenHello>,
     /// All other fields.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "other_fields")]
     pub extra: Map<String, Value>,
+}
+
+/// All fields that have no place of their own. `_0` is that of the wrapped form, and would make a message in the
+/// flat form look wrapped.
+fn other_fields<'de, D: Deserializer<'de>>(fields: D) -> Result<Map<String, Value>, D::Error> {
+    let mut other = Map::deserialize(fields)?;
+    other.remove("_0");
+    Ok(other)
 }
 
 fn first() -> u32 {
@@ -172,7 +180,7 @@ pub struct Heartbeat {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::opt")]
     pub max_concurrent_requests: Option<u32>,
     /// All other fields.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "other_fields")]
     pub extra: Map<String, Value>,
 }
 

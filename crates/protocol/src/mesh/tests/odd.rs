@@ -51,6 +51,15 @@ fn the_wrapped_form_is_seen_beside_other_members_and_the_first_counts() {
 }
 
 #[test]
+fn a_field_with_the_name_of_the_wrapped_form_is_not_passed_on() {
+    let odd = read(r#"{"heartbeat":{"_0":{"queueDepth":2,"_0":{"queueDepth":4},"x":1}}}"#);
+    let again = decode(&encode(&odd, Dialect::Flat)).unwrap();
+    assert_eq!(again.dialect, Dialect::Flat);
+    let ClusterMessage::Heartbeat(heartbeat) = again.message else { panic!("another message") };
+    assert_eq!((heartbeat.queue_depth, heartbeat.extra.len()), (2, 1));
+}
+
+#[test]
 fn a_field_that_appears_twice_is_told_and_what_was_asked_as_well() {
     let twice = bad(r#"{"inferenceRequest":{"requestID":"a","requestID":"b","request":{}}}"#);
     assert!(twice.why.contains("duplicate field"), "{twice}");
