@@ -2,7 +2,7 @@
 
 use alacritty_terminal::vte::ansi::{ClearMode, LineClearMode};
 
-use super::{Charsets, Emulator, Guard};
+use super::{Emulator, Guard};
 use crate::terminal::control::Control;
 
 impl Emulator {
@@ -55,8 +55,11 @@ impl Emulator {
             "~" => self.charset_in_use = 1,
             "n" | "}" => self.charset_in_use = 2,
             "o" | "|" => self.charset_in_use = 3,
-            // UTF-8, or not: the sets are those of a reset terminal.
-            "%G" | "%@" => (self.charsets, self.charset_in_use) = (Charsets::default(), 0),
+            // UTF-8, or not: the first set is in use, and ASCII. The others stay.
+            "%G" | "%@" => {
+                self.charsets.designate('(', 'B');
+                self.charset_in_use = 0;
+            }
             other => {
                 let mut characters = other.chars();
                 let (first, second) = (characters.next(), characters.next());

@@ -4,7 +4,7 @@
 use super::{assert_repaints, fed, repainted};
 
 /// On a screen of 10 by 4 cells: what is written, and its rows, joined by `/`.
-const CASES: [(&str, &str); 58] = [
+const CASES: [(&str, &str); 59] = [
     // The alternate page in its older forms. It is blank each time; the cursor goes along.
     ("one\x1b[?47htwo", "   two"),
     ("one\x1b[?47htwo\x1b[?47lx", "one   x"),
@@ -57,6 +57,7 @@ const CASES: [(&str, &str); 58] = [
     ("\x1b)A\x0e#\x0f#", "£#"),
     ("\x1b(0q\x1b7\x1b(Bq\x1b8q", "──"),
     ("\x1b(0q\x1b%Gq", "─q"),
+    ("\x1b)0\x1b%Gq\x0eq", "q─"),
     ("\x1b(?#", "#"),
     // Control characters of eight bits.
     ("a\u{85}b", "a/b"),
