@@ -113,7 +113,7 @@ fn announced_length(headers: &HeaderMap) -> Option<u64> {
 
 fn expect_uncompressed(headers: &HeaderMap) -> Result<(), ApiError> {
     let codings = headers.get_all(header::CONTENT_ENCODING).iter();
-    // Names of codings are in any case (RFC 9110 section 8.4.1), and an empty one is none.
+    // The case of a coding's name does not matter (RFC 9110 section 8.4.1). An empty name means no coding.
     let is_none = |coding: &[u8]| coding.is_empty() || coding.eq_ignore_ascii_case(b"identity");
     let mut each = codings.flat_map(|list| list.as_bytes().split(|&byte| byte == b','));
     if each.all(|coding| is_none(coding.trim_ascii())) {

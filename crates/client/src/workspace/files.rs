@@ -72,7 +72,7 @@ impl Workspace {
         .await
     }
 
-    /// The entry of a directory with this name; `None` if there is none.
+    /// The entry of a directory with this name; `None` if the directory has no such entry.
     ///
     /// # Errors
     /// As [`Workspace::list_files`].

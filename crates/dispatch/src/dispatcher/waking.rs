@@ -271,7 +271,7 @@ mod tests {
         let (mut outputs, mut tries) = (vec![assign(1, 1, 0)], 0);
         while let [crate::Output::Assign { provider: at, .. }] = outputs[..] {
             tries += 1;
-            // Each refusal takes so long that the other backend may be tried again by then.
+            // Each refusal takes long enough that the other backend may be tried again afterwards.
             bench.wait(SECOND * 5);
             let by = if at == provider(1) { 1 } else { 2 };
             outputs = bench.finished(1, by, Verdict::Unreachable);

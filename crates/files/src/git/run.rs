@@ -51,8 +51,8 @@ impl Git {
         self.run_reading(runner, root, args, async |stdout| all(stdout, limit).await).await
     }
 
-    /// The paths of the submodules in the index of a directory, at most so many. The index itself may be
-    /// of any size.
+    /// The paths of the submodules in the index of a directory, `most` of them at most. The index itself
+    /// may be of any size.
     pub(super) async fn submodules(
         &self,
         runner: &Runner,

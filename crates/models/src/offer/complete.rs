@@ -120,7 +120,7 @@ struct Tensor {
 }
 
 /// How long a file of safetensors must be: 8 bytes of length, a head in JSON, and the tensors. `None` when
-/// it is none.
+/// the file is no safetensors.
 fn safetensors_length(path: &Path) -> Option<u64> {
     let mut file = File::open(path).ok()?;
     let mut length = [0; 8];
