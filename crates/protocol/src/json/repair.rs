@@ -7,11 +7,18 @@
 //! - texts that are too long: strings are cut, then members are left out, the deepest ones first
 //!
 //! Everything else stays as it was. A text that is no JSON in spite of this is not read.
+//!
+//! - `text`: strings
+//! - `seam`: characters that begin in one text and end in the next
 
+mod seam;
 mod text;
+
+use std::ops::Range;
 
 use serde_json::{Number, Value};
 
+pub use self::seam::{MAX_SEAMS, Seam};
 use self::text::Text;
 
 /// How much of a text is kept.
@@ -27,7 +34,7 @@ pub struct Bounds {
 
 impl Bounds {
     /// Only what a strict reader refuses is changed.
-    pub const WHOLE: Self = Self { depth: 120, total: usize::MAX };
+    pub const WHOLE: Self = Self { depth: 127, total: usize::MAX };
 }
 
 /// A text that was made right.
@@ -37,6 +44,10 @@ pub struct Repaired {
     pub text: String,
     /// Whether something was cut or left out because of the bounds.
     pub is_cut: bool,
+    /// Whether an escape had no meaning, so that the text may not be what its writer meant.
+    pub has_bad_escapes: bool,
+    /// The characters that may go on in the next text; none unless the repair was [joining](Repair::joining).
+    pub seams: Vec<Seam>,
 }
 
 /// Makes a text right, as far as it is JSON at all.
@@ -67,7 +78,12 @@ pub struct Repair {
     skipped: usize,
     place: Place,
     token: Token,
+    /// Where the present string begins in `out`, or the last one.
+    text_start: usize,
     is_cut: bool,
+    has_bad_escapes: bool,
+    /// The seams of the text before, and those of this one; `None` if characters are not joined.
+    seams: Option<(Vec<Seam>, Vec<Seam>)>,
 }
 
 /// A container.
@@ -77,6 +93,8 @@ struct Frame {
     has_members: bool,
     /// Whether the present member is left out.
     leaves_out: bool,
+    /// Where the key of the present member is in the result.
+    key: Range<usize>,
 }
 
 /// What may come next.
@@ -123,8 +141,16 @@ impl Repair {
             skipped: 0,
             place: Place::Value,
             token: Token::None,
+            text_start: 0,
             is_cut: false,
+            has_bad_escapes: false,
+            seams: None,
         }
+    }
+
+    /// A text that has not begun, and that follows one with these seams. Its own are kept for the next.
+    pub fn joining(seams: Vec<Seam>) -> Self {
+        Self { seams: Some((seams, Vec::new())), ..Self::new(Bounds::WHOLE) }
     }
 
     /// Takes a piece of the text.
@@ -146,11 +172,20 @@ impl Repair {
     /// The result; `None` if the text is not complete, or no JSON.
     pub fn finish(mut self) -> Option<Repaired> {
         self.literal_ends();
+        let (before, mut seams) = self.seams.take().unwrap_or_default();
+        seams.extend(before);
+        seams.truncate(MAX_SEAMS);
+        let (is_cut, has_bad_escapes) = (self.is_cut, self.has_bad_escapes);
         let text = || match String::from_utf8(self.out) {
             Ok(text) => text,
             Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
         };
-        (self.place == Place::End).then(|| Repaired { is_cut: self.is_cut, text: text() })
+        (self.place == Place::End).then(|| Repaired {
+            text: text(),
+            is_cut,
+            has_bad_escapes,
+            seams,
+        })
     }
 
     /// Takes a byte between tokens.
@@ -180,7 +215,7 @@ impl Repair {
         } else {
             let is_object = byte == b'{';
             self.out.push(byte);
-            self.frames.push(Frame { is_object, has_members: false, leaves_out: false });
+            self.frames.push(Frame { is_object, has_members: false, leaves_out: false, key: 0..0 });
             self.place = if is_object { Place::Key } else { Place::Value };
         }
     }
@@ -322,10 +357,13 @@ impl Repair {
         };
         let (room, with_reserve) = self.rooms();
         let room = keeps.then(|| room.max(SHORT.min(with_reserve)));
+        let mut text = Text::begun(room);
         if keeps {
             self.out.push(b'"');
+            self.text_start = self.out.len();
+            self.join(&mut text);
         }
-        self.token = Token::Text(Text::begun(room));
+        self.token = Token::Text(text);
     }
 
     /// Takes a part of a string, and returns the rest of the bytes.
@@ -339,18 +377,29 @@ impl Repair {
     }
 
     fn text_ends(&mut self) {
-        let Token::Text(text) = std::mem::replace(&mut self.token, Token::None) else {
+        let Token::Text(mut text) = std::mem::replace(&mut self.token, Token::None) else {
             return;
         };
-        let (is_kept, is_cut) = text.ends(&mut self.out);
-        self.is_cut |= is_cut;
-        if is_kept {
-            self.out.extend(if is_cut { "…\"" } else { "\"" }.as_bytes());
+        if text.is_kept() && self.place == Place::Value {
+            self.part(&mut text);
+        }
+        let end = text.ends(&mut self.out);
+        self.is_cut |= end.is_cut;
+        self.has_bad_escapes |= end.has_bad_escapes;
+        if end.is_kept {
+            self.out.extend(if end.is_cut { "…\"" } else { "\"" }.as_bytes());
         }
         match self.place {
             _ if self.skipped > 0 => {}
-            Place::Key => self.place = Place::Colon,
+            Place::Key => self.key_ends(),
             _ => self.value_ends(),
+        }
+    }
+
+    fn key_ends(&mut self) {
+        self.place = Place::Colon;
+        if let Some(frame) = self.frames.last_mut() {
+            frame.key = self.text_start..self.out.len();
         }
     }
 }

@@ -109,7 +109,7 @@ proptest! {
     #[test]
     fn right_json_stays_as_it_is(value in any_value()) {
         let text = value.to_string();
-        let same = Repaired { text: text.clone(), is_cut: false };
+        let same = Repaired { text: text.clone(), is_cut: false, has_bad_escapes: false, seams: Vec::new() };
         prop_assert_eq!(repaired(text.as_bytes(), Bounds::WHOLE), Some(same));
     }
 

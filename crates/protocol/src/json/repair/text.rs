@@ -11,6 +11,16 @@ pub(super) struct Text {
     /// The first half of a surrogate pair, while the second one may follow.
     high: Option<u16>,
     is_cut: bool,
+    has_bad_escapes: bool,
+}
+
+/// What a string was.
+pub(super) struct TextEnd {
+    /// Whether it is written.
+    pub(super) is_kept: bool,
+    pub(super) is_cut: bool,
+    /// Whether an escape had no meaning.
+    pub(super) has_bad_escapes: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +38,7 @@ enum Stage {
 impl Text {
     /// A string of which at most `room` bytes are written; `None`: nothing.
     pub(super) fn begun(room: Option<usize>) -> Self {
-        Self { room, stage: Stage::Plain, high: None, is_cut: false }
+        Self { room, stage: Stage::Plain, high: None, is_cut: false, has_bad_escapes: false }
     }
 
     /// Takes a part of the string. Returns the rest of the bytes, and whether the string has ended.
@@ -41,10 +51,26 @@ impl Text {
         }
     }
 
-    /// Ends the string. Returns whether it is written, and whether it was cut.
-    pub(super) fn ends(mut self, out: &mut Vec<u8>) -> (bool, bool) {
+    /// Whether it is written.
+    pub(super) fn is_kept(&self) -> bool {
+        self.room.is_some()
+    }
+
+    /// Begins it with the first half of a surrogate pair.
+    pub(super) fn begin_pair(&mut self, first: u16) {
+        self.high = Some(first);
+    }
+
+    /// Takes the first half of a surrogate pair that waits for its second one.
+    pub(super) fn begun_pair(&mut self) -> Option<u16> {
+        self.high.take()
+    }
+
+    /// Ends the string.
+    pub(super) fn ends(mut self, out: &mut Vec<u8>) -> TextEnd {
         self.half(out);
-        (self.room.is_some(), self.is_cut)
+        let Self { is_cut, has_bad_escapes, .. } = self;
+        TextEnd { is_kept: self.room.is_some(), is_cut, has_bad_escapes }
     }
 
     /// Takes bytes up to the next quote or escape.
@@ -84,7 +110,10 @@ impl Text {
                 &bytes[1..]
             }
             // No escape: the character stands for itself.
-            _ => bytes,
+            _ => {
+                self.has_bad_escapes = true;
+                bytes
+            }
         }
     }
 
@@ -92,7 +121,7 @@ impl Text {
     fn digit<'a>(&mut self, bytes: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
         let Stage::Unicode { unit, digits } = self.stage else { return bytes };
         let Some(digit) = char::from(bytes[0]).to_digit(16) else {
-            self.stage = Stage::Plain;
+            (self.stage, self.has_bad_escapes) = (Stage::Plain, true);
             self.half(out);
             self.write(REPLACEMENT, out);
             return bytes;
