@@ -274,6 +274,7 @@ pub(crate) async fn send(outbox: &Outbox, answer: ServerMessage, share: Option<S
             | ServerMessage::ProjectFileContent(_)
             | ServerMessage::GitDiffResult(_)
             | ServerMessage::History(_)
+            | ServerMessage::Turns(_)
     );
     let text = match is_long {
         true => task::spawn_blocking(move || answer.encode()).await,

@@ -117,6 +117,8 @@ requests! {
         Look: make::list(&asker, of);
     GetHistory(of) => Session(of.session_id), Read, Workspace, Plain,
         Long(asked(of.max_bytes, LIST)), Asker, Look: make::history(&asker, of);
+    GetTurns(of) => Session(of.session_id), Read, Workspace, Plain,
+        Long(asked(of.max_bytes, LIST)), Asker, Look: make::turns(&asker, of);
 
     SendInput(of) => Session(of.session_id), Write, Workspace, Plain, Short, Asker,
         Now: session_input::prompt(asker, of);
@@ -253,7 +255,7 @@ mod tests {
     use super::*;
 
     /// The requests that need `read`. Those in neither of the two lists need `write`.
-    const READ: [RequestKind; 19] = [
+    const READ: [RequestKind; 20] = [
         RequestKind::Attach,
         RequestKind::Auth,
         RequestKind::ClusterStatus,
@@ -262,6 +264,7 @@ mod tests {
         RequestKind::GetHistory,
         RequestKind::GetTeam,
         RequestKind::GetTeamInbox,
+        RequestKind::GetTurns,
         RequestKind::GitDiff,
         RequestKind::GitStatus,
         RequestKind::Keepalive,

@@ -21,7 +21,9 @@ pub fn sample(kind: &str) -> Value {
         | "cluster_status" | "cluster_invite" | "cluster_invites" | "cluster_leave"
         | "get_cluster_config" | "force_election" | "trigger_sync" => json!({}),
         "new_session" => json!({"working_dir": "/nowhere/at/all"}),
-        "attach" | "kill_session" | "interrupt" | "take_control" | "get_history" => of_session(),
+        "attach" | "kill_session" | "interrupt" | "take_control" | "get_history" | "get_turns" => {
+            of_session()
+        }
         "send_input" => json!({"session_id": NOBODY, "input": "hi"}),
         "adopt_session" => json!({"pid": 0x7fff_fff0}),
         "move_session" => json!({"session_id": NOBODY, "node_id": "nowhere"}),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use protocol::workspace::{
     AgentEvent, PermissionOutcome, ServerMessage, SessionId, SessionStatus, TeamId,
-    client::{AgentEventMessage, PermissionResolved, Usage},
+    client::{PermissionResolved, Usage},
 };
 use session::agent::Usage as TurnUsage;
 use tracing::Span;
@@ -61,15 +61,8 @@ impl Feed {
 
     /// Takes a raw line of an agent, with its line end, and the events that the line means.
     pub(crate) fn line(&self, raw: String, events: Vec<AgentEvent>) {
-        let session_id = self.id;
-        let message = move |seq| {
-            let asides = events.into_iter().map(|event| {
-                ServerMessage::AgentEvent(AgentEventMessage { session_id, seq, event })
-            });
-            asides.collect()
-        };
         if let Some(session) = self.session.upgrade() {
-            session.line(raw.into(), message);
+            session.line(raw.into(), events);
         }
     }
 

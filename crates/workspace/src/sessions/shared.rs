@@ -116,6 +116,11 @@ impl SharedState {
         self.dir.join("history").join(id.to_string())
     }
 
+    /// Where the events of an agent's turns are: within its history, so that they go with it.
+    pub(crate) fn turns_dir(&self, id: SessionId) -> PathBuf {
+        self.history_dir(id).join("turns")
+    }
+
     /// Where a session that moves here lies aside.
     pub(crate) fn staging_dir(&self, move_id: u64) -> PathBuf {
         self.dir.join("moves").join(format!("{move_id:016x}"))

@@ -3,7 +3,7 @@
 use protocol::workspace::{
     Role, ServerMessage, SessionInfo, SessionMode,
     client::{
-        AdoptSession, GetHistory, History, ListSessions, NewSession as AskedFor, OfSession,
+        AdoptSession, GetHistory, GetTurns, History, ListSessions, NewSession as AskedFor, OfSession,
         OpenTerminal, RenameSession, SessionList, WithSession,
     },
     session::{DEFAULT_PROVIDER, DEV_SERVER_TAG},
@@ -67,6 +67,15 @@ pub(crate) async fn history(asker: &Asker, asked: GetHistory) -> Answer {
         data: past.data,
         more: past.more,
     })))
+}
+
+pub(crate) async fn turns(asker: &Asker, asked: GetTurns) -> Answer {
+    let GetTurns { session_id, before, after, max_bytes } = asked;
+    let bytes = max_bytes.unwrap_or(PAST).min(MOST_PAST);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let range = (after.unwrap_or(0), before.unwrap_or(u64::MAX));
+    let turns = asker.services.sessions.turns(session_id, range, bytes).await?;
+    Ok(Some(ServerMessage::Turns(turns)))
 }
 
 /// The event of a killed session goes to all clients, the asker included, so it is the answer, too.

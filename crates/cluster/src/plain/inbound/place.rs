@@ -65,6 +65,7 @@ pub(crate) fn session_of(message: &ClientMessage) -> Option<SessionId> {
         ClientMessage::RenameSession(of) => Some(of.session_id),
         ClientMessage::MoveSession(of) => Some(of.session_id),
         ClientMessage::GetHistory(of) => Some(of.session_id),
+        ClientMessage::GetTurns(of) => Some(of.session_id),
         ClientMessage::PermissionResponse(of) => of.session_id,
         ClientMessage::KillSession(of)
         | ClientMessage::Interrupt(of)

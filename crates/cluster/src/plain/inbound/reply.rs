@@ -8,7 +8,10 @@ use protocol::workspace::{ClientMessage, ReplyKind, RequestKind, ServerMessage, 
 pub(super) fn is_in_turn(kind: RequestKind) -> bool {
     use RequestKind as K;
     is_unanswered(kind)
-        || matches!(kind, K::Keepalive | K::KillSession | K::RenameSession | K::GetHistory)
+        || matches!(
+            kind,
+            K::Keepalive | K::KillSession | K::RenameSession | K::GetHistory | K::GetTurns
+        )
 }
 
 /// Whether requests of this kind are served at once, and have no answer of their own unless they
@@ -52,6 +55,7 @@ pub(super) fn is_answer(request: &ClientMessage, reply: &ServerMessage) -> bool 
             with.session.id == of.session_id && with.session.name.as_ref() == Some(&of.name)
         }
         (C::GetHistory(of), S::History(history)) => of.session_id == history.session_id,
+        (C::GetTurns(of), S::Turns(turns)) => of.session_id == turns.session_id,
         (C::NewSession(of), S::SessionCreated(with)) => of.name == with.session.name,
         (C::OpenTerminal(of), S::TerminalOpened(with)) => of.name == with.session.name,
         (_, S::InputAck(ack)) => input_id(request) == Some(&ack.input_id),

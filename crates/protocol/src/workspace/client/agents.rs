@@ -1,6 +1,7 @@
 //! Agents: the events of their turns, their permission requests, and their usage. All of it is
 //! ours.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -85,7 +86,49 @@ pub struct AgentEventMessage {
     pub session_id: SessionId,
     /// The number of the output that it was read from.
     pub seq: u64,
-    /// Its events.
+    /// The event's number in the session, as in [`StoredEvent`], if the daemon stores events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    /// The event.
+    pub event: AgentEvent,
+}
+
+/// `get_turns`: the events of an agent's turns, as stored. Without bounds the newest are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GetTurns {
+    /// The agent's session.
+    pub session_id: SessionId,
+    /// Only events before this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    /// Only events after this number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// How many bytes of events to send at most; absent: as the daemon likes. One event is always
+    /// sent, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_bytes: Option<u64>,
+}
+
+/// `turns`: events of an agent's turns, the oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TurnEvents {
+    /// The agent's session.
+    pub session_id: SessionId,
+    /// The events.
+    pub events: Vec<StoredEvent>,
+    /// Whether there are more such events before them.
+    pub more: bool,
+}
+
+/// An event of an agent, as stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredEvent {
+    /// Its number in the session: later events have higher numbers. Some numbers belong to no event.
+    pub number: u64,
+    /// When it happened.
+    pub at: Timestamp,
+    /// The event. Of long prompts, inputs and outputs only the beginning is stored.
     pub event: AgentEvent,
 }
 
@@ -97,6 +140,9 @@ pub enum AgentEvent {
     TurnStarted {
         /// Which, from 1.
         turn: u64,
+        /// The prompt that it answers. Of a long prompt, only the beginning.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
     },
     /// The agent's text.
     Text {

@@ -18,8 +18,8 @@ pub mod teams;
 pub mod terminals;
 
 pub use agents::{
-    AgentEvent, AgentEventMessage, PermissionOutcome, PermissionRequest, PermissionResolved,
-    PermissionResponse, TurnOutcome, Usage,
+    AgentEvent, AgentEventMessage, GetTurns, PermissionOutcome, PermissionRequest,
+    PermissionResolved, PermissionResponse, StoredEvent, TurnEvents, TurnOutcome, Usage,
 };
 pub use cluster::{
     ClusterActionAck, ClusterConfig, ClusterForget, ClusterInvitation, ClusterInviteList,

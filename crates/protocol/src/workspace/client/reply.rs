@@ -1,7 +1,7 @@
 //! Every message of a daemon (specification, "ServerMessage").
 
 use super::{
-    agents::{AgentEventMessage, PermissionRequest, PermissionResolved, Usage},
+    agents::{AgentEventMessage, PermissionRequest, PermissionResolved, TurnEvents, Usage},
     cluster::{
         ClusterActionAck, ClusterConfig, ClusterInvitation, ClusterInviteList, ClusterStatusReply,
     },
@@ -54,6 +54,8 @@ messages! {
         "session_snapshot" => SessionSnapshot(SessionSnapshot),
         /// Earlier output. Ours.
         "history" => History(History),
+        /// Events of an agent's turns, as stored. Ours.
+        "turns" => Turns(TurnEvents),
         /// A session's status has changed.
         "session_status_changed" => SessionStatusChanged(WithSession),
         /// A session has ended.

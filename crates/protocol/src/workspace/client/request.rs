@@ -1,7 +1,7 @@
 //! Every message of a client (specification, "ClientMessage").
 
 use super::{
-    agents::PermissionResponse,
+    agents::{GetTurns, PermissionResponse},
     cluster::{
         ClusterForget, ClusterJoin, ClusterRevokeInvite, PromoteNode, RenameNode,
         UpdateClusterConfig,
@@ -70,6 +70,8 @@ messages! {
         "take_control" => TakeControl(OfSession),
         /// Ask for earlier output. Ours.
         "get_history" => GetHistory(GetHistory),
+        /// Ask for the events of an agent's turns, as stored. Ours.
+        "get_turns" => GetTurns(GetTurns),
 
         /// List a directory of the host.
         "list_directory" => ListDirectory(ListDirectory),

@@ -8,6 +8,8 @@ use protocol::json::repair;
 const MAX_ANSWER: usize = 1024 * 1024;
 /// The most bytes of text in a notice or an error.
 const MAX_NOTICE: usize = 2 * 1024;
+/// The most bytes of a prompt that are shown.
+const MAX_SHOWN_PROMPT: usize = 64 * 1024;
 
 /// The beginning of a text, cut before the character that would exceed `most` bytes.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
@@ -17,6 +19,14 @@ pub(crate) fn cut(text: &str, most: usize) -> &str {
 /// The part of a text that fits into a notice.
 pub(crate) fn notice(text: &str) -> String {
     cut(plain(text).trim(), MAX_NOTICE).to_owned()
+}
+
+/// The part of a prompt that is shown to all clients.
+pub(crate) fn prompt(text: &str) -> String {
+    match cut(text, MAX_SHOWN_PROMPT) {
+        whole if whole.len() == text.len() => whole.to_owned(),
+        beginning => format!("{beginning}…"),
+    }
 }
 
 /// Some programs pass on an error of a model's server as JSON within their own text. Its message

@@ -255,8 +255,9 @@ impl Turns {
         self.number += 1;
         self.requests = 0;
         self.idle_since = None;
+        let shown = Some(words::prompt(&prompt));
         self.turn = Some(Turn::new(self.number, prompt, now));
-        self.event(AgentEvent::TurnStarted { turn: self.number });
+        self.event(AgentEvent::TurnStarted { turn: self.number, prompt: shown });
     }
 
     /// Ends the turn. Its open permission requests are cancelled.

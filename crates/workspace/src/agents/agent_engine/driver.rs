@@ -127,7 +127,7 @@ impl Driver {
     }
 
     async fn event(&mut self, event: AgentEvent) {
-        if let AgentEvent::TurnStarted { turn } = event {
+        if let AgentEvent::TurnStarted { turn, .. } = event {
             let receipt = self.core.next_receipt();
             self.feed().activity(Activity::Working);
             self.keep(move |feed| {

@@ -168,7 +168,7 @@ async fn prompts_that_wait_have_their_turns_after_the_next_start_in_order_and_on
         assert!(sessions.prompt(seen.id, None, text.into(), Some(input)).unwrap().is_new);
     }
     sessions.prompts_stored(seen.id).expect("an agent").await;
-    seen.until(|event| matches!(event, AgentEvent::TurnStarted { turn: 2 })).await;
+    seen.until(|event| matches!(event, AgentEvent::TurnStarted { turn: 2, .. })).await;
     let workspace = rig.site.restart(workspace).await;
     let sessions = &workspace.sessions;
     for (text, input) in [("wait", "1"), ("say the third", "3")] {
@@ -239,7 +239,7 @@ async fn prompts_that_are_none_and_keys_are_refused_in_words() {
 
 fn started(event: &AgentEvent) -> Option<u64> {
     match event {
-        AgentEvent::TurnStarted { turn } => Some(*turn),
+        AgentEvent::TurnStarted { turn, .. } => Some(*turn),
         _ => None,
     }
 }

@@ -13,7 +13,7 @@ use tokio::task;
 
 use super::{
     ARRIVAL, ArrivalState, Arrived, CONVERSATION, HISTORY, Manifest, NotTaken, Staging,
-    conversation, forget, keep, staging,
+    TURNS, conversation, forget, keep, staging,
 };
 use crate::{
     host::EngineHost,
@@ -115,12 +115,14 @@ fn take(host: &EngineHost, shared: &SharedState, arrived: &Arrived) -> Result<Ta
     let facts = Facts { waiting: manifest.queue, ..read.facts };
     let failed = |error: &dyn std::fmt::Display| NotTaken::Failed(error.to_string());
     let history = shared.history_dir(arrived.session_id);
+    let turns = shared.turns_dir(arrived.session_id);
     remove_older(&history).map_err(|error| failed(&error))?;
     for (number, file) in manifest.files.iter().enumerate() {
         let staged = staging::path(&dir, number);
-        let placed = match (file.name.strip_prefix(HISTORY), file.name.strip_prefix(CONVERSATION)) {
-            (Some(name), _) => place_history(&history, name, &staged),
-            (_, Some(name)) => conversation::place(host, &facts, name, &staged),
+        let placed = match kind_and_name(&file.name) {
+            Some((HISTORY, name)) => place_history(&history, name, &staged),
+            Some((TURNS, name)) => place_history(&turns, name, &staged),
+            Some((CONVERSATION, name)) => conversation::place(host, &facts, name, &staged),
             _ => Ok(()),
         };
         placed.map_err(|error| failed(&error))?;
@@ -132,6 +134,11 @@ fn take(host: &EngineHost, shared: &SharedState, arrived: &Arrived) -> Result<Ta
         [keep(KIND, arrived.session_id, written), keep(ARRIVAL, arrived.session_id, json(&taken))];
     shared.keeper.change(&changes).map_err(|error| failed(&error))?;
     Ok(Taken { applied: manifest.applied, last_seq: manifest.last_seq })
+}
+
+/// The directory of a file that goes along, with its slash, and the file's name there.
+fn kind_and_name(name: &str) -> Option<(&str, &str)> {
+    name.split_at_checked(name.find('/')? + 1)
 }
 
 /// Removes what an earlier stay of the session has left.

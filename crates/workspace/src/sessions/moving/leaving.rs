@@ -11,7 +11,7 @@ use protocol::workspace::{SessionId, SessionMode, SessionStatus, limits::MOVED_C
 use tokio::task;
 
 use super::{
-    ARRIVAL, CONVERSATION, DEPARTURE, Departed, HISTORY, LONGEST, conversation,
+    ARRIVAL, CONVERSATION, DEPARTURE, Departed, HISTORY, LONGEST, TURNS, conversation,
     conversation::Found, forget, read_all,
 };
 use crate::{
@@ -24,8 +24,8 @@ use crate::{
     },
 };
 
-/// The most files of history that go along. The oldest stay.
-const MOST_HISTORY: usize = 512;
+/// The most files of history that go along, and of the events of turns. The oldest stay.
+const MOST_HISTORY: usize = 256;
 
 /// The facts about a session that decide whether it can move.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -283,10 +283,17 @@ impl Sessions {
         Ok((history + conversation, stays))
     }
 
-    /// The newest files of a session's history, the oldest first.
+    /// The newest files of a session's history and of the events of its turns, each the oldest first.
     async fn history_files(&self, session: &Arc<Session>) -> Result<Vec<ParcelFile>, Refusal> {
-        let dir = self.0.shared.history_dir(session.id);
-        let listing = task::spawn_blocking(move || history(&dir)).await;
+        let shared = &self.0.shared;
+        let (output, turns) = (shared.history_dir(session.id), shared.turns_dir(session.id));
+        let listing = task::spawn_blocking(move || {
+            let mut room = LONGEST;
+            let mut files = history(&turns, TURNS, &mut room)?;
+            files.extend(history(&output, HISTORY, &mut room)?);
+            Ok(files)
+        });
+        let listing = listing.await;
         listing.map_err(|error| Refusal::failed(&error))?
     }
 
@@ -339,19 +346,17 @@ fn written(facts: &Facts) -> Result<String, Refusal> {
     written.ok_or_else(|| Refusal::Failed("the session cannot be written down".to_owned()))
 }
 
-fn history(dir: &Path) -> Result<Vec<ParcelFile>, Refusal> {
+/// The newest files of a directory that have room, the oldest first.
+fn history(dir: &Path, prefix: &str, room: &mut u64) -> Result<Vec<ParcelFile>, Refusal> {
     let names = crate::sessions::output::history::segments(dir);
     let names = names.map_err(|error| Refusal::failed(&error))?;
     let mut files = Vec::new();
-    let mut bytes = 0;
     for name in names.into_iter().rev().take(MOST_HISTORY) {
         let path: PathBuf = dir.join(&name);
         let file = File::open(path).map_err(|error| Refusal::failed(&error))?;
-        let file = ParcelFile::new(format!("{HISTORY}{name}"), file)?;
-        bytes += file.size;
-        if bytes > LONGEST {
-            break;
-        }
+        let file = ParcelFile::new(format!("{prefix}{name}"), file)?;
+        let Some(left) = room.checked_sub(file.size) else { break };
+        *room = left;
         files.push(file);
     }
     files.reverse();

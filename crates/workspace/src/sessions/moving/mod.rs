@@ -29,8 +29,10 @@ pub const DEPARTURE: &str = "departure";
 /// The kind of the stored facts about sessions that move here, by the session's id.
 pub const ARRIVAL: &str = "arrival";
 
-/// The beginning of the name of a file that is the session's history, or its conversation.
+/// The beginning of the name of a file that is the session's history, the events of its turns, or its
+/// conversation.
 const HISTORY: &str = "history/";
+const TURNS: &str = "turns/";
 const CONVERSATION: &str = "conversation/";
 /// The most bytes of a conversation, and of the history that goes along.
 const LONGEST: u64 = protocol::workspace::limits::MOVED_BYTES_MAX / 2;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use protocol::workspace::{
-    Project, ServerMessage, SessionId, TurnOutcome,
+    AgentEvent, Project, ServerMessage, SessionId, TurnOutcome,
     client::{CreateProject, ProjectSaved},
 };
 
@@ -97,6 +97,16 @@ impl Machine {
     }
 }
 
+/// The prompts of an agent's turns, as stored.
+async fn prompts(workspace: &Workspace, id: SessionId) -> Vec<String> {
+    let turns = workspace.sessions.turns(id, (0, u64::MAX), 1 << 20).await.unwrap();
+    let prompts = turns.events.into_iter().filter_map(|stored| match stored.event {
+        AgentEvent::TurnStarted { prompt, .. } => prompt,
+        _ => None,
+    });
+    prompts.collect()
+}
+
 #[tokio::test]
 async fn an_agent_goes_on_at_another_machine_with_its_conversation_history_and_queue() {
     let (one, two) = (Machine::new().await, Machine::new().await);
@@ -127,6 +137,7 @@ async fn an_agent_goes_on_at_another_machine_with_its_conversation_history_and_q
     two.workspace.sessions.run_taken(&arrived, applied).await.unwrap();
     let mut there = Watcher::attach(&two.workspace, id);
     there.until_shown("say the first").await;
+    assert_eq!(prompts(&two.workspace, id).await[0], "say the first");
     assert_eq!(there.end().await.turn, 3, "what waited");
     let again = two.workspace.sessions.prompt(id, None, "recall".to_owned(), Some("input 1"));
     assert!(!again.unwrap().is_new, "it was applied before the move");
@@ -134,6 +145,8 @@ async fn an_agent_goes_on_at_another_machine_with_its_conversation_history_and_q
     assert_eq!((said.turn, said.outcome), (4, TurnOutcome::Completed), "{:?}", there.text);
     let recalled = said.text.unwrap_or_default();
     assert_eq!(recalled, "say the first | slow 300 | recall");
+    let asked = ["say the first", "slow 300", "recall", "say the last; recall"];
+    assert_eq!(prompts(&two.workspace, id).await, asked);
     let moves = two.rig.site.dir.path().join("workspace/moves");
     assert_eq!(moves.read_dir().unwrap().count(), 0, "nothing lies aside any more");
     for machine in [one, two] {
@@ -176,6 +189,8 @@ async fn a_queue_that_was_stored_is_worked_on_after_a_restart() {
     watcher.until_shown("it waited").await;
     assert_eq!(watcher.end().await.turn, 1);
     assert_eq!(watcher.turn(&workspace, "recall").await.turn, 2);
+    let workspace = one.rig.site.restart(workspace).await;
+    assert_eq!(prompts(&workspace, id).await, ["say it waited", "recall"]);
     workspace.shut_down().await;
 }
 

@@ -4,12 +4,14 @@
 //! - [`asides`]: messages beside the output
 //! - [`screen`]: the painted screen; [`painter`]: its contents; [`painting`]: the painting threads
 //! - [`history`]: the output on the disk
+//! - [`turn_log`]: the events of an agent's turns
 
 pub(crate) mod asides;
 pub(crate) mod history;
 pub(crate) mod painter;
 pub(crate) mod painting;
 pub(crate) mod screen;
+pub(crate) mod turn_log;
 
 use std::time::{Duration, Instant};
 

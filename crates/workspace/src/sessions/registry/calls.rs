@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use protocol::workspace::{AgentEvent, SessionId};
+use protocol::workspace::{AgentEvent, SessionId, client::TurnEvents};
 
 use super::Sessions;
 use crate::{
@@ -62,6 +62,16 @@ impl Sessions {
         let past = self.get(id)?.past(before_seq, max_bytes).await?;
         let (from_seq, to_seq) = past.range().unwrap_or_default();
         Ok(PastOutput { from_seq, to_seq, data: past.text(), more: past.more })
+    }
+
+    /// The newest events of an agent's turns between two numbers, as many as fit.
+    pub async fn turns(
+        &self,
+        id: SessionId,
+        (after, before): (u64, u64),
+        max_bytes: usize,
+    ) -> Result<TurnEvents, Refusal> {
+        self.get(id)?.past_turns(after, before, max_bytes).await
     }
 
     /// Types raw keys. Returns `None` if this `input_id` was applied before: the keys are not typed

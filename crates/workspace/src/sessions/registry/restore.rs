@@ -70,6 +70,7 @@ impl Sessions {
         if session.is_terminal {
             return end_terminal(&session).await;
         }
+        continue_turns(&session).await;
         match last_seq {
             Some(last_seq) => session.lock().output.continue_at(last_seq),
             None => continue_history(&session).await,
@@ -112,6 +113,19 @@ async fn continue_history(session: &Arc<Session>) {
         Ok(Ok(None)) | Err(_) => {}
         Ok(Err(error)) => {
             tracing::error!(session = %session.id, %error, "its history cannot be read");
+        }
+    }
+}
+
+/// Continues the numbers of the events on the disk.
+async fn continue_turns(session: &Arc<Session>) {
+    let history = Arc::clone(session);
+    let last = task::spawn_blocking(move || history.turn_history.lock().last_seq()).await;
+    match last {
+        Ok(Ok(Some(number))) => session.lock().turns.continue_after(number),
+        Ok(Ok(None)) | Err(_) => {}
+        Ok(Err(error)) => {
+            tracing::error!(session = %session.id, %error, "the events of its turns cannot be read");
         }
     }
 }

@@ -10,7 +10,8 @@
 //!
 //! # Locks
 //!
-//! A session has three locks: its own, the screen's and the history's. Nothing waits while it holds
+//! A session has four locks: its own, the screen's, the history's and that of the events of turns,
+//! which is taken alone or before the session's. Nothing waits while it holds
 //! the session's lock. Painting and writing take longer, so the screen and the history have locks of
 //! their own. The order is: the history's, the screen's, the session's. A caller that needs several
 //! takes them in this order, so that two callers never wait for each other. The locks of the alarms and
@@ -40,7 +41,7 @@ use super::{
     client_inputs::ClientInputs,
     clock::now,
     life::{Life, Seen, facts::Facts, keeper::Kept},
-    output::{Output, history::History, screen::PaintedScreen},
+    output::{Output, history::History, screen::PaintedScreen, turn_log::TurnLog},
     shared::SharedState,
 };
 use crate::{engine::Engine, events::Event, refusal::Refusal};
@@ -59,6 +60,8 @@ pub(crate) struct Session {
     pub(crate) engine: OnceLock<Box<dyn Engine>>,
     pub(crate) screen: PaintedScreen,
     pub(crate) history: History,
+    /// The events of an agent's turns on the disk.
+    pub(crate) turn_history: History,
     state: Mutex<SessionState>,
     /// Notified when there is something new for viewers.
     pub(crate) news: Notify,
@@ -69,6 +72,7 @@ pub(crate) struct Session {
 pub(crate) struct SessionState {
     pub(crate) life: Life,
     pub(crate) output: Output,
+    pub(crate) turns: TurnLog,
     pub(crate) viewers: AttachedViewers,
     pub(crate) inputs: ClientInputs,
     /// What the program asked its terminal.
@@ -95,9 +99,11 @@ impl Session {
             engine: OnceLock::new(),
             screen: PaintedScreen::new(size),
             history: History::new(shared.history_dir(id), shared.retention()),
+            turn_history: History::new(shared.turns_dir(id), shared.retention()),
             state: Mutex::new(SessionState {
                 life: Life::new(facts, now, shared.node.clone()),
                 output: Output::new(shared.log_bytes),
+                turns: TurnLog::new(),
                 viewers: AttachedViewers::new(size),
                 inputs,
                 queries: Queries::default(),
@@ -186,6 +192,7 @@ impl Session {
         self.news.notify_waiters();
         let session = Arc::clone(self);
         let forgotten = task::spawn_blocking(move || {
+            session.turn_history.lock().remove()?;
             session.history.lock().remove()?;
             session.shared.remove_agent_dir(session.id)?;
             Ok::<_, std::io::Error>(session.shared.keeper.forget_now(session.id))

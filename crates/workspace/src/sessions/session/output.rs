@@ -9,9 +9,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use protocol::workspace::{ServerMessage, client::SessionSnapshot};
+use jiff::Timestamp;
+use protocol::workspace::{
+    AgentEvent, ServerMessage,
+    client::{AgentEventMessage, SessionSnapshot, TurnEvents},
+};
 use session::terminal::{
-    log::{Gather, History as PastOutput},
+    log::{Chunk, Gather, History as PastOutput},
     size::Size,
 };
 use tokio::task;
@@ -27,6 +31,7 @@ use crate::{
             painter::Painter,
             painting::Paint,
             screen::{LITTLE, OutputLock},
+            turn_log,
         },
     },
 };
@@ -55,17 +60,19 @@ impl Session {
         self.append(state, text, now);
     }
 
-    /// Takes output that is valid text already, and its asides: `asides` makes them from the number
-    /// of the output.
-    pub(crate) fn line(
-        self: &Arc<Self>,
-        text: Bytes,
-        asides: impl FnOnce(u64) -> Vec<ServerMessage>,
-    ) {
-        let now = now();
-        let mut state = self.lock();
-        state.output.prepare_asides(&text, asides);
-        self.append(state, text, now);
+    /// Takes output that is valid text already, and an agent's events that follow it.
+    pub(crate) fn line(self: &Arc<Self>, text: Bytes, events: Vec<AgentEvent>) {
+        let (session_id, now, at) = (self.id, now(), Timestamp::now());
+        let mut guard = self.lock();
+        let SessionState { output, turns, .. } = &mut *guard;
+        output.prepare_asides(&text, |seq| {
+            let message = |event| {
+                let number = Some(turns.append(&event, at));
+                ServerMessage::AgentEvent(AgentEventMessage { session_id, seq, number, event })
+            };
+            events.into_iter().map(message).collect()
+        });
+        self.append(guard, text, now);
     }
 
     /// Adds an aside after all output so far.
@@ -204,6 +211,34 @@ impl Session {
         .await
     }
 
+    /// The newest events of an agent's turns between two numbers, as many as fit.
+    pub(crate) async fn past_turns(
+        self: &Arc<Self>,
+        after: u64,
+        before: u64,
+        max_bytes: usize,
+    ) -> Result<TurnEvents, Refusal> {
+        let mut gather = Gather::new(before, max_bytes);
+        let (is_enough, from_memory) = {
+            let state = self.lock();
+            let log = state.turns.log();
+            (log.first_seq() <= after.saturating_add(1), gather.add(log.all()))
+        };
+        let past = match is_enough || !from_memory {
+            true => gather.finish(),
+            false => {
+                self.on_disk(move |session| {
+                    session.turn_history.lock().gather(&mut gather)?;
+                    Ok(gather.finish())
+                })
+                .await?
+            }
+        };
+        let more = past.more && past.chunks.first().is_some_and(|first| first.seq > after);
+        let chunks: Vec<Chunk> = past.chunks.into_iter().filter(|it| it.seq > after).collect();
+        Ok(TurnEvents { session_id: self.id, events: turn_log::read(&chunks), more })
+    }
+
     /// Reads the output of a terminal that has ended into memory, for a viewer.
     pub(crate) async fn load(self: &Arc<Self>) -> Result<(), Refusal> {
         let bound = self.shared.log_bytes;
@@ -269,6 +304,7 @@ impl WriteHistory for Session {
     /// Output that cannot be written is tried again with the next output, as long as the log keeps
     /// it.
     fn write_history(&self) {
+        self.write_turns();
         let mut history = self.history.lock();
         let chunks = {
             let mut state = self.lock();
@@ -282,6 +318,28 @@ impl WriteHistory for Session {
             Ok(()) => self.lock().output.note_written(last),
             Err(error) => {
                 tracing::warn!(session = %self.id, %error, "cannot write history");
+            }
+        }
+    }
+}
+
+impl Session {
+    /// Writes the events of turns that are not on the disk. What cannot be written is tried again
+    /// with the next output.
+    fn write_turns(&self) {
+        let mut history = self.turn_history.lock();
+        let events = {
+            let state = self.lock();
+            if state.life.is_gone {
+                return;
+            }
+            state.turns.unwritten()
+        };
+        let Some(last) = events.last().map(|chunk| chunk.seq) else { return };
+        match history.append(&events) {
+            Ok(()) => self.lock().turns.note_written(last),
+            Err(error) => {
+                tracing::warn!(session = %self.id, %error, "cannot write the events of turns");
             }
         }
     }

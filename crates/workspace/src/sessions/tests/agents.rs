@@ -111,14 +111,14 @@ async fn a_new_viewer_misses_no_event_before_its_history() {
         let (session, feed, _) = bare.session(SessionMode::Sdk);
         line(&feed, 1);
         let attachment = bare.attach(session.id, 1, after);
-        feed.event(AgentEvent::TurnStarted { turn: 1 });
+        feed.event(AgentEvent::TurnStarted { turn: 1, prompt: None });
         feed.ask("toolu_1".to_owned(), "Bash".to_owned(), json!({}));
         line(&feed, 2);
         let mut seen = Watcher::begun(attachment).await;
         seen.catch_up().await;
         let is_start = |message: &&ServerMessage| {
             matches!(message, ServerMessage::AgentEvent(it)
-                if it.event == AgentEvent::TurnStarted { turn: 1 })
+                if it.event == AgentEvent::TurnStarted { turn: 1, prompt: None })
         };
         assert_eq!(seen.messages.iter().filter(is_start).count(), 1, "{:?}", seen.messages);
         assert_eq!(told(&seen), ["2"], "what was before it came is not said");
@@ -163,4 +163,38 @@ async fn a_refused_input_may_be_sent_again() {
     assert!(send().unwrap().is_some());
     assert!(send().unwrap().is_none());
     assert_eq!(heard.typed.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_events_of_turns_are_read_by_their_numbers_from_memory_and_disk() {
+    let bare = Bare::new();
+    let (session, feed, _) = bare.session(SessionMode::Sdk);
+    let mut seen = Watcher::begun(bare.attach(session.id, 1, None)).await;
+    let prompt = Some("why?".to_owned());
+    feed.event(AgentEvent::TurnStarted { turn: 1, prompt });
+    // More than memory keeps.
+    let long = "x".repeat(100 * 1024);
+    for number in 0..9 {
+        feed.line(format!("{number}\n"), vec![text(&format!("{number}{long}"))]);
+        bare.sessions.0.shared.writer.flush().await;
+    }
+    feed.event(AgentEvent::Notice { message: "not written yet".to_owned() });
+    seen.catch_up().await;
+    let numbers = seen.messages.iter().filter_map(|message| match message {
+        ServerMessage::AgentEvent(told) => told.number,
+        _ => None,
+    });
+    assert!(numbers.eq(1..=11), "viewers get the same numbers");
+    let turns = |after, before, most| bare.sessions.turns(session.id, (after, before), most);
+    let whole = turns(0, u64::MAX, 4 << 20).await.unwrap();
+    assert!(whole.events.iter().map(|it| it.number).eq(1..=11) && !whole.more);
+    let AgentEvent::TurnStarted { turn: 1, prompt } = &whole.events[0].event else { panic!() };
+    assert_eq!(prompt.as_deref(), Some("why?"));
+    let newest = turns(0, u64::MAX, 150 * 1024).await.unwrap();
+    assert!(newest.events.iter().map(|it| it.number).eq(10..=11) && newest.more);
+    for (after, before, expected) in [(9, u64::MAX, 10..=11), (1, 4, 2..=3), (3, 4, 1..=0)] {
+        let part = turns(after, before, 4 << 20).await.unwrap();
+        assert!(part.events.iter().map(|it| it.number).eq(expected), "{after} {before}");
+        assert!(!part.more, "{after} {before}");
+    }
 }

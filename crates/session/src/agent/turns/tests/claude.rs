@@ -4,7 +4,7 @@ use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
 use serde_json::json;
 
 use super::rig::{
-    MINUTE, Rig, SECOND, asks, end, ends, events, failure, json_lines, notices, written,
+    MINUTE, Rig, SECOND, asks, begun, end, ends, events, failure, json_lines, notices, written,
 };
 use crate::agent::{Input, Output, Signal, Usage};
 
@@ -307,7 +307,7 @@ fn an_idle_process_is_stopped_gently_and_the_next_prompt_resumes() {
     assert_eq!(rig.pass(5 * SECOND), [Output::Kill]);
     // A prompt that comes meanwhile waits for the end of the old process.
     let outputs = rig.prompt("are you there?");
-    assert_eq!(events(&outputs), [AgentEvent::TurnStarted { turn: 2 }]);
+    assert_eq!(events(&outputs), [begun(2, "are you there?")]);
     assert_eq!(outputs.len(), 1);
     let launch =
         super::rig::launch_in(&rig.handle(Input::Exited(crate::agent::Exit::Signal(9))).unwrap());

@@ -1,8 +1,6 @@
 //! A session that begins no further turn, because it moves to another machine.
 
-use protocol::workspace::AgentEvent;
-
-use super::rig::{Rig, end, events};
+use super::rig::{Rig, begun, end, events};
 use crate::agent::{Input, MAX_QUEUED, Output, TurnsError};
 
 const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"id-1","usage":{}}"#;
@@ -45,7 +43,7 @@ fn a_session_that_is_frozen_no_more_goes_on_with_what_waits() {
     assert!(rig.turns.is_at_rest());
     assert_eq!(rig.prompt("one"), []);
     let outputs = rig.handle(Input::Thaw).unwrap();
-    assert_eq!(events(&outputs), [AgentEvent::TurnStarted { turn: 1 }]);
+    assert_eq!(events(&outputs), [begun(1, "one")]);
     assert!(!rig.turns.is_at_rest() && waiting(&rig).is_empty());
 }
 

@@ -179,7 +179,7 @@ impl Watch {
             }
             Output::Signal(_) => assert!(self.has_process),
             Output::Kill => *is_killed = true,
-            Output::Event(AgentEvent::TurnStarted { turn }) => {
+            Output::Event(AgentEvent::TurnStarted { turn, .. }) => {
                 assert!(!std::mem::replace(&mut self.running, true), "two turns at once");
                 self.begun += 1;
                 assert_eq!(turn, self.begun);

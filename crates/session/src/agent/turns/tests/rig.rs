@@ -137,6 +137,11 @@ pub(super) fn events(outputs: &[Output]) -> Vec<AgentEvent> {
     events.collect()
 }
 
+/// The event with which a turn begins.
+pub(super) fn begun(turn: u64, prompt: &str) -> AgentEvent {
+    AgentEvent::TurnStarted { turn, prompt: Some(prompt.to_owned()) }
+}
+
 pub(super) fn notices(outputs: &[Output]) -> Vec<String> {
     let notices = events(outputs).into_iter().filter_map(|event| match event {
         AgentEvent::Notice { message } => Some(message),

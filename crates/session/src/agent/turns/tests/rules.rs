@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use protocol::workspace::{AgentEvent, PermissionOutcome, TurnOutcome};
+use protocol::workspace::{PermissionOutcome, TurnOutcome};
 
 use super::rig::{
-    MINUTE, Rig, SECOND, asks, end, ends, events, failure, launch_in, notices, settings, written,
+    MINUTE, Rig, SECOND, asks, begun, end, ends, events, failure, launch_in, notices, settings, written,
 };
 use crate::agent::{
     AgentOutput, Config, Dialect, Exit, Halt, Input, Launch, Output, ParsedLine, Signal, Start,
@@ -35,7 +35,7 @@ fn no_process_starts_before_the_first_prompt() {
 #[test]
 fn turns_are_counted_from_where_they_were() {
     let mut rig = configured(&Config { turn: 41, ..Config::default() });
-    assert_eq!(events(&rig.prompt("x")), [AgentEvent::TurnStarted { turn: 42 }]);
+    assert_eq!(events(&rig.prompt("x")), [begun(42, "x")]);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn prompts_within_a_turn_are_worked_on_in_order() {
     for (turn, text) in [(2, "two"), (3, "three")] {
         let outputs = rig.line(DONE);
         assert_eq!(end(&outputs).turn, turn - 1);
-        assert_eq!(events(&outputs).last(), Some(&AgentEvent::TurnStarted { turn }));
+        assert_eq!(events(&outputs).last(), Some(&begun(turn, text)));
         assert_eq!(written(&outputs)[0]["message"]["content"], text);
     }
     rig.line(DONE);
@@ -68,7 +68,7 @@ fn a_turns_time_begins_when_the_process_of_before_is_gone() {
     let mut rig = configured(&Config { silence_timeout: 3 * SECOND, ..Config::default() });
     rig.start("one");
     failure(&rig.pass(3 * SECOND));
-    assert_eq!(events(&rig.prompt("two")), [AgentEvent::TurnStarted { turn: 2 }]);
+    assert_eq!(events(&rig.prompt("two")), [begun(2, "two")]);
     // The old process takes its time to end. The turn that waits for this end does not fail meanwhile.
     assert_eq!(rig.pass(30 * SECOND), [Output::Signal(Signal::Term), Output::Kill]);
     launch_in(&rig.exit(137));

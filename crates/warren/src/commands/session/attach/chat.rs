@@ -249,7 +249,7 @@ mod tests {
             input: json!({"command": "ls\n-l"}),
         };
         let turn = vec![
-            SessionView::Event(AgentEvent::TurnStarted { turn: 1 }),
+            SessionView::Event(AgentEvent::TurnStarted { turn: 1, prompt: None }),
             said("Let me ", false),
             said("look.", true),
             SessionView::Event(tool),
@@ -301,7 +301,7 @@ mod tests {
     fn only_a_turn_that_runs_is_interrupted() {
         let mut chat = chat();
         assert_eq!(chat.interrupt(), None);
-        chat.take(SessionView::Event(AgentEvent::TurnStarted { turn: 1 }));
+        chat.take(SessionView::Event(AgentEvent::TurnStarted { turn: 1, prompt: None }));
         assert!(matches!(chat.interrupt(), Some(ClientMessage::Interrupt(_))));
         chat.take(ended(TurnOutcome::Completed, ""));
         assert_eq!(chat.interrupt(), None);

@@ -119,13 +119,13 @@ impl<'a> Own<'a> {
             (Which::Next { .. }, AgentEvent::TurnEnded { .. }) => {
                 self.which = Which::Next { waits: false };
             }
-            (Which::Next { waits: false }, AgentEvent::TurnStarted { turn }) => {
+            (Which::Next { waits: false }, AgentEvent::TurnStarted { turn, .. }) => {
                 (self.which, self.has_begun) = (Which::Number(*turn), true);
             }
-            (Which::Number(own), AgentEvent::TurnStarted { turn }) if *turn == own => {
+            (Which::Number(own), AgentEvent::TurnStarted { turn, .. }) if *turn == own => {
                 self.has_begun = true;
             }
-            (Which::Number(own), AgentEvent::TurnStarted { turn }) if *turn > own => {
+            (Which::Number(own), AgentEvent::TurnStarted { turn, .. }) if *turn > own => {
                 return self.was_missed();
             }
             (Which::Number(own), AgentEvent::TurnEnded { turn, outcome, error, .. })
@@ -172,7 +172,7 @@ mod tests {
     use super::{super::tests::session, *};
 
     fn started(turn: u64) -> SessionView {
-        SessionView::Event(AgentEvent::TurnStarted { turn })
+        SessionView::Event(AgentEvent::TurnStarted { turn, prompt: None })
     }
 
     fn said(text: &str) -> SessionView {

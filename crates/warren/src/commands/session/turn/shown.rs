@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_comes_only_at_the_end_is_printed_then() {
-        assert_eq!(shown(&[AgentEvent::TurnStarted { turn: 1 }, ended()]), "whole\n");
+        assert_eq!(shown(&[AgentEvent::TurnStarted { turn: 1, prompt: None }, ended()]), "whole\n");
     }
 
     #[test]
