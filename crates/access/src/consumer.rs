@@ -7,6 +7,7 @@ use http::{HeaderMap, Uri};
 
 use crate::{
     credential::{has_key_form, presented},
+    foreign::Foreign,
     keys::{Key, Keys},
     local::LocalRules,
     moment::Moment,
@@ -35,7 +36,7 @@ pub struct Admitted {
 }
 
 /// Why a request was denied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// It needs a key and has none.
     #[error("an API key is required: send it as `Authorization: Bearer KEY` or `x-api-key: KEY`")]
@@ -52,6 +53,9 @@ pub enum Denied {
     /// Its key has another scope.
     #[error("the API key may not be used for this: it has no scope `{0}`")]
     Scope(KeyScope),
+    /// It needs a key because of its page or of the host that it names. Without these it would be local.
+    #[error("{0}")]
+    Foreign(Box<Foreign>),
 }
 
 impl ConsumerRules {
@@ -83,6 +87,10 @@ impl ConsumerRules {
         }
         if !self.require_key && self.local.is_local(peer, uri, headers) {
             return unnamed(KeyId::local());
+        }
+        let foreign = Foreign::of_local(&self.local, peer, uri, headers);
+        if let Some(foreign) = foreign.filter(|_| !self.require_key) {
+            return Err(Denied::Foreign(foreign.into()));
         }
         Err(credential.map_or(Denied::KeyMissing, |_| Denied::KeyUnknown))
     }

@@ -3,7 +3,7 @@
 //! - [`credential`]: tokens stored as hashes, and the places of credentials in requests
 //! - [`keys`]: keys, found by their text, created, rotated and revoked
 //! - [`limits`]: the limits of a key
-//! - [`local`]: recognises requests from this machine's own user
+//! - [`local`]: recognises requests from this machine's own user; [`foreign`]: what keeps a request from that
 //! - [`consumer`]: permission to use models, and the key that a request counts for
 //! - [`lender`]: permission to lend models
 //! - [`workspace`]: permission to use the workspace
@@ -13,6 +13,7 @@
 
 pub mod consumer;
 pub mod credential;
+pub mod foreign;
 pub mod keys;
 pub mod lender;
 pub mod limits;
@@ -24,6 +25,7 @@ pub mod workspace;
 
 pub use consumer::{Admitted, ConsumerRules, Denied};
 pub use credential::{Token, has_key_form, new_token, presented};
+pub use foreign::Foreign;
 pub use keys::{Key, KeyError, Keys, NewKey};
 pub use lender::{Lender, LenderRules};
 pub use limits::{Gauge, OverLimit, Standing};

@@ -89,6 +89,12 @@ impl LocalRules {
         self.takes_page(uri, headers) && (is_proved || self.is_named_by_nobody_else(uri, headers))
     }
 
+    /// The host that a request names, if it is none of this machine's.
+    pub(crate) fn unknown_host(&self, uri: &Uri, headers: &HeaderMap) -> Option<String> {
+        let named = authority(uri, headers)?;
+        (!self.names_local_host(uri, headers)).then(|| named.host().to_owned())
+    }
+
     fn names_local_host(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(authority) = authority(uri, headers) else { return false };
         let host = authority.host();

@@ -44,7 +44,7 @@ enum Credential {
 }
 
 /// Why a client is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotAdmitted {
     /// No credential exists that could be presented.
     #[error(

@@ -2,7 +2,7 @@
 //!
 //! The credential in a request decides, not the origin of the page: with a key or the code of a room any
 //! page may use the server. Without either, a request must be local. A page of another origin is not local,
-//! and may not read the answer.
+//! and may read nothing but why it was refused.
 //!
 //! There are no cookies, so a browser adds no credential of its own.
 
@@ -38,6 +38,15 @@ const ROOM_PATHS: [&str; 5] = ["/rooms", "/v1/rooms", "/v1/health", "/messages",
 /// Prefixes of paths whose next segment is the code of a room.
 const CODED: [&str; 2] = ["/rooms/", "/v1/rooms/"];
 
+/// The mark of a refusal that its page may read.
+#[derive(Debug, Clone, Copy)]
+struct OpenToPage;
+
+/// Lets the page that a request comes from read this answer, whatever its origin.
+pub(crate) fn open_to_page(response: &mut Response<Body>) {
+    response.extensions_mut().insert(OpenToPage);
+}
+
 /// Answers preflights, and lets pages read the answers that they may.
 #[derive(Debug, Clone)]
 pub struct Cors<S> {
@@ -72,10 +81,11 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         if *request.method() == Method::OPTIONS && is_preflight(&request) {
             let preflight = Some(preflight(request.headers()));
-            return Answered { asked: None, reader: None, preflight };
+            return Answered { asked: None, reader: None, page: None, preflight };
         }
         let reader = reader(&self.rules, &request);
-        Answered { asked: Some(self.inner.call(request)), reader, preflight: None }
+        let page = request.headers().get(header::ORIGIN).cloned();
+        Answered { asked: Some(self.inner.call(request)), reader, page, preflight: None }
     }
 }
 
@@ -87,6 +97,8 @@ pin_project! {
         asked: Option<F>,
         // The origin whose pages may read it.
         reader: Option<HeaderValue>,
+        // The origin that the request comes from. Its pages may read why they are refused.
+        page: Option<HeaderValue>,
         // The answer to a preflight, which the service never sees.
         preflight: Option<Response<Body>>,
     }
@@ -108,8 +120,11 @@ where
                 .map_or(Poll::Pending, |response| Poll::Ready(Ok(response)));
         };
         let mut answer = ready!(asked.poll(cx));
-        if let (Ok(response), Some(reader)) = (&mut answer, this.reader.take()) {
-            let_read(response.headers_mut(), reader);
+        if let Ok(response) = &mut answer {
+            let page = response.extensions().get::<OpenToPage>().and_then(|_| this.page.take());
+            if let Some(reader) = this.reader.take().or(page) {
+                let_read(response.headers_mut(), reader);
+            }
         }
         Poll::Ready(answer)
     }

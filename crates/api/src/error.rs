@@ -188,6 +188,12 @@ impl ApiError {
 }
 
 impl ApiError {
+    /// Whether it is about the page that sends the request, or about the name by which the page reaches the
+    /// server. The page may read it: it tells nothing that the page does not know.
+    pub(crate) fn is_for_page(&self) -> bool {
+        matches!(self.code, Some("origin_not_allowed" | "host_not_allowed"))
+    }
+
     /// The error for a model that was removed from this worker.
     pub(crate) fn gone_from(self, worker: &str) -> Self {
         let worker = base::plain::line(worker);
@@ -221,9 +227,13 @@ impl From<BadRequest> for ApiError {
 
 impl From<Denied> for ApiError {
     fn from(denied: Denied) -> Self {
-        if let Denied::Scope(_) = denied {
-            return Self::new(StatusCode::FORBIDDEN, Kind::Permission, denied.to_string())
-                .code("insufficient_permissions");
+        let forbidden = |code| {
+            Self::new(StatusCode::FORBIDDEN, Kind::Permission, denied.to_string()).code(code)
+        };
+        match &denied {
+            Denied::Scope(_) => return forbidden("insufficient_permissions"),
+            Denied::Foreign(foreign) => return forbidden(foreign.code()),
+            _ => {}
         }
         Self::new(StatusCode::UNAUTHORIZED, Kind::Authentication, denied.to_string())
             .code("invalid_api_key")

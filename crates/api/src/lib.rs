@@ -18,6 +18,7 @@
 //! - [`body`]: the answer on its way out
 //! - [`shape`]: the APIs, a file each: their errors, and how they keep a stream alive
 //! - [`error`]: the error table; [`respond`]: errors as responses; [`fallback`]: paths that no route has
+//! - [`paths`]: what a path means that was put together from a wrong base URL
 //! - [`room`]: rooms: their management, messages, events and inference
 //! - `response_makers`: which participant of a room made which response
 //! - [`models`], [`health`], [`admin`]: the models, the server's health, and the operator's part;
@@ -41,6 +42,7 @@ pub mod head;
 pub mod health;
 pub mod meter;
 pub mod models;
+pub mod paths;
 mod peeked;
 pub mod read;
 mod refusals;

@@ -8,7 +8,7 @@ use base::JobId;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 
 use crate::{
-    admission,
+    admission, cors,
     error::{ApiError, Kind, retry_after},
     head::{self, new_id},
     shape::{self, Shape},
@@ -34,6 +34,9 @@ impl ApiError {
             admission::put_standing(headers, shape.endpoint(), standing);
         }
         head::put_job_id(headers, shape, id);
+        if self.is_for_page() {
+            cors::open_to_page(&mut response);
+        }
         response
     }
 

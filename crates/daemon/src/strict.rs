@@ -7,6 +7,7 @@
 //!   checks
 //! - slashes in a row in its path are one, and the last one is dropped: bases of clients are often written
 //!   with a slash too many
+//! - a path that can only be meant for an API ([`api::paths`]) becomes that API's
 
 use std::{
     convert::Infallible,
@@ -43,7 +44,10 @@ where
             return Either::Right(ready(Ok(refused(&request, words))));
         }
         settle_host(&mut request);
-        settle_path(request.uri_mut());
+        settle_slashes(request.uri_mut());
+        if let Some(path) = api::paths::meant(request.uri().path(), request.headers()) {
+            put_path(request.uri_mut(), path);
+        }
         Either::Left(self.0.call(request))
     }
 }
@@ -84,7 +88,7 @@ fn settle_host<B>(request: &mut Request<B>) {
     }
 }
 
-fn settle_path(uri: &mut Uri) {
+fn settle_slashes(uri: &mut Uri) {
     let path = uri.path();
     let spare = path.contains("//") || (path.len() > 1 && path.ends_with('/'));
     if !spare {
@@ -98,13 +102,18 @@ fn settle_path(uri: &mut Uri) {
     if settled.is_empty() {
         settled.push('/');
     }
+    put_path(uri, settled);
+}
+
+/// Replaces the path, which is made of pieces of the former one.
+fn put_path(uri: &mut Uri, mut path: String) {
     if let Some(query) = uri.query() {
-        settled.push('?');
-        settled.push_str(query);
+        path.push('?');
+        path.push_str(query);
     }
     let mut parts = std::mem::take(uri).into_parts();
-    // What was a path is one without some slashes, too.
-    parts.path_and_query = PathAndQuery::try_from(settled).ok();
+    // Pieces of a path are a path, too.
+    parts.path_and_query = PathAndQuery::try_from(path).ok();
     *uri = Uri::from_parts(parts).unwrap_or_default();
 }
 
@@ -152,7 +161,7 @@ mod tests {
             ("*", "*"),
         ] {
             let mut uri = given.parse().unwrap();
-            settle_path(&mut uri);
+            settle_slashes(&mut uri);
             assert_eq!(uri, settled, "{given}");
         }
     }

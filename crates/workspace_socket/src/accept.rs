@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use access::{Foreign, LocalRules};
 use base::ClientAddress;
 use http::{Request, Response, StatusCode};
 use protocol::workspace::{Role, limits::MAX_BEFORE_AUTH};
@@ -46,9 +47,7 @@ pub(crate) fn connect<B>(
     from: ClientAddress,
 ) -> Response<String> {
     if !admission.local.takes_socket(from.ip(), request.uri(), request.headers()) {
-        let words = "the workspace takes no pages of other origins, nor such that were led here \
-                     by a name that is not the server's: see --allow-origin and --allow-host";
-        return refuse(StatusCode::FORBIDDEN, words.to_owned());
+        return refuse(StatusCode::FORBIDDEN, page_refused(&admission.local, request));
     }
     if admission.closing.is_cancelled() {
         let words = "the server is stopping".to_owned();
@@ -72,6 +71,16 @@ pub(crate) fn connect<B>(
         }
     });
     response
+}
+
+/// Why a page gets no socket, and what to do.
+fn page_refused<B>(local: &LocalRules, request: &Request<B>) -> String {
+    let words = "the workspace takes no pages of other origins, nor such that were led here by a name that \
+                 is not the server's";
+    match Foreign::of(local, request.uri(), request.headers()) {
+        Some(foreign) => format!("{words}: start the server with `{}`", foreign.flags()),
+        None => format!("{words}: see --allow-origin and --allow-host"),
+    }
 }
 
 /// Serves a link, from its first byte to its end.

@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, net::IpAddr, sync::Arc};
 
-use access::{Denied, Key, Moment};
+use access::{Denied, Foreign, Key, Moment};
 use base::{ClientAddress, KeyId, KeyScope};
 use http::{HeaderMap, StatusCode, Uri, request::Parts};
 use protocol::room::plane::ErrorCode;
@@ -128,7 +128,14 @@ pub(super) fn maker(api: &Api, parts: &Parts) -> Result<Option<KeyId>, Failure> 
     }
     let unknown =
         access::presented(&parts.headers).map_or(Denied::KeyMissing, |_| Denied::KeyUnknown);
-    let denied = key.err().unwrap_or(unknown);
+    let foreign = || Foreign::of_local(&api.rules().local, peer(parts), &parts.uri, &parts.headers);
+    let denied = match key.err() {
+        Some(denied) => denied,
+        None => match foreign() {
+            Some(foreign) => return Err(Denied::Foreign(foreign.into()).into()),
+            None => unknown,
+        },
+    };
     let status = match denied {
         Denied::Scope(_) => StatusCode::FORBIDDEN,
         _ => StatusCode::UNAUTHORIZED,

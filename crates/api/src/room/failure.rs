@@ -18,7 +18,7 @@ use rooms::{Refused, RoomError};
 use serde_json::json;
 
 use crate::{
-    admin,
+    admin, cors,
     error::{ApiError, retry_after},
 };
 
@@ -34,12 +34,14 @@ pub(super) struct Failure {
     pub(super) status: StatusCode,
     pub(super) error: PlaneError,
     retry_after: Option<Duration>,
+    /// Whether the page that sent the request may read it.
+    is_for_page: bool,
 }
 
 impl Failure {
     pub(super) fn new(status: StatusCode, code: ErrorCode, message: impl Into<String>) -> Self {
         let error = PlaneError { code, message: message.into(), hint: None, details: None };
-        Self { status, error, retry_after: None }
+        Self { status, error, retry_after: None, is_for_page: false }
     }
 
     /// The request is at fault.
@@ -102,6 +104,9 @@ impl Failure {
         if let Some(after) = self.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, retry_after(after));
         }
+        if self.is_for_page {
+            cors::open_to_page(&mut response);
+        }
         response
     }
 }
@@ -161,8 +166,8 @@ impl From<ApiError> for Failure {
             500.. => ErrorCode::InternalError,
             _ => ErrorCode::InvalidRequest,
         };
-        let retry_after = error.retry_after;
-        Self { retry_after, ..Self::new(error.status, code, error.message) }
+        let (retry_after, is_for_page) = (error.retry_after, error.is_for_page());
+        Self { retry_after, is_for_page, ..Self::new(error.status, code, error.message) }
     }
 }
 

@@ -82,7 +82,7 @@ impl Shape for NodeChat {
 /// The word of stock servers, if they have one.
 fn stock_word(error: &ApiError) -> Option<&'static str> {
     match (error.kind, error.code) {
-        (Kind::Authentication, _) => Some("unauthorized"),
+        (Kind::Authentication | Kind::Permission, _) => Some("unauthorized"),
         (Kind::NotFound, _) => Some(UNKNOWN_MODEL),
         (Kind::Invalid | Kind::TooLarge, _) => Some(INVALID),
         (Kind::Timeout, Some("queue_timeout" | "busy_timeout")) => Some("timeout waiting for node"),

@@ -39,7 +39,7 @@ impl RelayWorkers {
             }
             None => match self.admit(request) {
                 Ok(lender) => Admission::Lender(lender),
-                Err(denied) => return turn_away(denied),
+                Err(denied) => return turn_away(&denied),
             },
         };
         self.accept(upgrade, admission)
@@ -97,7 +97,7 @@ impl RelayWorkers {
     }
 }
 
-fn turn_away(denied: Denied) -> Response<String> {
+fn turn_away(denied: &Denied) -> Response<String> {
     tracing::warn!(%denied, "a worker was refused");
     let words = match denied {
         Denied::KeyMissing | Denied::KeyUnknown => "the secret is missing or wrong".to_owned(),

@@ -3,7 +3,10 @@
 use serde_json::json;
 use testkit::{Client, Connect, Form, Response};
 
-use crate::common::{CHAT, MESSAGES, ask, join, openai_error, post, serve};
+use crate::{
+    common::{CHAT, MESSAGES, ask, join, openai_error, post, serve, with_lender},
+    rooms_kit::make_room,
+};
 
 async fn send(client: &Client, path: &str, body: &'static str) -> Response {
     client.request("POST", path).header("content-type", "application/json").body(body).send().await
@@ -263,7 +266,7 @@ async fn a_target_that_names_a_host_overrides_the_host_header() {
         request.header("host", host).send().await.status
     };
     assert_eq!(asked(&address, &address).await, 200);
-    assert_eq!(asked("evil.example", &address).await, 401, "it is not local");
+    assert_eq!(asked("evil.example", &address).await, 403, "it is not local");
     assert_eq!(asked(&address, "evil.example").await, 200);
     let page = |target: &str| {
         let path = format!("http://{target}/ws");
@@ -274,4 +277,38 @@ async fn a_target_that_names_a_host_overrides_the_host_header() {
         request.header("sec-websocket-key", "MDAwMDAwMDAwMDAwMDAwMA==").start()
     };
     assert_eq!(page("evil.example").await.status, 403, "a page that was led here");
+}
+
+/// A client's base URL with a part too many or too few, of the server and of a room.
+#[tokio::test]
+async fn a_path_that_can_mean_only_one_thing_is_understood() {
+    let (daemon, _backend, _worker) = with_lender(1).await;
+    let client = daemon.client();
+    for path in ["/chat/completions", "/v1/v1/chat/completions", "/v1/v1/messages", "/responses"] {
+        let answer = client.post_json(path, &ask(false)).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    }
+    for path in ["/models", "/v1/v1/models", "/models/m"] {
+        assert_eq!(client.get(path).await.status, 200, "{path}");
+    }
+    let room = make_room(&client, &json!({"name": "r"})).await;
+    let in_room = format!("/rooms/{}/models", room.code);
+    assert_eq!(client.get(&in_room).await.status, 200);
+    assert_eq!(client.get("/v1/v1/admin/keys").await.status, 404);
+}
+
+#[tokio::test]
+async fn messages_without_v1_are_anthropics_by_their_header_and_are_led_there_by_their_body() {
+    let (daemon, _backend, _worker) = with_lender(1).await;
+    let post = |path: &str| daemon.client().post(path, &ask(false));
+    let answer = post("/messages").header("anthropic-version", "2023-06-01").send().await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let room = make_room(&daemon.client(), &json!({"name": "r"})).await;
+    for base in [String::new(), format!("/rooms/{}", room.code)] {
+        let told = post(&format!("{base}/messages")).send().await;
+        let body = told.json();
+        assert_eq!((told.status, &body["type"]), (404, &json!("error")), "{body}");
+        let words = body["error"]["message"].as_str().unwrap();
+        assert!(words.contains(&format!("needs one that ends in {base}/v1,")), "{words}");
+    }
 }

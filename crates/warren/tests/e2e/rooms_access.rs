@@ -136,7 +136,7 @@ async fn from_elsewhere_a_room_is_made_with_a_key_of_scope_rooms_or_where_it_is_
     let own = make_room(&keyed, &body).await;
     message(&keyed.post_json("/messages", &create).await, 201, "room:created");
     let page = daemon.client().post("/v1/rooms", &body).header("origin", "https://evil.example");
-    refused(&page.send().await, 401, "UNAUTHORIZED");
+    refused(&page.send().await, 403, "UNAUTHORIZED");
 
     open_room(&daemon).await;
     let public = make_room(&daemon.client(), &json!({"name": "p", "public": true})).await;

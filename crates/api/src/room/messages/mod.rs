@@ -5,7 +5,7 @@
 
 mod llm;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use access::is_forwarded;
 use axum::{
@@ -14,7 +14,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
-use base::Secret;
+use base::{Endpoint, Secret};
 use http::{StatusCode, request::Parts};
 use protocol::room::{
     BadMessage, Capabilities, ClientMessage, ParticipantInfo, RoomSummary, ServerMessage,
@@ -24,7 +24,8 @@ use protocol::room::{
     },
     plane::ErrorCode,
 };
-use rooms::{Created, Endpoints, Joining, Kind, NewRoom, Reached, Room, RoomError, Sight};
+use rooms::{Created, Endpoints, Joining, NewRoom, Reached, Room, RoomError, Sight};
+use serde::de::IgnoredAny;
 
 use super::{
     access::{Viewer, caller, enter, enter_by_id, enter_with, maker, peer, session},
@@ -32,7 +33,12 @@ use super::{
     failure::Failure,
     plane::{participants::join, rooms::make},
 };
-use crate::state::Api;
+use crate::{
+    error::{ApiError, Kind},
+    head::new_id,
+    shape,
+    state::Api,
+};
 
 /// The most participants that one answer lists, of all rooms together.
 const TOLD: usize = 10_000;
@@ -76,7 +82,7 @@ impl Posted<'_> {
     async fn take(&self, body: &[u8]) -> Response {
         let message = match ClientMessage::decode(body) {
             Ok(message) => message,
-            Err(bad) => return misread(bad),
+            Err(bad) => return misread(self.parts, body, bad),
         };
         let answer = match message {
             ClientMessage::RoomCreate(create) => self.create(create).await,
@@ -139,7 +145,7 @@ impl Posted<'_> {
         self.expect(&room)?;
         let reached = self.reach(&participant.endpoint).await?;
         let session = session(&self.parts.headers).map(str::to_owned);
-        let joining = by_endpoint(participant, Kind::Endpoint(reached.address), session);
+        let joining = by_endpoint(participant, rooms::Kind::Endpoint(reached.address), session);
         let joined = join(&room, joining, self.parts).await?;
         let status = if joined.created { StatusCode::CREATED } else { StatusCode::OK };
         let answer = RoomJoined {
@@ -205,7 +211,10 @@ fn told(status: StatusCode, message: ServerMessage) -> Response {
 }
 
 /// The error for an invalid message. If it was meant as an `llm:request`, the error carries its id.
-fn misread(bad: BadMessage) -> Response {
+fn misread(parts: &Parts, body: &[u8], bad: BadMessage) -> Response {
+    if let Some(response) = for_anthropic(parts, body) {
+        return response;
+    }
     let failure = Failure::from(*bad.invalid);
     match (bad.kind, bad.request_id) {
         (Some("llm:request"), Some(id)) => llm::not_taken(&id, &failure),
@@ -213,7 +222,30 @@ fn misread(bad: BadMessage) -> Response {
     }
 }
 
-fn by_endpoint(joining: JoiningParticipant, kind: Kind, session: Option<String>) -> Joining {
+/// The answer to a request that is meant for Anthropic's Messages. Nothing in its head says so, or it would have been
+/// [led there](crate::paths); its body does.
+fn for_anthropic(parts: &Parts, body: &[u8]) -> Option<Response> {
+    #[derive(serde::Deserialize)]
+    struct Asked<'a> {
+        #[serde(borrow, rename = "model")]
+        _model: Cow<'a, str>,
+        #[serde(rename = "messages")]
+        _messages: Vec<IgnoredAny>,
+        #[serde(rename = "type")]
+        kind: Option<IgnoredAny>,
+    }
+    serde_json::from_slice::<Asked<'_>>(body).ok().filter(|asked| asked.kind.is_none())?;
+    let path = Endpoint::Messages.path();
+    let base = parts.uri.path().trim_end_matches("/messages");
+    let words = format!(
+        "this path takes the messages of rooms; Anthropic's Messages are at {base}{path}: a client that adds \
+         /messages to its base URL needs one that ends in {base}/v1, and a client that adds {path} one without /v1"
+    );
+    let error = ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words);
+    Some(error.response(shape::of_path(path), new_id()))
+}
+
+fn by_endpoint(joining: JoiningParticipant, kind: rooms::Kind, session: Option<String>) -> Joining {
     Joining {
         id: joining.id,
         nickname: joining.nickname,

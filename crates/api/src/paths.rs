@@ -1,0 +1,171 @@
+//! Paths that a client has put together from a wrong base URL, and that can mean only one thing.
+//!
+//! Some clients add `/v1/messages` to their base URL, others `/messages`: with the wrong base `/v1` is there twice
+//! or not at all. The paths of consumers are meant here only, below a room's base as well.
+
+use base::Endpoint;
+use http::HeaderMap;
+
+use crate::request_scope::split_room;
+
+/// The header that every client of Anthropic's API sends.
+const ANTHROPIC: &str = "anthropic-version";
+
+/// The version, as a part of paths.
+const V1: &str = "/v1";
+
+/// Anthropic's Messages without the version. It is also the path of rooms' messages.
+const MESSAGES: &str = "/messages";
+
+/// The path that a request to this path is meant for, if it is another one.
+pub fn meant(path: &str, headers: &HeaderMap) -> Option<String> {
+    let (room, given) = split_room(path);
+    if is_served(given) || (given == MESSAGES && !headers.contains_key(ANTHROPIC)) {
+        return None;
+    }
+    let (version, rest) = last_of(given)?;
+    Some(format!("{room}{version}{rest}"))
+}
+
+/// The last path of consumers in this path, with the version that it lacks. In front of it there may be versions and
+/// paths of endpoints, but nothing else.
+fn last_of(path: &str) -> Option<(&'static str, &str)> {
+    let mut rest = path;
+    loop {
+        rest = without_versions(rest);
+        if is_served_below_v1(rest) {
+            return Some((V1, rest));
+        }
+        if rest == Endpoint::NodeChat.path() {
+            return Some(("", rest));
+        }
+        rest = after_endpoint(rest)?;
+    }
+}
+
+fn without_versions(mut path: &str) -> &str {
+    while let Some(rest) = path.strip_prefix(V1).filter(|rest| rest.starts_with('/')) {
+        path = rest;
+    }
+    path
+}
+
+/// What follows the path of an endpoint, which is in front when a base URL names the endpoint.
+fn after_endpoint(path: &str) -> Option<&str> {
+    let after = |endpoint| path.strip_prefix(below_v1(endpoint)?);
+    Endpoint::ALL.into_iter().filter_map(after).find(|rest| rest.starts_with('/'))
+}
+
+fn is_served(path: &str) -> bool {
+    path == Endpoint::NodeChat.path() || path.strip_prefix(V1).is_some_and(is_served_below_v1)
+}
+
+/// Whether consumers find something at this path once `/v1` is in front.
+fn is_served_below_v1(path: &str) -> bool {
+    let is_endpoint = |endpoint| below_v1(endpoint) == Some(path);
+    Endpoint::ALL.into_iter().any(is_endpoint) || is_models(path) || is_response(path)
+}
+
+fn is_models(path: &str) -> bool {
+    path.strip_prefix("/models").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Whether it is the path of an earlier response, and not twice that of all.
+fn is_response(path: &str) -> bool {
+    path.strip_prefix("/responses/").is_some_and(|id| id != "responses" && id != "v1/responses")
+}
+
+fn below_v1(endpoint: Endpoint) -> Option<&'static str> {
+    endpoint.path().strip_prefix(V1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meant_by(path: &str) -> Option<String> {
+        meant(path, &HeaderMap::new())
+    }
+
+    #[test]
+    fn every_consumers_path_is_found_with_its_version_missing_or_doubled() {
+        let endpoints = Endpoint::ALL.map(Endpoint::path);
+        for path in endpoints.into_iter().chain(["/v1/models", "/v1/models/a/b:c"]) {
+            for room in ["", "/rooms/AB12CD"] {
+                let whole = format!("{room}{path}");
+                assert_eq!(meant_by(&whole), None, "{whole} is what it says");
+                for wrong in [format!("{room}/v1{path}"), format!("{room}/v1/v1{path}")] {
+                    assert_eq!(meant_by(&wrong), Some(whole.clone()), "{wrong}");
+                }
+                let Some(bare) = path.strip_prefix("/v1").filter(|bare| *bare != MESSAGES) else {
+                    continue;
+                };
+                assert_eq!(meant_by(&format!("{room}{bare}")), Some(whole.clone()), "{bare}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_base_that_names_an_endpoint_is_understood() {
+        for (given, whole) in [
+            ("/v1/chat/completions/chat/completions", "/v1/chat/completions"),
+            ("/v1/chat/completions/v1/chat/completions", "/v1/chat/completions"),
+            ("/v1/chat/completions/models", "/v1/models"),
+            ("/v1/messages/v1/messages", "/v1/messages"),
+            ("/v1/messages/messages/count_tokens", "/v1/messages/count_tokens"),
+            ("/v1/responses/responses", "/v1/responses"),
+            ("/rooms/A/v1/responses/v1/responses", "/rooms/A/v1/responses"),
+        ] {
+            assert_eq!(meant_by(given).as_deref(), Some(whole), "{given}");
+        }
+    }
+
+    #[test]
+    fn messages_alone_are_anthropics_only_with_its_header() {
+        let header = (http::HeaderName::from_static(ANTHROPIC), "2023-06-01".parse().unwrap());
+        let headers = HeaderMap::from_iter([header]);
+        for (given, whole) in
+            [("/messages", "/v1/messages"), ("/rooms/A/messages", "/rooms/A/v1/messages")]
+        {
+            assert_eq!(meant(given, &headers).as_deref(), Some(whole));
+            assert_eq!(meant_by(given), None);
+        }
+    }
+
+    #[test]
+    fn no_other_path_is_changed() {
+        for path in [
+            "/",
+            "*",
+            "/admin/keys",
+            "/v1/v1/admin/keys",
+            "/v1/admin/keys",
+            "/v1/rooms",
+            "/v1/rooms/A/participants",
+            "/v1/v1/rooms",
+            "/rooms",
+            "/rooms/A",
+            "/rooms/A/events",
+            "/v1/responses/resp_1",
+            "/rooms/A/v1/responses/resp_1/cancel",
+            "/v1/health",
+            "/v1/worker/connect",
+            "/ws",
+            "/chat",
+            "/v1",
+            "/v1/v1",
+            "/v1x/models",
+            "/modelsx",
+            "/v1/chat/completions/x",
+        ] {
+            assert_eq!(meant_by(path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_longest_path_is_read_in_one_go() {
+        let path = "/v1/chat/completions".repeat(3_000);
+        assert_eq!(meant_by(&path).as_deref(), Some("/v1/chat/completions"));
+        assert_eq!(meant_by(&format!("{path}/x")), None);
+    }
+}
