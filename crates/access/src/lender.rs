@@ -1,8 +1,9 @@
 //! Permission to lend models: relay workers and model nodes.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use base::KeyScope;
+use tokio::time::sleep;
 
 use crate::{
     consumer::Denied,
@@ -10,6 +11,9 @@ use crate::{
     keys::{Key, Keys},
     moment::Moment,
 };
+
+/// How often a key counts as used while its lender is connected.
+const SEEN: Duration = Duration::from_secs(30);
 
 /// The secret or a key of scope `worker` allows to lend models.
 #[derive(Debug, Clone)]
@@ -49,10 +53,16 @@ impl Lender {
         self.0.as_ref()
     }
 
-    /// Waits until its key is revoked, rotated or expired. Without a key it never returns.
+    /// Waits until its key is revoked, rotated or expired; until then the key counts as used. Without a key it
+    /// never returns.
     pub async fn ended(&self) {
         match &self.0 {
-            Some(key) => key.ended().await,
+            Some(key) => loop {
+                tokio::select! {
+                    () = key.ended() => return,
+                    () = sleep(SEEN) => key.used(Moment::now()),
+                }
+            },
             None => std::future::pending().await,
         }
     }

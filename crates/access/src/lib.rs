@@ -2,6 +2,7 @@
 //!
 //! - [`credential`]: tokens stored as hashes, and the places of credentials in requests
 //! - [`keys`]: keys, found by their text, created, rotated and revoked
+//! - [`invitations`]: by which machines join
 //! - [`limits`]: the limits of a key
 //! - [`local`]: recognises requests from this machine's own user; [`foreign`]: what keeps a request from that
 //! - [`consumer`]: permission to use models, and the key that a request counts for
@@ -14,6 +15,7 @@
 pub mod consumer;
 pub mod credential;
 pub mod foreign;
+pub mod invitations;
 pub mod keys;
 pub mod lender;
 pub mod limits;
@@ -26,6 +28,7 @@ pub mod workspace;
 pub use consumer::{Admitted, ConsumerRules, Denied};
 pub use credential::{Token, has_key_form, new_token, presented};
 pub use foreign::Foreign;
+pub use invitations::{InvitationError, InvitationState, Invitations, NewInvitation, NotJoined};
 pub use keys::{Key, KeyError, Keys, NewKey};
 pub use lender::{Lender, LenderRules};
 pub use limits::{Gauge, OverLimit, Standing};

@@ -7,6 +7,7 @@
 //! - [`node_id`]: who a node of the mesh is
 //! - [`client_address`]: where a client is, for everything that is counted by address
 //! - [`endpoint`]: the shapes of requests
+//! - [`fingerprint`]: which certificate is a server's
 //! - [`address`]: takes internal addresses out of text for clients
 //! - [`backoff`]: the next delay of a retry, as a value
 //! - [`pace`]: a minimum rate, as a value
@@ -23,6 +24,7 @@ pub mod backoff;
 pub mod client_address;
 pub mod endpoint;
 pub mod error;
+pub mod fingerprint;
 pub mod id;
 pub mod interface;
 pub mod key;
@@ -36,6 +38,7 @@ pub mod usage;
 pub use backoff::Backoff;
 pub use client_address::ClientAddress;
 pub use endpoint::{Endpoint, Endpoints};
+pub use fingerprint::{Fingerprint, NotAFingerprint};
 pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
 pub use key::{Budget, KeyLimits, KeyScope, Period};
 pub use node_id::{NodeId, NotANodeId};

@@ -8,6 +8,7 @@
 //! - [`openai`], [`anthropic`]: the parts of the consumer APIs that a server reads or writes:
 //!   bodies, errors and lists
 //! - [`admin`]: administration of keys, usage and the audit log over HTTP
+//! - [`invitation`]: the code by which a machine joins a server, and how a server proves which one it is
 //! - [`sse`]: streams of events, forwarded unchanged or read
 //! - [`usage`]: token counts, read from a side copy of an answer
 //! - [`endpoint`]: detects whether a backend serves an endpoint at all
@@ -22,6 +23,7 @@ pub mod anthropic;
 pub mod endpoint;
 pub mod failure;
 pub mod headers;
+pub mod invitation;
 pub mod json;
 pub mod mesh;
 pub mod model_use;

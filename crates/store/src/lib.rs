@@ -2,6 +2,7 @@
 //!
 //! - [`models`]: which models have been served, and when last
 //! - [`keys`]: who may do what, and how much
+//! - [`invitations`]: by which machines join
 //! - [`usage`]: the ledger, one row for each job
 //! - [`rooms`]: rooms and their participants
 //! - [`workspace`]: what the workspace keeps: projects, sessions, teams
@@ -14,6 +15,7 @@
 pub mod age;
 pub mod audit;
 pub mod error;
+pub mod invitations;
 pub mod keys;
 pub mod models;
 pub mod rooms;
@@ -25,6 +27,7 @@ pub mod workspace;
 pub use age::{AgeClock, AgeStore};
 pub use audit::{Action, AuditStore};
 pub use error::StoreError;
+pub use invitations::{InvitationRecord, InvitationStore};
 pub use keys::{KeyDigest, KeyRecord, KeyStore};
 pub use models::{ModelMemory, ModelStore, SeenModel};
 pub use rooms::{ParticipantRecord, RoomRecord, RoomStore};

@@ -13,6 +13,8 @@ mod age;
 mod audit;
 #[path = "conformance/file.rs"]
 mod file;
+#[path = "conformance/invitations.rs"]
+mod invitations;
 #[path = "conformance/keys.rs"]
 mod keys;
 #[path = "conformance/models.rs"]
@@ -27,18 +29,32 @@ mod usage;
 mod workspace;
 
 use store::{
-    AgeStore, AuditStore, KeyStore, ModelStore, RoomStore, SqliteStore, UsageStore, VolatileStore,
-    WorkspaceStore,
+    AgeStore, AuditStore, InvitationStore, KeyStore, ModelStore, RoomStore, SqliteStore,
+    UsageStore, VolatileStore, WorkspaceStore,
 };
 
 /// All traits of a store.
 trait Store:
-    ModelStore + KeyStore + UsageStore + AuditStore + RoomStore + WorkspaceStore + AgeStore
+    ModelStore
+    + KeyStore
+    + InvitationStore
+    + UsageStore
+    + AuditStore
+    + RoomStore
+    + WorkspaceStore
+    + AgeStore
 {
 }
 
 impl<T> Store for T where
-    T: ModelStore + KeyStore + UsageStore + AuditStore + RoomStore + WorkspaceStore + AgeStore
+    T: ModelStore
+        + KeyStore
+        + InvitationStore
+        + UsageStore
+        + AuditStore
+        + RoomStore
+        + WorkspaceStore
+        + AgeStore
 {
 }
 

@@ -2,6 +2,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
+use base::Fingerprint;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Incoming;
@@ -35,6 +36,8 @@ pub struct Dial<'a> {
     pub subprotocols: &'a [&'a str],
     /// The proxies by which hosts are reached; usually [`Proxies::of_environment`].
     pub proxies: &'a Proxies,
+    /// The fingerprint of the server's certificate; `None`: it must be one that this machine trusts.
+    pub pin: Option<Fingerprint>,
     /// How long it may take until the link stands.
     pub deadline: Duration,
 }
@@ -97,6 +100,9 @@ pub enum DialError {
     /// The server's answer is not WebSocket.
     #[error("the server's answer is no WebSocket handshake: {0}")]
     Handshake(String),
+    /// The server did not show that it is the one that is meant, so it was sent no secret.
+    #[error("{0}")]
+    NotTheServer(String),
     /// It took too long.
     #[error("the server did not answer within {0:?}")]
     Timeout(Duration),
@@ -117,7 +123,7 @@ async fn dial_now(dial: Dial<'_>) -> Result<DialedLink, DialError> {
         "wss" | "https" => true,
         _ => return Err(DialError::Url(base::redact_url(dial.url.as_str()))),
     };
-    let io = connect(dial.url, secure, dial.proxies).await?;
+    let io = connect(&dial, secure).await?;
     let key = tungstenite::handshake::client::generate_key();
     let request = request(&dial, &key)?;
     let not_http = |error| unanswered(dial.url, error);
@@ -137,7 +143,8 @@ async fn dial_now(dial: Dial<'_>) -> Result<DialedLink, DialError> {
     Ok(DialedLink { link, outbox, subprotocol, headers })
 }
 
-async fn connect(url: &Url, secure: bool, proxies: &Proxies) -> Result<Io, DialError> {
+async fn connect(dial: &Dial<'_>, secure: bool) -> Result<Io, DialError> {
+    let (url, proxies) = (dial.url, dial.proxies);
     let shown = || DialError::Url(base::redact_url(url.as_str()));
     let host = url.host_str().ok_or_else(shown)?;
     let port = url.port().unwrap_or(if secure { 443 } else { 80 });
@@ -149,11 +156,14 @@ async fn connect(url: &Url, secure: bool, proxies: &Proxies) -> Result<Io, DialE
         return Ok(Box::pin(stream));
     }
     let untrusted = |source| DialError::Tls { host: host.to_owned(), source: with_advice(source) };
-    let config = tls::client_config().map_err(untrusted)?;
+    let config = match dial.pin {
+        Some(pin) => tls::pinned_client_config(pin).map(Arc::new),
+        None => tls::client_config(),
+    };
+    let config = config.map_err(untrusted)?;
     let name = bare(host).to_owned();
     let name = rustls_pki_types::ServerName::try_from(name).map_err(|_| shown())?;
-    let stream =
-        TlsConnector::from(Arc::clone(&config)).connect(name, stream).await.map_err(untrusted)?;
+    let stream = TlsConnector::from(config).connect(name, stream).await.map_err(untrusted)?;
     Ok(Box::pin(stream))
 }
 

@@ -1,5 +1,6 @@
 //! Certificates, ours and theirs.
 
+mod pinned;
 mod trust;
 
 use std::{
@@ -8,12 +9,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use base::Fingerprint;
 use rustls::{
     ClientConfig, ConfigBuilder, RootCertStore, ServerConfig, WantsVerifier, crypto::ring,
 };
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
-use self::trust::Trust;
+use self::{pinned::Pinned, trust::Trust};
 
 /// Why a certificate or its key cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +50,20 @@ pub fn server_config(certificate: &Path, key: &Path) -> Result<Arc<ServerConfig>
     Ok(Arc::new(config))
 }
 
+/// The fingerprint of the first certificate of a chain: that of the server itself.
+///
+/// # Errors
+/// [`TlsError`] when the file is missing, or holds no certificate that can be read.
+pub fn fingerprint(certificate: &Path) -> Result<Fingerprint, TlsError> {
+    let chain = certificates(certificate)?;
+    let first = chain.first().and_then(|first| pinned::fingerprint(first));
+    first.ok_or_else(|| TlsError::File {
+        path: certificate.display().to_string(),
+        what: "certificate",
+        reason: "no certificate in it can be read".to_owned(),
+    })
+}
+
 fn read<T>(
     path: &Path,
     what: &'static str,
@@ -72,6 +88,19 @@ pub fn client_config() -> io::Result<Arc<ClientConfig>> {
     }
     let config = Arc::new(build_client_config()?);
     Ok(Arc::clone(CONFIG.get_or_init(|| config)))
+}
+
+/// The TLS configuration of a client that knows a server's certificate by its fingerprint. The certificate may have
+/// any name, any issuer, and be out of date: who has its key is the server that is meant. A server that is called by a
+/// name may instead show one that this machine trusts for that name, since authorities replace theirs, keys and all.
+///
+/// # Errors
+/// When TLS cannot be used at all.
+pub fn pinned_client_config(fingerprint: Fingerprint) -> io::Result<ClientConfig> {
+    let usual = Trust::of(&rustls_native_certs::load_native_certs().certs).ok();
+    let pinned = Arc::new(Pinned::new(fingerprint, usual));
+    let verifying = builder()?.dangerous().with_custom_certificate_verifier(pinned);
+    Ok(verifying.with_no_client_auth())
 }
 
 /// The same for an HTTP client of one server, as a copy that the caller can change. A server

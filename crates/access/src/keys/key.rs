@@ -151,7 +151,7 @@ impl Key {
         first
     }
 
-    pub(super) fn used(&self, now: Moment) {
+    pub(crate) fn used(&self, now: Moment) {
         let now = now.seconds();
         // Most requests find this second stored already, and do not write the shared cache line.
         if self.last_used.load(Ordering::Relaxed) != now {

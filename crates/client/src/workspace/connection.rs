@@ -80,6 +80,7 @@ impl Workspace {
             headers: HeaderMap::new(),
             subprotocols: &[],
             proxies: Proxies::of_environment(),
+            pin: None,
             deadline: DIAL,
         };
         let dialed = dial(dialing).await.map_err(|error| undialled(address, error))?;

@@ -326,7 +326,8 @@ pub(crate) async fn connect_with(
     // Members in clear are machines of one network, which a proxy leads out of.
     let proxies = if url.scheme() == "wss" { Proxies::of_environment() } else { Proxies::none() };
     let (subprotocols, deadline) = (&[SUBPROTOCOL], DEADLINE);
-    let dialled = dial(Dial { url: &url, headers, subprotocols, proxies, deadline }).await?;
+    let dialled =
+        dial(Dial { url: &url, headers, subprotocols, proxies, pin: None, deadline }).await?;
     let DialedLink { mut link, outbox, headers, .. } = dialled;
     let key = headers.get(KEY).and_then(|key| key.to_str().ok()?.parse().ok());
     link.set_max_message(MAX_MESSAGE);

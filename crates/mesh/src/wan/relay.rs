@@ -124,6 +124,7 @@ async fn connect(url: &Url, parts: &Parts, asks: &mut mpsc::Receiver<Ask>) -> En
         headers: HeaderMap::new(),
         subprotocols: &[SUBPROTOCOL],
         proxies: Proxies::of_environment(),
+        pin: None,
         deadline: DIALLED_WITHIN,
     });
     let dialled = deny(asks, "the relay is not connected", dialling);

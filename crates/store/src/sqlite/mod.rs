@@ -3,12 +3,13 @@
 //! One connection writes and another reads, so that a long query of the ledger does not hold up
 //! writers.
 //!
-//! - `keys`, `usage`, `audit`, `models`: a table each
+//! - `keys`, `invitations`, `usage`, `audit`, `models`: a table each
 //! - `files`, `soundness`: whether the open files are still the ones at their paths, and whole
 //! - `reached`: how far the time for deleting by age has come
 
 mod audit;
 mod files;
+mod invitations;
 mod keys;
 mod models;
 mod reached;
@@ -50,6 +51,7 @@ const STEPS: &[M<'_>] = &[
     M::up(usage::tables::ROWS),
     M::up(workspace::TABLE),
     M::up(reached::TABLE),
+    M::up(invitations::TABLE),
 ];
 
 /// A store in a database file.

@@ -19,8 +19,9 @@ use std::{
 use base::{KeyId, ModelName, Scope};
 
 use crate::{
-    Action, AgeStore, AuditStore, KeyRecord, KeyStore, ModelStore, ParticipantRecord, RoomRecord,
-    SeenModel, StoreError, UsageAnswer, UsageEntry, UsageQuery, UsageStore, audit::MAX_ACTIONS,
+    Action, AgeStore, AuditStore, InvitationRecord, InvitationStore, KeyRecord, KeyStore,
+    ModelStore, ParticipantRecord, RoomRecord, SeenModel, StoreError, UsageAnswer, UsageEntry,
+    UsageQuery, UsageStore, audit::MAX_ACTIONS,
 };
 
 /// A store in memory.
@@ -28,6 +29,7 @@ use crate::{
 pub struct VolatileStore {
     models: Mutex<HashMap<(Scope, ModelName), SeenModel>>,
     keys: Mutex<Vec<KeyRecord>>,
+    invitations: Mutex<Vec<InvitationRecord>>,
     usage: Mutex<Vec<UsageEntry>>,
     audit: Mutex<VecDeque<Action>>,
     rooms: Mutex<Vec<RoomRecord>>,
@@ -102,6 +104,26 @@ impl KeyStore for VolatileStore {
         for (id, at) in used {
             keys.iter_mut().filter(|key| key.id == *id).for_each(|key| key.last_used = Some(*at));
         }
+        Ok(())
+    }
+}
+
+impl InvitationStore for VolatileStore {
+    fn load_invitations(&self) -> Result<Vec<InvitationRecord>, StoreError> {
+        let mut all = lock(&self.invitations).clone();
+        all.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+        Ok(all)
+    }
+
+    fn save_invitation(&self, invitation: &InvitationRecord) -> Result<(), StoreError> {
+        let mut all = self.writes(&self.invitations)?;
+        all.retain(|kept| kept.id != invitation.id);
+        all.push(invitation.clone());
+        Ok(())
+    }
+
+    fn forget_invitation(&self, id: &str) -> Result<(), StoreError> {
+        self.writes(&self.invitations)?.retain(|kept| kept.id != id);
         Ok(())
     }
 }

@@ -29,7 +29,14 @@ async fn refused(url: &str, environment: &[(&str, String)]) -> String {
     };
     let (url, proxies) = (Url::parse(url).unwrap(), Proxies::read(value));
     let (headers, deadline) = (HeaderMap::new(), Duration::from_secs(10));
-    let dialled = dial(Dial { url: &url, headers, subprotocols: &[], proxies: &proxies, deadline });
+    let dialled = dial(Dial {
+        url: &url,
+        headers,
+        subprotocols: &[],
+        proxies: &proxies,
+        pin: None,
+        deadline,
+    });
     base::error::chain(&dialled.await.unwrap_err())
 }
 

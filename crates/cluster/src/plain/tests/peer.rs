@@ -33,6 +33,7 @@ impl Peer {
             headers: HeaderMap::new(),
             subprotocols: &[],
             proxies: Proxies::none(),
+            pin: None,
             deadline: SOON,
         };
         let dialled = dial(dialling).await.unwrap();

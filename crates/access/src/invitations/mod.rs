@@ -1,0 +1,303 @@
+//! Invitations of a server: each lets one machine join, which gets a key of scope `worker` of its own.
+//!
+//! - `state`: what may be done with one invitation (pure)
+
+mod state;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use base::{KeyScope, Secret};
+use store::{InvitationRecord, InvitationStore, KeyRecord, StoreError};
+use subtle::ConstantTimeEq;
+use tokio::sync::Notify;
+
+pub use self::state::{InvitationState, NotJoined};
+use crate::{
+    credential::digest,
+    keys::{KeyError, Keys, NewKey},
+    moment::Moment,
+};
+
+/// The most invitations that are open at once.
+pub const MAX_OPEN: usize = 100;
+
+/// The most invitations that are remembered; the oldest that are over are forgotten.
+const MAX_KEPT: usize = 1_000;
+
+/// The longest that an invitation may be good for.
+pub const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// The longest name of a machine, in bytes.
+const MAX_NAME: usize = 64;
+
+/// The invitations of a server; clones share them.
+#[derive(Clone)]
+pub struct Invitations(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn InvitationStore>,
+    keys: Keys,
+    /// The oldest first. Held for a whole change, including the write to the disk.
+    all: Mutex<Vec<Kept>>,
+    changed: Notify,
+}
+
+#[derive(Clone)]
+struct Kept {
+    record: InvitationRecord,
+    /// Whether it is on the disk: one that is for this run of the server alone is not, until it is used.
+    stored: bool,
+}
+
+/// An invitation to make.
+#[derive(Debug, Clone)]
+pub struct NewInvitation {
+    /// The id, which follows from the secret.
+    pub id: String,
+    /// The text of its secret.
+    pub secret: Secret,
+    /// The name of the machine that it is for. Without one the machine names itself.
+    pub name: Option<String>,
+    /// How long it is good for.
+    pub lasts: Duration,
+    /// Whether it is open after a restart of the server, too.
+    pub stored: bool,
+}
+
+/// Why there is no new invitation, or none was revoked.
+#[derive(Debug, thiserror::Error)]
+pub enum InvitationError {
+    /// It is not valid.
+    #[error("{0}")]
+    Invalid(String),
+    /// There are too many.
+    #[error("{MAX_OPEN} invitations are open already: revoke some with `warren invite revoke`")]
+    TooMany,
+    /// None has this id or name.
+    #[error("there is no invitation {0:?}: `warren invite list` shows all")]
+    NotFound(String),
+    /// Several have this name.
+    #[error("several invitations are called {0:?}: name one by its id")]
+    Ambiguous(String),
+    /// The key of the machine could not be revoked.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// It could not be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// An invitation with the key of the machine that joined by it.
+pub type WithKey = (InvitationRecord, Option<KeyRecord>);
+
+impl Invitations {
+    /// Loads the invitations in `store`.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn open(store: Arc<dyn InvitationStore>, keys: Keys) -> Result<Self, StoreError> {
+        let loaded = store.load_invitations()?;
+        let all = loaded.into_iter().map(|record| Kept { record, stored: true }).collect();
+        Ok(Self(Arc::new(Inner { store, keys, all: Mutex::new(all), changed: Notify::new() })))
+    }
+
+    /// Makes an invitation. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`InvitationError`] when it is not valid, there are too many, or it cannot be written.
+    pub fn create(
+        &self,
+        new: NewInvitation,
+        now: Moment,
+    ) -> Result<InvitationRecord, InvitationError> {
+        let name = new.name.map(|name| checked(&name)).transpose()?;
+        if new.lasts.is_zero() || new.lasts > LONGEST {
+            let words = "an invitation is good for a second at least, and for 30 days at most";
+            return Err(InvitationError::Invalid(words.to_owned()));
+        }
+        let record = InvitationRecord {
+            id: new.id,
+            digest: digest(new.secret.expose()),
+            name,
+            created: now.seconds(),
+            expires: now.after(new.lasts).seconds(),
+            used: None,
+            key: None,
+            revoked: None,
+        };
+        let mut all = self.all();
+        if all.iter().filter(|kept| self.state(&kept.record, now).is_open()).count() >= MAX_OPEN {
+            return Err(InvitationError::TooMany);
+        }
+        if new.stored {
+            self.0.store.save_invitation(&record)?;
+        }
+        all.push(Kept { record: record.clone(), stored: new.stored });
+        self.make_room(&mut all, now);
+        self.0.changed.notify_waiters();
+        Ok(record)
+    }
+
+    /// Uses an invitation up: the machine gets a key of its own, whose text is returned only here. `machine` is
+    /// the name that the machine gives itself. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`NotJoined`], in words for the person at the machine.
+    pub fn join(
+        &self,
+        secret: &str,
+        machine: &str,
+        now: Moment,
+    ) -> Result<(KeyRecord, Secret), NotJoined> {
+        let mut all = self.all();
+        let presented = digest(secret);
+        let matches = |kept: &&mut Kept| bool::from(kept.record.digest.0.ct_eq(&presented.0));
+        let kept = all.iter_mut().find(matches).ok_or(NotJoined::Unknown)?;
+        state::may_join(&kept.record, now)?;
+        let name = kept.record.name.clone().map_or_else(|| checked(machine), Ok);
+        let name = name.map_err(|error| NotJoined::Name(error.to_string()))?;
+        let scopes = vec![KeyScope::Worker];
+        let (key, text) = self.0.keys.create(NewKey { name, scopes, ..NewKey::default() }, now)?;
+        let (used, of) = (Some(now.seconds()), Some(key.id.clone()));
+        let record = InvitationRecord { used, key: of, ..kept.record.clone() };
+        if let Err(error) = self.0.store.save_invitation(&record) {
+            // Nobody has the key. If it cannot be written either, a restart brings back a key that nobody has.
+            let _ = self.0.keys.revoke(&key.id, now);
+            return Err(error.into());
+        }
+        *kept = Kept { record, stored: true };
+        self.0.changed.notify_waiters();
+        Ok((key, text))
+    }
+
+    /// Revokes an invitation by its id, its name or the name of the machine that joined by it; then the key of
+    /// that machine, too. Blocks on the disk.
+    ///
+    /// # Errors
+    /// [`InvitationError`] when there is none or several of that name, or the change cannot be written. In memory it
+    /// is revoked even then.
+    pub fn revoke(&self, meant: &str, now: Moment) -> Result<WithKey, InvitationError> {
+        let mut all = self.all();
+        let at = self.meant(&all, meant, now)?;
+        let kept = &mut all[at];
+        kept.record.revoked = kept.record.revoked.or(Some(now.seconds()));
+        let key = kept.record.key.as_ref().map(|key| self.0.keys.revoke(key, now));
+        self.0.changed.notify_waiters();
+        if kept.stored {
+            self.0.store.save_invitation(&kept.record)?;
+        }
+        Ok((kept.record.clone(), key.transpose()?))
+    }
+
+    /// All invitations, the oldest first.
+    pub fn list(&self) -> Vec<WithKey> {
+        let all: Vec<InvitationRecord> =
+            self.all().iter().map(|kept| kept.record.clone()).collect();
+        all.into_iter()
+            .map(|record| (self.key(&record), record))
+            .map(|(key, record)| (record, key))
+            .collect()
+    }
+
+    /// The SHA-256 by which the server proves to a machine which one it is: of the secret of an open invitation,
+    /// or of the key of a machine that joined.
+    pub fn digest(&self, of: &str, now: Moment) -> Option<[u8; 32]> {
+        let all = self.all();
+        if let Some(kept) = all.iter().find(|kept| kept.record.id == of) {
+            return Some(kept.record.digest.0);
+        }
+        let is_of = |kept: &&Kept| kept.record.key.as_ref().is_some_and(|key| key.as_str() == of);
+        let kept = all.iter().find(is_of)?;
+        let key = self.key(&kept.record).filter(|_| self.state(&kept.record, now).is_joined())?;
+        Some(key.digest.0)
+    }
+
+    /// Whether a machine may be looking for this server: one that joined, or one that has an open invitation.
+    pub fn expects_machines(&self, now: Moment) -> bool {
+        let counts = |kept: &Kept| {
+            let state = self.state(&kept.record, now);
+            state.is_open() || state.is_joined()
+        };
+        self.all().iter().any(counts)
+    }
+
+    /// Waits for the next change.
+    pub async fn changed(&self) {
+        self.0.changed.notified().await;
+    }
+
+    /// What has become of an invitation.
+    pub fn state(&self, record: &InvitationRecord, now: Moment) -> InvitationState {
+        let key_is_valid = self.key(record).is_some_and(|key| key.revoked.is_none());
+        InvitationState::of(record, key_is_valid, now)
+    }
+
+    fn key(&self, record: &InvitationRecord) -> Option<KeyRecord> {
+        let key = record.key.as_ref()?;
+        self.0.keys.get(key).map(|key| key.record())
+    }
+
+    fn meant(&self, all: &[Kept], meant: &str, now: Moment) -> Result<usize, InvitationError> {
+        if let Some(at) = all.iter().position(|kept| kept.record.id == meant) {
+            return Ok(at);
+        }
+        let is_called = |kept: &Kept| {
+            let key = self.key(&kept.record).map(|key| key.name);
+            kept.record.name.as_deref() == Some(meant) || key.as_deref() == Some(meant)
+        };
+        let is_over = |kept: &Kept| self.state(&kept.record, now).is_over();
+        let named = |over: bool| {
+            let found = all
+                .iter()
+                .enumerate()
+                .filter(move |(_, kept)| is_called(kept) && is_over(kept) == over);
+            found.map(|(at, _)| at).collect::<Vec<_>>()
+        };
+        // Machines come back under their old names: only what still works is meant then.
+        let found =
+            Some(named(false)).filter(|found| !found.is_empty()).unwrap_or_else(|| named(true));
+        match found[..] {
+            [] => Err(InvitationError::NotFound(meant.to_owned())),
+            [at] => Ok(at),
+            _ => Err(InvitationError::Ambiguous(meant.to_owned())),
+        }
+    }
+
+    /// Forgets the oldest that are over, or else the oldest of all: their machines keep their keys.
+    fn make_room(&self, all: &mut Vec<Kept>, now: Moment) {
+        while all.len() > MAX_KEPT {
+            let is_over = |kept: &Kept| self.state(&kept.record, now).is_over();
+            let at = all.iter().position(is_over).unwrap_or(0);
+            // One that stays on the disk is forgotten the next time.
+            let _ = self.0.store.forget_invitation(&all[at].record.id);
+            all.remove(at);
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Kept>> {
+        self.0.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Invitations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Invitations({})", self.all().len())
+    }
+}
+
+/// A machine's name, if it is one.
+fn checked(name: &str) -> Result<String, InvitationError> {
+    let name = name.trim();
+    if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+        let words = format!("a machine needs a name, of at most {MAX_NAME} bytes in one line");
+        return Err(InvitationError::Invalid(words));
+    }
+    Ok(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

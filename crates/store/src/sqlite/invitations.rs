@@ -1,0 +1,68 @@
+//! The table of invitations.
+
+use base::KeyId;
+use rusqlite::{Connection, Row, named_params};
+
+use super::{SqliteStore, signed, unsigned};
+use crate::{InvitationRecord, InvitationStore, KeyDigest, StoreError};
+
+pub(super) const TABLE: &str = "CREATE TABLE invitations (
+        id TEXT NOT NULL PRIMARY KEY,
+        digest BLOB NOT NULL,
+        name TEXT,
+        -- seconds since 1970
+        created INTEGER NOT NULL,
+        expires INTEGER NOT NULL,
+        used INTEGER,
+        -- the id of a key
+        key TEXT,
+        revoked INTEGER
+    ) STRICT, WITHOUT ROWID;";
+
+impl InvitationStore for SqliteStore {
+    fn load_invitations(&self) -> Result<Vec<InvitationRecord>, StoreError> {
+        self.read(load)
+    }
+
+    fn save_invitation(&self, invitation: &InvitationRecord) -> Result<(), StoreError> {
+        let insert = "INSERT INTO invitations VALUES (:id, :digest, :name, :created, :expires, :used, :key, :revoked)
+            ON CONFLICT (id) DO UPDATE SET digest = :digest, name = :name, created = :created,
+                expires = :expires, used = :used, key = :key, revoked = :revoked";
+        let values = named_params! {
+            ":id": invitation.id,
+            ":digest": invitation.digest.0,
+            ":name": invitation.name,
+            ":created": signed(invitation.created),
+            ":expires": signed(invitation.expires),
+            ":used": invitation.used.map(signed),
+            ":key": invitation.key.as_ref().map(KeyId::as_str),
+            ":revoked": invitation.revoked.map(signed),
+        };
+        self.write(|transaction| transaction.execute(insert, values).map(drop))
+    }
+
+    fn forget_invitation(&self, id: &str) -> Result<(), StoreError> {
+        let delete = "DELETE FROM invitations WHERE id = ?1";
+        self.write(|transaction| transaction.execute(delete, [id]).map(drop))
+    }
+}
+
+fn load(connection: &Connection) -> rusqlite::Result<Vec<InvitationRecord>> {
+    let mut query = connection.prepare("SELECT * FROM invitations ORDER BY created, id")?;
+    let rows = query.query_map([], record)?;
+    rows.collect()
+}
+
+fn record(row: &Row<'_>) -> rusqlite::Result<InvitationRecord> {
+    let seconds = |name| row.get::<_, Option<i64>>(name).map(|at| at.map(unsigned));
+    Ok(InvitationRecord {
+        id: row.get("id")?,
+        digest: KeyDigest(row.get("digest")?),
+        name: row.get("name")?,
+        created: unsigned(row.get("created")?),
+        expires: unsigned(row.get("expires")?),
+        used: seconds("used")?,
+        key: row.get::<_, Option<String>>("key")?.map(KeyId::from),
+        revoked: seconds("revoked")?,
+    })
+}
