@@ -39,7 +39,7 @@ fn run(task: Task) -> Result<()> {
         Task::Soak(arguments) => soak::run(&workspace, &arguments),
         Task::Sim(arguments) => sim::run(&workspace, &arguments),
         Task::Clients(arguments) => clients::run(&workspace, &arguments),
-        Task::Dist => dist::run(&workspace),
+        Task::Dist(arguments) => dist::run(&workspace, &arguments),
         Task::Ci => command::run(Command::new(workspace.root().join(".ci/run"))),
     }
 }
@@ -63,8 +63,8 @@ enum Task {
     Sim(sim::Arguments),
     /// Test with real clients and a real model server, installed under target/clients
     Clients(clients::Arguments),
-    /// Build the binary that is handed out into dist/, with its size and SHA-256
-    Dist,
+    /// Build what is handed out into dist/: an archive that runs on old systems, its SHA-256, install.sh
+    Dist(dist::Arguments),
     /// Run everything that continuous integration runs
     Ci,
 }

@@ -1,0 +1,89 @@
+//! The archive that is handed out: a binary for old systems too, its checksum, and the script that installs it.
+//!
+//! - `build`: builds the binary, by default against the oldest C library that Rust supports
+//! - `tools`: what that takes, under `target/tools`
+//! - `glibc`: which version of the C library a binary needs
+//! - `archive`: packs it with its licences, completions and manual pages
+
+mod archive;
+mod build;
+mod glibc;
+#[cfg(test)]
+mod install_tests;
+mod tools;
+
+use std::{fs, path::Path, time::Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use sha2::{Digest, Sha256};
+
+use self::build::Build;
+use crate::workspace::Workspace;
+
+/// The script that installs the archive.
+const INSTALLER: &str = "deploy/install.sh";
+
+/// What to build.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Build with this machine's own C library: needs no Python, and runs here and on newer systems
+    #[arg(long)]
+    native: bool,
+    /// The profile; `dev` builds in a fraction of the time, for a trial
+    #[arg(long, value_name = "NAME", default_value = "release")]
+    profile: String,
+}
+
+/// Makes `dist/`: the archive, `install.sh`, and `SHA256SUMS` of both.
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    let began = Instant::now();
+    let build = Build::chosen(arguments.native, &arguments.profile)?;
+    println!("dist: {}", build.describe());
+    let binary = build.run(workspace)?;
+    let needs = build.check(&fs::read(&binary)?)?;
+    let name = format!("warren-{}-{}", env!("CARGO_PKG_VERSION"), build.machine());
+    let directory = workspace.root().join("dist");
+    fs::create_dir_all(&directory)?;
+    let archive = archive::pack(workspace, &binary, &name, &directory)?;
+    fs::copy(workspace.root().join(INSTALLER), directory.join("install.sh"))?;
+    let sums = sums(&directory, &[&archive, "install.sh"])?;
+    fs::write(directory.join("SHA256SUMS"), &sums)?;
+    let size = |path: &Path| fs::metadata(path).map(|file| mebibytes(file.len()));
+    println!(
+        "dist/{archive}\n  {:.1} MiB, the binary in it {:.1} MiB\n  {needs}\n  made in {} s",
+        size(&directory.join(&archive))?,
+        size(&binary)?,
+        began.elapsed().as_secs()
+    );
+    print!("dist/SHA256SUMS\n{sums}");
+    println!("dist/install.sh installs the archive that lies beside it");
+    Ok(())
+}
+
+fn sums(directory: &Path, names: &[&str]) -> Result<String> {
+    let line = |name: &&str| {
+        let content = fs::read(directory.join(name)).with_context(|| format!("cannot read {name}"));
+        Ok(format!("{}  {name}\n", sha256(&content?)))
+    };
+    names.iter().map(line).collect()
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_is_the_well_known_one() {
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256(b"abc"), expected);
+    }
+}
