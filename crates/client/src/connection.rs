@@ -14,7 +14,7 @@ use hyper_util::{
 };
 use tokio::time::timeout;
 use url::Url;
-use wire::{ByProxy, Proxies, advised, dial::asks_for_tls, tls::http_client_config};
+use wire::{ByProxy, Proxies, advised, dial::asks_for_tls, server_url, tls};
 
 use crate::error::ClientError;
 
@@ -23,6 +23,9 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The longest answer that is read, in bytes.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
+
+/// The path of the workspace's socket, after that of the server.
+pub(crate) const SOCKET: &str = "/ws";
 
 /// Connections to one server.
 #[derive(Debug, Clone)]
@@ -38,7 +41,7 @@ impl Connection {
     /// A server by its URL, and the token for each request. Does not connect yet.
     pub(crate) fn new(url: &str, token: Option<&Secret>) -> Result<Self, ClientError> {
         let base = base_url(url)?;
-        let tls = http_client_config(base.scheme() == "https", None)
+        let tls = tls::http_client_config(base.scheme() == "https", None)
             .map_err(|error| ClientError::NoTls(error.to_string()))?;
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -61,7 +64,7 @@ impl Connection {
         body: Option<Vec<u8>>,
     ) -> Result<Bytes, ClientError> {
         let (status, body) = self.exchange(method, path, body).await?;
-        if status.is_success() { Ok(body) } else { Err(refusal(status, &body)) }
+        if status.is_success() { Ok(body) } else { Err(self.refusal(status, &body)) }
     }
 
     /// Sends one request and reads the whole answer, whatever its status.
@@ -99,7 +102,21 @@ impl Connection {
             return Ok(response.into_body());
         }
         let (status, body) = self.within_deadline(self.read(response)).await?;
-        Err(refusal(status, &body))
+        Err(self.refusal(status, &body))
+    }
+
+    /// The error for an answer with this status and body. An answer without words is another program's, or
+    /// that of a proxy whose server is away.
+    fn refusal(&self, status: StatusCode, body: &[u8]) -> ClientError {
+        match has_words(body) || status.is_server_error() {
+            true => refusal(status, body),
+            false => self.no_warren(&format!("it answers {status}")),
+        }
+    }
+
+    /// The error for an answer that no Warren gives.
+    pub(crate) fn no_warren(&self, reason: &str) -> ClientError {
+        ClientError::NoWarren { url: self.shown(), reason: reason.to_owned() }
     }
 
     /// The same server with another token.
@@ -129,13 +146,13 @@ impl Connection {
         ClientError::Late { url: self.shown(), after }
     }
 
-    /// The server's URL, without secrets.
     /// The token that each request shows.
     pub(crate) fn token(&self) -> Option<Secret> {
         let token = self.token.as_ref()?.to_str().ok()?;
         token.strip_prefix("Bearer ").map(Secret::from)
     }
 
+    /// The server's URL, without secrets.
     pub(crate) fn shown(&self) -> String {
         redact_url(self.base.as_str().trim_end_matches('/'))
     }
@@ -191,12 +208,20 @@ impl Connection {
     }
 }
 
-fn base_url(url: &str) -> Result<Url, ClientError> {
-    let bad = |reason| ClientError::NotAServer { url: redact_url(url), reason };
-    let base = Url::parse(url.trim()).map_err(|_| bad("it is not a URL"))?;
-    if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
-        return Err(bad("it must begin with http:// or https://"));
-    }
+/// The URL of a server, as people write it. A WebSocket's stands for that of its server.
+fn base_url(text: &str) -> Result<Url, ClientError> {
+    let bad = |reason| ClientError::NotAServer { url: redact_url(text), reason };
+    let mut base = server_url(text).filter(Url::has_host).ok_or_else(|| bad("it is not a URL"))?;
+    let scheme = match base.scheme() {
+        "http" | "ws" => "http",
+        "https" | "wss" => "https",
+        _ => return Err(bad("it must begin with http:// or https://")),
+    };
+    // All four are of the kind that the library lets take each other's place.
+    let _same_kind = base.set_scheme(scheme);
+    let path = base.path().trim_end_matches('/');
+    let path = path.strip_suffix(SOCKET).unwrap_or(path).to_owned();
+    base.set_path(&path);
     if base.query().is_some() || base.fragment().is_some() {
         return Err(bad("it must end with its host, port or path"));
     }
@@ -224,6 +249,13 @@ pub(crate) fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
         StatusCode::NOT_FOUND => ClientError::NotFound { words },
         _ => ClientError::Refused { status: status.as_u16(), words },
     }
+}
+
+/// Whether an answer says in words what is wrong.
+fn has_words(body: &[u8]) -> bool {
+    let said = serde_json::from_slice::<serde_json::Value>(body).ok();
+    let says = said.and_then(|said| error_words(&said)).is_some();
+    says || asks_for_tls(&String::from_utf8_lossy(body))
 }
 
 /// The text of a Warren's error; without one, a text that names the status.
@@ -254,7 +286,7 @@ mod tests {
 
     #[test]
     fn addresses_are_checked_and_show_no_password() {
-        for url in ["", "localhost:1", "ftp://h", "http://", "http://u:pw@h", "http://h/?a=1"] {
+        for url in ["", "/v1", "ftp://h", "http://", "http://u:pw@h", "http://h/?a=1"] {
             let error = Connection::new(url, None).unwrap_err().to_string();
             assert!(!error.contains("pw"), "{error}");
         }
@@ -263,6 +295,30 @@ mod tests {
         let empty = Secret::from(" \n");
         assert_eq!(Connection::new("http://h", Some(&empty)).unwrap_err(), ClientError::BadToken);
         assert!(Connection::new("http://h", Some(&Secret::from("a\n"))).is_ok());
+    }
+
+    #[test]
+    fn an_address_is_understood_as_people_write_it() {
+        for (text, shown) in [
+            ("127.0.0.1:1", "http://127.0.0.1:1"),
+            ("box", "http://box:9178"),
+            ("http://h:1/v1/", "http://h:1"),
+            ("ws://h:1/ws", "http://h:1"),
+            ("wss://h/warren/ws/", "https://h/warren"),
+        ] {
+            assert_eq!(Connection::new(text, None).unwrap().shown(), shown);
+        }
+    }
+
+    #[test]
+    fn another_program_is_not_taken_for_a_warren() {
+        let connection = Connection::new("http://h:1", None).unwrap();
+        for body in ["<html>", "", "404 page not found", r#"{"detail":"Not Found"}"#] {
+            let error = connection.refusal(StatusCode::NOT_FOUND, body.as_bytes()).to_string();
+            assert!(error.starts_with("what answers at http://h:1 is no Warren"), "{error}");
+        }
+        let own = connection.refusal(StatusCode::NOT_FOUND, br#"{"error":{"message":"no key"}}"#);
+        assert!(own.is_not_found());
     }
 
     #[test]

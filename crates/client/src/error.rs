@@ -29,6 +29,17 @@ pub enum ClientError {
         /// The cause.
         reason: String,
     },
+    /// No server is named, and none runs on this machine.
+    #[error("no server runs here: start one with `warren up`, or name another one with --server")]
+    NoServerHere,
+    /// Another program answers at the URL.
+    #[error("what answers at {url} is no Warren ({reason}): are the address and its port right?")]
+    NoWarren {
+        /// The URL.
+        url: String,
+        /// How that shows.
+        reason: String,
+    },
     /// The answer came too late.
     #[error("the server {url} did not answer within {} s", .after.as_secs())]
     Late {
@@ -88,7 +99,7 @@ pub enum ClientError {
 impl ClientError {
     /// Whether the server could not be reached, was lost, or answered too late.
     pub fn is_unreachable(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Late { .. })
+        matches!(self, Self::Unreachable { .. } | Self::NoServerHere | Self::Late { .. })
     }
 
     /// Whether another attempt to connect may succeed.

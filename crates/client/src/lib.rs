@@ -5,6 +5,7 @@
 //! - [`mesh`]: its part in the mesh
 //! - [`workspace`]: its sessions, projects, files and teams
 //! - [`events`]: streams of events
+//! - [`steps`]: answers of one JSON object a line
 //! - [`answer`]: reads an answer piece by piece, in either of its two forms
 //! - [`error`]: why a request failed
 //! - `connection`: one request over HTTP or HTTPS, within a deadline
@@ -16,6 +17,7 @@ pub mod events;
 pub mod mesh;
 pub mod rooms;
 pub mod server;
+pub mod steps;
 pub mod workspace;
 
 pub use answer::{Piece, Reading};
@@ -25,4 +27,6 @@ pub use mesh::Pulling;
 pub use protocol::{admin, room};
 pub use rooms::{RemovalToken, RoomClient};
 pub use server::Warren;
+pub use steps::Stopping;
+pub use wire::tls::trust_own;
 pub use workspace::Workspace;

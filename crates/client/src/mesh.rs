@@ -1,12 +1,7 @@
 //! The requests about a server's part in the mesh.
 
-use std::time::Duration;
-
 use base::Secret;
-use bytes::Bytes;
 use http::Method;
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use protocol::{
     admin::mesh::{
         MeshId, MeshModel, MeshModels, MeshPeers, MeshPull, MeshTransfer, MeshTransfers,
@@ -14,19 +9,13 @@ use protocol::{
     headers::ROUTE,
 };
 use serde::Deserialize;
-use tokio::time::timeout;
 
 use crate::{
     error::ClientError,
     rooms::PATIENCE,
     server::{Warren, segment},
+    steps::Steps,
 };
-
-/// The longest silence of a pull. It waits ten minutes for peers to come back.
-const PULLING: Duration = Duration::from_secs(15 * 60);
-
-/// The longest line of a pull, in bytes.
-const LONGEST: usize = 1 << 20;
 
 impl Warren {
     /// The server's identity in the mesh.
@@ -79,7 +68,7 @@ impl Warren {
     pub async fn mesh_pull(&self, pull: &MeshPull) -> Result<Pulling, ClientError> {
         let body = serde_json::to_vec(pull).map_err(|error| self.0.strange(error.to_string()))?;
         let body = self.0.open(Method::POST, "/admin/mesh/pull", Some(body), PATIENCE).await?;
-        Ok(Pulling { body, url: self.url(), lines: Lines::default() })
+        Ok(Pulling(Steps::new(body, self.url())))
     }
 
     /// The names of the models that the server can answer for, by itself or through others.
@@ -118,11 +107,7 @@ impl Warren {
 
 /// The steps of a model's transfer.
 #[derive(Debug)]
-pub struct Pulling {
-    body: Incoming,
-    url: String,
-    lines: Lines,
-}
+pub struct Pulling(Steps);
 
 impl Pulling {
     /// The next step; `None` after the last.
@@ -130,67 +115,6 @@ impl Pulling {
     /// # Errors
     /// When the connection broke, nothing came for 15 minutes, or something else came.
     pub async fn next(&mut self) -> Result<Option<MeshTransfer>, ClientError> {
-        let strange = |reason: String| ClientError::Strange { url: self.url.clone(), reason };
-        loop {
-            if let Some(line) = self.lines.next().map_err(|long| strange(long.to_owned()))? {
-                let step = serde_json::from_slice(&line);
-                return step.map(Some).map_err(|error| strange(error.to_string()));
-            }
-            let late = |_| ClientError::Late { url: self.url.clone(), after: PULLING };
-            match timeout(PULLING, self.body.frame()).await.map_err(late)? {
-                None => return Ok(None),
-                Some(Ok(frame)) => self.lines.feed(frame.data_ref()),
-                Some(Err(error)) => {
-                    let reason = error.to_string();
-                    return Err(ClientError::Unreachable { url: self.url.clone(), reason });
-                }
-            }
-        }
-    }
-}
-
-/// Bytes that are read line by line.
-#[derive(Debug, Default)]
-struct Lines(Vec<u8>);
-
-impl Lines {
-    fn feed(&mut self, bytes: Option<&Bytes>) {
-        self.0.extend_from_slice(bytes.map_or(&[], |bytes| bytes));
-    }
-
-    /// The next whole line that is not empty.
-    fn next(&mut self) -> Result<Option<Vec<u8>>, &'static str> {
-        while let Some(end) = self.0.iter().position(|byte| *byte == b'\n') {
-            let mut line: Vec<u8> = self.0.drain(..=end).collect();
-            line.pop();
-            if !line.trim_ascii().is_empty() {
-                return Ok(Some(line));
-            }
-        }
-        if self.0.len() > LONGEST { Err("a line that does not end") } else { Ok(None) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_taken_whole_however_they_come() {
-        let mut lines = Lines::default();
-        lines.feed(Some(&Bytes::from_static(b"{\"a\":1}\n\r\n{\"b")));
-        assert_eq!(lines.next(), Ok(Some(b"{\"a\":1}".to_vec())));
-        assert_eq!(lines.next(), Ok(None));
-        lines.feed(Some(&Bytes::from_static(b"\":2}\n")));
-        assert_eq!(lines.next(), Ok(Some(b"{\"b\":2}".to_vec())));
-        lines.feed(None);
-        assert_eq!(lines.next(), Ok(None));
-    }
-
-    #[test]
-    fn a_line_without_an_end_is_given_up() {
-        let mut lines = Lines::default();
-        lines.feed(Some(&Bytes::from(vec![b'x'; LONGEST + 1])));
-        assert!(lines.next().is_err());
+        self.0.next().await
     }
 }

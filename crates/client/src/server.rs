@@ -6,13 +6,19 @@ use protocol::admin::{
     AuditList, CreateKey, KeyJson, KeyList,
     requests::{RequestJson, RequestList},
     status::{Health, Stats, WorkerJson, WorkerList},
+    stop::StopRequest,
     usage::UsageReport,
 };
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 use url::{Host, Url, form_urlencoded};
 
 use crate::{
-    connection::Connection, error::ClientError, events::Answering, rooms::PATIENCE,
+    connection::Connection,
+    error::ClientError,
+    events::Answering,
+    rooms::PATIENCE,
+    steps::{Steps, Stopping},
     workspace::Address,
 };
 
@@ -189,6 +195,17 @@ impl Warren {
         Ok(list.requests)
     }
 
+    /// Asks the server to end: what is in flight may finish, unless `now`. The answer tells what it waits for.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses.
+    pub async fn stop(&self, now: bool) -> Result<Stopping, ClientError> {
+        let body = serde_json::to_vec(&StopRequest { now });
+        let body = body.map_err(|error| self.0.strange(error.to_string()))?;
+        let body = self.0.open(Method::POST, "/admin/stop", Some(body), PATIENCE).await?;
+        Ok(Stopping(Steps::new(body, self.url())))
+    }
+
     /// Posts a request to one of its consumer APIs, such as `/v1/chat/completions`, and streams the
     /// answer.
     ///
@@ -210,7 +227,11 @@ impl Warren {
         body: Option<Vec<u8>>,
     ) -> Result<T, ClientError> {
         let answer = self.0.ask(method, path, body).await?;
-        serde_json::from_slice(&answer).map_err(|error| self.0.strange(error.to_string()))
+        serde_json::from_slice(&answer).map_err(|error| match error.classify() {
+            // JSON of another form may be another version's.
+            Category::Data => self.0.strange(error.to_string()),
+            _ => self.0.no_warren("what it answers is no JSON"),
+        })
     }
 }
 

@@ -5,6 +5,7 @@ use std::{
     io::{ErrorKind, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use access::new_token;
@@ -12,8 +13,17 @@ use anyhow::{Context, bail};
 use base::{NoSecret, Secret};
 use seal::Identity;
 
+use crate::running;
+
 /// The user id of root, who can write any file in any case.
 const ROOT: u32 = 0;
+
+/// The file that a running server locks.
+const LOCK: &str = "lock";
+
+/// How often the lock is tried, and the pause between two tries.
+const TRIES: u32 = 5;
+const TRY_AGAIN: Duration = Duration::from_millis(20);
 
 /// The right to write of a file's group and of everybody, in its mode.
 const OTHERS_WRITE: u32 = 0o022;
@@ -35,20 +45,25 @@ impl DataDir {
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let shown = path.display();
         make(path).with_context(|| format!("the data directory {shown} cannot be made"))?;
-        let lock = path.join("lock");
+        let lock = path.join(LOCK);
         let used = lock.exists();
         let lock = private().open(lock).with_context(|| {
             format!("the data directory {shown} cannot be written: {}", remedy())
         })?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!(
-                "another Warren uses the data directory {shown}: stop it, or give this one \
-                 another with --data-dir"
-            ),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
+        if !taken(&lock)? {
+            bail!(
+                "another Warren uses the data directory {shown}: stop it with `warren stop`, or give \
+                 this one another with --data-dir"
+            );
         }
+        // The server that wrote it has died.
+        running::forget(path);
         Ok(Self { path: path.to_owned(), used, _lock: lock })
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The database file. If there is none, makes an empty one that only its owner can read; SQLite gives the
@@ -94,6 +109,25 @@ impl DataDir {
         writeln!(file, "{}", token.expose())?;
         Ok(token)
     }
+}
+
+/// Takes the lock of a directory. A command that only looks whether it is taken holds it for a moment, so one
+/// try is not enough.
+fn taken(lock: &File) -> anyhow::Result<bool> {
+    for _ in 0..TRIES {
+        match lock.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(TRY_AGAIN),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a server, or a command that works on a stopped one, has locked a data directory.
+pub fn is_in_use(data_dir: &Path) -> bool {
+    let Ok(lock) = File::open(data_dir.join(LOCK)) else { return false };
+    matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 /// Whether there is a database in a data directory.

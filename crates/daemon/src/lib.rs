@@ -6,6 +6,7 @@
 //! - [`options`]: settings as they are written in flags, environment and file
 //! - [`settings`]: their values, with the defaults
 //! - [`data`]: the data directory, its lock and its tokens
+//! - [`running`]: where the running server of a data directory is
 //! - [`server`]: a running server, from start to drain
 //! - `parts`: builds its parts from the settings
 //! - `known_models`: which models were served, kept over a restart
@@ -24,6 +25,7 @@
 //! - `sockets`: which part gets a WebSocket on the shared path
 //! - [`telemetry`]: logs and metrics
 //! - [`signals`]: SIGTERM and SIGINT
+//! - `stopping`: how a running server is asked to end, and what it waits for
 
 mod announcement;
 mod clear_text;
@@ -43,10 +45,12 @@ mod parts;
 pub mod peering;
 mod room_keeper;
 mod routes;
+pub mod running;
 pub mod server;
 pub mod settings;
 pub mod signals;
 mod sockets;
+mod stopping;
 mod storage;
 mod streams;
 mod strict;
@@ -55,6 +59,7 @@ mod workspace_part;
 
 pub use offline::OfflineServer;
 pub use options::{ConfigFile, ServeOptions};
+pub use running::ServerFile;
 pub use server::Server;
 pub use settings::Settings;
 

@@ -303,6 +303,10 @@ options! {
         #[command(flatten)]
         #[serde(skip)]
         cluster: ClusterOptions,
+        /// The servers that commands speak to, unless --server or WARREN_SERVER names some: those of the
+        /// workspace try each, the others the first [default: the one that runs here]
+        #[arg(skip)]
+        server: Option<Vec<String>>,
         /// Names that stand for models: `[models."NAME"]` in the file
         #[arg(skip)]
         models: Option<BTreeMap<String, AliasOptions>>,
@@ -312,8 +316,8 @@ options! {
 options! {
     /// Settings of `warren worker` beside its [`ProcessOptions`], and of `[worker]` in the file.
     WorkerOptions {
-        /// A server to lend to: http(s):// or ws(s):// (repeatable) [default:
-        /// http://127.0.0.1:9178]
+        /// A server to lend to: its address, http(s):// or ws(s):// (repeatable) [default: the one that runs
+        /// here]
         #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
         server: Option<Vec<String>>,
         /// The protocol to speak with the server [default: relay]
@@ -432,7 +436,7 @@ section! {
 options! {
     /// Settings of `warren room`, and of `[room]` in the file.
     RoomOptions {
-        /// The servers of rooms (repeatable) [default: http://127.0.0.1:9178]
+        /// The servers of rooms (repeatable) [default: the one that runs here]
         #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
         server: Option<Vec<String>>,
         /// Look for servers on the local network, too, by mDNS; anybody there can answer

@@ -19,6 +19,7 @@ use scheduler::Scheduler;
 use crate::{
     peering::{self, Relay},
     sockets,
+    stopping::{self, Pending, StopCell},
     telemetry::metrics::Metrics,
     workspace_part::{self, WorkspacePart},
 };
@@ -36,7 +37,7 @@ struct MetricsState {
     workspace: Option<WorkspacePart>,
 }
 
-/// The parts that accept connections of providers, peers and clients of the workspace.
+/// The parts that accept connections of providers, peers and clients of the workspace, and what ends them all.
 pub(crate) struct Acceptors {
     pub(crate) workers: RelayWorkers,
     pub(crate) nodes: ModelNodes,
@@ -44,6 +45,8 @@ pub(crate) struct Acceptors {
     pub(crate) mesh: Option<Mesh>,
     pub(crate) relay: Option<Relay>,
     pub(crate) workspace: Option<WorkspacePart>,
+    pub(crate) stop: StopCell,
+    pub(crate) pending: Pending,
 }
 
 /// The router of the listener. `local`: the pages that may use the server without a key.
@@ -54,8 +57,9 @@ pub(crate) fn router(
     metrics: Arc<Metrics>,
     local: LocalRules,
 ) -> Cors<Router> {
-    let Acceptors { workers, nodes, participants, mesh, relay, workspace } = doors;
+    let Acceptors { workers, nodes, participants, mesh, relay, workspace, stop, pending } = doors;
     let of_mesh = peering::router(api.clone(), mesh.clone(), relay.clone());
+    let of_stop = stopping::router(api.clone(), stop, pending);
     let operator = MetricsState {
         api: api.clone(),
         scheduler,
@@ -82,6 +86,7 @@ pub(crate) fn router(
         .route(sockets::PATH, socket)
         .route("/metrics", get(show_metrics).with_state(operator))
         .merge(of_mesh)
+        .merge(of_stop)
         .method_not_allowed_fallback(api::fallback::method_not_allowed);
     Cors::new(router, local)
 }

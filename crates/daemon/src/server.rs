@@ -10,7 +10,10 @@ use api::{
 use axum::Router;
 use base::Secret;
 use mesh::Mesh;
-use protocol::{admin::status::WorkspaceHealth, via::Marks};
+use protocol::{
+    admin::{status::WorkspaceHealth, stop::StopProgress},
+    via::Marks,
+};
 use providers::{Participants, RelayWorkers};
 use rooms::Rooms;
 use scheduler::Scheduler;
@@ -32,7 +35,10 @@ use crate::{
     peering::{MeshPart, Relay},
     room_keeper::{self, RoomEvents},
     routes::{self, Acceptors},
+    running::{self, ServerFile},
     settings::Settings,
+    signals::Stop,
+    stopping::{Pending, StopCell},
     storage,
     telemetry::metrics::Metrics,
     workspace_part::WorkspacePart,
@@ -51,7 +57,7 @@ const FLUSH_WITHIN: Duration = Duration::from_secs(10);
 pub struct Server {
     settings: Settings,
     /// Holds the directory's lock.
-    _data: DataDir,
+    data: DataDir,
     worker_secret: Secret,
     client_token: Option<Secret>,
     store: Arc<SqliteStore>,
@@ -76,6 +82,9 @@ pub struct Server {
     closing: CancellationToken,
     /// The links of workers, nodes, participants and nodes of the mesh at the relay.
     links: TaskTracker,
+    /// What ends it, once it runs.
+    stop: StopCell,
+    pending: Pending,
 }
 
 impl Server {
@@ -140,6 +149,7 @@ impl Server {
             models
         });
         let (of_workers, of_participants) = (workers.clone(), participants.clone());
+        let (stop, pending) = (StopCell::default(), Pending::new(&scheduler, workspace.as_ref()));
         let router = routes::router(
             api.clone(),
             Acceptors {
@@ -149,6 +159,8 @@ impl Server {
                 mesh,
                 relay: relay.clone(),
                 workspace: workspace.clone(),
+                stop: Arc::clone(&stop),
+                pending: pending.clone(),
             },
             scheduler.clone(),
             Arc::clone(&metrics),
@@ -164,9 +176,13 @@ impl Server {
         if let Some(workspace) = &workspace {
             workspace.listening(listener.address()?, settings.tls.is_some());
         }
+        let own = ServerFile::own(listener.address()?, settings.tls_certificate.as_deref());
+        if let Err(error) = own.write(data.path()) {
+            tracing::warn!(%error, "commands of this machine cannot look up where the server is");
+        }
         Ok(Self {
             settings,
-            _data: data,
+            data,
             store,
             ages,
             metrics,
@@ -188,6 +204,8 @@ impl Server {
             cluster,
             closing,
             links,
+            stop,
+            pending,
         })
     }
 
@@ -199,13 +217,12 @@ impl Server {
         self.listener.address()
     }
 
-    /// The URL of the server on this machine.
+    /// The URLs of the server: the first for this machine, the others for other machines.
     ///
     /// # Errors
     /// When the socket does not tell.
-    pub fn url(&self) -> std::io::Result<String> {
-        let scheme = if self.settings.tls.is_some() { "https" } else { "http" };
-        Ok(format!("{scheme}://{}", self.address()?))
+    pub fn urls(&self) -> std::io::Result<Vec<String>> {
+        Ok(running::urls(self.address()?, self.settings.tls.is_some()))
     }
 
     /// The ready-made key of consumers.
@@ -223,12 +240,19 @@ impl Server {
         self.workers.clone()
     }
 
-    /// Serves until `stop`, then drains: nothing new is taken, what is in flight may finish within
-    /// the drain time-out, and then ends.
+    /// Serves until `asked`, by a signal or over HTTP, then drains: nothing new is taken, what is in flight may
+    /// finish within the drain time-out, and then ends. `tell` hears first what it waits for.
     ///
     /// # Errors
     /// When a part cannot write its state at the end.
-    pub async fn run(self, stop: CancellationToken) -> anyhow::Result<()> {
+    pub async fn run(
+        self,
+        asked: Stop,
+        tell: impl FnOnce(&StopProgress) + Send,
+    ) -> anyhow::Result<()> {
+        // It runs once, so there is no earlier one.
+        let _earlier = self.stop.set(asked.clone());
+        let stop = asked.asked().clone();
         let timers = tokio::spawn(self.scheduler.clone().run());
         let keeping =
             tokio::spawn(Arc::clone(&self.models).keep(self.scheduler.clone(), stop.clone()));
@@ -248,6 +272,7 @@ impl Server {
         let connections = tokio::spawn(self.listener.run(closing.clone()));
         let mesh = self.mesh.map(MeshPart::run);
         stop.cancelled().await;
+        tell(&self.pending.now());
         let drained = Instant::now() + self.settings.drain;
         let withdrawing = tokio::spawn(announced.withdraw());
         self.api.start_draining();
@@ -255,9 +280,11 @@ impl Server {
         closing.cancel();
         let connections = connections.await;
         self.scheduler.shut_down("the server is shutting down", self.settings.drain);
-        drain(&self.scheduler, self.settings.drain).await;
+        drain(&self.scheduler, self.settings.drain, asked.at_once()).await;
+        self.pending.drained();
         if let Ok(connections) = connections {
-            see_off(&connections, drained).await;
+            let left = if asked.at_once().is_cancelled() { Instant::now() } else { drained };
+            see_off(&connections, left).await;
         }
         // Long-lived connections are closed last: until here they could finish their requests.
         if let Some(mesh) = mesh {
@@ -284,6 +311,7 @@ impl Server {
         watcher.await?;
         keeping.await?;
         withdrawing.await?;
+        running::forget(self.data.path());
         Ok(())
     }
 }
@@ -330,15 +358,19 @@ fn listener(
     })
 }
 
-async fn drain(scheduler: &Scheduler, within: Duration) {
+async fn drain(scheduler: &Scheduler, within: Duration, at_once: &CancellationToken) {
     let idle = async {
         while !scheduler.is_idle() {
             tokio::time::sleep(LOOK).await;
         }
     };
-    if timeout(within, idle).await.is_err() {
-        tracing::warn!("the drain took too long: what is left is ended");
-        scheduler.abort();
+    tokio::select! {
+        biased;
+        () = at_once.cancelled() => scheduler.abort(),
+        drained = timeout(within, idle) => if drained.is_err() {
+            tracing::warn!("the drain took too long: what is left is ended");
+            scheduler.abort();
+        },
     }
 }
 

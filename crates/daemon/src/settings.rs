@@ -26,7 +26,7 @@ pub use self::cluster::ClusterSettings;
 pub use self::mesh::{MESH_PORT, MeshSettings};
 
 /// The port of every HTTP and WebSocket surface.
-pub const PORT: u16 = 9178;
+pub const PORT: u16 = wire::server_url::PORT;
 
 /// The default of `--max-body-mib`.
 const MAX_BODY_MIB: usize = 100;
@@ -100,6 +100,8 @@ pub struct Settings {
     pub cluster: ClusterSettings,
     /// The certificate chain and its key, loaded.
     pub tls: Option<Arc<ServerConfig>>,
+    /// The file of the certificate chain.
+    pub tls_certificate: Option<PathBuf>,
     /// How log lines look.
     pub log_format: LogFormat,
     /// The log filter.
@@ -124,6 +126,7 @@ impl Settings {
         Ok(Self {
             listen,
             tls: tls(options.tls_cert.as_deref(), options.tls_key.as_deref())?,
+            tls_certificate: options.tls_cert.clone(),
             workspace: workspace::settings(options.workspace.clone(), &data_dir)?,
             data_dir,
             dispatch: dispatch_config(&options)?,

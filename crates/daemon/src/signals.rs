@@ -1,32 +1,125 @@
 //! SIGTERM and SIGINT: the first drains the server, the second ends it at once.
 
-use tokio::signal::unix::{SignalKind, signal};
+use std::time::Duration;
+
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
+
+/// How long a process may take to tell its clients of the end, after the second signal.
+const HASTE: Duration = Duration::from_secs(2);
+
+/// The wish that a server or a worker ends. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Stop {
+    asked: CancellationToken,
+    at_once: CancellationToken,
+    forced: CancellationToken,
+}
+
+impl Stop {
+    /// Nobody has this wish yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What is in flight may finish.
+    pub fn ask(&self) {
+        self.asked.cancel();
+    }
+
+    /// What is in flight ends, too.
+    pub fn ask_at_once(&self) {
+        self.at_once.cancel();
+        self.asked.cancel();
+    }
+
+    /// Cancelled when somebody has this wish.
+    #[must_use]
+    pub fn asked(&self) -> &CancellationToken {
+        &self.asked
+    }
+
+    /// Cancelled when nothing may finish any more.
+    #[must_use]
+    pub fn at_once(&self) -> &CancellationToken {
+        &self.at_once
+    }
+
+    /// Whether a second signal cut off what was to finish: the process has failed then.
+    #[must_use]
+    pub fn is_forced(&self) -> bool {
+        self.forced.is_cancelled()
+    }
+}
+
+/// A stop that the first SIGTERM or SIGINT asks for, and the second one at once. If the process still lives a
+/// moment after that, or at the third, it ends.
+///
+/// # Errors
+/// When the process cannot listen to signals.
+pub fn stop() -> std::io::Result<Stop> {
+    let mut signals = Signals::new()?;
+    let stop = Stop::new();
+    let asked = stop.clone();
+    tokio::spawn(async move {
+        signals.next().await;
+        if !asked.asked.is_cancelled() {
+            asked.ask();
+            signals.next().await;
+        }
+        tracing::warn!("ended by a second signal");
+        asked.forced.cancel();
+        asked.ask_at_once();
+        let _third = timeout(HASTE, signals.next()).await;
+        end();
+    });
+    Ok(stop)
+}
 
 /// A token that is cancelled at the first SIGTERM or SIGINT. The second ends the process.
 ///
 /// # Errors
 /// When the process cannot listen to signals.
 pub fn shutdown() -> std::io::Result<CancellationToken> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut signals = Signals::new()?;
     let token = CancellationToken::new();
     let stop = token.clone();
     tokio::spawn(async move {
-        for first in [true, false] {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-            if first {
-                tracing::info!("stopping: what is in flight may finish; a second signal ends it");
-                stop.cancel();
-            }
-        }
+        signals.next().await;
+        tracing::info!("stopping: what is in flight may finish; a second signal ends it");
+        stop.cancel();
+        signals.next().await;
         tracing::warn!("ended by a second signal");
-        // `exit` runs no destructors, so the log's guard would not write the last lines.
-        crate::telemetry::log::finish();
-        std::process::exit(1);
+        end();
     });
     Ok(token)
+}
+
+fn end() {
+    // `exit` runs no destructors, so the log's guard would not write the last lines.
+    crate::telemetry::log::finish();
+    std::process::exit(1);
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        let (terminate, interrupt) = (SignalKind::terminate(), SignalKind::interrupt());
+        Ok(Self { terminate: signal(terminate)?, interrupt: signal(interrupt)? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }

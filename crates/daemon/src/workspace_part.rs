@@ -3,7 +3,7 @@
 //! spends no second process and no memory on it.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::SocketAddr,
     sync::{Arc, OnceLock, PoisonError, RwLock, Weak},
 };
 
@@ -30,6 +30,7 @@ use workspace_teams::Teams;
 
 use crate::{
     cluster_models::ClusterModels,
+    running::own_url,
     settings::Settings,
     telemetry::metrics::{counter, gauge},
 };
@@ -65,6 +66,14 @@ struct Running {
 pub(crate) struct WorkspaceCounts {
     clients: usize,
     sessions: Counts,
+}
+
+impl WorkspaceCounts {
+    /// Terminals and agents that have not ended.
+    pub(crate) fn live(&self) -> (usize, usize) {
+        let Counts { live, terminals, .. } = self.sessions;
+        (terminals, live.saturating_sub(terminals))
+    }
 }
 
 impl WorkspacePart {
@@ -244,18 +253,6 @@ impl Running {
     }
 }
 
-/// The URL at which processes of this machine reach the server.
-fn own_url(address: SocketAddr, tls: bool) -> String {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from(Ipv4Addr::LOCALHOST),
-        // A socket on `::` also accepts IPv4, unless the system is configured otherwise; `::1` always works.
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::from(Ipv6Addr::LOCALHOST),
-        other => other,
-    };
-    let scheme = if tls { "https" } else { "http" };
-    format!("{scheme}://{}", SocketAddr::new(ip, address.port()))
-}
-
 fn unavailable(error: &StartError) -> Response {
     let words = base::error::chain(error);
     tracing::error!(error = words, "the workspace does not start");
@@ -288,20 +285,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_on_all_addresses_is_reached_by_loopback() {
-        let url = |address: &str, tls| own_url(address.parse().unwrap(), tls);
-        assert_eq!(url("0.0.0.0:9178", false), "http://127.0.0.1:9178");
-        assert_eq!(url("[::]:9178", true), "https://[::1]:9178");
-        assert_eq!(url("10.0.0.7:1", false), "http://10.0.0.7:1");
-    }
-
-    #[test]
     fn counts_are_shown_once_the_workspace_runs() {
         let mut text = String::new();
         encode(&mut text, None);
         assert_eq!(text, "");
-        let sessions = Counts { sessions: 2, live: 3, output_bytes: 4, resyncs: 5 };
+        let sessions = Counts { sessions: 2, live: 3, terminals: 1, output_bytes: 4, resyncs: 5 };
         let counts = WorkspaceCounts { clients: 1, sessions };
+        assert_eq!(counts.live(), (1, 2));
         encode(&mut text, Some(&counts));
         for line in [
             "warren_workspace_clients 1",

@@ -87,11 +87,29 @@ impl ChildProcess {
         Self::of(name, command)
     }
 
-    fn of(name: &str, mut command: Command) -> Self {
+    /// The same, and with these variables.
+    pub fn start_with<A: AsRef<OsStr>>(
+        home: &Path,
+        variables: &[(&str, &str)],
+        name: &str,
+        binary: &Path,
+        args: &[A],
+    ) -> Self {
+        let mut command = Command::new(binary);
+        command.args(args).env("HOME", home);
+        Self::of_all(name, command, variables)
+    }
+
+    fn of(name: &str, command: Command) -> Self {
+        Self::of_all(name, command, &[])
+    }
+
+    fn of_all(name: &str, mut command: Command, variables: &[(&str, &str)]) -> Self {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         for variable in settings() {
             command.env_remove(variable);
         }
+        command.envs(variables.iter().copied());
         let mut child = command.kill_on_drop(true).spawn().expect("the binary starts");
         let pid = child.id().expect("it has just started");
         let log = Arc::new(Mutex::new(Log::default()));

@@ -4,7 +4,7 @@ use std::{fmt, io, process::ExitCode};
 
 use base::plain;
 use client::ClientError;
-use daemon::offline::KeyError;
+use daemon::{offline::KeyError, signals::Stop};
 
 /// The command failed.
 const FAILED: u8 = 1;
@@ -59,6 +59,14 @@ pub(crate) fn as_ended(code: Option<i32>) -> anyhow::Result<()> {
         0 => Ok(()),
         code => Err(Ended(code).into()),
     }
+}
+
+/// Fails without further words if a second signal cut off what was to finish.
+///
+/// # Errors
+/// Then.
+pub(crate) fn unless_forced(stop: &Stop) -> anyhow::Result<()> {
+    if stop.is_forced() { as_ended(None) } else { Ok(()) }
 }
 
 /// Marks an error as one of usage.

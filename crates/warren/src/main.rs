@@ -39,6 +39,8 @@ enum Command {
     Worker(Box<commands::worker::Worker>),
     /// Show a server's workers, queues and last requests
     Status(Box<commands::status::Status>),
+    /// Stop a server
+    Stop(Box<commands::stop::Stop>),
     /// Share models with friends in a room
     #[command(subcommand)]
     Room(Box<commands::room::Room>),
@@ -99,6 +101,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Serve(serve) => serve.run(file),
         Command::Worker(worker) => worker.run(file),
         Command::Status(status) => status.run(&file),
+        Command::Stop(stop) => stop.run(&file),
         Command::Room(room) => room.run(&file),
         Command::Mesh(mesh) => mesh.run(file),
         Command::Open(open) => open.run(&file),

@@ -12,6 +12,7 @@
 //! - [`mod@advice`]: what to do about an error of a connection
 //! - [`mod@listen`]: listening for connections
 //! - [`acks`]: acknowledgements without delay, for far ends that wait for them
+//! - [`mod@server_url`]: the URL of a server, as people write it
 //! - [`tls`]: TLS for servers and clients
 //! - [`io`]: any byte stream, as one type
 //! - [`limits`]: the memory limits of a link
@@ -28,6 +29,7 @@ pub mod link;
 pub mod listen;
 pub mod outbox;
 pub mod proxy;
+pub mod server_url;
 pub mod tls;
 
 pub use accept::{Upgrade, UpgradeError};
@@ -40,4 +42,5 @@ pub use link::{Link, LinkError, Role};
 pub use listen::listen;
 pub use outbox::{Frame, FrameSource, Outbox, OutboxClosed, OutboxReader};
 pub use proxy::{ByProxy, Proxies, ProxyError};
+pub use server_url::server_url;
 pub use tungstenite::Utf8Bytes;

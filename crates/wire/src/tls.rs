@@ -5,7 +5,7 @@ mod trust;
 
 use std::{
     io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
@@ -120,7 +120,21 @@ pub fn http_client_config(secure: bool, ca: Option<&Path>) -> io::Result<ClientC
 }
 
 fn build_client_config() -> io::Result<ClientConfig> {
-    trusting(&rustls_native_certs::load_native_certs().certs)
+    match OWN.get() {
+        // What cannot be read is not shown by a server either.
+        Some(own) => with_those_of_machine(own).map(|all| trusting(&all)),
+        None => Err(io::ErrorKind::NotFound.into()),
+    }
+    .unwrap_or_else(|_| trusting(&rustls_native_certs::load_native_certs().certs))
+}
+
+/// The certificate of this machine's own server.
+static OWN: OnceLock<PathBuf> = OnceLock::new();
+
+/// Trusts the certificates of a file in this process, beside those that this machine trusts: the certificate
+/// of a server that runs here and is its user's own. Counts for connections made afterwards, and once.
+pub fn trust_own(file: PathBuf) {
+    let _first_counts = OWN.set(file);
 }
 
 /// The certificates of a file, and those that the machine trusts.

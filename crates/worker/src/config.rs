@@ -6,6 +6,7 @@ use backend::{BackendConfig, DemoConfig};
 use base::{Secret, redact_url};
 use protocol::{node, room::tunnel::CANCELS};
 use url::Url;
+use wire::server_url;
 
 use crate::room::join::JoinRoom;
 
@@ -112,17 +113,17 @@ enum ClientKind {
 
 /// Not the address of a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} is no address of a server: write http://HOST:PORT or https://HOST")]
+#[error("{0} is no address of a server: write HOST:PORT, http://HOST:PORT or https://HOST")]
 pub struct NotAServer(String);
 
 impl ServerTarget {
-    /// A server at an address.
+    /// A server at an address, as people write it.
     ///
     /// # Errors
-    /// [`NotAServer`] when it is no `http`, `https`, `ws` or `wss` URL with a host.
+    /// [`NotAServer`] when it is neither a host nor an `http`, `https`, `ws` or `wss` URL with one.
     pub fn new(url: &str, secret: Option<Secret>) -> Result<Self, NotAServer> {
         let bad = || NotAServer(redact_url(url));
-        let parsed = Url::parse(url.trim()).map_err(|_| bad())?;
+        let parsed = server_url(url).ok_or_else(bad)?;
         let known = matches!(parsed.scheme(), "http" | "https" | "ws" | "wss");
         if !known || !parsed.has_host() {
             return Err(bad());
@@ -230,6 +231,8 @@ mod tests {
             ("http://host:9178", "http://host:9178/v1/worker/connect"),
             ("https://host/", "https://host/v1/worker/connect"),
             ("wss://host/warren//", "wss://host/warren/v1/worker/connect"),
+            ("host:9178", "http://host:9178/v1/worker/connect"),
+            ("http://host:9178/v1", "http://host:9178/v1/worker/connect"),
         ];
         for (url, full) in cases {
             assert_eq!(ServerTarget::new(url, None).unwrap().connect_url().as_str(), full);
@@ -289,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_malformed_server_is_refused_and_secrets_are_not_shown() {
-        for url in ["", "host:9178", "ftp://host", "http://", "/v1", "x://u:pw@h"] {
+        for url in ["", "a b", "ftp://host", "http://", "/v1", "x://u:pw@h"] {
             let error = ServerTarget::new(url, None).unwrap_err().to_string();
             assert!(!error.contains("pw"), "{error}");
         }

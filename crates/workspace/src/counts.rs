@@ -7,6 +7,8 @@ pub struct Counts {
     pub sessions: usize,
     /// Sessions that have not ended.
     pub live: usize,
+    /// Those of them that are terminals.
+    pub terminals: usize,
     /// Bytes of output since the start.
     pub output_bytes: u64,
     /// How often a client fell behind and was sent a snapshot.

@@ -4,11 +4,9 @@ use std::collections::VecDeque;
 
 use base::{Secret, redact_url};
 use url::Url;
+use wire::server_url;
 
-use crate::{error::ClientError, server::leads_here};
-
-/// The path of the workspace's socket, after that of the server.
-const PATH: &str = "/ws";
+use crate::{connection::SOCKET, error::ClientError, server::leads_here};
 
 /// The address of a server's workspace, and the token that it gets.
 #[derive(Debug, Clone)]
@@ -28,7 +26,7 @@ impl Address {
     pub fn new(server: &str, token: Option<&Secret>) -> Result<Self, ClientError> {
         let server = server.trim();
         let bad = |reason| ClientError::NotAServer { url: redact_url(server), reason };
-        let mut url = Url::parse(server).map_err(|_| bad("it is not a URL"))?;
+        let mut url = server_url(server).ok_or_else(|| bad("it is not a URL"))?;
         if !matches!(url.scheme(), "http" | "https" | "ws" | "wss") || !url.has_host() {
             return Err(bad("it must begin with http://, https://, ws:// or wss://"));
         }
@@ -39,10 +37,10 @@ impl Address {
             return Err(bad("a token is given on its own, not as part of it"));
         }
         let path = url.path().trim_end_matches('/').to_owned();
-        let path = path.strip_suffix(PATH).unwrap_or(&path).to_owned();
+        let path = path.strip_suffix(SOCKET).unwrap_or(&path).to_owned();
         url.set_path(&path);
         let shown = redact_url(url.as_str().trim_end_matches('/'));
-        url.set_path(&format!("{path}{PATH}"));
+        url.set_path(&format!("{path}{SOCKET}"));
         Ok(Self { url, token: token.cloned(), shown })
     }
 
@@ -121,6 +119,7 @@ mod tests {
             ("https://h/warren/", "https://h/warren/ws", "https://h/warren"),
             (" ws://h:1/ws ", "ws://h:1/ws", "ws://h:1"),
             ("wss://h/a/ws/", "wss://h/a/ws", "wss://h/a"),
+            ("h:1/v1", "http://h:1/ws", "http://h:1"),
         ];
         for (server, socket, shown) in cases {
             let address = Address::new(server, None).unwrap();
@@ -139,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_bad_address_is_refused_without_showing_its_password() {
-        for server in ["", "h:1", "ftp://h", "http://", "http://u:pw@h", "http://h/?a=1"] {
+        for server in ["", "/v1", "ftp://h", "http://", "http://u:pw@h", "http://h/?a=1"] {
             let error = Address::new(server, None).unwrap_err().to_string();
             assert!(!error.contains("pw"), "{error}");
         }

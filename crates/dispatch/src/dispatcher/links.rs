@@ -446,6 +446,17 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_whose_provider_leaves_a_stopping_server_ends_with_the_server() {
+        let mut bench = Bench::new();
+        bench.join(1, offer(2));
+        bench.submit(spec(1));
+        bench.begun(1);
+        bench.input(Input::Shutdown);
+        assert_eq!(bench.leave(1), [end(1, Ending::ShuttingDown)]);
+        bench.assert_no_jobs();
+    }
+
+    #[test]
     fn a_grace_that_runs_out_while_the_server_stops_ends_jobs_with_the_server() {
         let mut bench = Bench::new();
         bench.join(1, offer(2));

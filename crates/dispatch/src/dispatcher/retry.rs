@@ -59,9 +59,12 @@ impl Dispatcher {
     }
 
     /// Handles a job that its provider did not finish before it left or was drained. Place it
-    /// afterwards. A pinned job's fallbacks are for the same provider, so they are lost too.
+    /// afterwards. A pinned job's fallbacks are for the same provider, so they are lost too. A provider
+    /// that leaves a server that stops leaves because of that.
     pub(super) fn lost(&mut self, now: Instant, job: Job, hold: Hold) {
-        if hold.begun() || job.spec.pinned.is_some() {
+        if self.stopping {
+            self.end(job.id(), Ending::ShuttingDown);
+        } else if hold.begun() || job.spec.pinned.is_some() {
             self.end(job.id(), Ending::ProviderLost);
         } else {
             self.requeue(now, job, None);

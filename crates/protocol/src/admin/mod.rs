@@ -7,12 +7,14 @@
 //! - [`status`]: the server's present state: its health, workers and queues
 //! - [`requests`]: the requests that ended last
 //! - [`usage`]: usage reports
+//! - [`stop`]: a server is asked to end
 //! - [`mesh`]: this machine among its peers
 //! - [`time`]: times as people write them
 
 pub mod mesh;
 pub mod requests;
 pub mod status;
+pub mod stop;
 pub mod time;
 pub mod usage;
 

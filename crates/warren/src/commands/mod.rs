@@ -1,5 +1,7 @@
 //! Every command, in a file each. What they share:
 //!
+//! - `farewell`: what a server or a worker says when it ends
+//! - `servers`: where the server is
 //! - `target`: the server that a command works on
 //! - `named`: finds a key by its id, name or text
 //! - `table`: lists for people
@@ -11,6 +13,7 @@
 mod answer;
 pub(crate) mod cert;
 pub(crate) mod cluster;
+mod farewell;
 pub(crate) mod files;
 pub(crate) mod git;
 pub(crate) mod key;
@@ -21,8 +24,10 @@ pub(crate) mod project;
 mod qr;
 pub(crate) mod room;
 pub(crate) mod serve;
+mod servers;
 pub(crate) mod session;
 pub(crate) mod status;
+pub(crate) mod stop;
 mod table;
 mod target;
 pub(crate) mod team;
@@ -32,9 +37,6 @@ pub(crate) mod usage;
 mod words;
 pub(crate) mod worker;
 mod workspace;
-
-#[cfg(test)]
-pub(crate) use target::DEFAULT_SERVER;
 
 use std::io::{self, Write};
 

@@ -3,8 +3,8 @@
 use clap::Args;
 use daemon::{ConfigFile, ServeOptions, Server, Settings, signals, telemetry};
 
-use super::{say, server_runtime};
-use crate::exit::usage;
+use super::{farewell, say, server_runtime};
+use crate::exit::{self, usage};
 
 /// Run the server
 #[derive(Args)]
@@ -22,11 +22,12 @@ impl Serve {
 }
 
 async fn serve(settings: Settings) -> anyhow::Result<()> {
-    let stop = signals::shutdown()?;
+    let stop = signals::stop()?;
     if settings.open && !settings.listen.ip().is_loopback() {
         tracing::warn!("OPEN: everybody who reaches {} may use models", settings.listen);
     }
     let server = Server::start(settings).await?;
-    say(&format!("listening on {}", server.url()?))?;
-    server.run(stop).await
+    say(&format!("listening on {}", server.urls()?.join(" and ")))?;
+    server.run(stop.clone(), farewell::server_stops).await?;
+    exit::unless_forced(&stop)
 }

@@ -5,19 +5,13 @@ use std::{path::PathBuf, time::Duration};
 use base::Secret;
 use clap::Args;
 use client::Warren;
-use daemon::{
-    ConfigFile,
-    data::{ADMIN_TOKEN, read_token},
-    options::RoomOptions,
-    settings::data_dir,
-    signals,
-};
+use daemon::{ConfigFile, ServerFile, options::RoomOptions, signals};
 use tokio::time::timeout;
 use tui::{Settings, TuiError};
 
 use super::{
     room::{hosts::Hosts, room_name::RoomName},
-    target::DEFAULT_SERVER,
+    servers::Lookup,
     worker_runtime,
 };
 use crate::exit::usage;
@@ -28,10 +22,10 @@ const FOUND_WITHIN: Duration = Duration::from_secs(3);
 /// Watch servers, rooms, requests and workspaces live, and ask models
 #[derive(Args)]
 pub(crate) struct Tui {
-    /// A server; of several, s goes to the next (repeatable) [default: http://127.0.0.1:9178]
+    /// A server; of several, s goes to the next (repeatable) [default: the one that runs here]
     #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
     server: Vec<String>,
-    ///     /// The administrator's token, or a key; without it less is shown [default: for a server on this
+    /// The administrator's token, or a key; without it less is shown [default: for a server on this
     /// machine, admin.token in the data directory]
     #[arg(long, env = "WARREN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<Secret>,
@@ -100,33 +94,34 @@ impl Tui {
         servers.insert(0, warren);
     }
 
+    /// The servers. With a room to open, others may be found that have it.
     fn servers(&self, file: &ConfigFile) -> anyhow::Result<Vec<Warren>> {
-        let urls = match (self.server.as_slice(), file.room.server.as_deref()) {
-            ([], None | Some([])) => std::slice::from_ref(&*DEFAULT_SERVER),
-            ([], Some(urls)) | (urls, _) => urls,
-        };
-        urls.iter().map(|url| self.warren(url, file)).collect()
+        let servers = self.lookup(file).servers();
+        if self.room.is_none() {
+            servers.check()?;
+        }
+        servers.urls().iter().map(|url| self.warren(url, file)).collect()
     }
 
+    fn lookup<'a>(&'a self, file: &'a ConfigFile) -> Lookup<'a> {
+        let configured = file.room.server.as_deref().unwrap_or_default();
+        let named = if self.server.is_empty() { configured } else { &self.server };
+        Lookup { named, data_dir: self.data_dir.as_ref(), config: &file.serve }
+    }
+
+    /// A server with the token that was given, or with the administrator's of this machine. A user who cannot
+    /// read that one is no administrator, and sees the rest.
     fn warren(&self, url: &str, file: &ConfigFile) -> anyhow::Result<Warren> {
         let given = self.token.as_ref().or(file.room.token.as_ref());
         let warren = connect(url, given)?;
-        match self.admin_token(file).filter(|_| given.is_none() && warren.is_on_this_machine()) {
+        let lookup = self.lookup(file);
+        let is_running = |of: &ServerFile| of.urls.iter().any(|own| own == url);
+        let is_ours =
+            warren.is_on_this_machine() || lookup.running().as_ref().is_some_and(is_running);
+        match lookup.admin_token().ok().flatten().filter(|_| given.is_none() && is_ours) {
             Some(token) => connect(url, Some(&token)),
             None => Ok(warren),
         }
-    }
-
-    ///     /// The administrator's token in this machine's data directory. A user who cannot read it is no
-    /// administrator, and sees the rest.
-    fn admin_token(&self, file: &ConfigFile) -> Option<Secret> {
-        if let Some(token) = &file.serve.admin_token {
-            return Some(token.clone());
-        }
-        let given = self.data_dir.clone();
-        let given = given.or_else(|| std::env::var_os("WARREN_DATA_DIR").map(PathBuf::from));
-        let directory = data_dir(given.or_else(|| file.serve.data_dir.clone())).ok()?;
-        read_token(&directory, ADMIN_TOKEN).ok().flatten()
     }
 }
 

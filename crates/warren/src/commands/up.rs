@@ -9,8 +9,8 @@ use daemon::{
 use tokio_util::sync::CancellationToken;
 use worker::{DEMO_MODEL, Event, Lend, PipeDialer, ServerTarget, WorkerConfig};
 
-use super::{say, server_runtime, worker as lending};
-use crate::exit::usage;
+use super::{farewell, say, server_runtime, worker as lending};
+use crate::exit::{self, usage};
 
 /// Start here
 #[derive(Args)]
@@ -33,22 +33,24 @@ impl Up {
 }
 
 async fn up(settings: Settings, options: WorkerOptions) -> anyhow::Result<()> {
-    let stop = signals::shutdown()?;
+    let stop = signals::stop()?;
     let drain = settings.drain;
     let server = Server::start(settings).await?;
-    let url = server.url()?;
+    let urls = server.urls()?;
+    let url = urls.first().cloned().unwrap_or_default();
     let config = config(&url, &options, drain).await?;
     let greeting = greeting(&url, &server, &config.backends);
     let worker = worker(config, &server)?;
     // The worker must outlive the drain: it serves the requests in flight.
     let lending = CancellationToken::new();
     let worker = tokio::spawn(worker.run(lending.clone()));
-    say(&format!("listening on {url}"))?;
+    say(&format!("listening on {}", urls.join(" and ")))?;
     say(&greeting)?;
-    let served = server.run(stop).await;
+    let served = server.run(stop.clone(), farewell::server_stops).await;
     lending.cancel();
     worker.await?;
-    served
+    served?;
+    exit::unless_forced(&stop)
 }
 
 async fn config(

@@ -10,7 +10,8 @@ use daemon::{
     data::{WORKER_SECRET, read_token},
     options::{BackendOptions, LendAs, ProcessOptions, WorkerOptions},
     settings::{DRAIN, LOG, data_dir},
-    signals, telemetry,
+    signals::{self, Stop},
+    telemetry,
 };
 use tokio::time::sleep;
 use worker::{
@@ -18,8 +19,8 @@ use worker::{
     find_local,
 };
 
-use super::{target::DEFAULT_SERVER, worker_runtime};
-use crate::exit::usage;
+use super::{farewell, servers::Lookup, worker_runtime};
+use crate::exit::{self, usage};
 
 /// Lend this machine's model servers to a server
 #[derive(Args)]
@@ -42,18 +43,34 @@ impl Worker {
 }
 
 async fn lend(options: WorkerOptions, process: ServeOptions) -> anyhow::Result<()> {
-    let stop = signals::shutdown()?;
+    let stop = signals::stop()?;
     let mut config = WorkerConfig::new(name(&options));
     config.servers = servers(&options, &process).map_err(usage)?;
     config.protocol = protocol(&options);
-    match stop.run_until_cancelled(awaited_backends(&options)).await {
+    match stop.asked().run_until_cancelled(awaited_backends(&options)).await {
         Some(backends) => config.backends = backends.map_err(usage)?,
         None => return Ok(()),
     }
     config.drain_timeout = process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0);
-    let worker = worker::Worker::new(config, NetDialer)?;
-    worker.run(stop).await;
-    Ok(())
+    run(worker::Worker::new(config, NetDialer)?, &stop).await
+}
+
+/// Lends until a stop is asked for, and says then what it waits for.
+async fn run(worker: worker::Worker, stop: &Stop) -> anyhow::Result<()> {
+    let activity = worker.activity();
+    let lending = worker.run(stop.asked().clone());
+    let telling = async {
+        stop.asked().cancelled().await;
+        farewell::worker_stops(activity.in_flight());
+        stop.at_once().cancelled().await;
+    };
+    tokio::select! {
+        biased;
+        // Dropping the worker cuts off its jobs.
+        () = telling => {}
+        _ended = lending => {}
+    }
+    exit::unless_forced(stop)
 }
 
 /// The worker's name: the given one, or the host's.
@@ -70,7 +87,8 @@ fn protocol(options: &WorkerOptions) -> Protocol {
 }
 
 fn servers(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Vec<ServerTarget>> {
-    let urls = options.server.clone().unwrap_or_else(|| vec![DEFAULT_SERVER.clone()]);
+    let named = options.server.as_deref().unwrap_or_default();
+    let servers = Lookup { named, data_dir: None, config: process }.servers();
     let provider = provider(options)?;
     let secret = secret(options, process)?;
     let target = |url: &String| {
@@ -80,7 +98,7 @@ fn servers(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Ve
             None => target,
         })
     };
-    urls.iter().map(target).collect()
+    servers.urls().iter().map(target).collect()
 }
 
 fn provider(options: &WorkerOptions) -> anyhow::Result<Option<&str>> {

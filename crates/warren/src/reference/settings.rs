@@ -14,7 +14,7 @@ use daemon::{
 use worker::{BackendConfig, DemoConfig};
 
 use super::{check, code, head, help_of, note, row, spelled, split, values_of};
-use crate::{Cli, commands::DEFAULT_SERVER};
+use crate::Cli;
 
 #[test]
 fn the_page_of_settings_is_fresh() {
@@ -263,12 +263,10 @@ fn defaults() -> BTreeMap<String, String> {
         ("workspace.agents.permission_secs", secs(agents.permission)),
         ("cluster.no_peer_discovery", (!server.cluster.discovery).to_string()),
         ("cluster.allow_plain_peers", server.cluster.allow_plain.to_string()),
-        ("worker.server", DEFAULT_SERVER.clone()),
         ("worker.protocol", value_name(&LendAs::default())),
         ("worker.max_concurrent", backend.max_concurrent.to_string()),
         ("worker.demo_pace", DemoConfig::default().tokens_per_second.to_string()),
         ("worker.backends.max_concurrent", backend.max_concurrent.to_string()),
-        ("room.server", DEFAULT_SERVER.clone()),
     ];
     assert_eq!(DRAIN, server.drain, "a worker's drain is documented with the server's");
     all.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()

@@ -1,6 +1,6 @@
 //! The command line, run to its end, and keys as tests make them.
 
-use std::process::Stdio;
+use std::{path::Path, process::Stdio};
 
 use serde_json::{Value, json};
 use testkit::{Client, Daemon, Response, process::settings, within};
@@ -27,10 +27,22 @@ impl Ran {
 
 /// Runs `warren` with these arguments, and without settings of this environment.
 pub(crate) async fn warren(args: &[&str]) -> Ran {
+    run(args, None).await
+}
+
+/// The same with a home of its own: its settings and data are there.
+pub(crate) async fn warren_at(home: &Path, args: &[&str]) -> Ran {
+    run(args, Some(home)).await
+}
+
+async fn run(args: &[&str], home: Option<&Path>) -> Ran {
     let mut command = Command::new(binary());
     command.args(args).stdin(Stdio::null()).kill_on_drop(true);
     for variable in settings() {
         command.env_remove(variable);
+    }
+    if let Some(home) = home {
+        command.env("HOME", home).env("XDG_DATA_HOME", home).current_dir(home);
     }
     let output = within("a command", command.output()).await.expect("the binary runs");
     let text = |bytes| String::from_utf8(bytes).expect("text");

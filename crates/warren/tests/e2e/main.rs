@@ -19,6 +19,7 @@ mod cli;
 mod client_faults;
 mod common;
 mod database;
+mod find_server;
 mod headers;
 mod keepalive;
 mod keys;

@@ -3,8 +3,11 @@
 use serde_json::json;
 use testkit::{Connection, DEADLINE, Form, eventually};
 
-use crate::common::{
-    CHAT, ask, begin_backend_stream, begin_stream, both_forms, join, post, serve, with_lender,
+use crate::{
+    cli::warren,
+    common::{
+        CHAT, ask, begin_backend_stream, begin_stream, both_forms, join, post, serve, with_lender,
+    },
 };
 
 both_forms!(it_finishes_what_is_in_flight, at_the_end_of_the_grace_it_ends_anyway);
@@ -78,10 +81,82 @@ async fn a_second_signal_ends_it_now() {
     assert!(daemon.check_running());
     daemon.sigterm();
     // Now: long before the 30 s that a drain may take, within which this must come.
+    let answer = asked.answer().await.finish().await;
+    assert_eq!((answer.status, &answer.json()["error"]["code"]), (503, &json!("shutting_down")));
     let code = daemon.exit().await;
-    assert_ne!(code, Some(0), "it did not finish what it had");
-    assert!(asked.try_answer().await.is_err());
+    assert_eq!(code, Some(1), "it did not finish what it had");
     daemon.line_with("ended by a second signal").await;
+}
+
+#[tokio::test]
+async fn a_stop_says_at_once_what_it_waits_for() {
+    let mut daemon = serve().set("--log", "warn").start().await;
+    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    let asked = daemon.client().post(CHAT, &ask(false)).open().await;
+    let job = worker.expect_job().await;
+    daemon.sigterm();
+    let words = "stopping: 1 answer is still running, a second Ctrl-C ends it";
+    assert_eq!(daemon.line_with("stopping").await, words);
+    worker.complete(&job, 200, &json!({})).await;
+    assert_eq!(asked.answer().await.finish().await.status, 200);
+    assert_eq!(daemon.exit().await, Some(0));
+}
+
+#[tokio::test]
+async fn an_answer_of_a_worker_that_leaves_with_the_server_names_the_server() {
+    let mut daemon = serve().start().await;
+    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    let (_job, answer) = begin_stream(&daemon, &mut worker).await;
+    daemon.sigterm();
+    worker.expect_message("graceful_shutdown").await;
+    // As one that was stopped by the same Ctrl-C.
+    drop(worker);
+    let rest = answer.finish().await.text();
+    assert!(rest.contains(r#""code":"shutting_down""#), "{rest}");
+    assert_eq!(daemon.exit().await, Some(0));
+}
+
+#[tokio::test]
+async fn a_command_stops_the_server_and_waits_for_its_answers() {
+    let mut daemon = serve().start().await;
+    let dir = daemon.data_dir().display().to_string();
+    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    let asked = daemon.client().post(CHAT, &ask(false)).open().await;
+    let job = worker.expect_job().await;
+    let stop = ["stop", "--json", "--data-dir"];
+    let all = [&stop[..], &[&dir]].concat();
+    let stopping = warren(&all);
+    let finishing = async {
+        worker.expect_message("graceful_shutdown").await;
+        worker.complete(&job, 200, &json!({})).await;
+        asked.answer().await.finish().await.status
+    };
+    let (stopped, status) = tokio::join!(stopping, finishing);
+    assert_eq!(status, 200);
+    let told = stopped.json();
+    assert_eq!((&told["stopped"], &told["answers"]), (&json!(true), &json!(1)), "{told}");
+    assert_eq!(daemon.exit().await, Some(0));
+    let again = warren(&["stop", "--server", &daemon.url(), "--admin-token", "t"]).await;
+    assert_eq!(again.code, Some(3), "{again:?}");
+}
+
+#[tokio::test]
+async fn a_stop_at_once_ends_answers_and_only_the_administrator_may_ask_for_one() {
+    let mut daemon = serve().start().await;
+    let refused = daemon.client().post_json("/admin/stop", &json!({"now": true})).await;
+    assert_eq!(refused.status, 401);
+    let mut worker = join(&daemon, Form::Stock, "w", 1).await;
+    let asked = daemon.client().post(CHAT, &ask(false)).open().await;
+    worker.expect_job().await;
+    let dir = daemon.data_dir().display().to_string();
+    let url = daemon.url();
+    let stop = ["stop", "--now", "--server", &url, "--data-dir", &dir];
+    let (stopped, answer) =
+        tokio::join!(warren(&stop), async { asked.answer().await.finish().await });
+    assert_eq!((answer.status, &answer.json()["error"]["code"]), (503, &json!("shutting_down")));
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    assert!(stopped.out.contains("has ended"), "{stopped:?}");
+    assert_eq!(daemon.exit().await, Some(0));
 }
 
 #[tokio::test]

@@ -38,7 +38,9 @@ pub(crate) struct Ask {
 impl Ask {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let prompt = answer::prompt(&self.prompt).map_err(usage)?;
-        let warren = Warren::new(self.server.url(), self.token.as_ref());
+        let servers = self.server.lookup(&file.serve).servers();
+        servers.check()?;
+        let warren = Warren::new(servers.first(), self.token.as_ref());
         let warren = warren.map_err(|error| usage(error.into()))?;
         let stop = signals::shutdown()?;
         tokio::select! {

@@ -51,7 +51,7 @@ impl Id {
 
     /// The identity in the data directory.
     fn stored(&self, file: &ConfigFile) -> anyhow::Result<MeshId> {
-        let id = mesh_identity(&self.server.directory(&file.serve)?)?.node_id();
+        let id = mesh_identity(&self.server.lookup(&file.serve).directory()?)?.node_id();
         let (id, fingerprint) = (id.to_string(), id.fingerprint());
         Ok(MeshId { id, fingerprint, ..MeshId::default() })
     }

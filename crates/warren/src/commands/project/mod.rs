@@ -134,6 +134,7 @@ impl List {
 
 impl Create {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let mut workspace = self.output.place.connect(file).await?;
         let directory = self.output.place.directory(self.dir.as_deref(), false)?;
         let new = CreateProject {
             name: self.name,
@@ -141,18 +142,17 @@ impl Create {
             run_as_user: self.run_as,
             env: self.env.into_iter().collect(),
         };
-        let mut workspace = self.output.place.connect(file).await?;
         tell(&workspace.create_project(new).await?, self.output.json)
     }
 }
 
 impl Update {
     async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let mut workspace = self.output.place.connect(file).await?;
         let working_dir = match &self.dir {
             Some(dir) => self.output.place.directory(Some(dir), true)?,
             None => None,
         };
-        let mut workspace = self.output.place.connect(file).await?;
         let projects = workspace.projects().await?;
         let project = named(&mut workspace, &projects, &self.project).await?;
         let env = changed(&project.env, &self.env, &self.unset);

@@ -11,7 +11,7 @@ use discovery::{BROWSE_FOR, Discovered, Service, browse};
 use tokio::{task::JoinHandle, time::timeout};
 
 use super::{room_name::RoomName, tokens::RoomTokens};
-use crate::{commands::target::DEFAULT_SERVER, exit::usage};
+use crate::{commands::servers::Lookup, exit::usage};
 
 /// How long a server found by mDNS may take to answer.
 const KNOCK: Duration = Duration::from_secs(2);
@@ -69,7 +69,11 @@ impl Hosts {
         }
         let looks = all || options.mdns == Some(true);
         if urls.is_empty() && (all || !looks) {
-            urls.push(DEFAULT_SERVER.to_owned());
+            let servers = Lookup { named: &[], data_dir: None, config: &file.serve }.servers();
+            if !all {
+                servers.check()?;
+            }
+            urls.extend_from_slice(servers.urls());
         }
         let mut servers = connect(&urls, options.token.as_ref())?;
         if looks {

@@ -2,15 +2,16 @@
 
 use base::Secret;
 use clap::Args;
+use daemon::ConfigFile;
 use protocol::workspace::{SessionId, TeamId};
 
-use crate::commands::target::DEFAULT_SERVER;
+use crate::commands::servers::Lookup;
 
 /// Serve an agent the tools of its team (handoff, assign, wait, send, inbox, report) on standard input and
 /// output. The server starts agents of teams with it; each is told by its environment who it is
 #[derive(Args)]
 pub(super) struct Mcp {
-    /// The server [default: http://127.0.0.1:9178]
+    /// The server [default: the one that runs here]
     #[arg(long, env = "WARREN_SERVER", value_name = "URL")]
     server: Option<String>,
     /// What the member was started with
@@ -25,8 +26,10 @@ pub(super) struct Mcp {
 }
 
 impl Mcp {
-    pub(super) async fn run(self) -> anyhow::Result<()> {
-        let server = self.server.as_ref().unwrap_or(&DEFAULT_SERVER);
-        Ok(mcp::serve(server, self.token, self.team, self.session).await?)
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let lookup = Lookup { named: self.server.as_slice(), data_dir: None, config: &file.serve };
+        let servers = lookup.servers();
+        servers.check()?;
+        Ok(mcp::serve(servers.first(), self.token, self.team, self.session).await?)
     }
 }

@@ -81,7 +81,7 @@ impl Command {
             Self::Inbox(inbox) => inbox.run(file).await,
             Self::Report(report) => report.run(file).await,
             Self::Rm(rm) => rm.run(file).await,
-            Self::Mcp(mcp) => mcp.run().await,
+            Self::Mcp(mcp) => mcp.run(file).await,
         }
     }
 }

@@ -1,25 +1,27 @@
 //! Which workspace a command speaks to, and what it is shown.
 
-use std::path::{PathBuf, absolute};
+use std::{
+    path::{PathBuf, absolute},
+    sync::OnceLock,
+};
 
 use anyhow::{Context, anyhow};
 use base::Secret;
 use clap::Args;
 use client::workspace::{Address, Addresses, Workspace};
-use daemon::{
-    ConfigFile,
-    data::{ADMIN_TOKEN, read_token},
-    settings::data_dir,
-};
+use daemon::ConfigFile;
 
-use crate::{commands::target::DEFAULT_SERVER, exit::usage};
+use crate::{
+    commands::servers::{Lookup, Servers},
+    exit::usage,
+};
 
 /// Which workspace to speak to
 #[derive(Args)]
 pub(crate) struct WorkspaceServer {
     /// The server; of several of one cluster, the first that can be reached (repeatable, or with
     /// commas)
-    /// [default: http://127.0.0.1:9178]
+    /// [default: the one that runs here]
     #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
     server: Vec<String>,
     /// A key of scope workspace:read, workspace:write or workspace:admin [default for a server on
@@ -29,6 +31,9 @@ pub(crate) struct WorkspaceServer {
     /// The server's data directory on this machine, where its admin.token is
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    /// The servers, once they are looked up.
+    #[arg(skip)]
+    found: OnceLock<Servers>,
 }
 
 impl WorkspaceServer {
@@ -38,22 +43,37 @@ impl WorkspaceServer {
     }
 
     /// The servers, in the order in which they are tried, each with its token.
+    ///
+    /// # Errors
+    /// When an address cannot be used, or nothing names a server and none runs here.
     pub(crate) fn addresses(&self, file: &ConfigFile) -> anyhow::Result<Addresses> {
-        let (first, others) = self.urls();
-        let first = self.address(first, file)?;
-        let others = others.iter().map(|url| self.address(url, file));
+        let lookup = self.lookup(file);
+        let servers = self.found.get_or_init(|| lookup.servers());
+        servers.check()?;
+        let first = self.address(servers.first(), servers, &lookup)?;
+        let others = servers.urls().iter().skip(1);
+        let others = others.map(|url| self.address(url, servers, &lookup));
         Ok(Addresses::new(first, others.collect::<anyhow::Result<Vec<_>>>()?))
+    }
+
+    fn lookup<'a>(&'a self, file: &'a ConfigFile) -> Lookup<'a> {
+        Lookup { named: &self.server, data_dir: self.data_dir.as_ref(), config: &file.serve }
     }
 
     /// A server with the token that was given, or with the one that a server of this machine keeps for its
     /// administrator. A user who may not read that learns how to get a token when the server asks.
-    fn address(&self, url: &str, file: &ConfigFile) -> anyhow::Result<Address> {
+    fn address(
+        &self,
+        url: &str,
+        servers: &Servers,
+        lookup: &Lookup<'_>,
+    ) -> anyhow::Result<Address> {
         let address = at(url, self.token.as_ref())?;
-        let is_ours = address.is_on_this_machine() || self.data_dir.is_some();
-        if self.token.is_some() || !is_ours {
+        let may_know = lookup.may_know_token(servers, address.is_on_this_machine());
+        if self.token.is_some() || !may_know {
             return Ok(address);
         }
-        match self.admin_token(file) {
+        match lookup.admin_token().ok().flatten() {
             Some(token) => at(url, Some(&token)),
             None => Ok(address),
         }
@@ -89,28 +109,14 @@ impl WorkspaceServer {
         }
     }
 
-    /// Whether the workspace is on this machine. Of several servers all must be: any may be used.
+    /// Whether the workspace is on this machine. Of several servers all must be: any may be used. Before the
+    /// servers are looked up, one that nothing names is here.
     pub(crate) fn is_here(&self) -> anyhow::Result<bool> {
-        let (first, others) = self.urls();
-        let mut all = std::iter::once(first).chain(others.iter().map(String::as_str));
-        all.try_fold(true, |here, url| Ok(here & at(url, None)?.is_on_this_machine()))
-    }
-
-    fn urls(&self) -> (&str, &[String]) {
-        match &self.server[..] {
-            [] => (&DEFAULT_SERVER, &[]),
-            [first, others @ ..] => (first, others),
+        if self.found.get().map_or(self.server.is_empty(), Servers::is_ours) {
+            return Ok(true);
         }
-    }
-
-    fn admin_token(&self, file: &ConfigFile) -> Option<Secret> {
-        if let Some(token) = &file.serve.admin_token {
-            return Some(token.clone());
-        }
-        let given = self.data_dir.clone();
-        let given = given.or_else(|| std::env::var_os("WARREN_DATA_DIR").map(PathBuf::from));
-        let directory = data_dir(given.or_else(|| file.serve.data_dir.clone())).ok()?;
-        read_token(&directory, ADMIN_TOKEN).ok().flatten()
+        let urls = self.found.get().map_or(self.server.as_slice(), Servers::urls);
+        urls.iter().try_fold(true, |here, url| Ok(here & at(url, None)?.is_on_this_machine()))
     }
 }
 
@@ -132,7 +138,7 @@ mod tests {
 
     fn place(server: &str) -> WorkspaceServer {
         let server = server.split(',').map(str::to_owned).collect();
-        WorkspaceServer { server, token: None, data_dir: None }
+        WorkspaceServer { server, token: None, data_dir: None, found: OnceLock::new() }
     }
 
     #[test]
@@ -154,9 +160,14 @@ mod tests {
     fn several_servers_are_here_only_if_each_is() {
         assert!(place("http://localhost:1,http://[::1]:2").is_here().unwrap());
         assert!(!place("http://localhost:1,http://10.0.0.1").is_here().unwrap());
-        assert!(place("http://10.0.0.1,nonsense").is_here().is_err());
-        let none = WorkspaceServer { server: Vec::new(), token: None, data_dir: None };
-        assert!(none.is_here().unwrap());
+        assert!(place("http://10.0.0.1,http://").is_here().is_err());
+        let none = || WorkspaceServer { server: Vec::new(), ..place("http://localhost") };
+        assert!(none().is_here().unwrap());
+        let mut file = ConfigFile::default();
+        file.serve.server = Some(vec!["http://10.0.0.1".to_owned()]);
+        let configured = none();
+        configured.addresses(&file).unwrap();
+        assert!(!configured.is_here().unwrap());
     }
 
     #[test]

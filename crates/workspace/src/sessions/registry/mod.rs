@@ -15,7 +15,7 @@ use std::{
 use ::session::terminal::size::Size;
 use futures_util::StreamExt as _;
 use protocol::workspace::{
-    ServerMessage, SessionId, SessionInfo, SessionStatus, client::OfSession,
+    ServerMessage, SessionId, SessionInfo, SessionMode, SessionStatus, client::OfSession,
 };
 use store::WorkspaceStore;
 use tokio::task::JoinHandle;
@@ -148,10 +148,13 @@ impl Sessions {
     /// The figures of all sessions.
     pub(crate) fn counts(&self) -> Counts {
         let all = self.all();
-        let exited = |session: &&Arc<Session>| session.info().status == SessionStatus::Exited;
+        let modes = all.iter().map(|session| session.info());
+        let live = modes.filter(|info| info.status != SessionStatus::Exited);
+        let live: Vec<SessionMode> = live.map(|info| info.mode).collect();
         Counts {
             sessions: all.len(),
-            live: all.len() - all.iter().filter(exited).count(),
+            live: live.len(),
+            terminals: live.iter().filter(|mode| **mode == SessionMode::Pty).count(),
             output_bytes: self.0.shared.output_bytes.load(Ordering::Relaxed),
             resyncs: self.0.shared.resyncs.load(Ordering::Relaxed),
         }

@@ -1,0 +1,116 @@
+//! Answers of one JSON object a line: the steps of something that takes long.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use protocol::admin::stop::StopProgress;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use crate::error::ClientError;
+
+/// The longest silence between two steps. A transfer of a model waits ten minutes for peers to come back.
+const SILENCE: Duration = Duration::from_secs(15 * 60);
+
+/// The longest line, in bytes.
+const LONGEST: usize = 1 << 20;
+
+/// What a server waits for that was asked to end.
+#[derive(Debug)]
+pub struct Stopping(pub(crate) Steps);
+
+impl Stopping {
+    /// What it waits for now; `None` when the server has closed the connection.
+    ///
+    /// # Errors
+    /// When nothing came for 15 minutes, or something else came.
+    pub async fn next(&mut self) -> Result<Option<StopProgress>, ClientError> {
+        match self.0.next().await {
+            // A server that ends may not finish its sentence.
+            Err(ClientError::Unreachable { .. }) => Ok(None),
+            step => step,
+        }
+    }
+}
+
+/// Lines of JSON, as they come.
+#[derive(Debug)]
+pub(crate) struct Steps {
+    body: Incoming,
+    url: String,
+    lines: Lines,
+}
+
+impl Steps {
+    pub(crate) fn new(body: Incoming, url: String) -> Self {
+        Self { body, url, lines: Lines::default() }
+    }
+
+    /// The next one; `None` after the last.
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ClientError> {
+        let strange = |reason: String| ClientError::Strange { url: self.url.clone(), reason };
+        loop {
+            if let Some(line) = self.lines.next().map_err(|long| strange(long.to_owned()))? {
+                let step = serde_json::from_slice(&line);
+                return step.map(Some).map_err(|error| strange(error.to_string()));
+            }
+            let late = |_| ClientError::Late { url: self.url.clone(), after: SILENCE };
+            match timeout(SILENCE, self.body.frame()).await.map_err(late)? {
+                None => return Ok(None),
+                Some(Ok(frame)) => self.lines.feed(frame.data_ref()),
+                Some(Err(error)) => {
+                    let reason = error.to_string();
+                    return Err(ClientError::Unreachable { url: self.url.clone(), reason });
+                }
+            }
+        }
+    }
+}
+
+/// Bytes that are read line by line.
+#[derive(Debug, Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    fn feed(&mut self, bytes: Option<&Bytes>) {
+        self.0.extend_from_slice(bytes.map_or(&[], |bytes| bytes));
+    }
+
+    /// The next whole line that is not empty.
+    fn next(&mut self) -> Result<Option<Vec<u8>>, &'static str> {
+        while let Some(end) = self.0.iter().position(|byte| *byte == b'\n') {
+            let mut line: Vec<u8> = self.0.drain(..=end).collect();
+            line.pop();
+            if !line.trim_ascii().is_empty() {
+                return Ok(Some(line));
+            }
+        }
+        if self.0.len() > LONGEST { Err("a line that does not end") } else { Ok(None) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_taken_whole_however_they_come() {
+        let mut lines = Lines::default();
+        lines.feed(Some(&Bytes::from_static(b"{\"a\":1}\n\r\n{\"b")));
+        assert_eq!(lines.next(), Ok(Some(b"{\"a\":1}".to_vec())));
+        assert_eq!(lines.next(), Ok(None));
+        lines.feed(Some(&Bytes::from_static(b"\":2}\n")));
+        assert_eq!(lines.next(), Ok(Some(b"{\"b\":2}".to_vec())));
+        lines.feed(None);
+        assert_eq!(lines.next(), Ok(None));
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_given_up() {
+        let mut lines = Lines::default();
+        lines.feed(Some(&Bytes::from(vec![b'x'; LONGEST + 1])));
+        assert!(lines.next().is_err());
+    }
+}

@@ -1,0 +1,160 @@
+//! How a running server is asked to end, and what it waits for then.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use api::{
+    Api,
+    admin::posted,
+    error::{ApiError, Kind},
+};
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderValue, StatusCode, header};
+use protocol::admin::stop::{StopProgress, StopRequest};
+use scheduler::Scheduler;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::{signals::Stop, workspace_part::WorkspacePart};
+
+/// The longest body of a request, in bytes.
+const LONGEST: usize = 1024;
+
+/// How often a change is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The type of an answer of one JSON object a line.
+const LINES: &str = "application/x-ndjson";
+
+/// What a server would have to wait for if it ended now. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Pending {
+    scheduler: Scheduler,
+    workspace: Option<WorkspacePart>,
+    drained: CancellationToken,
+}
+
+impl Pending {
+    pub(crate) fn new(scheduler: &Scheduler, workspace: Option<&WorkspacePart>) -> Self {
+        let (scheduler, workspace) = (scheduler.clone(), workspace.cloned());
+        Self { scheduler, workspace, drained: CancellationToken::new() }
+    }
+
+    /// What there is at this moment.
+    pub(crate) fn now(&self) -> StopProgress {
+        let counts = self.workspace.as_ref().and_then(WorkspacePart::counts).unwrap_or_default();
+        let (terminals, agents) = counts.live();
+        let status = self.scheduler.status();
+        StopProgress {
+            answers: status.in_flight as u64,
+            terminals: terminals as u64,
+            agents: agents as u64,
+            drained: self.drained.is_cancelled(),
+        }
+    }
+
+    /// All answers have ended.
+    pub(crate) fn drained(&self) {
+        self.drained.cancel();
+    }
+
+    /// The first change after `before`.
+    async fn changed(&self, before: StopProgress) -> StopProgress {
+        loop {
+            let now = self.now();
+            if now.drained || now.answers != before.answers {
+                return now;
+            }
+            tokio::select! {
+                () = sleep(LOOK) => {}
+                () = self.drained.cancelled() => {}
+            }
+        }
+    }
+}
+
+/// Where `/admin/stop` finds the stop of this server, once it runs.
+pub(crate) type StopCell = Arc<OnceLock<Stop>>;
+
+#[derive(Clone)]
+struct StopAdmin {
+    api: Api,
+    stop: StopCell,
+    pending: Pending,
+}
+
+/// The route of `/admin/stop`.
+pub(crate) fn router(api: Api, stop: StopCell, pending: Pending) -> Router {
+    let state = StopAdmin { api, stop, pending };
+    Router::new().route("/admin/stop", post(ask)).with_state(state)
+}
+
+/// Asks the server to end, and streams what it waits for.
+async fn ask(State(state): State<StopAdmin>, request: Request) -> Result<Response, ApiError> {
+    let (operator, body) = posted(&state.api, request, LONGEST).await?;
+    let asked = read(&body)?;
+    // A server takes connections only while it runs, and it runs with a stop.
+    let stop = state.stop.get().cloned().unwrap_or_default();
+    let target = if asked.now { "server, at once" } else { "server" };
+    operator.did(&state.api, "stop", target, &Ok(())).await;
+    let first = state.pending.now();
+    if asked.now {
+        stop.ask_at_once()
+    } else {
+        stop.ask()
+    }
+    let kind = HeaderValue::from_static(LINES);
+    Ok(([(header::CONTENT_TYPE, kind)], lines(state.pending, first)).into_response())
+}
+
+fn read(body: &[u8]) -> Result<StopRequest, ApiError> {
+    if body.trim_ascii().is_empty() {
+        return Ok(StopRequest::default());
+    }
+    serde_json::from_slice(body).map_err(|error| {
+        let words = format!("the body is to be nothing, or {{\"now\": true}}: {error}");
+        ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
+    })
+}
+
+/// The first line, and one for each change until all answers have ended.
+fn lines(pending: Pending, first: StopProgress) -> Body {
+    let begin = (pending, None);
+    Body::from_stream(stream::unfold(begin, move |(pending, before)| async move {
+        let next = match before {
+            None => first,
+            Some(StopProgress { drained: true, .. }) => return None,
+            Some(before) => pending.changed(before).await,
+        };
+        Some((line(next), (pending, Some(next))))
+    }))
+}
+
+fn line(progress: StopProgress) -> serde_json::Result<Bytes> {
+    let mut line = serde_json::to_vec(&progress)?;
+    line.push(b'\n');
+    Ok(line.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_nothing_or_says_whether_at_once() {
+        assert_eq!(read(b" ").unwrap(), StopRequest { now: false });
+        assert_eq!(read(b"{}").unwrap(), StopRequest { now: false });
+        assert_eq!(read(br#"{"now":true}"#).unwrap(), StopRequest { now: true });
+        assert_eq!(read(b"now").unwrap_err().status, StatusCode::BAD_REQUEST);
+    }
+}

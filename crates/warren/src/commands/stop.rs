@@ -1,0 +1,107 @@
+//! `warren stop`: ends a server that runs.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::bail;
+use clap::Args;
+use client::{Warren, admin::stop::StopProgress};
+use daemon::{ConfigFile, data::is_in_use};
+use serde_json::json;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{farewell, note, run_client, say, say_json, target::RunningServer};
+
+/// How often it is looked whether the server is gone.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long a server may take to end once it waits for nothing more.
+const END_WITHIN: Duration = Duration::from_secs(60);
+
+const EXAMPLES: &str = "Examples:
+  warren stop             let the answers that run finish, then end the server of this machine
+  warren stop --now       end it with all answers that run
+  warren stop --server https://warren.example --admin-token TOKEN";
+
+/// Stop a server: it takes nothing new, finishes the answers that run, and ends
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Stop {
+    /// End the answers that run, too
+    #[arg(long)]
+    now: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: RunningServer,
+}
+
+impl Stop {
+    pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        run_client(self.stop(file))
+    }
+
+    async fn stop(&self, file: &ConfigFile) -> anyhow::Result<()> {
+        let warren = self.server.warren(&file.serve)?;
+        let directory = self.directory(file, &warren);
+        let began = Instant::now();
+        let first = self.drained(&warren).await?;
+        if timeout(END_WITHIN, gone(&warren, directory)).await.is_err() {
+            bail!("the server {} waits for nothing more, and still runs", warren.url());
+        }
+        if !self.json {
+            return Ok(say(&format!("The server {} has ended.", warren.url()))?);
+        }
+        let StopProgress { answers, terminals, agents, .. } = first;
+        let waited_secs = began.elapsed().as_secs_f64();
+        Ok(say_json(&json!({
+            "url": warren.url(), "stopped": true, "waited_secs": waited_secs,
+            "answers": answers, "terminals": terminals, "agents": agents,
+        }))?)
+    }
+
+    /// Asks the server, and says what it waits for until it waits for nothing. Returns what there was at first.
+    async fn drained(&self, warren: &Warren) -> anyhow::Result<StopProgress> {
+        let mut stopping = warren.stop(self.now).await?;
+        let mut first = None;
+        while let Some(progress) = stopping.next().await? {
+            self.tell(&progress, first.is_none());
+            first.get_or_insert(progress);
+        }
+        Ok(first.unwrap_or_default())
+    }
+
+    fn tell(&self, progress: &StopProgress, is_first: bool) {
+        if self.json {
+            return;
+        }
+        if progress.answers > 0 && !progress.drained {
+            let hint = if is_first { "; `warren stop --now` ends all" } else { "" };
+            note(&format!("{}{hint}", farewell::running(progress.answers)));
+        }
+        if let Some(words) = farewell::sessions(progress).filter(|_| is_first) {
+            note(&words);
+        }
+    }
+
+    /// The server's data directory, if it is this machine's.
+    fn directory(&self, file: &ConfigFile, warren: &Warren) -> Option<PathBuf> {
+        let lookup = self.server.lookup(&file.serve);
+        let is_own = lookup.running()?.urls.contains(&warren.url());
+        lookup.directory().ok().filter(|_| is_own)
+    }
+}
+
+/// Returns when the server is gone: it has left its data directory; one elsewhere answers no more.
+async fn gone(warren: &Warren, directory: Option<PathBuf>) {
+    loop {
+        let is_there = match &directory {
+            Some(directory) => is_in_use(directory),
+            None => warren.health().await.is_ok(),
+        };
+        if !is_there {
+            return;
+        }
+        sleep(LOOK).await;
+    }
+}
