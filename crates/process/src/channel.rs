@@ -1,20 +1,25 @@
-//! The socket pair between the daemon and the supervisor. It carries whole packets, and descriptors
-//! with them.
+//! The socket between the daemon and the supervisor: a pair, or one at a path for the next daemon. It
+//! carries whole packets, and descriptors with them.
 
 use std::{
+    fs::File,
     io::{self, IoSlice, IoSliceMut},
     mem::MaybeUninit,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::{
+        fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd},
+        unix::fs::PermissionsExt as _,
+    },
+    path::Path,
 };
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg,
-    sendmsg, socketpair, sockopt,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+    recvmsg, sendmsg, socket_with, socketpair, sockopt,
 };
 
 /// The most descriptors that come with one packet.
-pub(crate) const MOST_DESCRIPTORS: usize = 3;
+pub(crate) const MOST_DESCRIPTORS: usize = 4;
 /// Room for a few of the largest packets. The kernel may grant less, but always enough for one.
 const BUFFER: usize = 512 * 1024;
 
@@ -25,6 +30,61 @@ pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     sockopt::set_socket_send_buffer_size(&one, BUFFER)?;
     sockopt::set_socket_send_buffer_size(&other, BUFFER)?;
     Ok((one, other))
+}
+
+/// Listens at a path in a directory, for its owner only. A socket that is left there is replaced.
+pub(crate) fn listen(dir: &Path, name: &str) -> io::Result<OwnedFd> {
+    let place = Place::of(dir)?;
+    match std::fs::remove_file(dir.join(name)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let socket = unconnected()?;
+    rustix::net::bind(&socket, &place.address(name)?)?;
+    std::fs::set_permissions(dir.join(name), std::fs::Permissions::from_mode(0o600))?;
+    rustix::net::listen(&socket, 8)?;
+    Ok(socket)
+}
+
+/// Connects to a socket at a path in a directory.
+pub(crate) fn connect(dir: &Path, name: &str) -> io::Result<OwnedFd> {
+    let place = Place::of(dir)?;
+    let socket = unconnected()?;
+    rustix::net::connect(&socket, &place.address(name)?)?;
+    sockopt::set_socket_send_buffer_size(&socket, BUFFER)?;
+    Ok(socket)
+}
+
+/// Takes a connection that waits.
+pub(crate) fn accept(listener: impl AsFd) -> io::Result<OwnedFd> {
+    let socket =
+        rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+    sockopt::set_socket_send_buffer_size(&socket, BUFFER)?;
+    Ok(socket)
+}
+
+/// The process at the other end, and its user.
+pub(crate) fn peer(socket: impl AsFd) -> io::Result<(u32, u32)> {
+    let peer = sockopt::socket_peercred(socket)?;
+    Ok((peer.pid.as_raw_pid().unsigned_abs(), peer.uid.as_raw()))
+}
+
+fn unconnected() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+}
+
+/// A directory, whose path may be longer than an address may be.
+struct Place(File);
+
+impl Place {
+    fn of(dir: &Path) -> io::Result<Self> {
+        Ok(Self(File::open(dir)?))
+    }
+
+    fn address(&self, name: &str) -> io::Result<SocketAddrUnix> {
+        Ok(SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", self.0.as_raw_fd()))?)
+    }
 }
 
 /// Sends a packet. An error of the kind `WouldBlock` means that the other end has to read first.

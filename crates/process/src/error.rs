@@ -103,6 +103,16 @@ pub enum ProcessError {
         /// The reason.
         source: io::Error,
     },
+    /// The supervisor of an earlier server could not be taken over.
+    #[error(
+        "the terminals and agents of an earlier server at {dir:?} cannot be taken over, and end soon: {source}"
+    )]
+    TakeOver {
+        /// The directory of both servers.
+        dir: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
     /// The supervisor has ended, and with it all its processes.
     #[error("the supervisor of processes has ended, and all of them with it")]
     SupervisorGone,

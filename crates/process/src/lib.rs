@@ -2,11 +2,13 @@
 //!
 //! A daemon starts one small helper, the *supervisor*, and asks it over a socket pair to start
 //! processes. All descendants of these processes stay below the supervisor, even daemonised ones.
-//! When the daemon is gone, however it ended, the supervisor ends them and then itself.
+//! When the daemon is gone, however it ended, the supervisor ends them and then itself; or it holds
+//! them for a while, and the next daemon takes it over with all of them.
 //!
 //! - [`Supervisor`]: the daemon's side: starts a [`Command`] as a [`Child`], stops it with all its
 //!   descendants through a [`Handle`]
 //! - [`supervisor`]: the helper's side, which the binary calls before it has a thread or a runtime
+//! - [`Keep`]: how sessions outlive the daemon; [`Journal`]: what is read and not stored outlives it
 //! - [`Terminal`]: the master of a child's terminal: read, write, resize, foreground process
 //! - [`User`], [`as_user`], [`start_as`]: other users, to run commands or access files as
 //! - [`clean_environment`]: the part of the daemon's environment that a child gets
@@ -33,6 +35,7 @@ mod credentials;
 mod environment;
 mod error;
 mod failure;
+mod journal;
 mod leftovers;
 mod memory;
 mod messages;
@@ -46,10 +49,13 @@ mod user;
 
 pub use adopted::Adopted;
 pub use as_user::{as_user, start_as};
-pub use client::{Child, ChildIo, Handle, Limits, Supervisor};
+pub use client::{
+    Child, ChildInput, ChildIo, ChildOutput, Handle, Held, Keep, Limits, Supervisor, TakenOver,
+};
 pub use command::{Command, MAX_COMMAND, Stdio};
 pub use environment::clean_environment;
 pub use error::ProcessError;
+pub use journal::{Journal, Note};
 pub use leftovers::end_leftovers;
 pub use memory::give_back_memory;
 pub use ports::listening_ports;

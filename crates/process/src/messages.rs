@@ -1,7 +1,8 @@
 //! The messages between the daemon and the supervisor, one packet each.
 //!
-//! Both ends are the same binary, since the daemon starts the supervisor from its own executable.
-//! So the encoding has no version, and no message ever has to be skipped.
+//! A daemon starts the supervisor from its own executable, so mostly both ends are the same binary. A
+//! daemon that takes over the supervisor of an earlier one says its [`VERSION`] first, and goes on only
+//! if it is the supervisor's.
 
 use std::{ffi::OsString, time::Duration};
 
@@ -22,6 +23,12 @@ pub(crate) const MAX_EVENT: usize = 80 * 1024;
 /// The most process ids that fit into an event, at five bytes each.
 pub(crate) const MAX_MEMBERS: usize = (MAX_EVENT - 64) / 5;
 
+/// The version of these messages and of the journals. It changes with them, which a test checks.
+pub(crate) const VERSION: u32 = 1;
+/// The beginning of the first message of a daemon that takes a supervisor over. In all versions the
+/// version follows, four bytes with the lowest first, and the secret.
+const HELLO: &[u8; 16] = b"warren-takeover\0";
+
 /// A message of the daemon. The daemon numbers its requests, and the answers repeat the number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Request {
@@ -29,6 +36,7 @@ pub(crate) enum Request {
     Configure {
         max_children: u32,
         control_groups: bool,
+        keep: Option<KeepOrder>,
     },
     Spawn {
         request: u64,
@@ -52,6 +60,61 @@ pub(crate) enum Request {
         request: u64,
         grace: Duration,
     },
+    /// The daemon has closed its end of a session's input, and nobody will write to it any more.
+    CloseInput {
+        request: u64,
+        id: Uuid,
+    },
+}
+
+/// How sessions are kept while there is no daemon.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeepOrder {
+    /// For how long.
+    pub(crate) span: Duration,
+    /// The directory of the socket at which the next daemon appears.
+    pub(crate) dir: OsString,
+    /// What that daemon has to know.
+    pub(crate) secret: [u8; SECRET],
+}
+
+/// The length of a secret between daemons, in bytes.
+pub(crate) const SECRET: usize = 32;
+
+/// Shows no secret.
+impl std::fmt::Debug for KeepOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KeepOrder").field("span", &self.span).field("dir", &self.dir).finish()
+    }
+}
+
+/// The first message of a daemon that takes a supervisor over.
+pub(crate) struct Hello {
+    pub(crate) version: u32,
+    pub(crate) secret: [u8; SECRET],
+}
+
+impl Hello {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        [&HELLO[..], &self.version.to_le_bytes(), &self.secret].concat()
+    }
+
+    pub(crate) fn decode(packet: &[u8]) -> Option<Self> {
+        let rest = packet.strip_prefix(HELLO)?;
+        let (version, rest) = rest.split_first_chunk::<4>()?;
+        let secret = rest.first_chunk::<SECRET>()?;
+        Some(Self { version: u32::from_le_bytes(*version), secret: *secret })
+    }
+}
+
+/// A supervisor's answer to a [`Hello`], one byte in all versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Welcome {
+    /// The daemon has the supervisor now.
+    Yes = 1,
+    /// The versions differ. The supervisor ends everything and itself.
+    OtherVersion = 2,
 }
 
 /// A command in the form that the supervisor needs: the user is given by numbers.
@@ -84,7 +147,7 @@ pub(crate) enum Event {
         groups: Vec<OsString>,
     },
     /// A process was started. Descriptors come with this event: the terminal's master, or the
-    /// daemon's ends of stdin, stdout and stderr.
+    /// daemon's ends of stdin, stdout and stderr; and last the session's journal.
     Started {
         request: u64,
         pid: u32,
@@ -108,6 +171,15 @@ pub(crate) enum Event {
         request: u64,
         pids: Vec<u32>,
     },
+    /// A process that an earlier daemon started. The same descriptors come with it as with `Started`.
+    Held {
+        id: Uuid,
+        pid: u32,
+        start_time: u64,
+        exit: Option<Exit>,
+    },
+    /// There are no more such processes.
+    AllHeld,
 }
 
 impl From<Command> for Order {

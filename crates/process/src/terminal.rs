@@ -10,14 +10,17 @@ use bytes::BytesMut;
 use rustix::{
     fs::{OFlags, fcntl_getfl, fcntl_setfl},
     io::Errno,
-    termios::{Winsize, tcgetpgrp, tcsetwinsize},
+    termios::{Winsize, tcgetpgrp, tcgetwinsize, tcsetwinsize},
 };
 use tokio::{
     io::{Interest, unix::AsyncFd},
     task::yield_now,
 };
 
-use crate::unsafe_calls::watch;
+use crate::{
+    journal::{Journal, JournalReader},
+    unsafe_calls::watch,
+};
 
 /// The most bytes that one read returns.
 pub const MOST_PER_READ: usize = 64 * 1024;
@@ -36,19 +39,24 @@ pub struct Terminal {
 
 /// Reads the output of the terminal's programs.
 #[derive(Debug)]
-pub struct TerminalReader(Arc<AsyncFd<OwnedFd>>);
+pub struct TerminalReader {
+    master: Arc<AsyncFd<OwnedFd>>,
+    journal: JournalReader,
+}
 
-/// Types into the terminal and sets its size. When all halves are dropped, the terminal is closed,
-/// and its foreground programs are hung up.
+/// Types into the terminal and sets its size. When all halves are dropped, the terminal is closed, and
+/// its foreground programs are hung up, unless the supervisor keeps it for the next daemon.
 #[derive(Debug, Clone)]
 pub struct TerminalWriter(Arc<AsyncFd<OwnedFd>>);
 
 impl Terminal {
     /// Takes over the master. Needs a runtime.
-    pub(crate) fn new(master: OwnedFd) -> io::Result<Self> {
+    pub(crate) fn new(master: OwnedFd, journal: &Arc<Journal>) -> io::Result<Self> {
         fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
         let shared = Arc::new(watch(master, Interest::READABLE | Interest::WRITABLE)?);
-        Ok(Self { reader: TerminalReader(shared.clone()), writer: TerminalWriter(shared) })
+        let journal = JournalReader::new(Arc::clone(journal))?;
+        let reader = TerminalReader { master: shared.clone(), journal };
+        Ok(Self { reader, writer: TerminalWriter(shared) })
     }
 
     /// The two halves, for two tasks.
@@ -92,6 +100,9 @@ impl TerminalReader {
     /// Waits for output and appends all of it, up to [`MOST_PER_READ`]. Returns the number of
     /// bytes. 0 means the end: no process has the terminal open, and all output was read.
     ///
+    /// The first calls return the output that an earlier daemon had not taken. The caller has taken the
+    /// output of one call before it makes the next.
+    ///
     /// Between pieces it yields to the other tasks of the thread, so that a terminal with a flood
     /// of output does not hold up the others. If the call is dropped, the bytes read so far are in
     /// the buffer.
@@ -99,10 +110,15 @@ impl TerminalReader {
     /// # Errors
     /// The kernel's error; a terminal hardly has any.
     pub async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+        let left = self.journal.left(MOST_PER_READ);
+        if !left.is_empty() {
+            buffer.extend_from_slice(&left);
+            return Ok(left.len());
+        }
         let before = buffer.len();
         loop {
-            let mut ready = self.0.readable().await?;
-            let piece = read_piece(self.0.get_ref(), buffer);
+            let mut ready = self.master.readable().await?;
+            let piece = read_piece(self.master.get_ref(), &mut self.journal, buffer);
             let got = buffer.len() - before;
             match piece {
                 Piece::Little if got + PIECE <= MOST_PER_READ => {}
@@ -168,6 +184,15 @@ impl TerminalWriter {
         }
     }
 
+    /// The size, in columns and rows.
+    ///
+    /// # Errors
+    /// The kernel's error: the terminal is gone.
+    pub fn size(&self) -> io::Result<(u16, u16)> {
+        let size = tcgetwinsize(self.0.as_fd())?;
+        Ok((size.ws_col, size.ws_row))
+    }
+
     /// Sets the size, in characters. The programs in the foreground are notified.
     ///
     /// # Errors
@@ -198,19 +223,19 @@ enum Piece {
     Error(io::Error),
 }
 
-/// Reads one piece into the buffer. The buffer grows by one piece only: the kernel never returns
-/// more at once, and clearing unused room would be wasted work.
-fn read_piece(master: &OwnedFd, buffer: &mut BytesMut) -> Piece {
-    let length = buffer.len();
-    buffer.resize(length + PIECE, 0);
-    let read = rustix::io::read(master, &mut buffer[length..]);
-    buffer.truncate(length + read.unwrap_or(0));
+/// Reads one piece into the buffer, by way of the journal.
+fn read_piece(master: &OwnedFd, journal: &mut JournalReader, buffer: &mut BytesMut) -> Piece {
+    let read = journal.read(buffer, |piece| Ok(rustix::io::read(master, piece)?));
     match read {
-        // On Linux a terminal without any open slave gives EIO instead of the end.
-        Ok(0) | Err(Errno::IO) => Piece::Closed,
+        Ok(0) => Piece::Closed,
         Ok(read) if read >= MUCH => Piece::Much,
-        Ok(_) | Err(Errno::INTR) => Piece::Little,
-        Err(Errno::AGAIN) => Piece::Empty,
-        Err(error) => Piece::Error(error.into()),
+        Ok(_) => Piece::Little,
+        Err(error) => match Errno::from_io_error(&error) {
+            // On Linux a terminal without any open slave gives EIO instead of the end.
+            Some(Errno::IO) => Piece::Closed,
+            Some(Errno::INTR) => Piece::Little,
+            Some(Errno::AGAIN) => Piece::Empty,
+            _ => Piece::Error(error),
+        },
     }
 }

@@ -1,9 +1,11 @@
 //! A process that the supervisor started, and the session behind it.
 
-use std::{io, os::fd::OwnedFd, time::Duration};
+use std::{io, os::fd::OwnedFd, sync::Arc, time::Duration};
 
 use tokio::{net::unix::pipe, sync::watch};
 use uuid::Uuid;
+
+pub use super::pipes::{ChildInput, ChildOutput};
 
 use super::{
     Supervisor,
@@ -11,6 +13,7 @@ use super::{
 };
 use crate::{
     error::ProcessError,
+    journal::Journal,
     signal::{Exit, Signal},
     terminal::Terminal,
 };
@@ -25,6 +28,8 @@ pub struct Child {
     pub start_time: u64,
     /// The daemon's ends of its stdio; see [`Child::take_io`].
     pub io: ChildIo,
+    /// Its journal.
+    pub journal: Arc<Journal>,
     exit: watch::Receiver<Option<Exit>>,
     handle: Handle,
 }
@@ -37,9 +42,9 @@ pub enum ChildIo {
     /// Three pipes.
     Pipes {
         /// The child's standard input.
-        stdin: pipe::Sender,
+        stdin: ChildInput,
         /// The child's standard output.
-        stdout: pipe::Receiver,
+        stdout: ChildOutput,
         /// The child's standard error.
         stderr: pipe::Receiver,
     },
@@ -57,9 +62,11 @@ pub struct Handle {
 impl Child {
     pub(super) fn new(handle: Handle, started: StartedChild) -> Result<Self, ProcessError> {
         let failed = |source| ProcessError::Start { step: "taking over its stdio", source };
-        let io = ChildIo::new(started.ends).map_err(failed)?;
-        let StartedChild { pid, start_time, exit, .. } = started;
-        Ok(Self { pid, start_time, io, exit, handle })
+        let StartedChild { pid, start_time, exit, mut ends } = started;
+        let journal = ends.pop().ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))?;
+        let journal = Journal::open(journal).map_err(failed)?;
+        let io = ChildIo::new(ends, &journal, &handle).map_err(failed)?;
+        Ok(Self { pid, start_time, io, journal, exit, handle })
     }
 
     /// Waits until the process ends. Its descendants may live on and keep its terminal open. The
@@ -82,13 +89,13 @@ impl Child {
 }
 
 impl ChildIo {
-    fn new(ends: Vec<OwnedFd>) -> io::Result<Self> {
+    fn new(ends: Vec<OwnedFd>, journal: &Arc<Journal>, handle: &Handle) -> io::Result<Self> {
         let mut ends = ends.into_iter();
         match (ends.next(), ends.next(), ends.next()) {
-            (Some(master), None, None) => Ok(Self::Terminal(Terminal::new(master)?)),
+            (Some(master), None, None) => Ok(Self::Terminal(Terminal::new(master, journal)?)),
             (Some(stdin), Some(stdout), Some(stderr)) => Ok(Self::Pipes {
-                stdin: pipe::Sender::from_owned_fd(stdin)?,
-                stdout: pipe::Receiver::from_owned_fd(stdout)?,
+                stdin: ChildInput::new(stdin, journal, handle)?,
+                stdout: ChildOutput::new(stdout, journal)?,
                 stderr: pipe::Receiver::from_owned_fd(stderr)?,
             }),
             _ => Err(io::ErrorKind::InvalidData.into()),
@@ -139,6 +146,13 @@ impl Handle {
                 Ok(pids)
             }
             _ => Err(ProcessError::SupervisorGone),
+        }
+    }
+
+    /// Lets the supervisor close its own end of the session's input.
+    pub(super) async fn close_input(&self) {
+        if let Err(error) = self.count(Call::CloseInput(self.id), Duration::ZERO).await {
+            tracing::debug!(%error, "an input cannot be closed");
         }
     }
 

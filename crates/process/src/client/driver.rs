@@ -10,8 +10,9 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{Limits, answers};
+use super::{Keep, Limits, answers};
 use crate::{
+    Adopted,
     channel,
     error::ProcessError,
     leftovers,
@@ -38,7 +39,9 @@ pub(super) enum Call {
     Signal(Uuid, Signal),
     Stop(Uuid, Duration),
     Members(Uuid),
+    CloseInput(Uuid),
     Shutdown(Duration),
+    Detach,
 }
 
 pub(super) enum Reply {
@@ -60,9 +63,63 @@ struct Outstanding {
     reply: Option<oneshot::Sender<Result<Reply, ProcessError>>>,
 }
 
+/// The supervisor's process.
+pub(super) enum Helper {
+    /// This daemon has started it.
+    Started(Box<process::Child>),
+    /// An earlier daemon has started it.
+    TakenOver { pid: u32 },
+}
+
+impl Helper {
+    pub(super) fn pid(&self) -> u32 {
+        match self {
+            Self::Started(child) => child.id().unwrap_or(0),
+            Self::TakenOver { pid } => *pid,
+        }
+    }
+
+    pub(super) const fn is_new(&self) -> bool {
+        matches!(self, Self::Started(_))
+    }
+
+    /// The supervisor, for messages.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Started(_) => "supervisor",
+            Self::TakenOver { .. } => "supervisor of an earlier server",
+        }
+    }
+
+    /// Waits for its end. Returns whether it has certainly ended all its processes.
+    async fn ended(&mut self) -> bool {
+        let ended = match self {
+            Self::Started(child) => {
+                let ended = time::timeout(LAST_BREATH, child.wait()).await;
+                return matches!(ended, Ok(Ok(status)) if status.success());
+            }
+            Self::TakenOver { pid } => Adopted::open(*pid),
+        };
+        match ended {
+            Ok(helper) => matches!(time::timeout(LAST_BREATH, helper.wait()).await, Ok(Ok(()))),
+            Err(_) => true,
+        }
+    }
+
+    fn kill(&mut self) {
+        match self {
+            Self::Started(child) => drop(child.start_kill()),
+            Self::TakenOver { pid } => {
+                let helper = Adopted::open(*pid);
+                let _ = helper.and_then(|helper| helper.signal(Signal::Kill));
+            }
+        }
+    }
+}
+
 pub(super) struct Driver {
     socket: AsyncFd<OwnedFd>,
-    helper: process::Child,
+    helper: Helper,
     asked: mpsc::Receiver<Ask>,
     living: watch::Sender<bool>,
     limits: Limits,
@@ -75,13 +132,15 @@ pub(super) struct Driver {
     unsent: Option<Vec<u8>>,
     /// The sessions whose callers did not wait for the start.
     unwanted: Vec<Uuid>,
+    /// Whether the supervisor goes on without this daemon.
+    is_detached: bool,
     buffer: Vec<u8>,
 }
 
 impl Driver {
     pub(super) fn new(
         socket: OwnedFd,
-        helper: process::Child,
+        helper: Helper,
         asked: mpsc::Receiver<Ask>,
         living: watch::Sender<bool>,
         limits: Limits,
@@ -98,20 +157,50 @@ impl Driver {
             last_request: 0,
             unsent: None,
             unwanted: Vec::new(),
+            is_detached: false,
             buffer: vec![0; MAX_EVENT],
         })
     }
 
-    /// Sends the configuration and waits for the answer.
-    pub(super) async fn ready(&mut self) -> io::Result<()> {
-        channel::send(self.socket.get_ref(), &Request::from(self.limits).encode(), &[])?;
-        match self.first_event().await? {
-            Some(Event::Ready { groups }) => {
-                self.groups = groups.into_iter().map(PathBuf::from).collect();
+    /// Sends the configuration and waits for the answer: the processes that the supervisor has
+    /// already, if it is not new.
+    pub(super) async fn ready(
+        &mut self,
+        keep: Option<&Keep>,
+        is_new: bool,
+    ) -> io::Result<Vec<(Uuid, StartedChild)>> {
+        channel::send(self.socket.get_ref(), &self.limits.order(keep).encode(), &[])?;
+        let Some((Event::Ready { groups }, _)) = self.next_event().await? else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no supervisor"));
+        };
+        self.groups = groups.into_iter().map(PathBuf::from).collect();
+        let mut held = Vec::new();
+        while !is_new {
+            match self.next_event().await? {
+                Some((Event::AllHeld, _)) => break,
+                Some((Event::Held { id, pid, start_time, exit }, ends)) => {
+                    held.push((id, self.held(id, pid, start_time, exit, ends)));
+                }
+                Some((event, ends)) => self.heard(event, ends),
+                None => return Err(io::ErrorKind::InvalidData.into()),
             }
-            _ => return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no supervisor")),
         }
-        Ok(())
+        Ok(held)
+    }
+
+    fn held(
+        &mut self,
+        id: Uuid,
+        pid: u32,
+        start_time: u64,
+        ended: Option<Exit>,
+        ends: Vec<OwnedFd>,
+    ) -> StartedChild {
+        let (living, exit) = watch::channel(ended);
+        if ended.is_none() {
+            self.sessions.insert(id, living);
+        }
+        StartedChild { pid, start_time, ends, exit }
     }
 
     /// Runs until the supervisor is gone, or no handle to it is left.
@@ -120,12 +209,14 @@ impl Driver {
         self.end().await;
     }
 
-    async fn first_event(&mut self) -> io::Result<Option<Event>> {
+    /// Waits for the next event; `None` if it is none.
+    async fn next_event(&mut self) -> io::Result<Option<(Event, Vec<OwnedFd>)>> {
         loop {
             let mut ready = self.socket.readable().await?;
             let buffer = &mut self.buffer;
             if let Ok(received) = ready.try_io(|fd| channel::receive(fd.get_ref(), buffer)) {
-                return received.map(|(length, _)| Event::decode(&self.buffer[..length]));
+                let (length, ends) = received?;
+                return Ok(Event::decode(&self.buffer[..length]).map(|event| (event, ends)));
             }
         }
     }
@@ -139,6 +230,10 @@ impl Driver {
         };
         tokio::select! {
             ask = self.asked.recv(), if may_ask => match ask {
+                Some(Ask { wanted: Call::Detach, .. }) => {
+                    self.is_detached = true;
+                    return false;
+                }
                 Some(ask) => self.ask(ask),
                 None => return false,
             },
@@ -157,6 +252,8 @@ impl Driver {
             Call::Signal(id, signal) => (Request::Signal { request, id, signal }, None),
             Call::Stop(id, grace) => (Request::Stop { request, id, grace }, None),
             Call::Members(id) => (Request::Members { request, id }, None),
+            Call::Detach => return,
+            Call::CloseInput(id) => (Request::CloseInput { request, id }, None),
             Call::Shutdown(grace) => (Request::Shutdown { request, grace }, None),
         };
         self.outstanding.insert(request, Outstanding { order, reply: Some(ask.reply) });
@@ -244,19 +341,22 @@ impl Driver {
 
     /// Closes the socket, waits for the end of the supervisor, and ends leftover processes.
     async fn end(self) {
-        let Self { socket, mut helper, mut asked, living, groups, sessions, .. } = self;
+        let Self { socket, mut helper, mut asked, living, groups, sessions, is_detached, .. } = self;
         // The id is known only until the supervisor has been waited for.
-        let supervisor = helper.id();
+        let supervisor = helper.pid();
         asked.close();
+        if is_detached {
+            drop(socket);
+            living.send_replace(false);
+            return;
+        }
+        // A supervisor that keeps sessions must not wait for another daemon now.
+        let end = Request::Shutdown { request: 0, grace: Duration::ZERO };
+        let _gone = channel::send(socket.get_ref(), &end.encode(), &[]);
         drop(socket);
-        let ended = time::timeout(LAST_BREATH, helper.wait()).await;
-        if !matches!(ended, Ok(Ok(status)) if status.success()) {
-            tracing::error!(
-                supervisor,
-                ?ended,
-                "the supervisor of processes was lost; ending what it left"
-            );
-            let _ = helper.start_kill();
+        if !helper.ended().await {
+            tracing::error!(supervisor, "the supervisor of processes was lost; ending what it left");
+            helper.kill();
             let left = leftovers::end(sessions.keys().copied().collect(), groups).await;
             if left > 0 {
                 tracing::error!(supervisor, left, "processes that cannot be ended");

@@ -2,14 +2,18 @@
 //!
 //! - [`Supervisor`]: starts the supervisor, and asks it to start and stop processes
 //! - [`Child`], [`Handle`]: a process that the supervisor started, and its session
+//! - [`Keep`], [`TakenOver`]: how sessions outlive a daemon, and how the next one takes them over
 //! - `driver`: the task that talks to the supervisor
 
 mod child;
 mod driver;
+mod pipes;
+mod takeover;
 
 use std::{
     ffi::OsStr,
     io,
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     process::Stdio as ChildStdio,
     time::Duration,
@@ -24,10 +28,12 @@ use crate::{
     channel,
     command::Command,
     error::ProcessError,
-    messages::{Event, Order, Request},
+    messages::{Event, KeepOrder, Order, Request},
 };
-pub use child::{Child, ChildIo, Handle};
-use driver::{Ask, Call, Driver, Reply};
+pub use child::{Child, ChildInput, ChildIo, ChildOutput, Handle};
+use driver::{Ask, Call, Driver, Helper, Reply};
+pub(crate) use takeover::SOCKET;
+pub use takeover::{Held, Keep, TakenOver};
 
 /// The program and the hidden command with which a supervisor is started.
 const OURSELVES: &str = "/proc/self/exe";
@@ -80,6 +86,17 @@ impl Supervisor {
         Self::start_with(Path::new(OURSELVES), &[COMMAND], limits).await
     }
 
+    /// The same, and the sessions outlive this daemon.
+    ///
+    /// # Errors
+    /// As for [`Supervisor::start`].
+    pub async fn start_ourselves_keeping(
+        limits: Limits,
+        keep: Option<&Keep>,
+    ) -> Result<Self, ProcessError> {
+        Self::start_keeping(Path::new(OURSELVES), &[COMMAND], limits, keep).await
+    }
+
     /// Starts a supervisor with these limits.
     ///
     /// # Errors
@@ -89,17 +106,50 @@ impl Supervisor {
         args: &[&str],
         limits: Limits,
     ) -> Result<Self, ProcessError> {
+        Self::start_keeping(program, args, limits, None).await
+    }
+
+    /// Starts a supervisor with these limits, whose sessions outlive this daemon as `keep` says.
+    ///
+    /// # Errors
+    /// As for [`Supervisor::start`].
+    pub async fn start_keeping(
+        program: &Path,
+        args: &[&str],
+        limits: Limits,
+        keep: Option<&Keep>,
+    ) -> Result<Self, ProcessError> {
         let failed = |source| ProcessError::Supervisor { program: PathBuf::from(program), source };
         let (ours, theirs) = channel::pair().map_err(failed)?;
         let helper = helper(program, args, ChildStdio::from(theirs)).map_err(failed)?;
-        let pid = helper.id().unwrap_or(0);
+        let helper = Helper::Started(Box::new(helper));
+        let (supervisor, _none) = Self::begin(ours, helper, limits, keep).await?;
+        Ok(supervisor)
+    }
+
+    /// Begins to talk to a supervisor. Returns the processes that it has already.
+    async fn begin(
+        socket: OwnedFd,
+        helper: Helper,
+        limits: Limits,
+        keep: Option<&Keep>,
+    ) -> Result<(Self, Vec<Held>), ProcessError> {
+        let program = PathBuf::from(helper.name());
+        let failed = |source| ProcessError::Supervisor { program: program.clone(), source };
+        let (pid, is_new) = (helper.pid(), helper.is_new());
         let (asks, asked) = mpsc::channel(WAITING);
         let (living, alive) = watch::channel(true);
-        let mut driver = Driver::new(ours, helper, asked, living, limits).map_err(failed)?;
-        let ready = time::timeout(LONGEST_START, driver.ready()).await;
-        ready.map_err(|_| failed(io::ErrorKind::TimedOut.into()))?.map_err(failed)?;
+        let mut driver = Driver::new(socket, helper, asked, living, limits).map_err(failed)?;
+        let ready = time::timeout(LONGEST_START, driver.ready(keep, is_new)).await;
+        let held = ready.map_err(|_| failed(io::ErrorKind::TimedOut.into()))?.map_err(failed)?;
         tokio::spawn(driver.run());
-        Ok(Self { asks, alive, pid })
+        let supervisor = Self { asks, alive, pid };
+        let child = |(id, started)| {
+            let child = Child::new(Handle::new(supervisor.clone(), id), started);
+            child.inspect_err(|error| tracing::error!(%error, %id, "a process is lost")).ok()
+        };
+        let held = held.into_iter().filter_map(|(id, started)| Some(Held { id, child: child((id, started))? }));
+        Ok((supervisor.clone(), held.collect()))
     }
 
     /// Starts a command. If this call is dropped before it returns, the process is stopped.
@@ -149,6 +199,13 @@ impl Supervisor {
         }
     }
 
+    /// Leaves the supervisor with all sessions to the next daemon, if it keeps them. Nothing may be read
+    /// from them any more.
+    pub async fn detach(&self) {
+        let _gone = self.ask(Call::Detach, Duration::ZERO).await;
+        self.ended().await;
+    }
+
     async fn ask(&self, wanted: Call, takes: Duration) -> Result<Reply, ProcessError> {
         let (reply, answer) = oneshot::channel();
         let asked = async {
@@ -174,9 +231,13 @@ fn helper(
     command.spawn()
 }
 
-impl From<Limits> for Request {
-    fn from(limits: Limits) -> Self {
-        Self::Configure { max_children: limits.max_children, control_groups: limits.control_groups }
+impl Limits {
+    fn order(self, keep: Option<&Keep>) -> Request {
+        Request::Configure {
+            max_children: self.max_children,
+            control_groups: self.control_groups,
+            keep: keep.map(KeepOrder::from),
+        }
     }
 }
 
@@ -186,6 +247,6 @@ fn answers(event: &Event) -> Option<u64> {
         | Event::Failed { request, .. }
         | Event::Done { request, .. }
         | Event::Members { request, .. } => Some(*request),
-        Event::Ready { .. } | Event::Exited { .. } => None,
+        Event::Ready { .. } | Event::Exited { .. } | Event::Held { .. } | Event::AllHeld => None,
     }
 }

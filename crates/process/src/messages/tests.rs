@@ -35,12 +35,23 @@ prop_compose! {
     }
 }
 
+fn keep() -> impl Strategy<Value = KeepOrder> {
+    (any::<u32>(), text(), any::<[u8; SECRET]>()).prop_map(|(ms, dir, secret)| KeepOrder {
+        span: Duration::from_millis(ms.into()),
+        dir,
+        secret,
+    })
+}
+
 fn request() -> impl Strategy<Value = Request> {
     let grace = || any::<u32>().prop_map(|ms| Duration::from_millis(ms.into()));
     prop_oneof![
-        (any::<u32>(), any::<bool>()).prop_map(|(max_children, control_groups)| {
-            Request::Configure { max_children, control_groups }
-        }),
+        (any::<u32>(), any::<bool>(), proptest::option::of(keep())).prop_map(
+            |(max_children, control_groups, keep)| {
+                Request::Configure { max_children, control_groups, keep }
+            }
+        ),
+        (any::<u64>(), id()).prop_map(|(request, id)| Request::CloseInput { request, id }),
         (any::<u64>(), order()).prop_map(|(request, order)| Request::Spawn { request, order }),
         (any::<u64>(), id()).prop_map(|(request, id)| Request::Signal {
             request,
@@ -71,7 +82,10 @@ fn event() -> impl Strategy<Value = Event> {
             request,
             failure: Failure { step: Step::WorkingDir, errno }
         }),
-        (id(), exit).prop_map(|(id, exit)| Event::Exited { id, exit }),
+        (id(), exit.clone()).prop_map(|(id, exit)| Event::Exited { id, exit }),
+        (id(), any::<u32>(), any::<u64>(), proptest::option::of(exit))
+            .prop_map(|(id, pid, start_time, exit)| Event::Held { id, pid, start_time, exit }),
+        Just(Event::AllHeld),
         (any::<u64>(), any::<u32>()).prop_map(|(request, count)| Event::Done { request, count }),
         (any::<u64>(), proptest::collection::vec(any::<u32>(), 0..9))
             .prop_map(|(request, pids)| Event::Members { request, pids }),
@@ -137,4 +151,48 @@ fn the_largest_command_fits_into_a_packet() {
 fn the_most_members_fit_into_a_packet() {
     let event = Event::Members { request: u64::MAX, pids: vec![u32::MAX; MAX_MEMBERS] };
     assert!(event.encode().len() <= MAX_EVENT);
+}
+
+#[test]
+fn a_secret_is_not_in_what_is_logged_of_a_message() {
+    let keep = KeepOrder { span: Duration::ZERO, dir: "/d".into(), secret: [173; SECRET] };
+    let shown = format!("{:?}", Request::Configure { max_children: 1, control_groups: true, keep: Some(keep) });
+    assert!(shown.contains("/d") && !shown.contains("173"), "{shown}");
+}
+
+/// A daemon of another build reads these bytes. When this fails, give the messages another version.
+#[test]
+fn messages_of_this_version_are_what_they_were() {
+    let id = Uuid::from_u128(7);
+    let keep = KeepOrder { span: Duration::from_secs(60), dir: "/d".into(), secret: [1; SECRET] };
+    let requests = [
+        Request::Configure { max_children: 1, control_groups: true, keep: Some(keep) },
+        Request::Signal { request: 1, id, signal: Signal::Hangup },
+        Request::Stop { request: 2, id, grace: Duration::from_millis(5) },
+        Request::Members { request: 3, id },
+        Request::Shutdown { request: 4, grace: Duration::ZERO },
+        Request::CloseInput { request: 5, id },
+    ];
+    let events = [
+        Event::Ready { groups: vec!["/g".into()] },
+        Event::Started { request: 1, pid: 2, start_time: 3 },
+        Event::Exited { id, exit: Exit::Code(7) },
+        Event::Done { request: 1, count: 2 },
+        Event::Members { request: 1, pids: vec![1, 2] },
+        Event::Held { id, pid: 1, start_time: 2, exit: Some(Exit::Signal(9)) },
+        Event::AllHeld,
+    ];
+    let all = requests.iter().map(Request::encode).chain(events.iter().map(Event::encode));
+    let sum = all.flatten().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    assert_eq!((VERSION, sum), (1, 1_298_756_667));
+}
+
+#[test]
+fn the_first_message_of_a_daemon_is_the_same_in_all_versions() {
+    let hello = Hello { version: 0x0102_0304, secret: [9; SECRET] }.encode();
+    assert_eq!(hello[..20], *b"warren-takeover\0\x04\x03\x02\x01");
+    let longer = [&hello[..], b"more, of a later version"].concat();
+    let read = Hello::decode(&longer).unwrap();
+    assert_eq!((read.version, read.secret), (0x0102_0304, [9; SECRET]));
+    assert!(Hello::decode(&hello[..51]).is_none() && Hello::decode(b"").is_none());
 }

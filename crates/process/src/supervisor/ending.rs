@@ -29,6 +29,7 @@ impl Supervising {
             self.sleep_until_somebody_ends();
         }
         self.groups.remove();
+        self.keep = None;
     }
 
     fn sleep_until_somebody_ends(&self) {

@@ -14,7 +14,8 @@ use uuid::Uuid;
 use super::{
     event_queue::EventQueue,
     family::Family,
-    spawning::{PendingStart, SessionProcesses},
+    holding::Keeping,
+    spawning::{PendingStart, SessionEnds, SessionProcesses},
     stopping::PendingStop,
 };
 use crate::{
@@ -30,10 +31,14 @@ const REQUESTS_AT_ONCE: usize = 16;
 
 /// The state of a supervisor.
 pub(super) struct Supervising {
-    socket: OwnedFd,
+    pub(super) socket: OwnedFd,
     pub(super) signals: SignalFd,
     pub(super) groups: Groups,
     pub(super) max_children: u32,
+    /// How sessions are kept while there is no daemon; `None`: they are not.
+    pub(super) keep: Option<Keeping>,
+    /// Whether there is no daemon just now.
+    pub(super) is_holding: bool,
     pub(super) sessions: HashMap<Uuid, SessionProcesses>,
     /// The living first processes of sessions, by process id.
     pub(super) leaders: HashMap<u32, Uuid>,
@@ -46,8 +51,8 @@ pub(super) struct Supervising {
     pub(super) has_more: bool,
     /// The request to end everything, if there was one.
     pub(super) ending: Option<u64>,
-    outgoing: EventQueue,
-    buffer: Vec<u8>,
+    pub(super) outgoing: EventQueue,
+    pub(super) buffer: Vec<u8>,
 }
 
 #[derive(Clone, Copy)]
@@ -68,6 +73,8 @@ impl Supervising {
             signals,
             groups,
             max_children,
+            keep: None,
+            is_holding: false,
             sessions: HashMap::new(),
             leaders: HashMap::new(),
             starting: Vec::new(),
@@ -85,6 +92,9 @@ impl Supervising {
     pub(super) fn run(&mut self) -> io::Result<()> {
         loop {
             let is_gone = self.turn()?;
+            if is_gone && self.ending.is_none() && self.hold()? {
+                continue;
+            }
             if is_gone || self.is_at_the_end() {
                 self.end_everything();
                 return self.say_good_bye();
@@ -137,7 +147,7 @@ impl Supervising {
         })
     }
 
-    fn next_time(&self) -> Option<Instant> {
+    pub(super) fn next_time(&self) -> Option<Instant> {
         let starting = self.starting.iter().map(|it| it.deadline);
         let stops = self.stops.iter().map(|it| it.next);
         let retry = self.outgoing.retry_at();
@@ -165,7 +175,7 @@ impl Supervising {
 
     fn take(&mut self, request: Request) {
         match request {
-            Request::Configure { .. } => {}
+            Request::Configure { max_children, keep, .. } => self.configure(max_children, keep),
             Request::Spawn { request, order } => self.spawn(request, &order),
             Request::Signal { request, id, signal } => {
                 let count = self.signal_group(id, signal);
@@ -173,6 +183,7 @@ impl Supervising {
             }
             Request::Stop { request, id, grace } => self.stop(Some(request), id, grace),
             Request::Members { request, id } => self.tell_members(request, id),
+            Request::CloseInput { request, id } => self.close_input(request, id),
             Request::Shutdown { request, grace } => self.shut_down(request, grace),
         }
     }
@@ -190,6 +201,13 @@ impl Supervising {
         let family = self.look();
         let pids = family.of(id).iter().map(|stat| stat.pid).take(MAX_MEMBERS).collect();
         self.tell(&Event::Members { request, pids }, Vec::new());
+    }
+
+    fn close_input(&mut self, request: u64, id: Uuid) {
+        let ends = self.sessions.get_mut(&id).and_then(|session| session.ends.as_mut());
+        // A failure leaves the input open, and the process is ended by a signal later.
+        let _ = ends.map(SessionEnds::close_input);
+        self.tell(&Event::Done { request, count: 0 }, Vec::new());
     }
 
     fn shut_down(&mut self, request: u64, grace: Duration) {

@@ -2,8 +2,9 @@
 //! of sessions.
 //!
 //! The supervisor is their sub-reaper: a process that loses its parents becomes its child, so it
-//! can wait until none is left. When the socket to the daemon closes, the daemon is dead, and the
-//! supervisor ends everything. It blocks only in one `poll`.
+//! can wait until none is left. When the socket to the daemon closes, the daemon is dead. Then the
+//! supervisor holds the sessions for the next one if it was told to, and otherwise, or if none comes in
+//! time, ends everything. It blocks only in one `poll`.
 //!
 //! - `events`: the event loop, and the daemon's requests
 //! - `spawning`, `child`: the start of a process, and its steps before it executes the program
@@ -11,12 +12,15 @@
 //! - `family`: assigns processes to sessions
 //! - `stopping`, `ending`: the end of one session, and of all
 //! - `event_queue`: events that the daemon has not read yet
+//! - `holding`: the time between two daemons; `arrival`: the next daemon
 
+mod arrival;
 mod child;
 mod ending;
 mod event_queue;
 mod events;
 mod family;
+mod holding;
 mod reaping;
 mod spawning;
 mod stopping;
@@ -41,7 +45,7 @@ use rustix::{
 use crate::{
     cgroup::Groups,
     channel,
-    messages::{Event, MAX_REQUEST, Request},
+    messages::{Event, KeepOrder, MAX_REQUEST, Request},
     unsafe_calls::close_rest_on_exec,
 };
 use events::Supervising;
@@ -71,9 +75,10 @@ fn run() -> io::Result<()> {
     let _ = rustix::process::setsid();
     rustix::process::chdir("/")?;
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    let Some((max_children, control_groups)) = first_word(&socket)? else { return Ok(()) };
+    let Some((max_children, control_groups, keep)) = first_word(&socket)? else { return Ok(()) };
     let groups = if control_groups { Groups::prepare() } else { Groups::default() };
     let mut supervising = Supervising::new(socket, signals, groups, max_children);
+    supervising.configure(max_children, keep);
     let groups = supervising.groups.directories().into_iter().map(PathBuf::into_os_string);
     supervising.tell(&Event::Ready { groups: groups.collect() }, Vec::new());
     supervising.run()
@@ -101,8 +106,11 @@ fn hold_signals() -> io::Result<SignalFd> {
     Ok(SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?)
 }
 
+/// The limits and options of the daemon.
+type FirstWord = (u32, bool, Option<KeepOrder>);
+
 /// Waits for the daemon's first message. `None` if the daemon is gone without one.
-fn first_word(socket: &OwnedFd) -> io::Result<Option<(u32, bool)>> {
+fn first_word(socket: &OwnedFd) -> io::Result<Option<FirstWord>> {
     let mut polled = [PollFd::new(socket, PollFlags::IN)];
     let limit = FIRST_WORD.try_into().map_err(io::Error::other)?;
     if poll(&mut polled, Some(&limit))? == 0 {
@@ -111,8 +119,8 @@ fn first_word(socket: &OwnedFd) -> io::Result<Option<(u32, bool)>> {
     let mut buffer = vec![0; MAX_REQUEST];
     let (length, _) = channel::receive(socket, &mut buffer)?;
     match Request::decode(&buffer[..length]) {
-        Some(Request::Configure { max_children, control_groups }) => {
-            Ok(Some((max_children, control_groups)))
+        Some(Request::Configure { max_children, control_groups, keep }) => {
+            Ok(Some((max_children, control_groups, keep)))
         }
         None if length == 0 => Ok(None),
         _ => Err(io::Error::new(io::ErrorKind::InvalidData, NOT_OURS)),

@@ -31,7 +31,8 @@ impl Supervising {
         let Some(id) = self.leaders.remove(&pid) else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.is_alive = false;
-        if session.is_known {
+        session.exit = Some(exit(status));
+        if session.is_known && !self.is_holding {
             self.tell(&Event::Exited { id, exit: exit(status) }, Vec::new());
         }
     }

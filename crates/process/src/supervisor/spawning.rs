@@ -21,8 +21,10 @@ use super::{child, events::Supervising};
 use crate::{
     cgroup::Group,
     failure::{Failure, Step},
+    journal,
     messages::{Event, Order},
     procfs,
+    signal::Exit,
     unsafe_calls::fork_single_threaded,
 };
 
@@ -39,6 +41,44 @@ pub(super) struct SessionProcesses {
     pub(super) is_alive: bool,
     /// Whether the start was reported to the daemon, so that the end must be reported, too.
     pub(super) is_known: bool,
+    /// How the first process ended.
+    pub(super) exit: Option<Exit>,
+    /// What the next daemon gets; `None` if none is waited for, or until the start is reported.
+    pub(super) ends: Option<SessionEnds>,
+}
+
+/// The daemon's ends of a session's stdio, and its journal.
+pub(super) struct SessionEnds {
+    /// The terminal's master, or stdin, stdout and stderr. An input that was closed is another open file.
+    pub(super) stdio: Vec<OwnedFd>,
+    pub(super) journal: File,
+}
+
+impl SessionEnds {
+    /// The descriptors for a daemon.
+    pub(super) fn for_daemon(&self) -> io::Result<Vec<OwnedFd>> {
+        let mut all: Vec<OwnedFd> =
+            self.stdio.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
+        all.push(self.journal.try_clone()?.into());
+        Ok(all)
+    }
+
+    /// The end that output is read from.
+    pub(super) fn output(&self) -> Option<&OwnedFd> {
+        match &self.stdio[..] {
+            [master] => Some(master),
+            [_, stdout, _] => Some(stdout),
+            _ => None,
+        }
+    }
+
+    /// Closes the process's input, if it is a pipe.
+    pub(super) fn close_input(&mut self) -> io::Result<()> {
+        if let [stdin, _, _] = &mut self.stdio[..] {
+            *stdin = File::options().write(true).open("/dev/null")?.into();
+        }
+        Ok(())
+    }
 }
 
 /// A forked child that has not become its program yet.
@@ -47,14 +87,13 @@ pub(super) struct PendingStart {
     pub(super) request: u64,
     pub(super) report: File,
     pub(super) deadline: Instant,
-    /// The daemon's ends of the child's stdio.
-    ends: Vec<OwnedFd>,
+    ends: SessionEnds,
 }
 
 /// The two sides of a child's stdio.
 struct Ends {
     child: child::Stdio,
-    daemon: Vec<OwnedFd>,
+    daemon: SessionEnds,
 }
 
 impl Supervising {
@@ -100,7 +139,15 @@ impl Supervising {
         };
         // The child cannot be reaped before this function returns, so its entry in `/proc` exists.
         let start_time = procfs::stat(pid).map_or(0, |stat| stat.start_time);
-        let session = SessionProcesses { pid, start_time, group, is_alive: true, is_known: false };
+        let session = SessionProcesses {
+            pid,
+            start_time,
+            group,
+            is_alive: true,
+            is_known: false,
+            exit: None,
+            ends: None,
+        };
         self.sessions.insert(id, session);
         self.leaders.insert(pid, id);
         let deadline = Instant::now() + LONGEST_START;
@@ -126,13 +173,28 @@ impl Supervising {
                 let Some(session) = self.sessions.get_mut(&id) else { return };
                 session.is_known = true;
                 let (pid, start_time) = (session.pid, session.start_time);
-                self.tell(&Event::Started { request, pid, start_time }, ends);
+                match ends.for_daemon() {
+                    Ok(all) => {
+                        session.ends = Some(ends).filter(|_| self.keep.is_some());
+                        self.tell(&Event::Started { request, pid, start_time }, all);
+                    }
+                    Err(error) => {
+                        self.kill_leader(id);
+                        let failure = Failure::at(Step::Pipes)(error);
+                        self.tell(&Event::Failed { request, failure }, Vec::new());
+                    }
+                }
             }
             Err(failure) => {
                 self.forget_failed(id);
                 self.tell(&Event::Failed { request, failure }, Vec::new());
             }
         }
+    }
+
+    /// Ends a child whose daemon is gone before its start was reported.
+    pub(super) fn give_up_start(&mut self, id: Uuid) {
+        self.forget_failed(id);
     }
 
     /// Waits for a child that could not become its program, and forgets its session. The child is
@@ -195,14 +257,15 @@ fn terminal((cols, rows): (u16, u16), order: &Order) -> io::Result<Ends> {
         fchown(&slave, Some(Uid::from_raw(identity.uid)), None::<Gid>)?;
         fchmod(&slave, Mode::from_raw_mode(0o620))?;
     }
-    Ok(Ends { child: child::Stdio::Terminal(slave), daemon: vec![master] })
+    let journal = journal::create(journal::TERMINAL_RING)?;
+    let daemon = SessionEnds { stdio: vec![master], journal };
+    Ok(Ends { child: child::Stdio::Terminal(slave), daemon })
 }
 
 fn pipes() -> io::Result<Ends> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC);
     let ((stdin, to), (from_out, stdout), (from_err, stderr)) = (pipe()?, pipe()?, pipe()?);
-    Ok(Ends {
-        child: child::Stdio::Pipes([stdin, stdout, stderr]),
-        daemon: vec![to, from_out, from_err],
-    })
+    let journal = journal::create(journal::PIPE_RING)?;
+    let daemon = SessionEnds { stdio: vec![to, from_out, from_err], journal };
+    Ok(Ends { child: child::Stdio::Pipes([stdin, stdout, stderr]), daemon })
 }

@@ -27,7 +27,7 @@ const ROUNDS: usize = 50;
 /// A session that is being stopped.
 pub(super) struct PendingStop {
     id: Uuid,
-    request: Option<u64>,
+    pub(super) request: Option<u64>,
     stage: Stage,
     /// The time of the next stage.
     pub(super) next: Instant,
@@ -60,7 +60,10 @@ impl Supervising {
         }
         let family = self.look();
         self.advance_stops(&family, now);
-        self.tidy(&family);
+        // The next daemon has to hear of the sessions that end while there is none.
+        if !self.is_holding {
+            self.tidy(&family);
+        }
     }
 
     /// The time of the next scan of all processes. `None` unless a process has ended.

@@ -15,7 +15,6 @@ use bytes::BytesMut;
 use process::{
     Child, ChildIo, Command, Limits, Stdio, Supervisor, Terminal, User, clean_environment,
 };
-use tokio::io::AsyncReadExt;
 use uuid::Uuid;
 
 /// Longer than anything here takes, even on a busy machine.
@@ -93,10 +92,10 @@ pub(crate) async fn read_to_end(terminal: &mut Terminal) -> Vec<u8> {
 /// The whole output of a command with pipes.
 pub(crate) async fn output(child: &mut Child) -> String {
     let ChildIo::Pipes { stdin, mut stdout, .. } = child.take_io() else { panic!("no pipes") };
-    drop(stdin);
-    let mut text = String::new();
-    within(stdout.read_to_string(&mut text)).await.unwrap();
-    text
+    within(stdin.close()).await;
+    let mut read = BytesMut::new();
+    within(async { while stdout.read(&mut read).await.unwrap() > 0 {} }).await;
+    String::from_utf8(read.to_vec()).unwrap()
 }
 
 pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {

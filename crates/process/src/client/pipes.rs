@@ -1,0 +1,112 @@
+//! The input and output of a process with pipes.
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    sync::Arc,
+};
+
+use bytes::BytesMut;
+use tokio::net::unix::pipe;
+
+use super::Handle;
+use crate::journal::{Journal, JournalReader};
+
+/// The most bytes that one read returns.
+const MOST_PER_READ: usize = 64 * 1024;
+
+/// The standard input of a process. The process gets its end by [`ChildInput::close`].
+#[derive(Debug)]
+pub struct ChildInput {
+    pipe: pipe::Sender,
+    journal: Arc<Journal>,
+    handle: Handle,
+    written: u64,
+}
+
+/// The standard output of a process.
+#[derive(Debug)]
+pub struct ChildOutput {
+    pipe: pipe::Receiver,
+    reader: JournalReader,
+}
+
+impl ChildInput {
+    pub(super) fn new(
+        stdin: OwnedFd,
+        journal: &Arc<Journal>,
+        handle: &Handle,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            pipe: pipe::Sender::from_owned_fd(stdin)?,
+            journal: Arc::clone(journal),
+            handle: handle.clone(),
+            written: journal.written().unwrap_or(0),
+        })
+    }
+
+    /// Writes all bytes. Waits while the process reads nothing. The journal knows how much is written.
+    ///
+    /// # Errors
+    /// The kernel's error: the process reads no more.
+    pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.pipe.writable().await?;
+            self.journal.writes(self.written + bytes.len() as u64);
+            let written = self.pipe.try_write(bytes);
+            self.written += *written.as_ref().unwrap_or(&0) as u64;
+            self.journal.wrote(self.written);
+            match written {
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the input.
+    pub async fn close(self) {
+        let Self { pipe, handle, .. } = self;
+        drop(pipe);
+        handle.close_input().await;
+    }
+}
+
+impl ChildOutput {
+    pub(super) fn new(stdout: OwnedFd, journal: &Arc<Journal>) -> io::Result<Self> {
+        let reader = JournalReader::new(Arc::clone(journal))?;
+        Ok(Self { pipe: pipe::Receiver::from_owned_fd(stdout)?, reader })
+    }
+
+    /// Waits for output and appends it: first what an earlier daemon had not taken. Returns the number
+    /// of bytes, 0 at the end. The caller has taken the output of one call before it makes the next, but
+    /// for the beginning of what is not complete. If the call is dropped, nothing is lost.
+    ///
+    /// # Errors
+    /// The kernel's error; a pipe hardly has any.
+    pub async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+        let left = self.reader.left(MOST_PER_READ);
+        if !left.is_empty() {
+            buffer.extend_from_slice(&left);
+            return Ok(left.len());
+        }
+        let before = buffer.len();
+        loop {
+            self.pipe.readable().await?;
+            self.reader.tidy()?;
+            let pipe = &self.pipe;
+            match self.reader.read(buffer, |piece| pipe.try_read(piece)) {
+                Ok(0) => return Ok(buffer.len() - before),
+                Ok(_) if buffer.len() - before + 4096 <= MOST_PER_READ => {}
+                Ok(_) => return Ok(buffer.len() - before),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if buffer.len() > before {
+                        return Ok(buffer.len() - before);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
