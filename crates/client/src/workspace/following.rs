@@ -45,6 +45,9 @@ pub struct FollowingSettings {
     /// Whether to begin with the session's first output, for a client that has just created it.
     /// Otherwise the session is shown from its present screen on.
     pub from_start: bool,
+    /// The number of the newest event of an agent that is known already. Then all later events are
+    /// shown, those that the server has stored, too. `None`: only live events are shown.
+    pub events_after: Option<u64>,
 }
 
 impl Default for FollowingSettings {
@@ -55,6 +58,7 @@ impl Default for FollowingSettings {
             backoff: (Duration::from_millis(200), Duration::from_secs(5)),
             patience: Duration::MAX,
             from_start: false,
+            events_after: None,
         }
     }
 }
@@ -109,13 +113,14 @@ impl Following {
         let (first, last) = settings.backoff;
         let mut addresses = addresses.into();
         addresses.begin_with(workspace.server());
+        let from = settings.from_start.then_some(0);
+        let mut position = SessionPosition::new(session, settings.is_agent, from);
+        if let Some(after) = settings.events_after {
+            position.join_events(after);
+        }
         let mut following = Self {
             addresses,
-            position: SessionPosition::new(
-                session,
-                settings.is_agent,
-                settings.from_start.then_some(0),
-            ),
+            position,
             inputs: Inputs::new(session, unique()),
             state: FollowingState::Connected(Box::new(workspace)),
             backoff: Backoff::new(first, last),
@@ -314,6 +319,7 @@ impl Following {
 
     fn step(&mut self, frame: ServerFrame) -> Result<(), ClientError> {
         self.take(frame)?;
+        self.show_joined();
         if self.waits_for_owner && self.position.has_begun() {
             self.waits_for_owner = false;
             let again: Vec<ClientMessage> = self.inputs.again().collect();
@@ -321,6 +327,9 @@ impl Following {
         }
         if let Some(attach) = self.position.repaint_due() {
             self.say(&attach);
+        }
+        if let Some(turns) = self.position.turns_due() {
+            self.say(&turns);
         }
         self.say_inputs();
         Ok(())
@@ -397,7 +406,18 @@ impl Following {
         self.end(Ending::Exited { code });
     }
 
+    fn show_joined(&mut self) {
+        let joined = self.position.joined();
+        if !joined.is_empty()
+            && let Some(exited) = &mut self.exited
+        {
+            exited.since = Instant::now();
+        }
+        self.ready.extend(joined);
+    }
+
     fn end(&mut self, ending: Ending) {
+        self.ready.extend(self.position.joined_at_end());
         self.state = FollowingState::Over;
         self.ready.push_back(SessionView::Ended(ending));
     }

@@ -10,7 +10,8 @@
 //! - `sessions`, `projects`, [`files`], `git`, `teams`, `cluster`, `members`: a method for each request
 //! - [`download`]: a file that is fetched while others may change it, without a socket
 //! - [`following`]: a session's output and all that belongs to it, over any number of connections
-//! - [`position`]: the position in a session; [`inputs`]: keys on their way; both without a socket
+//! - [`position`]: the position in a session; `joined_events`: an agent's events, stored and live;
+//!   [`inputs`]: keys on their way; all without a socket
 
 pub mod address;
 pub mod answer;
@@ -22,6 +23,7 @@ pub mod files;
 pub mod following;
 mod git;
 pub mod inputs;
+mod joined_events;
 mod members;
 pub mod position;
 mod projects;

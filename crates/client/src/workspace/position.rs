@@ -7,11 +7,11 @@ use protocol::workspace::{
     SessionSnapshot, SessionStatus,
     client::{
         AgentEventMessage, Attach, InputAck, PermissionRequest, PermissionResolved, SessionHistory,
-        TerminalSize, Usage, connection::OUTPUT_BACKPRESSURE,
+        TerminalSize, TurnEvents, Usage, connection::OUTPUT_BACKPRESSURE,
     },
 };
 
-use super::connection::ServerFrame;
+use super::{connection::ServerFrame, joined_events::JoinedEvents};
 
 /// A part of a session to show.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +22,8 @@ pub enum SessionView {
     Output(Bytes),
     /// An event of an agent, read from its output.
     Event(AgentEvent),
+    /// Events of an agent that happened while this client got none, or not all of them.
+    Turns(TurnEvents),
     /// An agent requests permission for a tool.
     Permission(PermissionRequest),
     /// A request for permission is no longer open.
@@ -103,6 +105,8 @@ pub struct SessionPosition {
     newest: Option<Option<u64>>,
     /// Whether to request the whole screen once the missed output is here.
     repaints: bool,
+    /// An agent's events, if the server stores them.
+    joined: Option<JoinedEvents>,
 }
 
 impl SessionPosition {
@@ -120,7 +124,14 @@ impl SessionPosition {
             has_begun: false,
             newest: None,
             repaints: false,
+            joined: None,
         }
+    }
+
+    /// Shows the agent's events after the one of this number, those that the server has stored, too.
+    /// Without this, the events before a screen are not shown.
+    pub fn join_events(&mut self, after: u64) {
+        self.joined = Some(JoinedEvents::after(self.session, after));
     }
 
     /// The session.
@@ -146,6 +157,7 @@ impl SessionPosition {
     pub fn attach(&mut self) -> ClientMessage {
         let repeats = self.is_agent && self.last_has_events;
         (self.has_begun, self.newest) = (false, None);
+        self.joined.iter_mut().for_each(JoinedEvents::connected);
         self.again = if repeats { self.events } else { 0 };
         let after_seq = self.last.map(|last| if repeats { last.saturating_sub(1) } else { last });
         ClientMessage::Attach(Attach { session_id: self.session, after_seq })
@@ -163,6 +175,22 @@ impl SessionPosition {
         self.repaints &= !is_due;
         let session_id = self.session;
         is_due.then_some(ClientMessage::Attach(Attach { session_id, after_seq: None }))
+    }
+
+    /// The request for an agent's stored events, if it is due.
+    pub fn turns_due(&mut self) -> Option<ClientMessage> {
+        self.joined.as_mut().filter(|_| self.has_begun)?.due()
+    }
+
+    /// The joined events that can be shown after the frame that was taken last.
+    pub fn joined(&mut self) -> Vec<SessionView> {
+        self.joined.as_mut().map(JoinedEvents::ready).unwrap_or_default()
+    }
+
+    /// The joined events that can be shown at the session's end.
+    pub fn joined_at_end(&mut self) -> Vec<SessionView> {
+        self.joined.iter_mut().for_each(JoinedEvents::end);
+        self.joined()
     }
 
     /// Takes the next frame of the server, and returns its meaning.
@@ -214,9 +242,21 @@ impl SessionPosition {
             {
                 Step::Show(SessionView::Ended(Ending::Killed))
             }
-            ServerMessage::Error(error) => Step::Show(SessionView::Refused(error.message)),
+            ServerMessage::Turns(turns) if turns.session_id == ours => {
+                if let Some(joined) = &mut self.joined {
+                    joined.stored(turns);
+                }
+                Step::Nothing
+            }
+            ServerMessage::Error(error) => self.refused(error.message),
             _ => Step::Nothing,
         }
+    }
+
+    /// The refusal does not say of what; it may be that of the stored events.
+    fn refused(&mut self, words: String) -> Step {
+        self.joined.iter_mut().for_each(JoinedEvents::refused);
+        Step::Show(SessionView::Refused(words))
     }
 
     fn begin(&mut self, history: SessionHistory) -> Step {
@@ -234,6 +274,7 @@ impl SessionPosition {
     fn screen(&mut self, snapshot: SessionSnapshot) -> Step {
         (self.last, self.last_has_events) = (Some(snapshot.seq), false);
         (self.events, self.again, self.repaints) = (0, 0, false);
+        self.joined.iter_mut().for_each(JoinedEvents::skipped);
         Step::Show(SessionView::Screen(snapshot))
     }
 
@@ -246,7 +287,11 @@ impl SessionPosition {
             return Step::Nothing;
         }
         self.events += 1;
-        Step::Show(SessionView::Event(event.event))
+        match (&mut self.joined, event.number) {
+            (Some(joined), Some(number)) => joined.live(number, event.event),
+            _ => return Step::Show(SessionView::Event(event.event)),
+        }
+        Step::Nothing
     }
 
     fn usage(&mut self, usage: Usage) -> Step {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use protocol::workspace::{
     ClientMessage, ServerMessage, SessionId, SessionInfo,
     client::{
-        GetHistory, History, InputAck, ListSessions, MoveSession, NewSession, OfSession,
-        OpenTerminal, RenameSession, SendInput, SessionMoved,
+        GetHistory, GetTurns, History, InputAck, ListSessions, MoveSession, NewSession, OfSession,
+        OpenTerminal, RenameSession, SendInput, SessionMoved, TurnEvents,
     },
 };
 
@@ -15,6 +15,8 @@ use crate::error::ClientError;
 
 /// The deadline of a request that needs little work.
 pub(super) const SOON: Duration = Duration::from_secs(30);
+/// The deadline of a request that some servers do not know, and may not answer.
+const TURNS: Duration = Duration::from_secs(10);
 /// The deadline of a request that starts or ends a process.
 pub(super) const WORK: Duration = Duration::from_secs(60);
 
@@ -148,6 +150,20 @@ impl Workspace {
             ServerMessage::History(history) if history.session_id == session_id => {
                 Answer::Is(history)
             }
+            other => other.into(),
+        })
+        .await
+    }
+
+    /// Events of an agent's turns, as the server has stored them. A server that stores none refuses,
+    /// or does not answer.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] when there is no such session.
+    pub async fn turns(&mut self, request: GetTurns) -> Result<TurnEvents, ClientError> {
+        let session_id = request.session_id;
+        self.request(&ClientMessage::GetTurns(request), TURNS, |reply| match reply {
+            ServerMessage::Turns(turns) if turns.session_id == session_id => Answer::Is(turns),
             other => other.into(),
         })
         .await

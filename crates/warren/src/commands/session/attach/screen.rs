@@ -80,6 +80,7 @@ impl Painter {
             SessionView::Notice(notice) => self.last_words = Some(plain::lines(&notice.message)),
             // What is for agents, and what the program itself paints when it hears of it.
             SessionView::Event(_)
+            | SessionView::Turns(_)
             | SessionView::Permission(_)
             | SessionView::Resolved(_)
             | SessionView::Used(_)
