@@ -1,28 +1,105 @@
-//! Lists for people: aligned columns.
+//! Lists for people: aligned columns that fit the terminal.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, io::stdout};
 
+use rustix::termios::tcgetwinsize;
 use serde::Serialize;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{say, say_json};
 
-/// Rows under a header, each column as wide as its widest cell. `right`: how many columns, from
-/// the last, hold numbers.
+/// The width of a list where no terminal tells another.
+const WIDTH: usize = 80;
+
+/// The width to which a column of text may be shortened.
+const NARROW: usize = 10;
+
+/// The spaces between two columns.
+const GAP: usize = 2;
+
+/// Rows under a header, each column as wide as its widest cell, and all together as wide as the terminal at most.
+/// `right`: how many columns, from the last, hold numbers.
+///
+/// Where there is too little room, texts lose their middle, but for those of the first column: by them people name
+/// a row to other commands. If that is not enough, the last columns are left out, and a line says so.
 pub(crate) fn table(header: &[&str], rows: &[Vec<String>], right: usize) -> String {
-    let header: Vec<String> = header.iter().map(|name| name.to_uppercase()).collect();
-    let all: Vec<&Vec<String>> = std::iter::once(&header).chain(rows).collect();
-    let width = |at: usize| all.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..header.len()).map(width).collect();
-    let lines: Vec<String> = all.iter().map(|row| line(row, &widths, right)).collect();
-    lines.join("\n")
+    within(terminal_width(), header, rows, right)
 }
 
-fn line(row: &[String], widths: &[usize], right: usize) -> String {
+/// The columns of the terminal that standard output is, or the usual number.
+pub(crate) fn terminal_width() -> usize {
+    let size = tcgetwinsize(stdout()).ok().map(|size| usize::from(size.ws_col));
+    size.filter(|width| *width > 0).unwrap_or(WIDTH)
+}
+
+fn within(width: usize, header: &[&str], rows: &[Vec<String>], right: usize) -> String {
+    let header: Vec<String> = header.iter().map(|name| name.to_uppercase()).collect();
+    let all: Vec<&Vec<String>> = std::iter::once(&header).chain(rows).collect();
+    let widest = |at: usize| all.iter().map(|row| row[at].width()).max().unwrap_or(0);
+    let mut widths: Vec<usize> = (0..header.len()).map(widest).collect();
+    let texts = widths.len().saturating_sub(right);
+    shorten(&mut widths[..], texts, width);
+    let kept = kept(&widths, width);
+    widths.truncate(kept);
+    let lines = all.iter().map(|row| line(row, &widths, texts));
+    lines.chain(left_out(&header[kept..])).collect::<Vec<_>>().join("\n")
+}
+
+/// Takes what is too much from the widest columns of text, but from the first none.
+fn shorten(widths: &mut [usize], texts: usize, room: usize) {
+    let mut excess = total(widths).saturating_sub(room);
+    while excess > 0 {
+        let may_shrink = widths.iter_mut().take(texts).skip(1).filter(|width| **width > NARROW);
+        let Some(widest) = may_shrink.max() else { return };
+        *widest -= 1;
+        excess -= 1;
+    }
+}
+
+/// How many columns have room; the first has it in any case.
+fn kept(widths: &[usize], room: usize) -> usize {
+    (1..=widths.len()).rev().find(|kept| total(&widths[..*kept]) <= room).unwrap_or(1)
+}
+
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
+}
+
+fn left_out(header: &[String]) -> Option<String> {
+    let names = header.join(", ").to_lowercase();
+    (!names.is_empty()).then(|| format!("(no room for {names}: a wider terminal shows them, and --json)"))
+}
+
+fn line(row: &[String], widths: &[usize], texts: usize) -> String {
     let cell = |(at, (text, width)): (usize, (&String, &usize))| {
-        if at + right >= row.len() { format!("{text:>width$}") } else { format!("{text:<width$}") }
+        let text = if at == 0 { text.clone() } else { shortened(text, *width) };
+        let spaces = " ".repeat(width.saturating_sub(text.width()));
+        if at < texts { text + &spaces } else { spaces + &text }
     };
     let cells: Vec<String> = row.iter().zip(widths).enumerate().map(cell).collect();
-    cells.join("  ").trim_end().to_owned()
+    cells.join(&" ".repeat(GAP)).trim_end().to_owned()
+}
+
+/// A text without its middle, if it is wider than this.
+pub(crate) fn shortened(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let half = width.saturating_sub(1) / 2;
+    let begin = fitting(text.chars(), width.saturating_sub(1) - half);
+    let end: Vec<char> = fitting(text.chars().rev(), half);
+    begin.into_iter().chain(['…']).chain(end.into_iter().rev()).collect()
+}
+
+/// The first characters that have room.
+fn fitting(characters: impl Iterator<Item = char>, mut room: usize) -> Vec<char> {
+    let fits = |character: &char| {
+        let width = character.width().unwrap_or(0);
+        let fits = width <= room;
+        room = room.saturating_sub(width);
+        fits
+    };
+    characters.take_while(fits).collect()
 }
 
 /// Prints a list, as JSON under `name` or as a table. `empty` is printed instead of an empty table.
@@ -56,6 +133,8 @@ pub(crate) fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -63,6 +142,60 @@ mod tests {
         let row = |name: &str, count: u32| vec![name.to_owned(), count.to_string()];
         let rows = [row("a", 1_000), row("größer", 7)];
         assert_eq!(table(&["name", "n"], &rows, 1), "NAME       N\na       1000\ngrößer     7");
+    }
+
+    fn rows(cells: &[&[&str]]) -> Vec<Vec<String>> {
+        let row = |row: &&[&str]| row.iter().map(|&cell| cell.to_owned()).collect();
+        cells.iter().map(row).collect()
+    }
+
+    fn widest(table: &str) -> usize {
+        table.lines().map(UnicodeWidthStr::width).max().unwrap()
+    }
+
+    #[test]
+    fn texts_lose_their_middle_where_there_is_too_little_room_but_the_first_column_stays() {
+        let long = "a-model-with-a-very-long-name-q4_k_m";
+        let given = rows(&[&["p-0123456789abcdef", long, long, "1234567"]]);
+        let table = within(60, &["id", "model", "served", "tokens"], &given, 1);
+        assert_eq!(widest(&table), 60, "{table}");
+        assert!(table.contains("p-0123456789abcdef") && table.contains("1234567"), "{table}");
+        assert!(table.contains("a-model") && table.contains("…") && table.contains("q4_k_m"));
+        let roomy = within(200, &["id", "model", "served", "tokens"], &given, 1);
+        assert!(!roomy.contains('…'), "{roomy}");
+    }
+
+    #[test]
+    fn the_last_columns_are_left_out_only_in_words() {
+        let given = rows(&[&["an-id-of-its-own", "text", "123456789", "123456789"]]);
+        let table = within(40, &["id", "name", "in", "out"], &given, 2);
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines[1], "an-id-of-its-own  text  123456789");
+        assert!(lines[2].contains("no room for out:") && lines[2].contains("--json"), "{table}");
+    }
+
+    #[test]
+    fn characters_of_two_columns_are_counted_as_such() {
+        let given = rows(&[&["模型", "1"], &["a", "22"]]);
+        assert_eq!(within(80, &["名", "n"], &given, 1), "名     N\n模型   1\na     22");
+        assert_eq!(shortened("模型模型模型", 7), "模…型");
+        for (width, short) in [(5, "ab…ef"), (6, "abcdef"), (1, "…"), (0, "…")] {
+            assert_eq!(shortened("abcdef", width), short);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_list_is_wider_than_its_room_unless_its_first_column_is(
+            cells in proptest::collection::vec(proptest::collection::vec("[a-z模]{0,60}", 4), 1..5),
+            room in 60..120_usize,
+            right in 0..4_usize,
+        ) {
+            let first = cells.iter().map(|row| row[0].width()).max().unwrap();
+            let table = within(room, &["a", "b", "c", "d"], &cells, right);
+            let rows = table.lines().take(cells.len() + 1).collect::<Vec<_>>().join("\n");
+            prop_assert!(widest(&rows) <= room.max(first), "{}", table);
+        }
     }
 
     #[test]
