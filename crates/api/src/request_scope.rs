@@ -114,7 +114,7 @@ impl RequestScope {
             (selector, found)
         };
         let (selector, found) = match (find(model), model.with_or_without_latest()) {
-            ((_, Available::Nobody), Some(other)) => find(&other),
+            ((_, Available::Nobody | Available::Empty), Some(other)) => find(&other),
             (found, _) => found,
         };
         match found {
@@ -127,6 +127,7 @@ impl RequestScope {
             }
             Available::Disconnected { .. } => Err(disconnected()),
             Available::Nobody => Err(nobody()),
+            Available::Empty => Err(empty()),
         }
     }
 
@@ -148,9 +149,17 @@ fn judged(room: &Room, selector: &Selector, found: &str) -> String {
 }
 
 /// The messages here and below are those of stock servers.
-pub(crate) fn nobody() -> ApiError {
+fn nobody() -> ApiError {
     let words = "No available participant for the requested model";
     ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
+}
+
+/// The code of the room is not named: who has a key that is bound to the room need not know it.
+fn empty() -> ApiError {
+    let words = "nobody lends a model in this room: `warren room join CODE`, on a machine with a model server, \
+                 lends one";
+    let error = ApiError::new(StatusCode::SERVICE_UNAVAILABLE, Kind::Server, words);
+    ApiError { code: Some("nobody_lends"), ..error }
 }
 
 pub(crate) fn disconnected() -> ApiError {

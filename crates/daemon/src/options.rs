@@ -340,7 +340,8 @@ options! {
         backend_ca: Option<PathBuf>,
         /// The models to offer; a=b offers the backend's b as a [default: all that the backend
         /// lists]
-        #[arg(long, env = "WARREN_MODELS", value_name = "MODEL,…", value_delimiter = ',')]
+        #[arg(long, visible_alias = "model", env = "WARREN_MODELS", value_name = "MODEL,…",
+            value_delimiter = ',')]
         models: Option<Vec<String>>,
         /// The APIs that the backend serves, such as /v1/chat/completions; others are translated
         /// [default: the backend is asked]

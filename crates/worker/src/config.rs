@@ -19,6 +19,8 @@ pub struct WorkerConfig {
     pub servers: Vec<ServerTarget>,
     /// The backends to lend.
     pub backends: Vec<Lend>,
+    /// Further names for models: each is offered while the backend has one of its models.
+    pub aliases: Arc<[LentAlias]>,
     /// The protocol towards the servers.
     pub protocol: Protocol,
     /// How often each backend is asked for its models.
@@ -40,6 +42,7 @@ impl WorkerConfig {
             name: name.into(),
             servers: Vec::new(),
             backends: Vec::new(),
+            aliases: Arc::default(),
             protocol: Protocol::default(),
             poll_interval: Duration::from_secs(10),
             drain_timeout: Duration::from_secs(30),
@@ -47,6 +50,15 @@ impl WorkerConfig {
             patience: Duration::from_secs(30),
         }
     }
+}
+
+/// A name that stands for models.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LentAlias {
+    /// The name.
+    pub name: String,
+    /// The models that serve it, by the names under which they are offered, the preferred one first.
+    pub targets: Vec<String>,
 }
 
 /// How a worker lends.

@@ -17,7 +17,11 @@ use http::Method;
 use protocol::openai;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
-use crate::{config::Lend, order::Order, patience};
+use crate::{
+    config::{Lend, LentAlias},
+    order::Order,
+    patience,
+};
 
 /// The offer of a backend.
 #[derive(Debug, Clone, Default)]
@@ -59,12 +63,17 @@ pub(crate) struct LentBackend {
     fixed: Option<Vec<String>>,
     /// The backend's own names of models that are offered by another.
     real_names: HashMap<String, String>,
+    aliases: Arc<[LentAlias]>,
     offer: watch::Sender<Offer>,
     refresh: Notify,
 }
 
 impl LentBackend {
-    pub(crate) fn new(lend: &Lend, patience: Duration) -> Result<Self, NotABackend> {
+    pub(crate) fn new(
+        lend: &Lend,
+        aliases: Arc<[LentAlias]>,
+        patience: Duration,
+    ) -> Result<Self, NotABackend> {
         let (backend, max_concurrent, entries) = match lend {
             Lend::Http(config) => {
                 (Backend::http(config)?, config.max_concurrent, config.models.as_deref())
@@ -83,6 +92,7 @@ impl LentBackend {
             lost: AtomicBool::new(false),
             fixed: entries.map(|entries| entries.iter().map(|e| e.offered.clone()).collect()),
             real_names: entries.map(renamed).unwrap_or_default(),
+            aliases,
             offer: watch::Sender::default(),
             refresh: Notify::new(),
         })
@@ -99,6 +109,25 @@ impl LentBackend {
     /// The explicit list of models, if there is one.
     pub(crate) fn fixed_models(&self) -> Option<&[String]> {
         self.fixed.as_deref()
+    }
+
+    /// The names under which a backend with these models is offered: the models, then the aliases of any of them.
+    pub(crate) fn names(&self, models: &[String]) -> Vec<String> {
+        let serves = |alias: &&LentAlias| target(alias, models).is_some();
+        let is_new = |alias: &&LentAlias| !models.contains(&alias.name);
+        let aliases = self.aliases.iter().filter(serves).filter(is_new);
+        models.iter().cloned().chain(aliases.map(|alias| alias.name.clone())).collect()
+    }
+
+    /// The backend's own name for a model, if it is another than the one that is asked for.
+    fn real_name(&self, asked: &str) -> Option<String> {
+        let alias = self.aliases.iter().find(|alias| alias.name == asked);
+        let offer = self.offer.borrow();
+        // A target that is gone by now gets the backend's own answer.
+        let model =
+            alias.and_then(|alias| target(alias, &offer.models).or(alias.targets.first()));
+        let real = self.real_names.get(model.map_or(asked, String::as_str));
+        real.or(model).filter(|real| *real != asked).cloned()
     }
 
     /// How many jobs it has, from all servers.
@@ -199,8 +228,8 @@ impl LentBackend {
         BackendRequest {
             path_and_query: std::mem::take(&mut order.path),
             headers: std::mem::take(&mut order.headers),
-            body: match self.real_names.get(&order.model) {
-                Some(real) => rename(body, real),
+            body: match self.real_name(&order.model) {
+                Some(real) => rename(body, &real),
                 None => body,
             },
         }
@@ -227,6 +256,11 @@ impl Drop for LoadGuard {
             self.0.offer.send_modify(|offer| offer.eased += 1);
         }
     }
+}
+
+/// The first target of an alias that is among these models.
+fn target<'a>(alias: &'a LentAlias, models: &[String]) -> Option<&'a String> {
+    alias.targets.iter().find(|target| models.contains(target))
 }
 
 fn renamed(entries: &[ModelEntry]) -> HashMap<String, String> {
@@ -257,7 +291,7 @@ mod tests {
         let models = ["fast=llama3:8b", "same"].map(|entry| entry.parse().unwrap()).to_vec();
         let config =
             BackendConfig { models: Some(models), ..BackendConfig::new("http://127.0.0.1:1") };
-        LentBackend::new(&Lend::Http(config), Duration::ZERO).unwrap()
+        LentBackend::new(&Lend::Http(config), aliases(), Duration::ZERO).unwrap()
     }
 
     fn body(model: &str, pieces: &[&'static str]) -> String {
@@ -274,6 +308,29 @@ mod tests {
         assert_eq!(body("fast", &["no json"]), "no json");
     }
 
+    fn aliases() -> Arc<[LentAlias]> {
+        let alias = |name: &str, targets: &[&str]| LentAlias {
+            name: name.to_owned(),
+            targets: targets.iter().map(|&target| target.to_owned()).collect(),
+        };
+        [alias("best", &["gone", "fast", "same"]), alias("other", &["gone"])].into()
+    }
+
+    #[test]
+    fn an_alias_is_offered_while_one_of_its_models_is_and_stands_for_the_first_of_these() {
+        let lent = lent();
+        let texts = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let models = texts(&["fast", "same"]);
+        assert_eq!(lent.names(&models), ["fast", "same", "best"]);
+        assert_eq!(lent.names(&texts(&["best", "same"])), ["best", "same"], "once each");
+        assert_eq!(lent.names(&[]), Vec::<String>::new());
+        for (models, real) in [(&["fast", "same"][..], "llama3:8b"), (&["same"], "same")] {
+            lent.publish(&lent.names(&texts(models)), None, true);
+            assert_eq!(lent.real_name("best").as_deref(), Some(real));
+        }
+        assert_eq!(lent.real_name("same"), None);
+    }
+
     #[test]
     fn the_load_counts_live_guards() {
         let lent = Arc::new(lent());
@@ -287,7 +344,7 @@ mod tests {
     fn links_that_share_a_backend_learn_when_it_is_no_longer_full() {
         let config =
             BackendConfig { max_concurrent: 2, ..BackendConfig::new("http://127.0.0.1:1") };
-        let lent = Arc::new(LentBackend::new(&Lend::Http(config), Duration::ZERO).unwrap());
+        let lent = Arc::new(LentBackend::new(&Lend::Http(config), aliases(), Duration::ZERO).unwrap());
         let first = lent.offers();
         drop([lent.count(), lent.count()]);
         assert!(!first.has_changed().unwrap(), "nobody else is there");

@@ -44,7 +44,7 @@ pub mod worker;
 pub use backend::{
     BackendConfig, DEMO_MODEL, DemoConfig, LocalBackend, ModelEntry, NotAModel, find_local,
 };
-pub use config::{Lend, NotAServer, Protocol, ServerTarget, WorkerConfig};
+pub use config::{Lend, LentAlias, NotAServer, Protocol, ServerTarget, WorkerConfig};
 pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};
 pub use event::{Event, Observer};
 pub use failures::Failures;

@@ -44,10 +44,10 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
         report_failure(&lent, &polled, &mut failures, &events);
         let reached = polled.is_ok();
         if known.observe(polled) {
-            let (backend, models) = (lent.backend().label().to_owned(), known.models.clone());
+            let (backend, models) = (lent.backend().label().to_owned(), lent.names(&known.models));
             events.send(&Event::Models { backend, models });
         }
-        lent.publish(&known.models, served.endpoints, reached);
+        lent.publish(&lent.names(&known.models), served.endpoints, reached);
     }
 }
 

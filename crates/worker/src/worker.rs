@@ -91,7 +91,10 @@ impl Worker {
         if config.backends.is_empty() {
             return Err(NotAWorker::NoBackend);
         }
-        let new = |lend| LentBackend::new(lend, config.patience).map(Arc::new);
+        let new = |lend| {
+            let aliases = Arc::clone(&config.aliases);
+            LentBackend::new(lend, aliases, config.patience).map(Arc::new)
+        };
         let lent = config.backends.iter().map(new);
         let lent = lent.collect::<Result<_, _>>()?;
         let servers = config.servers.iter().map(|server| {

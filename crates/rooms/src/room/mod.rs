@@ -88,8 +88,10 @@ pub enum Available {
         /// Its id.
         id: String,
     },
-    /// No participant.
+    /// No participant, but there are others.
     Nobody,
+    /// No participant, since nobody lends a model in the room now.
+    Empty,
 }
 
 /// A participant's data for the connection that serves it.

@@ -155,6 +155,13 @@ impl RoomState {
 
     /// The participants that a selector matches.
     pub(crate) fn find(&self, selector: &Selector, now: u64) -> Available {
+        match self.matching(selector, now) {
+            Available::Nobody if !self.awaits(now, |_| true) => Available::Empty,
+            found => found,
+        }
+    }
+
+    fn matching(&self, selector: &Selector, now: u64) -> Available {
         match selector {
             Selector::Any if self.answering > 0 || self.awaits(now, Member::answers) => {
                 Available::Known(selector::ANY.to_owned())

@@ -263,7 +263,7 @@ fn selectors_find_who_is_connected() {
     let mut state = state();
     stock(&mut state, "p", 0);
     for selector in ["*", "m", "model:m"] {
-        assert_eq!(find(&state, selector, 1), Available::Nobody, "{selector}");
+        assert_eq!(find(&state, selector, 1), Available::Empty, "{selector}");
     }
     assert_eq!(find(&state, "p", 1), Available::Disconnected { id: "p".to_owned() });
     let linked = link(&mut state, "p", 1, 1);
@@ -275,7 +275,7 @@ fn selectors_find_who_is_connected() {
         assert_eq!(find(&state, nobody, 1), Available::Nobody, "{nobody}");
     }
     state.disconnect("p", linked.serial, 1);
-    assert_eq!(find(&state, "*", 1), Available::Nobody, "a stock participant does not come back");
+    assert_eq!(find(&state, "*", 1), Available::Empty, "a stock participant does not come back");
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn a_worker_that_comes_back_by_itself_is_waited_for() {
     assert_eq!(find(&state, "*", 10_999), known("room:any"));
     assert_eq!(find(&state, "m", 10_999), known("m"));
     assert_eq!(find(&state, "w", 11_000), Available::Disconnected { id: "w".to_owned() });
-    assert_eq!(find(&state, "m", 11_000), Available::Nobody);
+    assert_eq!(find(&state, "m", 11_000), Available::Empty);
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn a_connected_participants_models_may_change() {
     state.set_models("p", linked.serial, many, 9);
     assert_eq!(state.participant("p").unwrap().models.len(), 64);
     state.set_models("p", linked.serial, Vec::new(), 9);
-    assert_eq!(find(&state, "*", 9), Available::Nobody, "there is nothing to ask it for");
+    assert_eq!(find(&state, "*", 9), Available::Empty, "there is nothing to ask it for");
     state.disconnect("p", linked.serial, 9);
     assert!(state.set_models("p", linked.serial, texts(&["m"]), 9).is_none(), "not its own");
 }

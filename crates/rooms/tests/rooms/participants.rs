@@ -200,5 +200,5 @@ async fn many_who_come_and_go_at_once_leave_a_room_in_order() {
         life.await.unwrap();
     }
     assert!(room.participants().iter().all(|participant| participant.status == Status::Offline));
-    assert_eq!(room.find(&protocol::room::Selector::Any, NOW), rooms::Available::Nobody);
+    assert_eq!(room.find(&protocol::room::Selector::Any, NOW), rooms::Available::Empty);
 }

@@ -32,7 +32,36 @@ async fn friends_share_a_model_with_two_commands_on_each_side() {
     assert_eq!(join.exit().await, Some(0), "{}", join.log());
     assert!(host.participants(code).await.is_empty());
     let nobody = host.room(&["ask", code, "hi"]).await;
-    assert_eq!(nobody.code, Some(4), "{nobody:?}");
+    let said = nobody.err.contains("nobody lends a model in this room: `warren room join CODE`");
+    assert!(nobody.code == Some(1) && said, "{nobody:?}");
+}
+
+/// The makers of a room lend in the same command. Their file's aliases are known in the room.
+#[tokio::test]
+async fn who_makes_a_room_can_lend_to_it_at_once() {
+    let daemon = serve().start().await;
+    let host = Person::of(&daemon.url());
+    let backend = saying(&["hi"]).await;
+    host.configures("[models.quick]\ntargets = ['gone', 'm']\n");
+    let args = ["create", "--lend", "--backend", &backend.url(), "--nickname", "Ann"];
+    let mut lending = host.start(&args);
+    let joined = lending.line_with("joined").await;
+    let code = joined.split_whitespace().nth(1).unwrap().to_owned();
+    lending.line_with("offers m, quick").await;
+    let models = daemon.client().get(&format!("/rooms/{code}/v1/models")).await.json();
+    let ids: Vec<&str> =
+        models["data"].as_array().unwrap().iter().skip(1).map(|one| one["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["m", "quick"]);
+    let asked = host.room(&["ask", &code, "--model", "quick", "hi"]).await;
+    assert_eq!((asked.code, asked.out.as_str()), (Some(0), "hi\n"), "{asked:?}");
+    assert_eq!(backend.request().await.json()["model"], "m");
+    lending.sigterm();
+    assert_eq!(lending.exit().await, Some(0), "{}", lending.log());
+    assert!(lending.log().contains("To lend again: warren room join"), "{}", lending.log());
+    assert!(host.participants(&code).await.is_empty());
+
+    let unsaid = host.room(&["create", "--demo"]).await;
+    assert!(unsaid.code == Some(2) && unsaid.err.contains("--lend"), "{unsaid:?}");
 }
 
 #[tokio::test]

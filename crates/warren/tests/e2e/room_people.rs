@@ -23,6 +23,13 @@ impl Person {
         Self { home: TempDir::new().unwrap(), server: server.to_owned() }
     }
 
+    /// Writes the configuration file.
+    pub(crate) fn configures(&self, text: &str) {
+        let directory = self.home.path().join("warren");
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("warren.toml"), text).unwrap();
+    }
+
     /// Sets the environment: of the one that runs the tests no settings count.
     fn environment(&self) -> Vec<String> {
         let home = self.home.path().display();

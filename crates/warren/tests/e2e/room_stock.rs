@@ -181,8 +181,7 @@ async fn a_stock_participants_whole_life() {
     assert_eq!((left.status, &left.json()["data"]), (200, &json!({"success": true})));
     watch.event("participant.left").await;
     let nobody = within("a refusal", ask(&daemon, &code, chat(false))).await.unwrap();
-    assert_eq!(nobody.status, 404);
-    assert_eq!(nobody.json(), json!({"error": "No available participant for the requested model"}));
+    assert_eq!((nobody.status, nobody.json()["error"].is_string()), (503, true), "it is empty");
 }
 
 #[tokio::test]

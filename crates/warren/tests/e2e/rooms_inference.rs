@@ -14,12 +14,15 @@ use crate::{
 const NOBODY: &str = r#"{"error":"No available participant for the requested model"}"#;
 
 #[tokio::test]
-async fn models_are_the_participants_that_are_connected() {
+async fn models_are_the_participants_that_are_connected_and_then_their_models_by_name() {
     let (daemon, client, room) = with_room().await;
     let _one = friend(&daemon, &room, "p1").await;
     room.put(&daemon, "absent").put().await;
     let list = client.get(&room.path("/v1/models")).await.json();
-    assert_eq!((&list["object"], list["data"].as_array().unwrap().len()), (&json!("list"), 1));
+    assert_eq!((&list["object"], list["data"].as_array().unwrap().len()), (&json!("list"), 2));
+    let by_name = &list["data"][1];
+    assert_fields(by_name, &json!({"id": "m", "object": "model", "owned_by": "Ann"}));
+    assert_eq!(by_name["gambi"], list["data"][0]["gambi"]);
     let model = &list["data"][0];
     assert_eq!(fields(model), ["created", "gambi", "id", "object", "owned_by"]);
     assert_fields(model, &json!({"id": "p1", "object": "model", "owned_by": "Ann"}));
@@ -67,7 +70,10 @@ async fn a_selector_finds_anybody_a_model_or_a_participant() {
     let absent = chat(&client, &room, "absent").await.unwrap();
     assert_text(&absent, 503, r#"{"error":"Participant tunnel is not connected"}"#);
     let empty = open_room(&daemon).await;
-    assert_text(&chat(&client, &empty, "*").await.unwrap(), 404, NOBODY);
+    let told = chat(&client, &empty, "*").await.unwrap();
+    let words = told.json()["error"].as_str().unwrap().to_owned();
+    assert!(words.starts_with("nobody lends a model in this room: `warren room join"), "{words}");
+    assert_eq!((told.status, told.header("x-should-retry")), (503, Some("false")));
     let unknown = client.post_json("/rooms/QQQQQ1/v1/chat/completions", &ask_for("*", false)).await;
     assert_text(&unknown, 404, r#"{"error":"Room not found"}"#);
     let plain = client.post_json("/v1/chat/completions", &ask_for("m", false)).await;

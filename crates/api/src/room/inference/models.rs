@@ -1,4 +1,7 @@
-//! `GET /rooms/{code}/v1/models`: one model for each participant.
+//! `GET /rooms/{code}/v1/models`: each participant, as stock clients expect, and after them each model by its name,
+//! for clients that show nothing but ids. Either is requested by its id.
+
+use std::collections::{BTreeMap, HashSet};
 
 use axum::{
     Json,
@@ -18,8 +21,8 @@ struct List {
     data: Vec<Model>,
 }
 
-/// One participant as a model: clients request it by its id, and stock clients show its `gambi`.
-#[derive(Serialize)]
+/// A participant, or a model of one. Clients request it by its id, and stock clients show its `gambi`.
+#[derive(Serialize, Clone)]
 struct Model {
     id: String,
     object: &'static str,
@@ -29,7 +32,7 @@ struct Model {
     gambi: Details,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Clone)]
 struct Details {
     nickname: String,
     model: String,
@@ -55,12 +58,35 @@ pub(super) async fn list(State(api): State<Api>, code: Code, request: Request) -
 
 impl List {
     fn of(participants: Vec<ParticipantInfo>) -> Self {
-        let connected = participants.into_iter().filter(|one| one.connection.connected);
-        Self { object: "list", data: connected.map(Model::of).collect() }
+        let mut connected = participants;
+        connected.retain(|one| one.connection.connected);
+        let models = by_name(&connected);
+        Self { object: "list", data: connected.into_iter().map(Model::of).chain(models).collect() }
     }
 }
 
+/// The models of participants by their names, each as the first participant has it that offers it. A name that is
+/// a participant's id means that participant.
+fn by_name(participants: &[ParticipantInfo]) -> Vec<Model> {
+    let ids: HashSet<&str> = participants.iter().map(|one| one.id.as_str()).collect();
+    let mut named = BTreeMap::new();
+    for one in participants {
+        for name in std::iter::once(&one.model).chain(&one.models) {
+            if !ids.contains(name.as_str()) {
+                named.entry(name).or_insert(one);
+            }
+        }
+    }
+    named.into_iter().map(|(name, one)| Model::of(one.clone()).named(name)).collect()
+}
+
 impl Model {
+    /// The same under the name of this model.
+    fn named(self, model: &str) -> Self {
+        let gambi = Details { model: model.to_owned(), ..self.gambi };
+        Self { id: model.to_owned(), gambi, ..self }
+    }
+
     fn of(participant: ParticipantInfo) -> Self {
         Self {
             id: participant.id,

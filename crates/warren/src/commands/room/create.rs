@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use client::{
     Warren,
@@ -20,13 +20,17 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{
-    hosts::{Hosts, codes},
+    hosts::{Hosts, LocatedRoom, codes},
     invitation::Invitation,
+    join::{Lender, Part},
     password::Password,
     tokens::{HostedRoom, RoomTokens},
 };
 use crate::{
-    commands::{note, qr, say, say_json, table::plain},
+    commands::{
+        note, qr, say, say_json,
+        table::{plain, shortened},
+    },
     exit::usage,
 };
 
@@ -49,6 +53,11 @@ pub(crate) struct Create {
     /// `instructions` and so on; - is standard input
     #[arg(long, value_name = "FILE")]
     defaults: Option<PathBuf>,
+    /// Lend a model of this machine to the room, until you stop it, as `warren room join` does
+    #[arg(long)]
+    lend: bool,
+    #[command(flatten)]
+    lender: Lender,
     /// Draw the QR code even where standard output is no terminal
     #[arg(long)]
     qr: bool,
@@ -63,23 +72,51 @@ pub(crate) struct Create {
 
 impl Create {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        self.check().map_err(usage)?;
         let asked = self.asked().map_err(usage)?;
         let warren = self.hosts.only(file).await?;
+        // Before the room is made, which would be empty if there were nothing to lend.
+        let chosen = if self.lend { Some(self.lender.choose().await?) } else { None };
         let created = warren.create_room(&asked).await?;
         let kept = keep(&warren, &created).await;
         let invitation = Invitation::new(&warren, &created.room).await;
         if self.json {
-            let all = as_json(&warren, &created, &invitation);
-            return Ok(say_json(&all?)?);
+            say_json(&as_json(&warren, &created, &invitation)?)?;
+        } else {
+            self.show(&warren, &created, &invitation)?;
+            tell_token(&created, kept);
         }
-        say(&readable(&created, &invitation))?;
-        if self.qr || std::io::stdout().is_terminal() {
-            qr::code(&invitation.url).map(|code| say(&format!("{code}\n"))).transpose()?;
+        let Some(chosen) = chosen else { return Ok(()) };
+        let part = Part::with_password(self.password.get());
+        let found = LocatedRoom { warren, summary: created.room };
+        self.lender.lend(chosen, &found, part, file).await?;
+        let code = plain(found.code());
+        note(&format!("The room goes on without you. To lend again: warren room join {code}"));
+        Ok(())
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        if self.lender.names_something() && !self.lend {
+            bail!("--backend, --model, --demo and --nickname are for --lend: add it");
         }
+        self.lender.check()
+    }
+
+    fn show(
+        &self,
+        warren: &Warren,
+        created: &CreatedRoom,
+        invitation: &Invitation,
+    ) -> anyhow::Result<()> {
+        let draws = self.qr || std::io::stdout().is_terminal();
+        let code = draws.then(|| qr::code(&invitation.short_url)).flatten();
+        say(&match code {
+            Some(code) => beside(&code, created, invitation),
+            None => readable(created, invitation),
+        })?;
         if invitation.only_here {
-            note(&warning(&warren));
+            note(&warning(warren));
         }
-        tell_token(&created, kept);
         Ok(())
     }
 
@@ -186,6 +223,41 @@ fn readable(created: &CreatedRoom, invitation: &Invitation) -> String {
     )
 }
 
+/// The invitation with the QR code and what matters most beside it. It fits on a terminal of 80 by 30.
+fn beside(code: &str, created: &CreatedRoom, invitation: &Invitation) -> String {
+    let room = &created.room.room;
+    let spoken = room.spoken_code.as_ref();
+    let short = spoken.map_or_else(String::new, |_| plain(&room.code));
+    let (guarded, key) = match room.password_protected {
+        true => ("needed", "the room's password is the API key"),
+        false => ("none", "any API key"),
+    };
+    let facts = [
+        shortened(&plain(&room.name), 28),
+        String::new(),
+        format!("code        {}", plain(spoken.unwrap_or(&room.code))),
+        if short.is_empty() { short } else { format!("short code  {short}") },
+        format!("password    {guarded}"),
+        String::new(),
+        "Any OpenAI client works:".to_owned(),
+        key.to_owned(),
+    ];
+    let (above, base) = (4, invitation.base_url());
+    let fact = |row: usize| row.checked_sub(above).and_then(|at| facts.get(at));
+    let lines = code.lines().enumerate().map(|(row, line)| match fact(row) {
+        Some(fact) => format!("{line} {fact}").trim_end().to_owned(),
+        None => line.trim_end().to_owned(),
+    });
+    let picture = lines.collect::<Vec<_>>().join("\n");
+    format!(
+        "{picture}\n\
+         Friends lend a model with\n  {}\n\
+         and ask with\n  warren room ask {} \"What is Warren?\"\n\
+         Base URL for OpenAI clients\n  {base}",
+        invitation.line, invitation.url,
+    )
+}
+
 fn warning(warren: &Warren) -> String {
     format!(
         "Only this machine can reach {}, as far as it can tell. For friends on other machines, start the\n\
@@ -206,6 +278,22 @@ mod tests {
         for bad in ["0s", "soon", "2001-01-01", ""] {
             assert!(seconds(bad).unwrap_err().to_string().contains("--expires"), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_qr_code_and_the_command_lines_fit_on_80_by_30() {
+        let room = json!({"id": "r", "code": "ABC123", "spokenCode": "resourceful-hippopotamus-99",
+            "name": "n".repeat(64), "hostId": "h", "createdAt": 1, "participantCount": 0});
+        let created: CreatedRoom =
+            serde_json::from_value(json!({"room": room, "hostId": "h"})).unwrap();
+        let invitation = Invitation::at("http://192.168.100.100:9178", &created.room, true);
+        let code = qr::code(&invitation.short_url).unwrap();
+        let shown = beside(&code, &created, &invitation);
+        // The note on the host's token takes two rows, and the prompt one.
+        assert!(shown.lines().count() <= 27, "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        assert!(shown.contains("warren room join resourceful-hippopotamus-99 --server"), "{shown}");
+        assert!(shown.contains("short code  ABC123") && shown.contains("/v1"), "{shown}");
     }
 
     #[test]

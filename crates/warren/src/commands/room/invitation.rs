@@ -16,6 +16,8 @@ const KNOCK: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Invitation {
     pub(super) url: String,
+    /// The same with the short code, for a small QR code.
+    pub(super) short_url: String,
     /// The command line to send.
     pub(super) line: String,
     /// Whether only this machine can reach the room.
@@ -29,10 +31,11 @@ impl Invitation {
         Self::at(&others.clone().unwrap_or(own), room, others.is_none())
     }
 
-    fn at(server: &str, room: &RoomSummary, only_here: bool) -> Self {
+    pub(super) fn at(server: &str, room: &RoomSummary, only_here: bool) -> Self {
         let code = room.room.spoken_code.as_deref().unwrap_or(&room.room.code);
         Self {
             url: format!("{server}/rooms/{code}"),
+            short_url: format!("{server}/rooms/{}", room.room.code),
             line: format!("warren room join {code} --server {server}"),
             only_here,
         }

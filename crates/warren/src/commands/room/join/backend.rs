@@ -24,7 +24,7 @@ pub(super) struct Backend {
     #[arg(long, env = "WARREN_API_KEY", value_name = "KEY", hide_env_values = true)]
     api_key: Option<Secret>,
     /// The model to lend; a=b lends b as a (repeatable) [default: all that it has]
-    #[arg(long, value_name = "MODEL", value_delimiter = ',')]
+    #[arg(long, visible_alias = "models", value_name = "MODEL", value_delimiter = ',')]
     model: Option<Vec<String>>,
     /// Requests that it takes at once [default: 1]
     #[arg(long, value_name = "N")]
@@ -35,13 +35,18 @@ pub(super) struct Backend {
 }
 
 /// The backend to lend.
-pub(super) struct ChosenBackend {
+pub(in crate::commands::room) struct ChosenBackend {
     /// Identifies it among the backends of this machine.
     pub(super) key: String,
     pub(super) lend: Lend,
 }
 
 impl Backend {
+    /// Whether a flag names it, or one of its models.
+    pub(super) fn is_named(&self) -> bool {
+        self.backend.is_some() || self.model.is_some() || self.demo
+    }
+
     /// The backend to lend. If there are several, the person at the terminal is asked.
     pub(super) async fn choose(&self) -> anyhow::Result<ChosenBackend> {
         if self.demo {

@@ -13,7 +13,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use worker::{
-    Activity, Event, GiveUpReason, Lend, NetDialer, Protocol, ServerTarget, Worker, WorkerConfig,
+    Activity, Event, GiveUpReason, Lend, LentAlias, NetDialer, Protocol, ServerTarget, Worker, WorkerConfig,
     WorkerEnd,
 };
 
@@ -25,10 +25,7 @@ use super::{
     screen::Screen,
     tally::Tally,
 };
-use crate::{
-    commands::{say, table::plain},
-    exit::usage,
-};
+use crate::{commands::table::plain, exit::usage};
 
 /// How often the status line is drawn.
 const DRAWN: Duration = Duration::from_millis(500);
@@ -44,6 +41,7 @@ pub(super) struct Lending {
     pub(super) room: RoomClient,
     pub(super) code: String,
     pub(super) lend: Lend,
+    pub(super) aliases: Arc<[LentAlias]>,
     pub(super) protocol: Protocol,
     pub(super) kept: Option<RoomTokens>,
     pub(super) who: OwnParticipant,
@@ -52,6 +50,10 @@ pub(super) struct Lending {
 }
 
 impl Lending {
+    /// Lends until it is told to stop.
+    ///
+    /// # Errors
+    /// When it had to leave, or could not join.
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut screen = Screen::new();
         let process = ServeOptions::from(self.process.clone()).or(file.serve.clone());
@@ -77,6 +79,7 @@ impl Lending {
         let mut config = WorkerConfig::new(&self.nickname);
         config.servers = vec![self.target.clone()];
         config.backends = vec![self.lend.clone()];
+        config.aliases = Arc::clone(&self.aliases);
         config.protocol = self.protocol;
         config.drain_timeout = drain;
         let (sender, news) = mpsc::channel(WAITING);
@@ -176,7 +179,7 @@ impl Lending {
             kept.keep_participant(who).await?;
         }
         match &ended.gave_up {
-            None => Ok(say(&format!("left {}", plain(&self.code)))?),
+            None => Ok(()),
             Some(GiveUpReason::NoRoom) => {
                 bail!(ClientError::NotFound { words: GiveUpReason::NoRoom.to_string() })
             }

@@ -1,5 +1,6 @@
-//! `warren room join`: lends a model of this machine to a room.
+//! `warren room join`: lends a model of this machine to a room. `warren room create --lend` does it, too.
 //!
+//! - [`Lender`]: who lends, and what
 //! - `backend`: chooses the model server
 //! - `specs`: this machine's hardware
 //! - `lending`: from joining to leaving
@@ -11,7 +12,7 @@ mod screen;
 mod specs;
 mod tally;
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{anyhow, bail};
 use base::Secret;
@@ -22,11 +23,14 @@ use client::{
 };
 use daemon::{
     ConfigFile,
-    options::{ProcessOptions, WorkerOptions},
+    options::{AliasOptions, ProcessOptions, WorkerOptions},
 };
-use worker::{JoinRoom, Protocol, ServerTarget};
+use worker::{JoinRoom, LentAlias, Protocol, ServerTarget};
 
-use self::{backend::Backend, lending::Lending};
+use self::{
+    backend::{Backend, ChosenBackend},
+    lending::Lending,
+};
 use super::{
     create::defaults,
     hosts::{Hosts, LocatedRoom},
@@ -35,7 +39,7 @@ use super::{
     tokens::{OwnParticipant, RoomTokens},
 };
 use crate::{
-    commands::{note, worker as lend},
+    commands::{note, say, table::plain, worker as lend},
     exit::usage,
 };
 
@@ -45,21 +49,15 @@ pub(crate) struct Join {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
     room: RoomName,
-    /// The name that others see [default: your name and this machine's]
-    #[arg(long)]
-    nickname: Option<String>,
+    #[command(flatten)]
+    lender: Lender,
     /// Your id in the room [default: a random one, kept for the next time]
     #[arg(long)]
     id: Option<String>,
-    #[command(flatten)]
-    backend: Backend,
     /// How your models answer by default, as JSON: `temperature`, `max_tokens`, `instructions` and so
     /// on; - is standard input
     #[arg(long, value_name = "FILE")]
     defaults: Option<PathBuf>,
-    /// Do not report this machine's hardware
-    #[arg(long)]
-    no_specs: bool,
     /// The protocol to speak with the server
     #[arg(long, value_enum, default_value_t = Speak::Auto)]
     protocol: Speak,
@@ -69,9 +67,44 @@ pub(crate) struct Join {
     #[command(flatten)]
     password: Password,
     #[command(flatten)]
-    process: ProcessOptions,
-    #[command(flatten)]
     hosts: Hosts,
+}
+
+/// Who lends, and what
+#[derive(Args)]
+pub(super) struct Lender {
+    /// The name that others see [default: your name and this machine's]
+    #[arg(long)]
+    nickname: Option<String>,
+    #[command(flatten)]
+    backend: Backend,
+    /// Do not report this machine's hardware
+    #[arg(long)]
+    no_specs: bool,
+    #[command(flatten)]
+    process: ProcessOptions,
+}
+
+/// How a lender takes part in a room.
+#[derive(Default)]
+pub(super) struct Part {
+    /// Its id; `None`: the last one with the same backend, or a new one.
+    id: Option<String>,
+    /// How its models answer by default.
+    defaults: RuntimeConfig,
+    protocol: Protocol,
+    /// Whether it stays listed, offline.
+    stay: bool,
+    /// The room's password.
+    password: Option<Secret>,
+}
+
+impl Part {
+    /// As usual, in a room with this password.
+    pub(super) fn with_password(password: Option<&Secret>) -> Self {
+        let password = password.cloned();
+        Self { protocol: Protocol::Auto, password, ..Self::default() }
+    }
 }
 
 /// The protocol with the server of a room.
@@ -88,35 +121,25 @@ enum Speak {
 impl Join {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         self.check().map_err(usage)?;
-        let config = self.defaults.as_deref().map(defaults).transpose().map_err(usage)?;
+        let defaults = self.defaults.as_deref().map(defaults).transpose().map_err(usage)?;
         let found = self.hosts.find(file, &self.room).await?;
         self.check_password(&found)?;
-        let chosen = self.backend.choose().await?;
-        let (kept, who) = self.who(&found, &chosen.key);
-        let specs =
-            if self.no_specs { MachineSpecs::default() } else { specs::of_this_machine().await };
-        let join = self.participant(&found, &who, specs, config.unwrap_or_default());
-        let target = ServerTarget::new(&found.warren.url(), self.password.get().cloned());
-        let lending = Lending {
-            nickname: join.nickname.clone(),
-            target: target.map_err(|error| usage(error.into()))?.in_room(join),
-            room: found.room(self.password.get())?,
-            code: found.code().to_owned(),
-            lend: chosen.lend,
+        let part = Part {
+            id: self.id,
+            defaults: defaults.unwrap_or_default(),
             protocol: self.protocol.into(),
-            kept,
-            who,
-            process: self.process,
             stay: self.stay,
+            password: self.password.get().cloned(),
         };
-        lending.run(file).await
+        let chosen = self.lender.choose().await?;
+        self.lender.lend(chosen, &found, part, file).await?;
+        Ok(say(&format!("left {}", plain(found.code())))?)
     }
 
     fn check(&self) -> anyhow::Result<()> {
         let id = self.id.as_deref().map_or(Ok(()), limits::id);
         id.map_err(|error| anyhow!("--id: it {error}"))?;
-        let nickname = self.nickname.as_deref().map_or(Ok(()), limits::nickname);
-        nickname.map_err(|error| anyhow!("--nickname: it {error}"))
+        self.lender.check()
     }
 
     fn check_password(&self, found: &LocatedRoom) -> anyhow::Result<()> {
@@ -126,44 +149,101 @@ impl Join {
         let words = "the room has a password: give it with --password, or as WARREN_ROOM_PASSWORD";
         bail!(ClientError::Refused { status: 401, words: words.to_owned() })
     }
+}
 
-    /// This machine's participant: the same as the last time with this backend.
-    fn who(&self, found: &LocatedRoom, backend: &str) -> (Option<RoomTokens>, OwnParticipant) {
-        let kept = RoomTokens::new();
-        let server = found.warren.url();
-        let known = kept.as_ref().map_err(|error| anyhow!("{error:#}"));
-        let known = known.and_then(|kept| kept.participants(&server, &found.summary));
-        if let Err(error) = &known {
-            note(&format!("warning: this machine will not be the same the next time: {error:#}"));
-        }
-        let is_it = |who: &OwnParticipant| match &self.id {
-            Some(id) => who.id == *id,
-            None => who.backend == backend,
-        };
-        let before = known.unwrap_or_default().into_iter().find(is_it);
-        let id = self.id.clone().unwrap_or_else(|| format!("p-{:016x}", rand::random::<u64>()));
-        let (id, session_token) = before.map_or((id, None), |who| (who.id, who.session_token));
-        let (room, codes) = (found.summary.room.id.clone(), found.codes());
-        let backend = backend.to_owned();
-        (kept.ok(), OwnParticipant { server, room, codes, backend, id, session_token })
+impl Lender {
+    /// Checks what can be checked before anything is asked.
+    ///
+    /// # Errors
+    /// When its name is none.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        let nickname = self.nickname.as_deref().map_or(Ok(()), limits::nickname);
+        nickname.map_err(|error| anyhow!("--nickname: it {error}"))
     }
 
-    fn participant(
-        &self,
+    /// Whether a flag says what is lent.
+    pub(super) fn names_something(&self) -> bool {
+        self.nickname.is_some() || self.backend.is_named()
+    }
+
+    /// The model server to lend.
+    pub(super) async fn choose(&self) -> anyhow::Result<ChosenBackend> {
+        self.backend.choose().await
+    }
+
+    /// Lends it to a room until it is told to stop.
+    pub(super) async fn lend(
+        self,
+        chosen: ChosenBackend,
         found: &LocatedRoom,
-        who: &OwnParticipant,
-        specs: MachineSpecs,
-        config: RuntimeConfig,
-    ) -> JoinRoom {
-        let nickname = self.nickname.clone().unwrap_or_else(own_name);
-        JoinRoom {
+        part: Part,
+        file: &ConfigFile,
+    ) -> anyhow::Result<()> {
+        let (kept, who) = who(found, &chosen.key, part.id.as_deref());
+        let specs =
+            if self.no_specs { MachineSpecs::default() } else { specs::of_this_machine().await };
+        let join = JoinRoom {
             specs,
-            config,
+            config: part.defaults,
             session_token: who.session_token.as_deref().map(Secret::from),
-            stay: self.stay,
-            ..JoinRoom::new(&found.summary.room.code, &who.id, nickname)
-        }
+            stay: part.stay,
+            ..JoinRoom::new(
+                &found.summary.room.code,
+                &who.id,
+                self.nickname.unwrap_or_else(own_name),
+            )
+        };
+        let target = ServerTarget::new(&found.warren.url(), part.password.clone());
+        let lending = Lending {
+            nickname: join.nickname.clone(),
+            target: target.map_err(|error| usage(error.into()))?.in_room(join),
+            room: found.room(part.password.as_ref())?,
+            code: found.code().to_owned(),
+            lend: chosen.lend,
+            aliases: aliases(file),
+            protocol: part.protocol,
+            kept,
+            who,
+            process: self.process,
+            stay: part.stay,
+        };
+        lending.run(file).await
     }
+}
+
+/// The names that stand for models in this machine's file.
+fn aliases(file: &ConfigFile) -> Arc<[LentAlias]> {
+    let aliases = file.serve.models.iter().flatten();
+    let alias = |(name, alias): (&String, &AliasOptions)| LentAlias {
+        name: name.clone(),
+        targets: alias.targets.clone(),
+    };
+    aliases.map(alias).collect()
+}
+
+/// This machine's participant: the same as the last time with this backend.
+fn who(
+    found: &LocatedRoom,
+    backend: &str,
+    id: Option<&str>,
+) -> (Option<RoomTokens>, OwnParticipant) {
+    let kept = RoomTokens::new();
+    let server = found.warren.url();
+    let known = kept.as_ref().map_err(|error| anyhow!("{error:#}"));
+    let known = known.and_then(|kept| kept.participants(&server, &found.summary));
+    if let Err(error) = &known {
+        note(&format!("warning: this machine will not be the same the next time: {error:#}"));
+    }
+    let is_it = |who: &OwnParticipant| match id {
+        Some(id) => who.id == *id,
+        None => who.backend == backend,
+    };
+    let before = known.unwrap_or_default().into_iter().find(is_it);
+    let id = id.map_or_else(|| format!("p-{:016x}", rand::random::<u64>()), str::to_owned);
+    let (id, session_token) = before.map_or((id, None), |who| (who.id, who.session_token));
+    let (room, codes) = (found.summary.room.id.clone(), found.codes());
+    let backend = backend.to_owned();
+    (kept.ok(), OwnParticipant { server, room, codes, backend, id, session_token })
 }
 
 impl From<Speak> for Protocol {
