@@ -256,7 +256,7 @@ impl Api {
     }
 
     /// Becomes true when the server begins to drain.
-    pub(crate) fn draining(&self) -> watch::Receiver<bool> {
+    pub fn draining(&self) -> watch::Receiver<bool> {
         self.0.draining.subscribe()
     }
 

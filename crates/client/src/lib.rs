@@ -3,10 +3,12 @@
 //! - [`server`]: a server, and its requests
 //! - [`rooms`]: its rooms
 //! - [`mesh`]: its part in the mesh
+//! - [`logs`]: its log
 //! - [`workspace`]: its sessions, projects, files and teams
 //! - [`events`]: streams of events
-//! - [`steps`]: answers of one JSON object a line
+//! - [`stopping`]: the end of a server
 //! - [`answer`]: reads an answer piece by piece, in either of its two forms
+//! - `lines`: an answer that arrives as lines of JSON
 //! - [`error`]: why a request failed
 //! - `connection`: one request over HTTP or HTTPS, within a deadline
 
@@ -14,19 +16,22 @@ pub mod answer;
 mod connection;
 pub mod error;
 pub mod events;
+mod lines;
+pub mod logs;
 pub mod mesh;
 pub mod rooms;
 pub mod server;
-pub mod steps;
+pub mod stopping;
 pub mod workspace;
 
 pub use answer::{Piece, Reading};
 pub use error::ClientError;
 pub use events::{Answering, Watching};
+pub use logs::{LogQuery, Logging};
 pub use mesh::Pulling;
 pub use protocol::{admin, room};
 pub use rooms::{RemovalToken, RoomClient};
 pub use server::Warren;
-pub use steps::Stopping;
+pub use stopping::Stopping;
 pub use wire::tls::trust_own;
 pub use workspace::Workspace;

@@ -12,10 +12,13 @@ use serde::Deserialize;
 
 use crate::{
     error::ClientError,
+    lines::JsonLines,
     rooms::PATIENCE,
     server::{Warren, segment},
-    steps::Steps,
 };
+
+/// The longest silence of a pull. It waits ten minutes for peers to come back.
+const PULLING: Duration = Duration::from_secs(15 * 60);
 
 impl Warren {
     /// The server's identity in the mesh.
@@ -68,7 +71,7 @@ impl Warren {
     pub async fn mesh_pull(&self, pull: &MeshPull) -> Result<Pulling, ClientError> {
         let body = serde_json::to_vec(pull).map_err(|error| self.0.strange(error.to_string()))?;
         let body = self.0.open(Method::POST, "/admin/mesh/pull", Some(body), PATIENCE).await?;
-        Ok(Pulling(Steps::new(body, self.url())))
+        Ok(Pulling(JsonLines::new(body, self.url(), PULLING)))
     }
 
     /// The names of the models that the server can answer for, by itself or through others.
@@ -107,7 +110,7 @@ impl Warren {
 
 /// The steps of a model's transfer.
 #[derive(Debug)]
-pub struct Pulling(Steps);
+pub struct Pulling(JsonLines);
 
 impl Pulling {
     /// The next step; `None` after the last.

@@ -17,8 +17,9 @@ use crate::{
     connection::Connection,
     error::ClientError,
     events::Answering,
+    lines::JsonLines,
     rooms::PATIENCE,
-    steps::{Steps, Stopping},
+    stopping::{SILENCE, Stopping},
     workspace::Address,
 };
 
@@ -203,7 +204,7 @@ impl Warren {
         let body = serde_json::to_vec(&StopRequest { now });
         let body = body.map_err(|error| self.0.strange(error.to_string()))?;
         let body = self.0.open(Method::POST, "/admin/stop", Some(body), PATIENCE).await?;
-        Ok(Stopping(Steps::new(body, self.url())))
+        Ok(Stopping(JsonLines::new(body, self.url(), SILENCE)))
     }
 
     /// Posts a request to one of its consumer APIs, such as `/v1/chat/completions`, and streams the

@@ -20,7 +20,7 @@ use crate::{
     peering::{self, Relay},
     sockets,
     stopping::{self, Pending, StopCell},
-    telemetry::metrics::Metrics,
+    telemetry::{log_requests, metrics::Metrics},
     workspace_part::{self, WorkspacePart},
 };
 
@@ -60,6 +60,7 @@ pub(crate) fn router(
     let Acceptors { workers, nodes, participants, mesh, relay, workspace, stop, pending } = doors;
     let of_mesh = peering::router(api.clone(), mesh.clone(), relay.clone());
     let of_stop = stopping::router(api.clone(), stop, pending);
+    let of_log = log_requests::router(api.clone());
     let operator = MetricsState {
         api: api.clone(),
         scheduler,
@@ -87,6 +88,7 @@ pub(crate) fn router(
         .route("/metrics", get(show_metrics).with_state(operator))
         .merge(of_mesh)
         .merge(of_stop)
+        .merge(of_log)
         .method_not_allowed_fallback(api::fallback::method_not_allowed);
     Cors::new(router, local)
 }

@@ -19,6 +19,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
+use super::newest::{NEWEST, Newest, level_of};
 use crate::options::LogFormat;
 
 /// How long lines are gathered before they are written.
@@ -30,14 +31,25 @@ const WAITING: usize = 8 * 1024;
 /// The size of one write, in bytes.
 const BATCH: usize = 64 * 1024;
 
-/// Starts logging. Lines are written until the guard is dropped, which writes the last of them.
+/// Starts logging. Lines are written until the guard is dropped, which writes the last of them. The newest are also
+/// kept in memory, for `/admin/logs`.
 ///
 /// # Errors
 /// When the filter is not one, or logging was started before.
 pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<LogGuard> {
+    start_showing(format, filter, Level::TRACE)
+}
+
+/// Starts logging, and shows at standard error only the lines of this level and graver ones; the others are kept in
+/// memory alone.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_showing(format: LogFormat, filter: &str, shown: Level) -> anyhow::Result<LogGuard> {
     let filter = EnvFilter::try_new(filter)
         .with_context(|| format!("{filter:?} is no log filter: try info, or debug,hyper=warn"))?;
-    let (lines, thread) = lines(io::stderr(), WAITING);
+    let (mut lines, thread) = lines(io::stderr(), WAITING);
+    (lines.kept, lines.shown) = (Some(&*NEWEST), shown);
     let builder = fmt().with_env_filter(filter).with_writer(lines);
     let started = match format {
         LogFormat::Human => {
@@ -89,7 +101,7 @@ fn lines(out: impl Write + Send + 'static, most: usize) -> (Lines, WorkerGuard) 
     let (writer, thread) = builder.thread_name("log").finish(batches);
     // The counter exists only once the writer has been handed over.
     let _ = dropped.set(writer.error_counter());
-    (Lines(writer), thread)
+    (Lines { out: writer, kept: None, shown: Level::TRACE }, thread)
 }
 
 /// What the log's thread writes to. It is flushed whenever no line waits.
@@ -120,25 +132,53 @@ impl<W: Write> Write for Batches<W> {
     }
 }
 
-/// Takes the lines of the formatter, which writes each event at once.
-#[derive(Clone)]
-struct Lines(NonBlocking);
+/// Takes the lines of the formatter.
+struct Lines {
+    out: NonBlocking,
+    /// Where the newest lines are kept.
+    kept: Option<&'static Newest>,
+    /// The least grave level that is written.
+    shown: Level,
+}
 
-impl MakeWriter<'_> for Lines {
-    type Writer = Self;
+/// Takes the line of one event, which the formatter writes at once.
+struct Line {
+    out: NonBlocking,
+    kept: Option<&'static Newest>,
+    level: Level,
+    is_shown: bool,
+}
 
-    fn make_writer(&self) -> Self {
-        self.clone()
+impl Lines {
+    fn line(&self, level: Level) -> Line {
+        let is_shown = level <= self.shown;
+        Line { out: self.out.clone(), kept: self.kept, level, is_shown }
     }
 }
 
-impl Write for Lines {
+impl MakeWriter<'_> for Lines {
+    type Writer = Line;
+
+    fn make_writer(&self) -> Line {
+        self.line(Level::INFO)
+    }
+
+    fn make_writer_for(&self, event: &Metadata<'_>) -> Line {
+        self.line(*event.level())
+    }
+}
+
+impl Write for Line {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         // The formatter does not escape characters in strangers' names that change the direction of
         // writing.
-        match std::str::from_utf8(line) {
-            Ok(text) => self.0.write_all(plain::escaped(text).as_bytes())?,
-            Err(_) => self.0.write_all(line)?,
+        let text = String::from_utf8_lossy(line);
+        let text = plain::escaped(&text);
+        if self.is_shown {
+            self.out.write_all(text.as_bytes())?;
+        }
+        if let Some(kept) = self.kept {
+            kept.add(level_of(self.level), &text);
         }
         Ok(line.len())
     }
@@ -150,7 +190,9 @@ impl Write for Lines {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::MutexGuard;
+    use std::sync::{LazyLock, MutexGuard};
+
+    use protocol::admin::logs::LogLevel;
 
     use super::*;
 
@@ -181,7 +223,8 @@ mod tests {
     #[test]
     fn lines_are_written_in_order_and_all_of_them_at_the_end() {
         let terminal = Terminal::default();
-        let (mut lines, thread) = lines(terminal.clone(), WAITING);
+        let (lines, thread) = lines(terminal.clone(), WAITING);
+        let mut lines = lines.make_writer();
         let expected: String = (0..100).map(|number| format!("line {number}\n")).collect();
         expected.split_inclusive('\n').for_each(|line| lines.write_all(line.as_bytes()).unwrap());
         drop(thread);
@@ -199,9 +242,24 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_log_does_not_wait_for_ever_for_a_stuck_terminal() {
+    fn a_line_below_the_shown_level_is_kept_and_not_written() {
+        static KEPT: LazyLock<Newest> = LazyLock::new(Newest::default);
         let terminal = Terminal::default();
         let (mut lines, thread) = lines(terminal.clone(), WAITING);
+        (lines.kept, lines.shown) = (Some(&*KEPT), Level::WARN);
+        lines.line(Level::INFO).write_all(b"quiet\n").unwrap();
+        lines.line(Level::WARN).write_all(b"loud\n").unwrap();
+        drop(thread);
+        assert_eq!(terminal.text(), "loud\n");
+        let kept = KEPT.last(10, LogLevel::Trace);
+        assert_eq!(kept.iter().map(|line| &line.text).collect::<Vec<_>>(), ["quiet", "loud"]);
+    }
+
+    #[test]
+    fn the_end_of_the_log_does_not_wait_for_ever_for_a_stuck_terminal() {
+        let terminal = Terminal::default();
+        let (lines, thread) = lines(terminal.clone(), WAITING);
+        let mut lines = lines.make_writer();
         let stuck = terminal.lock();
         lines.write_all(b"a line\n").unwrap();
         drop(thread);
@@ -212,11 +270,12 @@ mod tests {
     fn over_the_bound_lines_are_dropped_and_counted() {
         const MOST: usize = 4;
         let terminal = Terminal::default();
-        let (mut lines, thread) = lines(terminal.clone(), MOST);
+        let (lines, thread) = lines(terminal.clone(), MOST);
+        let mut lines = lines.make_writer();
         let stuck = terminal.lock();
         // A line longer than the buffer is written at once, so the thread is stuck with it.
         lines.write_all(&[b'x'; BATCH + 1]).unwrap();
-        while lines.0.error_counter().dropped_lines() < 3 {
+        while lines.out.error_counter().dropped_lines() < 3 {
             lines.write_all(b"y\n").unwrap();
         }
         drop(stuck);

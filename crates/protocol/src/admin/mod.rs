@@ -8,9 +8,11 @@
 //! - [`requests`]: the requests that ended last
 //! - [`usage`]: usage reports
 //! - [`stop`]: a server is asked to end
+//! - [`logs`]: the newest lines of its log
 //! - [`mesh`]: this machine among its peers
 //! - [`time`]: times as people write them
 
+pub mod logs;
 pub mod mesh;
 pub mod requests;
 pub mod status;

@@ -41,7 +41,12 @@ impl Log {
         (0..self.0[seq as usize - 1]).map(move |at| {
             let event = AgentEvent::Notice { message: format!("{seq}.{at}") };
             let session_id = session();
-            message(ServerMessage::AgentEvent(AgentEventMessage { session_id, seq, number: None, event }))
+            message(ServerMessage::AgentEvent(AgentEventMessage {
+                session_id,
+                seq,
+                number: None,
+                event,
+            }))
         })
     }
 }

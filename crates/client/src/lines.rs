@@ -1,63 +1,43 @@
-//! Answers of one JSON object a line: the steps of something that takes long.
+//! An answer that arrives as lines of JSON.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use protocol::admin::stop::StopProgress;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use crate::error::ClientError;
 
-/// The longest silence between two steps. A transfer of a model waits ten minutes for peers to come back.
-const SILENCE: Duration = Duration::from_secs(15 * 60);
-
 /// The longest line, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// What a server waits for that was asked to end.
-#[derive(Debug)]
-pub struct Stopping(pub(crate) Steps);
-
-impl Stopping {
-    /// What it waits for now; `None` when the server has closed the connection.
-    ///
-    /// # Errors
-    /// When nothing came for 15 minutes, or something else came.
-    pub async fn next(&mut self) -> Result<Option<StopProgress>, ClientError> {
-        match self.0.next().await {
-            // A server that ends may not finish its sentence.
-            Err(ClientError::Unreachable { .. }) => Ok(None),
-            step => step,
-        }
-    }
-}
-
 /// Lines of JSON, as they come.
 #[derive(Debug)]
-pub(crate) struct Steps {
+pub(crate) struct JsonLines {
     body: Incoming,
     url: String,
+    /// The longest silence.
+    patience: Duration,
     lines: Lines,
 }
 
-impl Steps {
-    pub(crate) fn new(body: Incoming, url: String) -> Self {
-        Self { body, url, lines: Lines::default() }
+impl JsonLines {
+    pub(crate) fn new(body: Incoming, url: String, patience: Duration) -> Self {
+        Self { body, url, patience, lines: Lines::default() }
     }
 
-    /// The next one; `None` after the last.
+    /// The value of the next line; `None` after the last. Empty lines are skipped. Cancel safe.
     pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ClientError> {
         let strange = |reason: String| ClientError::Strange { url: self.url.clone(), reason };
         loop {
             if let Some(line) = self.lines.next().map_err(|long| strange(long.to_owned()))? {
-                let step = serde_json::from_slice(&line);
-                return step.map(Some).map_err(|error| strange(error.to_string()));
+                let value = serde_json::from_slice(&line);
+                return value.map(Some).map_err(|error| strange(error.to_string()));
             }
-            let late = |_| ClientError::Late { url: self.url.clone(), after: SILENCE };
-            match timeout(SILENCE, self.body.frame()).await.map_err(late)? {
+            let late = |_| ClientError::Late { url: self.url.clone(), after: self.patience };
+            match timeout(self.patience, self.body.frame()).await.map_err(late)? {
                 None => return Ok(None),
                 Some(Ok(frame)) => self.lines.feed(frame.data_ref()),
                 Some(Err(error)) => {
