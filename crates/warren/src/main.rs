@@ -41,6 +41,11 @@ enum Command {
     Status(Box<commands::status::Status>),
     /// Stop a server
     Stop(Box<commands::stop::Stop>),
+    /// Show the newest lines of a server's log
+    Logs(Box<commands::logs::Logs>),
+    /// Keep Warren running without a terminal, as a service of systemd
+    #[command(subcommand)]
+    Service(Box<commands::service::Service>),
     /// Share models with friends in a room
     #[command(subcommand)]
     Room(Box<commands::room::Room>),
@@ -70,6 +75,8 @@ enum Command {
     Cert(Box<commands::cert::Cert>),
     /// Show usage by key, model, provider, API or day
     Usage(Box<commands::usage::Usage>),
+    /// Show the version of this program, and of the server
+    Version(Box<commands::version::Version>),
 }
 
 fn main() -> ExitCode {
@@ -115,6 +122,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Key(key) => key.run(&file),
         Command::Cert(cert) => cert.run(),
         Command::Usage(usage) => usage.run(&file),
+        Command::Logs(logs) => logs.run(&file),
+        Command::Service(service) => service.run(&file),
+        Command::Version(version) => version.run(&file),
     }
 }
 

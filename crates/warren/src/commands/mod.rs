@@ -2,6 +2,7 @@
 //!
 //! - `farewell`: what a server or a worker says when it ends
 //! - `servers`: where the server is
+//! - `listening`: the address of a server of this machine, from its settings
 //! - `target`: the server that a command works on
 //! - `named`: finds a key by its id, name or text
 //! - `table`: lists for people
@@ -17,6 +18,8 @@ mod farewell;
 pub(crate) mod files;
 pub(crate) mod git;
 pub(crate) mod key;
+mod listening;
+pub(crate) mod logs;
 pub(crate) mod mesh;
 mod named;
 pub(crate) mod open;
@@ -25,6 +28,7 @@ mod qr;
 pub(crate) mod room;
 pub(crate) mod serve;
 mod servers;
+pub(crate) mod service;
 pub(crate) mod session;
 pub(crate) mod status;
 pub(crate) mod stop;
@@ -34,6 +38,7 @@ pub(crate) mod team;
 pub(crate) mod tui;
 pub(crate) mod up;
 pub(crate) mod usage;
+pub(crate) mod version;
 mod words;
 pub(crate) mod worker;
 mod workspace;

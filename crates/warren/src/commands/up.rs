@@ -7,6 +7,7 @@ use daemon::{
     ConfigFile, ServeOptions, Server, Settings, options::WorkerOptions, signals, telemetry,
 };
 use tokio_util::sync::CancellationToken;
+use tracing::Level;
 use worker::{DEMO_MODEL, Event, Lend, PipeDialer, ServerTarget, WorkerConfig};
 
 use super::{farewell, say, server_runtime, worker as lending};
@@ -23,11 +24,12 @@ pub(crate) struct Up {
 
 impl Up {
     pub(crate) fn run(self, file: ConfigFile) -> anyhow::Result<()> {
-        let mut serve = self.serve.or(file.serve);
-        // A newcomer should see the example, not log lines.
-        serve.log.get_or_insert_with(|| "warn".to_owned());
+        let serve = self.serve.or(file.serve);
+        // A newcomer should see the example, not log lines; `warren logs` shows all.
+        let shown = if serve.log.is_none() { Level::WARN } else { Level::TRACE };
         let settings = Settings::new(serve, true).map_err(usage)?;
-        let _log = telemetry::log::start(settings.log_format, &settings.log).map_err(usage)?;
+        let log = telemetry::log::start_showing(settings.log_format, &settings.log, shown);
+        let _log = log.map_err(usage)?;
         server_runtime()?.block_on(up(settings, self.worker.or(file.worker)))
     }
 }

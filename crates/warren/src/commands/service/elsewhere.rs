@@ -1,0 +1,79 @@
+//! What to do where systemd does not run.
+
+use std::path::Path;
+
+use super::place::Scope;
+
+/// What starts programs here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Starter {
+    Container,
+    OpenRc,
+    Launchd,
+    /// systemd, but not the user's.
+    UserWithoutSystemd,
+    Unknown,
+}
+
+/// Why no service can be installed, and what to do by hand. `command`: the command line of the service.
+pub(super) fn words(scope: Scope, command: &str) -> String {
+    words_for(starter(scope), command)
+}
+
+fn starter(scope: Scope) -> Starter {
+    let is_there = |path| Path::new(path).exists();
+    match () {
+        () if cfg!(target_os = "macos") => Starter::Launchd,
+        () if is_there("/run/systemd/system") && scope == Scope::User => {
+            Starter::UserWithoutSystemd
+        }
+        () if is_there("/run/openrc") || is_there("/sbin/openrc-run") => Starter::OpenRc,
+        () if is_there("/.dockerenv") || is_there("/run/.containerenv") => Starter::Container,
+        () => Starter::Unknown,
+    }
+}
+
+fn words_for(starter: Starter, command: &str) -> String {
+    let by_hand = match starter {
+        Starter::Container => format!(
+            "This is a container: make Warren its command, and let the container be restarted:\n  \
+             docker run --restart unless-stopped … {command}"
+        ),
+        Starter::OpenRc => format!(
+            "For OpenRC, write /etc/init.d/warren (mode 755):\n  \
+             #!/sbin/openrc-run\n  supervisor=supervise-daemon\n  command_user=warren\n  \
+             command={}\n  command_args=\"{}\"\nand then: rc-update add warren && rc-service warren start",
+            command.split(' ').next().unwrap_or_default(),
+            command.split_once(' ').map_or("", |(_, arguments)| arguments)
+        ),
+        Starter::Launchd => format!(
+            "For launchd, write ~/Library/LaunchAgents/org.warren.plist with Label, KeepAlive and these \
+             ProgramArguments, and load it with `launchctl load`:\n  {command}"
+        ),
+        Starter::UserWithoutSystemd => "This login has no systemd of its own: log in as this user itself (not by su or sudo), \
+             or set XDG_RUNTIME_DIR=/run/user/$(id -u), or install the machine's service as root with --system"
+            .to_owned(),
+        Starter::Unknown => format!(
+            "Start it by what starts other programs here. With cron, for example (crontab -e):\n  \
+             @reboot {command}"
+        ),
+    };
+    format!("systemd does not run here, so nothing was written. {by_hand}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_system_has_its_own_advice_with_the_command_in_it() {
+        for starter in [Starter::Container, Starter::Launchd, Starter::Unknown] {
+            let words = words_for(starter, "/bin/warren serve");
+            assert!(words.contains("nothing was written") && words.contains("/bin/warren serve"));
+        }
+        let openrc = words_for(Starter::OpenRc, "/bin/warren serve --log info");
+        assert!(openrc.contains("command=/bin/warren\n"), "{openrc}");
+        assert!(openrc.contains("command_args=\"serve --log info\"\n"), "{openrc}");
+        assert!(words_for(Starter::UserWithoutSystemd, "").contains("XDG_RUNTIME_DIR"));
+    }
+}

@@ -1,0 +1,98 @@
+//! The file of a service's environment: what its unit and its command line must not hold.
+
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::Path,
+};
+
+use anyhow::{Context, bail};
+use base::Secret;
+
+use super::quoting::quoted;
+
+/// A variable and its value.
+pub(super) type Variable = (String, Secret);
+
+/// Sets variables in the file; others in it stay. A file that is not there is made, readable for its owner only, even
+/// if there is nothing to be set.
+///
+/// # Errors
+/// When a value has several lines, or the file cannot be read or written.
+pub(super) fn set(path: &Path, variables: &[Variable]) -> anyhow::Result<()> {
+    let old = match fs::read_to_string(path) {
+        Ok(old) => old,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).context(format!("{} cannot be read", path.display())),
+    };
+    let new = merged(&old, variables)?;
+    write(path, &new).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Whether the file sets this variable.
+pub(super) fn has(path: &Path, name: &str) -> bool {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().any(|line| sets(line, name))
+}
+
+fn merged(old: &str, variables: &[Variable]) -> anyhow::Result<String> {
+    let is_kept = |line: &&str| !variables.iter().any(|(name, _)| sets(line, name));
+    let mut text: String = old.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
+    for (name, value) in variables {
+        if value.expose().contains(['\n', '\r', '\0']) {
+            bail!("the value of {name} has several lines, which a service cannot be given");
+        }
+        text.push_str(&format!("{name}={}\n", quoted(value.expose())));
+    }
+    Ok(text)
+}
+
+fn sets(line: &str, name: &str) -> bool {
+    line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with('='))
+}
+
+/// Replaces the file in one step, so that nobody reads a half of it.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    fs::DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
+    let new = path.with_extension("env.new");
+    let _left_over = fs::remove_file(&new);
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn variable(name: &str, value: &str) -> Variable {
+        (name.to_owned(), Secret::from(value))
+    }
+
+    #[test]
+    fn a_variable_is_replaced_and_the_rest_of_the_file_stays() {
+        let old = "# mine\nWARREN_LOG=debug\nWARREN_SECRET=\"old\"\n";
+        let new = merged(old, &[variable("WARREN_SECRET", "a\"b\\c $d")]).unwrap();
+        let expected = "# mine\nWARREN_LOG=debug\nWARREN_SECRET=\"a\\\"b\\\\c $d\"\n";
+        assert_eq!(new, expected);
+        let error = merged("", &[variable("A", "b\nc")]).unwrap_err().to_string();
+        assert!(error.contains("the value of A has several lines"), "{error}");
+    }
+
+    #[test]
+    fn the_file_is_for_its_owner_only_whoever_could_read_it_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/warren.env");
+        set(&path, &[]).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        set(&path, &[variable("WARREN_SECRET", "s")]).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(has(&path, "WARREN_SECRET") && !has(&path, "WARREN"));
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+}

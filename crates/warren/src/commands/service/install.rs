@@ -1,0 +1,169 @@
+//! `warren service install`: writes the unit and starts it.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use daemon::ConfigFile;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    Whose,
+    command::{ServiceCommand, is_out_of_reach},
+    elsewhere, environment,
+    place::{Place, Scope},
+    quoting::command_line,
+    role::Role,
+    status,
+    systemd::Systemd,
+    unit,
+};
+use crate::commands::{note, say};
+
+/// How long a new service has to show that it stays.
+const SETTLE: Duration = Duration::from_secs(10);
+
+/// Write the unit, and start it now and with the machine
+#[derive(Args)]
+#[command(
+    after_help = "Secrets among the arguments, and settings in this environment, go into a file that only its \
+owner can read, never into the unit.\n\nExamples:\n  warren service install\n  \
+warren service install up -- --listen 0.0.0.0:9178\n  \
+sudo warren service install worker -- --server https://box.lan:9178 --secret SECRET\n  \
+warren service install --print serve"
+)]
+pub(crate) struct Install {
+    /// What it runs
+    #[arg(value_enum, value_name = "COMMAND", default_value_t)]
+    role: Role,
+    /// Arguments of the command
+    #[arg(last = true, value_name = "ARG")]
+    arguments: Vec<String>,
+    /// Print the unit, and write and start nothing
+    #[arg(long)]
+    print: bool,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+impl Install {
+    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let scope = self.whose.scope();
+        let place = Place::new(scope, self.role)?;
+        let command = ServiceCommand::new(scope, self.role, &self.arguments, file)?;
+        let binary = env::current_exe().context("the path of this program is not known")?;
+        let words = words(&binary, &command)?;
+        let text = unit::text(&place, self.role, &words, command.drain);
+        if self.print {
+            return Ok(say(text.trim_end())?);
+        }
+        let systemd = Systemd::of(scope);
+        if !systemd.is_here().await {
+            bail!("{}", elsewhere::words(scope, &command_line(&words)));
+        }
+        self.refuse_what_cannot_start(&place, &binary, &command, file)?;
+        self.install(systemd, &place, &command, &text, file).await
+    }
+
+    fn refuse_what_cannot_start(
+        &self,
+        place: &Place,
+        binary: &Path,
+        command: &ServiceCommand,
+        file: &ConfigFile,
+    ) -> anyhow::Result<()> {
+        if place.scope == Scope::System && is_out_of_reach(binary) {
+            bail!(
+                "the machine's service is locked out of home directories and cannot run {shown}: install the \
+                 binary first (install -m 755 {shown} /usr/local/bin/warren), then use that one; or install a \
+                 user's service with --user",
+                shown = binary.display()
+            );
+        }
+        // An environment file of before may hold what is missing here.
+        if !place.environment.exists() && command.variables.is_empty() {
+            command.check(self.role)?;
+        }
+        let has_secret = file.worker.secret.is_some()
+            || environment::has(&place.environment, "WARREN_SECRET")
+            || command.variables.iter().any(|(name, _)| name == "WARREN_SECRET");
+        if self.role == Role::Worker && place.scope == Scope::System && !has_secret {
+            bail!("the worker needs the server's secret: add `-- --server URL --secret SECRET`");
+        }
+        Ok(())
+    }
+
+    async fn install(
+        &self,
+        systemd: Systemd,
+        place: &Place,
+        command: &ServiceCommand,
+        text: &str,
+        file: &ConfigFile,
+    ) -> anyhow::Result<()> {
+        let was_there = place.unit.exists();
+        environment::set(&place.environment, &command.variables)?;
+        write_unit(&place.unit, text)?;
+        systemd.run(&["daemon-reload"]).await?;
+        systemd.run(&["enable", &place.name]).await?;
+        systemd.run(&["restart", &place.name]).await?;
+        let done = if was_there { "replaced" } else { "installed" };
+        say(&format!("{done} {}", place.unit.display()))?;
+        for (name, _) in &command.variables {
+            say(&format!("{name} is in {}", place.environment.display()))?;
+        }
+        let is_up = settled(systemd, place).await?;
+        status::show(std::slice::from_ref(place), false, file).await?;
+        if place.scope == Scope::User && !lingers() {
+            note("It ends when you log out. To keep it: loginctl enable-linger");
+        }
+        if !is_up {
+            bail!(
+                "the service does not stay up: `warren logs` shows why; it is tried again and again"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The whole command line.
+fn words(binary: &Path, command: &ServiceCommand) -> anyhow::Result<Vec<String>> {
+    let binary = binary.to_str().context("the path of this program is no text")?;
+    Ok(std::iter::once(binary.to_owned()).chain(command.words.clone()).collect())
+}
+
+fn write_unit(path: &Path, text: &str) -> anyhow::Result<()> {
+    let write = || {
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+        let new: PathBuf = path.with_extension("service.new");
+        fs::write(&new, text)?;
+        fs::rename(new, path)
+    };
+    write().with_context(|| format!("{} cannot be written; use --user, or root", path.display()))
+}
+
+/// Whether the service is active, and still so a second later.
+async fn settled(systemd: Systemd, place: &Place) -> anyhow::Result<bool> {
+    let by = Instant::now() + SETTLE;
+    let first = systemd.state(place).await?;
+    loop {
+        sleep(Duration::from_secs(1)).await;
+        let state = systemd.state(place).await?;
+        if state.is_active() && state.pid == first.pid && state.restarts == first.restarts {
+            return Ok(true);
+        }
+        if Instant::now() >= by || state.restarts > first.restarts {
+            return Ok(false);
+        }
+    }
+}
+
+/// Whether this user's services run without a login.
+fn lingers() -> bool {
+    let name = env::var_os("USER").or_else(|| env::var_os("LOGNAME"));
+    name.is_some_and(|name| Path::new("/var/lib/systemd/linger").join(name).exists())
+}

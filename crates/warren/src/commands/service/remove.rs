@@ -1,0 +1,114 @@
+//! `warren service remove`: stops a service and removes its unit.
+
+use std::fs;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use daemon::{ConfigFile, settings::data_dir};
+
+use super::{
+    Whose,
+    command::options_of,
+    installed,
+    place::{Place, SYSTEM_DATA, Scope},
+    quoting,
+    role::Role,
+    systemd::Systemd,
+    unit::command_of,
+};
+use crate::commands::say;
+
+/// Stop a service and remove its unit; its data stays
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  warren service remove\n  sudo warren service remove --system worker"
+)]
+pub(crate) struct Remove {
+    /// What it runs [default: the only installed one]
+    #[arg(value_enum, value_name = "COMMAND")]
+    role: Option<Role>,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+impl Remove {
+    pub(super) async fn run(self) -> anyhow::Result<()> {
+        let place = self.chosen(installed(&self.whose.scopes()))?;
+        let kept = kept(&place);
+        let systemd = Systemd::of(place.scope);
+        let is_here = systemd.is_here().await;
+        if is_here {
+            systemd.run(&["disable", "--now", &place.name]).await?;
+        }
+        fs::remove_file(&place.unit)
+            .with_context(|| format!("{} cannot be removed", place.unit.display()))?;
+        if is_here {
+            systemd.run(&["daemon-reload"]).await?;
+        }
+        say(&format!("stopped, and removed {}", place.unit.display()))?;
+        Ok(say(&format!("kept: {}", kept.join(", ")))?)
+    }
+
+    fn chosen(&self, mut places: Vec<Place>) -> anyhow::Result<Place> {
+        if let Some(role) = self.role {
+            let name = format!("{}.service", role.unit());
+            places.retain(|place| place.name == name);
+        }
+        match places.len() {
+            0 => bail!("no such service is installed"),
+            1 => Ok(places.remove(0)),
+            _ => {
+                let shown = |place: &Place| format!("{} ({})", place.name, place.scope.name());
+                let all: Vec<String> = places.iter().map(shown).collect();
+                bail!(
+                    "several are installed: {}; name the command, and --user or --system",
+                    all.join(", ")
+                )
+            }
+        }
+    }
+}
+
+/// What stays on the disk.
+fn kept(place: &Place) -> Vec<String> {
+    let text = fs::read_to_string(&place.unit).unwrap_or_default();
+    let words = command_of(&text).and_then(quoting::words).unwrap_or_default();
+    let server = words.get(1..).and_then(|words| options_of(words, &ConfigFile::default()));
+    let data = match (server, place.scope) {
+        (Some((role, _)), _) if !role.is_server() => None,
+        (Some((_, options)), Scope::User) => data_dir(options.data_dir).ok(),
+        (_, Scope::System) if place.name == "warren.service" => Some(SYSTEM_DATA.into()),
+        _ => None,
+    };
+    let data = data.map(|data| format!("the data directory {}", data.display()));
+    let environment = place.environment.exists();
+    let environment =
+        environment.then(|| format!("the secrets in {}", place.environment.display()));
+    let kept: Vec<String> = data.into_iter().chain(environment).collect();
+    if kept.is_empty() { vec!["nothing, there was nothing else".to_owned()] } else { kept }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(scope: Scope, name: &str) -> Place {
+        Place { scope, name: name.to_owned(), unit: "/u".into(), environment: "/none".into() }
+    }
+
+    fn remove(role: Option<Role>) -> Remove {
+        Remove { role, whose: Whose { user: false, system: false } }
+    }
+
+    #[test]
+    fn the_only_service_needs_no_name_and_one_of_several_does() {
+        let server = place(Scope::User, "warren.service");
+        let worker = place(Scope::User, "warren-worker.service");
+        assert_eq!(remove(None).chosen(vec![server.clone()]).unwrap(), server);
+        let both = vec![server, worker.clone()];
+        let error = remove(None).chosen(both.clone()).unwrap_err().to_string();
+        assert!(error.contains("warren-worker.service (user)"), "{error}");
+        assert_eq!(remove(Some(Role::Worker)).chosen(both.clone()).unwrap(), worker);
+        assert!(remove(Some(Role::Join)).chosen(both).is_err());
+    }
+}
