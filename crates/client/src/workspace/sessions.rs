@@ -16,7 +16,7 @@ use crate::error::ClientError;
 /// The deadline of a request that needs little work.
 pub(super) const SOON: Duration = Duration::from_secs(30);
 /// The deadline of a request that some servers do not know, and may not answer.
-const TURNS: Duration = Duration::from_secs(10);
+const TURNS: Duration = Duration::from_secs(5);
 /// The deadline of a request that starts or ends a process.
 pub(super) const WORK: Duration = Duration::from_secs(60);
 

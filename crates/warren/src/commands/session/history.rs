@@ -2,44 +2,59 @@
 
 use std::io::{IsTerminal, Write, stdout};
 
+use anyhow::anyhow;
 use clap::Args;
 use client::Workspace;
 use daemon::ConfigFile;
 use protocol::workspace::{
-    SessionId,
+    SessionId, SessionMode,
     client::{GetHistory, History},
 };
 
-use crate::commands::{
-    say_json_line,
-    workspace::{WorkspaceServer, named},
+use super::{conversation::Conversation, line_width, printed::EventPrinter};
+use crate::{
+    commands::{
+        note, say_json_line,
+        workspace::{WorkspaceServer, named, terms::called},
+    },
+    exit::usage,
 };
 
 /// So much is asked for at once.
 const PAGE: u64 = 1024 * 1024;
+/// How much of a terminal's output is printed if nothing else is said, in bytes.
+const BYTES: u64 = 64 * 1024;
+/// So many pages of a conversation are read at most. A server keeps less.
+const PAGES: usize = 1024;
 
-/// Print what a session wrote
+/// Print the conversation with an agent, or what a terminal wrote
 #[derive(Args)]
 #[command(
-    after_help = "On a terminal, what would move the cursor is left out; into a file or pipe it is \
-    written as it is.\n\n\
+    after_help = "Of an agent: its prompts, text and uses of tools, and how its turns ended; with --raw the lines \
+    that its program wrote. Of a terminal: its output, on a terminal without what would move the cursor, \
+    into a file or pipe as it was written.\n\n\
     Examples:\n  \
+    warren session history reviewer --turns 3\n  \
+    warren session history reviewer --raw --all > reviewer.jsonl\n  \
     warren session history build | less -R\n  \
     warren session history build --bytes 1000000 > build.log"
 )]
 pub(super) struct PrintHistory {
     /// The session: its id, the beginning of it, or its name
     session: String,
-    /// How much of its end, in bytes
-    #[arg(long, value_name = "N", default_value_t = 65536)]
-    bytes: u64,
-    /// All that is still known, instead
+    /// Of an agent, only so many of its last turns
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with_all = ["bytes", "all", "raw"])]
+    turns: Option<u32>,
+    /// How much of the end of the output or lines, in bytes [default: 65536]
+    #[arg(long, value_name = "N")]
+    bytes: Option<u64>,
+    /// All output or lines that are still known, instead
     #[arg(long, conflicts_with = "bytes")]
     all: bool,
-    /// Write it as it is to a terminal, too
+    /// Print the lines of an agent; write a terminal's output as it is to a terminal, too
     #[arg(long)]
     raw: bool,
-    /// Print JSON: a line for each piece, the oldest first
+    /// Print JSON: a line for each event of an agent, or for each piece of output, the oldest first
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -50,12 +65,46 @@ impl PrintHistory {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut workspace = self.place.connect(file).await?;
         let sessions = workspace.sessions(true).await?;
-        let id = named(&mut workspace, &sessions, &self.session).await?.id;
-        let most = if self.all { u64::MAX } else { self.bytes };
-        for piece in newest(&mut workspace, id, most).await?.iter().rev() {
+        let session = named(&mut workspace, &sessions, &self.session).await?;
+        let is_terminal = session.mode == SessionMode::Pty;
+        if !is_terminal && !self.raw && self.bytes.is_none() {
+            if self.print_conversation(&mut workspace, session.id).await? {
+                return Ok(());
+            }
+            note("[this server keeps no turns; these are the agent's lines]");
+        } else if is_terminal && self.turns.is_some() {
+            let words = format!("{} is a terminal, which has no turns", called(session));
+            return Err(usage(anyhow!("{words}: --bytes says how much of its output")));
+        }
+        let most = if self.all { u64::MAX } else { self.bytes.unwrap_or(BYTES) };
+        for piece in newest(&mut workspace, session.id, most).await?.iter().rev() {
             self.print(piece)?;
         }
         Ok(())
+    }
+
+    /// Prints the conversation with an agent. Returns whether the server keeps it.
+    async fn print_conversation(
+        &self,
+        workspace: &mut Workspace,
+        session_id: SessionId,
+    ) -> anyhow::Result<bool> {
+        let turns = self.turns.map_or(usize::MAX, |turns| turns as usize);
+        let conversation = Conversation::newest(workspace, session_id, turns, PAGES).await?;
+        let Some(mut conversation) = conversation else { return Ok(false) };
+        if self.turns.is_some() {
+            conversation.keep_last(turns);
+        }
+        if self.json {
+            conversation.events.iter().try_for_each(say_json_line)?;
+            return Ok(true);
+        }
+        let mut printer = EventPrinter::new(line_width());
+        let text = conversation.print(&mut printer) + printer.end_line();
+        let mut out = stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+        Ok(true)
     }
 
     fn print(&self, piece: &History) -> anyhow::Result<()> {

@@ -1,24 +1,31 @@
 //! `warren session`: terminals and agents that run on a machine.
 //!
-//! A file for each command, [`attach`], which `warren open` uses, too, and `turn`: a prompt and the
-//! agent's turn that answers it.
+//! A file for each command, and beside them:
+//!
+//! - [`attach`], which `warren open` uses, too; `turn`: a prompt and the agent's turn that answers it
+//! - `conversation`: an agent's turns so far; `printed`: its events as text
 
 pub(crate) mod attach;
 mod change;
+mod conversation;
 mod history;
 mod list;
 mod moving;
 mod new;
+mod printed;
 mod send;
 mod show;
 mod turn;
 
+use std::io::{IsTerminal, stdout};
+
 use clap::{Args, Subcommand};
 use daemon::ConfigFile;
+use protocol::workspace::SessionInfo;
 
 pub(crate) use new::Mode;
 
-use super::run_client;
+use super::{run_client, workspace::short};
 
 /// Make, list, use and end terminals and agents of a machine
 #[derive(Args)]
@@ -52,8 +59,23 @@ enum Command {
     Rename(change::Rename),
     /// Move an agent to another machine of the cluster
     Move(moving::Move),
-    /// Print what a session wrote
+    /// Print the conversation with an agent, or what a terminal wrote
     History(history::PrintHistory),
+}
+
+/// How long a line may be: as wide as the terminal; into a file or pipe as long as it is.
+fn line_width() -> usize {
+    let size = attach::size().ok().filter(|_| stdout().is_terminal());
+    size.map_or(usize::MAX, |(cols, _)| cols.into())
+}
+
+/// How a session is named on a command line: by its name, if a shell takes that as it is.
+fn on_command_line(session: &SessionInfo) -> String {
+    let is_plain = |name: &&str| {
+        let fits = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+        !name.is_empty() && !name.starts_with('-') && name.chars().all(fits)
+    };
+    session.name.as_deref().filter(is_plain).map_or_else(|| short(session.id), str::to_owned)
 }
 
 impl Session {
@@ -74,6 +96,20 @@ impl Command {
             Self::Rename(rename) => rename.run(file).await,
             Self::Move(moving) => moving.run(file).await,
             Self::History(history) => history.run(file).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{turn::tests::session, *};
+
+    #[test]
+    fn a_name_that_a_shell_would_read_otherwise_gives_way_to_the_id() {
+        let named = |name: &str| SessionInfo { name: Some(name.to_owned()), ..session() };
+        assert_eq!(on_command_line(&named("build-2.x")), "build-2.x");
+        for odd in ["", "two words", "$(reboot)", "-x", "a;b"] {
+            assert_eq!(on_command_line(&named(odd)), short(session().id), "{odd:?}");
         }
     }
 }

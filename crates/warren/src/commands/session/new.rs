@@ -6,11 +6,11 @@ use client::Workspace;
 use daemon::ConfigFile;
 use protocol::workspace::{SessionInfo, SessionMode, client::NewSession, session::DEV_SERVER_TAG};
 
-use super::turn;
+use super::{on_command_line, turn};
 use crate::{
     commands::{
         answer::prompt,
-        say, say_json_line,
+        note, say, say_json_line,
         table::plain,
         workspace::{Output, project, terms::runs},
     },
@@ -59,7 +59,8 @@ pub(super) struct New {
     /// Give it this prompt at once; - reads standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
-    /// Print the answer to the prompt, when it comes
+    /// Print the answer to the prompt, as it comes; on a terminal the whole turn. Ends with 1 if the
+    /// turn fails
     #[arg(long, requires = "prompt")]
     wait: bool,
     /// More arguments for the agent's command line, those that the server allows
@@ -103,7 +104,13 @@ impl New {
             Some(text) if self.wait => {
                 turn::ask(workspace, &addresses, &session, text, self.output.json).await
             }
-            Some(text) => Ok(workspace.prompt(session.id, text).await.map(drop)?),
+            Some(text) => {
+                workspace.prompt(session.id, text).await?;
+                if !self.output.json {
+                    say_how_to_follow(&session);
+                }
+                Ok(())
+            }
         }
     }
 
@@ -148,6 +155,17 @@ impl New {
         }
         let (id, directory) = (session.id, plain(&session.working_dir));
         Ok(say(&format!("{id}\n{} in {directory}", runs(session)))?)
+    }
+}
+
+/// For people: a program that reads the output has the id.
+fn say_how_to_follow(session: &SessionInfo) {
+    let name = on_command_line(session);
+    match session.mode {
+        SessionMode::Pty => note(&format!("see it: warren session attach {name}")),
+        _ => note(&format!(
+            "follow it: warren session attach {name}\nread it:   warren session history {name}"
+        )),
     }
 }
 

@@ -29,7 +29,8 @@ pub(super) struct Send {
     /// The prompt; - reads standard input
     #[arg(default_value = "-", allow_hyphen_values = true)]
     text: String,
-    /// Print the agent's answer, when it comes
+    /// Print the agent's answer, as it comes; on a terminal the whole turn. Ends with 1 if the turn
+    /// fails
     #[arg(long)]
     wait: bool,
     /// Print JSON: which turn the prompt is; with --wait, each event as a line

@@ -4,17 +4,23 @@ use std::collections::VecDeque;
 
 use client::workspace::{Ending, SessionView};
 use protocol::workspace::{
-    AgentEvent, ClientMessage, SessionId, TurnOutcome,
+    AgentEvent, ClientMessage, SessionId,
     client::{OfSession, PermissionRequest, PermissionResponse},
 };
-use serde_json::Value;
 
-use crate::commands::table::plain;
+use crate::commands::{
+    session::{
+        conversation::Conversation,
+        printed::{EventPrinter, brief},
+    },
+    table::plain,
+};
 
-/// The longest that is shown of what a tool is used on, and of what came of it.
-const SHOWN: usize = 400;
 /// More questions than these are not kept: the server asks them again at the next attachment.
 const QUESTIONS: usize = 64;
+/// So many turns of the conversation so far are shown, and so many lines of each prompt.
+pub(super) const TURNS: usize = 20;
+const PROMPT_LINES: usize = 20;
 
 /// What a typed line means.
 #[derive(Debug, PartialEq)]
@@ -33,29 +39,44 @@ pub(super) enum Typed {
 pub(super) struct Chat {
     session: SessionId,
     is_working: bool,
-    /// Whether the last line that was shown has not ended.
-    in_line: bool,
-    has_text: bool,
+    printer: EventPrinter,
+    /// The prompt that was typed while the agent waited: it stands on the terminal already.
+    typed: Option<String>,
     questions: VecDeque<PermissionRequest>,
     pub(super) ended: Option<Ending>,
 }
 
 impl Chat {
-    pub(super) fn new(session: SessionId, is_working: bool) -> Self {
+    /// A chat on a terminal that is so many columns wide.
+    pub(super) fn new(session: SessionId, is_working: bool, width: usize) -> Self {
         Self {
             session,
             is_working,
-            in_line: false,
-            has_text: false,
+            printer: EventPrinter::new(width).with_prompt_lines(PROMPT_LINES),
+            typed: None,
             questions: VecDeque::new(),
             ended: None,
         }
     }
 
+    /// The conversation so far, as it is shown: its last turns, and before them a line that says
+    /// where the earlier ones are.
+    pub(super) fn begin(&mut self, mut so_far: Conversation, name: &str) -> String {
+        let before = so_far.keep_last(TURNS).map_or_else(String::new, |left_out| {
+            self.printer.line(&format!("… {left_out}: warren session history {name}"))
+        });
+        before + &so_far.print(&mut self.printer)
+    }
+
     /// What something that is seen adds to what is shown.
     pub(super) fn take(&mut self, seen: SessionView) -> String {
         match seen {
-            SessionView::Event(event) => self.event(event),
+            SessionView::Event(event) => self.event(&event),
+            SessionView::Turns(turns) => {
+                let missed = if turns.more { self.line("  … some of it was left out") } else { String::new() };
+                let events = turns.events.iter().map(|stored| self.event(&stored.event));
+                missed + &events.collect::<String>()
+            }
             SessionView::Permission(request) => self.permission(request),
             SessionView::Resolved(resolved) => {
                 let was_open = self.questions.iter().any(|it| it.request_id == resolved.request_id);
@@ -67,12 +88,8 @@ impl Chat {
                 let (read, written) = (usage.input_tokens, usage.output_tokens);
                 self.line(&format!("  [{read} tokens read, {written} written{cost}]"))
             }
-            SessionView::Notice(notice) => {
-                self.line(&format!("  ! {}", base::plain::lines(&notice.message)))
-            }
-            SessionView::Refused(words) => {
-                self.line(&format!("  ! {}", base::plain::lines(&words)))
-            }
+            SessionView::Notice(notice) => self.printer.warning(&notice.message),
+            SessionView::Refused(words) => self.printer.warning(&words),
             SessionView::Lost(_) => self.line("  ! connection lost, connecting again"),
             SessionView::Back => self.line("  ! the connection is back"),
             SessionView::Ended(ending) => {
@@ -101,7 +118,10 @@ impl Chat {
                 Typed::Say(self.line("  ? the agent waits: y allows it, n does not"))
             }
             (Some(_), Some(allow)) => self.answered(allow),
-            (None, _) => Typed::Prompt(line.to_owned()),
+            (None, _) => {
+                self.typed = (!self.is_working).then(|| line.to_owned());
+                Typed::Prompt(line.to_owned())
+            }
         }
     }
 
@@ -132,83 +152,34 @@ impl Chat {
         self.line(&line)
     }
 
-    fn event(&mut self, event: AgentEvent) -> String {
+    fn event(&mut self, event: &AgentEvent) -> String {
         match event {
-            AgentEvent::TurnStarted { .. } => {
-                (self.is_working, self.has_text) = (true, false);
-                String::new()
+            AgentEvent::TurnStarted { turn, prompt } => {
+                self.is_working = true;
+                let typed = self.typed.take();
+                let prompt = prompt.clone().filter(|prompt| typed.as_ref() != Some(prompt));
+                self.printer.event(&AgentEvent::TurnStarted { turn: *turn, prompt })
             }
-            AgentEvent::Text { text, delta, .. } => self.text(&base::plain::lines(&text), delta),
-            AgentEvent::Thinking { text } => {
-                self.line(&format!("  ~ {}", cut(&base::plain::lines(&text))))
+            AgentEvent::TurnEnded { .. } => {
+                self.is_working = false;
+                self.questions.clear();
+                self.printer.event(event)
             }
-            AgentEvent::ToolStarted { name, input, .. } => {
-                self.line(&format!("  > {} {}", plain(&name), brief(&input)))
-            }
-            AgentEvent::ToolFinished { ok: true, .. } => String::new(),
-            AgentEvent::ToolFinished { ok: false, output, .. } => {
-                self.line(&format!("  ! failed: {}", cut(&base::plain::lines(&output))))
-            }
-            AgentEvent::Notice { message } => {
-                self.line(&format!("  ! {}", base::plain::lines(&message)))
-            }
-            AgentEvent::TurnEnded { outcome, error, text, .. } => {
-                self.turn_ended(outcome, error.as_deref(), text.as_deref())
-            }
+            event => self.printer.event(event),
         }
     }
 
-    fn text(&mut self, text: &str, goes_on: bool) -> String {
-        let before = if self.in_line && !(goes_on && self.has_text) { "\n" } else { "" };
-        self.in_line = !text.is_empty() && !text.ends_with('\n');
-        self.has_text = true;
-        format!("{before}{text}")
-    }
-
-    fn turn_ended(
-        &mut self,
-        outcome: TurnOutcome,
-        error: Option<&str>,
-        text: Option<&str>,
-    ) -> String {
-        self.is_working = false;
-        self.questions.clear();
-        let whole = text.filter(|_| !self.has_text).map(base::plain::lines).unwrap_or_default();
-        let mut shown = if whole.is_empty() { String::new() } else { self.text(&whole, false) };
-        let why = error.map(base::plain::lines).unwrap_or_default();
-        shown += &match outcome {
-            TurnOutcome::Completed => self.line(""),
-            TurnOutcome::Interrupted => self.line("  ! the turn was interrupted"),
-            TurnOutcome::Failed => self.line(&format!("  ! the turn failed: {why}")),
-        };
-        shown
-    }
-
-    /// A line of its own; an empty one ends what is open.
     fn line(&mut self, line: &str) -> String {
-        let before = if std::mem::take(&mut self.in_line) { "\n" } else { "" };
-        self.has_text &= line.is_empty();
-        if line.is_empty() { before.to_owned() } else { format!("{before}{line}\n") }
-    }
-}
-
-/// What a tool is used on, in one line.
-fn brief(input: &Value) -> String {
-    let telling = ["command", "file_path", "path", "url", "pattern", "query"];
-    let words = telling.iter().find_map(|name| input[name].as_str());
-    cut(&plain(&words.map_or_else(|| input.to_string(), str::to_owned)))
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
+        self.printer.line(line)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use protocol::workspace::{PermissionId, PermissionOutcome, client::PermissionResolved};
+    use protocol::workspace::{
+        PermissionId, PermissionOutcome, TurnOutcome,
+        client::{PermissionResolved, StoredEvent, TurnEvents},
+    };
     use serde_json::json;
 
     use super::*;
@@ -216,7 +187,7 @@ mod tests {
     const ID: SessionId = SessionId::from_random(1);
 
     fn chat() -> Chat {
-        Chat::new(ID, false)
+        Chat::new(ID, false, 80)
     }
 
     fn said(text: &str, delta: bool) -> SessionView {
@@ -241,27 +212,35 @@ mod tests {
         seen.into_iter().map(|seen| chat.take(seen)).collect()
     }
 
+    fn started(prompt: &str) -> SessionView {
+        let prompt = Some(prompt.to_owned());
+        SessionView::Event(AgentEvent::TurnStarted { turn: 1, prompt })
+    }
+
     #[test]
-    fn a_turn_reads_as_a_conversation() {
-        let tool = AgentEvent::ToolStarted {
-            id: "t".to_owned(),
-            name: "Bash".to_owned(),
-            input: json!({"command": "ls\n-l"}),
+    fn a_prompt_is_shown_unless_it_was_typed_here_just_before() {
+        let mut chat = chat();
+        assert_eq!(chat.typed("mine"), Typed::Prompt("mine".to_owned()));
+        assert_eq!(shown(&mut chat, vec![started("mine"), said("Yes.", false)]), "Yes.");
+        // Typed while the agent works, it stands far above its answer.
+        chat.typed("more");
+        let turns = vec![ended(TurnOutcome::Completed, "Yes."), started("more")];
+        assert_eq!(shown(&mut chat, turns), "\n\n> more\n");
+        let turns = vec![ended(TurnOutcome::Completed, ""), started("another's")];
+        assert_eq!(shown(&mut chat, turns), "\n> another's\n");
+    }
+
+    #[test]
+    fn events_that_were_missed_are_shown_as_if_they_had_just_come() {
+        let event = |number, view| {
+            let SessionView::Event(event) = view else { panic!() };
+            StoredEvent { number, at: jiff::Timestamp::UNIX_EPOCH, event }
         };
-        let turn = vec![
-            SessionView::Event(AgentEvent::TurnStarted { turn: 1, prompt: None }),
-            said("Let me ", false),
-            said("look.", true),
-            SessionView::Event(tool),
-            said("Done\u{1b}[2J.", true),
-            ended(TurnOutcome::Completed, "Done."),
-        ];
-        let expected = "Let me look.\n  > Bash ls\u{fffd}-l\nDone\u{fffd}[2J.\n";
-        assert_eq!(shown(&mut chat(), turn), expected);
-        let only_at_the_end = vec![ended(TurnOutcome::Completed, "All.")];
-        assert_eq!(shown(&mut chat(), only_at_the_end), "All.\n");
-        let failed = vec![said("half", false), ended(TurnOutcome::Interrupted, "half")];
-        assert_eq!(shown(&mut chat(), failed), "half\n  ! the turn was interrupted\n");
+        let events = vec![event(4, started("why?")), event(5, said("Be", false))];
+        let turns = TurnEvents { session_id: ID, events, more: true };
+        let seen = vec![SessionView::Turns(turns), said("cause.", true)];
+        let expected = "  … some of it was left out\n\n> why?\nBecause.";
+        assert_eq!(shown(&mut chat(), seen), expected);
     }
 
     #[test]
@@ -301,7 +280,7 @@ mod tests {
     fn only_a_turn_that_runs_is_interrupted() {
         let mut chat = chat();
         assert_eq!(chat.interrupt(), None);
-        chat.take(SessionView::Event(AgentEvent::TurnStarted { turn: 1, prompt: None }));
+        chat.take(started("x"));
         assert!(matches!(chat.interrupt(), Some(ClientMessage::Interrupt(_))));
         chat.take(ended(TurnOutcome::Completed, ""));
         assert_eq!(chat.interrupt(), None);

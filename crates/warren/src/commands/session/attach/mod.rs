@@ -38,8 +38,8 @@ use crate::{
     after_help = "Ctrl-] detaches: the session goes on, and attaching again shows it as it is then. When the \
     connection is lost, another is tried for, and nothing is shown twice; what was typed meanwhile is \
     sent then. Of several servers of one cluster, given by --server, the next one is used.\n\n\
-    In a chat with an agent each line is a prompt, y and n answer its questions, Ctrl-C ends its turn, \
-    and Ctrl-D detaches.\n\n\
+    In a chat with an agent first its last turns are shown. Then each line is a prompt, y and n answer \
+    its questions, Ctrl-C ends its turn, and Ctrl-D detaches.\n\n\
     Examples:\n  \
     warren session attach build\n  \
     warren session attach 550e --detach-key ctrl-b\n  \
@@ -96,11 +96,11 @@ pub(crate) async fn use_session(
              history` do without"
         )));
     }
-    let size = size().ok().filter(|_| !is_agent);
-    let settings = FollowingSettings { is_agent, size, from_start, ..FollowingSettings::default() };
-    let following = Following::begin(workspace, addresses, session.id, settings)?;
-    match is_agent {
-        true => talking::talk(following, session).await.map(|()| None),
-        false => using::use_terminal(following, session, keys.detach_key).await,
+    if is_agent {
+        return talking::talk(workspace, addresses, session).await.map(|()| None);
     }
+    let settings =
+        FollowingSettings { size: size().ok(), from_start, ..FollowingSettings::default() };
+    let following = Following::begin(workspace, addresses, session.id, settings)?;
+    using::use_terminal(following, session, keys.detach_key).await
 }

@@ -6,16 +6,20 @@ use std::{
 };
 
 use anyhow::Context;
-use client::workspace::{Ending, Following};
+use client::{
+    Workspace,
+    workspace::{Addresses, Ending, Following, FollowingSettings},
+};
 use protocol::workspace::{SessionInfo, SessionStatus, limits::PROMPT_MAX};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc,
 };
 
-use super::chat::{Chat, Typed};
+use super::chat::{Chat, TURNS, Typed};
 use crate::commands::{
     note,
+    session::{conversation::Conversation, line_width, on_command_line},
     workspace::{
         short,
         terms::{called, ended, runs, status},
@@ -24,11 +28,32 @@ use crate::commands::{
 
 /// So many lines wait to be sent.
 const LINES: usize = 16;
+/// So many pages of the conversation so far are read at most.
+const PAGES: usize = 4;
 
-/// Talks until the session ends, there is no more to say, or this process is told to end.
-pub(super) async fn talk(mut following: Following, session: &SessionInfo) -> anyhow::Result<()> {
+/// Shows the conversation so far, and talks until the session ends, there is no more to say, or this
+/// process is told to end.
+pub(super) async fn talk(
+    mut workspace: Workspace,
+    addresses: &Addresses,
+    session: &SessionInfo,
+) -> anyhow::Result<()> {
     greet(session);
-    let mut chat = Chat::new(session.id, session.status == SessionStatus::Running);
+    let width = line_width();
+    let mut chat = Chat::new(session.id, session.status == SessionStatus::Running, width);
+    let so_far = Conversation::newest(&mut workspace, session.id, TURNS, PAGES).await?;
+    let events_after = so_far.as_ref().map(Conversation::last_number);
+    match so_far {
+        Some(so_far) => show(&chat.begin(so_far, &on_command_line(session)))?,
+        None => note(&format!(
+            "[this server tells only of what happens from now on; warren session history {} shows \
+             the agent's lines]",
+            short(session.id)
+        )),
+    }
+    let settings =
+        FollowingSettings { is_agent: true, events_after, ..FollowingSettings::default() };
+    let mut following = Following::begin(workspace, addresses, session.id, settings)?;
     let mut lines = lines().context("standard input cannot be read")?;
     let [mut interrupt, mut terminate, mut hangup] = [
         signal(SignalKind::interrupt())?,

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use self::{
     own::{Own, TurnOutput},
-    shown::PrintedAnswer,
+    shown::PrintedTurn,
 };
 use crate::commands::{note, say_json_line};
 
@@ -37,7 +37,7 @@ pub(super) async fn ask(
     let settings =
         FollowingSettings { is_agent: true, patience: PATIENCE, ..FollowingSettings::default() };
     let mut following = Following::begin(workspace, addresses, session.id, settings)?;
-    let (mut own, mut shown) = (Own::of(session), PrintedAnswer::default());
+    let (mut own, mut shown) = (Own::of(session), PrintedTurn::new());
     let mut prompt = Some(text);
     while let Some(seen) = next(&mut following, own.rests_since()).await? {
         // Whatever comes after the first screen is told. A prompt before it could be answered in it.
@@ -50,7 +50,10 @@ pub(super) async fn ask(
             match heard {
                 TurnOutput::Event(event) if json => say_json_line(&event)?,
                 TurnOutput::Event(event) => shown.print(&event)?,
-                TurnOutput::Aside(words) => note(&words),
+                TurnOutput::Aside(words) => {
+                    shown.end_line()?;
+                    note(&words);
+                }
             }
         }
         if let Some(ended) = own.ended() {

@@ -1,9 +1,53 @@
-//! What is printed of a turn: the answer, as it comes.
+//! What is printed of a turn, as it comes: on a terminal all of it, into a file or pipe the answer
+//! alone.
 
-use std::io::{Write, stdout};
+use std::io::{IsTerminal, Write, stdout};
 
 use base::plain;
-use protocol::workspace::AgentEvent;
+use protocol::workspace::{AgentEvent, TurnOutcome};
+
+use crate::commands::session::{line_width, printed::EventPrinter};
+
+/// A turn on standard output.
+#[derive(Debug)]
+pub(super) enum PrintedTurn {
+    Whole(EventPrinter),
+    Answer(PrintedAnswer),
+}
+
+impl PrintedTurn {
+    pub(super) fn new() -> Self {
+        match stdout().is_terminal() {
+            true => Self::Whole(EventPrinter::new(line_width())),
+            false => Self::Answer(PrintedAnswer::default()),
+        }
+    }
+
+    pub(super) fn print(&mut self, event: &AgentEvent) -> std::io::Result<()> {
+        let text = match (self, event) {
+            // Its user has just given it, and what failed is the command's own error.
+            (Self::Whole(_), AgentEvent::TurnStarted { .. }) => String::new(),
+            (Self::Whole(printer), AgentEvent::TurnEnded { turn, text, .. }) => {
+                let text = text.clone();
+                let outcome = TurnOutcome::Completed;
+                printer.event(&AgentEvent::TurnEnded { turn: *turn, outcome, error: None, text })
+            }
+            (Self::Whole(printer), event) => printer.event(event),
+            (Self::Answer(answer), event) => answer.text(event),
+        };
+        let mut out = stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
+    /// Ends the line that has not ended, before something else is said.
+    pub(super) fn end_line(&mut self) -> std::io::Result<()> {
+        match self {
+            Self::Whole(printer) => stdout().write_all(printer.end_line().as_bytes()),
+            Self::Answer(_) => Ok(()),
+        }
+    }
+}
 
 /// How far an answer has been printed.
 #[derive(Debug, Default)]
@@ -14,12 +58,6 @@ pub(super) struct PrintedAnswer {
 }
 
 impl PrintedAnswer {
-    pub(super) fn print(&mut self, event: &AgentEvent) -> std::io::Result<()> {
-        let mut out = stdout().lock();
-        out.write_all(self.text(event).as_bytes())?;
-        out.flush()
-    }
-
     /// What an event adds to the answer, as it is printed.
     fn text(&mut self, event: &AgentEvent) -> String {
         let mut text = String::new();
@@ -51,8 +89,6 @@ impl PrintedAnswer {
 
 #[cfg(test)]
 mod tests {
-    use protocol::workspace::TurnOutcome;
-
     use super::*;
 
     fn said(text: &str, delta: bool) -> AgentEvent {
