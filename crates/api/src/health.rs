@@ -1,5 +1,7 @@
 //! `GET /health`.
 
+use std::collections::BTreeMap;
+
 use axum::{
     Json,
     extract::{Request, State},
@@ -9,7 +11,7 @@ use base::Scope;
 use http::header;
 use protocol::admin::status::{Health, HealthDetails};
 
-use crate::{admin::workers::shown, state::Api};
+use crate::{admin::workers::shown, aliases::Alias, state::Api};
 
 /// JSON, or the text `ok` for those who prefer `text/plain`. Always 200: a server that drains
 /// is still alive.
@@ -46,8 +48,14 @@ fn details(api: &Api, degraded: Option<String>, own: bool) -> HealthDetails {
         queue_depth: status.queue_depth as u64,
         in_flight: status.in_flight as u64,
         models: models.iter().map(ToString::to_string).collect(),
+        aliases: aliases(api),
         workspace: api.condition().workspace(),
     }
+}
+
+fn aliases(api: &Api) -> BTreeMap<String, Vec<String>> {
+    let targets = |alias: &Alias| alias.targets.iter().map(ToString::to_string).collect();
+    api.aliases().iter().map(|(name, alias)| (name.to_string(), targets(alias))).collect()
 }
 
 fn prefers_text(request: &Request) -> bool {

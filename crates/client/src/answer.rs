@@ -22,6 +22,8 @@ pub enum Piece {
         /// The text.
         text: String,
     },
+    /// What the model thinks before it answers.
+    Thought(String),
     /// The answer is complete.
     Done {
         /// The participant that answered; empty where the server does not say.
@@ -42,6 +44,9 @@ pub struct Reading {
     pieces: u64,
     /// The number of tokens that the answer itself reports.
     reported_tokens: Option<u64>,
+    prompt_tokens: Option<u64>,
+    model: Option<String>,
+    finish_reason: Option<String>,
     over: bool,
 }
 
@@ -51,21 +56,28 @@ struct Chunk {
     #[serde(default)]
     choices: Vec<Choice>,
     usage: Option<Usage>,
+    model: Option<String>,
     error: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]
 struct Choice {
     delta: Option<Delta>,
+    finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Delta {
     content: Option<String>,
+    /// As DeepSeek, llama.cpp and vLLM name thoughts.
+    reasoning_content: Option<String>,
+    /// As Ollama and OpenRouter name them.
+    reasoning: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Usage {
+    prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
 }
 
@@ -82,10 +94,29 @@ impl Reading {
         }
     }
 
-    /// The stream has ended. Returns a failure, unless the answer was complete.
-    pub fn end(&self) -> Option<Piece> {
+    /// The stream has ended at `now`. Returns a failure, unless the answer was complete. Some backends end a
+    /// complete one without saying so.
+    pub fn end(&mut self, now: Duration) -> Option<Piece> {
+        if self.finish_reason.is_some() {
+            return self.done(String::new(), now);
+        }
         let words = "the answer broke off: the connection ended before it was whole";
         (!self.over).then(|| Piece::Failed(words.to_owned()))
+    }
+
+    /// The model that answers, if the answer names it.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    /// Why the model stopped, as the answer says it: `stop`, or `length` at its limit of tokens.
+    pub fn finish_reason(&self) -> Option<&str> {
+        self.finish_reason.as_deref()
+    }
+
+    /// The tokens read and written, as far as the answer reports them.
+    pub fn tokens(&self) -> (Option<u64>, Option<u64>) {
+        (self.prompt_tokens, self.reported_tokens)
     }
 
     fn message(&mut self, message: ServerMessage) -> Option<Piece> {
@@ -108,15 +139,26 @@ impl Reading {
             let words = error["message"].as_str().or_else(|| error.as_str());
             return self.failed(words.unwrap_or("the answer ended with an error").to_owned());
         }
-        self.reported_tokens =
-            chunk.usage.and_then(|usage| usage.completion_tokens).or(self.reported_tokens);
-        let text = chunk.choices.into_iter().next()?.delta?.content?;
-        if text.is_empty() {
-            return None;
+        if let Some(usage) = chunk.usage {
+            self.reported_tokens = usage.completion_tokens.or(self.reported_tokens);
+            self.prompt_tokens = usage.prompt_tokens.or(self.prompt_tokens);
         }
-        self.first.get_or_insert(now);
-        self.pieces += 1;
-        Some(Piece::Text { participant: String::new(), text })
+        self.model = self.model.take().or(chunk.model);
+        let choice = chunk.choices.into_iter().next()?;
+        self.finish_reason = choice.finish_reason.or(self.finish_reason.take());
+        self.delta(choice.delta?, now)
+    }
+
+    fn delta(&mut self, delta: Delta, now: Duration) -> Option<Piece> {
+        let some = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let thought = some(delta.reasoning_content).or(some(delta.reasoning));
+        let text = some(delta.content);
+        if text.is_some() || thought.is_some() {
+            self.first.get_or_insert(now);
+            self.pieces += 1;
+        }
+        let text = text.map(|text| Piece::Text { participant: String::new(), text });
+        text.or(thought.map(Piece::Thought))
     }
 
     fn failed(&mut self, words: String) -> Option<Piece> {
@@ -159,14 +201,14 @@ mod tests {
             br#"{"type":"llm:token","requestId":"1","participantId":"p","token":"Hi","seq":0}"#;
         assert_eq!(reading.take(token, at(1)), text("p", "Hi"));
         assert_eq!(reading.take(br#"{"type":"llm:accepted"}"#, at(1)), None);
-        assert!(matches!(reading.end(), Some(Piece::Failed(_))));
+        assert!(matches!(reading.end(at(1)), Some(Piece::Failed(_))));
         let done = br#"{"type":"llm:complete","requestId":"1","participantId":"p","metrics":
             {"tokens":1,"latencyFirstTokenMs":2,"durationMs":3,"tokensPerSecond":4.5}}"#;
         let Some(Piece::Done { participant, metrics }) = reading.take(done, at(2)) else {
             panic!()
         };
         assert_eq!((participant.as_str(), metrics.tokens, metrics.duration_ms), ("p", 1, 3));
-        assert_eq!(reading.end(), None);
+        assert_eq!(reading.end(at(2)), None);
         let failed = br#"{"type":"llm:error","requestId":"1","participantId":"","error":"no"}"#;
         assert_eq!(reading.take(failed, at(3)), Some(Piece::Failed("no".to_owned())));
     }
@@ -188,7 +230,24 @@ mod tests {
             tokens_per_second: 16.0,
         };
         assert_eq!(metrics, expected);
-        assert_eq!((reading.take(b"[DONE]", at(600)), reading.end()), (None, None));
+        assert_eq!((reading.take(b"[DONE]", at(600)), reading.end(at(700))), (None, None));
+    }
+
+    #[test]
+    fn thoughts_and_the_reason_of_the_end_are_read() {
+        let mut reading = Reading::default();
+        let thought =
+            |name: &str| format!(r#"{{"model":"m","choices":[{{"delta":{{"{name}":"hm"}}}}]}}"#);
+        for name in ["reasoning_content", "reasoning"] {
+            let piece = reading.take(thought(name).as_bytes(), at(1));
+            assert_eq!(piece, Some(Piece::Thought("hm".to_owned())));
+        }
+        let last = br#"{"choices":[{"delta":{},"finish_reason":"length"}],
+            "usage":{"prompt_tokens":3,"completion_tokens":2}}"#;
+        assert_eq!(reading.take(last, at(2)), None);
+        assert!(matches!(reading.end(at(3)), Some(Piece::Done { .. })), "without [DONE]");
+        assert_eq!((reading.model(), reading.finish_reason()), (Some("m"), Some("length")));
+        assert_eq!((reading.tokens(), reading.end(at(4))), ((Some(3), Some(2)), None));
     }
 
     #[test]
@@ -202,7 +261,7 @@ mod tests {
         for error in [r#"{"error":{"message":"lost"}}"#, r#"{"error":"lost"}"#] {
             let mut reading = Reading::default();
             let piece = reading.take(error.as_bytes(), at(1));
-            assert_eq!((piece, reading.end()), (Some(Piece::Failed("lost".to_owned())), None));
+            assert_eq!((piece, reading.end(at(2))), (Some(Piece::Failed("lost".to_owned())), None));
         }
         for odd in ["", "null", "[]", "{", "{}", r#"{"choices":[{}]}"#] {
             assert_eq!(Reading::default().take(odd.as_bytes(), at(1)), None, "{odd}");

@@ -7,11 +7,13 @@
 //!
 //! - [`app`]: what is shown, and what each key does
 //! - [`draw`]: how it is shown
+//! - [`markdown`]: what models write, for a terminal; also for commands
 //! - [`shell`]: the terminal, and the tasks that ask the server
 //! - [`text`]: what a terminal may be shown of strangers' texts, and how wide it is
 
 pub mod app;
 pub mod draw;
+pub mod markdown;
 pub mod shell;
 pub mod text;
 

@@ -26,6 +26,33 @@ pub fn clip(text: &str, columns: usize) -> String {
     if columns == 0 { String::new() } else { format!("{kept}…") }
 }
 
+/// A name in at most `columns` columns. A long one is shortened in the middle: names of one family differ at their
+/// ends.
+pub fn middle(name: &str, columns: usize) -> String {
+    if width(name) <= columns {
+        return name.to_owned();
+    }
+    let Some(room) = columns.checked_sub(1).filter(|room| *room > 0) else {
+        return clip(name, columns);
+    };
+    let begin = head(name, room - room / 2).0;
+    let end = tail(&name[begin.len()..], room.saturating_sub(width(begin)));
+    format!("{begin}…{end}")
+}
+
+/// The end of a text that fits into `columns` columns.
+fn tail(text: &str, columns: usize) -> &str {
+    let (mut taken, mut from) = (0, text.len());
+    for (at, grapheme) in text.grapheme_indices(true).rev() {
+        taken += width(grapheme);
+        if taken > columns {
+            break;
+        }
+        from = at;
+    }
+    &text[from..]
+}
+
 /// A text in lines of at most `columns` columns, broken between words where that is possible.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     text.split('\n').flat_map(|line| wrap_line(line, columns.max(1))).collect()
@@ -99,6 +126,14 @@ mod tests {
         assert_eq!(clip("日本語", 5), "日本…");
         assert_eq!(clip("日本語", 4), "日…");
         assert_eq!((clip("abc", 3), clip("abc", 0)), ("abc".to_owned(), String::new()));
+    }
+
+    #[test]
+    fn names_are_shortened_in_the_middle() {
+        assert_eq!(middle("qwen3-coder:30b-a3b-q4_K_M", 17), "qwen3-co…b-q4_K_M");
+        assert_eq!(middle("short", 5), "short");
+        assert_eq!(middle("日本語日本語", 6), "日…語", "no half characters");
+        assert_eq!([0, 1, 2, 3].map(|columns| middle("abcdef", columns)), ["", "…", "a…", "a…f"]);
     }
 
     #[test]

@@ -37,6 +37,12 @@ enum Command {
     Serve(Box<commands::serve::Serve>),
     /// Lend this machine's model servers to a server
     Worker(Box<commands::worker::Worker>),
+    /// Ask a model, once
+    Ask(Box<commands::ask::Ask>),
+    /// Talk with a model
+    Chat(Box<commands::chat::Chat>),
+    /// List what can be asked, where it is, and what it costs in memory
+    Models(Box<commands::models::Models>),
     /// Show a server's workers, queues and last requests
     Status(Box<commands::status::Status>),
     /// Stop a server
@@ -107,6 +113,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Up(up) => up.run(file),
         Command::Serve(serve) => serve.run(file),
         Command::Worker(worker) => worker.run(file),
+        Command::Ask(ask) => ask.run(&file),
+        Command::Chat(chat) => chat.run(&file),
+        Command::Models(models) => models.run(&file),
         Command::Status(status) => status.run(&file),
         Command::Stop(stop) => stop.run(&file),
         Command::Room(room) => room.run(&file),

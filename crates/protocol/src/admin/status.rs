@@ -38,6 +38,9 @@ pub struct HealthDetails {
     pub in_flight: u64,
     /// The models that are served to all.
     pub models: Vec<String>,
+    /// The aliases, each with its targets in order of preference.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub aliases: BTreeMap<String, Vec<String>>,
     /// The workspace of the machine, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceHealth>,
@@ -74,6 +77,9 @@ pub struct WorkerJson {
     pub scope: String,
     /// Its models.
     pub models: Vec<String>,
+    /// What is known of its models, by name; a model of which nothing is known is left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub model_facts: BTreeMap<String, ModelFacts>,
     /// The paths of requests that it serves without translation.
     pub endpoints: Vec<String>,
     /// How far away it is: `here`, `near` (another machine on this network) or `far` (through a
@@ -97,6 +103,17 @@ pub struct WorkerJson {
     pub is_draining: bool,
     /// The remaining seconds of its rest after faults.
     pub resting_secs: Option<f64>,
+}
+
+/// What a backend says of a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelFacts {
+    /// How many tokens a question and its answer may have together.
+    #[serde(default)]
+    pub context_tokens: Option<u64>,
+    /// How much memory the model takes while it is loaded, in bytes.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
 }
 
 fn unthrottled() -> u8 {

@@ -116,14 +116,13 @@ fn health() -> Health {
         worker("日本の機械", "room:room-id-1", 1, &json!({"is_draining": true})),
     ]);
     let details = HealthDetails {
-        degraded: None,
         uptime_secs: 3_725,
         workers_connected: 3,
         workers: serde_json::from_value(workers).unwrap(),
         queue_depth: 4,
         in_flight: 3,
         models: vec!["llama3.2:3b".to_owned(), "qwen3:8b".to_owned()],
-        workspace: None,
+        ..HealthDetails::default()
     };
     let (status, version) = ("ok".to_owned(), "0.1.0".to_owned());
     Health { status, ok: true, version, peers: 0, details: Some(details) }

@@ -69,6 +69,16 @@ impl Theme {
         self.tone(VIOLET)
     }
 
+    /// Code in a text of a model.
+    pub fn code(self) -> Style {
+        self.tone(GREEN)
+    }
+
+    /// Whether there are colours.
+    pub const fn has_colour(self) -> bool {
+        self.colour
+    }
+
     /// Curves.
     pub fn curve(self) -> Style {
         self.tone(BLUE)

@@ -6,21 +6,26 @@
 //! - `target`: the server that a command works on
 //! - `named`: finds a key by its id, name or text
 //! - `table`: lists for people
-//! - `answer`: prints a model's answer as it streams
+//! - `answer`: asks models, and prints their answers as they stream
+//! - `kept`: what is kept for this user between two runs
 //! - `words`: numbers for people
 //! - `workspace`: finds the workspace, and sessions and projects in it
 //! - `qr`: QR codes
 
 mod answer;
+pub(crate) mod ask;
 pub(crate) mod cert;
+pub(crate) mod chat;
 pub(crate) mod cluster;
 mod farewell;
 pub(crate) mod files;
 pub(crate) mod git;
+mod kept;
 pub(crate) mod key;
 mod listening;
 pub(crate) mod logs;
 pub(crate) mod mesh;
+pub(crate) mod models;
 mod named;
 pub(crate) mod open;
 pub(crate) mod project;
@@ -45,6 +50,7 @@ mod workspace;
 
 use std::io::{self, Write};
 
+use ::tui::markdown::Size;
 use base::plain;
 use serde::Serialize;
 use tokio::runtime::{Builder, Runtime};
@@ -74,6 +80,17 @@ fn write_line(line: &str) -> io::Result<()> {
 /// Writes a line to standard error, for people and not for programs. A closed standard error is no failure.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", plain::lines(line));
+}
+
+/// Whether colours are wanted: `NO_COLOR` says that they are not.
+pub(crate) fn has_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty())
+}
+
+/// The size of the terminal; without one, that of the smallest.
+pub(crate) fn terminal_size() -> Size {
+    let (width, height) = crossterm::terminal::size().unwrap_or((80, 24));
+    Size { width, height }
 }
 
 /// The runtime of a server, on half of the machine's cores. Clients and workers on the same machine get the

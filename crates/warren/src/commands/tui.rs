@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use tui::{Settings, TuiError};
 
 use super::{
+    has_colour,
     room::{hosts::Hosts, room_name::RoomName},
     servers::Lookup,
     worker_runtime,
@@ -47,7 +48,7 @@ pub(crate) struct Tui {
 impl Tui {
     pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut servers = self.servers(file)?;
-        let colour = !self.no_color && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
+        let colour = !self.no_color && has_colour();
         worker_runtime()?.block_on(async {
             let stop = signals::shutdown()?;
             let room = self.find_room(file, &mut servers).await;

@@ -13,8 +13,10 @@
 
 mod access;
 mod aliases;
+mod ask;
 mod bad_requests;
 mod bad_workers;
+mod chat;
 mod cli;
 mod client_faults;
 mod common;

@@ -32,6 +32,8 @@ pub(crate) struct Ask {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    style: answer::Style,
+    #[command(flatten)]
     server: RunningServer,
 }
 
@@ -64,7 +66,7 @@ impl Ask {
         let began = Instant::now();
         let routed = warren.routed("mesh")?;
         let answering = routed.post("/v1/chat/completions", serde_json::to_vec(&body)?).await?;
-        answer::print(answering, began, self.json).await
+        answer::print(answering, began, self.json, self.style).await
     }
 
     async fn choose(&self, warren: &Warren, file: &ConfigFile) -> anyhow::Result<String> {

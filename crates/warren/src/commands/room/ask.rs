@@ -29,6 +29,8 @@ pub(crate) struct Ask {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    style: answer::Style,
+    #[command(flatten)]
     password: Password,
     #[command(flatten)]
     hosts: Hosts,
@@ -50,7 +52,7 @@ impl Ask {
     async fn ask(&self, room: &RoomClient, prompt: &str) -> anyhow::Result<()> {
         let began = Instant::now();
         let answering = self.begin(room, prompt).await?;
-        answer::print(answering, began, self.json).await
+        answer::print(answering, began, self.json, self.style).await
     }
 
     async fn begin(&self, room: &RoomClient, prompt: &str) -> anyhow::Result<Answering> {

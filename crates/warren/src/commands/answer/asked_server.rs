@@ -1,0 +1,187 @@
+//! The server that is asked, and the model.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, anyhow};
+use base::Secret;
+use clap::Args;
+use client::{Answering, ClientError, Warren};
+use daemon::ConfigFile;
+use protocol::model_use::is_for_chat;
+use serde_json::{Value, json};
+
+use crate::{
+    commands::{kept, table::plain, target::RunningServer},
+    exit::usage,
+};
+
+/// The file in which the models are remembered that were asked last, by server.
+const LAST_MODELS: &str = "last-models.json";
+
+/// Servers whose last models are remembered.
+const MOST_SERVERS: usize = 100;
+
+/// Models that an error names.
+const NAMED: usize = 12;
+
+/// The path that questions are posted to.
+const CHAT: &str = "/v1/chat/completions";
+
+/// The server that is asked
+#[derive(Args)]
+pub(crate) struct AskedServer {
+    /// A key for the server, where it asks for one
+    #[arg(
+        long,
+        visible_alias = "token",
+        env = "WARREN_TOKEN",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
+    key: Option<Secret>,
+    #[command(flatten)]
+    server: RunningServer,
+}
+
+/// What a model is asked with
+#[derive(Args, Default)]
+pub(crate) struct Parameters {
+    /// The model or alias [default: the one that this server was last asked for, or the only one]
+    #[arg(long, short, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Instructions for the model, before the question
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+    /// The longest answer, in tokens
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+    /// How freely the model chooses its words: 0 always takes the likeliest
+    #[arg(long, value_name = "NUMBER")]
+    temperature: Option<f64>,
+}
+
+impl AskedServer {
+    /// The server, with the key if one is given.
+    pub(crate) fn warren(&self, file: &ConfigFile) -> anyhow::Result<Warren> {
+        // Questions need no administrator; only the server's address is taken from what finds one.
+        match self.server.warren(&file.serve) {
+            Ok(found) => Ok(found.shown(self.key.as_ref())?),
+            Err(_) => {
+                let warren = Warren::new(self.server.url(), self.key.as_ref());
+                warren.map_err(|error| usage(error.into()))
+            }
+        }
+    }
+}
+
+impl Parameters {
+    /// The model that is asked where none is named.
+    ///
+    /// # Errors
+    /// When the server cannot be asked which models it has, or several or none would do.
+    pub(crate) async fn choose_model(&self, warren: &Warren) -> anyhow::Result<String> {
+        if let Some(model) = &self.model {
+            return Ok(model.clone());
+        }
+        let listed = warren.model_ids().await.context("asking which models there are")?;
+        choose(&listed, last_model(&warren.url()).as_deref())
+    }
+
+    /// The body of a request.
+    pub(crate) fn body(&self, model: &str, messages: &[Value]) -> Value {
+        let mut body = json!({
+            "model": model,
+            "stream": true,
+            "stream_options": {"include_usage": true},
+            "messages": messages,
+        });
+        if let Some(most) = self.max_tokens {
+            body["max_tokens"] = most.into();
+        }
+        if let Some(temperature) = self.temperature {
+            body["temperature"] = temperature.into();
+        }
+        body
+    }
+}
+
+/// Posts a request.
+pub(crate) async fn post(warren: &Warren, body: &Value) -> anyhow::Result<Answering> {
+    Ok(warren.post(CHAT, serde_json::to_vec(body)?).await?)
+}
+
+/// Remembers the model that a server was asked for last. Where that cannot be, the next question names it.
+pub(crate) fn remember_model(server: &str, model: &str) {
+    let mut models: BTreeMap<String, String> = kept::read(LAST_MODELS).unwrap_or_default();
+    if models.get(server).is_some_and(|last| last == model) {
+        return;
+    }
+    while models.len() >= MOST_SERVERS {
+        models.pop_first();
+    }
+    models.insert(server.to_owned(), model.to_owned());
+    let _ = kept::write(LAST_MODELS, &models);
+}
+
+fn last_model(server: &str) -> Option<String> {
+    let mut models: BTreeMap<String, String> = kept::read(LAST_MODELS)?;
+    models.remove(server)
+}
+
+fn choose(listed: &[String], last: Option<&str>) -> anyhow::Result<String> {
+    if let Some(last) = last.filter(|last| listed.iter().any(|model| model == last)) {
+        return Ok(last.to_owned());
+    }
+    let mut chat = listed.iter().filter(|model| is_for_chat(model));
+    match (chat.next(), chat.next()) {
+        (None, _) => {
+            let words = "the server has no model for chat now: `warren models` lists what it has";
+            Err(ClientError::NotFound { words: words.to_owned() }.into())
+        }
+        (Some(only), None) => Ok(only.clone()),
+        (Some(_), Some(_)) => Err(usage(several(listed))),
+    }
+}
+
+fn several(listed: &[String]) -> anyhow::Error {
+    let chat: Vec<&String> = listed.iter().filter(|model| is_for_chat(model)).collect();
+    let named: Vec<String> = chat.iter().take(NAMED).map(|model| plain(model)).collect();
+    let more = match chat.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more (`warren models`)"),
+    };
+    anyhow!("several models can be asked: name one with --model: {}{more}", named.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(listed: &[&str], last: Option<&str>) -> anyhow::Result<String> {
+        let listed: Vec<String> = listed.iter().map(|model| (*model).to_owned()).collect();
+        choose(&listed, last)
+    }
+
+    #[test]
+    fn the_last_model_is_asked_or_the_only_one() {
+        assert_eq!(chosen(&["a", "b"], Some("b")).unwrap(), "b");
+        assert_eq!(chosen(&["a", "nomic-embed-text"], Some("gone")).unwrap(), "a");
+        let none = chosen(&["nomic-embed-text"], None).unwrap_err();
+        assert!(none.is::<ClientError>(), "{none}");
+        let several = chosen(&["a", "b"], None).unwrap_err().to_string();
+        assert!(several.contains("--model: a, b"), "{several}");
+        let many: Vec<String> = (0..20).map(|number| format!("m{number}")).collect();
+        let several = choose(&many, None).unwrap_err().to_string();
+        assert!(several.ends_with("m11 and 8 more (`warren models`)"), "{several}");
+    }
+
+    #[test]
+    fn only_what_is_given_is_in_the_request() {
+        let body = Parameters::default().body("m", &[json!({"role": "user", "content": "hi"})]);
+        assert!(body.get("max_tokens").is_none() && body.get("temperature").is_none(), "{body}");
+        let given =
+            Parameters { max_tokens: Some(5), temperature: Some(0.0), ..Parameters::default() };
+        let body = given.body("m", &[]);
+        assert_eq!((&body["max_tokens"], &body["temperature"]), (&json!(5), &json!(0.0)));
+    }
+}

@@ -1,0 +1,109 @@
+//! The line in which a message is typed.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use rustyline::{
+    Cmd, Config, Editor, Helper, KeyCode, KeyEvent, Modifiers,
+    completion::Completer,
+    error::ReadlineError,
+    highlight::Highlighter,
+    hint::Hinter,
+    history::FileHistory,
+    validate::{ValidationContext, ValidationResult, Validator},
+};
+
+use crate::commands::kept;
+
+/// The file of what was typed before.
+const HISTORY: &str = "chat-history";
+
+/// Lines that are remembered.
+const MOST_LINES: usize = 1_000;
+
+/// The longest line that is remembered, in bytes.
+const LONGEST: usize = 16 * 1024;
+
+/// What was typed.
+pub(super) enum Typed {
+    Text(String),
+    /// Ctrl-C: the line is given up.
+    Interrupted,
+    /// Ctrl-D.
+    End,
+}
+
+/// Reads lines from the terminal, and remembers them for this user.
+pub(super) struct LineEditor {
+    editor: Editor<Continuation, FileHistory>,
+    /// `None` where they cannot be remembered.
+    history: Option<PathBuf>,
+}
+
+impl LineEditor {
+    pub(super) fn open() -> anyhow::Result<Self> {
+        let config = Config::builder().max_history_size(MOST_LINES)?.history_ignore_dups(true)?;
+        let config = config.bracketed_paste(true).build();
+        let mut editor = Editor::with_config(config).context("the terminal cannot be used")?;
+        editor.set_helper(Some(Continuation));
+        editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
+        let history = kept::path(HISTORY).ok();
+        if let Some(history) = &history {
+            // There is none before the first chat.
+            let _ = editor.load_history(history);
+        }
+        Ok(Self { editor, history })
+    }
+
+    /// The next text that is typed.
+    ///
+    /// # Errors
+    /// When the terminal fails.
+    pub(super) fn read(&mut self) -> anyhow::Result<Typed> {
+        match self.editor.readline("> ") {
+            Ok(text) => {
+                self.remember(&text);
+                Ok(Typed::Text(text))
+            }
+            Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted),
+            Err(ReadlineError::Eof) => Ok(Typed::End),
+            Err(error) => Err(error).context("the terminal failed"),
+        }
+    }
+
+    fn remember(&mut self, text: &str) {
+        if text.len() > LONGEST || text.trim().is_empty() {
+            return;
+        }
+        // A chat without a memory is still a chat.
+        if self.editor.add_history_entry(text).unwrap_or(false)
+            && let Some(history) = &self.history
+        {
+            let _ = self.editor.append_history(history);
+        }
+    }
+}
+
+/// A line that ends with a backslash goes on in the next one.
+struct Continuation;
+
+impl Validator for Continuation {
+    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match context.input().ends_with('\\') {
+            true => ValidationResult::Incomplete,
+            false => ValidationResult::Valid(None),
+        })
+    }
+}
+
+impl Completer for Continuation {
+    type Candidate = String;
+}
+
+impl Hinter for Continuation {
+    type Hint = String;
+}
+
+impl Highlighter for Continuation {}
+
+impl Helper for Continuation {}

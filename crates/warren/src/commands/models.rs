@@ -1,0 +1,249 @@
+//! `warren models`: what can be asked.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use client::{
+    Warren,
+    admin::status::{HealthDetails, ModelFacts, WorkerJson},
+};
+use daemon::ConfigFile;
+use serde::Serialize;
+use tui::text::middle;
+
+use super::{
+    answer::AskedServer,
+    run_client,
+    table::{plain, show_list, table},
+    words::bytes,
+};
+
+/// The widest names and places, in columns: all of a row fits 80.
+const NAME: usize = 30;
+const PLACES: usize = 24;
+
+/// List what can be asked: models and aliases, where they are, and what they cost in memory
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  warren models
+  warren models --json | jq -r '.models[].id'
+  warren models --server http://gpu-box:9178")]
+pub(crate) struct Models {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: AskedServer,
+}
+
+/// A model or an alias.
+#[derive(Debug, PartialEq, Serialize)]
+struct Model {
+    id: String,
+    /// What an alias stands for, in order of preference; empty for a model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    targets: Vec<String>,
+    /// The machines that serve it.
+    machines: Vec<Machine>,
+    /// `ready`, `busy` if all of its machines are, or `away` if none serves it; `null` where the server does not say.
+    state: Option<&'static str>,
+    #[serde(flatten)]
+    facts: ModelFacts,
+}
+
+/// A machine that serves a model.
+#[derive(Debug, PartialEq, Serialize)]
+struct Machine {
+    name: String,
+    distance: String,
+    state: &'static str,
+}
+
+impl Models {
+    pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        let warren = self.server.warren(file)?;
+        let models = run_client(models(&warren))?;
+        let empty =
+            "No model can be asked now: start a model server, and `warren worker` beside it";
+        show_list(&models, self.json, "models", empty, readable)
+    }
+}
+
+async fn models(warren: &Warren) -> anyhow::Result<Vec<Model>> {
+    let (ids, health) = tokio::try_join!(warren.model_ids(), warren.health())?;
+    Ok(joined(&ids, &health.details.unwrap_or_default()))
+}
+
+/// The models and aliases that may be asked, and aliases none of whose targets is served now.
+fn joined(ids: &[String], details: &HealthDetails) -> Vec<Model> {
+    let away = details.aliases.keys().filter(|alias| !ids.contains(alias)).cloned();
+    let mut all: Vec<String> = away.chain(ids.iter().cloned()).collect();
+    all.sort_unstable();
+    all.into_iter().map(|id| model(id, details, ids)).collect()
+}
+
+fn model(id: String, details: &HealthDetails, served: &[String]) -> Model {
+    let targets = details.aliases.get(&id).cloned().unwrap_or_default();
+    let names: Vec<&String> = if targets.is_empty() { vec![&id] } else { targets.iter().collect() };
+    let serves = |worker: &&WorkerJson| {
+        is_for_all(worker) && worker.models.iter().any(|model| names.contains(&model))
+    };
+    let workers: Vec<&WorkerJson> = details.workers.iter().filter(serves).collect();
+    let is_known = !details.workers.is_empty();
+    let state = match served.contains(&id) {
+        false => Some("away"),
+        true if is_known => Some(of_all(&workers)),
+        true => None,
+    };
+    let fact = names.iter().find_map(|name| facts(name, &workers));
+    Model { state, facts: fact.unwrap_or_default(), machines: machines(&workers), targets, id }
+}
+
+/// What a worker says of a model. Of several workers the first that says anything is believed.
+fn facts(name: &str, workers: &[&WorkerJson]) -> Option<ModelFacts> {
+    workers.iter().find_map(|worker| worker.model_facts.get(name)).cloned()
+}
+
+/// Whether a provider serves all callers, and not only a room.
+fn is_for_all(worker: &WorkerJson) -> bool {
+    worker.scope == "server"
+}
+
+/// Each machine once, even if it lends several backends.
+fn machines(workers: &[&WorkerJson]) -> Vec<Machine> {
+    let mut machines: BTreeMap<&str, Machine> = BTreeMap::new();
+    for worker in workers {
+        let (name, distance) = (worker.worker_name.clone(), worker.distance.clone());
+        let machine = Machine { name, distance, state: state(worker) };
+        let known = machines.entry(&worker.worker_name).or_insert(machine);
+        if state(worker) == "ready" {
+            known.state = "ready";
+        }
+    }
+    machines.into_values().collect()
+}
+
+fn of_all(workers: &[&WorkerJson]) -> &'static str {
+    if workers.iter().any(|worker| state(worker) == "ready") { "ready" } else { "busy" }
+}
+
+fn state(worker: &WorkerJson) -> &'static str {
+    let is_full = worker.in_flight.max(worker.reported_load) >= worker.max_concurrent.max(1);
+    let is_out = worker.is_draining || worker.resting_secs.is_some() || worker.throttle == 0;
+    if is_full || is_out { "busy" } else { "ready" }
+}
+
+fn readable(models: &[Model]) -> String {
+    let header = ["model", "where", "state", "context", "memory"];
+    let rows: Vec<Vec<String>> = models.iter().map(row).collect();
+    table(&header, &rows, 2)
+}
+
+fn row(model: &Model) -> Vec<String> {
+    let places = if model.targets.is_empty() { places(model) } else { targets(model) };
+    let number = |number: Option<String>| number.unwrap_or_else(|| "-".to_owned());
+    vec![
+        middle(&plain(&model.id), NAME),
+        places,
+        model.state.unwrap_or("-").to_owned(),
+        number(model.facts.context_tokens.map(|tokens| tokens.to_string())),
+        number(model.facts.memory_bytes.map(bytes)),
+    ]
+}
+
+/// The machines, as far as there is room.
+fn places(model: &Model) -> String {
+    let named = |machine: &Machine| match machine.distance.as_str() {
+        "" | "here" => plain(&machine.name),
+        distance => format!("{} ({})", plain(&machine.name), plain(distance)),
+    };
+    fitting(&model.machines.iter().map(named).collect::<Vec<_>>())
+}
+
+fn targets(model: &Model) -> String {
+    format!("= {}", fitting(&model.targets.iter().map(|target| plain(target)).collect::<Vec<_>>()))
+}
+
+/// Names in a row as far as there is room, and how many more there are.
+fn fitting(names: &[String]) -> String {
+    let all = names.join(", ");
+    if all.chars().count() <= PLACES - 2 {
+        return if all.is_empty() { "-".to_owned() } else { all };
+    }
+    match names.len() {
+        1 => middle(&all, PLACES - 2),
+        more => format!("{}, {} more", middle(&names[0], PLACES - 12), more - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(name: &str, models: &[&str], in_flight: u32) -> WorkerJson {
+        WorkerJson {
+            worker_name: name.to_owned(),
+            scope: "server".to_owned(),
+            models: models.iter().map(|model| (*model).to_owned()).collect(),
+            distance: "here".to_owned(),
+            max_concurrent: 1,
+            throttle: 100,
+            in_flight,
+            ..WorkerJson::default()
+        }
+    }
+
+    fn shown(details: &HealthDetails, ids: &[&str]) -> Vec<String> {
+        let models = joined(&ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>(), details);
+        readable(&models).lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn each_model_has_its_machines_and_its_state() {
+        let far = WorkerJson { distance: "far".to_owned(), ..worker("ben", &["llama3:8b"], 1) };
+        let mut gpu = worker("gpu-box", &["qwen3:8b", "llama3:8b"], 0);
+        let facts = ModelFacts { context_tokens: Some(40_960), memory_bytes: Some(6 << 30) };
+        gpu.model_facts.insert("qwen3:8b".to_owned(), facts);
+        let alias = |name: &str, target: &str| (name.to_owned(), vec![target.to_owned()]);
+        let details = HealthDetails {
+            workers: vec![gpu, far, worker("laptop", &["qwen3-coder:30b-a3b-instruct-q4_K_M"], 1)],
+            aliases: [alias("fast", "qwen3:8b"), alias("huge", "glm-5")].into_iter().collect(),
+            ..HealthDetails::default()
+        };
+        let ids = ["llama3:8b", "qwen3:8b", "qwen3-coder:30b-a3b-instruct-q4_K_M", "fast"];
+        let rows = shown(&details, &ids);
+        let expected = [
+            "MODEL                           WHERE               STATE  CONTEXT   MEMORY",
+            "fast                            = qwen3:8b          ready    40960  6.0 GiB",
+            "huge                            = glm-5             away         -        -",
+            "llama3:8b                       ben (far), gpu-box  ready        -        -",
+            "qwen3-coder:30…-instruct-q4_K_M  laptop              busy         -        -",
+            "qwen3:8b                        gpu-box             ready    40960  6.0 GiB",
+        ];
+        assert_eq!(rows.len(), expected.len(), "{rows:#?}");
+        for (row, expected) in rows.iter().zip(expected) {
+            let words = |row: &str| row.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            assert_eq!(words(row)[..2], words(expected)[..2], "{rows:#?}");
+            assert_eq!(words(row).last(), words(expected).last(), "{rows:#?}");
+            assert!(row.chars().count() <= 80, "{row}");
+        }
+    }
+
+    #[test]
+    fn rows_fit_the_terminal_whatever_the_names() {
+        let names: Vec<String> =
+            (0..5).map(|number| format!("{}{number}", "n".repeat(60))).collect();
+        let workers = names.iter().map(|name| worker(name, &["m"], 0)).collect();
+        let details = HealthDetails { workers, ..HealthDetails::default() };
+        let rows = shown(&details, &["m", &"m".repeat(100)]);
+        assert!(rows.iter().all(|row| row.chars().count() <= 80), "{rows:#?}");
+        assert!(rows[1].contains("4 more"), "{rows:#?}");
+    }
+
+    #[test]
+    fn a_server_that_says_less_is_listed_with_less() {
+        let rows = shown(&HealthDetails::default(), &["m"]);
+        assert_eq!(rows[1].split_whitespace().collect::<Vec<_>>(), ["m", "-", "-", "-", "-"]);
+    }
+}
