@@ -1,13 +1,43 @@
 //! QR codes on a terminal.
 
-use qrcode::{EcLevel, QrCode, render::unicode::Dense1x2};
+use qrcode::{Color, EcLevel, QrCode};
 
-/// A QR code in half blocks with its quiet zone, light on dark as most terminals are. `None` for text that is
+/// The margin of a code in modules. Half of what the standard asks for: readers do with it, and a
+/// terminal is small.
+const MARGIN: usize = 2;
+
+/// A QR code in half blocks with its margin, light on dark as most terminals are. `None` for text that is
 /// too long.
 pub(super) fn code(text: &str) -> Option<String> {
+    Some(drawn(&QrCode::with_error_correction_level(text, EcLevel::L).ok()?, MARGIN))
+}
+
+/// A QR code of at most so many rows, with as wide a margin as fits. `None` if it does not fit.
+pub(super) fn code_within(text: &str, rows: usize) -> Option<String> {
     let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
-    let (dark, light) = (Dense1x2::Light, Dense1x2::Dark);
-    Some(code.render::<Dense1x2>().dark_color(dark).light_color(light).build())
+    let fits = |margin: &usize| (code.width() + 2 * margin).div_ceil(2) <= rows;
+    let margin = [MARGIN, 1].into_iter().find(fits)?;
+    Some(drawn(&code, margin))
+}
+
+/// Two modules above each other are one character.
+fn drawn(code: &QrCode, margin: usize) -> String {
+    let (modules, width) = (code.to_colors(), code.width());
+    let is_light = |x: usize, y: usize| {
+        let (x, y) = (x.wrapping_sub(margin), y.wrapping_sub(margin));
+        x >= width || y >= width || modules[y * width + x] == Color::Light
+    };
+    let side = width + 2 * margin;
+    let row = |y: usize| -> String {
+        let block = |x: usize| match (is_light(x, y), y + 1 < side && is_light(x, y + 1)) {
+            (true, true) => '█',
+            (true, false) => '▀',
+            (false, true) => '▄',
+            (false, false) => ' ',
+        };
+        (0..side).map(block).collect()
+    };
+    (0..side).step_by(2).map(row).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -15,11 +45,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_fits_on_a_terminal_of_80_by_24() {
+    fn a_url_fits_on_a_terminal_of_80_by_24_with_its_text() {
         let drawn = code("http://192.168.100.100:9178/rooms/resourceful-hippopotamus-99").unwrap();
         let widest = drawn.lines().map(|line| line.chars().count()).max().unwrap();
-        assert!(widest <= 45 && drawn.lines().count() <= 23, "{drawn}");
+        assert!(widest <= 41 && drawn.lines().count() <= 19, "{drawn}");
         assert!(drawn.chars().all(|c| matches!(c, ' ' | '▀' | '▄' | '█' | '\n')), "{drawn}");
         assert!(code(&"x".repeat(4_000)).is_none());
+    }
+
+    #[test]
+    fn a_code_is_drawn_module_by_module_within_a_light_margin() {
+        let modules = QrCode::with_error_correction_level("warren", EcLevel::L).unwrap();
+        let drawn = code("warren").unwrap();
+        let rows: Vec<Vec<char>> = drawn.lines().map(|line| line.chars().collect()).collect();
+        let is_light = |x: usize, y: usize| match (rows[y / 2][x], y % 2) {
+            ('█', _) | ('▀', 0) | ('▄', 1) => true,
+            _ => false,
+        };
+        let (colors, width) = (modules.to_colors(), modules.width());
+        for (x, y) in (0..width).flat_map(|x| (0..width).map(move |y| (x, y))) {
+            let expected = colors[y * width + x] == Color::Light;
+            assert_eq!(is_light(x + MARGIN, y + MARGIN), expected, "{x} {y}");
+        }
+        let side = width + 2 * MARGIN;
+        assert!((0..side).all(|at| is_light(at, 0) && is_light(0, at) && is_light(side - 1, at)));
+    }
+
+    #[test]
+    fn a_code_that_does_not_fit_is_not_drawn() {
+        // An invitation to a cluster: 37 modules.
+        let text = "x".repeat(95);
+        assert_eq!(code_within(&text, 21).unwrap().lines().count(), 21);
+        assert_eq!(code_within(&text, 20).unwrap().lines().count(), 20);
+        assert_eq!(code_within(&text, 19), None);
     }
 }

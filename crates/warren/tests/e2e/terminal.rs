@@ -40,6 +40,8 @@ impl Terminal {
         for variable in settings() {
             command = command.env_remove(variable);
         }
+        // There nothing can be kept: what is said once to each user is not said here.
+        command = command.env("XDG_STATE_HOME", "/dev/null");
         for (name, value) in environment {
             command = command.env(name, value);
         }

@@ -3,8 +3,8 @@
 use protocol::workspace::{
     Role, ServerMessage, SessionInfo, SessionMode,
     client::{
-        AdoptSession, GetHistory, GetTurns, History, ListSessions, NewSession as AskedFor, OfSession,
-        OpenTerminal, RenameSession, SessionList, WithSession,
+        AdoptSession, GetHistory, GetTurns, History, ListSessions, NewSession as AskedFor,
+        OfSession, OpenTerminal, RenameSession, SessionList, WithSession,
     },
     session::{DEFAULT_PROVIDER, DEV_SERVER_TAG},
 };

@@ -6,7 +6,12 @@ use jiff::{Timestamp, tz::TimeZone};
 use protocol::workspace::client::ClusterInvitation;
 use serde_json::json;
 
-use crate::commands::{note, qr, say, say_json, workspace::Output};
+use crate::commands::{note, qr, say, say_json, session::attach::size, workspace::Output};
+
+/// The columns between a QR code and the words beside it, and the narrowest that both may be together beside
+/// the code.
+const GAP: usize = 2;
+const NARROWEST: usize = GAP + 28;
 
 /// Invite one machine: prints the line by which it joins
 #[derive(Args)]
@@ -40,21 +45,60 @@ impl Invite {
 
 /// All but the line itself is for people.
 fn show(invitation: &ClusterInvitation, line: &str) {
-    if let Some(code) = qr::code(line) {
-        note(&code);
+    let (cols, rows) = size().unwrap_or((80, 24));
+    note(&beside(invitation, line, (cols.into(), rows.into())));
+}
+
+/// The words about an invitation, beside the QR code of it if both fit on a terminal of this size, below the
+/// line itself and above the next prompt of the shell.
+fn beside(invitation: &ClusterInvitation, line: &str, (cols, rows): (usize, usize)) -> String {
+    let words = words(invitation);
+    let above = line.chars().count().div_ceil(cols.max(1));
+    let room = rows.saturating_sub(above + 1);
+    let code = qr::code_within(invitation.code.expose(), room);
+    let width =
+        code.as_ref().and_then(|code| code.lines().next()).map_or(0, |it| it.chars().count());
+    let beside = wrapped(&words, cols.saturating_sub(width + GAP));
+    match code.filter(|code| width + NARROWEST <= cols && beside.len() <= code.lines().count()) {
+        Some(code) => {
+            let words = beside.iter().map(String::as_str).chain(std::iter::repeat(""));
+            let rows = code.lines().zip(words);
+            let rows =
+                rows.map(|(code, words)| format!("{code}{:GAP$}{words}", "").trim_end().to_owned());
+            rows.collect::<Vec<_>>().join("\n")
+        }
+        None => wrapped(&words, cols).join("\n"),
     }
+}
+
+fn words(invitation: &ClusterInvitation) -> String {
     let until = until(invitation.expires_at);
-    note(&format!(
-        "Run this line on the other machine, where `warren serve` runs. It is good for one machine, \
-         until {until}. The id of the invitation is {}.",
+    let mut words = format!(
+        "Run this line on the other machine, where `warren serve` runs. It is good for one machine, until \
+         {until}. The id of the invitation is {}.",
         invitation.invite_id
-    ));
+    );
     if invitation.addresses.iter().all(|address| is_loopback(address)) {
-        note(
-            "Only programs of this machine reach it: give `warren serve` a --peer-listen that other \
-             machines reach, such as 0.0.0.0:9179.",
-        );
+        words += " Only programs of this machine reach it: give `warren serve` a --peer-listen that other \
+                  machines reach, such as 0.0.0.0:9179.";
     }
+    words
+}
+
+/// The lines of a text, each of at most so many columns if its words allow it.
+fn wrapped(text: &str, cols: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.last_mut().filter(|last| {
+            last.is_empty() || last.chars().count() + 1 + word.chars().count() <= cols
+        });
+        match last {
+            Some(last) if last.is_empty() => last.push_str(word),
+            Some(last) => last.push_str(&format!(" {word}")),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// A time of day of this machine.
@@ -64,4 +108,42 @@ pub(super) fn until(at: Timestamp) -> String {
 
 fn is_loopback(address: &str) -> bool {
     address.parse::<std::net::SocketAddr>().is_ok_and(|address| address.ip().is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Secret;
+
+    use super::*;
+
+    fn invitation(addresses: &[&str]) -> ClusterInvitation {
+        ClusterInvitation {
+            invite_id: "02fa199852b38905".to_owned(),
+            code: Secret::from("x".repeat(95)),
+            expires_at: Timestamp::UNIX_EPOCH,
+            addresses: addresses.iter().map(|it| (*it).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn the_line_the_code_and_the_words_fit_on_a_terminal_of_80_by_24() {
+        for addresses in [&["127.0.0.1:9179"][..], &["192.168.100.100:9179"]] {
+            let invitation = invitation(addresses);
+            let line = format!("warren cluster join {}", invitation.code.expose());
+            let shown = beside(&invitation, &line, (80, 24));
+            assert!(shown.contains('█') && shown.contains("Run this line"), "{shown}");
+            assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+            // The line itself takes two rows, the shell's next prompt one.
+            assert!(shown.lines().count() + 2 < 24, "{shown}");
+        }
+    }
+
+    #[test]
+    fn where_the_code_does_not_fit_the_words_stand_alone() {
+        let invitation = invitation(&["127.0.0.1:9179"]);
+        for size in [(80, 20), (50, 24), (0, 0)] {
+            let shown = beside(&invitation, "line", size);
+            assert!(!shown.contains('█') && shown.contains("02fa199852b38905"), "{size:?}");
+        }
+    }
 }

@@ -35,13 +35,16 @@ impl Conversation {
             let before = conversation.events.first().map(|event| event.number);
             let asked = GetTurns { session_id, before, after: None, max_bytes: Some(PAGE) };
             let page = match workspace.turns(asked).await {
-                Err(ClientError::Declined { .. } | ClientError::Late { .. }) if before.is_none() => {
+                Err(ClientError::Declined { .. } | ClientError::Late { .. })
+                    if before.is_none() =>
+                {
                     return Ok(None);
                 }
                 page => page?,
             };
             // A server that goes in circles has no more.
-            let is_new = page.events.last().is_some_and(|last| before.is_none_or(|it| last.number < it));
+            let is_new =
+                page.events.last().is_some_and(|last| before.is_none_or(|it| last.number < it));
             if !is_new {
                 conversation.has_more = false;
                 break;
@@ -103,7 +106,8 @@ impl Conversation {
         let later = self.events.iter().enumerate().skip(at + 1);
         let mut same_turn =
             later.take_while(|(_, it)| !matches!(it.event, AgentEvent::TurnEnded { .. }));
-        let is_end = |event: &AgentEvent| matches!(event, AgentEvent::ToolFinished { id, .. } if id == tool);
+        let is_end =
+            |event: &AgentEvent| matches!(event, AgentEvent::ToolFinished { id, .. } if id == tool);
         same_turn.find(|(_, it)| is_end(&it.event)).map(|(end, _)| end)
     }
 
@@ -133,8 +137,12 @@ mod tests {
     fn turns(numbers: std::ops::RangeInclusive<u64>) -> Vec<AgentEvent> {
         let turn = |turn| {
             let prompt = Some(format!("prompt {turn}"));
-            let end =
-                AgentEvent::TurnEnded { turn, outcome: TurnOutcome::Completed, error: None, text: None };
+            let end = AgentEvent::TurnEnded {
+                turn,
+                outcome: TurnOutcome::Completed,
+                error: None,
+                text: None,
+            };
             [AgentEvent::TurnStarted { turn, prompt }, end]
         };
         numbers.flat_map(turn).collect()

@@ -66,7 +66,9 @@ impl EventPrinter {
         let text = match event {
             AgentEvent::TurnStarted { prompt, .. } => self.turn_started(prompt.as_deref()),
             AgentEvent::Text { text, delta, .. } => self.text(text, *delta),
-            AgentEvent::Thinking { text } => self.line(&format!("  ~ {}", cut(&one_line(text), SHOWN))),
+            AgentEvent::Thinking { text } => {
+                self.line(&format!("  ~ {}", cut(&one_line(text), SHOWN)))
+            }
             AgentEvent::ToolStarted { id, name, input } => self.tool_started(id, name, input),
             AgentEvent::ToolFinished { id, ok, output } => self.tool_finished(id, *ok, output),
             AgentEvent::Notice { message } => self.warning(message),
@@ -325,7 +327,9 @@ mod tests {
     #[test]
     fn a_tools_line_fits_the_width_whatever_its_argument() {
         let long = "x".repeat(1000);
-        for input in [json!({"command": long}), json!({"a": long}), json!({"command": ["sh", long]})] {
+        for input in
+            [json!({"command": long}), json!({"a": long}), json!({"command": ["sh", long]})]
+        {
             let event =
                 AgentEvent::ToolStarted { id: "a".to_owned(), name: "Bash".to_owned(), input };
             let line = printed(&[event, done("a", true, "")]);

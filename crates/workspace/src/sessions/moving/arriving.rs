@@ -12,8 +12,8 @@ use session::terminal::log::retention::segment_number;
 use tokio::task;
 
 use super::{
-    ARRIVAL, ArrivalState, Arrived, CONVERSATION, HISTORY, Manifest, NotTaken, Staging,
-    TURNS, conversation, forget, keep, staging,
+    ARRIVAL, ArrivalState, Arrived, CONVERSATION, HISTORY, Manifest, NotTaken, Staging, TURNS,
+    conversation, forget, keep, staging,
 };
 use crate::{
     host::EngineHost,

@@ -5,7 +5,8 @@ use std::time::Duration;
 use protocol::workspace::{PermissionOutcome, TurnOutcome};
 
 use super::rig::{
-    MINUTE, Rig, SECOND, asks, begun, end, ends, events, failure, launch_in, notices, settings, written,
+    MINUTE, Rig, SECOND, asks, begun, end, ends, events, failure, launch_in, notices, settings,
+    written,
 };
 use crate::agent::{
     AgentOutput, Config, Dialect, Exit, Halt, Input, Launch, Output, ParsedLine, Signal, Start,

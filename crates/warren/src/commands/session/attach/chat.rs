@@ -73,7 +73,11 @@ impl Chat {
         match seen {
             SessionView::Event(event) => self.event(&event),
             SessionView::Turns(turns) => {
-                let missed = if turns.more { self.line("  … some of it was left out") } else { String::new() };
+                let missed = if turns.more {
+                    self.line("  … some of it was left out")
+                } else {
+                    String::new()
+                };
                 let events = turns.events.iter().map(|stored| self.event(&stored.event));
                 missed + &events.collect::<String>()
             }
@@ -167,6 +171,11 @@ impl Chat {
             }
             event => self.printer.event(event),
         }
+    }
+
+    /// Ends the line that has not ended, before something else is written.
+    pub(super) fn end_line(&mut self) -> &'static str {
+        self.printer.end_line()
     }
 
     fn line(&mut self, line: &str) -> String {

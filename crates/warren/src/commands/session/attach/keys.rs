@@ -40,6 +40,11 @@ impl FromStr for DetachKey {
 }
 
 impl DetachKey {
+    /// What people call it; `None` if there is none.
+    pub(super) fn name(self) -> Option<String> {
+        self.0.map(|key| format!("Ctrl-{}", char::from(key | 0x40)))
+    }
+
     /// Whether this sequence is the key: with Ctrl pressed and perhaps a lock key on, pressed or
     /// repeated.
     fn is_sequence(self, sequence: &[u8]) -> bool {

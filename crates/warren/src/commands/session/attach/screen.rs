@@ -30,6 +30,9 @@ pub(super) struct Painter {
     /// Whether the last line says that the connection is lost.
     has_line: bool,
     has_title: bool,
+    /// What is to be said in the last line of the first screen.
+    hint: Option<String>,
+    has_hint: bool,
     /// What is to be said when the terminal is given back.
     pub(super) last_words: Option<String>,
     pub(super) ended: Option<Ending>,
@@ -45,9 +48,22 @@ impl Painter {
             has_painted: false,
             has_line: false,
             has_title: false,
+            hint: None,
+            has_hint: false,
             last_words: None,
             ended: None,
         }
+    }
+
+    /// Says something in the last line of the first screen.
+    pub(super) fn with_hint(self, hint: Option<String>) -> Self {
+        Self { hint, ..self }
+    }
+
+    /// Notes that the screen is painted again. Returns whether that takes away something that was said
+    /// there.
+    pub(super) fn end_hint(&mut self) -> bool {
+        std::mem::take(&mut self.has_hint)
     }
 
     /// The terminal has another size.
@@ -120,6 +136,10 @@ impl Painter {
         (self.rest, self.is_cut, self.has_line) = (Rest::default(), false, false);
         self.rest.read(snapshot.as_bytes());
         self.modes.read(snapshot.as_bytes());
+        self.has_hint = self.hint.is_some();
+        if let Some(hint) = self.hint.take() {
+            self.last_line("\x1b[2m", &hint, out);
+        }
     }
 
     /// Says so at once, in the last line and in the title. A sequence whose end has not come is cut off. All
@@ -133,11 +153,15 @@ impl Painter {
             out.extend_from_slice(CANCEL);
         }
         self.say(LOST, out);
-        // A character in the last column could wrap, and with it the whole screen.
-        let fits = usize::from(self.size.0).saturating_sub(1);
-        let line: String = format!(" {LOST} ").chars().take(fits).collect();
         self.has_line = true;
-        out.extend_from_slice(format!("{TO_LAST_LINE}\x1b[7m{line}{BACK}").as_bytes());
+        self.last_line("\x1b[7m", &format!(" {LOST} "), out);
+    }
+
+    /// Writes into the last line. A character in the last column could wrap, and with it the whole screen.
+    fn last_line(&self, style: &str, words: &str, out: &mut Vec<u8>) {
+        let fits = usize::from(self.size.0).saturating_sub(1);
+        let line: String = words.chars().take(fits).collect();
+        out.extend_from_slice(format!("{TO_LAST_LINE}{style}{line}{BACK}").as_bytes());
     }
 
     /// The line must not scroll into what is kept.
@@ -237,6 +261,16 @@ mod tests {
         assert!(terminal.screen().contents().starts_with("before"));
         terminal.screen_mut().set_scrollback(6);
         assert!(terminal.screen().contents().starts_with("at home\n0\n1"));
+    }
+
+    #[test]
+    fn a_hint_stands_in_the_last_line_of_the_first_screen_until_the_next() {
+        let mut painter = Painter::new((20, 5)).with_hint(Some("Ctrl-] detaches, and".to_owned()));
+        let terminal = shown(&mut painter, vec![output("$ "), output("x")]);
+        assert_eq!(terminal.screen().contents(), "$ x\n\n\n\nCtrl-] detaches, an");
+        assert_eq!([painter.end_hint(), painter.end_hint()], [true, false]);
+        let terminal = shown(&mut painter, vec![screen("$ x")]);
+        assert_eq!(terminal.screen().contents(), "$ x");
     }
 
     #[test]

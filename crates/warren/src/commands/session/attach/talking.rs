@@ -38,7 +38,6 @@ pub(super) async fn talk(
     addresses: &Addresses,
     session: &SessionInfo,
 ) -> anyhow::Result<()> {
-    greet(session);
     let width = line_width();
     let mut chat = Chat::new(session.id, session.status == SessionStatus::Running, width);
     let so_far = Conversation::newest(&mut workspace, session.id, TURNS, PAGES).await?;
@@ -51,6 +50,8 @@ pub(super) async fn talk(
             short(session.id)
         )),
     }
+    show(chat.end_line())?;
+    greet(session);
     let settings =
         FollowingSettings { is_agent: true, events_after, ..FollowingSettings::default() };
     let mut following = Following::begin(workspace, addresses, session.id, settings)?;
@@ -64,7 +65,13 @@ pub(super) async fn talk(
         tokio::select! {
             _ = interrupt.recv() => match chat.interrupt() {
                 Some(message) => tell(&mut following, &message),
-                None => break,
+                None => {
+                    // The terminal shows the key, and stays in that line.
+                    if stdin().is_terminal() {
+                        show("\n")?;
+                    }
+                    break;
+                }
             },
             _ = terminate.recv() => break,
             _ = hangup.recv() => break,
@@ -85,6 +92,7 @@ pub(super) async fn talk(
         }
     }
     following.close().await;
+    show(chat.end_line())?;
     farewell(session, chat.ended);
     Ok(())
 }
@@ -93,7 +101,7 @@ fn greet(session: &SessionInfo) {
     if stdout().is_terminal() {
         let (name, state) = (called(session), status(session.status));
         note(&format!(
-            "[{name}: {}, {state}. A line is a prompt; Ctrl-C ends a turn, Ctrl-D detaches]",
+            "[{name}: {}, {state}]\n[a line is a prompt; Ctrl-C ends a turn, Ctrl-D detaches]",
             runs(session)
         ));
     }

@@ -12,6 +12,7 @@ use tokio::{
 };
 
 use super::{
+    hint::detach_hint,
     keys::{DetachKey, TypedKeys},
     screen::Painter,
     terminal::{Raw, Writer, size, typed},
@@ -82,7 +83,7 @@ impl Using {
             typed_keys: TypedKeys::new(detach),
             keys: typed()?,
             signals,
-            painter: Painter::new(size),
+            painter: Painter::new(size).with_hint(detach_hint(detach)),
             out: Vec::new(),
             writer: Writer::start()?,
             raw,
@@ -140,6 +141,9 @@ impl Using {
     /// Types; whether that detaches.
     fn type_in(&mut self, typed: &[u8]) -> bool {
         let (keys, detaches) = self.typed_keys.take(typed);
+        if self.painter.end_hint() {
+            self.following.repaint();
+        }
         if !self.following.type_in(&keys) {
             self.painter.ring(&mut self.out);
             self.painter.take(SessionView::Refused(TOO_MUCH.to_owned()), &mut self.out);

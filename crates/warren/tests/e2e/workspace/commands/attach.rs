@@ -52,6 +52,31 @@ async fn a_terminal_is_opened_typed_into_detached_from_and_come_back_to() {
 }
 
 #[tokio::test]
+async fn the_key_that_detaches_is_said_once_to_each_user() {
+    let place = WorkspaceHost::start().await;
+    let (dir, home) = (place.dir(), tempfile::tempdir().unwrap());
+    let state = home.path().display().to_string();
+    let words = ["open", "--dir", &dir, "--detach-key", "ctrl-b", "--", "sh", "-c", ECHO];
+    let (access, args) = (place.access(), &words[1..]);
+    let args = [&words[..1], &access.each_ref().map(String::as_str), args].concat();
+    for is_first in [true, false] {
+        let mut terminal = Terminal::start_with(&args, &[("XDG_STATE_HOME", &state)]);
+        terminal.shows("hello").await;
+        assert_eq!(
+            terminal.screen().contains("Ctrl-B detaches"),
+            is_first,
+            "{}",
+            terminal.screen()
+        );
+        terminal.press("one\r").await;
+        terminal.shows("<one>").await;
+        terminal.hides("detaches").await;
+        terminal.press("\u{2}").await;
+        terminal.ends(0).await;
+    }
+}
+
+#[tokio::test]
 async fn the_session_has_the_size_of_the_window_that_is_typed_in() {
     let place = WorkspaceHost::start().await;
     let dir = place.dir();
@@ -85,13 +110,29 @@ async fn a_command_that_ends_at_once_shows_all_its_output_and_its_exit_code() {
 }
 
 #[tokio::test]
-async fn a_command_that_a_signal_ended_has_128_and_its_number() {
+async fn a_command_has_its_own_exit_code_and_128_and_the_number_of_a_signal() {
     let place = WorkspaceHost::start().await;
-    for (script, code) in [("kill -TERM $$", 143), ("exit 0", 0)] {
+    let scripts = [
+        ("kill -TERM $$", 143),
+        ("kill -KILL $$", 137),
+        ("exec nothing-of-this-name", 127),
+        ("exit 0", 0),
+    ];
+    for (script, code) in scripts {
         let args = ["--dir", &place.dir(), "--", "sh", "-c", script];
         let mut terminal = place.terminal(&["open"], &args);
         terminal.ends(code).await;
     }
+}
+
+#[tokio::test]
+async fn a_command_that_is_not_there_is_told_before_the_terminal_changes() {
+    let place = WorkspaceHost::start().await;
+    let args = ["--dir", &place.dir(), "--", "nothing-of-this-name"];
+    let mut terminal = place.terminal(&["open"], &args);
+    terminal.shows("nothing-of-this-name").await;
+    terminal.ends(1).await;
+    assert!(terminal.screen().starts_with("error: "), "{}", terminal.screen());
 }
 
 #[tokio::test]
@@ -210,6 +251,7 @@ async fn an_agent_is_talked_to_line_by_line_and_its_questions_are_answered() {
         terminal.press("\r").await;
         terminal.shows(shown).await;
     };
+    terminal.shows("a line is a prompt").await;
     at(&mut terminal, "say well met", "well met").await;
     at(&mut terminal, "ask Bash", "may it use Bash").await;
     at(&mut terminal, "y", "Bash was allowed").await;
@@ -220,12 +262,129 @@ async fn an_agent_is_talked_to_line_by_line_and_its_questions_are_answered() {
 }
 
 #[tokio::test]
+async fn attaching_to_an_agent_shows_what_happened_and_then_goes_on_live() {
+    let agents = Agents::start().await;
+    let dir = agents.place.dir();
+    let made = ["--name", "claude", "--dir", &dir, "--prompt", "say well met; use Bash", "--wait"];
+    assert_eq!(agents.place.cli(&["session", "new"], &made).await.code, Some(0));
+    let failed = agents.place.cli(&["session", "send"], &["claude", "crash", "--wait"]).await;
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    let asked = agents.place.cli(&["session", "send"], &["claude", "ask Write; say last"]).await;
+    assert_eq!(asked.code, Some(0), "{asked:?}");
+
+    let mut terminal = agents.place.terminal(&["session", "attach"], &["claude"]);
+    terminal.shows("? may it use Write on ls (y/n)").await;
+    let screen = terminal.screen();
+    let lines: Vec<&str> = screen.lines().collect();
+    let first = ["> say well met; use Bash", "well met", "  → Bash ls … ok", "", "> crash"];
+    assert_eq!(lines[..5], first, "{screen}");
+    assert!(lines[5].starts_with("  ! the turn failed: "), "{screen}");
+    assert_eq!(screen.matches("> ask Write; say last").count(), 1, "{screen}");
+    terminal.press("y\r").await;
+    terminal.shows("Write was allowed").await;
+    terminal.shows("tokens read").await;
+
+    // What another client asks is seen, too; what is typed here stands here already.
+    let asked =
+        agents.place.cli(&["session", "send"], &["claude", "say from afar", "--wait"]).await;
+    assert_eq!(asked.out.trim(), "from afar", "{asked:?}");
+    terminal.shows("> say from afar").await;
+    terminal.press("say from here\r").await;
+    terminal.shows("\nfrom here").await;
+    assert!(!terminal.screen().contains("> say from here"), "{}", terminal.screen());
+    terminal.press("\u{4}").await;
+    terminal.ends(0).await;
+}
+
+#[tokio::test]
+async fn the_turns_before_the_last_twenty_are_one_line() {
+    let agents = Agents::start().await;
+    let dir = agents.place.dir();
+    let made = agents.place.cli(&["session", "new"], &["--name", "claude", "--dir", &dir]).await;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    for number in 1..=22 {
+        let prompt = format!("say turn {number}");
+        let said = agents.place.cli(&["session", "send"], &["claude", &prompt, "--wait"]).await;
+        assert_eq!(said.code, Some(0), "{said:?}");
+    }
+    let mut terminal = agents.place.terminal(&["session", "attach"], &["claude"]);
+    terminal.shows("a line is a prompt").await;
+    let lines = terminal.lines();
+    assert_eq!(lines[0], "… 2 earlier turns: warren session history claude");
+    assert_eq!(lines[1..4], ["", "> say turn 3", "turn 3"]);
+    terminal.press("\u{4}").await;
+    terminal.ends(0).await;
+}
+
+#[tokio::test]
+async fn a_viewer_that_comes_within_a_turn_gets_all_of_it_once() {
+    let agents = Agents::start().await;
+    let mut talk = agents.talk("claude").await;
+    let prompt =
+        "say one; slow 20; say two; slow 20; say three; slow 20; say four; slow 20; say five";
+    for round in 0..5 {
+        talk.prompts(prompt).await;
+        talk.told_where("agent_event", |told| told["event"]["kind"] == "text").await;
+        let mut terminal = agents.place.terminal(&["session", "attach"], &["claude"]);
+        talk.turn_ends().await;
+        let is_whole = async || terminal.lines().concat().matches("five").count() == 2 * round + 2;
+        testkit::eventually("the turn being shown", testkit::DEADLINE, is_whole).await;
+        terminal.press("\u{4}").await;
+        terminal.ends(0).await;
+        let whole = terminal.lines().concat();
+        for word in ["one", "two", "three", "four", "five"] {
+            // In each prompt, and in each answer.
+            let count = whole.matches(&format!("say {word}")).count();
+            assert_eq!(count, round + 1, "{word}: {whole}");
+            assert_eq!(whole.matches(word).count(), 2 * count, "{word}: {whole}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_last_words_are_in_a_line_of_their_own_wherever_the_cursor_is() {
+    let agents = Agents::start().await;
+    let place = &agents.place;
+    let dir = place.dir();
+    // In the midst of the last line, within margins, on the alternate page.
+    let scripts = [
+        "printf '\\033[24;1Hxxxxxxxx\\033[24;5H'; read x",
+        "printf '\\033[?1049h\\033[5;20r\\033[?6h\\033[?69h\\033[10;40s\\033[3;7Hxxxxxxxx'; read x",
+    ];
+    for script in scripts {
+        let mut terminal = place.terminal(&["open"], &["--dir", &dir, "--", "sh", "-c", script]);
+        terminal.shows("xxxxxxxx").await;
+        terminal.press(DETACH).await;
+        terminal.ends(0).await;
+        own_line(&terminal, "[detached from ").await;
+    }
+    // In the midst of an agent's text.
+    let mut client = place.client().await;
+    agents.agent(&mut client, "claude").await;
+    let mut terminal = place.terminal(&["session", "attach"], &["claude"]);
+    terminal.shows("a line is a prompt").await;
+    terminal.press("say half; wait\r").await;
+    terminal.shows("\nhalf").await;
+    terminal.signal("TERM").await;
+    terminal.ends(0).await;
+    own_line(&terminal, "[detached from ").await;
+}
+
+/// A line that is shown begins so.
+async fn own_line(terminal: &Terminal, beginning: &str) {
+    terminal.shows(beginning).await;
+    let screen = terminal.screen();
+    assert!(screen.lines().any(|line| line.starts_with(beginning)), "{screen}");
+}
+
+#[tokio::test]
 async fn what_an_agent_does_unasked_is_seen_and_is_no_answer() {
     let agents = Agents::start().await;
     let dir = agents.place.dir();
     let made = agents.place.cli(&["session", "new"], &["--name", "claude", "--dir", &dir]).await;
     assert_eq!(made.code, Some(0), "{made:?}");
     let mut terminal = agents.place.terminal(&["session", "attach"], &["claude"]);
+    terminal.shows("a line is a prompt").await;
     let begin = "background the task is done; say begun";
     for (prompt, answer) in [(begin, "begun"), ("say four", "four"), ("say six", "six")] {
         let asked = agents.place.cli(&["session", "send"], &["claude", prompt, "--wait"]).await;

@@ -88,6 +88,40 @@ async fn an_agent_is_made_asked_and_asked_again() {
 }
 
 #[tokio::test]
+async fn the_history_of_an_agent_is_its_conversation_and_its_lines_are_told_on_request() {
+    let agents = Agents::start().await;
+    let place = &agents.place;
+    let dir = place.dir();
+    let args = ["--name", "reviewer", "--dir", &dir, "--prompt", "use Bash; say done"];
+    let made = place.cli(&["session", "new"], &args).await;
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let follow = "warren session attach reviewer\n";
+    assert!(made.err.contains(follow) && made.err.contains("session history reviewer"), "{made:?}");
+    let said = place.cli(&["session", "send"], &["reviewer", "say more", "--wait"]).await;
+    assert_eq!((said.code, said.out.trim()), (Some(0), "more"), "{said:?}");
+    let history = async |args: &[&str]| {
+        let ran = place.cli(&["session", "history"], &[&["reviewer"], args].concat()).await;
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        ran.out
+    };
+    let first = "> use Bash; say done\n  → Bash ls … ok\ndone\n";
+    let last = "> say more\nmore\n";
+    assert_eq!(history(&[]).await, format!("{first}\n{last}"));
+    assert_eq!(history(&["--turns", "1"]).await, last);
+    let raw = history(&["--raw", "--all"]).await;
+    let lines: Vec<Value> = raw.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.last().unwrap()["type"], "result", "{raw}");
+    let json = history(&["--json", "--turns", "1"]).await;
+    let events: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events[0]["event"]["prompt"], "say more", "{json}");
+    assert_eq!(events.last().unwrap()["event"]["outcome"], "completed", "{json}");
+    let terminal = place.cli(&["open"], &["--detached", "--name", "t", "--dir", &dir]).await;
+    assert_eq!(terminal.code, Some(0), "{terminal:?}");
+    let refused = place.cli(&["session", "history"], &["t", "--turns", "1"]).await;
+    assert!(refused.code == Some(2) && refused.err.contains("--bytes"), "{refused:?}");
+}
+
+#[tokio::test]
 async fn an_answer_that_is_waited_for_is_that_to_ones_own_prompt() {
     let agents = Agents::start().await;
     let mut talk = agents.talk("claude").await;

@@ -1,0 +1,42 @@
+//! The key that detaches is said once: to each user, in the first terminal that is used.
+
+use std::{
+    fs::{DirBuilder, OpenOptions},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::Path,
+};
+
+use daemon::options::home_directory;
+
+use super::keys::DetachKey;
+
+/// The file that stands for having said it, in `$XDG_STATE_HOME/warren` or `~/.local/state/warren`.
+const FILE: &str = "detach-key-said";
+
+/// What is to be said now. `None`: it was said before, there is no such key, or it cannot be noted that it
+/// was said.
+pub(super) fn detach_hint(key: DetachKey) -> Option<String> {
+    let words = format!("{} detaches, and what runs here goes on", key.name()?);
+    let directory = home_directory("XDG_STATE_HOME", ".local/state")?;
+    is_first(&directory).then_some(words)
+}
+
+fn is_first(directory: &Path) -> bool {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    let file =
+        || OpenOptions::new().write(true).create_new(true).mode(0o600).open(directory.join(FILE));
+    made.and_then(|()| file()).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_the_first_time_once_and_never_where_that_cannot_be_noted() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("state/warren");
+        assert_eq!([is_first(&directory), is_first(&directory)], [true, false]);
+        assert!(!is_first(Path::new("/dev/null/warren")));
+    }
+}
