@@ -23,6 +23,7 @@
 //! - `response_makers`: which participant of a room made which response
 //! - [`models`], [`health`], [`admin`]: the models, the server's health, and the operator's part;
 //!   `condition`: problems of the server's other parts
+//! - [`joining`]: the codes by which machines join
 //! - [`cors`]: pages of other origins, in browsers
 //! - [`meter`]: tokens, counted as they pass
 
@@ -40,6 +41,7 @@ pub mod error;
 pub mod fallback;
 pub mod head;
 pub mod health;
+pub mod joining;
 pub mod meter;
 pub mod models;
 pub mod paths;
@@ -57,8 +59,9 @@ mod uploads;
 
 use axum::{
     Router,
-    routing::{MethodRouter, get, post},
+    routing::{MethodRouter, delete, get, post},
 };
+use protocol::invitation::messages;
 
 pub use admin::Administration;
 pub use aliases::{Alias, Aliases, BadAlias};
@@ -66,6 +69,7 @@ pub use condition::Condition;
 pub use cors::Cors;
 pub use elsewhere::Elsewhere;
 pub use error::ApiError;
+pub use joining::{Joining, Whereabouts};
 pub use room::MessageJobs;
 pub use state::{Api, Client, Identity, Limits, Names, Peer, RoomRules};
 
@@ -78,6 +82,8 @@ pub fn router(api: Api) -> Router {
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*id}", get(models::show))
         .route("/health", get(health::health))
+        .route(messages::JOIN, post(joining::join::join))
+        .route(messages::PROOF, post(joining::join::prove))
         .merge(administration())
         .merge(room::router())
         .fallback(fallback::not_found)
@@ -97,7 +103,7 @@ pub fn consumers(api: Api) -> Router {
 }
 
 fn administration() -> Router<Api> {
-    use admin::{audit, keys, requests, usage, workers};
+    use admin::{audit, invitations, keys, requests, usage, workers};
     Router::new()
         .route("/admin/workers", get(workers::workers))
         .route("/admin/stats", get(workers::stats))
@@ -106,6 +112,9 @@ fn administration() -> Router<Api> {
         .route("/admin/keys", get(keys::list).post(keys::create))
         .route("/admin/keys/{id}", get(keys::show).delete(keys::revoke))
         .route("/admin/keys/{id}/rotate", post(keys::rotate))
+        .route("/admin/invitations", get(invitations::list).post(invitations::create))
+        .route("/admin/invitations/room", post(invitations::create_for_room))
+        .route("/admin/invitations/{id}", delete(invitations::revoke))
         .route("/admin/usage", get(usage::show))
         .route("/admin/requests", get(requests::list))
         .route("/admin/audit", get(audit::list))

@@ -42,7 +42,8 @@ impl ApiError {
 
     /// Whether a retry would fail in the same way. Clients retry this status by default.
     fn is_in_vain(&self) -> bool {
-        self.kind == Kind::Quota || matches!(self.code, Some("request_timeout" | "loop_detected" | "nobody_lends"))
+        self.kind == Kind::Quota
+            || matches!(self.code, Some("request_timeout" | "loop_detected" | "nobody_lends"))
     }
 }
 

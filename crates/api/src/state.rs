@@ -20,6 +20,7 @@ use crate::{
     aliases::Aliases,
     condition::Condition,
     elsewhere::Elsewhere,
+    joining::Joining,
     models,
     refusals::Refusals,
     response_makers::ResponseMakers,
@@ -208,6 +209,11 @@ impl Api {
 
     pub(crate) fn condition(&self) -> &dyn Condition {
         &*self.0.condition
+    }
+
+    /// How machines join.
+    pub fn joining(&self) -> &Joining {
+        &self.0.administration.joining
     }
 
     pub(crate) fn scheduler(&self) -> &Scheduler {

@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, path::PathBuf, str::FromStr, time::Duration};
 
-use base::{Endpoints, Secret};
+use base::{Endpoints, Fingerprint, Secret};
 
 /// How many requests a backend serves at once unless it is told otherwise.
 pub const DEFAULT_MAX_CONCURRENT: u32 = 4;
@@ -17,6 +17,8 @@ pub struct BackendConfig {
     pub address: Option<IpAddr>,
     /// A file of certificates that it may show, beside those that this machine trusts.
     pub ca: Option<PathBuf>,
+    /// The fingerprint of its certificate, if that is how it is known.
+    pub pin: Option<Fingerprint>,
     /// Sent as `Authorization: Bearer`, or as `x-api-key` to a server that wants it there.
     pub api_key: Option<Secret>,
     /// The models to offer; none: all that it has, asked again and again.
@@ -36,6 +38,7 @@ impl BackendConfig {
             url: url.into(),
             address: None,
             ca: None,
+            pin: None,
             api_key: None,
             models: None,
             endpoints: None,

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use base::Fingerprint;
 use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::{
@@ -51,6 +52,7 @@ impl Connector {
     pub(crate) fn new(
         base: &BaseUrl,
         only: Option<IpAddr>,
+        pin: Option<Fingerprint>,
         ca: Option<&Path>,
         deadline: Duration,
     ) -> Result<Self, NotABackend> {
@@ -70,7 +72,7 @@ impl Connector {
             let (url, reason) = (base.to_string(), error.to_string());
             NotABackend::Tls { url, reason }
         };
-        let tls = http_client_config(base.is_secure(), ca).map_err(no_tls)?;
+        let tls = http_client_config(base.is_secure(), pin, ca).map_err(no_tls)?;
         let inner = HttpsConnectorBuilder::new()
             .with_tls_config(tls)
             .https_or_http()

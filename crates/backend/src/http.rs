@@ -47,7 +47,8 @@ impl HttpBackend {
         let base = BaseUrl::parse(&config.url)?;
         let only = config.address.map(|ip| ip.to_canonical());
         let ca = config.ca.as_deref();
-        let client = Client::new(Connector::new(&base, only, ca, config.timeouts.connect)?);
+        let client =
+            Client::new(Connector::new(&base, only, config.pin, ca, config.timeouts.connect)?);
         let manner = Manner::new(config.api_key.as_ref(), base.host(), base.names_other_version());
         let manner = manner.ok_or_else(|| NotABackend::Key { url: base.to_string() })?;
         let shown = base.to_string().into();

@@ -2,7 +2,7 @@
 
 use std::{error::Error, time::Duration};
 
-use base::{Secret, redact_url};
+use base::{Fingerprint, Secret, redact_url};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
@@ -40,8 +40,18 @@ pub(crate) struct Connection {
 impl Connection {
     /// A server by its URL, and the token for each request. Does not connect yet.
     pub(crate) fn new(url: &str, token: Option<&Secret>) -> Result<Self, ClientError> {
+        Self::pinned(url, token, None)
+    }
+
+    /// The same for a server whose certificate has this fingerprint, if one is given.
+    pub(crate) fn pinned(
+        url: &str,
+        token: Option<&Secret>,
+        pin: Option<Fingerprint>,
+    ) -> Result<Self, ClientError> {
         let base = base_url(url)?;
-        let tls = tls::http_client_config(base.scheme() == "https", None)
+        let secure = base.scheme() == "https";
+        let tls = tls::http_client_config(secure, pin, None)
             .map_err(|error| ClientError::NoTls(error.to_string()))?;
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -152,7 +162,12 @@ impl Connection {
         token.strip_prefix("Bearer ").map(Secret::from)
     }
 
-    /// The server's URL, without secrets.
+    /// Its URL.
+    pub(crate) const fn url(&self) -> &Url {
+        &self.base
+    }
+
+    /// Its URL, without secrets.
     pub(crate) fn shown(&self) -> String {
         redact_url(self.base.as_str().trim_end_matches('/'))
     }

@@ -86,6 +86,16 @@ pub enum ClientError {
         /// The URL.
         url: String,
     },
+    /// The server did not show that it is the one that is meant, and was sent no secret.
+    #[error(
+        "{url} did not show that it is the server that is meant, so it was sent no secret: {reason}"
+    )]
+    NotTheServer {
+        /// The URL.
+        url: String,
+        /// What was wrong.
+        reason: String,
+    },
     /// The answer has a form that this client does not know.
     #[error("the server {url} answered something else than was asked for: {reason}")]
     Strange {

@@ -1,6 +1,7 @@
 //! Typed client of a Warren.
 //!
 //! - [`server`]: a server, and its requests
+//! - `joining`: how machines join it
 //! - [`rooms`]: its rooms
 //! - [`mesh`]: its part in the mesh
 //! - [`logs`]: its log
@@ -16,6 +17,7 @@ pub mod answer;
 mod connection;
 pub mod error;
 pub mod events;
+mod joining;
 mod lines;
 pub mod logs;
 pub mod mesh;
@@ -29,7 +31,7 @@ pub use error::ClientError;
 pub use events::{Answering, Watching};
 pub use logs::{LogQuery, Logging};
 pub use mesh::Pulling;
-pub use protocol::{admin, room};
+pub use protocol::{admin, invitation, room};
 pub use rooms::{RemovalToken, RoomClient};
 pub use server::Warren;
 pub use stopping::Stopping;

@@ -214,6 +214,8 @@ const DATABASE: &str = "warren.db";
 pub const ADMIN_TOKEN: &str = "admin.token";
 /// The file of the workers' secret.
 pub const WORKER_SECRET: &str = "worker.secret";
+/// The file of the server's id.
+pub(crate) const SERVER_ID: &str = "server.id";
 /// The file of the consumers' key that `warren up` makes.
 pub const CLIENT_TOKEN: &str = "client.token";
 

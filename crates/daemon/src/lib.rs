@@ -19,7 +19,7 @@
 //! - [`peering`]: the mesh and the relay
 //! - `workspace_part`: the workspace, started when it is needed; `cluster_part`: this machine as a member
 //!   of a cluster; `mesh_way`: the mesh as a way between members; `cluster_models`: the models of members for the sessions of others
-//! - `announcement`: the server on the local network, by mDNS
+//! - `announcement`: the server on the local network, by mDNS; `whereabouts`: where it is, for invitations
 //! - `room_keeper`: events of jobs for rooms; the end of unused rooms
 //! - `routes`: which part answers which path
 //! - `sockets`: which part gets a WebSocket on the shared path
@@ -55,6 +55,7 @@ mod storage;
 mod streams;
 mod strict;
 pub mod telemetry;
+mod whereabouts;
 mod workspace_part;
 
 pub use offline::OfflineServer;

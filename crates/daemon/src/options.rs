@@ -286,7 +286,8 @@ options! {
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
         open: Option<bool>,
-        /// Let this server be found on the local network, by mDNS
+        /// Let this server be found on the local network, by mDNS; false: never [default: while machines that
+        /// joined, or were invited, may look for it]
         #[arg(long, env = "WARREN_MDNS", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]

@@ -2,10 +2,11 @@
 
 use std::{hash::RandomState, net::SocketAddr, sync::Arc, time::Duration};
 
-use access::{Keys, Token};
+use access::{Invitations, Keys, Token};
 use anyhow::Context;
 use api::{
-    Administration, Api, Condition, Cors, Elsewhere, Identity, MessageJobs, admin::RecentRequests,
+    Administration, Api, Condition, Cors, Elsewhere, Identity, Joining, MessageJobs, Whereabouts,
+    admin::RecentRequests,
 };
 use axum::Router;
 use base::Secret;
@@ -17,7 +18,7 @@ use protocol::{
 use providers::{Participants, RelayWorkers};
 use rooms::Rooms;
 use scheduler::Scheduler;
-use store::{AgeClock, SqliteStore, UsageStore};
+use store::{AgeClock, InvitationStore, SqliteStore, UsageStore};
 use tokio::time::{Instant, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -41,6 +42,7 @@ use crate::{
     stopping::{Pending, StopCell},
     storage,
     telemetry::metrics::Metrics,
+    whereabouts::Here,
     workspace_part::WorkspacePart,
 };
 
@@ -50,6 +52,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How long complete responses may still take to reach their clients when the drain has used all its time.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// How long the code that is shown at the start is good for.
+const INVITED_FOR: Duration = Duration::from_secs(60 * 60);
+
 /// How long the last rows of usage may take to be written.
 const FLUSH_WITHIN: Duration = Duration::from_secs(10);
 
@@ -58,6 +63,7 @@ pub struct Server {
     settings: Settings,
     /// Holds the directory's lock.
     data: DataDir,
+    here: Arc<Here>,
     worker_secret: Secret,
     client_token: Option<Secret>,
     store: Arc<SqliteStore>,
@@ -98,6 +104,9 @@ impl Server {
         let store = Arc::new(SqliteStore::open(&data.database()?)?);
         let ages = storage::age_clock(&store)?;
         let keys = parts::keys(&store, tokens.client.as_ref())?;
+        let invited: Arc<dyn InvitationStore> = Arc::<SqliteStore>::clone(&store);
+        let invitations = Invitations::open(invited, keys.clone())?;
+        let here = Arc::new(Here::open(&data, settings.fingerprint)?);
         let models = Arc::new(KnownModels::open(&store, &ages)?);
         let rooms = parts::rooms(&settings, &store)?;
         let metrics = Arc::new(Metrics::new());
@@ -126,6 +135,7 @@ impl Server {
         let workspace = WorkspacePart::of(&settings, &tokens.admin, &keys, &store);
         let token = Token::new(&tokens.admin);
         let audit_store = Arc::<SqliteStore>::clone(&store);
+        let joining = Joining::new(invitations, Arc::<Here>::clone(&here));
         let condition = Health {
             store: Arc::clone(&store),
             ledger: Arc::clone(&ledger),
@@ -135,7 +145,7 @@ impl Server {
         let api = Api::new(
             scheduler.clone(),
             parts::consumer_rules(&settings, keys.clone()),
-            Administration { token, usage, audit: audit_store, requests },
+            Administration { token, usage, audit: audit_store, requests, joining },
             Arc::new(condition),
             parts::names(&settings, &models, &rooms, by_message),
             parts::limits(&settings),
@@ -173,6 +183,7 @@ impl Server {
         let cluster =
             ClusterPart::start(&settings, &store, of_workspace, &metrics, of_mesh, closes).await?;
         api.listening(listener.address()?);
+        here.listening(listener.address()?);
         if let Some(workspace) = &workspace {
             workspace.listening(listener.address()?, settings.tls.is_some());
         }
@@ -183,6 +194,7 @@ impl Server {
         Ok(Self {
             settings,
             data,
+            here,
             store,
             ages,
             metrics,
@@ -235,6 +247,19 @@ impl Server {
         &self.worker_secret
     }
 
+    /// A new code by which one machine becomes a worker, within an hour and while this server runs. `None` when
+    /// only programs of this machine reach it.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn invite(&self) -> anyhow::Result<Option<Secret>> {
+        if self.address()?.ip().is_loopback() {
+            return Ok(None);
+        }
+        let (_, code) = self.api.joining().invite(None, INVITED_FOR, None, false)?;
+        Ok(Some(code.text))
+    }
+
     /// The links to workers, for one in this process.
     pub fn workers(&self) -> RelayWorkers {
         self.workers.clone()
@@ -268,7 +293,13 @@ impl Server {
         let ledger = Arc::clone(&self.ledger);
         let writer = tokio::task::spawn_blocking(move || ledger.write());
         let closing = self.closing;
-        let announced = Announcement::start(&self.settings, self.listener.address());
+        let invitations = self.api.joining().invitations.clone();
+        let announced = Announcement::start(
+            &self.settings,
+            self.listener.address(),
+            self.here.id(),
+            invitations,
+        );
         let connections = tokio::spawn(self.listener.run(closing.clone()));
         let mesh = self.mesh.map(MeshPart::run);
         stop.cancelled().await;

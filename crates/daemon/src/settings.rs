@@ -15,7 +15,7 @@ use std::{
 use access::{LocalRules, TrustedProxies};
 use anyhow::{Context, bail};
 use api::Aliases;
-use base::Secret;
+use base::{Fingerprint, Secret};
 use rustls::ServerConfig;
 
 use crate::options::{
@@ -90,8 +90,8 @@ pub struct Settings {
     pub room_endpoints: rooms::Endpoints,
     /// How long a room may be unused before it ends.
     pub room_idle: Duration,
-    /// Whether the server is announced on the local network.
-    pub mdns: bool,
+    /// Whether the server is announced on the local network; `None`: while machines may be looking for it.
+    pub mdns: Option<bool>,
     /// The mesh.
     pub mesh: MeshSettings,
     /// The workspace, unless it is turned off.
@@ -102,6 +102,8 @@ pub struct Settings {
     pub tls: Option<Arc<ServerConfig>>,
     /// The file of the certificate chain.
     pub tls_certificate: Option<PathBuf>,
+    /// The fingerprint of the server's certificate.
+    pub fingerprint: Option<Fingerprint>,
     /// How log lines look.
     pub log_format: LogFormat,
     /// The log filter.
@@ -127,6 +129,7 @@ impl Settings {
             listen,
             tls: tls(options.tls_cert.as_deref(), options.tls_key.as_deref())?,
             tls_certificate: options.tls_cert.clone(),
+            fingerprint: options.tls_cert.as_deref().map(wire::tls::fingerprint).transpose()?,
             workspace: workspace::settings(options.workspace.clone(), &data_dir)?,
             data_dir,
             dispatch: dispatch_config(&options)?,
@@ -145,7 +148,7 @@ impl Settings {
             usage_retention: days(options.usage_retention_days.unwrap_or(RETENTION_DAYS)),
             require_key,
             open,
-            mdns: options.mdns.unwrap_or(false),
+            mdns: options.mdns,
             mesh: MeshSettings::new(options.mesh, open)?,
             cluster: ClusterSettings::new(options.cluster, listen)?,
             open_rooms: options.open_rooms.unwrap_or(false),

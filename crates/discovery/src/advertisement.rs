@@ -13,6 +13,9 @@ const LABEL: usize = 63;
 /// text must find room beside it.
 const HOST: usize = 40;
 
+/// The property with a server's id.
+pub(crate) const SERVER_ID: &str = "id";
+
 /// One service of this machine that others may find.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advertisement {
@@ -33,10 +36,14 @@ pub struct Advertisement {
 /// What a server with rooms announces: one service for stock clients, if they can reach it, and
 /// one for ours. `version` is this program's; `listen` is the address that the server is bound to.
 ///
-/// Stock clients speak plain HTTP only, so a server with TLS is not announced to them.
+/// Stock clients speak plain HTTP only, so a server with TLS is not announced to them. `id` is the server's: by it
+/// machines that joined it find it again.
 #[must_use]
-pub fn rooms(port: u16, version: &str, listen: IpAddr, tls: bool) -> Vec<Advertisement> {
-    rooms_on(&this_host(), port, version, listen, tls)
+pub fn rooms(port: u16, version: &str, listen: IpAddr, tls: bool, id: &str) -> Vec<Advertisement> {
+    let mut all = rooms_on(&this_host(), port, version, listen, tls);
+    let own = all.iter_mut().filter(|one| one.service == Service::Warren);
+    own.for_each(|one| one.properties.push((SERVER_ID.to_owned(), id.to_owned())));
+    all
 }
 
 fn rooms_on(host: &str, port: u16, version: &str, listen: IpAddr, tls: bool) -> Vec<Advertisement> {
@@ -148,6 +155,13 @@ mod tests {
         assert_eq!((own.service, own.instance.as_str()), (Service::Warren, "warren-9178-vm"));
         assert_eq!((property(own, "version"), property(own, "protocol")), ("0.1.0", "http"));
         assert_eq!((stock.port, own.port), (9178, 9178));
+    }
+
+    #[test]
+    fn a_server_tells_its_id_to_ours() {
+        let told: Vec<_> = rooms(1, "", LISTEN, false, "07ab");
+        let told: Vec<_> = told.iter().map(|one| property(one, SERVER_ID)).collect();
+        assert_eq!(told, ["", "07ab"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 use base::plain::stripped;
 use mdns_sd::{ResolvedService, ScopedIp, TxtProperty};
 
-use crate::{Service, interfaces::is_loopback};
+use crate::{Service, advertisement::SERVER_ID, interfaces::is_loopback};
 
 /// Services that are remembered of one browsing; those found later are left out.
 pub const MAX_FOUND: usize = 256;
@@ -50,6 +50,12 @@ impl Discovered {
     pub fn is_mesh(&self) -> bool {
         self.service == Service::Teale
             || self.property("kind").is_some_and(|kind| kind.eq_ignore_ascii_case("mesh"))
+    }
+
+    /// The id that the server says it has. Anybody can say it.
+    #[must_use]
+    pub fn server_id(&self) -> Option<&str> {
+        self.property(SERVER_ID).filter(|_| self.service == Service::Warren)
     }
 
     /// The URLs that it may be reached by, without a slash at the end: IPv4 first. Addresses that

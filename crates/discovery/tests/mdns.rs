@@ -42,7 +42,7 @@ async fn a_server_is_found_while_it_is_announced() {
     let (_held, port) = port();
     let (hub, url) = (format!("gambi-hub-{port}"), format!("http://127.0.0.1:{port}"));
     let (mut stock, mut own) = (browser(&[Service::Gambi]), browser(&[Service::Warren]));
-    let advertiser = Advertiser::start(&rooms(port, "0.1.0", LISTEN, false)).unwrap();
+    let advertiser = Advertiser::start(&rooms(port, "0.1.0", LISTEN, false, "07ab")).unwrap();
     assert_eq!(within("the announcement", advertiser.announced()).await, Ok(()));
 
     let seen = found(&mut stock, port).await;
@@ -90,7 +90,7 @@ async fn two_that_have_the_same_name_are_both_found() {
 #[tokio::test]
 async fn browsing_lists_a_server_once() {
     let (_held, port) = port();
-    let advertiser = Advertiser::start(&rooms(port, "0.1.0", LISTEN, false)).unwrap();
+    let advertiser = Advertiser::start(&rooms(port, "0.1.0", LISTEN, false, "07ab")).unwrap();
     within("the announcement", advertiser.announced()).await.unwrap();
     let services = [Service::Warren, Service::Gambi];
     let listed = async || {
@@ -119,7 +119,7 @@ async fn nobody_there_is_no_error() {
 
 #[tokio::test]
 async fn an_announcement_that_cannot_be_made_is_refused_at_once() {
-    let mut bad = rooms(1, "0.1.0", Ipv6Addr::LOCALHOST.into(), true);
+    let mut bad = rooms(1, "0.1.0", Ipv6Addr::LOCALHOST.into(), true, "07ab");
     bad[0].instance = "x".repeat(64);
     let error = Advertiser::start(&bad).err().unwrap().to_string();
     assert!(error.contains("1 to 63 bytes"), "{error}");

@@ -1,6 +1,9 @@
 //! The addresses at which others could reach this machine, and its name.
 
-use std::net::IpAddr;
+use std::{
+    collections::HashSet,
+    net::{IpAddr, UdpSocket},
+};
 
 use base::interface::is_virtual;
 use if_addrs::{IfOperStatus, Interface, get_if_addrs};
@@ -19,6 +22,29 @@ pub fn host_name() -> String {
 #[must_use]
 pub fn addresses() -> Vec<IpAddr> {
     reachable(get_if_addrs().unwrap_or_default())
+}
+
+/// The same, but first those of this machine's way to everywhere, if it has one.
+#[must_use]
+pub fn preferred_addresses() -> Vec<IpAddr> {
+    let mut all: Vec<IpAddr> = outward().into_iter().flatten().collect();
+    all.extend(addresses());
+    let mut seen = HashSet::new();
+    all.retain(|address| seen.insert(*address));
+    all
+}
+
+/// The source addresses that the kernel would choose. Nothing is sent.
+fn outward() -> [Option<IpAddr>; 2] {
+    // Addresses for documentation (RFC 5737, RFC 3849) follow the default route, and nobody has them.
+    let routes = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
+    let from = |(own, other): (&str, &str)| {
+        let socket = UdpSocket::bind(own).ok()?;
+        socket.connect(other).ok()?;
+        Some(socket.local_addr().ok()?.ip())
+    };
+    let leads_out = |address: &IpAddr| !address.is_loopback() && !address.is_unspecified();
+    routes.map(|route| from(route).filter(leads_out))
 }
 
 fn reachable(interfaces: Vec<Interface>) -> Vec<IpAddr> {

@@ -23,7 +23,7 @@ mod table;
 mod testing;
 pub mod tools;
 
-pub use addresses::{addresses, host_name};
+pub use addresses::{addresses, host_name, preferred_addresses};
 pub use condition::{Condition, PowerRules, Thermal};
 pub use machine::{Gpu, Machine, Vendor};
 pub use root::Root;

@@ -26,7 +26,8 @@ fn main() {
 
 fn daemon(directory: &str, command: &str, control_groups: bool, keep: Option<Duration>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let done = runtime.map(|runtime| runtime.block_on(serve(directory, command, control_groups, keep)));
+    let done =
+        runtime.map(|runtime| runtime.block_on(serve(directory, command, control_groups, keep)));
     std::process::exit(if matches!(done, Ok(Ok(()))) { 0 } else { 1 });
 }
 

@@ -57,8 +57,7 @@ pub(crate) fn connect(dir: &Path, name: &str) -> io::Result<OwnedFd> {
 
 /// Takes a connection that waits.
 pub(crate) fn accept(listener: impl AsFd) -> io::Result<OwnedFd> {
-    let socket =
-        rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+    let socket = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
     sockopt::set_socket_send_buffer_size(&socket, BUFFER)?;
     Ok(socket)
 }

@@ -114,9 +114,8 @@ impl SharedMemory {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let file = std::os::fd::AsRawFd::as_raw_fd(&file);
         // SAFETY: the kernel chooses a place that nothing else uses.
-        let start = unsafe {
-            libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, file, 0)
-        };
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, file, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

@@ -107,7 +107,8 @@ async fn output_goes_on_after_each_death_of_a_daemon_without_a_gap() {
 #[tokio::test]
 async fn everything_ends_when_no_daemon_comes_in_time() {
     let dir = TempDir::new().unwrap();
-    let mut daemon = Daemon::start(dir.path(), "trap '' HUP TERM; sleep 1000", Duration::from_millis(300));
+    let mut daemon =
+        Daemon::start(dir.path(), "trap '' HUP TERM; sleep 1000", Duration::from_millis(300));
     daemon.kill();
     until("all have ended", || !lives(daemon.child) && !lives(daemon.supervisor)).await;
     assert!(!dir.path().join("supervisor.socket").exists());
@@ -143,7 +144,9 @@ async fn a_daemon_with_another_secret_or_directory_takes_nothing_over() {
     let (_supervisor, child) = only(dir.path()).await;
     assert_eq!(child.pid, daemon.child);
     // Only its owner may connect.
-    assert!(UnixDatagram::unbound().unwrap().connect(dir.path().join("supervisor.socket")).is_err());
+    assert!(
+        UnixDatagram::unbound().unwrap().connect(dir.path().join("supervisor.socket")).is_err()
+    );
     let mode = std::os::unix::fs::PermissionsExt::mode(
         &std::fs::metadata(dir.path().join("supervisor.socket")).unwrap().permissions(),
     );
@@ -165,7 +168,8 @@ async fn the_end_of_a_process_meanwhile_is_told_with_its_last_output() {
 #[tokio::test]
 async fn a_program_that_writes_more_than_is_held_waits_and_loses_nothing() {
     let dir = TempDir::new().unwrap();
-    let script = "stty -opost; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo over; exec sleep 1000";
+    let script =
+        "stty -opost; head -c 3000000 /dev/zero | tr '\\0' x; echo; echo over; exec sleep 1000";
     let mut daemon = Daemon::start(dir.path(), script, LONG);
     daemon.kill();
     let (_supervisor, mut child) = only(dir.path()).await;

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use bytes::BytesMut;
 use process::{
     Child, ChildIo, Command, Exit, Limits, MAX_COMMAND, ProcessError, Signal, Stdio, Supervisor,
     listening_ports,
@@ -21,7 +22,6 @@ use support::{
     in_pipes, in_terminal, output, read_to_end, read_until, supervisor, supervisor_with, terminal,
     within,
 };
-use bytes::BytesMut;
 use tokio::io::AsyncReadExt;
 
 #[tokio::test]

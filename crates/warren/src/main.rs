@@ -43,6 +43,10 @@ enum Command {
     Chat(Box<commands::chat::Chat>),
     /// List what can be asked, where it is, and what it costs in memory
     Models(Box<commands::models::Models>),
+    /// Invite a machine, a guest or a member: prints one code, by which `warren join` does the rest
+    Invite(Box<commands::invite::Invite>),
+    /// Join a server, a room or a workspace by the code of an invitation
+    Join(Box<commands::join::Join>),
     /// Show a server's workers, queues and last requests
     Status(Box<commands::status::Status>),
     /// Stop a server
@@ -116,6 +120,8 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Ask(ask) => ask.run(&file),
         Command::Chat(chat) => chat.run(&file),
         Command::Models(models) => models.run(&file),
+        Command::Invite(invite) => invite.run(&file),
+        Command::Join(join) => join.run(file),
         Command::Status(status) => status.run(&file),
         Command::Stop(stop) => stop.run(&file),
         Command::Room(room) => room.run(&file),

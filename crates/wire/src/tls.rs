@@ -96,7 +96,7 @@ pub fn client_config() -> io::Result<Arc<ClientConfig>> {
 ///
 /// # Errors
 /// When TLS cannot be used at all.
-pub fn pinned_client_config(fingerprint: Fingerprint) -> io::Result<ClientConfig> {
+pub(crate) fn pinned_client_config(fingerprint: Fingerprint) -> io::Result<ClientConfig> {
     let usual = Trust::of(&rustls_native_certs::load_native_certs().certs).ok();
     let pinned = Arc::new(Pinned::new(fingerprint, usual));
     let verifying = builder()?.dangerous().with_custom_certificate_verifier(pinned);
@@ -104,13 +104,20 @@ pub fn pinned_client_config(fingerprint: Fingerprint) -> io::Result<ClientConfig
 }
 
 /// The same for an HTTP client of one server, as a copy that the caller can change. A server
-/// without TLS (`secure` is not set) never shows a certificate, so none need be trusted here. `ca`: a
+/// without TLS (`secure` is not set) never shows a certificate, so none need be trusted here. `pin`: how its certificate is known. `ca`: a
 /// file of certificates that are trusted beside those of the machine.
 ///
 /// # Errors
 /// When the server speaks TLS, and the machine has no trusted certificates at all, or the file has none.
-pub fn http_client_config(secure: bool, ca: Option<&Path>) -> io::Result<ClientConfig> {
+pub fn http_client_config(
+    secure: bool,
+    pin: Option<Fingerprint>,
+    ca: Option<&Path>,
+) -> io::Result<ClientConfig> {
     if secure {
+        if let Some(pin) = pin {
+            return pinned_client_config(pin);
+        }
         return match ca {
             Some(ca) => trusting(&with_those_of_machine(ca)?),
             None => client_config().map(|shared| ClientConfig::clone(&shared)),
@@ -189,9 +196,9 @@ mod tests {
         std::fs::write(&empty, "").unwrap();
         let trusted = with_those_of_machine(&own).unwrap();
         assert_eq!(&trusted[0], made.cert.der());
-        assert!(http_client_config(true, Some(&own)).is_ok());
+        assert!(http_client_config(true, None, Some(&own)).is_ok());
         for bad in [&empty, &directory.join("absent.pem")] {
-            let error = http_client_config(true, Some(bad)).unwrap_err().to_string();
+            let error = http_client_config(true, None, Some(bad)).unwrap_err().to_string();
             assert!(error.contains(&bad.display().to_string()), "{error}");
         }
         std::fs::remove_dir_all(directory).unwrap();

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use backend::{BackendConfig, DemoConfig};
-use base::{Secret, redact_url};
+use base::{Fingerprint, Secret, redact_url};
 use protocol::{node, room::tunnel::CANCELS};
 use url::Url;
 use wire::server_url;
@@ -107,6 +107,8 @@ pub struct ServerTarget {
     pub secret: Option<Secret>,
     /// The room to join; `None`: lent to the whole server.
     pub room: Option<Arc<JoinRoom>>,
+    /// The fingerprint of its certificate; `None`: it must show one that this machine trusts.
+    pub pin: Option<Fingerprint>,
     /// The provider of a stock relay server to lend under; `None`: its own.
     pub provider: Option<Arc<str>>,
     client: ClientKind,
@@ -141,7 +143,7 @@ impl ServerTarget {
             return Err(bad());
         }
         let client = ClientKind::Worker;
-        Ok(Self { url: parsed, secret, room: None, provider: None, client })
+        Ok(Self { url: parsed, secret, room: None, pin: None, provider: None, client })
     }
 
     /// The same server, for one of its rooms. Its secret is the room's password then, none where the
@@ -149,6 +151,18 @@ impl ServerTarget {
     #[must_use]
     pub fn in_room(self, room: JoinRoom) -> Self {
         Self { room: Some(Arc::new(room)), ..self }
+    }
+
+    /// The same server, known by its certificate's fingerprint.
+    #[must_use]
+    pub fn pinned(self, pin: Option<Fingerprint>) -> Self {
+        Self { pin, ..self }
+    }
+
+    /// The same server at another address.
+    #[must_use]
+    pub fn at(&self, url: Url) -> Self {
+        Self { url, ..self.clone() }
     }
 
     /// The same server, under one of its providers. A Warren has no providers, and ignores the name.

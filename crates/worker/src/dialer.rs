@@ -32,7 +32,8 @@ impl Dialer for NetDialer {
             let headers = credentials(server)?;
             let subprotocols: &[&str] = if server.is_for_worker() { &[SUBPROTOCOL] } else { &[] };
             let (deadline, proxies) = (DEADLINE, Proxies::of_environment());
-            wire::dial(Dial { url: &url, headers, subprotocols, proxies, deadline }).await
+            let pin = server.pin;
+            wire::dial(Dial { url: &url, headers, subprotocols, proxies, pin, deadline }).await
         })
     }
 }

@@ -124,8 +124,7 @@ impl LentBackend {
         let alias = self.aliases.iter().find(|alias| alias.name == asked);
         let offer = self.offer.borrow();
         // A target that is gone by now gets the backend's own answer.
-        let model =
-            alias.and_then(|alias| target(alias, &offer.models).or(alias.targets.first()));
+        let model = alias.and_then(|alias| target(alias, &offer.models).or(alias.targets.first()));
         let real = self.real_names.get(model.map_or(asked, String::as_str));
         real.or(model).filter(|real| *real != asked).cloned()
     }
@@ -344,7 +343,8 @@ mod tests {
     fn links_that_share_a_backend_learn_when_it_is_no_longer_full() {
         let config =
             BackendConfig { max_concurrent: 2, ..BackendConfig::new("http://127.0.0.1:1") };
-        let lent = Arc::new(LentBackend::new(&Lend::Http(config), aliases(), Duration::ZERO).unwrap());
+        let lent =
+            Arc::new(LentBackend::new(&Lend::Http(config), aliases(), Duration::ZERO).unwrap());
         let first = lent.offers();
         drop([lent.count(), lent.count()]);
         assert!(!first.has_changed().unwrap(), "nobody else is there");

@@ -7,7 +7,7 @@
 //!
 //! - [`worker`]: all links together, from start to drain
 //! - [`config`]: which servers, which backends
-//! - [`dialer`]: how a link to a server comes about
+//! - [`dialer`]: how a link to a server comes about; [`roaming`]: to one whose address changes
 //! - [`event`]: what happens to a worker, for people
 //! - `lent`, `models`: one backend, shared by all links, and what it offers
 //! - `context`, `link`: what the links of one backend to one server share, and how they follow each other
@@ -36,6 +36,7 @@ mod patience;
 mod reconnect;
 mod relay;
 mod reply;
+pub mod roaming;
 pub mod room;
 mod tasks;
 mod tunnel;
@@ -49,5 +50,6 @@ pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};
 pub use event::{Event, Observer};
 pub use failures::Failures;
 pub use outcome::WorkerEnd;
+pub use roaming::{RoamingDialer, Whereabouts};
 pub use room::{GiveUpReason, JoinRoom};
 pub use worker::{Activity, NotAWorker, Worker};

@@ -225,9 +225,9 @@ impl Invitations {
         self.all().iter().any(counts)
     }
 
-    /// Waits for the next change.
-    pub async fn changed(&self) {
-        self.0.changed.notified().await;
+    /// Waits for the next change from this call on.
+    pub fn changed(&self) -> impl Future<Output = ()> {
+        self.0.changed.notified()
     }
 
     /// What has become of an invitation.

@@ -6,6 +6,7 @@ use access::Token;
 use store::{AuditStore, UsageStore};
 
 use super::recent::RecentRequests;
+use crate::joining::Joining;
 
 /// What the administration endpoints need beside the keys and the scheduler.
 pub struct Administration {
@@ -18,4 +19,6 @@ pub struct Administration {
     /// The most recently ended requests. An observer: the scheduler reports each ended request to
     /// it.
     pub requests: Arc<RecentRequests>,
+    /// How machines join.
+    pub joining: Joining,
 }

@@ -3,6 +3,7 @@
 //!
 //! - [`workers`]: the connected providers, and the queues
 //! - [`keys`]: creates, rotates and revokes keys; [`bound`]: the rooms that they are bound to
+//! - [`invitations`]: makes, lists and revokes invitations of machines
 //! - [`usage`]: the usage, summed up
 //! - [`requests`]: the most recently ended requests, which `recent` keeps
 //! - `trust`: which requests the server trusts, and with what
@@ -11,6 +12,7 @@
 pub(crate) mod administration;
 pub mod audit;
 pub mod bound;
+pub mod invitations;
 pub mod keys;
 mod recent;
 pub mod requests;

@@ -1,9 +1,16 @@
 //! The router of a server with one provider of the model `m`.
 
-use std::{net::Ipv4Addr, sync::Arc, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
-use access::{ConsumerRules, Keys, Moment, Token};
-use api::{Administration, Aliases, Api, Identity, Limits, MessageJobs, Names, Peer, RoomRules};
+use access::{ConsumerRules, Invitations, Keys, Moment, Token};
+use api::{
+    Administration, Aliases, Api, Identity, Joining, Limits, MessageJobs, Names, Peer, RoomRules,
+    Whereabouts,
+};
 use axum::{Router, body::Body};
 use base::{Endpoint, Endpoints, JobId, ProviderId, Scope};
 use bytes::Bytes;
@@ -11,6 +18,7 @@ use dispatch::route::LeastLoaded;
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use protocol::{
+    invitation::{Place, ServerId},
     room::{Protocol, types::AnswerMetrics},
     via::Marks,
 };
@@ -134,6 +142,7 @@ impl Kit {
             usage: Arc::<VolatileStore>::clone(&store),
             audit: Arc::<VolatileStore>::clone(&store),
             requests: Arc::default(),
+            joining: joining(&store, rules.keys.clone()),
         };
         let models = ModelMemory::open(store, std::time::SystemTime::now()).unwrap();
         let keys = rules.keys.clone();
@@ -279,4 +288,34 @@ pub(crate) async fn next(body: &mut Body) -> Option<Result<Bytes, axum::Error>> 
 pub(crate) async fn text(response: Response<Body>) -> String {
     let bytes = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
     String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// The only address of the server of these tests.
+pub(crate) const OWN: &str = "192.0.2.7:9178";
+
+/// A server that is nowhere but at [`OWN`].
+struct Here;
+
+impl Whereabouts for Here {
+    fn id(&self) -> ServerId {
+        ServerId::new([7; ServerId::BYTES])
+    }
+
+    fn name(&self) -> String {
+        "box".to_owned()
+    }
+
+    fn place(&self) -> Place {
+        let own: SocketAddr = OWN.parse().unwrap();
+        Place { port: own.port(), addresses: vec![own.ip()], fingerprint: None, url: None }
+    }
+
+    fn is_own(&self, address: SocketAddr) -> bool {
+        OWN.parse() == Ok(address)
+    }
+}
+
+fn joining(store: &Arc<VolatileStore>, keys: Keys) -> Joining {
+    let invitations = Invitations::open(Arc::<VolatileStore>::clone(store), keys).unwrap();
+    Joining::new(invitations, Arc::new(Here))
 }

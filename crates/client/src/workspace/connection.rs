@@ -364,6 +364,7 @@ fn undialled(address: &Address, error: DialError) -> ClientError {
             ClientError::Refused { status: status.as_u16(), words: error.to_string() }
         }
         DialError::Handshake(reason) => ClientError::Strange { url, reason },
+        DialError::NotTheServer(reason) => ClientError::NotTheServer { url, reason },
         DialError::Url(_) => ClientError::NotAServer { url, reason: "it cannot be dialled" },
         error @ (DialError::Connect { .. }
         | DialError::Proxy(_)

@@ -12,8 +12,7 @@ use uuid::Uuid;
 
 use super::{Keep, Limits, answers};
 use crate::{
-    Adopted,
-    channel,
+    Adopted, channel,
     error::ProcessError,
     leftovers,
     messages::{Event, MAX_EVENT, Order, Request},
@@ -341,7 +340,8 @@ impl Driver {
 
     /// Closes the socket, waits for the end of the supervisor, and ends leftover processes.
     async fn end(self) {
-        let Self { socket, mut helper, mut asked, living, groups, sessions, is_detached, .. } = self;
+        let Self { socket, mut helper, mut asked, living, groups, sessions, is_detached, .. } =
+            self;
         // The id is known only until the supervisor has been waited for.
         let supervisor = helper.pid();
         asked.close();
@@ -355,7 +355,10 @@ impl Driver {
         let _gone = channel::send(socket.get_ref(), &end.encode(), &[]);
         drop(socket);
         if !helper.ended().await {
-            tracing::error!(supervisor, "the supervisor of processes was lost; ending what it left");
+            tracing::error!(
+                supervisor,
+                "the supervisor of processes was lost; ending what it left"
+            );
             helper.kill();
             let left = leftovers::end(sessions.keys().copied().collect(), groups).await;
             if left > 0 {

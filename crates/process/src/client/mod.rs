@@ -148,7 +148,9 @@ impl Supervisor {
             let child = Child::new(Handle::new(supervisor.clone(), id), started);
             child.inspect_err(|error| tracing::error!(%error, %id, "a process is lost")).ok()
         };
-        let held = held.into_iter().filter_map(|(id, started)| Some(Held { id, child: child((id, started))? }));
+        let held = held
+            .into_iter()
+            .filter_map(|(id, started)| Some(Held { id, child: child((id, started))? }));
         Ok((supervisor.clone(), held.collect()))
     }
 

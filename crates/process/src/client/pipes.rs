@@ -1,10 +1,6 @@
 //! The input and output of a process with pipes.
 
-use std::{
-    io,
-    os::fd::OwnedFd,
-    sync::Arc,
-};
+use std::{io, os::fd::OwnedFd, sync::Arc};
 
 use bytes::BytesMut;
 use tokio::net::unix::pipe;
@@ -32,11 +28,7 @@ pub struct ChildOutput {
 }
 
 impl ChildInput {
-    pub(super) fn new(
-        stdin: OwnedFd,
-        journal: &Arc<Journal>,
-        handle: &Handle,
-    ) -> io::Result<Self> {
+    pub(super) fn new(stdin: OwnedFd, journal: &Arc<Journal>, handle: &Handle) -> io::Result<Self> {
         Ok(Self {
             pipe: pipe::Sender::from_owned_fd(stdin)?,
             journal: Arc::clone(journal),

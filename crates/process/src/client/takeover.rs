@@ -112,7 +112,8 @@ impl Supervisor {
             return Ok(TakenOver::OtherVersion);
         }
         let helper = Helper::TakenOver { pid };
-        let (supervisor, held) = Self::begin(socket.into_inner(), helper, limits, Some(keep)).await?;
+        let (supervisor, held) =
+            Self::begin(socket.into_inner(), helper, limits, Some(keep)).await?;
         Ok(TakenOver::Yes(supervisor, held))
     }
 }

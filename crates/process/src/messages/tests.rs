@@ -156,7 +156,10 @@ fn the_most_members_fit_into_a_packet() {
 #[test]
 fn a_secret_is_not_in_what_is_logged_of_a_message() {
     let keep = KeepOrder { span: Duration::ZERO, dir: "/d".into(), secret: [173; SECRET] };
-    let shown = format!("{:?}", Request::Configure { max_children: 1, control_groups: true, keep: Some(keep) });
+    let shown = format!(
+        "{:?}",
+        Request::Configure { max_children: 1, control_groups: true, keep: Some(keep) }
+    );
     assert!(shown.contains("/d") && !shown.contains("173"), "{shown}");
 }
 

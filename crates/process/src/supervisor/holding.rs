@@ -16,7 +16,9 @@ use rustix::{
 };
 use uuid::Uuid;
 
-use super::{arrival::Arrival, event_queue::EventQueue, events::Supervising, spawning::SessionEnds};
+use super::{
+    arrival::Arrival, event_queue::EventQueue, events::Supervising, spawning::SessionEnds,
+};
 use crate::{
     channel, client,
     journal::{HeldOutput, MOST_HELD},

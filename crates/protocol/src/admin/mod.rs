@@ -9,9 +9,11 @@
 //! - [`usage`]: usage reports
 //! - [`stop`]: a server is asked to end
 //! - [`logs`]: the newest lines of its log
+//! - [`invitations`]: invitations of machines
 //! - [`mesh`]: this machine among its peers
 //! - [`time`]: times as people write them
 
+pub mod invitations;
 pub mod logs;
 pub mod mesh;
 pub mod requests;

@@ -11,6 +11,7 @@
 //! - `words`: numbers for people
 //! - `workspace`: finds the workspace, and sessions and projects in it
 //! - `qr`: QR codes
+//! - `private_file`: what this machine remembers, in files that only its owner can read
 
 mod answer;
 pub(crate) mod ask;
@@ -20,6 +21,8 @@ pub(crate) mod cluster;
 mod farewell;
 pub(crate) mod files;
 pub(crate) mod git;
+pub(crate) mod invite;
+pub(crate) mod join;
 mod kept;
 pub(crate) mod key;
 mod listening;
@@ -28,6 +31,7 @@ pub(crate) mod mesh;
 pub(crate) mod models;
 mod named;
 pub(crate) mod open;
+mod private_file;
 pub(crate) mod project;
 mod qr;
 pub(crate) mod room;

@@ -40,6 +40,15 @@ fn drawn(code: &QrCode, margin: usize) -> String {
     (0..side).step_by(2).map(row).collect::<Vec<_>>().join("\n")
 }
 
+/// The QR code of a text with lines to the right of it, from the top.
+pub(super) fn beside(text: &str, lines: &[String]) -> Option<String> {
+    let code = code(text)?;
+    let rows = code.lines().zip(lines.iter().map(String::as_str).chain(std::iter::repeat("")));
+    let rows: Vec<String> =
+        rows.map(|(row, line)| format!("{row}  {line}").trim_end().to_owned()).collect();
+    Some(rows.join("\n"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +87,14 @@ mod tests {
         assert_eq!(code_within(&text, 21).unwrap().lines().count(), 21);
         assert_eq!(code_within(&text, 20).unwrap().lines().count(), 20);
         assert_eq!(code_within(&text, 19), None);
+    }
+
+    #[test]
+    fn an_invitation_and_what_it_is_for_fit_beside_each_other() {
+        let lines = ["x".repeat(36), "y".repeat(36)];
+        let drawn = beside(&"W".repeat(114), &lines).unwrap();
+        let widest = drawn.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest < 80 && drawn.lines().count() <= 21, "{drawn}");
+        assert!(drawn.contains(&lines[1]), "{drawn}");
     }
 }

@@ -67,7 +67,8 @@ fn total(widths: &[usize]) -> usize {
 
 fn left_out(header: &[String]) -> Option<String> {
     let names = header.join(", ").to_lowercase();
-    (!names.is_empty()).then(|| format!("(no room for {names}: a wider terminal shows them, and --json)"))
+    (!names.is_empty())
+        .then(|| format!("(no room for {names}: a wider terminal shows them, and --json)"))
 }
 
 fn line(row: &[String], widths: &[usize], texts: usize) -> String {

@@ -8,7 +8,10 @@ use clap::Args;
 use client::Warren;
 use daemon::{OfflineServer, ServeOptions};
 
-use super::servers::{Lookup, token_file};
+use super::{
+    servers::{Lookup, token_file},
+    workspace::WorkspaceServer,
+};
 use crate::exit::usage;
 
 /// The server to work on
@@ -90,6 +93,11 @@ impl RunningServer {
     /// What is known of the server.
     pub(crate) fn lookup<'a>(&'a self, file: &'a ServeOptions) -> Lookup<'a> {
         Lookup { named: &self.server, data_dir: self.data_dir.as_ref(), config: file }
+    }
+
+    /// The workspace of this server.
+    pub(crate) fn workspace(&self) -> WorkspaceServer {
+        WorkspaceServer::at(self.server.clone(), self.admin_token.clone(), self.data_dir.clone())
     }
 
     /// The server that the flags and the file name, with its administrator's token. Of its own machine's server

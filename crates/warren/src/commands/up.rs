@@ -97,6 +97,7 @@ fn greeting(url: &str, server: &Server, backends: &[Lend]) -> String {
     } else {
         "Put one of the models listed below in place of MODEL.\n"
     };
+    let invitation = invitation(server);
     format!(
         "\nWarren is up. {note}\n\
          Ask it something:\n\n  \
@@ -107,6 +108,19 @@ fn greeting(url: &str, server: &Server, backends: &[Lend]) -> String {
            the key       {key}\n  \
            or, to lend their models, the worker secret\n                \
              {secret}\n  \
-           or make a room to share models in: warren room create\n"
+           or make a room to share models in: warren room create\n\
+         {invitation}\n"
     )
+}
+
+/// How another machine joins in one line.
+fn invitation(server: &Server) -> String {
+    match server.invite() {
+        Ok(Some(code)) => format!("On another machine: warren join {}", code.expose()),
+        Ok(None) => {
+            "To let a machine join in one line: --listen 0.0.0.0:9178, then `warren invite`."
+                .to_owned()
+        }
+        Err(error) => format!("No machine was invited: {error}"),
+    }
 }

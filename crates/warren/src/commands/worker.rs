@@ -15,14 +15,20 @@ use daemon::{
 };
 use tokio::time::sleep;
 use worker::{
-    BackendConfig, DemoConfig, Failures, Lend, NetDialer, Protocol, ServerTarget, WorkerConfig,
+    BackendConfig, DemoConfig, Failures, Lend, Protocol, RoamingDialer, ServerTarget, WorkerConfig,
     find_local,
 };
 
-use super::{farewell, servers::Lookup, worker_runtime};
+use super::{
+    farewell,
+    join::{JoinedServer, JoinedServers, lent_to},
+    servers::Lookup,
+    worker_runtime,
+};
 use crate::exit::{self, usage};
 
-/// Lend this machine's model servers to a server
+/// Lend this machine's model servers to a server: without --server to those that it joined by `warren join`, if
+/// there are any
 #[derive(Args)]
 pub(crate) struct Worker {
     #[command(flatten)]
@@ -38,21 +44,44 @@ impl Worker {
         let format = process.log_format.unwrap_or_default();
         let filter = process.log.clone().unwrap_or_else(|| LOG.to_owned());
         let _log = telemetry::log::start(format, &filter).map_err(usage)?;
-        worker_runtime()?.block_on(lend(options, process))
+        let joined = joined(&options)?;
+        worker_runtime()?.block_on(lend(options, process, joined))
     }
 }
 
-async fn lend(options: WorkerOptions, process: ServeOptions) -> anyhow::Result<()> {
+/// The servers that this machine joined, unless the options name one or a credential.
+fn joined(options: &WorkerOptions) -> anyhow::Result<Vec<JoinedServer>> {
+    if options.server.is_some() || options.secret.is_some() || protocol(options) != Protocol::Relay
+    {
+        return Ok(Vec::new());
+    }
+    // Without a home directory nothing was ever joined.
+    JoinedServers::new().map_or_else(|_| Ok(Vec::new()), |kept| kept.all())
+}
+
+/// Lends to servers that were joined; if there are none, to those that the options name.
+pub(super) async fn lend(
+    options: WorkerOptions,
+    process: ServeOptions,
+    joined: Vec<JoinedServer>,
+) -> anyhow::Result<()> {
     let stop = signals::stop()?;
     let mut config = WorkerConfig::new(name(&options));
-    config.servers = servers(&options, &process).map_err(usage)?;
+    let dialer = if joined.is_empty() {
+        config.servers = servers(&options, &process).map_err(usage)?;
+        RoamingDialer::new(Vec::new())
+    } else {
+        let (targets, dialer) = lent_to(joined)?;
+        config.servers = targets;
+        dialer
+    };
     config.protocol = protocol(&options);
     match stop.asked().run_until_cancelled(awaited_backends(&options)).await {
         Some(backends) => config.backends = backends.map_err(usage)?,
         None => return Ok(()),
     }
     config.drain_timeout = process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0);
-    run(worker::Worker::new(config, NetDialer)?, &stop).await
+    run(worker::Worker::new(config, dialer)?, &stop).await
 }
 
 /// Lends until a stop is asked for, and says then what it waits for.

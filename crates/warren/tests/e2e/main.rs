@@ -23,6 +23,7 @@ mod common;
 mod database;
 mod find_server;
 mod headers;
+mod joining;
 mod keepalive;
 mod keys;
 mod limits;

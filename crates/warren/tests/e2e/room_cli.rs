@@ -49,8 +49,13 @@ async fn who_makes_a_room_can_lend_to_it_at_once() {
     let code = joined.split_whitespace().nth(1).unwrap().to_owned();
     lending.line_with("offers m, quick").await;
     let models = daemon.client().get(&format!("/rooms/{code}/v1/models")).await.json();
-    let ids: Vec<&str> =
-        models["data"].as_array().unwrap().iter().skip(1).map(|one| one["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = models["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .skip(1)
+        .map(|one| one["id"].as_str().unwrap())
+        .collect();
     assert_eq!(ids, ["m", "quick"]);
     let asked = host.room(&["ask", &code, "--model", "quick", "hi"]).await;
     assert_eq!((asked.code, asked.out.as_str()), (Some(0), "hi\n"), "{asked:?}");

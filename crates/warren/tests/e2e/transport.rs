@@ -30,13 +30,13 @@ use crate::{
 };
 
 /// A certificate for 127.0.0.1, in files.
-struct Certificate {
+pub(crate) struct Certificate {
     directory: tempfile::TempDir,
     der: CertificateDer<'static>,
 }
 
 impl Certificate {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::made(IsCa::NoCa)
     }
 
@@ -78,12 +78,12 @@ impl Certificate {
         made.is_ok_and(|made| made.status.success()).then(|| Self::within(directory))
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
     /// `warren serve` with this certificate, and where it listens.
-    async fn serve(&self, data: &tempfile::TempDir) -> (ChildProcess, SocketAddr) {
+    pub(crate) async fn serve(&self, data: &tempfile::TempDir) -> (ChildProcess, SocketAddr) {
         let [cert, key] = ["cert.pem", "key.pem"].map(|name| self.file(name));
         let args = [
             "serve".as_ref(),
@@ -104,7 +104,7 @@ impl Certificate {
     }
 
     /// A TLS connection that asks for `protocol`.
-    async fn connect(
+    pub(crate) async fn connect(
         &self,
         address: SocketAddr,
         protocol: &[u8],
@@ -124,7 +124,7 @@ impl Certificate {
 }
 
 /// One request over HTTP/2.
-async fn over_h2<S>(stream: S, request: Request<Full<Bytes>>) -> Response<Incoming>
+pub(crate) async fn over_h2<S>(stream: S, request: Request<Full<Bytes>>) -> Response<Incoming>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -177,7 +177,7 @@ async fn tls_offers_both_versions_of_http() {
 }
 
 /// `warren`, on a machine that trusts the certificate in this file alone.
-fn trusting(trusted: &Path, args: &[&str]) -> ChildProcess {
+pub(crate) fn trusting(trusted: &Path, args: &[&str]) -> ChildProcess {
     let (trust, binary) =
         (format!("SSL_CERT_FILE={}", trusted.display()), binary().display().to_string());
     let args = [&[trust.as_str(), &binary], args].concat();

@@ -6,7 +6,7 @@ use backend::{
     Answer, AnswerBody, BackendConfig, BackendError, BackendRequest, HttpBackend, NotABackend,
     Timeouts,
 };
-use base::Secret;
+use base::{Fingerprint, Secret};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use protocol::{
@@ -36,6 +36,7 @@ pub(super) struct Plane {
     server: HttpBackend,
     /// The server's address, for one more client with another credential.
     url: String,
+    pin: Option<Fingerprint>,
     /// The room's path.
     room: String,
 }
@@ -82,8 +83,13 @@ struct Data<T> {
 impl Plane {
     pub(super) fn new(server: &ServerTarget, code: &str) -> Result<Self, NotABackend> {
         let url = over_http(&server.url);
-        let client = client(&url, None)?;
-        Ok(Self { server: client, url, room: format!("/v1/rooms/{}", segment(code)) })
+        let client = client(&url, server.pin, None)?;
+        Ok(Self {
+            server: client,
+            url,
+            pin: server.pin,
+            room: format!("/v1/rooms/{}", segment(code)),
+        })
     }
 
     /// What the room says of itself.
@@ -112,7 +118,7 @@ impl Plane {
 
     /// Takes the participant out of the room.
     pub(super) async fn leave(&self, id: &str, token: Option<&Secret>) -> Result<(), String> {
-        let own = token.map(|token| client(&self.url, Some(token.clone()))).transpose();
+        let own = token.map(|token| client(&self.url, self.pin, Some(token.clone()))).transpose();
         let own = own.map_err(|error| error.to_string())?;
         let server = own.as_ref().unwrap_or(&self.server);
         let asked = ask(server, Method::DELETE, self.participant(id), Vec::new()).await;
@@ -124,9 +130,13 @@ impl Plane {
     }
 }
 
-fn client(url: &str, api_key: Option<Secret>) -> Result<HttpBackend, NotABackend> {
+fn client(
+    url: &str,
+    pin: Option<Fingerprint>,
+    api_key: Option<Secret>,
+) -> Result<HttpBackend, NotABackend> {
     let timeouts = Timeouts { connect: CONNECT, first_byte: DEADLINE, idle: DEADLINE };
-    HttpBackend::new(&BackendConfig { api_key, timeouts, ..BackendConfig::new(url) })
+    HttpBackend::new(&BackendConfig { pin, api_key, timeouts, ..BackendConfig::new(url) })
 }
 
 /// The server's address with a scheme of HTTP, without query and fragment.

@@ -19,13 +19,18 @@ const NARROWEST: usize = GAP + 28;
     after_help = "The invitation is good for one machine and for an hour. The other machine must \
     reach this one at its peer port: --peer-listen of `warren serve`."
 )]
-pub(super) struct Invite {
+pub(crate) struct Invite {
     #[command(flatten)]
     output: Output,
 }
 
 impl Invite {
-    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+    /// The same as an invitation of `warren invite`.
+    pub(crate) const fn at(output: Output) -> Self {
+        Self { output }
+    }
+
+    pub(crate) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let invitation = self.output.place.connect(file).await?.invite().await?;
         let line = format!("warren cluster join {}", invitation.code.expose());
         if self.output.json {

@@ -13,7 +13,7 @@ use crate::commands::workspace::Output;
     after_help = "`warren serve` must run on this machine. `warren cluster invite` on a member of \
     the cluster prints the whole line."
 )]
-pub(super) struct Join {
+pub(crate) struct Join {
     /// The code of the invitation
     code: Secret,
     #[command(flatten)]
@@ -21,7 +21,12 @@ pub(super) struct Join {
 }
 
 impl Join {
-    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+    /// Joins by this code the cluster of this machine's server.
+    pub(crate) const fn by(code: Secret, output: Output) -> Self {
+        Self { code, output }
+    }
+
+    pub(crate) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut workspace = self.output.place.connect(file).await?;
         let words = workspace.join_cluster(self.code).await?;
         tell("cluster_join", &words, self.output.json)

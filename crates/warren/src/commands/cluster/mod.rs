@@ -1,9 +1,9 @@
 //! `warren cluster`: the machines of a workspace. A file for each command.
 
 mod forget;
-mod invite;
+pub(super) mod invite;
 mod invites;
-mod join;
+pub(super) mod join;
 mod leave;
 mod list;
 mod peers;

@@ -126,7 +126,8 @@ impl Hosts {
 
     async fn candidates(&self, file: &ConfigFile, name: &RoomName) -> anyhow::Result<Vec<Warren>> {
         if let Some(url) = &name.server {
-            return connect(std::slice::from_ref(url), None);
+            let warren = Warren::pinned(url, None, name.pin);
+            return Ok(vec![warren.map_err(|error| usage(error.into()))?]);
         }
         let options = self.given(file);
         let is_open = options.server.is_none() && options.mdns != Some(true);

@@ -1,9 +1,6 @@
 //! How others reach a room: an address that they can use, and a command line to send them.
 
-use std::{
-    net::{IpAddr, UdpSocket},
-    time::Duration,
-};
+use std::{net::IpAddr, time::Duration};
 
 use client::{Warren, room::RoomSummary};
 use tokio::time::timeout;
@@ -48,7 +45,7 @@ impl Invitation {
 }
 
 /// Whether a URL leads to this machine only.
-pub(super) fn is_loopback(url: &str) -> bool {
+pub(crate) fn is_loopback(url: &str) -> bool {
     let url = Url::parse(url).ok();
     url.is_some_and(|url| match url.host() {
         Some(Host::Ipv4(v4)) => v4.is_loopback(),
@@ -60,7 +57,7 @@ pub(super) fn is_loopback(url: &str) -> bool {
 
 /// The same server under the first of this machine's network addresses at which it listens.
 async fn on_the_network(own: &str) -> Option<String> {
-    let knocks = others(own, addresses()).map(|url| tokio::spawn(knock(url)));
+    let knocks = others(own, hardware::preferred_addresses()).map(|url| tokio::spawn(knock(url)));
     // All at once, in the order of the addresses.
     for knock in knocks.collect::<Vec<_>>() {
         if let Ok(Some(url)) = knock.await {
@@ -94,28 +91,6 @@ fn shown(address: IpAddr) -> String {
     }
 }
 
-/// This machine's network addresses, each once: first those of its way to everywhere, if it has one.
-fn addresses() -> Vec<IpAddr> {
-    let mut addresses: Vec<IpAddr> = outward().into_iter().flatten().collect();
-    addresses.extend(hardware::addresses());
-    let mut seen = std::collections::HashSet::new();
-    addresses.retain(|address| seen.insert(*address));
-    addresses
-}
-
-/// The source addresses that the kernel would choose. Nothing is sent.
-fn outward() -> [Option<IpAddr>; 2] {
-    // Addresses for documentation (RFC 5737, RFC 3849) follow the default route, and nobody has them.
-    let routes = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
-    let from = |(own, other): (&str, &str)| {
-        let socket = UdpSocket::bind(own).ok()?;
-        socket.connect(other).ok()?;
-        Some(socket.local_addr().ok()?.ip())
-    };
-    let leads_out = |address: &IpAddr| !address.is_loopback() && !address.is_unspecified();
-    routes.map(|route| from(route).filter(leads_out))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,7 +111,7 @@ mod tests {
         let all = ["192.0.2.7", "fd00::7"].map(|address| address.parse().unwrap());
         let urls: Vec<_> = others("http://127.0.0.1:9178", all.to_vec()).collect();
         assert_eq!(urls, ["http://192.0.2.7:9178", "http://[fd00::7]:9178"]);
-        let own = addresses();
+        let own = hardware::preferred_addresses();
         assert!(hardware::addresses().iter().all(|address| own.contains(address)));
         assert!(own.iter().all(|address| !address.is_loopback()), "{own:?}");
     }

@@ -14,7 +14,7 @@ mod create;
 mod follow;
 pub(super) mod hosts;
 mod invitation;
-mod join;
+pub(super) mod join;
 mod kick;
 mod leave;
 mod list;
@@ -29,6 +29,7 @@ mod watch;
 use clap::Subcommand;
 use daemon::ConfigFile;
 
+pub(super) use self::invitation::is_loopback;
 use super::worker_runtime;
 
 #[derive(Subcommand)]

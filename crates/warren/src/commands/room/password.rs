@@ -12,6 +12,10 @@ pub(super) struct Password {
 }
 
 impl Password {
+    pub(super) const fn of(password: Option<Secret>) -> Self {
+        Self { password }
+    }
+
     pub(super) fn get(&self) -> Option<&Secret> {
         self.password.as_ref().filter(|password| !password.expose().is_empty())
     }

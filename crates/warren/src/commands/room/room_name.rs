@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use base::Fingerprint;
 use client::room::limits::MAX_CODE;
 use url::Url;
 
@@ -10,6 +11,8 @@ use url::Url;
 pub(crate) struct RoomName {
     /// The server's base URL, if the room is named by a URL.
     pub(crate) server: Option<String>,
+    /// The fingerprint of that server's certificate, if that is how it is known.
+    pub(crate) pin: Option<Fingerprint>,
     pub(crate) code: String,
 }
 
@@ -27,7 +30,7 @@ impl FromStr for RoomName {
     fn from_str(text: &str) -> Result<Self, NotARoomName> {
         let text = text.trim();
         if !text.contains("://") {
-            return Ok(Self { server: None, code: code(text)? });
+            return Ok(Self { server: None, pin: None, code: code(text)? });
         }
         let mut url = Url::parse(text).map_err(|_| NotARoomName)?;
         let path = url.path().to_owned();
@@ -37,7 +40,8 @@ impl FromStr for RoomName {
         url.set_fragment(None);
         // The same room is managed at `/v1/rooms/CODE`.
         url.set_path(prefix.strip_suffix("/v1").unwrap_or(prefix));
-        Ok(Self { server: Some(url.as_str().trim_end_matches('/').to_owned()), code })
+        let server = Some(url.as_str().trim_end_matches('/').to_owned());
+        Ok(Self { server, pin: None, code })
     }
 }
 

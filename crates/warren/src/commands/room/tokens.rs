@@ -1,28 +1,14 @@
 //! This machine's tokens of rooms: of those that it made and of its participants in others. They are in one
 //! file that only its owner can read.
 
-use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
-    io::{ErrorKind, Read, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
-    path::{Path, PathBuf},
-    time::Duration,
-};
-
-use anyhow::{Context, bail};
 use base::Secret;
 use client::room::RoomSummary;
-use daemon::options::home_directory;
 use serde::{Deserialize, Serialize};
+
+use crate::commands::private_file::PrivateFile;
 
 /// The most rooms, and the most participants; the oldest are forgotten.
 const MOST: usize = 1_000;
-
-/// The longest file that is read, in bytes.
-const LONGEST: u64 = 4 << 20;
-
-/// How often, and how long apart, the lock is tried while another process holds it.
-const TRIES: (u32, Duration) = (100, Duration::from_millis(20));
 
 /// A room that was made on this machine.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,26 +41,21 @@ struct Book {
     participants: Vec<OwnParticipant>,
 }
 
-/// The file.
+/// The file: `rooms.json` in this user's state directory.
 #[derive(Debug, Clone)]
-pub(super) struct RoomTokens {
-    path: PathBuf,
-}
+pub(super) struct RoomTokens(PrivateFile);
 
 impl RoomTokens {
-    /// The file of this user: `$XDG_STATE_HOME/warren/rooms.json`, or below `~/.local/state`.
+    /// The file of this user.
     ///
     /// # Errors
     /// When there is no home directory.
     pub(super) fn new() -> anyhow::Result<Self> {
-        let directory = home_directory("XDG_STATE_HOME", ".local/state").context(
-            "there is no home directory to keep the tokens of rooms in: set XDG_STATE_HOME",
-        )?;
-        Ok(Self { path: directory.join("rooms.json") })
+        PrivateFile::of_user("rooms.json", "the tokens of rooms").map(Self)
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    pub(super) fn path(&self) -> &std::path::Path {
+        self.0.path()
     }
 
     /// The token of a room's host.
@@ -152,31 +133,15 @@ impl RoomTokens {
     }
 
     fn read(&self) -> anyhow::Result<Book> {
-        let shown = self.path.display();
-        let file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Book::default()),
-            Err(error) => return Err(error).with_context(|| format!("{shown} cannot be read")),
-        };
-        let mut text = String::new();
-        let read = file.take(LONGEST).read_to_string(&mut text);
-        read.with_context(|| format!("{shown} cannot be read"))?;
-        serde_json::from_str(&text)
-            .with_context(|| format!("{shown} is not as Warren wrote it: move it away"))
+        self.0.read()
     }
 
     async fn update(&self, change: impl FnOnce(&mut Book)) -> anyhow::Result<()> {
-        let shown = self.path.display();
-        let cannot = || format!("{shown} cannot be written");
-        let directory = self.path.parent().context("it has no directory")?;
-        let _lock = lock(directory).await.with_context(cannot)?;
-        let mut book = self.read()?;
-        change(&mut book);
-        book.bound();
-        let temporary = directory.join("rooms.json.new");
-        let mut file = private().truncate(true).open(&temporary).with_context(cannot)?;
-        file.write_all(&serde_json::to_vec_pretty(&book)?).with_context(cannot)?;
-        fs::rename(&temporary, &self.path).with_context(cannot)
+        let change = |book: &mut Book| {
+            change(book);
+            book.bound();
+        };
+        self.0.update(change).await
     }
 }
 
@@ -188,35 +153,14 @@ impl Book {
     }
 }
 
-/// Locks the file for writing. The lock is a file of its own, because the file itself is replaced.
-async fn lock(directory: &Path) -> anyhow::Result<File> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let lock = private().truncate(false).open(directory.join("rooms.lock"))?;
-    for _ in 0..TRIES.0 {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) => tokio::time::sleep(TRIES.1).await,
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-        }
-    }
-    bail!("another Warren has held it for too long")
-}
-
-/// Opens a file for writing; a new one is readable by its owner only.
-fn private() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.create(true).write(true).mode(0o600);
-    options
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
     use super::*;
 
     fn kept(directory: &Path) -> RoomTokens {
-        RoomTokens { path: directory.join("warren/rooms.json") }
+        RoomTokens(PrivateFile::at(directory.join("warren/rooms.json")))
     }
 
     fn room(server: &str, id: &str) -> HostedRoom {

@@ -37,6 +37,15 @@ pub(crate) struct WorkspaceServer {
 }
 
 impl WorkspaceServer {
+    /// A server with the token and the data directory that flags name.
+    pub(crate) fn at(
+        server: Vec<String>,
+        token: Option<Secret>,
+        data_dir: Option<PathBuf>,
+    ) -> Self {
+        Self { server, token, data_dir, found: OnceLock::new() }
+    }
+
     /// Connects.
     pub(crate) async fn connect(&self, file: &ConfigFile) -> anyhow::Result<Workspace> {
         Ok(Workspace::connect_to_any(&self.addresses(file)?).await?)

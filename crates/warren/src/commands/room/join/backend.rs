@@ -47,6 +47,18 @@ impl Backend {
         self.backend.is_some() || self.model.is_some() || self.demo
     }
 
+    /// The first backend of a worker's options.
+    pub(super) fn of(options: &WorkerOptions) -> Self {
+        Self {
+            backend: options.backend.as_ref().and_then(|all| all.first().cloned()),
+            backend_ca: options.backend_ca.clone(),
+            api_key: options.api_key.clone(),
+            model: options.models.clone(),
+            max_concurrent: options.max_concurrent,
+            demo: options.demo.unwrap_or(false),
+        }
+    }
+
     /// The backend to lend. If there are several, the person at the terminal is asked.
     pub(super) async fn choose(&self) -> anyhow::Result<ChosenBackend> {
         if self.demo {

@@ -13,8 +13,8 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use worker::{
-    Activity, Event, GiveUpReason, Lend, LentAlias, NetDialer, Protocol, ServerTarget, Worker, WorkerConfig,
-    WorkerEnd,
+    Activity, Event, GiveUpReason, Lend, LentAlias, NetDialer, Protocol, ServerTarget, Worker,
+    WorkerConfig, WorkerEnd,
 };
 
 use super::{

@@ -15,7 +15,7 @@ mod tally;
 use std::{path::PathBuf, sync::Arc};
 
 use anyhow::{anyhow, bail};
-use base::Secret;
+use base::{Fingerprint, Secret};
 use clap::{Args, ValueEnum};
 use client::{
     ClientError,
@@ -23,7 +23,7 @@ use client::{
 };
 use daemon::{
     ConfigFile,
-    options::{AliasOptions, ProcessOptions, WorkerOptions},
+    options::{AliasOptions, ProcessOptions, RoomOptions, WorkerOptions},
 };
 use worker::{JoinRoom, LentAlias, Protocol, ServerTarget};
 
@@ -97,6 +97,8 @@ pub(super) struct Part {
     stay: bool,
     /// The room's password.
     password: Option<Secret>,
+    /// The fingerprint of its server's certificate, by an invitation.
+    pin: Option<Fingerprint>,
 }
 
 impl Part {
@@ -119,7 +121,27 @@ enum Speak {
 }
 
 impl Join {
-    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+    /// A guest of a room, by an invitation.
+    pub(crate) fn invited(
+        room: RoomName,
+        password: Option<Secret>,
+        options: &WorkerOptions,
+        process: ProcessOptions,
+    ) -> Self {
+        let (nickname, backend) = (options.name.clone(), Backend::of(options));
+        Self {
+            room,
+            lender: Lender { nickname, backend, no_specs: false, process },
+            id: None,
+            defaults: None,
+            protocol: Speak::Auto,
+            stay: false,
+            password: Password::of(password),
+            hosts: Hosts::on(RoomOptions::default()),
+        }
+    }
+
+    pub(crate) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         self.check().map_err(usage)?;
         let defaults = self.defaults.as_deref().map(defaults).transpose().map_err(usage)?;
         let found = self.hosts.find(file, &self.room).await?;
@@ -130,6 +152,7 @@ impl Join {
             protocol: self.protocol.into(),
             stay: self.stay,
             password: self.password.get().cloned(),
+            pin: self.room.pin,
         };
         let chosen = self.lender.choose().await?;
         self.lender.lend(chosen, &found, part, file).await?;
@@ -196,7 +219,7 @@ impl Lender {
         let target = ServerTarget::new(&found.warren.url(), part.password.clone());
         let lending = Lending {
             nickname: join.nickname.clone(),
-            target: target.map_err(|error| usage(error.into()))?.in_room(join),
+            target: target.map_err(|error| usage(error.into()))?.pinned(part.pin).in_room(join),
             room: found.room(part.password.as_ref())?,
             code: found.code().to_owned(),
             lend: chosen.lend,

@@ -1,0 +1,118 @@
+//! A machine joins, and asks before that which server it speaks to. Both need no key: the secret of the invitation
+//! is what is presented.
+
+use std::net::SocketAddr;
+
+use access::{Moment, NotJoined};
+use axum::{
+    Json,
+    extract::{Request, State},
+};
+use http::StatusCode;
+use protocol::invitation::{
+    messages::{JoinAnswer, JoinRequest, ProofAnswer, ProofRequest},
+    proof,
+};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use crate::{
+    admin::{blocking, failed},
+    error::{ApiError, Kind},
+    read,
+    state::{Api, Client},
+};
+
+/// The longest request, in bytes.
+const LONGEST: usize = 4 * 1024;
+
+/// `POST /v1/join`: the secret of an invitation for a key.
+pub(crate) async fn join(
+    State(api): State<Api>,
+    request: Request,
+) -> Result<Json<JoinAnswer>, ApiError> {
+    let from = Client::of(request.extensions());
+    let joining = api.joining();
+    joining.lock_out().check(from, Instant::now().into_std()).map_err(|wait| {
+        let words = "too many wrong invitations came from your address: try again later";
+        let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, words);
+        ApiError { retry_after: Some(wait), ..error }
+    })?;
+    let JoinRequest { secret, machine } = body(&api, request).await?;
+    let invitations = joining.invitations.clone();
+    let joined = blocking(move || invitations.join(&secret, &machine, Moment::now())).await?;
+    let (key, text) = joined.map_err(|error| {
+        if matches!(error, NotJoined::Unknown) {
+            joining.lock_out().failed(from, Instant::now().into_std());
+        }
+        tracing::info!(outcome = "refused", %error, "a machine did not join");
+        ApiError::from(error)
+    })?;
+    joining.lock_out().succeeded(from);
+    tracing::info!(key = %key.id, machine = base::plain::line(&key.name), "a machine has joined");
+    Ok(Json(JoinAnswer {
+        key: text.expose().to_owned(),
+        key_id: key.id.to_string(),
+        name: key.name,
+        server_name: joining.whereabouts.name(),
+    }))
+}
+
+/// `POST /v1/join/proof`: which server this is, for one of its own addresses.
+pub(crate) async fn prove(
+    State(api): State<Api>,
+    request: Request,
+) -> Result<Json<ProofAnswer>, ApiError> {
+    let asked: ProofRequest = body(&api, request).await?;
+    let mut nonce = [0; proof::NONCE];
+    hex::decode_to_slice(&asked.nonce, &mut nonce).map_err(|_| {
+        ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, "the nonce is 32 hexadecimal digits")
+    })?;
+    let joining = api.joining();
+    let address = asked.address.parse::<SocketAddr>().ok();
+    let own = address.filter(|address| joining.whereabouts.is_own(*address));
+    let own = own.ok_or_else(|| {
+        let words = "this server has no such address: somebody may stand between it and you";
+        ApiError::new(StatusCode::MISDIRECTED_REQUEST, Kind::Invalid, words)
+    })?;
+    let digest = joining.invitations.digest(&asked.of, Moment::now()).ok_or_else(|| {
+        let words = "this server knows no such machine, or has taken back its key: join again by a new \
+                     invitation";
+        ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
+    })?;
+    Ok(Json(ProofAnswer { proof: hex::encode(proof::make(&digest, &nonce, &own.to_string())) }))
+}
+
+async fn body<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, ApiError> {
+    let (parts, mut body) = request.into_parts();
+    let read = read::read(&parts.headers, &mut body, LONGEST, &mut api.uploads().hold()).await;
+    let bytes = match read {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            read::discard(&parts.headers, body).await;
+            return Err(error);
+        }
+    };
+    // The error does not repeat the text, in which there may be a secret.
+    serde_json::from_slice(&bytes).map_err(|_| {
+        ApiError::new(
+            StatusCode::BAD_REQUEST,
+            Kind::Invalid,
+            "that is no request of a joining machine",
+        )
+    })
+}
+
+impl From<NotJoined> for ApiError {
+    fn from(error: NotJoined) -> Self {
+        let (status, kind) = match error {
+            NotJoined::Unknown => (StatusCode::UNAUTHORIZED, Kind::Authentication),
+            NotJoined::Used => (StatusCode::CONFLICT, Kind::Invalid),
+            NotJoined::Expired | NotJoined::Revoked => (StatusCode::GONE, Kind::Invalid),
+            NotJoined::Name(_) => (StatusCode::BAD_REQUEST, Kind::Invalid),
+            NotJoined::Key(error) => return error.into(),
+            NotJoined::Store(error) => return failed(&error),
+        };
+        Self::new(status, kind, error.to_string())
+    }
+}

@@ -1,0 +1,97 @@
+//! Where joined servers are now: where they were, or where mDNS finds them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base::Secret;
+use client::{Warren, invitation::ServerId};
+use discovery::{BROWSE_FOR, Service, browse};
+use url::Url;
+use worker::{RoamingDialer, ServerTarget, Whereabouts, roaming::Working};
+
+use super::joined::{JoinedServer, JoinedServers};
+
+/// The most addresses that are tried of those that mDNS finds: anybody can claim to be the server.
+const MOST_FOUND: usize = 16;
+
+/// Joined servers as those of a worker, with a dialer that finds them.
+pub(crate) fn lent_to(
+    joined: Vec<JoinedServer>,
+) -> anyhow::Result<(Vec<ServerTarget>, RoamingDialer)> {
+    let kept = JoinedServers::new()?;
+    let mut targets = Vec::new();
+    let mut places: Vec<(Url, Arc<dyn Whereabouts>)> = Vec::new();
+    for server in joined {
+        let urls = server.urls.iter().filter_map(|url| Url::parse(url).ok()).collect::<Vec<_>>();
+        let Some(first) = urls.first().cloned() else { continue };
+        let secret = Secret::from(server.key.as_str());
+        let target = ServerTarget::new(first.as_str(), Some(secret))?.pinned(server.fingerprint);
+        targets.push(target);
+        let urls = Mutex::new(urls);
+        places.push((first, Arc::new(JoinedPlace { server, kept: kept.clone(), urls })));
+    }
+    Ok((targets, RoamingDialer::new(places)))
+}
+
+/// The URLs under which mDNS finds a server with this id, with TLS or without. Anybody can claim the id.
+pub(super) async fn announced(id: ServerId, secure: bool) -> Vec<String> {
+    let id = id.to_string();
+    let scheme = if secure { "https://" } else { "http://" };
+    let found = match browse(&[Service::Warren], BROWSE_FOR).await {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::debug!("the server was not looked for: {error}");
+            return Vec::new();
+        }
+    };
+    let is_it = found.into_iter().filter(|found| found.server_id() == Some(&*id));
+    let urls = is_it.flat_map(|found| found.urls()).filter(|url| url.starts_with(scheme));
+    urls.take(MOST_FOUND).collect()
+}
+
+/// Where one server is.
+struct JoinedPlace {
+    server: JoinedServer,
+    kept: JoinedServers,
+    /// The latest first.
+    urls: Mutex<Vec<Url>>,
+}
+
+impl Whereabouts for JoinedPlace {
+    fn known(&self) -> Vec<Url> {
+        self.urls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn search(&self) -> Working<'_, Vec<Url>> {
+        Box::pin(async {
+            let found = announced(self.server.id, self.server.fingerprint.is_some()).await;
+            found.iter().filter_map(|url| Url::parse(url).ok()).collect()
+        })
+    }
+
+    fn check<'a>(&'a self, url: &'a Url) -> Working<'a, Result<(), String>> {
+        Box::pin(async move {
+            let server = Warren::pinned(url.as_str(), None, self.server.fingerprint);
+            let server = server.map_err(|error| error.to_string())?;
+            let key = Secret::from(self.server.key.as_str());
+            server.check(&self.server.key_id, &key).await.map_err(|error| error.to_string())
+        })
+    }
+
+    fn reached<'a>(&'a self, url: &'a Url) -> Working<'a, ()> {
+        Box::pin(async move {
+            if self.known().first() == Some(url) {
+                return;
+            }
+            {
+                let mut urls = self.urls.lock().unwrap_or_else(PoisonError::into_inner);
+                urls.retain(|known| known != url);
+                urls.insert(0, url.clone());
+            }
+            let shown = url.as_str().trim_end_matches('/');
+            tracing::info!("{} is at {shown} now", base::plain::line(&self.server.name));
+            if let Err(error) = self.kept.reached(self.server.id, shown).await {
+                tracing::warn!("the server's new address is not remembered: {error:#}");
+            }
+        })
+    }
+}

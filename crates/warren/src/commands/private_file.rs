@@ -1,0 +1,100 @@
+//! A file of JSON that only its owner can read, and that several processes may change.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{ErrorKind, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use daemon::options::home_directory;
+use serde::{Serialize, de::DeserializeOwned};
+
+/// The longest file that is read, in bytes.
+const LONGEST: u64 = 4 << 20;
+
+/// How often, and how long apart, the lock is tried while another process holds it.
+const TRIES: (u32, Duration) = (100, Duration::from_millis(20));
+
+/// The file.
+#[derive(Debug, Clone)]
+pub(crate) struct PrivateFile {
+    path: PathBuf,
+}
+
+impl PrivateFile {
+    /// A file of this user: `$XDG_STATE_HOME/warren/NAME`, or below `~/.local/state`. `content` is for the error.
+    ///
+    /// # Errors
+    /// When there is no home directory.
+    pub(crate) fn of_user(name: &str, content: &str) -> anyhow::Result<Self> {
+        let directory = home_directory("XDG_STATE_HOME", ".local/state").with_context(|| {
+            format!("there is no home directory to keep {content} in: set XDG_STATE_HOME")
+        })?;
+        Ok(Self::at(directory.join(name)))
+    }
+
+    pub(crate) const fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is in it; the default if there is no file.
+    pub(crate) fn read<T: DeserializeOwned + Default>(&self) -> anyhow::Result<T> {
+        let shown = self.path.display();
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(T::default()),
+            Err(error) => return Err(error).with_context(|| format!("{shown} cannot be read")),
+        };
+        let mut text = String::new();
+        let read = file.take(LONGEST).read_to_string(&mut text);
+        read.with_context(|| format!("{shown} cannot be read"))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{shown} is not as Warren wrote it: move it away"))
+    }
+
+    /// Changes it. No other process changes it meanwhile.
+    pub(crate) async fn update<T: DeserializeOwned + Default + Serialize, R>(
+        &self,
+        change: impl FnOnce(&mut T) -> R,
+    ) -> anyhow::Result<R> {
+        let shown = self.path.display();
+        let cannot = || format!("{shown} cannot be written");
+        let directory = self.path.parent().context("it has no directory")?;
+        let _lock = self.lock(directory).await.with_context(cannot)?;
+        let mut content = self.read()?;
+        let changed = change(&mut content);
+        let temporary = self.path.with_extension("json.new");
+        let mut file = private().truncate(true).open(&temporary).with_context(cannot)?;
+        file.write_all(&serde_json::to_vec_pretty(&content)?).with_context(cannot)?;
+        fs::rename(&temporary, &self.path).with_context(cannot)?;
+        Ok(changed)
+    }
+
+    /// Locks the file for writing. The lock is a file of its own, because the file itself is replaced.
+    async fn lock(&self, directory: &Path) -> anyhow::Result<File> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        let lock = private().truncate(false).open(self.path.with_extension("lock"))?;
+        for _ in 0..TRIES.0 {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(TRIES.1).await,
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+            }
+        }
+        bail!("another Warren has held it for too long")
+    }
+}
+
+/// Opens a file for writing; a new one is readable by its owner only.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).mode(0o600);
+    options
+}

@@ -1,0 +1,176 @@
+//! Links to servers whose addresses change: they are dialled where they were last, and looked for if they are not
+//! there. A server is sent the secret only when it has shown that it is the one that is meant.
+
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use http::StatusCode;
+use tokio::time::timeout;
+use url::Url;
+use wire::{DialError, DialedLink};
+
+use crate::{
+    config::ServerTarget,
+    dialer::{Dialer, Dialing, NetDialer},
+};
+
+/// How long a server may take at one address, before the next is tried.
+const ATTEMPT: Duration = Duration::from_secs(8);
+
+/// Work of a [`Whereabouts`].
+pub type Working<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Where one server may be, and how it is told from others.
+pub trait Whereabouts: Send + Sync + 'static {
+    /// Where it was, the latest first.
+    fn known(&self) -> Vec<Url>;
+
+    /// Where somebody says that it is now.
+    fn search(&self) -> Working<'_, Vec<Url>>;
+
+    /// Checks that it is the server at this address, without telling the secret; or says why not.
+    fn check<'a>(&'a self, url: &'a Url) -> Working<'a, Result<(), String>>;
+
+    /// Remembers that it was reached there.
+    fn reached<'a>(&'a self, url: &'a Url) -> Working<'a, ()>;
+}
+
+/// Links over the network to servers that may be elsewhere tomorrow.
+pub struct RoamingDialer(Vec<(Url, Arc<dyn Whereabouts>)>);
+
+impl RoamingDialer {
+    /// Links to these servers, each by the URL of its [`ServerTarget`]. Others are dialled where they are.
+    pub fn new(servers: Vec<(Url, Arc<dyn Whereabouts>)>) -> Self {
+        Self(servers)
+    }
+}
+
+impl Dialer for RoamingDialer {
+    fn dial<'a>(&'a self, server: &'a ServerTarget) -> Dialing<'a> {
+        match self.0.iter().find(|(url, _)| *url == server.url) {
+            Some((_, whereabouts)) => Box::pin(find(&**whereabouts, server)),
+            None => NetDialer.dial(server),
+        }
+    }
+}
+
+async fn find(
+    whereabouts: &dyn Whereabouts,
+    server: &ServerTarget,
+) -> Result<DialedLink, DialError> {
+    let known = whereabouts.known();
+    let failed = match first_of(&known, whereabouts, server).await {
+        Ok(link) => return Ok(link),
+        Err(error) if is_answer(&error) => return Err(error),
+        Err(error) => error,
+    };
+    let mut found = whereabouts.search().await;
+    found.retain(|url| !known.contains(url));
+    match first_of(&found, whereabouts, server).await {
+        Ok(link) => Ok(link),
+        Err(error) if is_answer(&error) => Err(error),
+        // Where it should be says more than where somebody says that it is.
+        Err(_) => Err(failed),
+    }
+}
+
+async fn first_of(
+    urls: &[Url],
+    whereabouts: &dyn Whereabouts,
+    server: &ServerTarget,
+) -> Result<DialedLink, DialError> {
+    let mut failed = None;
+    for url in urls {
+        let attempt = timeout(ATTEMPT, attempt(url, whereabouts, server));
+        match attempt.await.unwrap_or(Err(DialError::Timeout(ATTEMPT))) {
+            Ok(link) => {
+                whereabouts.reached(url).await;
+                return Ok(link);
+            }
+            Err(error) if is_answer(&error) => return Err(error),
+            // That another server is there matters more than that nobody is elsewhere.
+            Err(error) if failed.is_none() || matches!(error, DialError::NotTheServer(_)) => {
+                failed = Some(error);
+            }
+            Err(_) => {}
+        }
+    }
+    let nowhere = || DialError::NotTheServer("nobody says where the server is".to_owned());
+    Err(failed.unwrap_or_else(nowhere))
+}
+
+async fn attempt(
+    url: &Url,
+    whereabouts: &dyn Whereabouts,
+    server: &ServerTarget,
+) -> Result<DialedLink, DialError> {
+    whereabouts.check(url).await.map_err(DialError::NotTheServer)?;
+    NetDialer.dial(&server.at(url.clone())).await
+}
+
+/// Whether the server itself has refused: then it is not looked for elsewhere.
+fn is_answer(error: &DialError) -> bool {
+    let refused =
+        [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::SERVICE_UNAVAILABLE];
+    matches!(error, DialError::Refused { status, .. } if refused.contains(status))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use testkit::RefusingPort;
+
+    use super::*;
+
+    /// A server that is where `found` says, and impostors everywhere else.
+    struct Elsewhere {
+        known: Vec<Url>,
+        found: Vec<Url>,
+        checked: Mutex<Vec<Url>>,
+    }
+
+    impl Whereabouts for Elsewhere {
+        fn known(&self) -> Vec<Url> {
+            self.known.clone()
+        }
+
+        fn search(&self) -> Working<'_, Vec<Url>> {
+            Box::pin(async { self.found.clone() })
+        }
+
+        fn check<'a>(&'a self, url: &'a Url) -> Working<'a, Result<(), String>> {
+            self.checked.lock().unwrap().push(url.clone());
+            Box::pin(async { Err("an impostor".to_owned()) })
+        }
+
+        fn reached<'a>(&'a self, _: &'a Url) -> Working<'a, ()> {
+            Box::pin(async { panic!("nobody is there") })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_is_checked_where_it_was_then_where_it_is_found_and_dialled_at_neither_unproven()
+     {
+        // A dial to these would be refused, and be another error.
+        let ports = [RefusingPort::take(), RefusingPort::take()];
+        let [was, is] = ports.each_ref().map(|port| Url::parse(&port.url()).unwrap());
+        let known = vec![was.clone()];
+        let found = vec![was.clone(), is.clone()];
+        let whereabouts = Arc::new(Elsewhere { known, found, checked: Mutex::default() });
+        let kept: Arc<dyn Whereabouts> = Arc::<Elsewhere>::clone(&whereabouts);
+        let dialer = RoamingDialer::new(vec![(was.clone(), kept)]);
+        let target = ServerTarget::new(was.as_str(), Some("k".into())).unwrap();
+        let error = dialer.dial(&target).await.unwrap_err();
+        assert!(matches!(&error, DialError::NotTheServer(why) if why == "an impostor"), "{error}");
+        assert_eq!(*whereabouts.checked.lock().unwrap(), [was, is]);
+    }
+
+    #[tokio::test]
+    async fn other_servers_are_dialled_where_they_are() {
+        let refusing = RefusingPort::take();
+        let dialer = RoamingDialer::new(Vec::new());
+        let target = ServerTarget::new(&refusing.url(), None).unwrap();
+        let error = dialer.dial(&target).await.unwrap_err();
+        assert!(matches!(error, DialError::Connect { .. }), "{error}");
+    }
+}
