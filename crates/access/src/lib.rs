@@ -4,6 +4,7 @@
 //! - [`keys`]: keys, found by their text, created, rotated and revoked
 //! - [`invitations`]: by which machines join
 //! - [`limits`]: the limits of a key
+//! - [`prices`]: what tokens cost
 //! - [`local`]: recognises requests from this machine's own user; [`foreign`]: what keeps a request from that
 //! - [`consumer`]: permission to use models, and the key that a request counts for
 //! - [`lender`]: permission to lend models
@@ -22,6 +23,7 @@ pub mod limits;
 pub mod local;
 pub mod lockout;
 pub mod moment;
+pub mod prices;
 pub mod proxies;
 pub mod workspace;
 
@@ -35,5 +37,6 @@ pub use limits::{Gauge, OverLimit, Standing};
 pub use local::{LocalRules, is_forwarded};
 pub use lockout::{LockOut, LockOutSettings};
 pub use moment::Moment;
+pub use prices::{Charge, ModelPrices, Price, Prices, Tokens};
 pub use proxies::{Network, TrustedProxies};
 pub use workspace::{NotAdmitted, WorkspaceClient, WorkspaceRules};

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use access::{Admitted, Gauge, Key, Moment, Standing};
+use access::{Admitted, Charge, Gauge, Key, Moment, Standing};
 use base::{Endpoint, JobId, ModelName};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
@@ -20,15 +20,15 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Admits a request of about `tokens` tokens, prompt and answer.
+    /// Admits a request of about this charge, for prompt and answer.
     ///
     /// # Errors
     /// 429 when one of the key's limits is used up.
-    pub(crate) fn new(admitted: &Admitted, job: JobId, tokens: u64) -> Result<Self, ApiError> {
+    pub(crate) fn new(admitted: &Admitted, job: JobId, charge: Charge) -> Result<Self, ApiError> {
         let Some(key) = &admitted.key else {
             return Ok(Self { key: None, job, standing: Standing::default() });
         };
-        let standing = key.reserve(job, tokens, Moment::now())?;
+        let standing = key.reserve(job, charge, Moment::now())?;
         Ok(Self { key: Some(Arc::clone(key)), job, standing })
     }
 

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use access::Charge;
 use axum::{extract::State, response::Response};
 use base::{Endpoint, JobId, KeyId, ModelName, ProviderId};
 use bytes::Bytes;
@@ -250,8 +251,8 @@ impl JobDraft {
         held: &mut HeldBody<'_>,
     ) -> Result<Accepted, ApiError> {
         let targets = self.request_scope.resolve(api, &request.model)?;
-        let admission =
-            Admission::new(self.request_scope.admitted(), self.id, self.peeked.tokens())?;
+        let charge = self.charge(api, &targets.models);
+        let admission = Admission::new(self.request_scope.admitted(), self.id, charge)?;
         if self.request_scope.room().is_none() {
             request.body = with_defaults(api, &request.model, request.body).await?;
         }
@@ -293,6 +294,18 @@ impl JobDraft {
         Translation::new(self.shape.endpoint(), context, self.peeked.peek.clone())
     }
 
+    /// The most that it may cost, wherever it is served. What members of a room lend costs nothing.
+    fn charge(&self, api: &Api, models: &[ModelName]) -> Charge {
+        let in_room = self.request_scope.room().is_some();
+        let models = models.iter().filter(|_| !in_room).map(ModelName::as_str);
+        let money = api.rules().keys.prices().most(models, self.peeked.priced_tokens());
+        Charge { tokens: self.peeked.tokens(), money }
+    }
+
+    fn may_use_clouds(&self) -> bool {
+        self.request_scope.admitted().key.as_ref().is_none_or(|key| key.may_use_clouds())
+    }
+
     fn job(self, targets: Targets, prepared: Prepared, translation: &Arc<Translation>) -> Job {
         let endpoint = self.shape.endpoint();
         let Prepared { request, body } = prepared;
@@ -311,6 +324,7 @@ impl JobDraft {
             affinity: self.peeked.affinity,
             pinned: self.pinned,
             route: self.route,
+            clouds: self.may_use_clouds(),
             request,
             meter: Box::new(UsageMeter::new(endpoint, self.peeked.prompt_tokens)),
         }

@@ -243,7 +243,7 @@ impl From<Denied> for ApiError {
 impl From<OverLimit> for ApiError {
     fn from(over: OverLimit) -> Self {
         let (kind, code) = match over.limited {
-            Limited::Budget(_) => (Kind::Quota, "insufficient_quota"),
+            Limited::Budget(_) | Limited::Money(_) => (Kind::Quota, "insufficient_quota"),
             _ => (Kind::Overload, "rate_limit_exceeded"),
         };
         let error = Self::new(StatusCode::TOO_MANY_REQUESTS, kind, over.to_string());

@@ -20,14 +20,17 @@ impl Meter for UsageMeter {
     }
 
     fn usage(&self) -> Usage {
-        let protocol::usage::Usage { prompt_tokens, completion_tokens } = self.0.told();
-        Usage { estimated: false, prompt_tokens, completion_tokens }
+        usage(self.0.told(), false)
     }
 
     fn estimate(&self) -> Usage {
-        let protocol::usage::Usage { prompt_tokens, completion_tokens } = self.0.estimate();
-        Usage { estimated: true, prompt_tokens, completion_tokens }
+        usage(self.0.estimate(), true)
     }
+}
+
+fn usage(counted: protocol::usage::Usage, estimated: bool) -> Usage {
+    let protocol::usage::Usage { prompt_tokens, completion_tokens, cached_tokens } = counted;
+    Usage { estimated, prompt_tokens, completion_tokens, cached_tokens }
 }
 
 #[cfg(test)]
@@ -37,7 +40,7 @@ mod tests {
     fn used(endpoint: Endpoint, answer: &str) -> (Option<u64>, Option<u64>, bool) {
         let mut meter = UsageMeter::new(endpoint, 9);
         meter.feed(answer.as_bytes());
-        let Usage { estimated, prompt_tokens, completion_tokens } =
+        let Usage { estimated, prompt_tokens, completion_tokens, .. } =
             meter.usage().or(meter.estimate());
         (prompt_tokens, completion_tokens, estimated)
     }

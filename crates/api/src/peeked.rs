@@ -1,5 +1,6 @@
 //! The fields of a body that routing needs, read before it becomes a job.
 
+use access::Tokens;
 use bytes::Bytes;
 use http::StatusCode;
 use protocol::{
@@ -72,6 +73,11 @@ impl PeekedRequest {
     /// An estimate of the tokens of prompt and answer together.
     pub(crate) fn tokens(&self) -> u64 {
         self.prompt_tokens.saturating_add(self.peek.most_tokens)
+    }
+
+    /// The same, as prices tell them apart.
+    pub(crate) fn priced_tokens(&self) -> Tokens {
+        Tokens { prompt: self.prompt_tokens, cached: 0, completion: self.peek.most_tokens }
     }
 
     /// Of a body that is not strict JSON, or names a field of routing twice, the mended form goes on.

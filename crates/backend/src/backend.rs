@@ -83,6 +83,18 @@ impl Backend {
         }
     }
 
+    /// Whether it is a provider of others.
+    pub fn is_cloud(&self) -> bool {
+        matches!(self, Self::Http(backend) if backend.is_cloud())
+    }
+
+    /// Takes another key if its file has one.
+    pub async fn read_key_again(&self) {
+        if let Self::Http(backend) = self {
+            backend.read_key_again().await;
+        }
+    }
+
     /// What to call it where one must be told from another: host and port, or `demo`.
     pub fn label(&self) -> &str {
         match self {

@@ -21,6 +21,12 @@ pub struct BackendConfig {
     pub pin: Option<Fingerprint>,
     /// Sent as `Authorization: Bearer`, or as `x-api-key` to a server that wants it there.
     pub api_key: Option<Secret>,
+    /// A file that the key is read from again whenever it has changed. What is in it takes the place of
+    /// `api_key`, which is what it held at first.
+    pub key_file: Option<PathBuf>,
+    /// Whether it is a provider of others, a last resort: it is not probed, since answers may cost money,
+    /// and its refusal of the key is no answer to a client.
+    pub cloud: bool,
     /// The models to offer; none: all that it has, asked again and again.
     pub models: Option<Vec<ModelEntry>>,
     /// The endpoints that it serves, if they are known; else it is asked.
@@ -40,6 +46,8 @@ impl BackendConfig {
             ca: None,
             pin: None,
             api_key: None,
+            key_file: None,
+            cloud: false,
             models: None,
             endpoints: None,
             max_concurrent: DEFAULT_MAX_CONCURRENT,

@@ -66,6 +66,14 @@ pub enum BackendError {
         /// What it gave instead.
         reason: String,
     },
+    /// It refuses the key that it is asked with.
+    #[error("the backend {backend} refuses its API key ({status})")]
+    KeyRefused {
+        /// Its address.
+        backend: Arc<str>,
+        /// Its status.
+        status: u16,
+    },
     /// The ask cannot be sent to any backend.
     #[error("the request cannot be sent to a backend: {0}")]
     BadAsk(String),
@@ -81,6 +89,9 @@ impl BackendError {
             }
             Self::Broke { reason, .. } => format!("the model server broke off: {reason}"),
             Self::NoModels { .. } => "the model server gives no list of models".to_owned(),
+            Self::KeyRefused { .. } => {
+                "the model server refuses the API key that this Warren has for it".to_owned()
+            }
             Self::BadAsk(_) => self.to_string(),
         }
     }
@@ -105,6 +116,7 @@ mod tests {
             timeout(Phase::FirstByte),
             BackendError::Broke { backend: Arc::clone(&backend), reason: reason.clone() },
             BackendError::NoModels { backend: Arc::clone(&backend), reason },
+            BackendError::KeyRefused { backend: Arc::clone(&backend), status: 401 },
         ];
         for error in errors {
             assert!(error.to_string().contains("10.0.0.7"), "{error}");

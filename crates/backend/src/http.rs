@@ -8,7 +8,7 @@
 
 use std::{error::Error, sync::Arc, time::Duration};
 
-use base::Endpoints;
+use base::{Endpoint, Endpoints};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Error as ClientError;
@@ -23,9 +23,12 @@ use crate::{
     error::{BackendError, Phase},
     exchange::{Answer, AnswerBody, BackendRequest, Pieces},
     headers::{from_backend, to_backend},
-    manner::{KeyPlace, Manner},
+    manner::{ANTHROPIC, KeyPlace, Manner},
     models::{self, ModelList},
 };
+
+/// OpenAI's own server.
+const OPENAI: &str = "api.openai.com";
 
 /// A model server over HTTP.
 #[derive(Debug)]
@@ -33,8 +36,9 @@ pub struct HttpBackend {
     client: Client,
     base: BaseUrl,
     shown: Arc<str>,
-    pub(crate) manner: Manner,
+    pub(crate) manner: Arc<Manner>,
     endpoints: Option<Endpoints>,
+    cloud: bool,
     timeouts: Timeouts,
 }
 
@@ -51,9 +55,17 @@ impl HttpBackend {
             Client::new(Connector::new(&base, only, config.pin, ca, config.timeouts.connect)?);
         let manner = Manner::new(config.api_key.as_ref(), base.host(), base.names_other_version());
         let manner = manner.ok_or_else(|| NotABackend::Key { url: base.to_string() })?;
+        let manner = manner.with_file(config.key_file.clone());
         let shown = base.to_string().into();
-        let (endpoints, timeouts) = (config.endpoints, config.timeouts);
-        Ok(Self { client, base, shown, manner, endpoints, timeouts })
+        let (cloud, timeouts) = (config.cloud, config.timeouts);
+        let endpoints = config.endpoints.or_else(|| cloud.then(|| of_cloud(base.host())));
+        let is_anthropic = |only: Endpoints| only.is_within(anthropics());
+        let manner = match endpoints.filter(|only| cloud && is_anthropic(*only)) {
+            Some(_) => manner.as_anthropic(),
+            None => manner,
+        };
+        let manner = Arc::new(manner);
+        Ok(Self { client, base, shown, manner, endpoints, cloud, timeouts })
     }
 
     /// Host and port.
@@ -143,7 +155,7 @@ impl HttpBackend {
     }
 
     /// Sends a request, once more with its key in another place if that may help.
-    async fn exchange(
+    async fn exchange_with_key(
         &self,
         method: Method,
         ask: BackendRequest,
@@ -170,6 +182,53 @@ impl HttpBackend {
             }
             _ => Ok(response),
         }
+    }
+
+    /// The same; a request that is refused for its key is sent once more if the key's file has another
+    /// one. A cloud that refuses the key has not answered its client.
+    async fn exchange(
+        &self,
+        method: Method,
+        ask: BackendRequest,
+        phase: Phase,
+        deadline: Duration,
+    ) -> Result<Response<Incoming>, BackendError> {
+        let again = ask.clone();
+        let response = self.exchange_with_key(method.clone(), ask, phase, deadline).await?;
+        if response.status() != StatusCode::UNAUTHORIZED || !self.manner.has_key() {
+            return Ok(response);
+        }
+        let response = match self.read_key_again().await {
+            true => self.exchange_with_key(method, again, phase, deadline).await?,
+            false => response,
+        };
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        let status = response.status().as_u16();
+        if self.manner.is_first_refusal() {
+            let backend = &*self.shown;
+            tracing::warn!(
+                backend,
+                status,
+                "the backend refuses its API key: is it the right one?"
+            );
+        }
+        match self.cloud {
+            true => Err(BackendError::KeyRefused { backend: Arc::clone(&self.shown), status }),
+            false => Ok(response),
+        }
+    }
+
+    /// Reads the key's file again, if there is one. Returns whether there is another key now.
+    pub async fn read_key_again(&self) -> bool {
+        let manner = Arc::clone(&self.manner);
+        tokio::task::spawn_blocking(move || manner.read_key_again()).await.unwrap_or(false)
+    }
+
+    /// Whether it is a provider of others.
+    pub fn is_cloud(&self) -> bool {
+        self.cloud
     }
 
     /// A request to a path of the API, with the key in this place.
@@ -224,6 +283,20 @@ impl HttpBackend {
 
     fn late(&self, phase: Phase, after: Duration) -> BackendError {
         BackendError::Timeout { backend: Arc::clone(&self.shown), phase, after }
+    }
+}
+
+fn anthropics() -> Endpoints {
+    Endpoints::only(Endpoint::Messages).with(Endpoint::CountTokens)
+}
+
+/// What a cloud serves if nobody says so: it is not asked.
+fn of_cloud(host: &str) -> Endpoints {
+    let chat = Endpoints::only(Endpoint::ChatCompletions).with(Endpoint::Embeddings);
+    match host {
+        ANTHROPIC => anthropics(),
+        OPENAI => chat.with(Endpoint::Responses),
+        _ => chat,
     }
 }
 

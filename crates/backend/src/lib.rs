@@ -30,6 +30,7 @@ pub mod error;
 pub mod exchange;
 pub mod headers;
 pub mod http;
+pub mod key_file;
 mod manner;
 pub mod models;
 mod ollama_host;

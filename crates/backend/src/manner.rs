@@ -1,17 +1,25 @@
 //! How a model server wants to be asked: where it looks for its key, and whether its paths begin with
 //! `/v1`. What its address does not tell is learned from its answers.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::{
+    path::PathBuf,
+    sync::{
+        PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU8, Ordering},
+    },
+};
 
 use base::Secret;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use protocol::anthropic::{VERSION, VERSION_HEADER};
 
+use crate::key_file;
+
 /// The header in which Anthropic's servers look for a key.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Anthropic's own server.
-const ANTHROPIC: &str = "api.anthropic.com";
+pub(crate) const ANTHROPIC: &str = "api.anthropic.com";
 
 /// The query for a long list of models: without it, Anthropic's servers tell 20.
 const WHOLE_LIST: &str = "/v1/models?limit=1000";
@@ -38,7 +46,7 @@ impl KeyPlace {
 }
 
 /// A key as both headers hold it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Key {
     bearer: HeaderValue,
     bare: HeaderValue,
@@ -47,24 +55,70 @@ struct Key {
 /// How one model server is asked.
 #[derive(Debug)]
 pub(crate) struct Manner {
-    key: Option<Key>,
+    key: RwLock<Option<Key>>,
+    file: Option<PathBuf>,
     place: AtomicU8,
     without_v1: AtomicBool,
+    /// Whether the key was refused, and no other has been taken since.
+    refused: AtomicBool,
+}
+
+impl Key {
+    fn new(key: &Secret) -> Option<Self> {
+        Some(Self {
+            bearer: sensitive(&format!("Bearer {}", key.expose()))?,
+            bare: sensitive(key.expose())?,
+        })
+    }
 }
 
 impl Manner {
     /// For the server at this host. `None` when no header may hold the key.
     pub(crate) fn new(key: Option<&Secret>, host: &str, without_v1: bool) -> Option<Self> {
         let key = match key {
-            Some(key) => Some(Key {
-                bearer: sensitive(&format!("Bearer {}", key.expose()))?,
-                bare: sensitive(key.expose())?,
-            }),
+            Some(key) => Some(Key::new(key)?),
             None => None,
         };
         let place = if host == ANTHROPIC { KeyPlace::ApiKey } else { KeyPlace::Unknown };
         let (place, without_v1) = (AtomicU8::new(place as u8), AtomicBool::new(without_v1));
-        Some(Self { key, place, without_v1 })
+        let (key, refused) = (RwLock::new(key), AtomicBool::new(false));
+        Some(Self { key, file: None, place, without_v1, refused })
+    }
+
+    /// The same, with a key that may change in this file.
+    pub(crate) fn with_file(self, file: Option<PathBuf>) -> Self {
+        Self { file, ..self }
+    }
+
+    /// The same, for a server of which it is known that it looks where Anthropic's do.
+    pub(crate) fn as_anthropic(self) -> Self {
+        self.place.store(KeyPlace::ApiKey as u8, Ordering::Relaxed);
+        self
+    }
+
+    /// Whether it has a key.
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Reads the key's file again. Returns whether there is another key now. A file that cannot be used
+    /// leaves the key as it is. Blocks on the disk.
+    pub(crate) fn read_key_again(&self) -> bool {
+        let Some(file) = &self.file else { return false };
+        let read = key_file::read(file).inspect_err(|error| tracing::debug!(%error));
+        let Some(new) = read.ok().as_ref().and_then(Key::new) else { return false };
+        let mut key = self.key.write().unwrap_or_else(PoisonError::into_inner);
+        let is_other = key.as_ref() != Some(&new);
+        *key = Some(new);
+        if is_other {
+            self.refused.store(false, Ordering::Relaxed);
+        }
+        is_other
+    }
+
+    /// Notes a refusal of the key. Returns whether it is the first of this key.
+    pub(crate) fn is_first_refusal(&self) -> bool {
+        !self.refused.swap(true, Ordering::Relaxed)
     }
 
     /// Where to put the key.
@@ -76,12 +130,15 @@ impl Manner {
     /// its place is known.
     pub(crate) fn other_place(&self, tried: KeyPlace, status: StatusCode) -> Option<KeyPlace> {
         let refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        let unknown = self.key.is_some() && tried == KeyPlace::Unknown;
+        let unknown = self.has_key() && tried == KeyPlace::Unknown;
         (refused && unknown).then_some(KeyPlace::ApiKey)
     }
 
     /// Notes the answer to a key in this place.
     pub(crate) fn answered(&self, place: KeyPlace, status: StatusCode) {
+        if status.is_success() {
+            self.refused.store(false, Ordering::Relaxed);
+        }
         if status.is_success() && self.place() == KeyPlace::Unknown {
             let known = if place == KeyPlace::ApiKey { place } else { KeyPlace::Bearer };
             self.place.store(known as u8, Ordering::Relaxed);
@@ -90,7 +147,8 @@ impl Manner {
 
     /// Adds the key, and what else its place demands.
     pub(crate) fn put_key(&self, headers: &mut HeaderMap, place: KeyPlace) {
-        let Some(key) = &self.key else { return };
+        let key = self.key.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(key) = &*key else { return };
         if place != KeyPlace::ApiKey {
             headers.insert(header::AUTHORIZATION, key.bearer.clone());
             return;

@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
+use crate::money::{Money, MoneyBudget};
+
 /// What a key lets its holder do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -103,6 +105,12 @@ pub struct KeyLimits {
     pub concurrent: Option<u32>,
     /// Tokens a day or a month.
     pub budget: Option<Budget>,
+    /// Money a day or a month.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_money: Option<MoneyBudget>,
+    /// Whether its requests go to no cloud.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_cloud: bool,
 }
 
 impl KeyLimits {
@@ -118,6 +126,7 @@ impl KeyLimits {
             ("tpm", self.tpm == Some(0)),
             ("concurrent", self.concurrent == Some(0)),
             ("budget", self.budget.is_some_and(|budget| budget.tokens == 0)),
+            ("budget", self.budget_money.is_some_and(|budget| budget.amount == Money(0))),
         ];
         zeros.into_iter().find(|(_, zero)| *zero).map(|(name, _)| name)
     }

@@ -13,6 +13,7 @@
 //! - [`pace`]: a minimum rate, as a value
 //! - [`interface`]: network interfaces, told apart by their names
 //! - [`key`]: what a key may do and how much
+//! - [`money`]: amounts of money as whole numbers
 //! - [`usage`]: by what usage is summed up
 //! - [`time`]: spans of time as numbers
 //! - [`error`]: errors as text
@@ -28,6 +29,7 @@ pub mod fingerprint;
 pub mod id;
 pub mod interface;
 pub mod key;
+pub mod money;
 pub mod node_id;
 pub mod pace;
 pub mod plain;
@@ -41,6 +43,7 @@ pub use endpoint::{Endpoint, Endpoints};
 pub use fingerprint::{Fingerprint, NotAFingerprint};
 pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
 pub use key::{Budget, KeyLimits, KeyScope, Period};
+pub use money::{Currency, Money, MoneyBudget, NotMoney};
 pub use node_id::{NodeId, NotANodeId};
 pub use pace::Pace;
 pub use secret::{NoSecret, Secret, redact_url};

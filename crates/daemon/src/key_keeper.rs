@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use access::{Keys, Moment};
+use access::{Charge, Keys, Moment};
 use scheduler::{JobEnd, JobFacts, Observer, Scheduler};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,8 @@ impl Observer for KeySettlement {
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         let read = ended.usage.prompt_tokens.unwrap_or(0);
         let written = ended.usage.completion_tokens.unwrap_or(0);
-        self.0.settle(&job.key, job.id, read.saturating_add(written), Moment::now());
+        let (tokens, money) = (read.saturating_add(written), ended.cost.unwrap_or_default());
+        self.0.settle(&job.key, job.id, Charge { tokens, money }, Moment::now());
     }
 }
 

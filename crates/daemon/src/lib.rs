@@ -11,6 +11,7 @@
 //! - `parts`: builds its parts from the settings
 //! - `known_models`: which models were served, kept over a restart
 //! - `ledger`: a row for each job, written off the request path
+//! - `priced`: the cost of each job
 //! - `key_keeper`: expiry, settlement and last use of keys
 //! - [`offline`]: administration of a server that is not running
 //! - `listener`: TCP, TLS and HTTP connections
@@ -43,6 +44,7 @@ pub mod offline;
 pub mod options;
 mod parts;
 pub mod peering;
+mod priced;
 mod room_keeper;
 mod routes;
 pub mod running;

@@ -16,7 +16,10 @@ use jiff::Timestamp;
 use protocol::admin::{CreateKey, KeyJson, usage::UsageReport};
 use store::{AuditStore, KeyStore, RoomStore, SqliteStore, StoreError, UsageStore};
 
-use crate::data::{DataDir, has_database};
+use crate::{
+    data::{DataDir, has_database},
+    options::ServeOptions,
+};
 
 /// The name of the command line in the audit log.
 const ACTOR: &str = "command-line";
@@ -63,6 +66,16 @@ impl OfflineServer {
         let kept: Arc<dyn KeyStore> = Arc::<SqliteStore>::clone(&store);
         let keys = Keys::open(kept, Moment::now())?;
         Ok(Self { _data: data, store, keys })
+    }
+
+    /// Counts money as these settings of the server say.
+    ///
+    /// # Errors
+    /// When their prices are not right.
+    pub fn priced_by(self, options: &ServeOptions) -> anyhow::Result<Self> {
+        let prices = crate::settings::prices(options.currency, options.prices.as_ref())?;
+        self.keys.set_prices(Arc::new(prices));
+        Ok(self)
     }
 
     /// Every key, oldest first.
@@ -122,7 +135,8 @@ impl OfflineServer {
     /// # Errors
     /// When the ledger cannot be read.
     pub fn usage(&self, asked: &UsageParameters) -> anyhow::Result<UsageReport> {
-        Ok(report(self.store.usage(&asked.query)?, &asked.query.by))
+        let currency = self.keys.prices().currency;
+        Ok(report(self.store.usage(&asked.query)?, &asked.query.by, currency))
     }
 
     fn record(&self, what: &str, target: &str, failed: Option<&KeyError>) {

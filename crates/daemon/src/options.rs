@@ -11,7 +11,7 @@ use std::{
 
 use access::Network;
 use anyhow::{Context, bail};
-use base::Secret;
+use base::{Currency, Secret};
 use clap::{Args, ValueEnum, builder::BoolishValueParser};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
@@ -165,10 +165,12 @@ macro_rules! options {
 // After the macro, which it uses.
 mod cluster;
 mod mesh;
+mod prices;
 mod workspace;
 
 pub use cluster::ClusterOptions;
 pub use mesh::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
+pub use prices::{PriceOptions, ProviderPriceOptions};
 pub use workspace::{AgentOptions, WorkspaceOptions};
 
 options! {
@@ -311,6 +313,12 @@ options! {
         /// Names that stand for models: `[models."NAME"]` in the file
         #[arg(skip)]
         models: Option<BTreeMap<String, AliasOptions>>,
+        /// The currency of prices and of budgets in money [default: that of the prices, or USD]
+        #[arg(long, env = "WARREN_CURRENCY", value_name = "CODE")]
+        currency: Option<Currency>,
+        /// What models cost: `[prices."MODEL"]` in the file
+        #[arg(skip)]
+        prices: Option<BTreeMap<String, PriceOptions>>,
     }
 }
 
@@ -403,13 +411,19 @@ impl From<ProcessOptions> for ServeOptions {
 
 section! {
     /// One `[[worker.backends]]` of the file.
-    #[derive(Debug, Clone, Deserialize)]
+    #[derive(Debug, Clone, Default, Deserialize)]
     #[serde(deny_unknown_fields)]
     BackendOptions {
         /// The URL of the backend.
         url: String,
         /// The backend's own API key.
         api_key: Option<Secret>,
+        /// The variable of the environment that has the API key.
+        api_key_env: Option<String>,
+        /// A file that has the API key; it is read again when it changes. Others may not write it.
+        api_key_file: Option<PathBuf>,
+        /// Whether it is a provider of others: a last resort, for when no machine of one's own can answer.
+        cloud: Option<bool>,
         /// A file of certificates that it may show, beside those that this machine trusts.
         ca: Option<PathBuf>,
         /// The models to offer; a=b offers the backend's b as a [default: all that the backend
@@ -497,7 +511,7 @@ impl ConfigFile {
         let mesh = section(&mut table, "mesh")?;
         let workspace = section(&mut table, "workspace")?;
         let cluster = section(&mut table, "cluster")?;
-        let is_part = |name: &str| name == "models";
+        let is_part = |name: &str| matches!(name, "models" | "prices");
         let mut tables = table.iter().filter(|(_, value)| value.is_table());
         if let Some((name, _)) = tables.find(|(name, _)| !is_part(name)) {
             bail!("[{name}] is no part of the configuration");

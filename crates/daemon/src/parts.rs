@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use access::{ConsumerRules, Keys, LenderRules, Moment, Token};
+use access::{ConsumerRules, Keys, LenderRules, Moment, Prices, Token};
 use api::{Limits, MessageJobs, Names, RoomRules, admin::RecentRequests};
 use base::{KeyId, KeyScope, Secret};
 use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
@@ -17,6 +17,7 @@ use crate::{
     known_models::KnownModels,
     ledger::Ledger,
     options::Routing,
+    priced::Priced,
     settings::Settings,
     telemetry::{metrics::Metrics, request_log::RequestLog},
 };
@@ -51,10 +52,12 @@ impl Tokens {
 pub(crate) fn keys(
     store: &Arc<SqliteStore>,
     client_token: Option<&Secret>,
+    prices: &Arc<Prices>,
 ) -> anyhow::Result<Keys> {
     let now = Moment::now();
     let kept: Arc<dyn KeyStore> = Arc::<SqliteStore>::clone(store);
     let keys = Keys::open(kept, now)?;
+    keys.set_prices(Arc::clone(prices));
     keys.restore_budgets(&**store, now)?;
     if let Some(token) = client_token {
         keys.add_ready_made(KeyId::from("client-token"), token, &[KeyScope::Inference], now);
@@ -71,17 +74,17 @@ pub(crate) fn observers(
     requests: &Arc<RecentRequests>,
     ledger: &Arc<Ledger>,
 ) -> Vec<Arc<dyn Observer>> {
-    let mut observers: Vec<Arc<dyn Observer>> = vec![
+    let mut priced: Vec<Arc<dyn Observer>> = vec![
         Arc::new(KeySettlement(keys.clone())),
-        Arc::<KnownModels>::clone(models),
         Arc::<Metrics>::clone(metrics),
-        Arc::new(RequestLog),
         Arc::<RecentRequests>::clone(requests),
     ];
     if settings.ledger {
-        observers.push(Arc::<Ledger>::clone(ledger));
+        priced.push(Arc::<Ledger>::clone(ledger));
     }
-    observers
+    let known = Arc::<KnownModels>::clone(models);
+    let priced = Priced::new(Arc::clone(&settings.prices), priced);
+    vec![Arc::new(priced), known, Arc::new(RequestLog)]
 }
 
 pub(crate) fn scheduler(settings: &Settings, observers: Vec<Arc<dyn Observer>>) -> Scheduler {

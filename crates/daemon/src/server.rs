@@ -103,7 +103,7 @@ impl Server {
         let tokens = Tokens::load(&settings, &data)?;
         let store = Arc::new(SqliteStore::open(&data.database()?)?);
         let ages = storage::age_clock(&store)?;
-        let keys = parts::keys(&store, tokens.client.as_ref())?;
+        let keys = parts::keys(&store, tokens.client.as_ref(), &settings.prices)?;
         let invited: Arc<dyn InvitationStore> = Arc::<SqliteStore>::clone(&store);
         let invitations = Invitations::open(invited, keys.clone())?;
         let here = Arc::new(Here::open(&data, settings.fingerprint)?);

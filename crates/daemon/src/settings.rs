@@ -2,6 +2,7 @@
 
 mod cluster;
 mod mesh;
+mod prices;
 mod workspace;
 
 use std::{
@@ -12,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use access::{LocalRules, TrustedProxies};
+use access::{LocalRules, Prices, TrustedProxies};
 use anyhow::{Context, bail};
 use api::Aliases;
 use base::{Fingerprint, Secret};
@@ -24,6 +25,7 @@ use crate::options::{
 
 pub use self::cluster::ClusterSettings;
 pub use self::mesh::{MESH_PORT, MeshSettings};
+pub(crate) use self::prices::prices;
 
 /// The port of every HTTP and WebSocket surface.
 pub const PORT: u16 = wire::server_url::PORT;
@@ -76,6 +78,8 @@ pub struct Settings {
     pub local: LocalRules,
     /// Names that stand for models.
     pub aliases: Aliases,
+    /// What models cost.
+    pub prices: Arc<Prices>,
     /// How long usage is kept; zero: for ever.
     pub usage_retention: Duration,
     /// Whether usage is recorded.
@@ -144,6 +148,7 @@ impl Settings {
                 trusted_proxies: TrustedProxies::new(options.trusted_proxies.unwrap_or_default()),
             },
             aliases: aliases(options.models.unwrap_or_default())?,
+            prices: Arc::new(prices(options.currency, options.prices.as_ref())?),
             ledger: options.ledger.unwrap_or(true),
             usage_retention: days(options.usage_retention_days.unwrap_or(RETENTION_DAYS)),
             require_key,

@@ -13,6 +13,8 @@ pub enum Distance {
     Near,
     /// Another machine of the mesh, through a relay.
     Far,
+    /// A provider of others, which costs money and reads the prompts: the last resort.
+    Cloud,
 }
 
 impl Distance {
@@ -22,6 +24,7 @@ impl Distance {
             Self::Here => "here",
             Self::Near => "near",
             Self::Far => "far",
+            Self::Cloud => "cloud",
         }
     }
 }
@@ -34,8 +37,29 @@ pub enum Route {
     /// To the nearest free provider; a farther one only when no nearer one is free.
     #[default]
     PreferLocal,
-    /// To the best provider, wherever it is.
+    /// To the best provider of one's own, wherever it is.
     Mesh,
+    /// Only to providers that are [`Distance::Cloud`]. No consumer asks for this: it is the route of a
+    /// job for which no provider of one's own is left.
+    Cloud,
+}
+
+/// What a route leaves out, whatever it prefers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Bound {
+    Here,
+    Own,
+    Cloud,
+}
+
+impl Bound {
+    pub(crate) fn holds(self, distance: Distance) -> bool {
+        match self {
+            Self::Here => distance == Distance::Here,
+            Self::Own => distance != Distance::Cloud,
+            Self::Cloud => distance == Distance::Cloud,
+        }
+    }
 }
 
 /// The error for a text that is not the name of a [`Route`].
@@ -43,7 +67,7 @@ pub enum Route {
 pub struct NoRoute;
 
 impl Route {
-    /// Every route, for listing.
+    /// Every route that a consumer may ask for.
     pub const ALL: [Self; 3] = [Self::LocalOnly, Self::PreferLocal, Self::Mesh];
 
     /// The route in one word, as in settings and requests.
@@ -52,12 +76,21 @@ impl Route {
             Self::LocalOnly => "local-only",
             Self::PreferLocal => "prefer-local",
             Self::Mesh => "mesh",
+            Self::Cloud => "cloud",
         }
     }
 
     /// Whether a provider at this distance may get such a job.
     pub fn reaches(self, distance: Distance) -> bool {
-        self != Self::LocalOnly || distance == Distance::Here
+        self.bound().holds(distance)
+    }
+
+    pub(crate) fn bound(self) -> Bound {
+        match self {
+            Self::LocalOnly => Bound::Here,
+            Self::PreferLocal | Self::Mesh => Bound::Own,
+            Self::Cloud => Bound::Cloud,
+        }
     }
 
     /// The rank of a free provider, 0 for the first: by its distance, except on the mesh, then by
@@ -107,13 +140,15 @@ mod tests {
     }
 
     #[test]
-    fn only_local_jobs_stay_here() {
+    fn local_jobs_stay_here_and_only_the_last_step_leaves_the_house() {
         let reached = |route: Route| {
-            [Distance::Here, Distance::Near, Distance::Far].map(|it| route.reaches(it))
+            [Distance::Here, Distance::Near, Distance::Far, Distance::Cloud]
+                .map(|it| route.reaches(it))
         };
-        assert_eq!(reached(Route::LocalOnly), [true, false, false]);
-        assert_eq!(reached(Route::PreferLocal), [true; 3]);
-        assert_eq!(reached(Route::Mesh), [true; 3]);
+        assert_eq!(reached(Route::LocalOnly), [true, false, false, false]);
+        assert_eq!(reached(Route::PreferLocal), [true, true, true, false]);
+        assert_eq!(reached(Route::Mesh), [true, true, true, false]);
+        assert_eq!(reached(Route::Cloud), [false, false, false, true]);
         assert!(Distance::Here < Distance::Near && Distance::Near < Distance::Far);
     }
 }

@@ -33,6 +33,7 @@ pub(crate) fn spec(number: u128) -> JobSpec {
         affinity: Affinity::default(),
         pinned: None,
         route: Route::default(),
+        clouds: false,
         known: true,
     }
 }

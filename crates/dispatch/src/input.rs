@@ -181,6 +181,11 @@ pub struct JobSpec {
     /// How far it may go. A provider beyond its route does not count: a model that only such
     /// providers have is not served.
     pub route: Route,
+    /// Whether it may go to a cloud when no provider of one's own can answer. Its models, the same
+    /// again in their order, are then its last fallbacks, each for clouds only
+    /// ([`Distance::Cloud`]). A busy provider of one's own is waited for: a full queue, an overload
+    /// and a long wait lead to no cloud. A job that stays here ([`Route::LocalOnly`]) goes to none.
+    pub clouds: bool,
     /// Whether one of its models has been served before, so that waiting is worthwhile when none of
     /// them is served now.
     pub known: bool,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
 
-use crate::{config::Config, input::JobSpec, provider::Provider};
+use crate::{config::Config, distance::Route, input::JobSpec, provider::Provider};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
@@ -24,12 +24,21 @@ pub(crate) struct Job {
     pub(crate) unserved: u32,
     /// The number of times that a backend took no requests.
     pub(crate) unready: u32,
-    /// The number of its fallbacks that it has used or skipped.
-    pub(crate) fallen_back: usize,
+    /// Its targets after the first: the fallbacks, then the clouds of all its models.
+    later: Vec<Target>,
+    /// The number of these that it has used or skipped.
+    fallen_back: usize,
     /// The providers that failed or declined it with its present model. At most one more than the
     /// requeues that a job may have.
     pub(crate) avoided: Vec<ProviderId>,
     pub(crate) state: JobState,
+}
+
+/// A model, and how far the job may go for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) model: ModelName,
+    pub(crate) route: Route,
 }
 
 /// How long a job has waited in queues.
@@ -82,8 +91,10 @@ pub(crate) enum Phase {
 }
 
 impl Job {
-    pub(crate) fn new(spec: JobSpec, seq: u64, now: Instant) -> Self {
+    pub(crate) fn new(mut spec: JobSpec, seq: u64, now: Instant) -> Self {
+        spec.clouds &= spec.route != Route::LocalOnly;
         Self {
+            later: later(&spec),
             spec,
             seq,
             accepted_at: now,
@@ -108,24 +119,39 @@ impl Job {
             && !self.avoided.contains(&id)
     }
 
-    /// Moves to its next model, which has no avoided providers yet. Returns whether there is one.
-    pub(crate) fn next_model(&mut self) -> bool {
-        let Some(model) = self.fallbacks_left().first() else { return false };
-        self.spec.model = model.clone();
+    /// Its present target.
+    pub(crate) fn target(&self) -> Target {
+        Target { model: self.spec.model.clone(), route: self.spec.route }
+    }
+
+    /// Moves to its next target, which has no avoided providers yet. Returns whether there is one.
+    pub(crate) fn next_target(&mut self) -> bool {
+        let Some(Target { model, route }) = self.targets_left().first().cloned() else {
+            return false;
+        };
+        (self.spec.model, self.spec.route) = (model, route);
         self.fallen_back += 1;
         self.requeued = 0;
         self.avoided.clear();
         true
     }
 
-    /// Moves this many models further.
-    pub(crate) fn go_on(&mut self, models_on: usize) {
-        (0..models_on).for_each(|_| _ = self.next_model());
+    /// Moves this many targets further.
+    pub(crate) fn go_on(&mut self, targets_on: usize) {
+        (0..targets_on).for_each(|_| _ = self.next_target());
     }
 
-    /// The fallbacks that it has left.
-    pub(crate) fn fallbacks_left(&self) -> &[ModelName] {
-        self.spec.fallbacks.get(self.fallen_back..).unwrap_or_default()
+    /// The targets that it has left.
+    pub(crate) fn targets_left(&self) -> &[Target] {
+        self.later.get(self.fallen_back..).unwrap_or_default()
+    }
+
+    /// The number of those that it may go on to although providers of its present one are only busy: a
+    /// cloud does not take what one's own machines will do.
+    pub(crate) fn targets_while_busy(&self) -> usize {
+        let is_cloud = |route| route == Route::Cloud;
+        let here = is_cloud(self.spec.route);
+        self.targets_left().iter().take_while(|target| is_cloud(target.route) == here).count()
     }
 
     /// Adds its present wait to its waits: from now on it waits in this way.
@@ -149,6 +175,15 @@ impl Job {
     pub(crate) fn id(&self) -> JobId {
         self.spec.id
     }
+}
+
+/// The targets of a new job after its first.
+fn later(spec: &JobSpec) -> Vec<Target> {
+    let target = |model: &ModelName, route| Target { model: model.clone(), route };
+    let own = spec.fallbacks.iter().map(|model| target(model, spec.route));
+    let all = std::iter::once(&spec.model).chain(&spec.fallbacks);
+    let clouds = all.filter(|_| spec.clouds).map(|model| target(model, Route::Cloud));
+    own.chain(clouds).collect()
 }
 
 impl Waits {

@@ -291,7 +291,7 @@ impl Providers {
             other.health.is_healthy()
                 && !other.is_out()
                 && other.max_size >= limited.max_size
-                && (other.distance == Distance::Here || limited.distance != Distance::Here)
+                && reaches_more(other.distance, limited.distance)
         });
         let shapes = healthy.fold(Endpoints::NONE, |all, other| all.union(other.endpoints));
         limited.endpoints.is_within(shapes)
@@ -325,6 +325,12 @@ impl Providers {
         let listed = provider.models.iter().filter(|model| !all || model.is_wildcard());
         listed.map(|model| (provider.scope.clone(), model.clone())).collect()
     }
+}
+
+/// Whether all jobs that may go to a provider at the second distance may go to one at the first.
+fn reaches_more(first: Distance, second: Distance) -> bool {
+    let is_cloud = |distance| distance == Distance::Cloud;
+    is_cloud(first) == is_cloud(second) && (first == Distance::Here || second != Distance::Here)
 }
 
 fn distinct(models: Vec<ModelName>) -> BTreeSet<ModelName> {

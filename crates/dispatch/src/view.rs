@@ -120,8 +120,14 @@ impl Dispatcher {
     }
 
     /// The shapes in which the connected providers that are not draining serve the model, together,
-    /// to jobs of this route. O(providers of the model).
+    /// to jobs of this route; where these have none, those of the clouds. O(providers of the model).
     pub fn endpoints_of(&self, scope: &Scope, model: &ModelName, route: Route) -> Endpoints {
+        let own = self.open_endpoints(scope, model, route);
+        let stays = own != Endpoints::NONE || route == Route::LocalOnly;
+        if stays { own } else { self.open_endpoints(scope, model, Route::Cloud) }
+    }
+
+    fn open_endpoints(&self, scope: &Scope, model: &ModelName, route: Route) -> Endpoints {
         let serving = self.providers.of(scope, model).map(|(_, provider)| provider);
         let open =
             serving.filter(|provider| !provider.is_draining() && route.reaches(provider.distance));

@@ -35,6 +35,8 @@ pub struct Job {
     pub pinned: Option<ProviderId>,
     /// How far it may go.
     pub route: Route,
+    /// Whether it may go to a cloud when no provider of one's own can answer.
+    pub clouds: bool,
     /// Whether the job should wait when no provider serves its model now.
     pub known: bool,
     /// The client's request.
@@ -60,6 +62,7 @@ impl Job {
             affinity: Affinity::default(),
             pinned: None,
             route: Route::default(),
+            clouds: true,
             known: true,
             request,
             meter,
@@ -117,6 +120,8 @@ pub struct Usage {
     pub prompt_tokens: Option<u64>,
     /// Tokens of the answer.
     pub completion_tokens: Option<u64>,
+    /// Those tokens of the prompt that the provider read from its cache, as far as it says so.
+    pub cached_tokens: Option<u64>,
 }
 
 impl Usage {
@@ -127,6 +132,7 @@ impl Usage {
             estimated: self.estimated || (self.lacks(other) && other.estimated),
             prompt_tokens: self.prompt_tokens.or(other.prompt_tokens),
             completion_tokens: self.completion_tokens.or(other.completion_tokens),
+            cached_tokens: self.cached_tokens.or(other.cached_tokens),
         }
     }
 
@@ -163,7 +169,12 @@ mod tests {
     use super::*;
 
     fn usage(estimated: bool, prompt: Option<u64>, completion: Option<u64>) -> Usage {
-        Usage { estimated, prompt_tokens: prompt, completion_tokens: completion }
+        Usage {
+            estimated,
+            prompt_tokens: prompt,
+            completion_tokens: completion,
+            ..Usage::default()
+        }
     }
 
     #[test]

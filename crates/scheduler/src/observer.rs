@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use base::{Endpoint, JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{Endpoint, JobId, KeyId, ModelName, Money, ProviderId, Scope};
 use dispatch::{CancelReason, Ending, LeaveReason};
 use http::StatusCode;
 
@@ -72,6 +72,8 @@ pub struct JobEnd {
     pub total: Duration,
     /// How often it was assigned again: to another provider, in another shape, or for another model.
     pub requeues: u32,
+    /// Its cost, if an observer before this one knows the price of its model.
+    pub cost: Option<Money>,
 }
 
 /// What a provider says that it offers.

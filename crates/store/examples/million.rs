@@ -38,6 +38,7 @@ fn entry(number: u64, days: u64) -> UsageEntry {
         total_ms: 4_000,
         streaming: true,
         requeues: 0,
+        cost: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Endpoint, JobId, KeyId, ModelName, UsageBy};
+use base::{Endpoint, JobId, KeyId, ModelName, Money, UsageBy};
 
 use crate::StoreError;
 
@@ -46,6 +46,8 @@ pub struct UsageEntry {
     pub streaming: bool,
     /// How often it was moved to another provider.
     pub requeues: u32,
+    /// Its cost by the prices of that time, if the model had one.
+    pub cost: Option<Money>,
 }
 
 /// A query of the ledger.
@@ -78,6 +80,8 @@ pub struct UsageSums {
     pub estimated: u64,
     /// Jobs that failed. A job whose client left does not count.
     pub errors: u64,
+    /// Their cost; jobs without a price cost nothing.
+    pub cost: Money,
 }
 
 /// Sums over a group of jobs.
@@ -137,6 +141,7 @@ impl UsageSums {
             completion_tokens: entry.completion_tokens.unwrap_or(0),
             estimated: u64::from(entry.estimated),
             errors: u64::from(!is_well(entry.outcome)),
+            cost: entry.cost.unwrap_or_default(),
         }
     }
 
@@ -148,6 +153,7 @@ impl UsageSums {
             completion_tokens: self.completion_tokens.saturating_add(other.completion_tokens),
             estimated: self.estimated + other.estimated,
             errors: self.errors + other.errors,
+            cost: self.cost.plus(other.cost),
         }
     }
 }

@@ -44,6 +44,7 @@ pub mod worker;
 
 pub use backend::{
     BackendConfig, DEMO_MODEL, DemoConfig, LocalBackend, ModelEntry, NotAModel, find_local,
+    key_file,
 };
 pub use config::{Lend, LentAlias, NotAServer, Protocol, ServerTarget, WorkerConfig};
 pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};

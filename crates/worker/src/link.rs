@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use protocol::relay::SUBPROTOCOL;
 use tokio::time::sleep;
 use tracing::Instrument;
-use wire::dial::jitter;
+use wire::{DialedLink, dial::jitter};
 
 use crate::{
     config::LinkProtocol,
@@ -19,6 +20,10 @@ use crate::{
     room::gave_up::GiveUpReason,
     tunnel::{self, TunnelCodec},
 };
+
+/// Why a stock server gets no cloud.
+const NOT_TOLD_APART: &str = "the server is no Warren, and would ask a cloud as if it were a machine of \
+     one's own: it is not lent there";
 
 /// Lends one backend to one server until the worker ends, or until the server is given up.
 pub(crate) async fn run(context: LinkContext) -> WorkerEnd {
@@ -78,6 +83,9 @@ impl LinkContext {
                 Err(end) => end,
             },
             _ => match self.dial().await {
+                Ok(dialed) if self.is_unsafe(&dialed) => {
+                    LinkEnd::Again(Outcome::Refused(NOT_TOLD_APART.to_owned()))
+                }
                 Ok(dialed) => {
                     let (link, codec) = RelayCodec::new(self, dialed);
                     drive(self, link, codec).await
@@ -85,6 +93,12 @@ impl LinkContext {
                 Err(end) => end,
             },
         }
+    }
+
+    /// A server that speaks only the stock protocol would take a cloud for a machine of one's own.
+    fn is_unsafe(&self, dialed: &DialedLink) -> bool {
+        let is_warren = dialed.subprotocol.as_deref() == Some(SUBPROTOCOL);
+        self.lent.backend().is_cloud() && !is_warren
     }
 
     /// The worker ends, and leaves its room unless it is to stay.

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use backend::{Backend, BackendError};
 use base::Endpoints;
 use protocol::relay::normalise_models;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::{
     event::{Event, EventSink},
@@ -25,16 +25,19 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
     let mut ticks = interval(every.max(SHORTEST));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut known, mut served) = (ModelWatch::default(), EndpointWatch::default());
-    let mut failures = Failures::default();
+    let (mut failures, mut clouds) = (Failures::default(), CloudPace::default());
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             () = lent.asked_to_refresh() => {}
         }
+        lent.backend().read_key_again().await;
         let polled = match lent.fixed_models() {
             Some(models) => Ok(models.to_vec()),
+            None if !clouds.is_due(&lent) => continue,
             None => lent.backend().models().await,
         };
+        clouds.asked(polled.is_ok());
         if lent.was_lost() || is_unreachable(&polled) {
             served.lost();
         }
@@ -48,6 +51,27 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
             events.send(&Event::Models { backend, models });
         }
         lent.publish(&lent.names(&known.models), served.endpoints, reached);
+    }
+}
+
+/// How often a cloud is asked for its list, which is long and changes seldom.
+const CLOUD_LIST: Duration = Duration::from_secs(3_600);
+
+/// How often it is asked again after it gave none, or because a server asks for the list.
+const CLOUD_AGAIN: Duration = Duration::from_secs(60);
+
+/// When a cloud is asked for its list again.
+#[derive(Debug, Default)]
+struct CloudPace(Option<(Instant, Duration)>);
+
+impl CloudPace {
+    fn is_due(&self, lent: &LentBackend) -> bool {
+        let waits = self.0.is_some_and(|(asked, wait)| asked.elapsed() < wait);
+        !(lent.backend().is_cloud() && waits)
+    }
+
+    fn asked(&mut self, well: bool) {
+        self.0 = Some((Instant::now(), if well { CLOUD_LIST } else { CLOUD_AGAIN }));
     }
 }
 

@@ -40,6 +40,11 @@ pub enum NotAWorker {
     /// Nodes know no rooms.
     #[error("a room is joined as a relay worker or by a tunnel, not as a node")]
     NodeInRoom,
+    /// What others are paid for is not lent to them.
+    #[error(
+        "the models of a cloud ({0}) are lent to no room and over no node protocol: others would cost you money"
+    )]
+    CloudForOthers(String),
     /// Tunnels lead into rooms.
     #[error("a tunnel leads into a room: say which")]
     TunnelToNoRoom,
@@ -96,12 +101,18 @@ impl Worker {
             LentBackend::new(lend, aliases, config.patience).map(Arc::new)
         };
         let lent = config.backends.iter().map(new);
-        let lent = lent.collect::<Result<_, _>>()?;
+        let lent = lent.collect::<Result<Vec<_>, _>>()?;
         let servers = config.servers.iter().map(|server| {
             let room = server.room.as_ref().map(|join| in_room(&config, server, join));
             Ok((server.clone(), room.transpose()?))
         });
         let servers = servers.collect::<Result<Vec<_>, NotAWorker>>()?;
+        let for_others =
+            config.protocol == Protocol::Node || servers.iter().any(|it| it.1.is_some());
+        let is_cloud = |lent: &&Arc<LentBackend>| lent.backend().is_cloud();
+        if let Some(cloud) = lent.iter().find(is_cloud).filter(|_| for_others) {
+            return Err(NotAWorker::CloudForOthers(cloud.backend().label().to_owned()));
+        }
         let in_rooms = servers.iter().all(|(_, room)| room.is_some());
         if config.protocol == Protocol::Tunnel && !in_rooms {
             return Err(NotAWorker::TunnelToNoRoom);

@@ -70,6 +70,7 @@ impl Keys {
     /// [`KeyError`] when it is not valid, there are too many keys, or it cannot be written.
     pub fn create(&self, new: NewKey, now: Moment) -> Result<(KeyRecord, Secret), KeyError> {
         new.check(now)?;
+        self.check_currency(&new.limits)?;
         let _changing = self.changing();
         self.make_room()?;
         let text = new_token(PREFIX);
@@ -127,6 +128,16 @@ impl Keys {
         old.end();
         self.0.store.save_key(&record).map_err(KeyError::NotWritten)?;
         Ok(record)
+    }
+
+    fn check_currency(&self, limits: &KeyLimits) -> Result<(), KeyError> {
+        let (budget, ours) = (limits.budget_money, self.prices().currency);
+        match budget.map(|budget| budget.currency).filter(|currency| *currency != ours) {
+            Some(other) => Err(KeyError::Invalid(format!(
+                "this server counts money in {ours}, and the budget is in {other}"
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Makes room for one more key: at the limit, the key that was revoked first is forgotten.

@@ -13,6 +13,7 @@ use crate::{
     consumer::Denied,
     limits::{Limits, OverLimit, Standing},
     moment::Moment,
+    prices::Charge,
 };
 
 /// A key, and the state of its limits.
@@ -96,22 +97,32 @@ impl Key {
         models.is_empty() || may(model) || other().is_some_and(|other| may(other.as_str()))
     }
 
+    /// Whether its requests may go to clouds.
+    pub fn may_use_clouds(&self) -> bool {
+        !self.record.limits.no_cloud
+    }
+
     /// The room that it is bound to.
     pub fn room(&self) -> Option<&RoomId> {
         self.record.room.as_ref()
     }
 
-    /// Admits a job with an estimate of its tokens. It must be settled when it is over.
+    /// Admits a job with an estimate of its charge. It must be settled when it is over.
     ///
     /// # Errors
     /// [`OverLimit`] when one of the key's limits is used up; then nothing is reserved.
-    pub fn reserve(&self, job: JobId, tokens: u64, now: Moment) -> Result<Standing, OverLimit> {
-        self.limits.reserve(job, tokens, now)
+    pub fn reserve(
+        &self,
+        job: JobId,
+        charge: impl Into<Charge>,
+        now: Moment,
+    ) -> Result<Standing, OverLimit> {
+        self.limits.reserve(job, charge.into(), now)
     }
 
-    /// Settles a job with the tokens that it used. Settling twice does nothing.
-    pub fn settle(&self, job: JobId, tokens: u64, now: Moment) {
-        self.limits.settle(job, tokens, now);
+    /// Settles a job with what it used. Settling twice does nothing.
+    pub fn settle(&self, job: JobId, used: impl Into<Charge>, now: Moment) {
+        self.limits.settle(job, used.into(), now);
     }
 
     /// Waits until it is revoked, rotated or expired: then its connections have to end.
@@ -170,8 +181,8 @@ impl Key {
         self.saved_use.store(at, Ordering::Relaxed);
     }
 
-    pub(super) fn restore(&self, tokens: u64, now: Moment) {
-        self.limits.restore(tokens, now);
+    pub(super) fn restore(&self, used: Charge, now: Moment) {
+        self.limits.restore(used, now);
     }
 
     pub(super) fn limits(&self) -> &KeyLimits {

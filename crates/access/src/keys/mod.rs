@@ -9,18 +9,26 @@ mod key;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard},
+    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard},
 };
 
-use base::{JobId, KeyId, KeyScope, Period, RoomId, Secret, UsageBy};
-use store::{KeyDigest, KeyRecord, KeyStore, StoreError, UsageQuery, UsageStore, VolatileStore};
+use base::{JobId, KeyId, KeyLimits, KeyScope, Period, RoomId, Secret, UsageBy};
+use store::{
+    KeyDigest, KeyRecord, KeyStore, StoreError, UsageQuery, UsageStore, UsageSums, VolatileStore,
+};
 use subtle::ConstantTimeEq;
 
 pub use self::{
     change::{KeyError, NewKey},
     key::Key,
 };
-use crate::{consumer::Denied, credential::digest, limits::allowance::began, moment::Moment};
+use crate::{
+    consumer::Denied,
+    credential::digest,
+    limits::allowance::began,
+    moment::Moment,
+    prices::{Charge, Prices},
+};
 
 /// The most keys, revoked ones included.
 pub const MAX_KEYS: usize = 10_000;
@@ -34,7 +42,11 @@ struct Inner {
     live: RwLock<Live>,
     /// Held for a whole change, including the write to the disk: changes are written in their order.
     changing: Mutex<()>,
+    prices: OnceLock<Arc<Prices>>,
 }
+
+/// Without any price.
+static NO_PRICES: LazyLock<Arc<Prices>> = LazyLock::new(Arc::default);
 
 #[derive(Default)]
 struct Live {
@@ -57,7 +69,22 @@ impl Keys {
             }
             live.put(Arc::new(key));
         }
-        Ok(Self(Arc::new(Inner { store, live: RwLock::new(live), changing: Mutex::default() })))
+        Ok(Self::of(store, RwLock::new(live)))
+    }
+
+    fn of(store: Arc<dyn KeyStore>, live: RwLock<Live>) -> Self {
+        let (changing, prices) = (Mutex::default(), OnceLock::new());
+        Self(Arc::new(Inner { store, live, changing, prices }))
+    }
+
+    /// Sets what models cost, for budgets in money. Called once.
+    pub fn set_prices(&self, prices: Arc<Prices>) {
+        let _set_before = self.0.prices.set(prices);
+    }
+
+    /// What models cost.
+    pub fn prices(&self) -> &Arc<Prices> {
+        self.0.prices.get().unwrap_or(&NO_PRICES)
     }
 
     /// Adds a key from the configuration: it is not stored, never expires, and
@@ -151,11 +178,11 @@ impl Keys {
         records
     }
 
-    /// Settles a job of a key with the tokens that it used.
-    pub fn settle(&self, id: &KeyId, job: JobId, tokens: u64, now: Moment) {
+    /// Settles a job of a key with what it used.
+    pub fn settle(&self, id: &KeyId, job: JobId, used: impl Into<Charge>, now: Moment) {
         let key = self.live().by_id.get(id).cloned();
         if let Some(key) = key {
-            key.settle(job, tokens, now);
+            key.settle(job, used, now);
         }
     }
 
@@ -174,7 +201,7 @@ impl Keys {
             for group in ledger.usage(&query)?.groups {
                 let id = group.names.first().map(String::as_str).unwrap_or_default();
                 if let Some(key) = keys.get(id) {
-                    key.restore(group.sums.tokens(), now);
+                    key.restore(used(key.limits(), per, &group.sums), now);
                 }
             }
         }
@@ -183,7 +210,10 @@ impl Keys {
 
     fn with_budget(&self, per: Period) -> HashMap<KeyId, Arc<Key>> {
         let live = self.live();
-        let has = |key: &&Arc<Key>| key.limits().budget.is_some_and(|budget| budget.per == per);
+        let has = |key: &&Arc<Key>| {
+            let KeyLimits { budget, budget_money, .. } = key.limits();
+            budget.is_some_and(|it| it.per == per) || budget_money.is_some_and(|it| it.per == per)
+        };
         let found = live.by_id.values().filter(has);
         found.map(|key| (key.id().clone(), Arc::clone(key))).collect()
     }
@@ -227,11 +257,17 @@ impl Keys {
     }
 }
 
+/// What the budgets of this period have lost to these sums.
+fn used(limits: &KeyLimits, per: Period, sums: &UsageSums) -> Charge {
+    let tokens = limits.budget.filter(|budget| budget.per == per).map(|_| sums.tokens());
+    let money = limits.budget_money.filter(|budget| budget.per == per).map(|_| sums.cost);
+    Charge { tokens: tokens.unwrap_or(0), money: money.unwrap_or_default() }
+}
+
 /// No keys, and nothing is stored.
 impl Default for Keys {
     fn default() -> Self {
-        let store = Arc::new(VolatileStore::default());
-        Self(Arc::new(Inner { store, live: RwLock::default(), changing: Mutex::default() }))
+        Self::of(Arc::new(VolatileStore::default()), RwLock::default())
     }
 }
 

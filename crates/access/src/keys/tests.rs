@@ -248,6 +248,7 @@ fn budgets_go_on_after_a_restart() {
         total_ms: 0,
         streaming: false,
         requeues: 0,
+        cost: None,
     };
     let long_ago = now.wall_ms - 32 * 86_400_000;
     let rows =

@@ -1,4 +1,5 @@
-//! The tokens left: in a bucket that refills, and in a budget of a calendar day or month.
+//! The tokens left in a bucket that refills, and the tokens or money left in a budget of a calendar day
+//! or month.
 //!
 //! An estimate is taken before a job begins, and corrected when it has ended. A job is
 //! admitted while anything is left. So a budget is overspent by no more than the jobs in
@@ -6,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::{Budget, Period};
+use base::Period;
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
 
 /// The parts of a token: one token a minute is one part a millisecond, a whole number.
@@ -77,13 +78,14 @@ impl Bucket {
     }
 }
 
-/// Tokens a day or a month, by the wall clock.
+/// Tokens, or millionths of money, a day or a month, by the wall clock.
 ///
 /// A clock that jumps ahead begins another period. The period before is remembered: when the clock is put
 /// right, what was used in it counts again.
 #[derive(Debug, Clone)]
 pub(crate) struct Calendar {
-    budget: Budget,
+    limit: u64,
+    per: Period,
     used: u64,
     /// The estimates of the jobs in flight.
     reserved: u64,
@@ -94,14 +96,14 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    pub(crate) fn new(budget: Budget, now_ms: u64) -> Self {
-        let period = bounds(budget.per, now_ms);
-        Self { budget, used: 0, reserved: 0, period, before: ((0, 0), 0) }
+    pub(crate) fn new(limit: u64, per: Period, now_ms: u64) -> Self {
+        let period = bounds(per, now_ms);
+        Self { limit, per, used: 0, reserved: 0, period, before: ((0, 0), 0) }
     }
 
     pub(crate) fn left(&mut self, now_ms: u64) -> u64 {
         self.turn(now_ms);
-        self.budget.tokens.saturating_sub(self.used.saturating_add(self.reserved))
+        self.limit.saturating_sub(self.used.saturating_add(self.reserved))
     }
 
     /// The time until the next period.
@@ -109,11 +111,11 @@ impl Calendar {
         Duration::from_millis(self.period.1.saturating_sub(now_ms))
     }
 
-    pub(crate) fn reserve(&mut self, tokens: u64) {
-        self.reserved = self.reserved.saturating_add(tokens);
+    pub(crate) fn reserve(&mut self, amount: u64) {
+        self.reserved = self.reserved.saturating_add(amount);
     }
 
-    /// Replaces a reservation by the tokens that were used.
+    /// Replaces a reservation by what was used.
     pub(crate) fn settle(&mut self, reserved: u64, used: u64, now_ms: u64) {
         self.turn(now_ms);
         self.reserved = self.reserved.saturating_sub(reserved);
@@ -125,7 +127,7 @@ impl Calendar {
             return;
         }
         let left = (self.period, self.used);
-        self.period = bounds(self.budget.per, now_ms);
+        self.period = bounds(self.per, now_ms);
         self.used = if self.before.0 == self.period { self.before.1 } else { 0 };
         self.before = left;
     }
@@ -202,7 +204,7 @@ mod tests {
     #[test]
     fn a_clock_that_jumps_and_is_put_right_gives_no_second_budget() {
         let now = ms("2026-11-20T23:00:00Z");
-        let mut budget = Calendar::new(Budget { tokens: 100, per: Period::Day }, now);
+        let mut budget = Calendar::new(100, Period::Day, now);
         budget.settle(0, 70, now);
         for jumped in [ms("2027-12-25T23:00:00Z"), ms("1970-01-01T00:00:07Z")] {
             assert_eq!(budget.left(jumped), 100);
@@ -215,7 +217,7 @@ mod tests {
     fn a_budget_begins_anew_and_keeps_what_is_in_flight() {
         let now = ms("2026-11-20T23:00:00Z");
         let tomorrow = ms("2026-11-21T00:00:00Z");
-        let mut budget = Calendar::new(Budget { tokens: 100, per: Period::Day }, now);
+        let mut budget = Calendar::new(100, Period::Day, now);
         budget.reserve(30);
         budget.settle(30, 70, now);
         budget.reserve(20);

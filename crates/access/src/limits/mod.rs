@@ -1,5 +1,5 @@
-//! The limits of a key: requests and tokens a minute, requests at the same time, and a
-//! budget of tokens.
+//! The limits of a key: requests and tokens a minute, requests at the same time, and budgets of
+//! tokens and of money.
 //!
 //! A job reserves its estimate before it begins, and is settled when it has ended, for all
 //! limits of a key in one step.
@@ -17,13 +17,13 @@ use std::{
     time::Duration,
 };
 
-use base::{JobId, KeyLimits};
+use base::{JobId, KeyLimits, Money};
 
 use self::{
     allowance::{Bucket, Calendar},
     rate::Rate,
 };
-use crate::moment::Moment;
+use crate::{moment::Moment, prices::Charge};
 
 /// The advised wait for the end of another request of the same key.
 const NEXT_FREE: Duration = Duration::from_secs(1);
@@ -59,6 +59,8 @@ pub enum Limited {
     Concurrent(u32),
     /// The budget of tokens.
     Budget(base::Budget),
+    /// The budget in money.
+    Money(base::MoneyBudget),
 }
 
 impl std::fmt::Display for Limited {
@@ -69,6 +71,9 @@ impl std::fmt::Display for Limited {
             Self::Concurrent(limit) => write!(f, "{limit} requests at the same time"),
             Self::Budget(budget) => {
                 write!(f, "{} tokens a {}", budget.tokens, budget.per.as_str())
+            }
+            Self::Money(budget) => {
+                write!(f, "{} {} a {}", budget.amount, budget.currency, budget.per.as_str())
             }
         }
     }
@@ -94,10 +99,11 @@ pub(crate) struct Limits {
 
 struct Meters {
     /// The reservation of each job in flight. The scheduler bounds their number.
-    open: HashMap<JobId, u64>,
+    open: HashMap<JobId, Charge>,
     rate: Option<Rate>,
     bucket: Option<Bucket>,
     budget: Option<Calendar>,
+    money: Option<Calendar>,
 }
 
 impl Limits {
@@ -107,24 +113,26 @@ impl Limits {
             open: HashMap::new(),
             rate: rate.map(|rpm| Rate::new(rpm, now.steady)),
             bucket: limits.tpm.map(|tpm| Bucket::full(tpm, now.steady)),
-            budget: limits.budget.map(|budget| Calendar::new(budget, now.wall_ms)),
+            budget: limits.budget.map(|it| Calendar::new(it.tokens, it.per, now.wall_ms)),
+            money: limits.budget_money.map(|it| Calendar::new(it.amount.0, it.per, now.wall_ms)),
         };
         Self { limits, state: Mutex::new(state) }
     }
 
-    /// Admits a job with an estimate of its tokens.
+    /// Admits a job with an estimate of its charge.
     pub(crate) fn reserve(
         &self,
         job: JobId,
-        estimate: u64,
+        estimate: Charge,
         now: Moment,
     ) -> Result<Standing, OverLimit> {
         if self.limits.is_unlimited() {
             return Ok(Standing::default());
         }
         let mut state = self.lock();
-        let limited =
-            state.full(&self.limits, now).map_or_else(|| state.take(&self.limits, now), Err);
+        let limited = state
+            .full(&self.limits, estimate, now)
+            .map_or_else(|| state.take(&self.limits, now), Err);
         if let Err((limited, retry_after)) = limited {
             let standing = state.standing(&self.limits, now);
             return Err(OverLimit { limited, retry_after, standing });
@@ -133,25 +141,32 @@ impl Limits {
         Ok(state.standing(&self.limits, now))
     }
 
-    /// Settles a job with the tokens that it used. An unknown job is skipped.
-    pub(crate) fn settle(&self, job: JobId, used: u64, now: Moment) {
+    /// Settles a job with what it used. An unknown job is skipped.
+    pub(crate) fn settle(&self, job: JobId, used: Charge, now: Moment) {
         if self.limits.is_unlimited() {
             return;
         }
         let mut state = self.lock();
         let Some(reserved) = state.open.remove(&job) else { return };
         if let Some(bucket) = &mut state.bucket {
-            bucket.correct(reserved, used);
+            bucket.correct(reserved.tokens, used.tokens);
         }
         if let Some(budget) = &mut state.budget {
-            budget.settle(reserved, used, now.wall_ms);
+            budget.settle(reserved.tokens, used.tokens, now.wall_ms);
+        }
+        if let Some(money) = &mut state.money {
+            money.settle(reserved.money.0, used.money.0, now.wall_ms);
         }
     }
 
-    /// Adds the budget's usage from before the server started.
-    pub(crate) fn restore(&self, used: u64, now: Moment) {
-        if let Some(budget) = &mut self.lock().budget {
-            budget.settle(0, used, now.wall_ms);
+    /// Adds the budgets' usage from before the server started.
+    pub(crate) fn restore(&self, used: Charge, now: Moment) {
+        let mut state = self.lock();
+        if let Some(budget) = &mut state.budget {
+            budget.settle(0, used.tokens, now.wall_ms);
+        }
+        if let Some(money) = &mut state.money {
+            money.settle(0, used.money.0, now.wall_ms);
         }
     }
 
@@ -161,10 +176,12 @@ impl Limits {
 
     /// Caps an estimate at the whole limit: a client that asks for a million tokens is admitted,
     /// but only when nothing else is.
-    fn capped(&self, estimate: u64) -> u64 {
+    fn capped(&self, estimate: Charge) -> Charge {
         let tpm = self.limits.tpm.unwrap_or(u64::MAX);
         let budget = self.limits.budget.map_or(u64::MAX, |budget| budget.tokens);
-        estimate.max(1).min(tpm).min(budget)
+        let most = self.limits.budget_money.map_or(estimate.money, |budget| budget.amount);
+        let tokens = estimate.tokens.max(1).min(tpm).min(budget);
+        Charge { tokens, money: Money(estimate.money.0.min(most.0)) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Meters> {
@@ -174,7 +191,12 @@ impl Limits {
 
 impl Meters {
     /// The limit that is used up, apart from the rate, and the time until it is not.
-    fn full(&mut self, limits: &KeyLimits, now: Moment) -> Option<(Limited, Duration)> {
+    fn full(
+        &mut self,
+        limits: &KeyLimits,
+        estimate: Charge,
+        now: Moment,
+    ) -> Option<(Limited, Duration)> {
         let open = u32::try_from(self.open.len()).unwrap_or(u32::MAX);
         if let Some(most) = limits.concurrent.filter(|most| open >= *most) {
             return Some((Limited::Concurrent(most), NEXT_FREE));
@@ -183,6 +205,13 @@ impl Meters {
             && calendar.left(now.wall_ms) == 0
         {
             return Some((Limited::Budget(budget), calendar.until_new(now.wall_ms)));
+        }
+        // What costs nothing is admitted even if all the money is used.
+        if let (Some(calendar), Some(budget)) = (&mut self.money, limits.budget_money)
+            && estimate.money > Money::default()
+            && calendar.left(now.wall_ms) == 0
+        {
+            return Some((Limited::Money(budget), calendar.until_new(now.wall_ms)));
         }
         let wait = self.bucket.as_mut().and_then(|bucket| bucket.wait(now.steady))?;
         Some((Limited::Tokens(limits.tpm?), wait))
@@ -194,13 +223,16 @@ impl Meters {
         rate.take(now.steady).map_err(|wait| (Limited::Requests(rpm), wait))
     }
 
-    fn open(&mut self, job: JobId, tokens: u64) {
-        self.open.insert(job, tokens);
+    fn open(&mut self, job: JobId, charge: Charge) {
+        self.open.insert(job, charge);
         if let Some(bucket) = &mut self.bucket {
-            bucket.take(tokens);
+            bucket.take(charge.tokens);
         }
         if let Some(budget) = &mut self.budget {
-            budget.reserve(tokens);
+            budget.reserve(charge.tokens);
+        }
+        if let Some(money) = &mut self.money {
+            money.reserve(charge.money.0);
         }
     }
 

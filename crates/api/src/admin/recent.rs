@@ -7,7 +7,7 @@ use std::{
 };
 
 use access::Moment;
-use base::{ModelName, Scope, millis};
+use base::{ModelName, Money, Scope, millis};
 use jiff::Timestamp;
 use protocol::admin::requests::{KEPT, RequestJson};
 use scheduler::{JobEnd, JobFacts, Observer, Usage};
@@ -37,6 +37,7 @@ struct EndedRequest {
     first_byte: Option<Duration>,
     total: Duration,
     requeues: u32,
+    cost: Option<Money>,
 }
 
 impl RecentRequests {
@@ -92,6 +93,7 @@ impl EndedRequest {
             first_byte: ended.first_byte,
             total: ended.total,
             requeues: ended.requeues,
+            cost: ended.cost,
         }
     }
 
@@ -118,6 +120,7 @@ impl EndedRequest {
             total_ms: millis(self.total),
             streaming: job.streaming,
             requeues: self.requeues,
+            cost: self.cost,
         }
     }
 }
@@ -153,12 +156,13 @@ mod tests {
             provider: None,
             provider_name: Some("gpu".into()),
             served_model: Some("m".into()),
-            usage: Usage { estimated: true, prompt_tokens: Some(3), completion_tokens: None },
+            usage: Usage { estimated: true, prompt_tokens: Some(3), ..Usage::default() },
             bytes: 9,
             queued: Duration::from_millis(5),
             first_byte: None,
             total: Duration::from_millis(7),
             requeues: 2,
+            cost: Some(Money(150_000)),
         }
     }
 
@@ -187,6 +191,7 @@ mod tests {
             (Some(3), None, true)
         );
         assert_eq!((answered.queue_ms, answered.first_byte_ms, answered.total_ms), (5, None, 7));
+        assert_eq!(answered.cost, Some(Money(150_000)));
         assert!(answered.id.starts_with("r-") && answered.at > Timestamp::UNIX_EPOCH);
     }
 

@@ -7,7 +7,7 @@ use axum::{
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
-use base::UsageBy;
+use base::{Currency, UsageBy};
 use http::{StatusCode, header};
 use jiff::Timestamp;
 use protocol::admin::{
@@ -28,7 +28,7 @@ pub(crate) async fn show(State(api): State<Api>, request: Request) -> Result<Res
     let asked = UsageParameters::parse(request.uri().query(), Timestamp::now()).map_err(bad)?;
     let (ledger, query) = (Arc::clone(&api.administration().usage), asked.query.clone());
     let answer = blocking(move || ledger.usage(&query)).await?.map_err(|error| failed(&error))?;
-    let report = report(answer, &asked.query.by);
+    let report = report(answer, &asked.query.by, api.rules().keys.prices().currency);
     Ok(match asked.csv {
         true => {
             let kind = [(header::CONTENT_TYPE, "text/csv; charset=utf-8")];
@@ -81,7 +81,7 @@ impl UsageParameters {
 }
 
 /// The ledger's answer as JSON.
-pub fn report(answer: UsageAnswer, by: &[UsageBy]) -> UsageReport {
+pub fn report(answer: UsageAnswer, by: &[UsageBy], currency: Currency) -> UsageReport {
     let row = |group: store::UsageGroup| {
         let mut row = UsageRow { counts: counts(&group.sums), ..UsageRow::default() };
         by.iter().zip(group.names).for_each(|(by, name)| row.set(*by, name));
@@ -89,6 +89,7 @@ pub fn report(answer: UsageAnswer, by: &[UsageBy]) -> UsageReport {
     };
     UsageReport {
         totals: counts(&answer.totals),
+        currency,
         truncated: answer.truncated,
         rows: answer.groups.into_iter().map(row).collect(),
     }
@@ -102,6 +103,7 @@ fn counts(sums: &UsageSums) -> UsageCounts {
         total_tokens: sums.tokens(),
         estimated: sums.estimated,
         errors: sums.errors,
+        cost: sums.cost,
     }
 }
 

@@ -33,5 +33,6 @@ pub(super) fn entry(job: &JobFacts, ended: &JobEnd, now: Moment) -> UsageEntry {
         total_ms: millis(ended.total),
         streaming: job.streaming,
         requeues: ended.requeues,
+        cost: ended.cost,
     }
 }

@@ -26,6 +26,7 @@ fn entry(at_ms: u64) -> UsageEntry {
         total_ms: 0,
         streaming: false,
         requeues: 0,
+        cost: None,
     }
 }
 

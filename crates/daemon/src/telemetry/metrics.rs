@@ -62,6 +62,7 @@ struct Families {
     first_byte: Family<Labels<1>, Histogram, fn() -> Histogram>,
     duration: Family<Labels<1>, Histogram, fn() -> Histogram>,
     tokens: Family<Labels<2>, Counter>,
+    cost: Family<Labels<1>, Counter<f64, AtomicU64>>,
     bytes: Family<Labels<1>, Counter>,
 }
 
@@ -74,6 +75,7 @@ struct ModelMetrics {
     duration: Histogram,
     prompt_tokens: Counter,
     completion_tokens: Counter,
+    cost: Counter<f64, AtomicU64>,
     bytes: Counter,
     outcomes: Mutex<HashMap<&'static str, Counter>>,
 }
@@ -243,6 +245,7 @@ impl Families {
             requests: Family::default(),
             requeues: Family::default(),
             tokens: Family::default(),
+            cost: Family::default(),
             bytes: Family::default(),
         }
     }
@@ -251,6 +254,8 @@ impl Families {
         registry.register("requests", "Jobs ended, by outcome", self.requests.clone());
         registry.register("requeues", "Jobs moved to another worker", self.requeues.clone());
         registry.register("tokens", "Tokens read and written", self.tokens.clone());
+        let help = "What jobs cost, in the server's currency";
+        registry.register("cost", help, self.cost.clone());
         registry.register_with_unit(
             "response",
             "Bytes of answers",
@@ -282,6 +287,7 @@ impl ModelMetrics {
             duration: families.duration.get_or_create_owned(&label),
             prompt_tokens: tokens("prompt"),
             completion_tokens: tokens("completion"),
+            cost: families.cost.get_or_create_owned(&label),
             bytes: families.bytes.get_or_create_owned(&label),
             outcomes: Mutex::default(),
             model: model.to_owned(),
@@ -293,6 +299,10 @@ impl ModelMetrics {
         self.bytes.inc_by(ended.bytes);
         self.prompt_tokens.inc_by(ended.usage.prompt_tokens.unwrap_or(0));
         self.completion_tokens.inc_by(ended.usage.completion_tokens.unwrap_or(0));
+        if let Some(cost) = ended.cost {
+            // A metric is a float; the ledger has the exact amount.
+            self.cost.inc_by(cost.0 as f64 / 1e6);
+        }
         let labels = || [("model", self.model.clone()), ("outcome", outcome.to_owned())];
         let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || families.requests.get_or_create_owned(&labels());

@@ -2,12 +2,11 @@
 
 use std::time::Instant;
 
-use base::ModelName;
-
 use super::Dispatcher;
 use crate::{
+    distance::{Distance, Route},
     input::JobSpec,
-    job::Job,
+    job::{Job, Target},
     output::Ending,
     provider::{Provider, Providers},
 };
@@ -33,7 +32,7 @@ impl Dispatcher {
         }
         self.accepted += 1;
         let mut job = Job::new(spec, self.accepted, now);
-        match self.providers.aim(&job.spec) {
+        match self.providers.aim(&job) {
             Ok(passed_over) => job.go_on(passed_over),
             Err(ending) => return self.end(job.id(), ending),
         }
@@ -57,31 +56,51 @@ impl Dispatcher {
 }
 
 impl Providers {
-    /// How many of the job's models to skip, to reach the first that is served now, or else the
+    /// How many of the job's targets to skip, to reach the first that is served now, or else the
     /// first that is worth waiting for.
-    fn aim(&self, spec: &JobSpec) -> Result<usize, Ending> {
-        let all = || std::iter::once(&spec.model).chain(&spec.fallbacks);
+    fn aim(&self, job: &Job) -> Result<usize, Ending> {
+        let present = job.target();
+        let all = || std::iter::once(&present).chain(job.targets_left());
         let first =
-            |wanted: &Prospect| all().position(|model| self.prospect(spec, model) == *wanted);
-        match self.prospect(spec, &spec.model) {
-            Prospect::Served => Ok(0),
-            Prospect::Awaited => Ok(first(&Prospect::Served).unwrap_or(0)),
-            Prospect::Hopeless(ending) => {
-                let other = first(&Prospect::Served).or_else(|| first(&Prospect::Awaited));
-                other.ok_or(ending)
-            }
+            |wanted: &Prospect| all().position(|it| self.prospect(&job.spec, it) == *wanted);
+        let is_absent = |it: &Target| {
+            self.of(&job.spec.scope, &it.model).all(|(_, other)| !it.route.reaches(other.distance))
+        };
+        // A cloud that is out of reach is connected, and tried: better than one's own that are not.
+        let cloud = || {
+            let mut own = all().filter(|it| it.route != Route::Cloud);
+            let is_cloud = |it: &Target| it.route == Route::Cloud;
+            let awaited = |it: &Target| self.prospect(&job.spec, it) == Prospect::Awaited;
+            let found = all().position(|it| is_cloud(it) && awaited(it));
+            found.filter(|_| own.all(is_absent))
+        };
+        let found = first(&Prospect::Served).or_else(cloud).or_else(|| first(&Prospect::Awaited));
+        found.ok_or_else(|| match self.prospect(&job.spec, &present) {
+            Prospect::Hopeless(ending) => self.ending(job, ending),
+            Prospect::Served | Prospect::Awaited => Ending::NoProvider,
+        })
+    }
+
+    /// How a job ends that no target can have: as for its first model, which a cloud may have alone.
+    fn ending(&self, job: &Job, own: Ending) -> Ending {
+        let cloud = Target { route: Route::Cloud, ..job.target() };
+        match (own, job.spec.clouds.then(|| self.prospect(&job.spec, &cloud))) {
+            (Ending::NoProvider, Some(Prospect::Hopeless(ending))) => ending,
+            (own, _) => own,
         }
     }
 
-    /// The prospects of a job for this model. A draining provider counts as serving it, but only as
-    /// worth waiting for: it may come back. So does one whose backend is away. A provider out of the job's reach does not count. A
-    /// model that only such providers serve now is not waited for: most likely it is known only
-    /// from them.
-    pub(super) fn prospect(&self, spec: &JobSpec, model: &ModelName) -> Prospect {
-        let (mut anybody, mut elsewhere, mut largest) = (false, false, None);
-        for (id, provider) in self.of(&spec.scope, model) {
-            if !spec.route.reaches(provider.distance) {
-                elsewhere = true;
+    /// The prospects of a job for this target. A draining provider counts as serving it, but only as
+    /// worth waiting for: it may come back. So does one whose backend is away. A provider out of the target's reach does not
+    /// count. A model that only such providers serve now is not waited for: most likely it is known
+    /// only from them. Clouds that the job may go to are no such providers, since the model may be
+    /// known from one's own; a cloud itself is waited for only while it is connected.
+    pub(super) fn prospect(&self, spec: &JobSpec, target: &Target) -> Prospect {
+        let (mut anybody, mut largest) = (false, None);
+        let mut elsewhere = target.route == Route::Cloud;
+        for (id, provider) in self.of(&spec.scope, &target.model) {
+            if !target.route.reaches(provider.distance) {
+                elsewhere |= !(spec.clouds && provider.distance == Distance::Cloud);
                 continue;
             }
             if spec.pinned.is_some_and(|pinned| pinned != id || provider.is_draining()) {

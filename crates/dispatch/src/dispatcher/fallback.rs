@@ -1,4 +1,4 @@
-//! Moves a job to another of its models.
+//! Moves a job to another of its models, or to the clouds that have one.
 
 use std::time::Instant;
 
@@ -9,17 +9,18 @@ use crate::{job::Job, output::Ending};
 
 impl Dispatcher {
     /// Handles a job that has not begun and that no provider can serve with its present model: it
-    /// moves to its next model that is served, or ends. Place it afterwards.
+    /// moves to its next target that is served, or ends. Place it afterwards.
     pub(super) fn unmet(&mut self, now: Instant, mut job: Job, ending: Ending) {
-        while !self.stopping && job.next_model() {
-            if self.providers.prospect(&job.spec, &job.spec.model) != Prospect::Served {
+        let mut busy = matches!(ending, Ending::QueueFull { .. });
+        while !self.stopping && !(busy && job.targets_while_busy() == 0) && job.next_target() {
+            if self.providers.prospect(&job.spec, &job.target()) != Prospect::Served {
                 continue;
             }
             if job.assigned > 0 {
                 return self.enqueue(now, job);
             }
             match self.admit(now, job) {
-                Some(refused) => job = refused,
+                Some(refused) => (job, busy) = (refused, true),
                 None => return,
             }
         }
@@ -45,15 +46,16 @@ impl Dispatcher {
         jobs
     }
 
-    /// The number of models to skip to one that serves the job better: no connected provider can
-    /// serve the job with its present model, and one serves the later model.
+    /// The number of targets to skip to one that serves the job better: no connected provider can
+    /// serve the job with its present target, and one serves the later target.
     pub(super) fn better_served(&self, job: &Job) -> Option<usize> {
-        let later = job.fallbacks_left();
+        let later = job.targets_left();
         if later.is_empty() || !self.nobody_is_able(job) {
             return None;
         }
-        let prospect = |model| self.providers.prospect(&job.spec, model);
-        later.iter().position(|model| prospect(model) == Prospect::Served).map(|before| before + 1)
+        let prospect = |target| self.providers.prospect(&job.spec, target);
+        let served = later.iter().position(|target| prospect(target) == Prospect::Served);
+        served.map(|before| before + 1)
     }
 
     fn goes_on(&mut self, id: JobId) -> bool {

@@ -18,6 +18,9 @@ mod retry;
 mod waiting;
 mod waking;
 
+#[cfg(test)]
+mod clouds;
+
 use std::{
     collections::{BTreeMap, VecDeque},
     time::Instant,
@@ -65,6 +68,10 @@ use crate::{
 /// [`Route::Mesh`](crate::Route::Mesh) distance comes last. If one of the remaining providers is
 /// another machine, only the fastest stay, then the nearest of these; the [`Policy`] makes the
 /// final choice. Speed is measured over whole answers and reduced by the throttle.
+///
+/// **Clouds.** A provider of others is a last resort: after its models, a job goes through them once
+/// more for clouds alone, if it may. It goes on to these where no provider of one's own is left, and
+/// not where they are only busy.
 ///
 /// **Fallbacks.** A job that has not begun and that its model's providers cannot serve moves to its
 /// next served fallback: see [`JobSpec::fallbacks`](crate::JobSpec::fallbacks). After each input,

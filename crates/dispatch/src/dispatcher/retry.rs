@@ -48,8 +48,8 @@ impl Dispatcher {
         if requeues && self.somebody_is_idle(&asked) {
             return Some(0);
         }
-        (1..=job.fallbacks_left().len())
-            .find(|_| asked.next_model() && self.somebody_is_idle(&asked))
+        (1..=job.targets_while_busy())
+            .find(|_| asked.next_target() && self.somebody_is_idle(&asked))
     }
 
     fn somebody_is_idle(&self, job: &Job) -> bool {

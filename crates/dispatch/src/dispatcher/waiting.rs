@@ -78,7 +78,10 @@ impl Dispatcher {
         let Some(mut job) = self.jobs.get(&id).map(|job| waited(job.clone(), now)) else { return };
         let over = job.waits.left(served, &self.config).is_zero();
         let waited = job.waits.total();
-        while job.next_model() {
+        // Without a provider, it would have gone to a cloud that could be asked; one may be tried again now.
+        let left = if served { job.targets_while_busy() } else { job.targets_left().len() };
+        for _ in 0..left {
+            job.next_target();
             if let Some(provider) = self.choose(&job) {
                 self.unqueue(id);
                 return self.assign(now, job, provider);
@@ -120,7 +123,7 @@ impl Dispatcher {
         let every = self.config.queue_timeout;
         let first = every.saturating_sub(job.waits.total());
         let look = if job.looked { every.max(SHORTEST_LOOK) } else { first };
-        (!job.fallbacks_left().is_empty()).then_some(look)
+        (job.targets_while_busy() > 0).then_some(look)
     }
 }
 

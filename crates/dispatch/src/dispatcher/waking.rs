@@ -136,8 +136,8 @@ impl Dispatcher {
 
     /// Whether a later model of the job is served.
     pub(super) fn has_served_fallback(&self, job: &Job) -> bool {
-        let served = |model| self.providers.prospect(&job.spec, model) == Prospect::Served;
-        job.fallbacks_left().iter().any(served)
+        let served = |target| self.providers.prospect(&job.spec, target) == Prospect::Served;
+        job.targets_left().iter().any(served)
     }
 }
 

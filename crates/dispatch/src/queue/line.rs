@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, iter};
 use base::{Endpoints, JobId, KeyId};
 
 use crate::{
-    distance::{Distance, Route},
+    distance::{Bound, Distance},
     input::JobSpec,
 };
 
@@ -16,8 +16,8 @@ pub(crate) const MOST_COUNTED: usize = 1_000;
 /// The requeued jobs first, oldest first; then one job of each key in turn, each key's in the order
 /// of acceptance. Jobs are found again by their position in that order (`seq`).
 ///
-/// Jobs are separated by the shapes that they can be served in, and by whether they may leave this
-/// server. So a provider that serves few shapes, or is far away, examines none of the jobs that it
+/// Jobs are separated by the shapes that they can be served in, and by how far they may go
+/// from this server. So a provider that serves few shapes, or is far away, examines none of the jobs that it
 /// cannot serve, even if many are ahead of its own: finding its first job costs O(log n) for each
 /// kind of jobs in the line.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ pub(crate) struct Line {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     shapes: Endpoints,
-    local_only: bool,
+    bound: Bound,
 }
 
 /// The jobs that a provider might take: by the shapes that it serves, and by its distance.
@@ -191,12 +191,11 @@ impl Line {
 
 impl Kind {
     fn of(spec: &JobSpec) -> Self {
-        Self { shapes: spec.serve_as, local_only: spec.route == Route::LocalOnly }
+        Self { shapes: spec.serve_as, bound: spec.route.bound() }
     }
 
     fn meets(self, there: Reach) -> bool {
-        let away = there.distance != Distance::Here;
-        self.shapes.meets(there.endpoints) && !(self.local_only && away)
+        self.shapes.meets(there.endpoints) && self.bound.holds(there.distance)
     }
 }
 
@@ -252,6 +251,7 @@ mod tests {
     use base::Endpoint;
 
     use super::*;
+    use crate::Route;
     use crate::fixture::spec;
 
     fn of_key(seq: u64, key: &str) -> JobSpec {

@@ -56,8 +56,8 @@ impl Outlooks {
 }
 
 fn names(job: &Job) -> impl Iterator<Item = (Scope, ModelName)> {
-    let left = job.fallbacks_left();
-    let present = (!left.is_empty()).then_some(&job.spec.model);
+    let left = job.targets_left().iter().map(|target| &target.model);
+    let present = (left.len() > 0).then_some(&job.spec.model);
     present.into_iter().chain(left).map(|model| (job.spec.scope.clone(), model.clone()))
 }
 
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(found(&outlooks, &server, &["*", "x"]), [job(3), job(1)]);
         assert_eq!(found(&outlooks, &room, &["*"]), [job(4)]);
         outlooks.remove(&jobs[0]);
-        jobs[0].next_model();
+        jobs[0].next_target();
         outlooks.add(&jobs[0]);
         assert_eq!(found(&outlooks, &server, &["m"]), [job(1)], "what is behind it is over");
         assert_eq!(found(&outlooks, &server, &["n"]), [job(3)]);

@@ -84,6 +84,10 @@ pub(crate) struct JobRecord {
     /// How often it was requeued for its present model.
     pub(crate) requeues: u32,
     pub(crate) avoided: Vec<ProviderId>,
+    /// The models that it may go on to, and whether to those of clouds.
+    pub(crate) later: Vec<(ModelName, bool)>,
+    /// Whether only clouds may have it now.
+    pub(crate) at_clouds: bool,
     pub(crate) place: JobState,
 }
 
@@ -127,6 +131,8 @@ impl JobRecord {
             attempt: 0,
             requeues: 0,
             avoided: Vec::new(),
+            later: later(spec),
+            at_clouds: false,
             place: JobState::AtTheDoor,
         }
     }
@@ -157,16 +163,35 @@ impl JobRecord {
         self.place = JobState::Queued(now, served);
     }
 
+    /// The same, unless that is the step from one's own machines to clouds.
+    pub(crate) fn go_on_while_busy(&mut self) -> bool {
+        self.may_go_on_while_busy() && self.go_on()
+    }
+
+    pub(crate) fn may_go_on_while_busy(&self) -> bool {
+        self.later.first().is_some_and(|(_, clouds)| *clouds == self.at_clouds)
+    }
+
     /// Asks for the next of its models, with nothing held against anybody.
     pub(crate) fn go_on(&mut self) -> bool {
-        if self.spec.fallbacks.is_empty() {
+        if self.later.is_empty() {
             return false;
         }
-        self.spec.model = self.spec.fallbacks.remove(0);
+        (self.spec.model, self.at_clouds) = self.later.remove(0);
         self.requeues = 0;
         self.avoided = Vec::new();
         true
     }
+}
+
+/// All own models first, then all once more at clouds.
+fn later(spec: &JobSpec) -> Vec<(ModelName, bool)> {
+    let mut later: Vec<_> = spec.fallbacks.iter().map(|model| (model.clone(), false)).collect();
+    if spec.clouds && spec.route != Route::LocalOnly {
+        later.push((spec.model.clone(), true));
+        later.extend(spec.fallbacks.iter().map(|model| (model.clone(), true)));
+    }
+    later
 }
 
 impl Peer {
@@ -215,13 +240,17 @@ impl Peer {
         self.serves(&job.spec.scope, &job.spec.model)
             && job.spec.size <= self.offer.max_size
             && job.spec.serve_as.iter().any(|shape| self.offer.endpoints.contains(shape))
-            && self.is_in_reach(&job.spec)
+            && self.is_in_reach(job)
             && job.spec.pinned.is_none_or(|pinned| pinned == self.id)
             && !job.avoided.contains(&self.id)
     }
 
-    pub(crate) fn is_in_reach(&self, spec: &JobSpec) -> bool {
-        spec.route != Route::LocalOnly || self.offer.distance == Distance::Here
+    pub(crate) fn is_in_reach(&self, job: &JobRecord) -> bool {
+        match self.offer.distance {
+            Distance::Cloud => job.at_clouds,
+            Distance::Here => !job.at_clouds,
+            _ => !job.at_clouds && job.spec.route != Route::LocalOnly,
+        }
     }
 
     /// A whole answer took it this long.

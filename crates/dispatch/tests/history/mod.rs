@@ -52,6 +52,8 @@ pub(crate) struct Account {
     /// Jobs that moved for want of an acknowledgement, and those that had nowhere to go.
     pub(crate) woken: u64,
     pub(crate) kept: u64,
+    /// Assignments to clouds.
+    pub(crate) clouded: u64,
 }
 
 /// Lives through the steps, then lets everything end. An error says which rule was broken, where.
@@ -202,6 +204,7 @@ impl History {
         self.account.unready = self.oracle.unready;
         self.account.woken = self.oracle.woken;
         self.account.kept = self.oracle.kept;
+        self.account.clouded = self.oracle.clouded;
         Ok(())
     }
 
@@ -319,6 +322,7 @@ impl History {
             affinity: Affinity::default(),
             pinned: (c > 225).then(|| self.provider(c)),
             route: Route::ALL[usize::from(c / 24 % 3)],
+            clouds: !a.is_multiple_of(3),
             known: !b.is_multiple_of(8),
         })
     }
@@ -434,7 +438,8 @@ fn scope(choice: u8) -> Scope {
 }
 
 fn distance(choice: u8) -> Distance {
-    [Distance::Here, Distance::Near, Distance::Here, Distance::Far][usize::from(choice % 4)]
+    use Distance::{Cloud, Far, Here, Near};
+    [Here, Near, Here, Far, Cloud][usize::from(choice % 5)]
 }
 
 fn key(choice: u8) -> KeyId {

@@ -1,7 +1,7 @@
 //! Which of its models a job is asked of: at the door, when it falls back, and while it waits.
 
 use base::ProviderId;
-use dispatch::{Ending, JobSpec};
+use dispatch::{Distance, Ending, JobSpec, Route};
 
 use super::{
     known::{JobRecord, JobState, Peer, Standing},
@@ -19,16 +19,17 @@ enum Outlook {
 impl Oracle {
     /// A job that nobody has begun cannot be had of its model.
     pub(crate) fn fall_back(&mut self, mut job: JobRecord, ending: Ending) {
-        while !self.stopping && job.go_on() {
+        let mut busy = matches!(ending, Ending::QueueFull { .. });
+        while !self.stopping && if busy { job.go_on_while_busy() } else { job.go_on() } {
             self.fell_back += 1;
-            if self.outlook(&job.spec) != Outlook::Now {
+            if self.outlook(&job) != Outlook::Now {
                 continue;
             }
             if job.attempt > 0 {
                 return self.queue(job);
             }
             if let Some(refused) = self.take_in(job) {
-                job = refused;
+                (job, busy) = (refused, true);
             } else {
                 return;
             }
@@ -54,7 +55,7 @@ impl Oracle {
     pub(crate) fn better_served(&self, job: &JobRecord) -> Option<JobRecord> {
         let mut later = job.clone();
         while self.nobody_is_left(job) && later.go_on() {
-            if self.outlook(&later.spec) == Outlook::Now {
+            if self.outlook(&later) == Outlook::Now {
                 return Some(later);
             }
         }
@@ -84,7 +85,7 @@ impl Oracle {
     pub(crate) fn has_served_fallback(&self, job: &JobRecord) -> bool {
         let (mut asked, mut found) = (job.clone(), false);
         while asked.go_on() {
-            found |= self.outlook(&asked.spec) == Outlook::Now;
+            found |= self.outlook(&asked) == Outlook::Now;
         }
         found
     }
@@ -103,14 +104,25 @@ impl Oracle {
             stages.push(next);
         }
         for wanted in [Outlook::Now, Outlook::Later] {
-            let found = stages.iter().position(|stage| self.outlook(&stage.spec) == wanted);
+            let mut found = stages.iter().position(|stage| self.outlook(stage) == wanted);
+            if wanted == Outlook::Later && !stages.iter().any(|stage| self.somebody_own_has(stage))
+            {
+                let cloud = |stage: &JobRecord| stage.at_clouds && self.outlook(stage) == wanted;
+                found = stages.iter().position(cloud).or(found);
+            }
             if let Some(position) = found {
                 self.fell_back += position as u64;
                 return Ok(stages.swap_remove(position));
             }
         }
-        let Outlook::Never(ending) = self.outlook(&job.spec) else { return Ok(job.clone()) };
-        Err(ending)
+        let Outlook::Never(ending) = self.outlook(job) else { return Ok(job.clone()) };
+        // It may be the model of a cloud alone.
+        let of_cloud = |stage: &&JobRecord| stage.at_clouds && stage.spec.model == job.spec.model;
+        let cloud = stages.iter().find(of_cloud).map(|stage| self.outlook(stage));
+        match (ending, cloud) {
+            (Ending::NoProvider, Some(Outlook::Never(ending))) => Err(ending),
+            (ending, _) => Err(ending),
+        }
     }
 
     /// A job that nobody had yet is assigned or waits; it is given back if there is no room.
@@ -126,12 +138,15 @@ impl Oracle {
         None
     }
 
-    fn outlook(&self, spec: &JobSpec) -> Outlook {
+    fn outlook(&self, job: &JobRecord) -> Outlook {
+        let spec = &job.spec;
         let mut meant: Vec<_> = self.peers.iter().collect();
         meant.retain(|peer| peer.serves(&spec.scope, &spec.model));
-        let all = meant.len();
-        meant.retain(|peer| peer.is_in_reach(spec));
-        let elsewhere = meant.len() < all;
+        let to_clouds = spec.clouds && spec.route != Route::LocalOnly;
+        let passed = |peer: &&Peer| to_clouds && peer.offer.distance == Distance::Cloud;
+        let counts = |peer: &&&Peer| !peer.is_in_reach(job) && !passed(peer);
+        let elsewhere = job.at_clouds || meant.iter().any(|peer| counts(&peer));
+        meant.retain(|peer| peer.is_in_reach(job));
         if let Some(pinned) = spec.pinned {
             meant.retain(|peer| peer.id == pinned && !peer.draining);
         }
@@ -148,6 +163,14 @@ impl Oracle {
         }
         let active = |peer: &&Peer| !peer.is_out() && peer.offer.max_size >= spec.size;
         if meant.into_iter().any(|peer| active(&peer)) { Outlook::Now } else { Outlook::Later }
+    }
+
+    /// Whether somebody of one's own is connected that has the model of this stage.
+    fn somebody_own_has(&self, stage: &JobRecord) -> bool {
+        let has = |peer: &Peer| {
+            peer.serves(&stage.spec.scope, &stage.spec.model) && peer.is_in_reach(stage)
+        };
+        !stage.at_clouds && self.peers.iter().any(has)
     }
 
     fn has_room(&self, spec: &JobSpec) -> bool {

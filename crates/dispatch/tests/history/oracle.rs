@@ -36,6 +36,7 @@ pub(crate) struct Oracle {
     pub(crate) unready: u64,
     pub(crate) woken: u64,
     pub(crate) kept: u64,
+    pub(crate) clouded: u64,
     /// How many assignments there were.
     pub(crate) given: u64,
     /// How often somebody slow was left out since one was tried again, if that is certain.
@@ -68,6 +69,7 @@ impl Oracle {
             unready: 0,
             woken: 0,
             kept: 0,
+            clouded: 0,
             given: 0,
             left_out: Some(0),
             stopping: false,
@@ -498,7 +500,7 @@ impl Oracle {
             return Some(asked);
         }
         for stage in 1.. {
-            if !asked.go_on() {
+            if !asked.go_on_while_busy() {
                 break;
             }
             if self.somebody_is_idle(&asked) {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
-use dispatch::{CancelReason, Config, Dispatcher, Ending, Output, Wait};
+use dispatch::{CancelReason, Config, Dispatcher, Distance, Ending, Output, Wait};
 
 use super::{
     known::{BackendState, HeldJob, JobRecord, JobState, LineName, Peer, Standing},
@@ -21,7 +21,7 @@ impl Oracle {
         }
         match output {
             Output::Assign { job, provider, model, endpoints, attempt } => {
-                self.waited_too_long(*job, model)?;
+                self.waited_too_long(*job, *provider, model)?;
                 let job = self.assigned(*job, *provider, *attempt)?;
                 let shapes = self.peer(*provider).map(|peer| peer.offer.endpoints);
                 ensure(job == *model && shapes == Some(*endpoints), || {
@@ -143,32 +143,36 @@ impl Oracle {
         // It may have more, from before its capacity was lowered; it is not given more.
         ensure(held < peer.capacity() as usize, || format!("{by} has {held} jobs already"))?;
         let model = job.spec.model.clone();
+        let peer_is_cloud = peer.offer.distance == Distance::Cloud;
         match job.place {
             JobState::AtTheDoor => self.check_choice(id, by)?,
             _ if peer.standing == Standing::Healthy => self.check_is_next(job, peer)?,
             _ => self.check_order(job, peer)?,
         }
+        self.clouded += u64::from(peer_is_cloud);
         self.give(id, by);
         Ok(model)
     }
 
     /// A job whose time in queues is over is assigned to who is free for a fallback, and for none
     /// before it.
-    fn waited_too_long(&mut self, id: JobId, model: &ModelName) -> Verdict {
+    fn waited_too_long(&mut self, id: JobId, by: ProviderId, model: &ModelName) -> Verdict {
+        let clouds = self.peer(by).is_some_and(|peer| peer.offer.distance == Distance::Cloud);
+        let is_there = |job: &JobRecord| job.spec.model == *model && job.at_clouds == clouds;
         let job = self.known(id)?;
-        let queued = matches!(job.place, JobState::Queued(..));
-        if !queued || !self.is_due(job) || job.spec.model == *model {
+        let JobState::Queued(_, served) = job.place else { return Ok(()) };
+        if !self.is_due(job) || is_there(job) {
             return Ok(());
         }
         let Some(mut job) = self.unqueue(id, false) else { return Ok(()) };
         job.count_wait(self.now);
         job.place = JobState::AtTheDoor;
-        while job.spec.model != *model {
+        while !is_there(&job) {
             let before = job.spec.model.clone();
-            ensure(job.go_on(), || format!("{id} was never to be asked of {model}"))?;
+            let more = if served { job.go_on_while_busy() } else { job.go_on() };
+            ensure(more, || format!("{id} was never to be asked of {model}"))?;
             self.fell_back += 1;
-            let earlier =
-                job.spec.model != *model && self.somebody_may_take(&job) && !self.is_unsure();
+            let earlier = !is_there(&job) && self.somebody_may_take(&job) && !self.is_unsure();
             ensure(!earlier, || format!("{id}: {:?} after {before:?} is free", job.spec.model))?;
         }
         self.jobs.insert(id, job);
@@ -303,7 +307,8 @@ impl Oracle {
         let queued = matches!(job.place, JobState::Queued(..));
         ensure(self.is_due(&job) && queued, || format!("{id} has not waited too long"))?;
         let mut other = job.clone();
-        while other.go_on() {
+        let served = matches!(job.place, JobState::Queued(_, true));
+        while if served { other.go_on_while_busy() } else { other.go_on() } {
             ensure(!self.somebody_may_take(&other) || self.is_unsure(), || {
                 format!("{other:?} could be served")
             })?;
@@ -486,7 +491,7 @@ impl Oracle {
     fn next_look(&self, job: &JobRecord) -> Option<Duration> {
         let every = self.config.queue_timeout;
         let look = if job.looked { every } else { every.saturating_sub(job.waited) };
-        (!job.spec.fallbacks.is_empty()).then_some(look)
+        job.may_go_on_while_busy().then_some(look)
     }
 
     pub(crate) fn pair(&self, id: JobId, by: ProviderId) -> Result<(&JobRecord, &Peer), String> {

@@ -54,8 +54,8 @@ impl Meter for Cost {
 }
 
 fn of(usage: usage::Usage, estimated: bool) -> Usage {
-    let usage::Usage { prompt_tokens, completion_tokens } = usage;
-    Usage { estimated, prompt_tokens, completion_tokens }
+    let usage::Usage { prompt_tokens, completion_tokens, cached_tokens } = usage;
+    Usage { estimated, prompt_tokens, completion_tokens, cached_tokens }
 }
 
 #[cfg(test)]

@@ -67,6 +67,7 @@ impl PeerJob {
             estimated,
             prompt_tokens: complete.tokens_in.map(u64::from),
             completion_tokens: complete.tokens_out.map(u64::from),
+            ..Usage::default()
         });
         if !warren && !self.reply.is_finished() {
             return self.fail("the answer of the peer has no finish_reason: its backend died");

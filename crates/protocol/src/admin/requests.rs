@@ -1,5 +1,6 @@
 //! The JSON of `/admin/requests`: the requests that ended last.
 
+use base::Money;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,9 @@ pub struct RequestJson {
     pub streaming: bool,
     /// How often it was given to a provider again.
     pub requeues: u32,
+    /// Its cost in the server's currency, where its model has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Money>,
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Usage: the answer of `GET /admin/usage`, and the same as CSV.
 
-use base::UsageBy;
+use base::{Currency, Money, UsageBy};
 use serde::{Deserialize, Serialize};
 
 /// Usage, summed up.
@@ -10,6 +10,9 @@ pub struct UsageReport {
     pub rows: Vec<UsageRow>,
     /// All that was asked about, rows that are left out included.
     pub totals: UsageCounts,
+    /// The currency of all costs.
+    #[serde(default)]
+    pub currency: Currency,
     /// Whether there are more rows than listed.
     #[serde(default)]
     pub truncated: bool,
@@ -53,6 +56,9 @@ pub struct UsageCounts {
     pub estimated: u64,
     /// The failed requests. A request whose client left does not count.
     pub errors: u64,
+    /// What they cost. Requests to models without a price cost nothing.
+    #[serde(default)]
+    pub cost: Money,
 }
 
 impl UsageRow {
@@ -81,7 +87,7 @@ impl UsageRow {
 }
 
 impl UsageCounts {
-    /// The names of the counts, in the order of [`UsageCounts::values`].
+    /// The names of the counts, without the cost, in the order of [`UsageCounts::values`].
     pub const NAMES: [&'static str; 6] =
         ["requests", "prompt_tokens", "completion_tokens", "total_tokens", "estimated", "errors"];
 
@@ -102,17 +108,22 @@ impl UsageReport {
     /// The rows as CSV (RFC 4180) with a header line, grouped by `by`. Without any `by`, one line
     /// with the totals.
     pub fn to_csv(&self, by: &[UsageBy]) -> String {
-        let names = by.iter().map(|by| by.as_str()).chain(UsageCounts::NAMES);
+        let cost = ["cost", "currency"];
+        let names = by.iter().map(|by| by.as_str()).chain(UsageCounts::NAMES).chain(cost);
         let mut csv = line(names.map(str::to_owned));
         if by.is_empty() {
-            csv.push_str(&line(self.totals.values().map(|count| count.to_string()).into_iter()));
+            csv.push_str(&line(self.fields(&self.totals)));
         }
         for row in self.rows.iter().filter(|_| !by.is_empty()) {
             let names = by.iter().map(|by| field(row.get(*by).unwrap_or_default()));
-            let counts = row.counts.values().map(|count| count.to_string());
-            csv.push_str(&line(names.chain(counts)));
+            csv.push_str(&line(names.chain(self.fields(&row.counts))));
         }
         csv
+    }
+
+    fn fields(&self, counts: &UsageCounts) -> impl Iterator<Item = String> {
+        let cost = [counts.cost.to_string(), self.currency.to_string()];
+        counts.values().map(|count| count.to_string()).into_iter().chain(cost)
     }
 }
 
@@ -142,11 +153,16 @@ mod tests {
     use super::*;
 
     fn report() -> UsageReport {
-        let counts = UsageCounts { requests: 2, prompt_tokens: 5, ..UsageCounts::default() };
+        let counts = UsageCounts {
+            requests: 2,
+            prompt_tokens: 5,
+            cost: Money(1_500),
+            ..UsageCounts::default()
+        };
         let mut row = UsageRow { counts, ..UsageRow::default() };
         row.set(UsageBy::Model, "a,\"b\"".to_owned());
         row.set(UsageBy::Day, "2026-11-20".to_owned());
-        UsageReport { rows: vec![row], totals: counts, truncated: false }
+        UsageReport { rows: vec![row], totals: counts, ..UsageReport::default() }
     }
 
     #[test]
@@ -154,10 +170,10 @@ mod tests {
         let csv = report().to_csv(&[UsageBy::Day, UsageBy::Model]);
         assert_eq!(
             csv,
-            "day,model,requests,prompt_tokens,completion_tokens,total_tokens,estimated,errors\r\n\
-             2026-11-20,\"a,\"\"b\"\"\",2,5,0,0,0,0\r\n"
+            "day,model,requests,prompt_tokens,completion_tokens,total_tokens,estimated,errors,cost,currency\r\n\
+             2026-11-20,\"a,\"\"b\"\"\",2,5,0,0,0,0,0.0015,USD\r\n"
         );
-        assert!(report().to_csv(&[]).ends_with("\r\n2,5,0,0,0,0\r\n"));
+        assert!(report().to_csv(&[]).ends_with("\r\n2,5,0,0,0,0,0.0015,USD\r\n"));
     }
 
     #[test]

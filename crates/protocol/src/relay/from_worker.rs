@@ -38,6 +38,10 @@ pub struct Register {
     /// ([`WorkerFrame::Accepted`](super::WorkerFrame::Accepted)). Not part of the specification.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub acknowledges: bool,
+    /// Whether its backend is a provider of others, a last resort. Sent on binary links only. Not part
+    /// of the specification.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cloud: bool,
 }
 
 /// A worker's participant in a room. Not part of the specification.
@@ -134,6 +138,7 @@ impl From<TokenCounts> for Usage {
         Self {
             prompt_tokens: counts.prompt_tokens.map(u64::from),
             completion_tokens: counts.completion_tokens.map(u64::from),
+            cached_tokens: None,
         }
     }
 }

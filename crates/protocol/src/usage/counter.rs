@@ -42,6 +42,6 @@ impl AnswerCounter {
     /// The usage counted from its text.
     pub fn estimate(&self) -> Usage {
         let completion_tokens = self.generated.as_ref().map(GeneratedCounter::tokens);
-        Usage { prompt_tokens: self.prompt, completion_tokens }
+        Usage { prompt_tokens: self.prompt, completion_tokens, cached_tokens: None }
     }
 }

@@ -25,4 +25,7 @@ pub struct Usage {
     pub prompt_tokens: Option<u64>,
     /// Tokens of the answer (`completion_tokens` or `output_tokens`).
     pub completion_tokens: Option<u64>,
+    /// Those tokens of the prompt that were read from the server's cache, which cost less at most
+    /// clouds.
+    pub cached_tokens: Option<u64>,
 }

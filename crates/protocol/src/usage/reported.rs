@@ -144,6 +144,8 @@ impl UsageScanner {
         let completion = counts.completion_tokens.or(counts.output_tokens).and_then(count);
         self.usage.prompt_tokens = prompt.or(self.usage.prompt_tokens);
         self.usage.completion_tokens = completion.or(self.usage.completion_tokens);
+        let cached = counts.cached();
+        self.usage.cached_tokens = cached.or(self.usage.cached_tokens);
     }
 }
 
@@ -185,12 +187,32 @@ impl Object {
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "'de: 'a"))]
 struct Counts<'a> {
+    prompt_tokens_details: Option<&'a RawValue>,
+    input_tokens_details: Option<&'a RawValue>,
+    prompt_cache_hit_tokens: Option<&'a RawValue>,
     prompt_tokens: Option<&'a RawValue>,
     input_tokens: Option<&'a RawValue>,
     cache_creation_input_tokens: Option<&'a RawValue>,
     cache_read_input_tokens: Option<&'a RawValue>,
     completion_tokens: Option<&'a RawValue>,
     output_tokens: Option<&'a RawValue>,
+}
+
+/// What an OpenAI server says of a prompt.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Details<'a> {
+    cached_tokens: Option<&'a RawValue>,
+}
+
+impl Counts<'_> {
+    /// The tokens that came from a cache: OpenAI's words, else DeepSeek's or Anthropic's.
+    fn cached(&self) -> Option<u64> {
+        let details = self.prompt_tokens_details.or(self.input_tokens_details);
+        let details = details.and_then(|raw| serde_json::from_str::<Details<'_>>(raw.get()).ok());
+        let told = details.and_then(|details| details.cached_tokens);
+        told.or(self.prompt_cache_hit_tokens).or(self.cache_read_input_tokens).and_then(count)
+    }
 }
 
 fn count(raw: &RawValue) -> Option<u64> {
@@ -264,6 +286,21 @@ mod tests {
     }
 
     #[test]
+    fn tokens_of_a_cache_are_told_in_the_words_of_each_api() {
+        for usage in [
+            r#"{"prompt_tokens":9,"prompt_tokens_details":{"audio_tokens":0,"cached_tokens":4}}"#,
+            r#"{"input_tokens":9,"input_tokens_details":{"cached_tokens":4},"output_tokens":1}"#,
+            r#"{"prompt_tokens":9,"prompt_cache_hit_tokens":4,"prompt_cache_miss_tokens":5}"#,
+            r#"{"input_tokens":5,"cache_read_input_tokens":4}"#,
+        ] {
+            let mut scanner = UsageScanner::new();
+            scanner.feed(format!("{{\"usage\":{usage}}}").as_bytes());
+            let told = scanner.usage();
+            assert_eq!((told.prompt_tokens, told.cached_tokens), (Some(9), Some(4)), "{usage}");
+        }
+    }
+
+    #[test]
     fn text_about_usage_is_not_usage() {
         let cases = [
             r#"{"content":"\"usage\":{\"prompt_tokens\":5}"}"#,
@@ -314,8 +351,8 @@ mod tests {
             cuts.sort_unstable();
             let mut scanner = UsageScanner::new();
             cuts.windows(2).for_each(|cut| scanner.feed(&answer.as_bytes()[cut[0]..cut[1]]));
-            let usage = Usage { prompt_tokens: prompt, completion_tokens: completion };
-            prop_assert_eq!(scanner.usage(), usage);
+            let told = (scanner.usage().prompt_tokens, scanner.usage().completion_tokens);
+            prop_assert_eq!(told, (prompt, completion));
         }
     }
 }

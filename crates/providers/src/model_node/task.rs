@@ -76,6 +76,7 @@ impl Task {
             estimated: true,
             prompt_tokens: used.prompt_tokens,
             completion_tokens: used.completion_tokens,
+            ..Usage::default()
         });
     }
 }

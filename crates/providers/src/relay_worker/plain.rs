@@ -115,6 +115,6 @@ fn describe(head: &mut Head, length: usize) {
 
 /// The usage that the worker reports.
 pub(super) fn usage(usage: Usage) -> scheduler::Usage {
-    let Usage { prompt_tokens, completion_tokens } = usage;
-    scheduler::Usage { estimated: false, prompt_tokens, completion_tokens }
+    let Usage { prompt_tokens, completion_tokens, cached_tokens } = usage;
+    scheduler::Usage { estimated: false, prompt_tokens, completion_tokens, cached_tokens }
 }

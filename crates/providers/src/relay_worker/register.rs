@@ -172,7 +172,7 @@ fn offer(worker: &Worker, served: &ServedEndpoints) -> Offer {
             Form::Binary => u64::MAX,
         },
         endpoints: served.endpoints(),
-        distance: Distance::Here,
+        distance: if worker.register.cloud { Distance::Cloud } else { Distance::Here },
         lingers: false,
         acknowledges: acknowledges(worker),
     }

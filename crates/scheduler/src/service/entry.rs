@@ -198,6 +198,7 @@ impl Entry {
             first_byte: self.begun.map(|begun| begun - self.accepted),
             total: at - self.accepted,
             requeues: self.attempt,
+            cost: None,
         };
         Note::Ended(Arc::clone(&self.job), Box::new(ended))
     }

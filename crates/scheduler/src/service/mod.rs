@@ -440,6 +440,7 @@ fn parts(job: Job) -> (JobSpec, KeptRequest, Box<dyn Meter>) {
         affinity: job.affinity,
         pinned: job.pinned,
         route: job.route,
+        clouds: job.clouds,
         known: job.known,
     };
     let request = Arc::new(job.request);

@@ -28,7 +28,7 @@ impl Meter for Fixed {
 
 fn tokens(prompt: u64, completion: u64) -> Usage {
     let (prompt_tokens, completion_tokens) = (Some(prompt), Some(completion));
-    Usage { estimated: false, prompt_tokens, completion_tokens }
+    Usage { prompt_tokens, completion_tokens, ..Usage::default() }
 }
 
 fn estimated(usage: Usage) -> Usage {

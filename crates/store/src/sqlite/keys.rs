@@ -1,6 +1,6 @@
 //! The table of keys.
 
-use base::{Budget, KeyId, KeyLimits, RoomId};
+use base::{Budget, KeyId, KeyLimits, MoneyBudget, RoomId};
 use rusqlite::{Connection, Row, Transaction, named_params, params, types::Type};
 
 use super::{SqliteStore, signed, unsigned};
@@ -27,6 +27,10 @@ pub(super) const TABLE: &str = "CREATE TABLE keys (
     ) STRICT, WITHOUT ROWID;";
 
 pub(super) const ROOM: &str = "ALTER TABLE keys ADD COLUMN room TEXT;";
+
+/// A budget in money, such as `5.00USD/month`, and whether the key is barred from clouds.
+pub(super) const COST: &str = "ALTER TABLE keys ADD COLUMN budget_money TEXT;
+    ALTER TABLE keys ADD COLUMN no_cloud INTEGER NOT NULL DEFAULT 0;";
 
 impl KeyStore for SqliteStore {
     fn load_keys(&self) -> Result<Vec<KeyRecord>, StoreError> {
@@ -61,6 +65,7 @@ fn load_keys(connection: &Connection) -> rusqlite::Result<Vec<KeyRecord>> {
 
 fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
     let seconds = |name| row.get::<_, Option<i64>>(name).map(|at| at.map(unsigned));
+    let text = |name| row.get::<_, Option<String>>(name);
     Ok(KeyRecord {
         id: KeyId::from(row.get::<_, String>("id")?),
         digest: KeyDigest(row.get("digest")?),
@@ -72,9 +77,11 @@ fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
             rpm: row.get("rpm")?,
             tpm: row.get::<_, Option<i64>>("tpm")?.map(unsigned),
             concurrent: row.get("concurrent")?,
-            budget: row.get::<_, Option<String>>("budget")?.as_deref().map(parsed).transpose()?,
+            budget: text("budget")?.as_deref().map(parsed).transpose()?,
+            budget_money: text("budget_money")?.as_deref().map(parsed).transpose()?,
+            no_cloud: row.get("no_cloud")?,
         },
-        room: row.get::<_, Option<String>>("room")?.map(RoomId::from),
+        room: text("room")?.map(RoomId::from),
         created: unsigned(row.get("created")?),
         expires: seconds("expires")?,
         revoked: seconds("revoked")?,
@@ -85,12 +92,13 @@ fn record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
 fn save_key(transaction: &Transaction<'_>, key: &KeyRecord) -> rusqlite::Result<()> {
     // Not OR REPLACE: that would delete another key with the same digest.
     let insert = "INSERT INTO keys VALUES (:id, :digest, :name, :prefix, :scopes, :models, :rpm,
-            :tpm, :concurrent, :budget, :created, :expires, :revoked, :last_used, :room)
+            :tpm, :concurrent, :budget, :created, :expires, :revoked, :last_used, :room, :budget_money,
+            :no_cloud)
         ON CONFLICT (id) DO UPDATE SET digest = :digest, name = :name, prefix = :prefix,
             scopes = :scopes, models = :models, rpm = :rpm, tpm = :tpm,
             concurrent = :concurrent, budget = :budget, created = :created,
             expires = :expires, revoked = :revoked, last_used = :last_used,
-            room = :room";
+            room = :room, budget_money = :budget_money, no_cloud = :no_cloud";
     let scopes: Vec<&str> = key.scopes.iter().map(|scope| scope.as_str()).collect();
     let values = named_params! {
         ":id": key.id.as_str(),
@@ -103,6 +111,8 @@ fn save_key(transaction: &Transaction<'_>, key: &KeyRecord) -> rusqlite::Result<
         ":tpm": key.limits.tpm.map(signed),
         ":concurrent": key.limits.concurrent,
         ":budget": key.limits.budget.as_ref().map(Budget::to_string),
+        ":budget_money": key.limits.budget_money.as_ref().map(MoneyBudget::to_string),
+        ":no_cloud": key.limits.no_cloud,
         ":created": signed(key.created),
         ":expires": key.expires.map(signed),
         ":revoked": key.revoked.map(signed),

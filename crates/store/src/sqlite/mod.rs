@@ -52,6 +52,8 @@ const STEPS: &[M<'_>] = &[
     M::up(workspace::TABLE),
     M::up(reached::TABLE),
     M::up(invitations::TABLE),
+    M::up(usage::tables::COST),
+    M::up(keys::COST),
 ];
 
 /// A store in a database file.

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use base::Money;
 use rusqlite::Connection;
 use store::{ModelStore, SqliteStore, StoreError, UsageQuery, UsageStore, UsageSums};
 
@@ -57,8 +58,14 @@ fn a_ledger_of_an_older_version_is_brought_up_to_date() {
             store.usage(&UsageQuery { since_ms, ..UsageQuery::default() }).unwrap().totals
         };
         let (prompt_tokens, completion_tokens) = (8, 0);
-        let sums =
-            UsageSums { requests: 3, prompt_tokens, completion_tokens, estimated: 1, errors: 1 };
+        let sums = UsageSums {
+            requests: 3,
+            prompt_tokens,
+            completion_tokens,
+            estimated: 1,
+            errors: 1,
+            cost: Money(0),
+        };
         assert_eq!(asked(None), sums);
         assert_eq!(asked(Some(86_400_005)), UsageSums { requests: 2, prompt_tokens: 7, ..sums });
         assert_eq!(asked(Some(86_400_006)), UsageSums::default());

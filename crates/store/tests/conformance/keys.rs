@@ -18,6 +18,8 @@ pub(crate) fn key(id: &str, digest: u8, created: u64) -> KeyRecord {
             tpm: Some(u64::from(u32::MAX) + 1),
             concurrent: Some(3),
             budget: Some(Budget { tokens: 1_000_000, per: Period::Month }),
+            budget_money: Some("5.25EUR/day".parse().unwrap()),
+            no_cloud: true,
         },
         created,
         expires: Some(99),

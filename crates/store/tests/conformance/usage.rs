@@ -1,6 +1,6 @@
 //! The ledger.
 
-use base::{Endpoint, JobId, UsageBy};
+use base::{Endpoint, JobId, Money, UsageBy};
 use store::{UsageEntry, UsageGroup, UsageQuery, UsageSums, usage::MAX_GROUPS};
 
 use proptest::prelude::*;
@@ -28,6 +28,7 @@ fn entry(at_ms: u64, key: &str, model: &str, tokens: (u64, u64)) -> UsageEntry {
         total_ms: 3,
         streaming: true,
         requeues: 0,
+        cost: None,
     }
 }
 
@@ -47,7 +48,8 @@ fn some_usage(store: &dyn Store) {
     let left = UsageEntry { outcome: "client_gone", estimated: true, ..entry(3, "a", "n", (1, 1)) };
     let first = [entry(1, "a", "m", (10, 5)), refused(2), left];
     store.add_usage(&first).unwrap();
-    store.add_usage(&[entry(DAY * 18_000, "b", "m", (100, 50))]).unwrap();
+    let priced = UsageEntry { cost: Some(Money(7)), ..entry(DAY * 18_000, "b", "m", (100, 50)) };
+    store.add_usage(&[priced]).unwrap();
 }
 
 fn by(by: &[UsageBy]) -> UsageQuery {
@@ -88,6 +90,7 @@ fn totals_are_told_with_and_without_groups() {
             completion_tokens: 56,
             estimated: 1,
             errors: 1,
+            cost: Money(7),
         };
         for dimensions in [&[][..], &[UsageBy::Key, UsageBy::Day]] {
             let answer = store.usage(&by(dimensions)).unwrap();
@@ -190,6 +193,7 @@ fn jobs() -> impl Strategy<Value = Vec<UsageEntry>> {
         outcome: if well { "answered" } else { "worker_failed" },
         prompt_tokens: (tokens > 20).then_some(tokens),
         estimated,
+        cost: (tokens > 40).then_some(Money(tokens)),
         ..entry(at, &format!("k-{key}"), "m", (0, tokens))
     });
     prop::collection::vec(entry, 0..60)

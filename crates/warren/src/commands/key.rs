@@ -1,7 +1,7 @@
 //! `warren key`.
 
 use anyhow::anyhow;
-use base::{Budget, KeyLimits, KeyScope};
+use base::{Budget, KeyLimits, KeyScope, MoneyBudget};
 use clap::{Args, Subcommand};
 use client::admin::{CreateKey, KeyJson, time};
 use daemon::ConfigFile;
@@ -54,6 +54,12 @@ pub(crate) struct Create {
     /// Tokens a day or a month (UTC) [default: no limit]
     #[arg(long, value_name = "N/day|N/month")]
     budget_tokens: Option<Budget>,
+    /// Money a day or a month (UTC), such as 5.00USD/month [default: no limit]
+    #[arg(long, value_name = "MONEY/day|MONEY/month")]
+    budget: Option<MoneyBudget>,
+    /// Let none of its requests go to a cloud
+    #[arg(long)]
+    no_cloud: bool,
     /// The only room whose participants it reaches, by a code [default: it is for the server]
     #[arg(long, value_name = "CODE")]
     room: Option<String>,
@@ -118,6 +124,8 @@ impl Create {
                 tpm: self.tpm,
                 concurrent: self.concurrent,
                 budget: self.budget_tokens,
+                budget_money: self.budget,
+                no_cloud: self.no_cloud,
             }),
             room: self.room.clone(),
             expires_at,
@@ -228,6 +236,8 @@ fn limits(limits: &KeyLimits) -> String {
         limits.tpm.map(|tpm| format!("{tpm} tpm")),
         limits.concurrent.map(|concurrent| format!("{concurrent} at once")),
         limits.budget.map(|budget| format!("{budget} tokens")),
+        limits.budget_money.map(|budget| budget.to_string()),
+        limits.no_cloud.then(|| "no cloud".to_owned()),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }

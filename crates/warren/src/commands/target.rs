@@ -59,7 +59,7 @@ impl Target {
         if let ([], Some(directory)) = (named, data_dir)
             && lookup.running().is_none()
         {
-            return Ok(AdminTarget::Offline(Box::new(open(directory)?)));
+            return Ok(AdminTarget::Offline(Box::new(open(directory)?.priced_by(file)?)));
         }
         // A directory names its server, whatever the configuration says.
         let config = ServeOptions { server: None, ..file.clone() };

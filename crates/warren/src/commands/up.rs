@@ -42,12 +42,16 @@ async fn up(settings: Settings, options: WorkerOptions) -> anyhow::Result<()> {
     let url = urls.first().cloned().unwrap_or_default();
     let config = config(&url, &options, drain).await?;
     let greeting = greeting(&url, &server, &config.backends);
+    let clouds = lending::clouds(&config.backends);
     let worker = worker(config, &server)?;
     // The worker must outlive the drain: it serves the requests in flight.
     let lending = CancellationToken::new();
     let worker = tokio::spawn(worker.run(lending.clone()));
     say(&format!("listening on {}", urls.join(" and ")))?;
     say(&greeting)?;
+    for words in clouds {
+        say(&format!("Note: {words}."))?;
+    }
     let served = server.run(stop.clone(), farewell::server_stops).await;
     lending.cancel();
     worker.await?;

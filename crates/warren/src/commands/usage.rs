@@ -1,6 +1,6 @@
 //! `warren usage`: tokens and requests by key, model and so on.
 
-use base::UsageBy;
+use base::{Money, UsageBy};
 use clap::Args;
 use client::{
     admin::usage::{UsageCounts, UsageReport, UsageRow},
@@ -84,27 +84,39 @@ fn readable(report: &UsageReport, by: &[UsageBy]) -> String {
     if report.totals.requests == 0 {
         return "Nothing was used.".to_owned();
     }
+    let priced = report.totals.cost > Money::default();
+    let cost = format!("cost {}", report.currency);
     let names = by.iter().map(|by| by.as_str());
-    let counts = UsageCounts::NAMES.map(|name| name.strip_suffix("_tokens").unwrap_or(name));
-    let header: Vec<&str> = names.chain(counts).collect();
-    let mut rows: Vec<Vec<String>> = report.rows.iter().map(|row| cells(row, by)).collect();
+    let counts = shown(UsageCounts::NAMES, priced);
+    let counts = counts.map(|name| name.strip_suffix("_tokens").unwrap_or(name));
+    let header: Vec<&str> = names.chain(counts).chain(priced.then_some(&*cost)).collect();
+    let mut rows: Vec<Vec<String>> = report.rows.iter().map(|row| cells(row, by, priced)).collect();
     if rows.len() != 1 {
         let mut totals = vec![String::new(); by.len()];
         totals.iter_mut().take(1).for_each(|name| "all".clone_into(name));
-        rows.push(totals.into_iter().chain(numbers(&report.totals)).collect());
+        rows.push(totals.into_iter().chain(numbers(&report.totals, priced)).collect());
     }
-    let table = table(&header, &rows, counts.len());
+    let table = table(&header, &rows, header.len() - by.len());
     let more = "\nThere are more rows than these: ask for less time, or for one key or model.";
     if report.truncated { table + more } else { table }
 }
 
-fn cells(row: &UsageRow, by: &[UsageBy]) -> Vec<String> {
+fn cells(row: &UsageRow, by: &[UsageBy], priced: bool) -> Vec<String> {
     let names = by.iter().map(|by| plain(row.get(*by).unwrap_or_default()));
-    names.chain(numbers(&row.counts)).collect()
+    names.chain(numbers(&row.counts, priced)).collect()
 }
 
-fn numbers(counts: &UsageCounts) -> impl Iterator<Item = String> {
-    counts.values().map(|count| count.to_string()).into_iter()
+fn numbers(counts: &UsageCounts, priced: bool) -> impl Iterator<Item = String> {
+    let cost = priced.then(|| counts.cost.to_string());
+    shown(counts.values(), priced).map(|count| count.to_string()).chain(cost)
+}
+
+/// What has room on 80 columns: beside a cost, the sum of the tokens has none.
+fn shown<T>(counts: [T; 6], priced: bool) -> impl Iterator<Item = T> {
+    let [requests, prompt, completion, total, estimated, errors] = counts;
+    let total = (!priced).then_some(total);
+    let first = [requests, prompt, completion].into_iter();
+    first.chain(total).chain([estimated, errors])
 }
 
 #[cfg(test)]
@@ -120,11 +132,19 @@ mod tests {
             row
         };
         let totals = UsageCounts { requests: 4, prompt_tokens: 60, ..UsageCounts::default() };
-        let report = UsageReport { rows: vec![row("m"), row("")], totals, truncated: false };
+        let report =
+            UsageReport { rows: vec![row("m"), row("")], totals, ..UsageReport::default() };
         let told = readable(&report, &[UsageBy::Model]);
         let lines: Vec<&str> = told.lines().collect();
         assert!(lines[0].starts_with("MODEL  REQUESTS  PROMPT"), "{told}");
         assert!(lines[2].starts_with("-  ") && lines[3].starts_with("all"), "{told}");
+        let mut priced = report;
+        priced.totals.cost = Money(1_234_567);
+        priced.rows[0].set(UsageBy::Model, "k-0123456789abcdef".to_owned());
+        let told = readable(&priced, &[UsageBy::Model]);
+        let last = told.lines().last().unwrap();
+        assert!(told.contains("COST USD") && last.ends_with("1.234567"), "{told}");
+        assert!(told.lines().all(|line| line.len() <= 80), "{told}");
         let nothing = readable(&UsageReport::default(), &[UsageBy::Model]);
         assert_eq!(nothing, "Nothing was used.");
     }

@@ -1,9 +1,11 @@
 //! `warren worker`: lends this machine's model servers.
 
+mod api_key;
+
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use base::{Endpoint, Endpoints, Secret};
+use base::{Endpoint, Endpoints, Secret, redact_url};
 use clap::Args;
 use daemon::{
     ConfigFile, ServeOptions,
@@ -80,6 +82,7 @@ pub(super) async fn lend(
         Some(backends) => config.backends = backends.map_err(usage)?,
         None => return Ok(()),
     }
+    clouds(&config.backends).iter().for_each(|words| tracing::warn!("{words}"));
     config.drain_timeout = process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0);
     run(worker::Worker::new(config, dialer)?, &stop).await
 }
@@ -208,6 +211,27 @@ pub(super) fn demo(options: &WorkerOptions) -> Lend {
     })
 }
 
+/// Jobs that a cloud takes at once, unless it is told otherwise: it has more than one machine.
+const CLOUD_CONCURRENT: u32 = 64;
+
+/// What people are told of each cloud: that prompts may leave the house.
+pub(super) fn clouds(backends: &[Lend]) -> Vec<String> {
+    let told = |lend: &Lend| {
+        let Lend::Http(config) = lend else { return None };
+        let models = config.models.as_ref().map_or_else(
+            || "all models that it has".to_owned(),
+            |models| models.iter().map(|it| it.offered.as_str()).collect::<Vec<_>>().join(", "),
+        );
+        let url = redact_url(&config.url);
+        let words = format!(
+            "requests for {models} may go to {url} when no machine of your own can answer: their \
+             prompts leave the house, and it may cost money"
+        );
+        config.cloud.then_some(words)
+    };
+    backends.iter().filter_map(told).collect()
+}
+
 fn flag(url: &str, options: &WorkerOptions) -> BackendOptions {
     BackendOptions {
         url: url.to_owned(),
@@ -216,15 +240,26 @@ fn flag(url: &str, options: &WorkerOptions) -> BackendOptions {
         models: options.models.clone(),
         max_concurrent: options.max_concurrent,
         endpoints: options.endpoints.clone(),
+        ..BackendOptions::default()
     }
 }
 
 /// A model server as a backend to lend.
 pub(super) fn backend(options: BackendOptions) -> anyhow::Result<Lend> {
-    let mut config = BackendConfig::new(options.url);
-    config.api_key = daemon::settings::secret(options.api_key, "api-key")?;
+    let mut config = BackendConfig::new(options.url.clone());
+    config.api_key = api_key::of(&options)?;
+    config.key_file = options.api_key_file;
+    config.cloud = options.cloud.unwrap_or(false);
+    if config.cloud && options.models.as_ref().is_none_or(Vec::is_empty) {
+        bail!(
+            "{} is a cloud, and a cloud has hundreds of models: name those to offer with models = \
+             [\"NAME\"], or write models = [\"*\"] for all of them",
+            redact_url(&options.url)
+        );
+    }
     config.ca = options.ca;
-    config.max_concurrent = options.max_concurrent.unwrap_or(config.max_concurrent).max(1);
+    let usual = if config.cloud { CLOUD_CONCURRENT } else { config.max_concurrent };
+    config.max_concurrent = options.max_concurrent.unwrap_or(usual).max(1);
     let named = options.models.filter(|models| !models.iter().any(|model| model == "*"));
     let parse = |models: Vec<String>| models.iter().map(|model| model.parse()).collect();
     config.models = named.map(parse).transpose()?;

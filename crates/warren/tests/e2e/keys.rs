@@ -38,6 +38,8 @@ async fn a_key_has_its_whole_life_on_the_command_line() {
         "2",
         "--budget-tokens",
         "5000/month",
+        "--budget",
+        "5.00USD/month",
         "--expires",
         "30d",
     ])
@@ -47,6 +49,8 @@ async fn a_key_has_its_whole_life_on_the_command_line() {
     assert_eq!(made["scopes"], json!(["inference", "metrics"]));
     assert_eq!(made["models"], json!(["m", "llama*"]));
     assert_eq!(made["limits"]["budget"], json!({"tokens": 5000, "per": "month"}));
+    let money = json!({"amount": "5.00", "currency": "USD", "per": "month"});
+    assert_eq!(made["limits"]["budget_money"], money);
     assert!(made["expires_at"].is_string() && made["revoked_at"].is_null(), "{made}");
     let chat = async |key: &str| with_key(&daemon, key).post_json(CHAT, &ask(false)).await.status;
     assert_eq!(chat(key).await, 404, "let in; nobody serves m");

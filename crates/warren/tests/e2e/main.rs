@@ -19,6 +19,7 @@ mod bad_workers;
 mod chat;
 mod cli;
 mod client_faults;
+mod clouds;
 mod common;
 mod database;
 mod find_server;

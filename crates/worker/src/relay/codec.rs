@@ -134,6 +134,7 @@ impl<'a> RelayCodec<'a> {
             participant: self.context.room.as_ref().map(|room| Box::new(room.participant())),
             link: (self.form == Form::Binary).then(|| self.context.id.clone()),
             acknowledges: self.form == Form::Binary,
+            cloud: self.lent.backend().is_cloud(),
         }));
     }
 

@@ -33,11 +33,16 @@ impl From<OutboxClosed> for ReplyError {
 impl From<BackendError> for ReplyError {
     fn from(error: BackendError) -> Self {
         // The whole of it stays here: a client has no use for addresses of this network.
-        tracing::warn!("{error}");
+        // A refused key has been told of once already.
+        if !matches!(error, BackendError::KeyRefused { .. }) {
+            tracing::warn!("{error}");
+        }
         let code = match error {
             BackendError::Unreachable { .. } => FailureCode::BackendUnreachable,
             BackendError::Timeout { .. } => FailureCode::BackendTimeout,
-            BackendError::Broke { .. } | BackendError::NoModels { .. } => FailureCode::BackendBroke,
+            BackendError::Broke { .. }
+            | BackendError::NoModels { .. }
+            | BackendError::KeyRefused { .. } => FailureCode::BackendBroke,
             BackendError::BadAsk(_) => FailureCode::BadRequest,
         };
         Self::Failed(JobFailure { code, message: error.without_address() })

@@ -189,6 +189,9 @@ fn unanswered(error: BackendError) -> String {
         BackendError::Broke { backend, reason } => {
             format!("the server {backend} broke off: {reason}")
         }
+        BackendError::KeyRefused { backend, status } => {
+            format!("the server {backend} refuses the key ({status})")
+        }
         BackendError::NoModels { reason, .. } | BackendError::BadAsk(reason) => reason,
     }
 }

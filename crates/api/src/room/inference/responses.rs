@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Instant};
 
+use access::Charge;
 use axum::{
     extract::{Path, Request, State, rejection::PathRejection},
     response::Response,
@@ -102,7 +103,7 @@ impl StoredResponse {
         id: JobId,
     ) -> Result<(Accepted, Arc<Room>, String), ApiError> {
         let via = head::via(api.marks(), self.request_scope.scope(), &parts.headers)?;
-        let admission = Admission::new(self.request_scope.admitted(), id, 0)?;
+        let admission = Admission::new(self.request_scope.admitted(), id, Charge::default())?;
         let job = self.job(request(parts, via), id);
         let room = Some(Arc::clone(&self.room));
         let (translation, may_be_early) = (None, false);
@@ -124,6 +125,7 @@ impl StoredResponse {
             affinity: Affinity::default(),
             pinned: Some(self.provider),
             route: Route::default(),
+            clouds: false,
             request,
             meter: Box::new(Uncounted),
         }

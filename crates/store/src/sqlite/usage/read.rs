@@ -1,6 +1,6 @@
 //! Queries, answered from the sums of whole days and from the rows before and after them.
 
-use base::UsageBy;
+use base::{Money, UsageBy};
 use rusqlite::{Connection, Row, named_params};
 
 use super::{
@@ -17,14 +17,15 @@ fn asked() -> String {
         format!(
             "SELECT day, key, model, provider, api, part.* FROM (SELECT COUNT(*),
                 COALESCE(SUM(prompt_tokens), 0), COALESCE(SUM(completion_tokens), 0),
-                SUM(flags & 1), COALESCE(SUM(outcome <> 'client_gone'), 0), sums
+                SUM(flags & 1), COALESCE(SUM(outcome <> 'client_gone'), 0), sums,
+                COALESCE(SUM(cost), 0)
                 FROM usage_rows WHERE {which} GROUP BY sums) AS part
              CROSS JOIN usage_days ON usage_days.id = part.sums"
         )
     };
     format!(
         "FROM (SELECT day, key, model, provider, api, requests, prompt_tokens, completion_tokens,
-                estimated, errors, id FROM usage_days WHERE day >= :days_from AND day < :days_to
+                estimated, errors, id, cost FROM usage_days WHERE day >= :days_from AND day < :days_to
             UNION ALL {before} UNION ALL {after})
          WHERE (:key IS NULL OR key = :key) AND (:model IS NULL OR model = :model)
             AND (:provider IS NULL OR provider = :provider)",
@@ -35,7 +36,8 @@ fn asked() -> String {
 
 /// The sums, in the order of [`sums`].
 const SUMS: &str = "COALESCE(SUM(requests), 0), COALESCE(SUM(prompt_tokens), 0),
-    COALESCE(SUM(completion_tokens), 0), COALESCE(SUM(estimated), 0), COALESCE(SUM(errors), 0)";
+    COALESCE(SUM(completion_tokens), 0), COALESCE(SUM(estimated), 0), COALESCE(SUM(errors), 0),
+    COALESCE(SUM(cost), 0)";
 
 pub(super) fn answer(connection: &Connection, query: &UsageQuery) -> rusqlite::Result<UsageAnswer> {
     let mut groups = if query.by.is_empty() { Vec::new() } else { groups(connection, query)? };
@@ -125,6 +127,7 @@ fn sums(row: &Row<'_>, from: usize) -> rusqlite::Result<UsageSums> {
         completion_tokens: sum(2)?,
         estimated: sum(3)?,
         errors: sum(4)?,
+        cost: Money(sum(5)?),
     })
 }
 

@@ -128,3 +128,14 @@ pub(in crate::sqlite) const ROWS: &str = "ALTER TABLE usage RENAME TO usage_befo
             rows.prompt_tokens, rows.completion_tokens, flags & 1 AS estimated, queue_ms,
             first_byte_ms, total_ms, flags >> 1 & 1 AS streaming, flags >> 2 AS requeues
         FROM usage_rows AS rows JOIN usage_days AS sums ON sums.id = rows.sums;";
+
+/// What each row cost, in millionths of the server's currency, and the sums of it.
+pub(in crate::sqlite) const COST: &str = "ALTER TABLE usage_rows ADD COLUMN cost INTEGER;
+    ALTER TABLE usage_days ADD COLUMN cost INTEGER NOT NULL DEFAULT 0;
+    DROP VIEW usage;
+    CREATE VIEW usage AS
+        SELECT rows.id >> 20 AS at, 'r-' || lower(hex(job)) AS job, key, model, served_model,
+            NULLIF(provider, '') AS provider, api, COALESCE(outcome, 'answered') AS outcome, status,
+            rows.prompt_tokens, rows.completion_tokens, flags & 1 AS estimated, queue_ms,
+            first_byte_ms, total_ms, flags >> 1 & 1 AS streaming, flags >> 2 AS requeues, rows.cost
+        FROM usage_rows AS rows JOIN usage_days AS sums ON sums.id = rows.sums;";

@@ -13,7 +13,7 @@ use crate::usage::{ANSWERED, UsageEntry, UsageSums};
 /// Rows inserted by one statement: the start and end of a statement cost as much as a row.
 const TOGETHER: usize = 64;
 
-const COLUMNS: usize = 12;
+const COLUMNS: usize = 13;
 
 static INSERT_ONE: LazyLock<String> = LazyLock::new(|| insert_of(1));
 static INSERT_MANY: LazyLock<String> = LazyLock::new(|| insert_of(TOGETHER));
@@ -22,7 +22,8 @@ static INSERT_MANY: LazyLock<String> = LazyLock::new(|| insert_of(TOGETHER));
 const TO_DAY: &str = "ON CONFLICT (day, key, model, provider, api) DO UPDATE SET requests = requests + excluded.requests,
     prompt_tokens = prompt_tokens + excluded.prompt_tokens,
     completion_tokens = completion_tokens + excluded.completion_tokens,
-    estimated = estimated + excluded.estimated, errors = errors + excluded.errors";
+    estimated = estimated + excluded.estimated, errors = errors + excluded.errors,
+    cost = cost + excluded.cost";
 
 pub(super) fn add(transaction: &Transaction<'_>, entries: &[UsageEntry]) -> rusqlite::Result<()> {
     let mut ordered: Vec<&UsageEntry> = entries.iter().collect();
@@ -48,11 +49,13 @@ pub(super) fn forget(
     let less = format!(
         "UPDATE usage_days SET requests = requests - less,
             prompt_tokens = prompt_tokens - less_prompt, estimated = estimated - less_estimated,
-            completion_tokens = completion_tokens - less_completion, errors = errors - less_errors
+            completion_tokens = completion_tokens - less_completion, errors = errors - less_errors,
+            cost = cost - less_cost
          FROM (SELECT sums, COUNT(*) AS less, COALESCE(SUM(prompt_tokens), 0) AS less_prompt,
                 COALESCE(SUM(completion_tokens), 0) AS less_completion,
                 SUM(flags & 1) AS less_estimated,
-                COALESCE(SUM(outcome <> 'client_gone'), 0) AS less_errors
+                COALESCE(SUM(outcome <> 'client_gone'), 0) AS less_errors,
+                COALESCE(SUM(cost), 0) AS less_cost
             FROM usage_rows WHERE {which} GROUP BY sums)
          WHERE id = sums"
     );
@@ -110,16 +113,17 @@ fn add_to_days(
     let free = "SELECT COALESCE(MAX(id), 0) + 1 FROM usage_days";
     let mut free: i64 = transaction.prepare_cached(free)?.query_row([], |row| row.get(0))?;
     let add = format!(
-        "INSERT INTO usage_days VALUES (?1, ?2, ?3, ?4, ?5, ?11, ?6, ?7, ?8, ?9, ?10)
+        "INSERT INTO usage_days VALUES (?1, ?2, ?3, ?4, ?5, ?11, ?6, ?7, ?8, ?9, ?10, ?12)
          {TO_DAY} RETURNING id"
     );
     let mut add = transaction.prepare_cached(&add)?;
     let mut add = |((day, key, model, provider, api), sums): &(DayKey<'_>, UsageSums)| {
         let (requests, estimated) = (signed(sums.requests), signed(sums.estimated));
         let (prompt, completion) = (signed(sums.prompt_tokens), signed(sums.completion_tokens));
-        let errors = signed(sums.errors);
+        let (errors, cost) = (signed(sums.errors), signed(sums.cost.0));
         let values = params![
-            day, key, model, provider, api, requests, prompt, completion, estimated, errors, free
+            day, key, model, provider, api, requests, prompt, completion, estimated, errors, free,
+            cost
         ];
         let id: i64 = add.query_row(values, |row| row.get(0))?;
         free += i64::from(id == free);
@@ -221,7 +225,8 @@ fn bind(
     bind(&signed(entry.queue_ms))?;
     bind(&entry.first_byte_ms.map(signed))?;
     bind(&signed(entry.total_ms))?;
-    bind(&flags(entry))
+    bind(&flags(entry))?;
+    bind(&entry.cost.map(|cost| signed(cost.0)))
 }
 
 /// The booleans of a row as one bit each, and above them the number of requeues. A column costs

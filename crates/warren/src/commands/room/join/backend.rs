@@ -96,6 +96,7 @@ impl Backend {
             models,
             max_concurrent: self.max_concurrent,
             endpoints: None,
+            ..BackendOptions::default()
         };
         let lend = lending::backend(options).map_err(crate::exit::usage)?;
         Ok(ChosenBackend { key: base::redact_url(url.trim_end_matches('/')), lend })
