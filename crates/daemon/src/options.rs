@@ -429,7 +429,7 @@ section! {
         /// The models to offer; a=b offers the backend's b as a [default: all that the backend
         /// lists]
         models: Option<Vec<String>>,
-        /// Jobs that the backend takes at once.
+        /// Jobs that the backend takes at once; a cloud takes 64.
         max_concurrent: Option<u32>,
         /// The APIs that the backend serves, by their paths [default: the backend is asked]
         endpoints: Option<Vec<String>>,

@@ -7,7 +7,7 @@ use daemon::{
     ServeOptions, Settings,
     options::{
         AgentOptions, AliasOptions, BackendOptions, ClusterOptions, Key, LendAs, MeshOptions,
-        RoomEndpoints, RoomOptions, ShareOptions, WorkerOptions, WorkspaceOptions,
+        PriceOptions, ProviderPriceOptions, RoomEndpoints, RoomOptions, ShareOptions, WorkerOptions, WorkspaceOptions,
     },
     settings::DRAIN,
 };
@@ -33,7 +33,10 @@ struct Section {
 impl Section {
     /// Whether a field that is no `Option` must be written: such sections have no default as a whole.
     fn is_required(&self) -> bool {
-        matches!(self.name, "models.\"NAME\"" | "worker.backends")
+        matches!(
+            self.name,
+            "models.\"NAME\"" | "worker.backends" | "prices.\"MODEL\".providers.\"NAME\""
+        )
     }
 }
 
@@ -48,11 +51,15 @@ const fn section(
 }
 
 #[rustfmt::skip]
-const SECTIONS: [Section; 10] = [
+const SECTIONS: [Section; 12] = [
     section("", "serve", "", ServeOptions::KEYS,
         "`warren serve`, and the server of `warren up`."),
     section("models.\"NAME\"", "", "", AliasOptions::KEYS,
         "A name that stands for models: see [aliases](aliases.md)."),
+    section("prices.\"MODEL\"", "", "", PriceOptions::KEYS,
+        "What a million tokens of a model cost: see [usage](usage.md#what-it-costs)."),
+    section("prices.\"MODEL\".providers.\"NAME\"", "", "", ProviderPriceOptions::KEYS,
+        "What they cost at the providers of a name."),
     section("mesh", "serve", "mesh_", MeshOptions::KEYS,
         "The server's part in [the mesh](mesh.md)."),
     section("mesh.share", "", "", ShareOptions::KEYS,
@@ -188,6 +195,8 @@ fn kind(key: &Key) -> &'static str {
         "String" => "text",
         "PathBuf" => "path",
         "SocketAddr" => "address and port",
+        "Money" => "amount",
+        "Currency" => "text",
         "f64" => "number from 0 to 1",
         "LogFormat" | "Routing" | "RoomEndpoints" | "LendAs" | "MeshRoute" | "MeshShare"
         | "MeshRelayServe" => "word",
