@@ -22,8 +22,11 @@ pub fn clip(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
-    let kept = head(text, columns.saturating_sub(1)).0;
-    if columns == 0 { String::new() } else { format!("{kept}…") }
+    match columns {
+        0 => String::new(),
+        1 => "…".to_owned(),
+        _ => format!("{}…", head(text, columns - 1).0),
+    }
 }
 
 /// A name in at most `columns` columns. A long one is shortened in the middle: names of one family differ at their

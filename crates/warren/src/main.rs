@@ -76,7 +76,7 @@ enum Command {
     Team(Box<commands::team::TeamCommand>),
     /// Join machines into one workspace
     Cluster(Box<commands::cluster::Cluster>),
-    /// Watch servers, rooms and requests live, and ask models
+    /// Watch servers, rooms, requests, peers and usage live, and ask models
     Tui(Box<commands::tui::Tui>),
     /// Make, list, rotate and revoke keys
     #[command(subcommand)]

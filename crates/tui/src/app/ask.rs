@@ -1,4 +1,4 @@
-//! Asking: a question, and its answer as it comes.
+//! Asking: a conversation, and its last answer as it comes.
 
 use jiff::Timestamp;
 use protocol::{
@@ -8,7 +8,7 @@ use protocol::{
 
 use super::{
     editor::Editor,
-    event::{Piece, Target},
+    event::{Piece, Target, Turn},
     room::Room,
 };
 use crate::text;
@@ -18,6 +18,11 @@ pub const MAX_PROMPT: usize = 64 * 1024;
 
 /// Bytes of an answer that are remembered; of a longer one, the end.
 pub const MAX_ANSWER: usize = 128 * 1024;
+
+/// Turns of a conversation, and bytes of all of them, that are remembered; the oldest are forgotten.
+pub const MOST_TURNS: usize = 100;
+/// See [`MOST_TURNS`].
+pub const MAX_CONVERSATION: usize = 256 * 1024;
 
 /// Asking.
 #[derive(Debug)]
@@ -30,9 +35,11 @@ pub struct Ask {
     pub prompt: Editor,
     /// Whether keys go into the prompt.
     pub is_typing: bool,
+    /// The answers before the last one, the oldest first.
+    pub earlier: Vec<Answer>,
     /// The answer to the last question.
     pub answer: Option<Answer>,
-    /// How many lines of it are below what is shown.
+    /// How many lines of the conversation are below what is shown.
     pub below: usize,
     next: u64,
 }
@@ -44,6 +51,7 @@ impl Default for Ask {
             aloud: false,
             prompt: Editor::new(MAX_PROMPT),
             is_typing: false,
+            earlier: Vec::new(),
             answer: None,
             below: 0,
             next: 0,
@@ -90,8 +98,34 @@ impl Ask {
     pub fn begin(&mut self, now: Timestamp) -> u64 {
         self.next += 1;
         self.below = 0;
+        self.earlier.extend(self.answer.take());
+        self.bound();
         self.answer = Some(Answer::new(self.next, self.prompt.text().trim(), now));
         self.next
+    }
+
+    /// What was said before the last question: the questions that had an answer, as far as it came.
+    pub fn before(&self) -> Vec<Turn> {
+        let answered = self.earlier.iter().filter(|answer| !answer.text.trim().is_empty());
+        let turn =
+            |answer: &Answer| Turn { prompt: answer.prompt.clone(), answer: answer.text.clone() };
+        answered.map(turn).collect()
+    }
+
+    /// Begins a new conversation, unless an answer is still waited for.
+    pub fn forget(&mut self) {
+        if !self.is_open() {
+            self.earlier.clear();
+            (self.answer, self.below) = (None, 0);
+        }
+    }
+
+    fn bound(&mut self) {
+        let bytes = |answer: &Answer| answer.prompt.len() + answer.text.len();
+        let mut all: usize = self.earlier.iter().map(bytes).sum();
+        while all > MAX_CONVERSATION || self.earlier.len() > MOST_TURNS {
+            all -= bytes(&self.earlier.remove(0));
+        }
     }
 
     /// Whether an answer is waited for, or comes.
@@ -243,6 +277,32 @@ mod tests {
         assert!(ask.cancel() && !ask.cancel());
         ask.take(at(0), 2, Piece::Text("unwanted".to_owned()));
         assert_eq!(ask.answer.unwrap().text, "");
+    }
+
+    #[test]
+    fn a_conversation_is_remembered_within_bounds_until_it_is_forgotten() {
+        let mut ask = asked();
+        ask.take(at(1_100), 1, Piece::Text("because".to_owned()));
+        ask.forget();
+        assert!(ask.answer.is_some(), "it still arrives");
+        ask.take(at(1_200), 1, Piece::Done { tokens: None, metrics: None });
+        ask.begin(at(2_000));
+        ask.take(at(2_100), 2, Piece::Failed("lost".to_owned()));
+        ask.begin(at(3_000));
+        let turn = Turn { prompt: "why?".to_owned(), answer: "because".to_owned() };
+        assert_eq!(ask.before(), [turn], "a question without an answer is left out");
+        for number in 4..8 {
+            ask.take(at(4_000), number - 1, Piece::Text("x".repeat(MAX_ANSWER)));
+            ask.begin(at(4_000));
+        }
+        assert_eq!(ask.earlier.len(), 1);
+        for _ in 0..MOST_TURNS + 2 {
+            ask.begin(at(5_000));
+        }
+        assert_eq!(ask.earlier.len(), MOST_TURNS);
+        ask.cancel();
+        ask.forget();
+        assert_eq!((ask.earlier.len(), &ask.answer), (0, &None));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Questions to the user: a password, a filter, a confirmation.
 
+use client::admin::KeyJson;
+
 use super::{ask, editor::Editor, event::Target, list::List};
 
 /// An open question to the user.
@@ -13,6 +15,12 @@ pub enum Dialog {
     Password(Editor),
     /// Whom to ask.
     Target(Pick),
+    /// The name of a key to make.
+    KeyName(Editor),
+    /// A key that was made, with its text, which is shown only now.
+    NewKey(Box<KeyJson>),
+    /// Whether a key is to be revoked.
+    Revoke(Box<KeyJson>),
 }
 
 /// Bytes that a code or a password may have.
@@ -36,6 +44,11 @@ impl Dialog {
     /// Asks for a password.
     pub const fn password() -> Self {
         Self::Password(Editor::new(MAX_LINE))
+    }
+
+    /// Asks for the name of a key.
+    pub const fn key_name() -> Self {
+        Self::KeyName(Editor::new(MAX_LINE))
     }
 
     /// Asks for a target.

@@ -1,5 +1,7 @@
 //! What the interface is told, and what it wants done.
 
+use std::collections::BTreeMap;
+
 use base::Secret;
 use client::{
     ClientError,
@@ -11,7 +13,10 @@ use client::{
 use crossterm::event::{KeyEvent, MouseEvent};
 use protocol::room::{LlmMetrics, ParticipantInfo, RoomSummary, event::EventEnvelope};
 
-use super::workspace::Told;
+use super::{
+    pages::{Page, PageNews},
+    workspace::Told,
+};
 
 /// Something that happened.
 #[derive(Debug)]
@@ -47,6 +52,15 @@ pub enum Event {
         /// What it said.
         came: Box<Result<Told, ClientError>>,
     },
+    /// A server was asked for the list that is shown. `follow`: of the effect that wanted it.
+    Page {
+        /// Of the effect that wanted it; what is older is thrown away.
+        follow: u64,
+        /// What it said.
+        news: Box<PageNews>,
+    },
+    /// A key was made or revoked, or not.
+    KeyChanged(Box<PageNews>),
     /// Something came of an answer.
     Answer {
         /// The question's number.
@@ -67,6 +81,8 @@ pub struct Polled {
     pub requests: Option<Result<Vec<RequestJson>, ClientError>>,
     /// Its rooms.
     pub rooms: Option<Result<Vec<RoomSummary>, ClientError>>,
+    /// Names of keys and peers by their ids, where they were asked for.
+    pub names: BTreeMap<String, String>,
 }
 
 /// News of a watched room.
@@ -133,6 +149,25 @@ pub enum Effect {
     },
     /// No longer ask for a workspace.
     UnwatchWorkspace,
+    /// Ask the server for a list again and again, until another one, or [`Effect::Unfollow`].
+    Follow {
+        /// Comes back with each answer.
+        follow: u64,
+        /// The list.
+        page: Page,
+    },
+    /// Ask for no list any more.
+    Unfollow,
+    /// Make a key for inference.
+    MakeKey {
+        /// Its name.
+        name: String,
+    },
+    /// Revoke a key, for good.
+    RevokeKey {
+        /// Its id.
+        id: String,
+    },
     /// Ask a question.
     Ask(Question),
     /// Ask no longer.
@@ -150,8 +185,19 @@ pub struct Question {
     pub password: Option<Secret>,
     /// Whether everybody who watches the room sees the answer.
     pub aloud: bool,
+    /// What was said before, the oldest first.
+    pub before: Vec<Turn>,
     /// What is asked.
     pub prompt: String,
+}
+
+/// A question that was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// The question.
+    pub prompt: String,
+    /// The answer.
+    pub answer: String,
 }
 
 /// Whom a question is for.

@@ -8,8 +8,9 @@ use super::{
     event::{Effect, Question, Target},
     layout,
     list::Step,
-    overview, rooms, workspace,
+    overview, rooms, transcript, workspace,
 };
+use crate::draw::theme::Theme;
 
 impl App {
     pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -30,8 +31,11 @@ impl App {
         let is_typing = self.is_typing();
         match &mut self.dialog {
             Some(Dialog::Filter) => self.requests.filter.insert(text.trim()),
-            Some(Dialog::Code(editor) | Dialog::Password(editor)) => editor.insert(text.trim()),
+            Some(Dialog::Code(editor) | Dialog::Password(editor) | Dialog::KeyName(editor)) => {
+                editor.insert(text.trim());
+            }
             Some(Dialog::Target(pick)) => pick.filter.insert(text.trim()),
+            Some(Dialog::NewKey(_) | Dialog::Revoke(_)) => {}
             None if is_typing => self.ask.prompt.insert(text),
             None => {}
         }
@@ -56,7 +60,7 @@ impl App {
         match key.code {
             KeyCode::Char('q') => return vec![Effect::Quit],
             KeyCode::Char('?') => self.show(Screen::Help),
-            KeyCode::Char(c @ '1'..='6') => self.show(SCREENS[c as usize - '1' as usize].0),
+            KeyCode::Char(c @ '1'..='9') => self.show(SCREENS[c as usize - '1' as usize].0),
             KeyCode::Tab => self.turn(1),
             KeyCode::BackTab => self.turn(SCREENS.len() - 1),
             KeyCode::Char('s') => return self.next_server(),
@@ -90,6 +94,9 @@ impl App {
             Screen::Requests => self.requests_key(key),
             Screen::Ask => self.ask_key(key),
             Screen::Workspace => self.workspace_key(key),
+            Screen::Mesh => self.on_page(|app| app.mesh_key(key)),
+            Screen::Usage => self.on_page(|app| app.usage_key(key)),
+            Screen::Keys => self.on_page(|app| app.access_keys_key(key)),
             Screen::Help => {
                 if key.code == KeyCode::Esc {
                     // The screen comes back as it was left, not as if the user had just opened it.
@@ -98,6 +105,12 @@ impl App {
                 Vec::new()
             }
         }
+    }
+
+    /// The lists that are asked for while they are shown want nothing else done.
+    fn on_page(&mut self, acts: impl FnOnce(&mut Self)) -> Vec<Effect> {
+        acts(self);
+        Vec::new()
     }
 
     fn overview_key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -262,6 +275,7 @@ impl App {
             KeyCode::Right | KeyCode::Char('l') => self.turn_target(true),
             KeyCode::Char('m') => self.dialog = Some(Dialog::target()),
             KeyCode::Char('a') => self.ask.aloud = !self.ask.aloud,
+            KeyCode::Char('n') => self.ask.forget(),
             KeyCode::Esc if self.ask.cancel() => return vec![Effect::Cancel],
             _ => {
                 if let Some(step) = Step::of(key) {
@@ -274,9 +288,8 @@ impl App {
 
     pub(super) fn ask_step(&mut self, step: Step) {
         let area = layout::ask(self).answer;
-        let lines = self.ask.answer.as_ref().map_or(0, |answer| {
-            crate::text::wrap(&answer.text, layout::rows(area, false).width.into()).len()
-        });
+        let columns = layout::rows(area, false).width.into();
+        let lines = transcript::lines(&self.ask, columns, Theme::new(self.settings.colour)).len();
         self.ask.below = scrolled(self.ask.below, step, lines, layout::page(area, false));
     }
 
@@ -324,7 +337,8 @@ impl App {
         let (number, password) = (self.ask.begin(self.now), self.password_of(&to));
         self.ask.prompt.clear();
         self.ask.is_typing = false;
-        vec![Effect::Ask(Question { number, to, password, aloud, prompt })]
+        let before = self.ask.before();
+        vec![Effect::Ask(Question { number, to, password, aloud, before, prompt })]
     }
 
     fn password_of(&self, to: &Target) -> Option<base::Secret> {
@@ -344,7 +358,15 @@ impl App {
         }
         match &mut dialog {
             Dialog::Filter => drop(self.requests.filter.key(key)),
-            Dialog::Code(editor) | Dialog::Password(editor) => drop(editor.key(key)),
+            Dialog::Code(editor) | Dialog::Password(editor) | Dialog::KeyName(editor) => {
+                editor.key(key);
+            }
+            Dialog::NewKey(_) => {}
+            Dialog::Revoke(key_meant) => match key.code {
+                KeyCode::Char('y') => return self.revoke_key(&key_meant.clone()),
+                KeyCode::Char('n') => return Vec::new(),
+                _ => {}
+            },
             Dialog::Target(pick) => match Step::of(key).filter(|_| !is_text(key)) {
                 Some(step) => {
                     let len = pick.shown(self.targets()).len();
@@ -371,6 +393,13 @@ impl App {
                 code => self.look_at_room(code),
             },
             Dialog::Password(editor) => self.retry_with(editor.text()),
+            Dialog::KeyName(editor) => self.make_key(editor.text()),
+            Dialog::NewKey(_) => Vec::new(),
+            // What cannot be undone takes a key of its own.
+            revoke @ Dialog::Revoke(_) => {
+                self.dialog = Some(revoke);
+                Vec::new()
+            }
             Dialog::Target(pick) => {
                 if let Some(target) = pick.shown(self.targets()).into_iter().nth(pick.list.at) {
                     self.ask.to = Some(target);

@@ -42,7 +42,10 @@ pub fn is_too_small(size: Size) -> bool {
 
 /// The label of a tab.
 pub fn label(at: usize) -> String {
-    format!(" {} {} ", at + 1, SCREENS[at].1)
+    match SCREENS[at] {
+        (Screen::Help, title) => format!(" {title} "),
+        (_, title) => format!(" {} {title}", at + 1),
+    }
 }
 
 /// Where each tab is.
@@ -167,6 +170,19 @@ pub fn workspace(app: &App) -> Workspace {
     Workspace { members, notices, sessions }
 }
 
+/// Where the list is of a screen that has little else.
+pub fn page_list(app: &App) -> Rect {
+    match app.screen {
+        Screen::Usage => usage(app)[1],
+        _ => frame(app).body,
+    }
+}
+
+/// Where the properties are by which usage is split, and the list.
+pub fn usage(app: &App) -> [Rect; 2] {
+    Layout::vertical([Constraint::Length(3), Constraint::Fill(1)]).areas(frame(app).body)
+}
+
 /// Where a dialog is that shows more than a line.
 pub fn popup(app: &App, width: u16, height: u16) -> Rect {
     let body = frame(app).body;
@@ -222,6 +238,7 @@ pub(super) fn settle(app: &mut App) {
     let (members, sessions) = (app.workspace.members.len(), app.workspace.sessions.len());
     app.workspace.members_list.settle(members, page(of_workspace.members, true));
     app.workspace.list.settle(sessions, page(of_workspace.sessions, true));
+    app.settle_pages();
     let targets = app.targets();
     if let Some(Dialog::Target(picking)) = &mut app.dialog {
         picking.list.settle(picking.shown(targets).len(), pick);

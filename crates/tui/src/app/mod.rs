@@ -6,11 +6,15 @@
 //! - [`event`]: what it is told, and what it wants done
 //! - `keys`, `mouse`: what keys and the mouse do
 //! - [`layout`]: what is where, for the mouse and for drawing
-//! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`], [`workspace`]: the screens
+//! - [`overview`], [`rooms`] and [`room`], [`requests`], [`ask`], [`workspace`], [`mesh`], [`usage`], [`access_keys`]: the
+//!   screens
+//! - [`pages`]: those of them that the server is asked for while they are shown
+//! - [`transcript`]: a conversation as lines
 //! - [`activity`], [`rates`]: what happened in a room; what a server did in the last seconds
 //! - [`dialog`]: questions to the user
 //! - [`list`], [`editor`], [`reading`]: positions in lists, typed texts, answers of a server
 
+pub mod access_keys;
 pub mod activity;
 pub mod ask;
 pub mod dialog;
@@ -21,8 +25,10 @@ pub(crate) mod fixture;
 mod keys;
 pub mod layout;
 pub mod list;
+pub mod mesh;
 mod mouse;
 pub mod overview;
+pub mod pages;
 pub mod rates;
 pub mod reading;
 pub mod requests;
@@ -30,7 +36,11 @@ pub mod room;
 pub mod rooms;
 #[cfg(test)]
 mod tests;
+pub mod transcript;
+pub mod usage;
 pub mod workspace;
+
+use std::collections::BTreeMap;
 
 use base::Secret;
 use client::ClientError;
@@ -39,12 +49,16 @@ use protocol::room::RoomEvent;
 use ratatui::layout::Size;
 
 use self::{
+    access_keys::AccessKeys,
     ask::Ask,
     dialog::Dialog,
     event::{Effect, Event, Polled, RoomNews, Target},
+    mesh::Mesh,
     overview::Overview,
+    pages::Page,
     requests::Requests,
     rooms::Rooms,
+    usage::Usage,
     workspace::{Told, Workspace},
 };
 
@@ -71,22 +85,31 @@ pub enum Screen {
     Rooms,
     /// The requests that ended last.
     Requests,
-    /// A question and its answer.
+    /// A conversation with a model.
     Ask,
     /// The machines of the workspace, and its sessions.
     Workspace,
+    /// The peers of the mesh.
+    Mesh,
+    /// Usage by key, model and so on.
+    Usage,
+    /// The keys.
+    Keys,
     /// What the keys do.
     Help,
 }
 
-/// The screens, in the order of their tabs.
-pub const SCREENS: [(Screen, &str); 6] = [
+/// The screens, in the order of their tabs, with titles that fit 80 columns beside the server's address.
+pub const SCREENS: [(Screen, &str); 9] = [
     (Screen::Overview, "Overview"),
     (Screen::Rooms, "Rooms"),
-    (Screen::Requests, "Requests"),
+    (Screen::Requests, "Log"),
     (Screen::Ask, "Ask"),
-    (Screen::Workspace, "Workspace"),
-    (Screen::Help, "Help"),
+    (Screen::Workspace, "Work"),
+    (Screen::Mesh, "Mesh"),
+    (Screen::Usage, "Usage"),
+    (Screen::Keys, "Keys"),
+    (Screen::Help, "?"),
 ];
 
 /// How the server is connected with.
@@ -123,10 +146,22 @@ pub struct App {
     pub rooms: Rooms,
     /// The requests that ended last.
     pub requests: Requests,
-    /// A question and its answer.
+    /// A conversation with a model.
     pub ask: Ask,
     /// The workspace.
     pub workspace: Workspace,
+    /// The peers of the mesh.
+    pub mesh: Mesh,
+    /// Usage.
+    pub usage: Usage,
+    /// The keys.
+    pub access_keys: AccessKeys,
+    /// The names of keys and peers by their ids, as far as the server tells them.
+    pub names: BTreeMap<String, String>,
+    /// The list that the server is asked for now.
+    page: Option<Page>,
+    /// Counts the times that a list was asked for: what is older is thrown away.
+    follow: u64,
     /// The open question to the user, if any.
     pub dialog: Option<Dialog>,
     /// Of the last effect that wanted a server polled.
@@ -149,6 +184,12 @@ impl App {
             requests: Requests::default(),
             ask: Ask::default(),
             workspace: Workspace::default(),
+            mesh: Mesh::default(),
+            usage: Usage::default(),
+            access_keys: AccessKeys::default(),
+            names: BTreeMap::new(),
+            page: None,
+            follow: 0,
             dialog: None,
             epoch: 0,
         }
@@ -178,12 +219,15 @@ impl App {
             Event::Room { watch, news } => self.room(watch, *news),
             Event::Answer { question, piece } => self.answered(question, piece),
             Event::Workspace { watch, came } => self.workspace(watch, *came),
-            Event::Polled { .. } => Vec::new(),
+            Event::Page { follow, news } if follow == self.follow => self.page_news(*news),
+            Event::KeyChanged(news) => self.page_news(*news),
+            Event::Polled { .. } | Event::Page { .. } => Vec::new(),
         };
         if let Some(answer) = &mut self.ask.answer {
             answer.pass(now);
         }
         effects.extend(self.watch_workspace());
+        effects.extend(self.follow_page());
         // Tokens come by the thousand, and change no list.
         if !is_token {
             layout::settle(self);
@@ -194,6 +238,17 @@ impl App {
     /// The server's address, as it is shown.
     pub fn server_name(&self) -> &str {
         self.settings.servers.get(self.server).map_or("", String::as_str)
+    }
+
+    /// The name of a key, or of the peer that asked; where it is not known, what tells it from others.
+    pub fn key_name(&self, key: &str) -> String {
+        let peer = key.strip_prefix("peer:");
+        let id = peer.unwrap_or(key);
+        match (self.names.get(id), peer) {
+            (Some(name), _) => name.clone(),
+            (None, Some(id)) => format!("peer {}", workspace::beginning(id)),
+            (None, None) => key.to_owned(),
+        }
     }
 
     fn resize(&mut self, width: u16, height: u16) -> Vec<Effect> {
@@ -251,6 +306,7 @@ impl App {
         let stats = polled.stats.map(|stats| stats.map(|stats| stats.queues));
         self.overview.queues.take(stats);
         self.rooms.listed.take(polled.rooms);
+        self.names.extend(polled.names);
         self.take_requests(second, polled.requests);
         self.choose_target();
         self.open_first_room()
@@ -290,6 +346,14 @@ impl App {
         }
         (self.overview, self.requests) = (Overview::default(), Requests::default());
         effects.extend(self.forget_workspace());
+        (self.mesh, self.usage) =
+            (Mesh::default(), Usage { by: self.usage.by, ..Usage::default() });
+        (self.access_keys, self.names) = (AccessKeys::default(), BTreeMap::new());
+        // The next event asks the other server, if one of them is shown.
+        if self.page.take().is_some() {
+            self.follow += 1;
+            effects.push(Effect::Unfollow);
+        }
         (self.link, self.server, self.ask.to) = (Link::Asking, server, None);
         self.rooms.number_after(&watched);
         self.epoch += 1;

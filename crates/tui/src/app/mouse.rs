@@ -41,6 +41,7 @@ impl App {
             Screen::Requests => self.click_requests(at),
             Screen::Ask => self.click_ask(at),
             Screen::Workspace => self.click_workspace(at),
+            Screen::Mesh | Screen::Usage | Screen::Keys => self.click_page(at),
             Screen::Help => Vec::new(),
         }
     }
@@ -48,7 +49,15 @@ impl App {
     /// Outside of a dialog a click closes it.
     fn click_dialog(&mut self, mut dialog: Dialog, at: Position) -> Vec<Effect> {
         let area = layout::targets(self);
-        let Dialog::Target(pick) = &mut dialog else { return Vec::new() };
+        let pick = match &mut dialog {
+            Dialog::Target(pick) => pick,
+            // The text of a new key is shown only now: a click beside it does not lose it.
+            Dialog::NewKey(_) => {
+                self.dialog = Some(dialog);
+                return Vec::new();
+            }
+            _ => return Vec::new(),
+        };
         let len = pick.shown(self.targets()).len();
         match hit(&mut pick.list, area, true, at, len) {
             Some(_) => self.done(dialog),
@@ -150,6 +159,24 @@ impl App {
         Vec::new()
     }
 
+    fn click_page(&mut self, at: Position) -> Vec<Effect> {
+        if self.mesh.whole.take().is_some() {
+            return Vec::new();
+        }
+        let area = layout::page_list(self);
+        let (peers, rows) = (self.mesh.peers().len(), self.usage.rows().len());
+        let keys = self.access_keys.told.all().len();
+        let hit = match self.screen {
+            Screen::Mesh => hit(&mut self.mesh.list, area, true, at, peers),
+            Screen::Usage => hit(&mut self.usage.list, area, true, at, rows),
+            _ => hit(&mut self.access_keys.list, area, true, at, keys),
+        };
+        if hit == Some(Hit::Again) && self.screen == Screen::Mesh {
+            self.mesh.open();
+        }
+        Vec::new()
+    }
+
     fn choose_workspace_part(&mut self, at: Position) {
         let areas = layout::workspace(self);
         let parts = [
@@ -178,6 +205,7 @@ impl App {
                 self.choose_workspace_part(at);
                 self.workspace_step(step);
             }
+            Screen::Mesh | Screen::Usage | Screen::Keys => self.step_in_page(step),
             Screen::Help => {}
         }
         Vec::new()

@@ -1,9 +1,13 @@
 //! What the interface does about keys, the mouse and news.
 
-use client::admin::status::{Health, HealthDetails};
+use client::admin::{
+    KeyJson,
+    status::{Health, HealthDetails},
+};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::Timestamp;
 use ratatui::layout::Size;
+use serde_json::json;
 
 use super::{
     App, Link, Screen, Settings,
@@ -12,6 +16,7 @@ use super::{
     event::{Effect, Event, Piece, Polled, RoomNews, Target},
     fixture::{cluster, participant, refused, request, room, session, unreachable},
     layout,
+    pages::PageNews,
     room::Watched,
     rooms::Part,
     workspace::{
@@ -43,13 +48,19 @@ fn hear(app: &mut App, epoch: u64, secs: i64) -> Vec<Effect> {
     let details = HealthDetails { models: vec!["m".to_owned()], ..HealthDetails::default() };
     let health = Ok(Health { details: Some(details), ..Health::default() });
     let (requests, rooms) = (Some(Ok(vec![request(2), request(1)])), Some(Ok(vec![room()])));
-    let polled = Box::new(Polled { health, stats: None, requests, rooms });
+    let polled = Box::new(Polled { health, stats: None, requests, rooms, names: <_>::default() });
     app.handle(at(secs), Event::Polled { epoch, polled })
 }
 
 fn lose(app: &mut App, secs: i64) {
     let health = Err(unreachable());
-    let polled = Box::new(Polled { health, stats: None, requests: None, rooms: None });
+    let polled = Box::new(Polled {
+        health,
+        stats: None,
+        requests: None,
+        rooms: None,
+        names: <_>::default(),
+    });
     app.handle(at(secs), Event::Polled { epoch: 1, polled });
 }
 
@@ -95,7 +106,7 @@ fn it_begins_with_its_server_and_the_room_that_was_named() {
 #[test]
 fn digits_and_tab_go_through_the_screens() {
     let mut app = app();
-    for (digit, screen) in [('2', Screen::Rooms), ('3', Screen::Requests), ('6', Screen::Help)] {
+    for (digit, screen) in [('2', Screen::Rooms), ('3', Screen::Requests), ('9', Screen::Help)] {
         key(&mut app, KeyCode::Char(digit));
         assert_eq!(app.screen, screen);
     }
@@ -108,6 +119,92 @@ fn digits_and_tab_go_through_the_screens() {
 }
 
 #[test]
+fn a_list_is_asked_for_only_while_it_is_shown() {
+    let mut app = informed();
+    let effects = told(&key(&mut app, KeyCode::Char('6')));
+    assert_eq!(effects, ["Follow { follow: 1, page: Mesh }"]);
+    assert!(key(&mut app, KeyCode::Char('?')).is_empty(), "the help hides it for a moment");
+    assert!(key(&mut app, KeyCode::Esc).is_empty());
+    let effects = told(&key(&mut app, KeyCode::Char('7')));
+    assert_eq!(effects, ["Follow { follow: 2, page: Usage(Key) }"]);
+    let effects = told(&key(&mut app, KeyCode::Right));
+    assert_eq!(effects, ["Follow { follow: 3, page: Usage(Model) }"]);
+    assert_eq!(told(&key(&mut app, KeyCode::Char('1'))), ["Unfollow"]);
+    let late = PageNews::Usage(Ok(Default::default()));
+    app.handle(at(9), Event::Page { follow: 3, news: Box::new(late) });
+    assert_eq!(app.usage.told.known(), None, "an answer that is too late");
+}
+
+#[test]
+fn a_key_is_made_by_its_name_and_revoked_only_with_a_y() {
+    let mut app = informed();
+    keys(&mut app, "8c");
+    assert!(keys(&mut app, "phone").is_empty());
+    let effects = told(&key(&mut app, KeyCode::Enter));
+    assert_eq!(effects, [r#"MakeKey { name: "phone" }"#]);
+    let made: KeyJson = serde_json::from_value(json!({
+        "id": "k-1", "name": "phone", "prefix": "wk_1", "scopes": [], "models": [], "limits": {},
+        "room": null, "created_at": "2026-11-01T00:00:00Z", "expires_at": null, "revoked_at": null,
+        "last_used_at": null, "key": "wk_12",
+    }))
+    .unwrap();
+    let news = Box::new(PageNews::KeyMade(Ok(made.clone())));
+    let effects = told(&app.handle(at(9), Event::KeyChanged(news)));
+    assert_eq!(effects, ["Follow { follow: 2, page: Keys }"], "the list is asked for again");
+    keys(&mut app, "xq");
+    click(&mut app, 1, 10);
+    assert!(matches!(app.dialog, Some(Dialog::NewKey(_))), "only Enter and Esc put it away");
+    key(&mut app, KeyCode::Enter);
+    app.handle(at(9), Event::Page { follow: 2, news: Box::new(PageNews::Keys(Ok(vec![made]))) });
+    for no in [KeyCode::Esc, KeyCode::Char('n')] {
+        keys(&mut app, "r");
+        assert!(key(&mut app, KeyCode::Enter).is_empty() && app.dialog.is_some());
+        assert!(key(&mut app, no).is_empty() && app.dialog.is_none());
+    }
+    keys(&mut app, "r");
+    let effects = told(&keys(&mut app, "y"));
+    assert_eq!(effects, [r#"RevokeKey { id: "k-1" }"#]);
+    let refused = Box::new(PageNews::KeyRevoked(Err(refused(403))));
+    app.handle(at(9), Event::KeyChanged(refused));
+    assert!(app.access_keys.refused.is_some());
+}
+
+#[test]
+fn a_question_goes_with_the_conversation_until_a_new_one_begins() {
+    let mut app = informed();
+    keys(&mut app, "4one");
+    key(&mut app, KeyCode::Enter);
+    for piece in [Piece::Text("1".to_owned()), Piece::Done { tokens: None, metrics: None }] {
+        app.handle(at(9), Event::Answer { question: 1, piece });
+    }
+    keys(&mut app, "itwo");
+    let effects = key(&mut app, KeyCode::Enter);
+    let Effect::Ask(question) = &effects[0] else { panic!("{effects:?}") };
+    assert_eq!((question.before.len(), question.before[0].answer.as_str()), (1, "1"));
+    key(&mut app, KeyCode::Esc);
+    keys(&mut app, "nithree");
+    let effects = key(&mut app, KeyCode::Enter);
+    assert!(matches!(&effects[0], Effect::Ask(question) if question.before.is_empty()));
+}
+
+#[test]
+fn keys_and_peers_have_their_names() {
+    let mut app = informed();
+    app.names.insert("k-1".to_owned(), "laptop".to_owned());
+    app.names.insert("d0d0".to_owned(), "mac".to_owned());
+    let shown =
+        ["k-1", "k-2", "local", "peer:d0d0", "peer:abcdef0123"].map(|key| app.key_name(key));
+    assert_eq!(shown, ["laptop", "k-2", "local", "mac", "peer abcdef01"]);
+}
+
+#[test]
+fn the_tabs_leave_room_for_the_servers_address() {
+    let tabs = layout::tabs(&app());
+    assert_eq!(tabs.len(), 9);
+    assert!(tabs.last().unwrap().0.right() <= 64, "{tabs:?}");
+}
+
+#[test]
 fn escape_in_the_help_goes_back_to_where_one_was() {
     let mut app = informed();
     for (digit, screen) in
@@ -115,7 +212,7 @@ fn escape_in_the_help_goes_back_to_where_one_was() {
     {
         key(&mut app, KeyCode::Char(digit));
         key(&mut app, KeyCode::Esc);
-        for help in [KeyCode::Char('?'), KeyCode::Char('6')] {
+        for help in [KeyCode::Char('?'), KeyCode::Char('9')] {
             key(&mut app, help);
             key(&mut app, help);
             assert_eq!(app.screen, Screen::Help);
@@ -165,7 +262,7 @@ fn a_workspace_is_asked_for_as_long_as_it_is_shown() {
     assert_eq!(told(&keys(&mut app, "1")), ["UnwatchWorkspace"]);
     assert_eq!(told(&key(&mut app, KeyCode::Char('?'))), [""; 0]);
     key(&mut app, KeyCode::Esc);
-    assert_eq!(told(&click(&mut app, 42, 0)), ["WatchWorkspace { watch: 2 }"]);
+    assert_eq!(told(&click(&mut app, 33, 0)), ["WatchWorkspace { watch: 2 }"]);
     // What was asked for before is for nobody.
     tell(&mut app, 1, &[1]);
     assert_eq!(app.workspace.sessions.len(), 0);
@@ -416,8 +513,13 @@ fn a_paste_goes_where_one_writes_and_nowhere_else() {
 fn a_smaller_terminal_keeps_the_choice_in_sight() {
     let mut app = informed();
     let many = (3..60).rev().map(request).collect();
-    let polled =
-        Polled { health: Err(unreachable()), stats: None, requests: Some(Ok(many)), rooms: None };
+    let polled = Polled {
+        health: Err(unreachable()),
+        stats: None,
+        requests: Some(Ok(many)),
+        rooms: None,
+        names: <_>::default(),
+    };
     app.handle(at(2), Event::Polled { epoch: 1, polled: Box::new(polled) });
     app.handle(at(2), Event::Resize(120, 70));
     keys(&mut app, "3G");

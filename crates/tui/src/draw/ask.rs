@@ -1,4 +1,4 @@
-//! A question and its answer.
+//! A conversation with a model.
 
 use ratatui::{
     Frame,
@@ -16,7 +16,7 @@ use crate::{
         App,
         ask::{Answer, Progress, told},
         event::Target,
-        layout,
+        layout, transcript,
     },
     text,
 };
@@ -26,7 +26,7 @@ pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     to(app, areas.to, theme, frame);
     prompt(app, areas.prompt, theme, frame);
     match &app.ask.answer {
-        Some(answer) => self::answer(app, answer, areas.answer, theme, frame),
+        Some(answer) => conversation(app, answer, areas.answer, theme, frame),
         None => {
             frame.render_widget(framed("Answer", false, theme), areas.answer);
             instead("The answer comes here.", areas.answer, theme, frame);
@@ -72,27 +72,20 @@ fn prompt(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     }
 }
 
-fn answer(app: &App, answer: &Answer, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
+/// The end of the conversation, or the part that was scrolled to.
+fn conversation(app: &App, answer: &Answer, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     let inside = layout::rows(area, false);
     let (columns, rows) = (usize::from(inside.width), usize::from(inside.height));
-    let mut lines: Vec<Line<'_>> = vec![Line::styled(question(answer, columns), theme.quiet())];
-    let wrapped = text::wrap(&answer.text, columns);
-    let wrapped = wrapped.into_iter().filter(|_| !answer.text.is_empty());
-    lines.extend(wrapped.map(|line| Line::styled(line, theme.answer())));
-    if let Progress::Failed(why) = &answer.state {
-        let why = text::wrap(why, columns).into_iter();
-        lines.extend(why.map(|line| Line::styled(line, theme.bad())));
-    }
+    let lines = transcript::lines(&app.ask, columns, theme);
     let top = lines.len().saturating_sub(rows).saturating_sub(app.ask.below);
     let shown: Vec<Line<'_>> = lines.into_iter().skip(top).take(rows).collect();
-    let is_chosen = !app.ask.is_typing;
-    let block = framed("Answer", is_chosen, theme)
+    let title = match app.ask.earlier.len() {
+        0 => "Answer".to_owned(),
+        earlier => format!("Conversation, {} questions", earlier + 1),
+    };
+    let block = framed(&title, !app.ask.is_typing, theme)
         .title_bottom(Span::styled(format!(" {} ", went(answer)), theme.title()));
     frame.render_widget(Paragraph::new(Text::from(shown)).block(block), area);
-}
-
-fn question(answer: &Answer, columns: usize) -> String {
-    text::clip(&format!("> {}", answer.prompt.replace('\n', " ")), columns)
 }
 
 /// How an answer went, or goes.

@@ -1,5 +1,6 @@
 //! Questions to the user, drawn over the screen.
 
+use client::admin::KeyJson;
 use ratatui::{
     Frame,
     layout::{Constraint, Position, Rect},
@@ -8,7 +9,7 @@ use ratatui::{
 };
 
 use super::{
-    parts::{Listed, cell},
+    parts::{self, Listed, framed, name},
     theme::Theme,
 };
 use crate::{
@@ -28,6 +29,9 @@ pub(super) fn draw(app: &App, dialog: &Dialog, theme: Theme, frame: &mut Frame<'
         Dialog::Code(editor) => line(app, "Code of the room", editor, false, theme, frame),
         Dialog::Password(editor) => line(app, "Password", editor, true, theme, frame),
         Dialog::Target(pick) => targets(app, pick, theme, frame),
+        Dialog::KeyName(editor) => line(app, "Name of the new key", editor, false, theme, frame),
+        Dialog::NewKey(key) => new_key(app, key, theme, frame),
+        Dialog::Revoke(key) => revoke(app, key, theme, frame),
     }
 }
 
@@ -68,6 +72,37 @@ fn end(text: &str, columns: usize) -> String {
     text[from..].to_owned()
 }
 
+/// The text of a key, whole: it is shown only once.
+fn new_key(app: &App, key: &KeyJson, theme: Theme, frame: &mut Frame<'_>) {
+    let columns = 74;
+    let text = key.key.as_deref().unwrap_or_default();
+    let mut lines = vec![
+        parts::told("Name", &key.name, theme),
+        Line::raw("Its text is shown only now. It is for inference; `warren key create`"),
+        Line::raw("makes keys for more, and with limits."),
+        Line::default(),
+    ];
+    lines.extend(text::fold(&text::line(text), columns).into_iter().map(Line::raw));
+    popup(app, "A new key", lines, theme, frame);
+}
+
+fn revoke(app: &App, key: &KeyJson, theme: Theme, frame: &mut Frame<'_>) {
+    let lines = vec![
+        parts::told("Name", &key.name, theme),
+        parts::told("Begins", &key.prefix, theme),
+        Line::default(),
+        Line::styled("Revoke it for good, and end its requests? y does.", theme.bad()),
+    ];
+    popup(app, "Revoke a key", lines, theme, frame);
+}
+
+fn popup(app: &App, title: &str, lines: Vec<Line<'_>>, theme: Theme, frame: &mut Frame<'_>) {
+    let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_add(2);
+    let area = layout::popup(app, 76, rows);
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(lines).block(framed(title, true, theme)), area);
+}
+
 fn targets(app: &App, pick: &Pick, theme: Theme, frame: &mut Frame<'_>) {
     let area = layout::targets(app);
     let shown = pick.shown(app.targets());
@@ -83,5 +118,11 @@ fn targets(app: &App, pick: &Pick, theme: Theme, frame: &mut Frame<'_>) {
         is_chosen: true,
     };
     frame.render_widget(Clear, area);
-    listed.draw(area, &shown, |target| Row::new([cell(&told(target))]), theme, frame);
+    listed.draw(
+        area,
+        &shown,
+        |target, widths| Row::new([name(&told(target), widths[0])]),
+        theme,
+        frame,
+    );
 }

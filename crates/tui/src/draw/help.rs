@@ -12,7 +12,7 @@ use crate::app::{App, layout};
 
 /// What keys do everywhere and in lists.
 const COMMON: &[(&str, &str)] = &[
-    ("1 … 6", "go to a screen"),
+    ("1 … 8", "go to a screen"),
     ("Tab, Shift-Tab", "next screen, last one"),
     ("↑ ↓, k j", "row up, row down"),
     ("PgUp PgDn", "screen up, screen down"),
@@ -27,6 +27,7 @@ const COMMON: &[(&str, &str)] = &[
     ("", ""),
     ("Mouse", "click chooses or opens"),
     ("", "the wheel moves"),
+    ("*3 in a list", "3 people, a password"),
 ];
 
 /// What they do on one screen.
@@ -36,21 +37,21 @@ const HERE: &[(&str, &str)] = &[
     ("a", "ask anybody in it"),
     ("Enter on one", "ask this one"),
     ("", ""),
-    ("Requests", ""),
+    ("Log", ""),
     ("/", "only those with a text"),
-    ("Enter", "one request whole"),
     ("", ""),
     ("Ask", ""),
     ("Enter, i", "write; again: ask"),
     ("Alt-Enter", "a new line"),
     ("← →, m", "whom; from a list"),
     ("a", "aloud, or privately"),
+    ("n", "a new conversation"),
     ("Esc", "leave the box; stop"),
     ("", ""),
-    ("Workspace", ""),
-    ("Enter", "one session whole"),
-    ("", ""),
-    ("*3 in a list", "3 people, a password"),
+    ("Usage", ""),
+    ("← →", "by key, model, day …"),
+    ("Keys", ""),
+    ("c, r", "create one; revoke one"),
 ];
 
 pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {

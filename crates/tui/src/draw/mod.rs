@@ -2,13 +2,14 @@
 //!
 //! - [`theme`]: what things look like, with colours and without
 //! - `parts`: frames, tables and numbers, as all screens show them
-//! - `overview`, `rooms`, `requests`, `ask`, `workspace`, `help`: the screens
+//! - `overview`, `rooms`, `requests`, `ask`, `workspace`, `help`: the screens; `pages` has three more
 //! - `dialog`: questions to the user
 
 mod ask;
 mod dialog;
 mod help;
 mod overview;
+mod pages;
 mod parts;
 mod requests;
 mod rooms;
@@ -58,6 +59,9 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
         Screen::Requests => requests::draw(app, theme, frame),
         Screen::Ask => ask::draw(app, theme, frame),
         Screen::Workspace => workspace::draw(app, theme, frame),
+        Screen::Mesh => pages::mesh(app, theme, frame),
+        Screen::Usage => pages::usage(app, theme, frame),
+        Screen::Keys => pages::keys(app, theme, frame),
         Screen::Help => help::draw(app, theme, frame),
     }
     frame.render_widget(Paragraph::new(keys(app, theme)), areas.keys);
@@ -90,7 +94,7 @@ fn tabs(app: &App, theme: Theme, frame: &mut Frame<'_>) {
     let room = usize::from(rest.width).saturating_sub(1);
     let short = name.split_once("://").map(|(_, short)| short.to_owned());
     let name = short.filter(|_| text::width(&name) > room).unwrap_or(name);
-    let name = text::clip(&name, usize::from(rest.width).saturating_sub(1));
+    let name = text::middle(&name, usize::from(rest.width).saturating_sub(1));
     let name = Paragraph::new(name).style(theme.quiet()).alignment(Alignment::Right);
     frame.render_widget(name, rest);
 }
@@ -99,6 +103,7 @@ fn tabs(app: &App, theme: Theme, frame: &mut Frame<'_>) {
 fn keys(app: &App, theme: Theme) -> Line<'static> {
     let here: &[(&str, &str)] = match (&app.dialog, app.screen) {
         (Some(Dialog::Target(_)), _) => &[("↑↓", "choose"), ("Enter", "take it"), ("Esc", "back")],
+        (Some(Dialog::Revoke(_)), _) => &[("y", "revoke it"), ("Esc", "keep it")],
         (Some(Dialog::Filter), _) => &[("Enter", "done"), ("Esc", "show all")],
         (Some(_), _) => &[("Enter", "done"), ("Esc", "back")],
         (None, Screen::Overview) => {
@@ -115,12 +120,20 @@ fn keys(app: &App, theme: Theme) -> Line<'static> {
         (None, Screen::Ask) if app.ask.is_typing => {
             &[("Enter", "ask"), ("Alt-Enter", "new line"), ("Esc", "leave the box")]
         }
-        (None, Screen::Ask) => {
-            &[("Enter", "write"), ("←→", "whom"), ("m", "list"), ("a", "aloud"), ("Esc", "stop")]
-        }
+        (None, Screen::Ask) => &[
+            ("Enter", "write"),
+            ("m", "whom"),
+            ("n", "new"),
+            ("a", "aloud"),
+            ("↑↓", "scroll"),
+            ("Esc", "stop"),
+        ],
         (None, Screen::Workspace) => {
             &[("←→", "part"), ("↑↓", "row"), ("Enter", "session whole"), ("Esc", "back")]
         }
+        (None, Screen::Mesh) => &[("↑↓", "row"), ("Enter", "peer whole"), ("Esc", "back")],
+        (None, Screen::Usage) => &[("←→", "by key, model, day, provider"), ("↑↓", "row")],
+        (None, Screen::Keys) => &[("↑↓", "row"), ("c", "create"), ("r", "revoke")],
         (None, Screen::Help) => &[("Esc", "back")],
     };
     let always: &[(&str, &str)] = match (&app.dialog, app.is_typing()) {

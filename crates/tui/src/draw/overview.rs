@@ -10,7 +10,7 @@ use ratatui::{
 };
 
 use super::{
-    parts::{Listed, cell, count, framed, instead, missing, number, span, styled},
+    parts::{Listed, cell, count, framed, instead, missing, name, number, span, styled},
     theme::Theme,
 };
 use crate::{
@@ -114,7 +114,7 @@ fn workers(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
         is_chosen: app.overview.part == Part::Workers,
     };
     let workers = app.overview.all_workers();
-    listed.draw(area, workers, |worker| row(app, worker, theme), theme, frame);
+    listed.draw(area, workers, |it, widths| row(app, it, widths, theme), theme, frame);
     if workers.is_empty() && app.overview.details().is_some() {
         instead(
             "No worker is connected: `warren worker` lends a machine's models.",
@@ -125,7 +125,7 @@ fn workers(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     }
 }
 
-fn row(app: &App, worker: &WorkerJson, theme: Theme) -> Row<'static> {
+fn row(app: &App, worker: &WorkerJson, widths: &[usize], theme: Theme) -> Row<'static> {
     let (state, style) = match worker.resting_secs {
         _ if worker.is_draining => ("draining".to_owned(), theme.warn()),
         Some(rest) => (format!("rests {rest:.0}s"), theme.bad()),
@@ -133,9 +133,9 @@ fn row(app: &App, worker: &WorkerJson, theme: Theme) -> Row<'static> {
         None => ("ready".to_owned(), theme.good()),
     };
     Row::new([
-        cell(&worker.worker_name),
-        cell(&app.rooms.scope(&worker.scope)),
-        cell(&worker.models.join(", ")),
+        name(&worker.worker_name, widths[0]),
+        name(&app.rooms.scope(&worker.scope), widths[1]),
+        name(&worker.models.join(", "), widths[2]),
         styled(state, style),
         number(format!("{}/{}", worker.in_flight, worker.max_concurrent)),
     ])
@@ -158,9 +158,9 @@ fn rooms(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
     }
 }
 
-fn room(room: &RoomSummary) -> Row<'static> {
+fn room(room: &RoomSummary, widths: &[usize]) -> Row<'static> {
     let entry = entry(room);
-    Row::new([cell(&entry.code), cell(&entry.name), number(room.participant_count)])
+    Row::new([cell(&entry.code), name(&entry.name, widths[1]), number(room.participant_count)])
 }
 
 fn queues(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
@@ -174,17 +174,17 @@ fn queues(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
         is_chosen: app.overview.part == Part::Queues,
     };
     let queues = app.overview.queues.all();
-    listed.draw(area, queues, |waiting| queue(app, waiting), theme, frame);
+    listed.draw(area, queues, |waiting, widths| queue(app, waiting, widths), theme, frame);
     let none = || queues.is_empty().then(|| "Nobody waits.".to_owned());
     if let Some(why) = missing(&app.overview.queues).or_else(none) {
         instead(&why, area, theme, frame);
     }
 }
 
-fn queue(app: &App, queue: &QueueJson) -> Row<'static> {
+fn queue(app: &App, queue: &QueueJson, widths: &[usize]) -> Row<'static> {
     let oldest = format!("{:.1}s", queue.oldest_secs);
     Row::new([
-        cell(&queue.model),
+        name(&queue.model, widths[0]),
         cell(&app.rooms.scope(&queue.scope)),
         number(queue.depth),
         number(oldest),

@@ -2,7 +2,7 @@
 
 use ratatui::{
     Frame,
-    layout::{Constraint, Rect},
+    layout::{Constraint, Layout, Rect},
     style::Style,
     text::{Line, Span},
     widgets::{Block, Cell, Clear, Paragraph, Row, Table, Wrap},
@@ -29,19 +29,27 @@ pub(super) struct Listed<'a> {
 }
 
 impl Listed<'_> {
-    /// Draws it. Only the rows that are seen are made.
+    /// The widths of its columns, as the table will lay them out.
+    fn columns(&self, area: Rect) -> Vec<usize> {
+        let inside = layout::rows(area, false);
+        let columns = Layout::horizontal(self.widths.iter().copied()).spacing(1).split(inside);
+        columns.iter().map(|column| column.width.into()).collect()
+    }
+
+    /// Draws it. Only the rows that are seen are made, each for the widths of the columns.
     pub(super) fn draw<T>(
         &self,
         area: Rect,
         rows: &[T],
-        row: impl Fn(&T) -> Row<'static>,
+        row: impl Fn(&T, &[usize]) -> Row<'static>,
         theme: Theme,
         frame: &mut Frame<'_>,
     ) {
         let page = layout::page(area, !self.header.is_empty());
+        let widths = self.columns(area);
         let seen = rows.iter().enumerate().skip(self.list.top).take(page);
         let styled = |(at, item)| {
-            let row = row(item);
+            let row = row(item, &widths);
             if self.is_chosen && at == self.list.at { row.style(theme.chosen()) } else { row }
         };
         let header = Row::new(self.header.iter().copied()).style(theme.quiet());
@@ -80,6 +88,11 @@ pub(super) fn missing<T>(told: &Reading<T>) -> Option<String> {
 /// A stranger's text in a cell.
 pub(super) fn cell(text: &str) -> Cell<'static> {
     Cell::from(text::line(text))
+}
+
+/// A name in a cell of this many columns: a long one is shortened in the middle.
+pub(super) fn name(name: &str, columns: usize) -> Cell<'static> {
+    Cell::from(text::middle(&text::line(name), columns))
 }
 
 /// A number in a cell, on its right.

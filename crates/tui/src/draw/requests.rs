@@ -8,7 +8,7 @@ use ratatui::{
 };
 
 use super::{
-    parts::{Listed, cell, framed, instead, known, missing, number, styled, told},
+    parts::{Listed, cell, framed, instead, known, missing, name, number, styled, told},
     theme::Theme,
 };
 use crate::app::{
@@ -29,7 +29,7 @@ pub(super) fn draw(app: &App, theme: Theme, frame: &mut Frame<'_>) {
         list: app.requests.list,
         is_chosen: true,
     };
-    listed.draw(area, &shown, |request| row(request, wide, theme), theme, frame);
+    listed.draw(area, &shown, |it, widths| row(app, it, widths, theme), theme, frame);
     let none = || shown.is_empty().then(|| "No request.".to_owned());
     if let Some(why) = missing(&app.requests.told).or_else(none) {
         instead(&why, area, theme, frame);
@@ -66,19 +66,19 @@ fn columns(wide: bool) -> (Vec<&'static str>, Vec<Constraint>) {
     (header, widths)
 }
 
-fn row(request: &RequestJson, wide: bool, theme: Theme) -> Row<'static> {
+fn row(app: &App, request: &RequestJson, widths: &[usize], theme: Theme) -> Row<'static> {
     let style = if request.outcome == "answered" { theme.good() } else { theme.warn() };
     let mut cells = vec![
         cell(&request.at.strftime("%T").to_string()),
-        cell(&request.key),
-        cell(&request.model),
-        cell(request.provider.as_deref().unwrap_or("-")),
+        name(&app.key_name(&request.key), widths[1]),
+        name(&request.model, widths[2]),
+        name(request.provider.as_deref().unwrap_or("-"), widths[3]),
         styled(crate::text::line(&outcome(request)), style),
         known(tokens(request, request.prompt_tokens)),
         known(tokens(request, request.completion_tokens)),
         number(request.total_ms),
     ];
-    if wide {
+    if app.size.width >= WIDE {
         let first = known(request.first_byte_ms);
         cells.extend([first, number(request.queue_ms), cell(&request.endpoint)]);
     }
@@ -105,7 +105,7 @@ fn whole(app: &App, request: &RequestJson, theme: Theme, frame: &mut Frame<'_>) 
     let lines = [
         ("Id", request.id.clone()),
         ("Ended", request.at.strftime("%F %TZ").to_string()),
-        ("Key", request.key.clone()),
+        ("Key", app.key_name(&request.key)),
         ("Scope", app.rooms.scope(request.scope.as_deref().unwrap_or("server"))),
         ("Model", request.model.clone()),
         ("Served model", text(&request.served_model)),

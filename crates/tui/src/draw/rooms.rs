@@ -9,7 +9,7 @@ use ratatui::{
 };
 
 use super::{
-    parts::{Listed, cell, framed, instead, known, missing, number, styled, time_of_day},
+    parts::{Listed, cell, framed, instead, known, missing, name, number, styled, time_of_day},
     theme::Theme,
 };
 use crate::{
@@ -52,7 +52,7 @@ fn list(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
         is_chosen: app.rooms.part == Part::List,
     };
     let open = app.rooms.open().map(|room| room.entry().code);
-    listed.draw(area, &entries, |entry| row(entry, open.as_deref(), theme), theme, frame);
+    listed.draw(area, &entries, |entry, _| row(entry, open.as_deref(), theme), theme, frame);
     let none = "No rooms. `warren room create` makes one; o opens one by its code.";
     let none = || Some(none.to_owned());
     if let Some(why) = missing(&app.rooms.listed).or_else(none).filter(|_| entries.is_empty()) {
@@ -102,7 +102,7 @@ fn people(app: &App, room: &Room, area: Rect, theme: Theme, frame: &mut Frame<'_
         list: room.list,
         is_chosen: app.rooms.part == Part::People,
     };
-    listed.draw(area, &room.people, |who| person(who, wide, theme), theme, frame);
+    listed.draw(area, &room.people, |who, widths| person(who, widths, theme), theme, frame);
     if let Some(why) = nobody(room) {
         instead(&why, area, theme, frame);
     }
@@ -125,7 +125,7 @@ fn nobody(room: &Room) -> Option<String> {
     }
 }
 
-fn person(who: &ParticipantInfo, wide: bool, theme: Theme) -> Row<'static> {
+fn person(who: &ParticipantInfo, widths: &[usize], theme: Theme) -> Row<'static> {
     let (status, style) = match who.status {
         Status::Online => ("online", theme.good()),
         Status::Busy => ("busy", theme.warn()),
@@ -134,13 +134,14 @@ fn person(who: &ParticipantInfo, wide: bool, theme: Theme) -> Row<'static> {
     let metrics = who.metrics.unwrap_or_default();
     let last = who.metrics.map(|_| metrics.duration_ms);
     let mut cells = vec![
-        cell(&who.nickname),
+        name(&who.nickname, widths[0]),
         styled(status, style),
-        cell(&models_of(who).join(", ")),
-        cell(&machine(&who.specs)),
+        name(&models_of(who).join(", "), widths[2]),
+        name(&machine(&who.specs), widths[3]),
         known(metrics.tokens_per_second.map(|rate| format!("{rate:.1}"))),
     ];
-    if wide {
+    // A wide terminal has more columns.
+    if widths.len() > cells.len() {
         cells.extend([known(last), known(who.max_concurrent)]);
     }
     Row::new(cells)

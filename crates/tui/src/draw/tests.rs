@@ -1,6 +1,8 @@
 //! Every screen as it is drawn, compared with files under `tests/snapshots`. With
 //! `UPDATE_SNAPSHOTS=1` in the environment the files are written again.
 
+mod pages;
+
 use std::{fs, path::PathBuf};
 
 use client::{
@@ -163,7 +165,7 @@ fn busy(app: &mut App) {
         poll(
             app,
             i64::try_from(second).unwrap(),
-            Polled { health: Ok(health), stats, requests, rooms },
+            Polled { health: Ok(health), stats, requests, rooms, names: <_>::default() },
         );
     }
 }
@@ -240,8 +242,13 @@ fn the_overview_before_anything_was_heard() {
 fn the_overview_of_a_server_that_is_lost() {
     snapshots("overview_lost", |app| {
         busy(app);
-        let lost =
-            || Polled { health: Err(unreachable()), stats: None, requests: None, rooms: None };
+        let lost = || Polled {
+            health: Err(unreachable()),
+            stats: None,
+            requests: None,
+            rooms: None,
+            names: <_>::default(),
+        };
         poll(app, 21, lost());
         poll(app, 24, lost());
     });
@@ -257,6 +264,7 @@ fn the_overview_without_a_token() {
             stats: private().map(|e| e.map(|()| stats())),
             requests: private().map(|e| e.map(|()| vec![])),
             rooms: Some(Ok(vec![])),
+            names: <_>::default(),
         };
         poll(app, 1, polled);
     });
@@ -305,7 +313,17 @@ fn one_request_whole() {
 fn the_request_log_for_who_is_no_administrator() {
     snapshots("requests_private", |app| {
         let requests = Some(Err(refused(403)));
-        poll(app, 1, Polled { health: Ok(health()), stats: None, requests, rooms: None });
+        poll(
+            app,
+            1,
+            Polled {
+                health: Ok(health()),
+                stats: None,
+                requests,
+                rooms: None,
+                names: <_>::default(),
+            },
+        );
         press(app, "3");
     });
 }
@@ -418,6 +436,21 @@ fn a_workspace_that_may_not_be_seen() {
 }
 
 #[test]
+fn a_conversation_stays_and_its_markdown_is_rendered() {
+    snapshots("ask_conversation", |app| {
+        let answer = Piece::Text("# Warrens\n\n- many **rooms**\n- tunnels\n".to_owned());
+        asked(app, &[answer, Piece::Done { tokens: Some(9), metrics: None }]);
+        press(app, "⏎And who lives there?⏎");
+        let piece = Piece::Text("Rabbits.".to_owned());
+        app.handle(at(30), Event::Answer { question: 2, piece });
+        app.handle(
+            at(31),
+            Event::Answer { question: 2, piece: Piece::Done { tokens: Some(2), metrics: None } },
+        );
+    });
+}
+
+#[test]
 fn the_keys() {
     snapshots("help", |app| press(app, "?"));
 }
@@ -436,7 +469,8 @@ fn every_screen_can_be_drawn_in_every_size() {
             let mut app = started(width, height, false);
             lively(&mut app);
             of_three(&mut app);
-            for keys in ["1", "2→→", "3⏎", "⎋4⎋m", "⎋5⏎", "⎋?"] {
+            for keys in ["1", "2→→", "3⏎", "⎋4⎋m", "⎋5⏎", "⎋6⏎", "⎋7", "8c", "⎋8r", "⎋?"]
+            {
                 press(&mut app, keys);
                 drawn(&app);
             }
@@ -483,7 +517,17 @@ fn nothing_that_steers_a_terminal_is_drawn() {
     let worker = &mut health.details.as_mut().unwrap().workers[0];
     worker.worker_name = "\u{1b}[2J\u{202e}".to_owned();
     worker.models = vec!["m\u{9b}\u{2066}\u{200f}".to_owned()];
-    poll(&mut app, 21, Polled { health: Ok(health), stats: None, requests: None, rooms: None });
+    poll(
+        &mut app,
+        21,
+        Polled {
+            health: Ok(health),
+            stats: None,
+            requests: None,
+            rooms: None,
+            names: <_>::default(),
+        },
+    );
     let token = json!({"requestId": "q", "participantId": "bob", "token": "\u{1b}[31m", "seq": 9});
     happen(&mut app, 8, &json!({"type": "llm.token", "data": token}));
     let event = json!({"type": "room.closed", "data": {"reason": "\u{1b}]0;x\u{7}"}});
@@ -505,7 +549,8 @@ fn nothing_that_steers_a_terminal_is_drawn() {
 fn the_book_shows_what_is_drawn() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let book = fs::read_to_string(root.join("../../docs/src/tui.md")).unwrap();
-    for name in ["overview_80x24", "room_80x24", "ask_done_80x24", "workspace_80x24"] {
+    for name in ["overview", "room", "ask_conversation", "workspace", "mesh", "usage", "keys"] {
+        let name = format!("{name}_80x24");
         let drawn = fs::read_to_string(root.join(format!("tests/snapshots/{name}.txt"))).unwrap();
         assert!(book.contains(&drawn), "docs/src/tui.md shows another {name}");
     }

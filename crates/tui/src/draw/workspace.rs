@@ -9,7 +9,7 @@ use ratatui::{
 };
 
 use super::{
-    parts::{Listed, cell, framed, instead, missing, number, span, styled, told},
+    parts::{self, Listed, cell, framed, instead, missing, number, span, styled, told},
     theme::Theme,
 };
 use crate::app::{
@@ -38,7 +38,7 @@ fn members(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
         list: workspace.members_list,
         is_chosen: workspace.part == Part::Members,
     };
-    listed.draw(area, &workspace.members, |it| member(it, theme), theme, frame);
+    listed.draw(area, &workspace.members, |it, widths| member(it, widths, theme), theme, frame);
     let is_known = workspace.told.known().is_some();
     if is_known && !workspace.are_several() && workspace.members.iter().all(is_alone) {
         let words = "This machine is in no cluster: `warren cluster invite` begins one.";
@@ -51,13 +51,13 @@ fn is_alone(member: &Member) -> bool {
     member.address.is_empty()
 }
 
-fn member(member: &Member, theme: Theme) -> Row<'static> {
+fn member(member: &Member, widths: &[usize], theme: Theme) -> Row<'static> {
     let (words, style) = match member.reach {
         Reach::Asked => ("this server", theme.good()),
         Reach::Linked => ("reachable", theme.good()),
         Reach::Away => ("not reachable", theme.bad()),
     };
-    Row::new([cell(&member.name), cell(&member.address), styled(words, style)])
+    Row::new([parts::name(&member.name, widths[0]), cell(&member.address), styled(words, style)])
 }
 
 /// The newest notices.
@@ -80,7 +80,13 @@ fn sessions(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
         list: workspace.list,
         is_chosen: workspace.part == Part::Sessions,
     };
-    listed.draw(area, &workspace.sessions, |it| session(app, it, theme), theme, frame);
+    listed.draw(
+        area,
+        &workspace.sessions,
+        |it, widths| session(app, it, widths, theme),
+        theme,
+        frame,
+    );
     let none = || {
         let is_empty = workspace.sessions.is_empty();
         is_empty.then(|| "No sessions: `warren open` makes one.".to_owned())
@@ -110,17 +116,18 @@ fn columns(app: &App) -> (Vec<&'static str>, Vec<Constraint>) {
     (header, widths)
 }
 
-fn session(app: &App, session: &SessionInfo, theme: Theme) -> Row<'static> {
+fn session(app: &App, session: &SessionInfo, widths: &[usize], theme: Theme) -> Row<'static> {
     let (words, style) = state(session, theme);
+    let machine = usize::from(app.workspace.are_several());
     let mut cells = vec![
-        cell(&name(session)),
+        parts::name(&name(session), widths[machine]),
         cell(&runs(session)),
         styled(words, style),
         number(span(used(app, session))),
         number(session.attached_clients),
     ];
     if app.workspace.are_several() {
-        cells.insert(0, cell(&app.workspace.machine(session)));
+        cells.insert(0, parts::name(&app.workspace.machine(session), widths[0]));
     }
     if app.size.width >= WIDE {
         cells.push(cell(&session.working_dir));

@@ -130,7 +130,7 @@ impl Renderer {
             Tag::Emphasis => self.styles.push(Style::new().add_modifier(Modifier::ITALIC)),
             Tag::Strong => self.styles.push(Style::new().add_modifier(Modifier::BOLD)),
             Tag::Strikethrough => {
-                self.styles.push(Style::new().add_modifier(Modifier::CROSSED_OUT))
+                self.styles.push(Style::new().add_modifier(Modifier::CROSSED_OUT));
             }
             Tag::Link { dest_url, .. } => self.begin_link(&dest_url),
             Tag::Image { dest_url, .. } => {

@@ -1,12 +1,14 @@
 //! Asks a question, and tells the answer as it comes.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use client::{Answering, ClientError, Warren};
-use protocol::room::{ServerMessage, message::LlmRequest};
+use client::{Answering, ClientError, Reading, Warren};
+use protocol::room::message::LlmRequest;
 use serde_json::{Value, json};
 use tokio::{sync::mpsc::Sender, time::timeout};
 
+#[cfg(test)]
+use crate::app::event::Turn;
 use crate::app::event::{Event, Piece, Question, Target};
 
 /// The longest silence in an answer: longer than a server's own.
@@ -22,46 +24,62 @@ pub(super) async fn run(warren: Warren, question: Question, events: Sender<Event
         // The receiver may be gone; then this task is about to end, too.
         let _ = events.send(Event::Answer { question: number, piece }).await;
     };
-    let mut reading = if question.aloud { Reading::Aloud } else { Reading::chat() };
+    let began = Instant::now();
     let mut answer = match ask(&warren, &question).await {
         Ok(answer) => answer,
         Err(error) => return tell(Piece::Failed(error.to_string())).await,
     };
+    let mut reading = Reading::default();
     loop {
-        let last = match timeout(SILENCE, answer.next()).await {
-            Ok(Ok(Some(data))) => {
-                let Some(piece) = reading.take(&data) else { continue };
-                let is_last = !matches!(piece, Piece::Text(_));
-                tell(piece).await;
-                if !is_last {
-                    continue;
-                }
-                return;
-            }
-            Ok(Ok(None)) => reading.end(),
-            Ok(Err(error)) => Piece::Failed(error.to_string()),
-            Err(_) => Piece::Failed("nothing came for too long".to_owned()),
+        let piece = match timeout(SILENCE, answer.next()).await {
+            Ok(Ok(Some(data))) => reading.take(&data, began.elapsed()),
+            Ok(Ok(None)) => reading.end(began.elapsed()),
+            Ok(Err(error)) => Some(client::Piece::Failed(error.to_string())),
+            Err(_) => Some(client::Piece::Failed("nothing came for too long".to_owned())),
         };
-        return tell(last).await;
+        let Some(piece) = piece.and_then(|piece| shown(piece, question.aloud)) else { continue };
+        let is_last = !matches!(piece, Piece::Text(_));
+        tell(piece).await;
+        if is_last {
+            return;
+        }
+    }
+}
+
+/// A piece of an answer as the interface takes it. It measures an answer itself, but for one that the whole
+/// room sees.
+fn shown(piece: client::Piece, aloud: bool) -> Option<Piece> {
+    match piece {
+        client::Piece::Text { text, .. } => Some(Piece::Text(text)),
+        client::Piece::Thought(_) => None,
+        client::Piece::Done { metrics, .. } => {
+            Some(Piece::Done { tokens: Some(metrics.tokens), metrics: aloud.then_some(metrics) })
+        }
+        client::Piece::Failed(words) => Some(Piece::Failed(words)),
     }
 }
 
 async fn ask(warren: &Warren, question: &Question) -> Result<Answering, ClientError> {
     match &question.to {
-        Target::Server { model } => warren.post(CHAT, chat(model, &question.prompt)).await,
+        Target::Server { model } => warren.post(CHAT, chat(model, question)).await,
         Target::Room { code, selector } => {
             let room = warren.room(code, question.password.as_ref())?;
             if question.aloud {
                 room.ask(&aloud(selector, &question.prompt)).await
             } else {
-                room.ask_privately(selector, &question.prompt).await
+                room.post(CHAT, chat(selector, question)).await
             }
         }
     }
 }
 
-fn chat(model: &str, prompt: &str) -> Vec<u8> {
-    let messages = json!([{"role": "user", "content": prompt}]);
+/// A request of Chat Completions with the whole conversation.
+fn chat(model: &str, question: &Question) -> Vec<u8> {
+    let said = |role: &str, content: &str| json!({"role": role, "content": content});
+    let before = question.before.iter();
+    let before =
+        before.flat_map(|turn| [said("user", &turn.prompt), said("assistant", &turn.answer)]);
+    let messages: Value = before.chain([said("user", &question.prompt)]).collect();
     let options = json!({"include_usage": true});
     let body = json!({
         "model": model, "stream": true, "stream_options": options, "messages": messages,
@@ -79,108 +97,24 @@ fn aloud(selector: &str, prompt: &str) -> LlmRequest {
     }
 }
 
-/// What an answer is read as.
-enum Reading {
-    /// A room's messages.
-    Aloud,
-    /// A stream of Chat Completions: the tokens that it told, and whether it said that it is whole.
-    Chat { tokens: Option<u64>, is_whole: bool },
-}
-
-impl Reading {
-    const fn chat() -> Self {
-        Self::Chat { tokens: None, is_whole: false }
-    }
-
-    /// What one event brings.
-    fn take(&mut self, data: &[u8]) -> Option<Piece> {
-        match self {
-            Self::Aloud => message(data),
-            Self::Chat { tokens, .. } if data == b"[DONE]" => {
-                Some(Piece::Done { tokens: *tokens, metrics: None })
-            }
-            Self::Chat { tokens, is_whole } => {
-                let chunk: Value = serde_json::from_slice(data).ok()?;
-                *tokens = chunk["usage"]["completion_tokens"].as_u64().or(*tokens);
-                *is_whole |= chunk["choices"][0]["finish_reason"].is_string();
-                piece(&chunk)
-            }
-        }
-    }
-
-    /// What the end of the stream means.
-    fn end(&self) -> Piece {
-        match self {
-            Self::Chat { tokens, is_whole: true } => Piece::Done { tokens: *tokens, metrics: None },
-            _ => Piece::Failed("the answer broke off".to_owned()),
-        }
-    }
-}
-
-fn piece(chunk: &Value) -> Option<Piece> {
-    let error = &chunk["error"];
-    if let Some(words) = error["message"].as_str().or(error.as_str()) {
-        return Some(Piece::Failed(words.to_owned()));
-    }
-    let text = chunk["choices"][0]["delta"]["content"].as_str()?;
-    (!text.is_empty()).then(|| Piece::Text(text.to_owned()))
-}
-
-fn message(data: &[u8]) -> Option<Piece> {
-    match serde_json::from_slice(data).ok()? {
-        ServerMessage::LlmToken(token) => Some(Piece::Text(token.token)),
-        ServerMessage::LlmComplete(complete) => {
-            let metrics = complete.metrics;
-            Some(Piece::Done { tokens: Some(metrics.tokens), metrics: Some(metrics) })
-        }
-        ServerMessage::LlmError(failed) => Some(Piece::Failed(failed.error)),
-        ServerMessage::RoomError(failed) => Some(Piece::Failed(failed.error)),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(mut reading: Reading, events: &[&str]) -> (Vec<Piece>, Piece) {
-        let pieces = events.iter().filter_map(|data| reading.take(data.as_bytes()));
-        (pieces.collect(), reading.end())
-    }
-
     #[test]
-    fn a_stream_of_chat_is_text_and_then_its_end() {
-        let events = [
-            r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#,
-            r#"{"choices":[{"delta":{"content":"Hi"}}]}"#,
-            r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
-            r#"{"choices":[],"usage":{"completion_tokens":7}}"#,
-            "[DONE]",
-        ];
-        let done = Piece::Done { tokens: Some(7), metrics: None };
-        let (pieces, end) = read(Reading::chat(), &events);
-        assert_eq!(pieces, [Piece::Text("Hi".to_owned()), done.clone()]);
-        assert_eq!(end, done);
-    }
-
-    #[test]
-    fn a_stream_that_breaks_off_is_no_answer() {
-        let broken = Piece::Failed("the answer broke off".to_owned());
-        assert_eq!(read(Reading::chat(), &["no json", "{}"]), (vec![], broken.clone()));
-        assert_eq!(read(Reading::Aloud, &[]).1, broken);
-        let (pieces, _) = read(Reading::chat(), &[r#"{"error":{"message":"lost"}}"#]);
-        assert_eq!(pieces, [Piece::Failed("lost".to_owned())]);
-    }
-
-    #[test]
-    fn a_rooms_messages_are_text_and_then_metrics() {
-        let events = [
-            r#"{"type":"llm:token","requestId":"a","participantId":"p","token":"Hi","seq":0}"#,
-            r#"{"type":"llm:complete","requestId":"a","participantId":"p","metrics":{"tokens":2,
-                "latencyFirstTokenMs":3,"durationMs":4,"tokensPerSecond":5}}"#,
-        ];
-        let (pieces, _) = read(Reading::Aloud, &events);
-        assert_eq!(pieces[0], Piece::Text("Hi".to_owned()));
-        assert!(matches!(&pieces[1], Piece::Done { tokens: Some(2), metrics: Some(_) }));
+    fn a_question_is_sent_with_what_was_said_before() {
+        let before = vec![Turn { prompt: "one".to_owned(), answer: "1".to_owned() }];
+        let question = Question {
+            number: 1,
+            to: Target::Server { model: "m".to_owned() },
+            password: None,
+            aloud: false,
+            before,
+            prompt: "two".to_owned(),
+        };
+        let body: Value = serde_json::from_slice(&chat("m", &question)).unwrap();
+        let said = |role: &str, content: &str| json!({"role": role, "content": content});
+        let expected = json!([said("user", "one"), said("assistant", "1"), said("user", "two")]);
+        assert_eq!((&body["messages"], &body["stream"]), (&expected, &json!(true)));
     }
 }

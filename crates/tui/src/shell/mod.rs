@@ -5,9 +5,10 @@
 //! the terminal draws is slowed down, and nothing piles up.
 //!
 //! - `terminal`: the screen, which is always given back
-//! - `poll`, `watch`, `workspace`, `ask`: the tasks
+//! - `poll`, `watch`, `workspace`, `page`, `ask`: the tasks
 
 mod ask;
+mod page;
 mod poll;
 mod terminal;
 mod watch;
@@ -31,6 +32,7 @@ use crate::{
     app::{
         App, Settings,
         event::{Effect, Event, Question},
+        pages::Page,
     },
     draw::draw,
 };
@@ -147,14 +149,15 @@ struct Tasks {
     poll: Option<AbortHandle>,
     watches: HashMap<u64, AbortHandle>,
     workspace: Option<AbortHandle>,
+    page: Option<AbortHandle>,
     ask: Option<AbortHandle>,
 }
 
 impl Tasks {
     fn new(servers: Vec<Warren>, events: Sender<Event>) -> Self {
         let (running, watches) = (JoinSet::new(), HashMap::new());
-        let (server, poll, workspace, ask) = Default::default();
-        Self { servers, events, running, server, poll, watches, workspace, ask }
+        let (server, poll, workspace, page, ask) = Default::default();
+        Self { servers, events, running, server, poll, watches, workspace, page, ask }
     }
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
@@ -168,6 +171,14 @@ impl Tasks {
                 Effect::Unwatch { watch } => stop(self.watches.remove(&watch)),
                 Effect::WatchWorkspace { watch } => self.watch_workspace(watch),
                 Effect::UnwatchWorkspace => stop(self.workspace.take()),
+                Effect::Follow { follow, page } => self.follow(follow, page),
+                Effect::Unfollow => stop(self.page.take()),
+                Effect::MakeKey { name } => {
+                    self.change(|server, events| page::make_key(server, name, events));
+                }
+                Effect::RevokeKey { id } => {
+                    self.change(|server, events| page::revoke_key(server, id, events));
+                }
                 Effect::Ask(question) => self.ask(question),
                 Effect::Cancel => stop(self.ask.take()),
             }
@@ -203,6 +214,24 @@ impl Tasks {
         if let Some(server) = self.servers.get(self.server).cloned() {
             let task = workspace::run(server, watch, self.events.clone());
             self.workspace = Some(self.running.spawn(task));
+        }
+    }
+
+    fn follow(&mut self, follow: u64, page: Page) {
+        stop(self.page.take());
+        if let Some(server) = self.servers.get(self.server).cloned() {
+            let task = page::run(server, follow, page, self.events.clone());
+            self.page = Some(self.running.spawn(task));
+        }
+    }
+
+    /// Changes something at the server, once.
+    fn change<Work>(&mut self, work: impl FnOnce(Warren, Sender<Event>) -> Work)
+    where
+        Work: Future<Output = ()> + Send + 'static,
+    {
+        if let Some(server) = self.servers.get(self.server).cloned() {
+            self.running.spawn(work(server, self.events.clone()));
         }
     }
 

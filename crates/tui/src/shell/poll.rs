@@ -1,6 +1,6 @@
 //! Asks a server how it is, each second.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use client::{
     ClientError, Warren,
@@ -23,11 +23,14 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How long nothing is asked that an administrator only is told, after that was said.
 const PRIVATE: Duration = Duration::from_secs(30);
 
+/// How often the names of keys and peers are asked for.
+const NAMES: Duration = Duration::from_secs(30);
+
 /// Asks until nobody listens any more.
 pub(super) async fn run(server: Warren, epoch: u64, events: Sender<Event>) {
     let mut every = interval(EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut poll = Poll { server, after: 0, private_until: None };
+    let mut poll = Poll { server, after: 0, private_until: None, names_at: None };
     loop {
         every.tick().await;
         let polled = Box::new(poll.ask().await);
@@ -42,6 +45,8 @@ struct Poll {
     /// The number of the last request that is known.
     after: u64,
     private_until: Option<Instant>,
+    /// When the names were asked for last.
+    names_at: Option<Instant>,
 }
 
 impl Poll {
@@ -49,7 +54,13 @@ impl Poll {
         let (warren, url) = (&self.server, &self.server.url());
         let health = soon(url, warren.health()).await;
         if health.as_ref().is_err_and(ClientError::is_unreachable) {
-            return Polled { health, stats: None, requests: None, rooms: None };
+            return Polled {
+                health,
+                stats: None,
+                requests: None,
+                rooms: None,
+                names: BTreeMap::new(),
+            };
         }
         let is_told = self.private_until.is_none_or(|until| Instant::now() >= until);
         let requests = async { soon(url, warren.requests(self.after, KEPT)).await };
@@ -59,7 +70,22 @@ impl Poll {
             soon(url, warren.rooms()),
         );
         self.note(requests.as_ref());
-        Polled { health, stats, requests, rooms: Some(rooms) }
+        let names = if is_told { self.names().await } else { BTreeMap::new() };
+        Polled { health, stats, requests, rooms: Some(rooms), names }
+    }
+
+    /// The names of keys and peers, now and then. A server without a mesh has no peers.
+    async fn names(&mut self) -> BTreeMap<String, String> {
+        let now = Instant::now();
+        if self.names_at.is_some_and(|at| now < at + NAMES) {
+            return BTreeMap::new();
+        }
+        self.names_at = Some(now);
+        let (warren, url) = (&self.server, &self.server.url());
+        let (keys, peers) = tokio::join!(soon(url, warren.keys()), soon(url, warren.mesh_peers()));
+        let keys = keys.unwrap_or_default().into_iter().map(|key| (key.id, key.name));
+        let peers = peers.unwrap_or_default().peers.into_iter().map(|peer| (peer.id, peer.name));
+        keys.chain(peers).filter(|(_, name)| !name.trim().is_empty()).collect()
     }
 
     fn note(&mut self, requests: Option<&Result<Vec<RequestJson>, ClientError>>) {

@@ -20,7 +20,7 @@ use crate::exit::usage;
 /// How long the server of a room is looked for.
 const FOUND_WITHIN: Duration = Duration::from_secs(3);
 
-/// Watch servers, rooms, requests and workspaces live, and ask models
+/// Watch servers, rooms, requests, workspaces, peers and usage live, ask models, and manage keys
 #[derive(Args)]
 pub(crate) struct Tui {
     /// A server; of several, s goes to the next (repeatable) [default: the one that runs here]

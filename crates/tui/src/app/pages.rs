@@ -1,0 +1,160 @@
+//! The lists that a server is asked for only while they are shown: peers, usage and keys.
+
+use base::UsageBy;
+use client::{
+    ClientError,
+    admin::{KeyJson, mesh::MeshPeers, usage::UsageReport},
+};
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::{App, Screen, dialog::Dialog, event::Effect, layout, list::Step};
+
+/// A list that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Page {
+    /// The peers of the mesh.
+    Mesh,
+    /// Usage, split by a property.
+    Usage(UsageBy),
+    /// The keys.
+    Keys,
+}
+
+/// What a server says of such a list.
+#[derive(Debug)]
+pub enum PageNews {
+    /// Of the mesh.
+    Mesh(Result<MeshPeers, ClientError>),
+    /// Of usage.
+    Usage(Result<UsageReport, ClientError>),
+    /// Of the keys.
+    Keys(Result<Vec<KeyJson>, ClientError>),
+    /// A key was made; this has its text.
+    KeyMade(Result<KeyJson, ClientError>),
+    /// A key was revoked.
+    KeyRevoked(Result<KeyJson, ClientError>),
+}
+
+impl App {
+    /// The server is asked for the list that is shown, and for no other.
+    pub(super) fn follow_page(&mut self) -> Option<Effect> {
+        let wanted = match self.screen {
+            // The help hides it only for a moment.
+            Screen::Help => self.page,
+            Screen::Mesh => Some(Page::Mesh),
+            Screen::Usage => Some(Page::Usage(self.usage.by)),
+            Screen::Keys => Some(Page::Keys),
+            _ => None,
+        };
+        if wanted == self.page {
+            return None;
+        }
+        self.page = wanted;
+        Some(self.ask_for_page())
+    }
+
+    /// Asks for the list again, at once.
+    fn ask_for_page(&mut self) -> Effect {
+        self.follow += 1;
+        match self.page {
+            Some(page) => Effect::Follow { follow: self.follow, page },
+            None => Effect::Unfollow,
+        }
+    }
+
+    pub(super) fn page_news(&mut self, news: PageNews) -> Vec<Effect> {
+        match news {
+            PageNews::Mesh(came) => self.mesh.told.take(Some(came)),
+            PageNews::Usage(came) => self.usage.told.take(Some(came)),
+            PageNews::Keys(came) => {
+                let live = |keys: Vec<KeyJson>| {
+                    keys.into_iter().filter(|key| key.revoked_at.is_none()).collect()
+                };
+                self.access_keys.told.take(Some(came.map(live)));
+            }
+            PageNews::KeyMade(Ok(key)) => {
+                self.dialog = Some(Dialog::NewKey(Box::new(key)));
+                return vec![self.ask_for_page()];
+            }
+            PageNews::KeyRevoked(Ok(_)) => return vec![self.ask_for_page()],
+            PageNews::KeyMade(Err(error)) | PageNews::KeyRevoked(Err(error)) => {
+                self.access_keys.refused = Some(error.to_string());
+            }
+        }
+        Vec::new()
+    }
+
+    pub(super) fn mesh_key(&mut self, key: KeyEvent) {
+        match key.code {
+            KeyCode::Esc | KeyCode::Enter if self.mesh.whole.is_some() => self.mesh.whole = None,
+            KeyCode::Enter => self.mesh.open(),
+            _ => self.page_step(key),
+        }
+    }
+
+    pub(super) fn usage_key(&mut self, key: KeyEvent) {
+        match key.code {
+            KeyCode::Left | KeyCode::Char('h') => self.usage.turn(false),
+            KeyCode::Right | KeyCode::Char('l') => self.usage.turn(true),
+            _ => self.page_step(key),
+        }
+    }
+
+    pub(super) fn access_keys_key(&mut self, key: KeyEvent) {
+        match key.code {
+            KeyCode::Char('c') => self.dialog = Some(Dialog::key_name()),
+            KeyCode::Char('r') => {
+                self.dialog = self.access_keys.chosen().cloned().map(Box::new).map(Dialog::Revoke);
+            }
+            _ => self.page_step(key),
+        }
+    }
+
+    fn page_step(&mut self, key: KeyEvent) {
+        if let Some(step) = Step::of(key) {
+            self.step_in_page(step);
+        }
+    }
+
+    /// Moves in the list, or to another peer while one is shown in full.
+    pub(super) fn step_in_page(&mut self, step: Step) {
+        let rows = layout::page(layout::page_list(self), true);
+        let (list, len) = match self.screen {
+            Screen::Mesh => {
+                let len = self.mesh.peers().len();
+                (&mut self.mesh.list, len)
+            }
+            Screen::Usage => {
+                let len = self.usage.rows().len();
+                (&mut self.usage.list, len)
+            }
+            _ => (&mut self.access_keys.list, self.access_keys.told.all().len()),
+        };
+        list.step(step, len, rows);
+        if self.mesh.whole.is_some() {
+            self.mesh.open();
+        }
+    }
+
+    /// Holds every choice in its list and in sight.
+    pub(super) fn settle_pages(&mut self) {
+        let rows = layout::page(layout::page_list(self), true);
+        self.mesh.list.settle(self.mesh.told.known().map_or(0, |told| told.peers.len()), rows);
+        self.usage.list.settle(self.usage.told.known().map_or(0, |told| told.rows.len()), rows);
+        self.access_keys.list.settle(self.access_keys.told.all().len(), rows);
+    }
+
+    /// Makes a key of this name.
+    pub(super) fn make_key(&mut self, name: &str) -> Vec<Effect> {
+        self.access_keys.refused = None;
+        match name.trim() {
+            "" => Vec::new(),
+            name => vec![Effect::MakeKey { name: name.to_owned() }],
+        }
+    }
+
+    pub(super) fn revoke_key(&mut self, key: &KeyJson) -> Vec<Effect> {
+        self.access_keys.refused = None;
+        vec![Effect::RevokeKey { id: key.id.clone() }]
+    }
+}

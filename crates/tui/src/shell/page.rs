@@ -1,0 +1,66 @@
+//! Asks a server for the list that is shown, now and then, and changes its keys.
+
+use std::time::Duration;
+
+use client::{Warren, admin::CreateKey, server::UsageRequest};
+use tokio::{
+    sync::mpsc::Sender,
+    time::{MissedTickBehavior, interval},
+};
+
+use super::soon;
+use crate::app::{
+    event::Event,
+    pages::{Page, PageNews},
+    usage::SINCE,
+};
+
+/// How often it is asked.
+const EVERY: Duration = Duration::from_secs(3);
+
+/// How often it is asked for usage, which it has to sum up.
+const SUMS: Duration = Duration::from_secs(10);
+
+/// Asks until nobody listens any more.
+pub(super) async fn run(server: Warren, follow: u64, page: Page, events: Sender<Event>) {
+    let mut every = interval(if matches!(page, Page::Usage(_)) { SUMS } else { EVERY });
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        let news = ask(&server, page).await;
+        if events.send(Event::Page { follow, news: Box::new(news) }).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn ask(server: &Warren, page: Page) -> PageNews {
+    let url = &server.url();
+    match page {
+        Page::Mesh => PageNews::Mesh(soon(url, server.mesh_peers()).await),
+        Page::Usage(by) => {
+            let since = Some(SINCE.to_owned());
+            let request = UsageRequest { by: vec![by], since, ..UsageRequest::default() };
+            PageNews::Usage(soon(url, server.usage(&request)).await)
+        }
+        Page::Keys => PageNews::Keys(soon(url, server.keys()).await),
+    }
+}
+
+/// Makes a key for inference.
+pub(super) async fn make_key(server: Warren, name: String, events: Sender<Event>) {
+    let key = CreateKey { name, ..CreateKey::default() };
+    let made = soon(&server.url(), server.create_key(&key)).await;
+    tell(PageNews::KeyMade(made), &events).await;
+}
+
+/// Revokes a key.
+pub(super) async fn revoke_key(server: Warren, id: String, events: Sender<Event>) {
+    let revoked = soon(&server.url(), server.revoke_key(&id)).await;
+    tell(PageNews::KeyRevoked(revoked), &events).await;
+}
+
+async fn tell(news: PageNews, events: &Sender<Event>) {
+    // The receiver may be gone; then the interface has ended.
+    let _ = events.send(Event::KeyChanged(Box::new(news))).await;
+}
