@@ -1,5 +1,7 @@
 //! The requests about a server's part in the mesh.
 
+use std::time::Duration;
+
 use base::Secret;
 use http::Method;
 use protocol::{

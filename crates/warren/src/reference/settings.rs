@@ -7,7 +7,8 @@ use daemon::{
     ServeOptions, Settings,
     options::{
         AgentOptions, AliasOptions, BackendOptions, ClusterOptions, Key, LendAs, MeshOptions,
-        PriceOptions, ProviderPriceOptions, RoomEndpoints, RoomOptions, ShareOptions, WorkerOptions, WorkspaceOptions,
+        PriceOptions, ProviderPriceOptions, RoomEndpoints, RoomOptions, ShareOptions,
+        WorkerOptions, WorkspaceOptions,
     },
     settings::DRAIN,
 };
