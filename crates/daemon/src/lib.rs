@@ -26,7 +26,8 @@
 //! - `sockets`: which part gets a WebSocket on the shared path
 //! - [`telemetry`]: logs and metrics
 //! - [`signals`]: SIGTERM and SIGINT
-//! - `stopping`: how a running server is asked to end, and what it waits for
+//! - `stopping`: how a running server is asked to end, and what it waits for; `sessions_fate`: what becomes of its
+//!   terminals and agents then
 
 mod announcement;
 mod clear_text;
@@ -49,6 +50,7 @@ mod room_keeper;
 mod routes;
 pub mod running;
 pub mod server;
+mod sessions_fate;
 pub mod settings;
 pub mod signals;
 mod sockets;
@@ -64,6 +66,7 @@ pub use offline::OfflineServer;
 pub use options::{ConfigFile, ServeOptions};
 pub use running::ServerFile;
 pub use server::Server;
+pub use sessions_fate::{RunningSessions, SessionsFate};
 pub use settings::Settings;
 
 /// The version of this Warren.

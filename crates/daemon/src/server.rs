@@ -37,6 +37,7 @@ use crate::{
     room_keeper::{self, RoomEvents},
     routes::{self, Acceptors},
     running::{self, ServerFile},
+    sessions_fate::RunningSessions,
     settings::Settings,
     signals::Stop,
     stopping::{Pending, StopCell},
@@ -81,6 +82,7 @@ pub struct Server {
     mesh: Option<MeshPart>,
     relay: Option<Relay>,
     workspace: Option<WorkspacePart>,
+    sessions: RunningSessions,
     /// The other parts have it weakly: it has them.
     _cluster_models: Option<Arc<ClusterModels>>,
     cluster: Option<ClusterPart>,
@@ -211,6 +213,7 @@ impl Server {
             listener,
             mesh: part,
             relay,
+            sessions: RunningSessions::new(workspace.clone()),
             workspace,
             _cluster_models: cluster_models,
             cluster,
@@ -258,6 +261,11 @@ impl Server {
         }
         let (_, code) = self.api.joining().invite(None, INVITED_FOR, None, false)?;
         Ok(Some(code.text))
+    }
+
+    /// The terminals and agents, for whoever stops the server.
+    pub fn sessions(&self) -> RunningSessions {
+        self.sessions.clone()
     }
 
     /// The links to workers, for one in this process.
@@ -325,7 +333,7 @@ impl Server {
             relay.shut_down();
         }
         if let Some(workspace) = self.workspace {
-            workspace.shut_down().await;
+            workspace.shut_down(self.sessions.fate()).await;
         }
         if let Some(cluster) = self.cluster {
             cluster.shut_down().await;

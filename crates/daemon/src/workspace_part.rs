@@ -5,6 +5,7 @@
 use std::{
     net::SocketAddr,
     sync::{Arc, OnceLock, PoisonError, RwLock, Weak},
+    time::Duration,
 };
 
 use access::{Keys, LocalRules};
@@ -31,6 +32,7 @@ use workspace_teams::Teams;
 use crate::{
     cluster_models::ClusterModels,
     running::own_url,
+    sessions_fate::SessionsFate,
     settings::Settings,
     telemetry::metrics::{counter, gauge},
 };
@@ -163,6 +165,11 @@ impl WorkspacePart {
         }
     }
 
+    /// How long sessions outlive the server.
+    pub(crate) fn keeps_sessions(&self) -> Duration {
+        self.0.settings.keep_sessions
+    }
+
     /// Its counts, if it runs.
     pub(crate) fn counts(&self) -> Option<WorkspaceCounts> {
         self.0.running.get().map(Running::counts)
@@ -172,16 +179,18 @@ impl WorkspacePart {
     pub(crate) fn health(&self) -> WorkspaceHealth {
         let WorkspaceCounts { clients, sessions } = self.counts().unwrap_or_default();
         WorkspaceHealth {
+            keep_sessions_secs: self.0.settings.keep_sessions.as_secs(),
             clients: clients as u64,
             sessions: sessions.sessions as u64,
             live_sessions: sessions.live as u64,
         }
     }
 
-    /// Ends every session, and returns once everything is written.
-    pub(crate) async fn shut_down(&self) {
+    /// Ends every session, or leaves those that run to the next server. Returns once everything is
+    /// written.
+    pub(crate) async fn shut_down(&self, fate: SessionsFate) {
         if let Some(running) = self.0.running.get() {
-            running.shut_down().await;
+            running.shut_down(fate).await;
         }
     }
 
@@ -220,7 +229,10 @@ impl Running {
             turns: Arc::downgrade(&follower),
             supervisor: None,
         };
-        let workspace = Workspace::start(settings.clone(), parts).await?;
+        let mut settings = settings.clone();
+        // Agents that outlived an earlier server go on at once.
+        settings.agents.gateway = gateway.get().cloned();
+        let workspace = Workspace::start(settings, parts).await?;
         teams.restore(&workspace).await?;
         if let Some(models) = inner.models() {
             let models: Arc<dyn SessionModels> = models;
@@ -246,10 +258,13 @@ impl Running {
 
     /// Clients go first, so that nothing new begins. The teams' records are stored before their
     /// sessions end: the end with the daemon is no end of a member.
-    async fn shut_down(&self) {
+    async fn shut_down(&self, fate: SessionsFate) {
         self.socket.close().await;
         self.teams.flush().await;
-        self.workspace.shut_down().await;
+        match fate {
+            SessionsFate::Keep => self.workspace.release().await,
+            SessionsFate::End => self.workspace.shut_down().await,
+        }
     }
 }
 

@@ -89,6 +89,14 @@ impl Terminal {
         self.writer.resize(cols, rows)
     }
 
+    /// See [`TerminalWriter::size`].
+    ///
+    /// # Errors
+    /// As for [`TerminalWriter::size`].
+    pub fn size(&self) -> io::Result<(u16, u16)> {
+        self.writer.size()
+    }
+
     /// See [`TerminalWriter::foreground`].
     #[must_use]
     pub fn foreground(&self) -> Option<u32> {

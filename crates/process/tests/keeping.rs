@@ -66,7 +66,7 @@ async fn only(dir: &Path) -> (Supervisor, Child) {
 async fn next(child: &Child, terminal: &mut Terminal, taken: &mut u64) -> String {
     let mut read = BytesMut::new();
     *taken += within(terminal.read(&mut read)).await.unwrap() as u64;
-    child.journal.note(*taken, b"").unwrap();
+    child.journal.note(*taken, 0, b"").unwrap();
     String::from_utf8(read.to_vec()).unwrap()
 }
 

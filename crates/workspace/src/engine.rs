@@ -128,6 +128,11 @@ pub(crate) trait Engine: Send + Sync {
     /// The ids of the processes that belong to the session now.
     fn processes(&self) -> BoxFuture<'_, Vec<u32>>;
 
+    /// Leaves the session's processes to the next daemon: nothing is read from them any more.
+    fn release(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Ends all processes of the session, with HUP, TERM and KILL in turn. Returns when none is left,
     /// or when those that are left cannot be ended.
     fn stop(&self) -> BoxFuture<'_, ()>;

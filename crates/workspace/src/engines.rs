@@ -49,6 +49,28 @@ impl EngineStarter for Engines {
         .boxed()
     }
 
+    fn take_over(
+        &self,
+        facts: Facts,
+        feed: Feed,
+        child: process::Child,
+    ) -> BoxFuture<'static, Result<Started, Refusal>> {
+        let (host, events) = (Arc::clone(&self.host), self.events.clone());
+        async move {
+            match facts.mode {
+                SessionMode::Pty => {
+                    agents::go_on_in_terminal(&host, &events, &facts, &feed, &child.journal)?;
+                    Ok((terminal::take_over(&host, child, feed)?, None))
+                }
+                SessionMode::Sdk => {
+                    Ok((agents::take_over(&host, &facts, feed, child).await?, None))
+                }
+                SessionMode::Adopted => Err(Refusal::invalid("nobody started it")),
+            }
+        }
+        .boxed()
+    }
+
     fn find_model(&self, facts: &Facts) -> BoxFuture<'static, Result<(), Refusal>> {
         let model = agents::gateway::Model::wanted(&self.host.settings.agents, facts);
         let host = Arc::clone(&self.host);

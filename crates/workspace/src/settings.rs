@@ -10,6 +10,9 @@ use std::{
 use base::Secret;
 use session::terminal::viewer::PATIENCE;
 
+/// How long terminals and agents usually outlive the daemon.
+const KEEP_SESSIONS: Duration = Duration::from_secs(60);
+
 /// The settings of the workspace.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -39,6 +42,9 @@ pub struct Settings {
     pub lag_timeout: Duration,
     /// The time between HUP and TERM, and between TERM and KILL, when a process is ended.
     pub stop_grace: Duration,
+    /// How long terminals and agents outlive this daemon while no next one is there; zero: they end
+    /// with it.
+    pub keep_sessions: Duration,
     /// The users that sessions and projects may run as.
     pub run_as: Vec<String>,
     /// The settings of agents.
@@ -129,6 +135,7 @@ impl Settings {
             message_rate: 1000,
             lag_timeout: PATIENCE,
             stop_grace: Duration::from_secs(5),
+            keep_sessions: KEEP_SESSIONS,
             run_as: Vec::new(),
             agents: AgentSettings {
                 idle: Duration::from_secs(15 * 60),

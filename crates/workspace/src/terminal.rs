@@ -78,6 +78,15 @@ pub(crate) async fn start(
     Ok(Box::new(engine))
 }
 
+/// Continues with a command in a terminal that outlived an earlier daemon.
+pub(crate) fn take_over(
+    host: &EngineHost,
+    child: Child,
+    feed: Feed,
+) -> Result<Box<dyn Engine>, Refusal> {
+    Ok(Box::new(TerminalEngine::new(child, feed, host.settings.stop_grace)?))
+}
+
 /// A command that runs in a terminal.
 struct TerminalEngine {
     handle: Handle,
@@ -91,6 +100,8 @@ struct TerminalEngine {
     over: watch::Receiver<bool>,
     grace: Duration,
     feed: Feed,
+    /// The task that reads the terminal.
+    watching: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Keys that wait for the terminal.
@@ -105,6 +116,7 @@ impl TerminalEngine {
         let ChildIo::Terminal(terminal) = child.take_io() else {
             return Err(Refusal::Failed("it was started without a terminal".to_owned()));
         };
+        feed.journal(&child.journal);
         let (reader, writer) = terminal.split();
         let (keys, typed) = mpsc::channel(WAITING);
         let waiting = Arc::new(AtomicUsize::new(0));
@@ -112,8 +124,9 @@ impl TerminalEngine {
             pass_on(typed, writer.clone(), Arc::clone(&waiting)).instrument(feed.span()),
         );
         let (ending, over) = watch::channel(false);
-        let engine = Self {
+        let mut engine = Self {
             handle: child.handle(),
+            watching: Mutex::default(),
             writer: Arc::new(Mutex::new(Some(writer))),
             keys,
             waiting,
@@ -124,7 +137,7 @@ impl TerminalEngine {
         let writer = Arc::clone(&engine.writer);
         let span = feed.span();
         let watch = Watch { child, reader, feed, grace, writer, typing, ending };
-        tokio::spawn(watch.run().instrument(span));
+        engine.watching = Mutex::new(Some(tokio::spawn(watch.run().instrument(span))));
         Ok(engine)
     }
 }
@@ -174,6 +187,17 @@ impl Engine for TerminalEngine {
 
     fn processes(&self) -> BoxFuture<'_, Vec<u32>> {
         async { self.handle.members().await.unwrap_or_default() }.boxed()
+    }
+
+    fn release(&self) -> BoxFuture<'_, ()> {
+        let watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner).take();
+        async {
+            if let Some(watching) = watching {
+                watching.abort();
+                let _aborted = watching.await;
+            }
+        }
+        .boxed()
     }
 
     fn stop(&self) -> BoxFuture<'_, ()> {
@@ -265,6 +289,7 @@ impl Watch {
     async fn run(mut self) {
         let mut buffer = BytesMut::new();
         let exit = self.read(&mut buffer).await;
+        self.feed(&mut buffer).await;
         let _late = timeout(LONGEST_DRAIN, self.drain(&mut buffer)).await;
         self.feed(&mut buffer).await;
         // Processes that are left in the background have no terminal any more.

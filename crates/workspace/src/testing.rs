@@ -32,6 +32,7 @@ impl Default for Site {
         let dir = tempfile::tempdir().unwrap();
         let mut settings = Settings::new(dir.path().join("workspace"));
         settings.stop_grace = Duration::from_millis(500);
+        settings.keep_sessions = Duration::ZERO;
         Self { dir, store: Arc::new(VolatileStore::default()), settings }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::{
     fs::DirBuilder,
+    io,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock, Weak},
 };
 
 use access::Keys;
+use process::{Keep, Supervisor, TakenOver};
 use store::{AuditStore, StoreError, WorkspaceStore};
 use tokio::task;
 
@@ -21,7 +23,7 @@ use crate::{
     member_tokens::MemberTokens,
     projects::Projects,
     session_models::SessionModels,
-    sessions::{Dependencies, EngineStarter, Sessions, TurnFollower},
+    sessions::{Dependencies, EngineStarter, Outlived, Sessions, TurnFollower},
     settings::{Gateway, GatewaySlot, NodeSlot, Settings},
 };
 
@@ -93,12 +95,12 @@ impl Workspace {
     /// [`StartError`].
     pub async fn start(settings: Settings, parts: Parts) -> Result<Self, StartError> {
         prepare(&settings.dir)?;
-        let supervisor = supervise(&parts, &settings).await?;
+        let (supervisor, outlived) = supervise(&parts, &settings).await?;
         let workspace = Self::new(Arc::new(settings), parts, supervisor);
         // The order matters: sessions need the projects' environments.
         let projects = Arc::clone(&workspace.projects);
         task::spawn_blocking(move || projects.restore()).await.unwrap_or(Ok(()))?;
-        workspace.sessions.restore(Arc::clone(&workspace.store)).await?;
+        workspace.sessions.restore(Arc::clone(&workspace.store), outlived).await?;
         Ok(workspace)
     }
 
@@ -118,6 +120,18 @@ impl Workspace {
         let _set_before = self.host.models.set(models);
     }
 
+    /// Leaves every process to the next workspace with the same directory. Returns when all data to be
+    /// kept is written. Without a span in the settings, the processes are ended.
+    pub async fn release(&self) {
+        if self.settings.keep_sessions.is_zero() {
+            return self.shut_down().await;
+        }
+        self.sessions.release().await;
+        self.host.supervisor.detach().await;
+        let audit = Arc::clone(&self.audit);
+        let _flushed = task::spawn_blocking(move || audit.flush()).await;
+    }
+
     /// Ends every process that sessions started. Returns when all data to be kept is written.
     pub async fn shut_down(&self) {
         self.sessions.shut_down().await;
@@ -127,7 +141,7 @@ impl Workspace {
     }
 
     /// Builds the parts from the ground up; each is given the parts that it uses.
-    fn new(settings: Arc<Settings>, parts: Parts, supervisor: process::Supervisor) -> Self {
+    fn new(settings: Arc<Settings>, parts: Parts, supervisor: Supervisor) -> Self {
         let Parts { store, audit, keys, turns, supervisor: _ } = parts;
         let events = Events::default();
         let audit = Arc::new(Audit::new(audit));
@@ -187,15 +201,44 @@ fn prepare(dir: &Path) -> Result<(), StartError> {
     made.map_err(|source| StartError::Dir { dir: dir.to_owned(), source })
 }
 
+/// Takes over the supervisor of an earlier daemon with its processes, or starts one.
 async fn supervise(
     parts: &Parts,
     settings: &Settings,
-) -> Result<process::Supervisor, process::ProcessError> {
+) -> Result<(Supervisor, Outlived), StartError> {
     let max_children = u32::try_from(settings.max_sessions).unwrap_or(u32::MAX);
     let limits = process::Limits { max_children, ..process::Limits::default() };
+    let (dir, span) = (settings.dir.clone(), settings.keep_sessions);
+    let keep = task::spawn_blocking(move || Keep::new(&dir, span)).await;
+    let keep = keep.map_err(io::Error::other).flatten();
+    let keep = keep.map_err(|source| StartError::Dir { dir: settings.dir.clone(), source })?;
+    let outlived = match Supervisor::take_over(&keep, limits).await {
+        Ok(TakenOver::Yes(supervisor, held)) => {
+            tracing::info!(sessions = held.len(), "took over what outlived the earlier server");
+            return Ok((supervisor, Outlived::new(held)));
+        }
+        Ok(TakenOver::Nothing) => Outlived::default(),
+        Ok(TakenOver::OtherVersion) => {
+            tracing::warn!("terminals and agents of another version of Warren have ended");
+            Outlived::of_other_version()
+        }
+        Err(error) => {
+            tracing::error!(error = base::error::chain(&error), "nothing is taken over");
+            Outlived::default()
+        }
+    };
+    let keep = Some(&keep).filter(|_| !span.is_zero());
+    Ok((start(parts, limits, keep).await?, outlived))
+}
+
+async fn start(
+    parts: &Parts,
+    limits: process::Limits,
+    keep: Option<&Keep>,
+) -> Result<Supervisor, process::ProcessError> {
     let Some((program, args)) = &parts.supervisor else {
-        return process::Supervisor::start_ourselves(limits).await;
+        return Supervisor::start_ourselves_keeping(limits, keep).await;
     };
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    process::Supervisor::start_with(program, &args, limits).await
+    Supervisor::start_keeping(program, &args, limits, keep).await
 }

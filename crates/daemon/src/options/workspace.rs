@@ -52,6 +52,11 @@ options! {
         /// How long a process may take to end before it is killed
         #[arg(skip)]
         stop_grace_secs: Option<Seconds>,
+        /// How long terminals and agents go on without the server when it is restarted or crashes; 0:
+        /// they end with it [default: 60]
+        #[arg(id = "workspace_keep_sessions", long = "keep-sessions", env = "WARREN_KEEP_SESSIONS",
+            value_name = "SECONDS")]
+        keep_sessions: Option<Seconds>,
         /// Users that sessions and projects may run as, besides the server's own; never root
         #[arg(skip)]
         run_as_users: Option<Vec<String>>,

@@ -36,6 +36,7 @@ pub(super) fn settings(
         message_rate: options.message_rate.unwrap_or(usual.message_rate),
         lag_timeout: seconds(options.lag_timeout_secs, usual.lag_timeout),
         stop_grace: seconds(options.stop_grace_secs, usual.stop_grace),
+        keep_sessions: seconds(options.keep_sessions, usual.keep_sessions),
         run_as: options.run_as_users.unwrap_or_default(),
         agents: agents(options.agents.unwrap_or_default(), &usual.agents)?,
         ..usual

@@ -85,17 +85,19 @@ impl ChildOutput {
         }
         let before = buffer.len();
         loop {
-            self.pipe.readable().await?;
-            self.reader.tidy()?;
+            if buffer.len() == before {
+                self.pipe.readable().await?;
+                self.reader.tidy()?;
+            }
             let pipe = &self.pipe;
             match self.reader.read(buffer, |piece| pipe.try_read(piece)) {
                 Ok(0) => return Ok(buffer.len() - before),
                 Ok(_) if buffer.len() - before + 4096 <= MOST_PER_READ => {}
                 Ok(_) => return Ok(buffer.len() - before),
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock && buffer.len() == before => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if buffer.len() > before {
-                        return Ok(buffer.len() - before);
-                    }
+                    return Ok(buffer.len() - before);
                 }
                 Err(error) => return Err(error),
             }

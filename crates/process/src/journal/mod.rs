@@ -37,8 +37,8 @@ use crate::unsafe_calls::SharedMemory;
 /// The most bytes of notes. Beyond them the older ones are dropped: their output cannot be stored, for
 /// example because the disk is full.
 const MOST_NOTES: u64 = 4 << 20;
-/// The bytes before a note: its length, and the end of the output that was taken with it.
-const NOTE_HEAD: u64 = 16;
+/// The bytes before a note: its length, the end of the output that was taken with it, and its mark.
+const NOTE_HEAD: u64 = 24;
 
 /// A session's journal, as the daemon uses it. One caller at a time makes and drops notes.
 #[derive(Debug)]
@@ -53,6 +53,8 @@ pub struct Journal {
 pub struct Note {
     /// The number of bytes of output up to the end of what was taken.
     pub taken: u64,
+    /// The daemon's number for it.
+    pub mark: u64,
     /// What the daemon wrote.
     pub text: Vec<u8>,
 }
@@ -70,11 +72,12 @@ impl Journal {
     ///
     /// # Errors
     /// The kernel's error: there is no memory left. No note was made then.
-    pub fn note(&self, taken: u64, text: &[u8]) -> io::Result<u64> {
+    pub fn note(&self, taken: u64, mark: u64, text: &[u8]) -> io::Result<u64> {
         let end = self.get(Word::NotesEnd);
         let mut head = [0; NOTE_HEAD as usize];
         head[..8].copy_from_slice(&(text.len() as u64).to_ne_bytes());
-        head[8..].copy_from_slice(&taken.to_ne_bytes());
+        head[8..16].copy_from_slice(&taken.to_ne_bytes());
+        head[16..].copy_from_slice(&mark.to_ne_bytes());
         let length = NOTE_HEAD + text.len() as u64;
         let written = pwritev(&self.file, &[IoSlice::new(&head), IoSlice::new(text)], NOTES + end)?;
         if written as u64 != length {
@@ -194,5 +197,6 @@ fn note(rest: &mut &[u8]) -> Option<Note> {
     let length = usize::try_from(number(&head[..8])?).ok()?;
     let (text, after) = after.split_at_checked(length)?;
     *rest = after;
-    Some(Note { taken: number(&head[8..])?, text: text.to_vec() })
+    let (taken, mark) = (number(&head[8..16])?, number(&head[16..])?);
+    Some(Note { taken, mark, text: text.to_vec() })
 }

@@ -37,9 +37,9 @@ fn what_was_read_and_not_taken_is_left_for_the_next_daemon() {
     let mut reader = JournalReader::new(Arc::clone(&journal)).unwrap();
     assert_eq!(read(&mut reader, b"taken, "), b"taken, ");
     read(&mut reader, b"left");
-    journal.note(7, b"one").unwrap();
+    journal.note(7, 9, b"one").unwrap();
     assert_eq!(left(&again(&file)), b"left");
-    assert_eq!(again(&file).notes().unwrap(), [Note { taken: 7, text: b"one".to_vec() }]);
+    assert_eq!(again(&file).notes().unwrap(), [Note { taken: 7, mark: 9, text: b"one".to_vec() }]);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_second_daemon_that_is_killed_in_the_takeover_leaves_the_same() {
     held.append(b"two").unwrap();
     let journal = again(&file);
     assert_eq!(left(&journal), b"one two");
-    journal.note(4, b"").unwrap();
+    journal.note(4, 9, b"").unwrap();
     assert_eq!(left(&again(&file)), b"two");
 }
 
@@ -78,8 +78,8 @@ fn a_dropped_note_is_gone_and_still_tells_how_much_was_taken() {
     let (file, journal) = journal();
     let mut reader = JournalReader::new(Arc::clone(&journal)).unwrap();
     read(&mut reader, b"abc");
-    let first = journal.note(1, b"first").unwrap();
-    let second = journal.note(2, b"second").unwrap();
+    let first = journal.note(1, 9, b"first").unwrap();
+    let second = journal.note(2, 9, b"second").unwrap();
     journal.drop_notes(first).unwrap();
     assert_eq!(again(&file).notes().unwrap().len(), 1);
     journal.drop_notes(second).unwrap();
@@ -92,7 +92,7 @@ fn notes_that_nobody_drops_stay_within_their_bound() {
     let (file, journal) = journal();
     let long = vec![7; 64 * 1024];
     for _ in 0..3 * MOST_NOTES / long.len() as u64 {
-        journal.note(0, &long).unwrap();
+        journal.note(0, 9, &long).unwrap();
         assert!(journal.get(Word::NotesEnd) - journal.get(Word::NotesFrom) <= MOST_NOTES);
     }
     let notes = again(&file).notes().unwrap();
@@ -167,7 +167,7 @@ proptest! {
                         1 => held = Some(HeldOutput::begin(&file).unwrap()),
                         _ => {
                             taken.extend(got);
-                            journal.note(taken.len() as u64, b"").unwrap();
+                            journal.note(taken.len() as u64, 9, b"").unwrap();
                         }
                     }
                 }

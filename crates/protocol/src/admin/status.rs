@@ -55,6 +55,9 @@ pub struct WorkspaceHealth {
     pub sessions: u64,
     /// Sessions that have not ended.
     pub live_sessions: u64,
+    /// How long they go on without the server, in seconds.
+    #[serde(default)]
+    pub keep_sessions_secs: u64,
 }
 
 /// Answer of `GET /admin/workers`.

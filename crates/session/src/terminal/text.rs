@@ -44,6 +44,11 @@ impl Decoder {
         !self.carry.is_empty()
     }
 
+    /// The bytes of a character that has begun and not ended.
+    pub fn pending(&self) -> usize {
+        self.carry.len()
+    }
+
     /// The carried bytes, followed by these.
     fn joined(&mut self, bytes: Bytes) -> Bytes {
         if self.carry.is_empty() {

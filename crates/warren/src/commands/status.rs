@@ -253,7 +253,8 @@ ENDED                 KEY    ENDPOINT      MODEL     PROVIDER  OUTCOME          
 
     #[test]
     fn sessions_are_counted_if_there_are_any() {
-        let workspace = WorkspaceHealth { clients: 1, sessions: 3, live_sessions: 2 };
+        let workspace =
+            WorkspaceHealth { clients: 1, sessions: 3, live_sessions: 2, keep_sessions_secs: 60 };
         let details = HealthDetails { workspace: Some(workspace), ..HealthDetails::default() };
         let told = summary(&Health::default(), &details);
         assert!(told.ends_with("\n3 sessions, 2 of them live, 1 client"), "{told}");

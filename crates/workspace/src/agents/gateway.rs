@@ -81,14 +81,28 @@ pub(crate) struct SessionKey {
 impl SessionKey {
     /// A new key. Its usage is counted for `session:ID`.
     pub(crate) fn new(host: &EngineHost, session: SessionId, model: &str) -> Self {
+        Self::again(host, session, model, new_token(PREFIX))
+    }
+
+    /// The key that an agent has from an earlier daemon.
+    pub(crate) fn again(
+        host: &EngineHost,
+        session: SessionId,
+        model: &str,
+        secret: Secret,
+    ) -> Self {
         let (keys, models) = (host.keys.clone(), host.models());
         let id = KeyId::from(format!("session:{session}"));
-        let secret = new_token(PREFIX);
         keys.add_ready_made(id.clone(), &secret, &[KeyScope::Inference], Moment::now());
         if let Some(models) = &models {
             models.begin(&id, session, model);
         }
         Self { keys, models, id, secret }
+    }
+
+    /// Its text, for the next daemon.
+    pub(crate) fn secret(&self) -> &Secret {
+        &self.secret
     }
 
     /// The settings by which an agent uses this server with this key. It is an error if the

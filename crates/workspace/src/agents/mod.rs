@@ -21,7 +21,7 @@ pub(crate) mod tests;
 
 use std::sync::Arc;
 
-pub(crate) use self::terminal::command as interactive;
+pub(crate) use self::terminal::{command as interactive, go_on as go_on_in_terminal};
 use self::{agent_engine::AgentEngine, plan::Plan};
 use crate::{
     engine::Engine,
@@ -44,4 +44,14 @@ pub(crate) fn start(
 ) -> Result<Box<dyn Engine>, Refusal> {
     let plan = Plan::new(host, facts)?;
     Ok(Box::new(AgentEngine::new(host, plan, feed)))
+}
+
+/// Continues with the process of an agent that outlived an earlier daemon.
+pub(crate) async fn take_over(
+    _host: &Arc<EngineHost>,
+    _facts: &Facts,
+    _feed: Feed,
+    _child: process::Child,
+) -> Result<Box<dyn Engine>, Refusal> {
+    Err(Refusal::invalid("an agent begins anew after a restart"))
 }

@@ -7,8 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use base::Secret;
 use process::User;
-use protocol::workspace::TeamId;
+use protocol::workspace::{SessionId, TeamId};
 use session::agent::{AcpCommand, Dialect, Launch, McpServer, Settings, interactive, open};
 
 use super::{
@@ -37,6 +38,19 @@ impl Plan {
     /// Makes the plan, and refuses an agent that could not be started. It blocks: it looks at a few
     /// files, and looks up the user if one is named.
     pub(crate) fn new(host: &EngineHost, facts: &Facts) -> Result<Self, Refusal> {
+        Self::with(host, facts, Private::new)
+    }
+
+    /// The plan of an agent that runs already. Its files stay.
+    pub(crate) fn again(host: &EngineHost, facts: &Facts) -> Result<Self, Refusal> {
+        Self::with(host, facts, Private::again)
+    }
+
+    fn with(
+        host: &EngineHost,
+        facts: &Facts,
+        private: fn(&Path, SessionId, Option<User>) -> Private,
+    ) -> Result<Self, Refusal> {
         let settings = &host.settings;
         let run_as = users::find(&settings.run_as, facts.run_as_user.as_deref())?;
         let project = facts.project_id.and_then(|id| host.projects.get(id).ok());
@@ -44,7 +58,7 @@ impl Plan {
         let acp = configured(&settings.agents);
         let program = program(&settings.agents, facts, &acp, run_as.as_ref(), &env)?;
         let plan = Self {
-            private: Private::new(&settings.dir, facts.id, run_as.clone()),
+            private: private(&settings.dir, facts.id, run_as.clone()),
             args: args::read(&facts.extra_args)?,
             model: Model::of(&settings.agents, facts)?,
             env: environment(env, &program),
@@ -81,6 +95,12 @@ impl Plan {
         let settings = self.settings(host, key.as_ref(), self.team(host, self.facts.team_id))?;
         let launch = interactive(&self.facts.provider, settings);
         Ok((launch.map_err(|bad| Refusal::failed(&bad))?, key))
+    }
+
+    /// The key that the agent has from an earlier daemon.
+    pub(crate) fn key_again(&self, host: &EngineHost, secret: Secret) -> Option<SessionKey> {
+        let Model::Ours(model) = &self.model else { return None };
+        Some(SessionKey::again(host, self.facts.id, model, secret))
     }
 
     /// The variables that are added to the daemon's clean environment. The launch's variables come

@@ -31,16 +31,26 @@ impl Private {
     /// directory for another user is among the temporary files, under a name that nobody can guess.
     /// What a killed daemon left there is removed. It blocks.
     pub(crate) fn new(dir: &Path, session: SessionId, user: Option<User>) -> Self {
-        let own = dir.join("agents").join(session.to_string());
-        if user.is_none() {
-            return Self { dir: own, user };
-        }
-        let (name, is_known) = name_elsewhere(&own);
-        let private = Self { dir: std::env::temp_dir().join(name), user };
+        let (private, is_known) = Self::find(dir, session, user);
         if is_known {
             private.remove();
         }
         private
+    }
+
+    /// The directory of a session whose agent runs already. It blocks.
+    pub(crate) fn again(dir: &Path, session: SessionId, user: Option<User>) -> Self {
+        Self::find(dir, session, user).0
+    }
+
+    /// The directory, and whether another user's has its name from an earlier start.
+    fn find(dir: &Path, session: SessionId, user: Option<User>) -> (Self, bool) {
+        let own = dir.join("agents").join(session.to_string());
+        if user.is_none() {
+            return (Self { dir: own, user }, false);
+        }
+        let (name, is_known) = name_elsewhere(&own);
+        (Self { dir: std::env::temp_dir().join(name), user }, is_known)
     }
 
     /// The directory as text. Agents get it in JSON, which cannot hold a path that is not UTF-8.

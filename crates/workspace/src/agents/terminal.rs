@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use protocol::workspace::SessionStatus;
+use process::Journal;
+use protocol::workspace::{SessionKind, SessionStatus};
 use tokio::{sync::broadcast, task, time::timeout};
 use tracing::Instrument as _;
 
@@ -12,7 +13,7 @@ use crate::{
     events::{Event, Events},
     host::EngineHost,
     refusal::Refusal,
-    sessions::{Facts, Feed},
+    sessions::{Facts, Feed, TerminalState},
 };
 
 /// The longest time between two checks that the session still exists.
@@ -30,11 +31,34 @@ pub(crate) fn command(
     let (launch, key) = plan.interactive(host)?;
     plan.private.write(&launch.files)?;
     let env = plan.env(&launch);
+    if let Some(key) = &key {
+        feed.keep_key(key.secret());
+    }
     if key.is_some() || !launch.files.is_empty() {
         let cleanup = Cleanup { feed: feed.clone(), key, private: plan.private };
         tokio::spawn(cleanup.run(events.subscribe()).instrument(feed.span()));
     }
     Ok(CommandLine { program: launch.program, args: launch.args, env })
+}
+
+/// Continues after an earlier daemon: the agent's key is valid again, and is removed at the session's end
+/// together with the agent's files.
+pub(crate) fn go_on(
+    host: &EngineHost,
+    events: &Events,
+    facts: &Facts,
+    feed: &Feed,
+    journal: &Journal,
+) -> Result<(), Refusal> {
+    if matches!(facts.kind, SessionKind::Shell { .. }) {
+        return Ok(());
+    }
+    let plan = Plan::again(host, facts)?;
+    let key = TerminalState::of(journal).key();
+    let key = key.and_then(|secret| plan.key_again(host, secret));
+    let cleanup = Cleanup { feed: feed.clone(), key, private: plan.private };
+    tokio::spawn(cleanup.run(events.subscribe()).instrument(feed.span()));
+    Ok(())
 }
 
 /// What is removed when a session has ended.

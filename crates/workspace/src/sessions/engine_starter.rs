@@ -21,6 +21,14 @@ pub(crate) trait EngineStarter: Send + Sync {
         feed: Feed,
     ) -> BoxFuture<'static, Result<Started, Refusal>>;
 
+    /// Continues the engine of a session whose process outlived an earlier daemon.
+    fn take_over(
+        &self,
+        facts: Facts,
+        feed: Feed,
+        child: process::Child,
+    ) -> BoxFuture<'static, Result<Started, Refusal>>;
+
     /// Looks for the model of a new session, if it is one of this server's or another machine's.
     fn find_model(&self, facts: &Facts) -> BoxFuture<'static, Result<(), Refusal>>;
 

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use base::Secret;
 use bytes::Bytes;
 use protocol::workspace::{
     AgentEvent, PermissionOutcome, ServerMessage, SessionId, SessionStatus, TeamId,
@@ -48,6 +49,21 @@ impl Feed {
     pub(crate) fn output(&self, bytes: Bytes) {
         if let Some(session) = self.session.upgrade() {
             session.output(bytes);
+        }
+    }
+
+    /// Notes what the engine feeds in this journal from now on.
+    pub(crate) fn journal(&self, journal: &Arc<process::Journal>) {
+        let Some(session) = self.session.upgrade() else { return };
+        if let Err(error) = session.lock().output.begin_journal(Arc::clone(journal)) {
+            tracing::warn!(session = %self.id, %error, "its output would be lost with this server");
+        }
+    }
+
+    /// Keeps the key of an agent that is about to run in a terminal, for the next daemon.
+    pub(crate) fn keep_key(&self, key: &Secret) {
+        if let Some(session) = self.session.upgrade() {
+            session.lock().output.keep_key(key.clone());
         }
     }
 

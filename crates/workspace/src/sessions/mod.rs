@@ -42,5 +42,6 @@ pub(crate) use self::{
     engine_starter::{EngineStarter, Started},
     feed::Feed,
     life::activity::Activity,
-    registry::Dependencies,
+    output::journaled::TerminalState,
+    registry::{Dependencies, Outlived},
 };

@@ -4,7 +4,19 @@ use std::{collections::VecDeque, io};
 
 use bytes::BytesMut;
 use session::agent::{Line, LineSplitter};
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// A stream of output.
+pub(crate) trait Source: Send {
+    /// Waits for output and appends it. Returns the number of bytes, 0 at the end. Nothing is lost when the
+    /// call is dropped.
+    fn read(&mut self, buffer: &mut BytesMut) -> impl Future<Output = io::Result<usize>> + Send;
+}
+
+impl Source for process::ChildOutput {
+    async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+        self.read(buffer).await
+    }
+}
 
 /// How much is read at a time, in bytes.
 const READ: usize = 64 * 1024;
@@ -19,7 +31,7 @@ pub(crate) struct Lines<R> {
     has_ended: bool,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: Source> Lines<R> {
     pub(crate) fn new(source: R) -> Self {
         Self { source, splitter: LineSplitter::default(), ready: VecDeque::new(), has_ended: false }
     }
@@ -36,7 +48,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             // A silent process holds no memory between its lines.
             self.ready = VecDeque::new();
             let mut buffer = BytesMut::with_capacity(READ);
-            self.has_ended = self.source.read_buf(&mut buffer).await? == 0;
+            self.has_ended = self.source.read(&mut buffer).await? == 0;
             self.splitter.push(&buffer, &mut self.ready);
         }
     }
@@ -45,9 +57,15 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 #[cfg(test)]
 mod tests {
     use session::agent::MAX_LINE;
-    use tokio::io::AsyncWriteExt as _;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 
     use super::*;
+
+    impl Source for DuplexStream {
+        async fn read(&mut self, buffer: &mut BytesMut) -> io::Result<usize> {
+            self.read_buf(buffer).await
+        }
+    }
 
     #[tokio::test]
     async fn lines_come_as_they_are_written_and_the_last_needs_no_end() {

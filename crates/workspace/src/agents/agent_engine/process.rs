@@ -2,10 +2,10 @@
 
 use std::{io, time::Duration};
 
-use process::{Child, ChildIo, Exit, Handle, Signal};
+use process::{Child, ChildInput, ChildIo, ChildOutput, Exit, Handle, Signal};
 use session::agent::Line;
 use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    io::AsyncReadExt as _,
     net::unix::pipe,
     sync::mpsc,
     time::{Instant, sleep_until},
@@ -29,7 +29,7 @@ pub(super) struct Process {
     handle: Handle,
     /// The queue of its input; `None` once the input is closed.
     stdin: Option<mpsc::Sender<Vec<u8>>>,
-    stdout: Option<Lines<pipe::Receiver>>,
+    stdout: Option<Lines<ChildOutput>>,
     stderr: Option<pipe::Receiver>,
     exit: Option<Exit>,
     /// Until when the output is read after the process has ended.
@@ -116,7 +116,7 @@ impl Process {
 }
 
 /// The next line; waits for ever once the output is closed.
-async fn said(stdout: &mut Option<Lines<pipe::Receiver>>) -> Option<Line> {
+async fn said(stdout: &mut Option<Lines<ChildOutput>>) -> Option<Line> {
     match stdout {
         Some(lines) => lines.next().await.unwrap_or_default(),
         None => std::future::pending().await,
@@ -137,13 +137,14 @@ pub(super) async fn until(deadline: Option<Instant>) {
     }
 }
 
-async fn write(mut stdin: pipe::Sender, mut written: mpsc::Receiver<Vec<u8>>) {
+async fn write(mut stdin: ChildInput, mut written: mpsc::Receiver<Vec<u8>>) {
     while let Some(bytes) = written.recv().await {
         if let Err(error) = stdin.write_all(&bytes).await {
             tracing::debug!(%error, "an agent reads no more");
-            return;
+            break;
         }
     }
+    stdin.close().await;
 }
 
 /// The end of a process, in the type of `session::agent`.

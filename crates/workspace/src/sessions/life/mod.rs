@@ -20,6 +20,9 @@ use crate::{refusal::Refusal, settings::NodeSlot};
 
 /// The end of a session that ended with the daemon, in words.
 pub(crate) const WITH_THE_DAEMON: &str = "it ended with the daemon";
+/// The same, if it could have outlived the daemon.
+pub(crate) const OTHER_VERSION: &str =
+    "it ended with the daemon: the new version of Warren cannot continue what this one began";
 
 /// The shortest time between two announcements of a session's changes.
 const BETWEEN_ANNOUNCEMENTS: Duration = Duration::from_millis(100);
@@ -174,13 +177,17 @@ impl Life {
         self.touch();
     }
 
-    /// Notes that a terminal of an earlier daemon has ended. `written` is the time of its newest
+    /// Notes that a terminal of an earlier daemon has ended, in these words. `written` is the time of its newest
     /// output. Returns whether that is new.
-    pub(crate) fn end_with_earlier_daemon(&mut self, written: Option<Timestamp>) -> bool {
+    pub(crate) fn end_with_earlier_daemon(
+        &mut self,
+        how: &str,
+        written: Option<Timestamp>,
+    ) -> bool {
         self.port.end();
         let is_new = self.facts.ended.is_none();
         if is_new {
-            self.facts.ended = Some(WITH_THE_DAEMON.to_owned());
+            self.facts.ended = Some(how.to_owned());
             self.facts.last_active = written.unwrap_or(self.facts.last_active);
         }
         is_new

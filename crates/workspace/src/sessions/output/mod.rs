@@ -3,18 +3,24 @@
 //! - [`Output`]: the log with its decoder, and how far it is painted and written
 //! - [`asides`]: messages beside the output
 //! - [`screen`]: the painted screen; [`painter`]: its contents; [`painting`]: the painting threads
-//! - [`history`]: the output on the disk
+//! - [`history`]: the output on the disk; [`journaled`]: what is not there yet
 //! - [`turn_log`]: the events of an agent's turns
 
 pub(crate) mod asides;
 pub(crate) mod history;
+pub(crate) mod journaled;
 pub(crate) mod painter;
 pub(crate) mod painting;
 pub(crate) mod screen;
 pub(crate) mod turn_log;
 
-use std::time::{Duration, Instant};
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use base::Secret;
 use bytes::Bytes;
 use protocol::workspace::ServerMessage;
 use session::terminal::{
@@ -22,7 +28,11 @@ use session::terminal::{
     text::Decoder,
 };
 
-use self::{asides::Asides, painter::Painter};
+use self::{
+    asides::Asides,
+    journaled::{Journaled, KeptScreen},
+    painter::Painter,
+};
 
 /// The pause in the output after which the screen is painted.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -63,6 +73,12 @@ pub(crate) struct Output {
     /// Whether the session is in the writer's queue.
     is_to_be_written: bool,
     last: Option<Instant>,
+    /// Where output is until it is on the disk; `None` for a session without a program of its own.
+    journal: Option<Journaled>,
+    /// The bytes of decoded output that are about to be appended.
+    undecided: usize,
+    /// The key of an agent that will run in the terminal, until there is a journal.
+    key: Option<Secret>,
 }
 
 impl Output {
@@ -82,6 +98,9 @@ impl Output {
             unwritten: 0,
             is_to_be_written: false,
             last: None,
+            journal: None,
+            undecided: 0,
+            key: None,
         }
     }
 
@@ -102,7 +121,15 @@ impl Output {
 
     /// The output as text. The rest of a character that is cut in two comes with later bytes.
     pub(crate) fn decode(&mut self, bytes: Bytes) -> Bytes {
+        if let Some(journal) = &mut self.journal {
+            journal.note_read(bytes.len());
+        }
         self.decoder.push(bytes)
+    }
+
+    /// Notes how much decoded output follows the text that is appended next.
+    pub(crate) const fn note_undecided(&mut self, bytes: usize) {
+        self.undecided = bytes;
     }
 
     pub(crate) fn append(&mut self, text: Bytes, now: Instant) -> u64 {
@@ -110,7 +137,13 @@ impl Output {
         self.unpainted += cost;
         self.unwritten += cost;
         self.last = Some(now);
-        self.log.append(text)
+        let before = self.log.last_seq();
+        let last = self.log.append(text);
+        let rest = self.undecided + self.decoder.pending();
+        if let (Some(journal), Ok(chunks)) = (&mut self.journal, self.log.after(before)) {
+            journal.note(chunks, rest);
+        }
+        last
     }
 
     /// Adds an aside after all output so far.
@@ -139,6 +172,63 @@ impl Output {
     pub(crate) fn end_character_at(&self) -> Option<Instant> {
         let last = self.last.filter(|_| self.decoder.is_pending());
         last.map(|last| last + LONGEST_CHARACTER)
+    }
+}
+
+/// The journal.
+impl Output {
+    /// The output of a program that outlived an earlier daemon: this much of it from the disk, then what
+    /// only its journal has.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub(crate) fn resumed(
+        bound: usize,
+        stored: Vec<Chunk>,
+        journal: Arc<process::Journal>,
+    ) -> io::Result<Self> {
+        let mut output = Self::new(bound);
+        output.load(stored);
+        for note in journal.notes()? {
+            if note.mark <= output.log.last_seq() || note.text.is_empty() {
+                continue;
+            }
+            if note.mark != output.log.last_seq() + 1 {
+                output.log.resume_at(note.mark);
+                output.written = output.log.last_seq();
+            }
+            let cost = cost(note.text.len());
+            output.unpainted += cost;
+            output.unwritten += cost;
+            output.log.append(note.text.into());
+        }
+        output.begin_journal(journal)?;
+        Ok(output)
+    }
+
+    /// Output is noted in this journal from now on, unless it is in one already.
+    pub(crate) fn begin_journal(&mut self, journal: Arc<process::Journal>) -> io::Result<()> {
+        if self.journal.is_none() {
+            let mut journal = Journaled::new(journal, self.bound)?;
+            self.key.take().into_iter().for_each(|key| journal.keep_key(key));
+            self.journal = Some(journal);
+        }
+        Ok(())
+    }
+
+    /// Keeps the key of the agent in the terminal in its journal, as soon as there is one.
+    pub(crate) fn keep_key(&mut self, key: Secret) {
+        self.key = Some(key);
+    }
+
+    fn wants_screen(&self) -> bool {
+        self.journal.as_ref().is_some_and(Journaled::wants_screen)
+    }
+
+    fn keep_screen(&mut self, screen: KeptScreen) {
+        if let Some(journal) = &mut self.journal {
+            journal.keep_screen(screen);
+        }
     }
 }
 
@@ -206,6 +296,9 @@ impl Output {
     pub(crate) fn take_unwritten(&mut self) -> Vec<Chunk> {
         self.is_to_be_written = false;
         self.unwritten = 0;
+        if let Some(journal) = &mut self.journal {
+            journal.note_writing();
+        }
         match self.log.after(self.written) {
             Ok(chunks) => chunks.collect(),
             // Some chunks left the log before they could be written: only the rest is written.
@@ -214,8 +307,11 @@ impl Output {
     }
 
     /// Notes that the chunks up to this number are on the disk.
-    pub(crate) const fn note_written(&mut self, last: u64) {
+    pub(crate) fn note_written(&mut self, last: u64) {
         self.written = last;
+        if let Some(journal) = &self.journal {
+            journal.note_written();
+        }
     }
 }
 

@@ -10,6 +10,8 @@ use session::terminal::{
     size::Size,
 };
 
+use super::journaled::KeptScreen;
+
 /// A session with a larger log than this, in bytes, keeps its screen.
 const LITTLE: usize = 64 * 1024;
 /// A session whose size changed more often than this keeps its screen, too.
@@ -35,6 +37,19 @@ impl Painter {
     /// A blank screen of this size, on which the chunks after this number are painted.
     pub(crate) fn after(seq: u64, size: Size) -> Self {
         Self { screen: None, fed: seq, sizes: vec![(seq, size)], resized: 1 }
+    }
+
+    /// A screen that an earlier daemon has kept.
+    ///
+    /// The terminal has another size meanwhile, perhaps.
+    pub(crate) fn kept(kept: &KeptScreen, size: Size) -> Self {
+        let then = Size::new(kept.cols, kept.rows).unwrap_or(size);
+        let mut painter = Self::after(kept.seq, then);
+        painter.screen().feed(kept.data.as_bytes());
+        if size != then {
+            painter.resize(kept.seq, size);
+        }
+        painter
     }
 
     /// Notes that the terminal has another size after the chunk of this number.

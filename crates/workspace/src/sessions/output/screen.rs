@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use session::terminal::{query::Query, screen::Size as Cells, size::Size};
 use tokio::sync::{Notify, futures::Notified};
 
-use super::{Output, painter::Painter};
+use super::{Output, journaled::KeptScreen, painter::Painter};
 
 /// Up to this many bytes are painted by the calling thread; more is left to a painting thread.
 pub(crate) const LITTLE: usize = 16 * 1024;
@@ -84,9 +84,15 @@ impl PaintedScreen {
     }
 
     fn feed_some(&self, painter: &mut Painter, session: &impl OutputLock) -> u64 {
-        let (chunks, last) = session.with_output(|output, _| output.take_unpainted(painter));
+        let ((chunks, last), wants_screen) = session
+            .with_output(|output, _| (output.take_unpainted(painter), output.wants_screen()));
         painter.feed(chunks, last);
         self.painted.notify_waiters();
+        if wants_screen {
+            let (size, data) = painter.snapshot();
+            let screen = KeptScreen { seq: last, cols: size.cols, rows: size.rows, data };
+            session.with_output(|output, _| output.keep_screen(screen));
+        }
         last
     }
 }

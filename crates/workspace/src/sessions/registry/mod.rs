@@ -1,11 +1,13 @@
 //! All sessions of this machine.
 //!
 //! - [`Sessions`]: the list, and the calls of all its users; [`calls`]: the calls of clients
-//! - [`create`], [`restore`]: how sessions are made and restored
+//! - [`create`], [`restore`], [`takeover`]: how sessions are made, restored, and taken over with their
+//!   processes
 
 mod calls;
 mod create;
 mod restore;
+mod takeover;
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +15,7 @@ use std::{
 };
 
 use ::session::terminal::size::Size;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, future::BoxFuture};
 use protocol::workspace::{
     ServerMessage, SessionId, SessionInfo, SessionMode, SessionStatus, client::OfSession,
 };
@@ -22,12 +24,14 @@ use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
 pub use self::calls::{PastOutput, Prompted};
+pub(crate) use self::takeover::Outlived;
 use super::{
     clock::now, engine_starter::EngineStarter, life::facts::Facts, session::Session,
     shared::SharedState, turn_follower::TurnFollower,
 };
 use crate::{
     counts::Counts,
+    engine::Engine,
     events::{Event, Events},
     host::EngineHost,
     member_tokens::MemberTokens,
@@ -163,16 +167,30 @@ impl Sessions {
     /// Ends all engines, then writes the remaining output and facts.
     pub(crate) async fn shut_down(&self) {
         self.0.shared.close();
-        let all = self.all();
-        futures_util::stream::iter(&all)
+        self.of_each_engine(|engine| engine.stop()).await;
+        self.keep_all().await;
+    }
+
+    /// Leaves all processes to the next daemon, then writes the remaining output and facts.
+    pub(crate) async fn release(&self) {
+        self.0.shared.close();
+        self.of_each_engine(|engine| engine.release()).await;
+        self.keep_all().await;
+    }
+
+    async fn of_each_engine(&self, act: impl Fn(&dyn Engine) -> BoxFuture<'_, ()>) {
+        futures_util::stream::iter(&self.all())
             .for_each_concurrent(ENDED_AT_ONCE, |session| async {
                 if let Some(engine) = session.engine.get() {
-                    engine.stop().await;
+                    act(&**engine).await;
                 }
             })
             .await;
+    }
+
+    async fn keep_all(&self) {
         self.0.shared.writer.flush().await;
-        for session in &all {
+        for session in &self.all() {
             if let Err(refusal) = self.0.shared.keeper.keep(&session.kept()).await {
                 tracing::error!(%refusal, "cannot keep what sessions are");
                 break;

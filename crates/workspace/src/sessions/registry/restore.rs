@@ -9,12 +9,15 @@ use session::terminal::size::Size;
 use store::{Fact, StoreError, WorkspaceStore};
 use tokio::task;
 
-use super::{Sessions, create::start};
+use super::{Sessions, create::start, takeover::Outlived};
 use crate::{
     refusal::Refusal,
     sessions::{
         clock::now,
-        life::facts::{KIND, StoredFacts},
+        life::{
+            WITH_THE_DAEMON,
+            facts::{KIND, StoredFacts},
+        },
         moving::DEPARTURE,
         output::Output,
         session::Session,
@@ -22,17 +25,25 @@ use crate::{
 };
 
 impl Sessions {
-    /// Restores the stored sessions. Terminals of an earlier daemon have ended, agents are idle,
-    /// and adopted processes are looked for.
-    pub(crate) async fn restore(&self, store: Arc<dyn WorkspaceStore>) -> Result<(), StoreError> {
+    /// Restores the stored sessions, with those processes that outlived the earlier daemon. Without its
+    /// process a terminal has ended, an agent is idle, and adopted processes are looked for.
+    pub(crate) async fn restore(
+        &self,
+        store: Arc<dyn WorkspaceStore>,
+        mut outlived: Outlived,
+    ) -> Result<(), StoreError> {
         self.begin();
         let facts = task::spawn_blocking(move || store.load_facts(KIND)).await;
         let kept: Vec<StoredFacts> =
             facts.unwrap_or(Ok(Vec::new()))?.iter().filter_map(read).collect();
         let kept = self.without_left(kept).await?;
-        self.end_leftovers(&kept).await;
+        outlived.end_all_but(kept.iter().map(|kept| &kept.facts)).await;
+        self.end_leftovers(&kept, &outlived).await;
         for kept in kept {
-            self.take_up(kept, None).await;
+            match outlived.take(kept.facts.id) {
+                Some(child) => self.take_over(kept, child, outlived.how_lost()).await,
+                None => self.take_up_with(kept, None, outlived.how_lost()).await,
+            }
         }
         Ok(())
     }
@@ -50,10 +61,11 @@ impl Sessions {
     }
 
     /// Ends the processes that are left if the supervisor was killed, too.
-    async fn end_leftovers(&self, kept: &[StoredFacts]) {
+    async fn end_leftovers(&self, kept: &[StoredFacts], outlived: &Outlived) {
         let lived = kept.iter().filter(|kept| kept.facts.ended.is_none());
         let owned = lived.filter(|kept| kept.facts.mode != SessionMode::Adopted);
-        let ids: Vec<_> = owned.map(|kept| kept.facts.id.uuid()).collect();
+        let ids = owned.map(|kept| kept.facts.id.uuid());
+        let ids: Vec<_> = ids.filter(|id| !outlived.has(*id)).collect();
         let left = end_leftovers(&ids).await;
         if left > 0 {
             tracing::error!(left, "processes of an earlier daemon cannot be ended");
@@ -63,12 +75,22 @@ impl Sessions {
     /// Restores a session. `last_seq` is the number of its newest output, if all of it is known to be
     /// on the disk.
     pub(in crate::sessions) async fn take_up(&self, kept: StoredFacts, last_seq: Option<u64>) {
+        self.take_up_with(kept, last_seq, WITH_THE_DAEMON).await;
+    }
+
+    /// The same. `how` says how a terminal ended.
+    pub(super) async fn take_up_with(
+        &self,
+        kept: StoredFacts,
+        last_seq: Option<u64>,
+        how: &'static str,
+    ) {
         let size = kept.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
         let session =
             Session::new(&self.0.shared, kept.facts, size.unwrap_or(Size::DEFAULT), now());
         self.lock().insert(session.id, Arc::clone(&session));
         if session.is_terminal {
-            return end_terminal(&session).await;
+            return end_terminal(&session, how).await;
         }
         continue_turns(&session).await;
         match last_seq {
@@ -90,14 +112,14 @@ impl Sessions {
 
 /// Marks a terminal as ended: its process ended with the daemon, if not before. Its output is on the
 /// disk.
-async fn end_terminal(session: &Arc<Session>) {
+async fn end_terminal(session: &Arc<Session>, how: &str) {
     let history = Arc::clone(session);
     let written = task::spawn_blocking(move || history.history.lock().modified()).await;
     let written = written.ok().flatten().and_then(|time| Timestamp::try_from(time).ok());
     let is_new = {
         let mut state = session.lock();
         state.output = Output::unloaded(session.shared.log_bytes);
-        state.life.end_with_earlier_daemon(written)
+        state.life.end_with_earlier_daemon(how, written)
     };
     if is_new {
         session.shared.keeper.keep_soon(&session.kept());

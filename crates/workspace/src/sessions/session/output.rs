@@ -50,13 +50,17 @@ impl Session {
         // Each question ends a chunk, so that it is known who was sent it.
         for _ in 0..queries::MOST {
             let Some((end, query)) = state.queries.find(&text) else {
+                state.output.note_undecided(0);
                 return self.append(state, text, now);
             };
-            self.append(state, text.split_to(end), now);
+            let piece = text.split_to(end);
+            state.output.note_undecided(text.len());
+            self.append(state, piece, now);
             self.asked(&query, now);
             state = self.lock();
         }
         state.queries.pass(&text);
+        state.output.note_undecided(0);
         self.append(state, text, now);
     }
 
@@ -73,6 +77,14 @@ impl Session {
             events.into_iter().map(message).collect()
         });
         self.append(guard, text, now);
+    }
+
+    /// Lets the writer write what is not on the disk yet.
+    pub(crate) fn write_soon(self: &Arc<Self>) {
+        let joins_writer = self.lock().output.join_writer();
+        if joins_writer {
+            self.shared.writer.add(Arc::<Self>::clone(self));
+        }
     }
 
     /// Adds an aside after all output so far.

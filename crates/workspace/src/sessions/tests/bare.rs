@@ -117,6 +117,15 @@ impl EngineStarter for Nothing {
         async { Err(Refusal::invalid("nothing is started")) }.boxed()
     }
 
+    fn take_over(
+        &self,
+        _: Facts,
+        _: Feed,
+        _: process::Child,
+    ) -> BoxFuture<'static, Result<Started, Refusal>> {
+        async { Err(Refusal::invalid("nothing is started")) }.boxed()
+    }
+
     fn find_model(&self, _: &Facts) -> BoxFuture<'static, Result<(), Refusal>> {
         async { Ok(()) }.boxed()
     }

@@ -3,7 +3,7 @@
 //! - `bare`: sessions without processes; `seen`: a client that checks its messages
 //! - `terminals`: opening, typing, sizes, ends; `sizes`: sizes among several viewers
 //! - `lagging`: clients that are slow, or come back
-//! - `lives`: restarts
+//! - `lives`: restarts; `outliving`: terminals that go on over a restart
 //! - `queries`: what a program asks its terminal
 //! - `agents`: lines of agents, and the messages beside them
 
@@ -11,6 +11,7 @@ mod agents;
 mod bare;
 mod lagging;
 mod lives;
+mod outliving;
 mod queries;
 mod seen;
 mod sizes;

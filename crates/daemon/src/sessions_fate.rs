@@ -1,0 +1,57 @@
+//! What becomes of the terminals and agents of a server that stops.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use crate::workspace_part::WorkspacePart;
+
+/// What becomes of terminals and agents when the server stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionsFate {
+    /// They go on for a while, and the next server with the same data takes them over.
+    Keep,
+    /// They end.
+    End,
+}
+
+/// The terminals and agents of a running server, for whoever stops it. Clones are the same.
+#[derive(Clone)]
+pub struct RunningSessions {
+    workspace: Option<WorkspacePart>,
+    ends: Arc<AtomicBool>,
+}
+
+impl RunningSessions {
+    pub(crate) fn new(workspace: Option<WorkspacePart>) -> Self {
+        Self { workspace, ends: Arc::default() }
+    }
+
+    /// How many terminals and agents run.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.workspace.as_ref().and_then(WorkspacePart::counts).map_or(0, |counts| {
+            let (terminals, agents) = counts.live();
+            terminals + agents
+        })
+    }
+
+    /// For how long they go on without a server; zero: they do not.
+    #[must_use]
+    pub fn kept_for(&self) -> std::time::Duration {
+        self.workspace.as_ref().map(WorkspacePart::keeps_sessions).unwrap_or_default()
+    }
+
+    /// Decides what becomes of them. Otherwise they are kept, if the settings say so.
+    pub fn decide(&self, fate: SessionsFate) {
+        self.ends.store(fate == SessionsFate::End, Ordering::SeqCst);
+    }
+
+    pub(crate) fn fate(&self) -> SessionsFate {
+        match self.ends.load(Ordering::SeqCst) || self.kept_for().is_zero() {
+            true => SessionsFate::End,
+            false => SessionsFate::Keep,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The output of a session in its journal, until it is on the disk: the next daemon goes on from there if
+//! this one is killed.
+
+use std::{io, sync::Arc};
+
+use base::Secret;
+use process::Journal;
+use serde::{Deserialize, Serialize};
+use session::terminal::log::Chunk;
+
+/// How much output follows a screen that is kept before the next one is, in bytes, at most. The log must
+/// reach back to the screen.
+const BETWEEN_SCREENS: usize = 1024 * 1024;
+
+/// The journal of a session, as its output uses it.
+pub(crate) struct Journaled {
+    journal: Arc<Journal>,
+    /// The bytes of output that were read, and those that are in notes.
+    read: u64,
+    taken: u64,
+    /// The end of the notes, and their end when their output was last handed to the writer.
+    end: u64,
+    written: u64,
+    /// The bytes of output since the screen was kept.
+    unkept: usize,
+    between: usize,
+    /// The key of an agent that runs in a terminal.
+    key: Option<Secret>,
+}
+
+/// What a journal keeps of a terminal beside its output.
+#[derive(Default, Serialize, Deserialize)]
+pub(crate) struct TerminalState {
+    /// The screen at some place in the output.
+    pub(crate) screen: Option<KeptScreen>,
+    /// The key of an agent that runs in it.
+    key: Option<String>,
+}
+
+/// A screen at some place in the output.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct KeptScreen {
+    /// The number of the last output that is on it.
+    pub(crate) seq: u64,
+    pub(crate) cols: u16,
+    pub(crate) rows: u16,
+    /// The text that paints it.
+    pub(crate) data: String,
+}
+
+impl TerminalState {
+    /// The state that an earlier daemon has kept.
+    pub(crate) fn of(journal: &Journal) -> Self {
+        let kept = journal.state().ok().flatten();
+        kept.and_then(|kept| serde_json::from_slice(&kept).ok()).unwrap_or_default()
+    }
+
+    pub(crate) fn key(&self) -> Option<Secret> {
+        self.key.as_deref().map(Secret::from)
+    }
+}
+
+impl Journaled {
+    /// A journal whose output is taken up to where an earlier daemon was; of a new one, from the
+    /// beginning. The log keeps this many bytes.
+    pub(crate) fn new(journal: Arc<Journal>, bound: usize) -> io::Result<Self> {
+        let taken = journal.taken()?;
+        let between = BETWEEN_SCREENS.min(bound / 4);
+        let key = TerminalState::of(&journal).key();
+        let (unkept, end) = (0, 0);
+        Ok(Self { journal, read: taken, taken, end, written: 0, unkept, between, key })
+    }
+
+    /// Notes that this much output was read.
+    pub(crate) const fn note_read(&mut self, bytes: usize) {
+        self.read += bytes as u64;
+    }
+
+    /// Makes notes of chunks. `rest` is the number of bytes that were read and are in none of them yet.
+    pub(crate) fn note(&mut self, chunks: impl ExactSizeIterator<Item = Chunk>, rest: usize) {
+        let taken = self.taken.max(self.read.saturating_sub(rest as u64));
+        let mut left = chunks.len();
+        for chunk in chunks {
+            left -= 1;
+            self.unkept += chunk.text.len();
+            // What was read counts as taken with the last of its chunks.
+            self.taken = if left == 0 { taken } else { self.taken };
+            match self.journal.note(self.taken, chunk.seq, &chunk.text) {
+                Ok(end) => self.end = end,
+                Err(error) => tracing::warn!(%error, "output would be lost with this server"),
+            }
+        }
+    }
+
+    /// Notes that all output so far is about to be written to the disk.
+    pub(crate) const fn note_writing(&mut self) {
+        self.written = self.end;
+    }
+
+    /// Notes that it is there.
+    pub(crate) fn note_written(&self) {
+        if let Err(error) = self.journal.drop_notes(self.written) {
+            tracing::debug!(%error, "the memory of a journal stays");
+        }
+    }
+
+    /// Whether the screen is to be kept now.
+    pub(crate) const fn wants_screen(&self) -> bool {
+        self.unkept > self.between
+    }
+
+    pub(crate) fn keep_screen(&mut self, screen: KeptScreen) {
+        self.unkept = 0;
+        self.keep(Some(screen));
+    }
+
+    /// Keeps the key of an agent that runs in the terminal.
+    pub(crate) fn keep_key(&mut self, key: Secret) {
+        self.key = Some(key);
+        self.keep(None);
+    }
+
+    fn keep(&self, screen: Option<KeptScreen>) {
+        let key = self.key.as_ref().map(|key| key.expose().to_owned());
+        let kept = serde_json::to_vec(&TerminalState { screen, key }).map_err(io::Error::from);
+        if let Err(error) = kept.and_then(|state| self.journal.keep_state(&state)) {
+            tracing::warn!(%error, "a screen would be lost with this server");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Takes sessions over whose processes outlived the earlier daemon.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    sync::Arc,
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use process::{Child, ChildIo, Held, Journal};
+use protocol::workspace::{SessionId, SessionMode};
+use session::terminal::{log::Gather, size::Size};
+use tokio::task;
+use tracing::Instrument as _;
+use uuid::Uuid;
+
+use super::Sessions;
+use crate::{
+    refusal::Refusal,
+    sessions::{
+        clock::now,
+        feed::Feed,
+        life::{
+            OTHER_VERSION, WITH_THE_DAEMON,
+            facts::{Facts, StoredFacts},
+        },
+        output::{Output, journaled::TerminalState, painter::Painter},
+        session::Session,
+    },
+};
+
+/// The processes that outlived the earlier daemon.
+#[derive(Default)]
+pub(crate) struct Outlived {
+    children: HashMap<Uuid, Child>,
+    is_other_version: bool,
+}
+
+impl Outlived {
+    pub(crate) fn new(held: Vec<Held>) -> Self {
+        let children = held.into_iter().map(|held| (held.id, held.child)).collect();
+        Self { children, is_other_version: false }
+    }
+
+    /// None, since this version cannot continue what the earlier one began.
+    pub(crate) fn of_other_version() -> Self {
+        Self { is_other_version: true, ..Self::default() }
+    }
+
+    pub(super) fn has(&self, id: Uuid) -> bool {
+        self.children.contains_key(&id)
+    }
+
+    /// The process of a session.
+    pub(super) fn take(&mut self, id: SessionId) -> Option<Child> {
+        self.children.remove(&id.uuid())
+    }
+
+    /// How the terminals that are not here have ended.
+    pub(super) const fn how_lost(&self) -> &'static str {
+        if self.is_other_version { OTHER_VERSION } else { WITH_THE_DAEMON }
+    }
+
+    /// Ends the processes that are none of these sessions'. A member of a team does not go on either:
+    /// its team begins the turn again.
+    pub(super) async fn end_all_but(&mut self, kept: impl Iterator<Item = &Facts>) {
+        let goes_on = |facts: &&Facts| facts.ended.is_none() && facts.team_id.is_none();
+        let ids: HashSet<Uuid> = kept.filter(goes_on).map(|facts| facts.id.uuid()).collect();
+        let rest = self.children.extract_if(|id, _| !ids.contains(id));
+        join_all(rest.map(|(_, child)| end(child))).await;
+    }
+}
+
+async fn end(child: Child) {
+    if let Err(error) = child.handle().stop(Duration::ZERO).await {
+        tracing::warn!(%error, pid = child.pid, "a process without a session is left");
+    }
+}
+
+impl Sessions {
+    /// Continues a session with its process. If that is not possible, the process is ended, and the
+    /// session is as after the end of a daemon that took it along.
+    pub(super) async fn take_over(&self, kept: StoredFacts, child: Child, how: &'static str) {
+        let (facts, size) = (kept.facts.clone(), kept.size);
+        let handle = child.handle();
+        let id = facts.id;
+        let taken = match facts.mode {
+            SessionMode::Pty => self.continue_terminal(kept, child).await,
+            _ => self.continue_agent(kept, child).await,
+        };
+        let Err(refusal) = taken else { return };
+        tracing::warn!(session = %id, %refusal, "its process is ended, as it cannot be continued");
+        if let Err(error) = handle.stop(Duration::ZERO).await {
+            tracing::warn!(session = %id, %error, "its process is left");
+        }
+        self.remove(id);
+        self.take_up_with(StoredFacts { facts, size }, None, how).await;
+    }
+
+    async fn continue_terminal(&self, kept: StoredFacts, child: Child) -> Result<(), Refusal> {
+        let stored = kept.size.and_then(|(cols, rows)| Size::new(cols, rows).ok());
+        let size = size(&child).or(stored).unwrap_or(Size::DEFAULT);
+        let session = Session::new(&self.0.shared, kept.facts, size, now());
+        resume_output(&session, &child.journal).await?;
+        self.begin_again_with(&session, child).await
+    }
+
+    /// Adds a session with its process to the list.
+    pub(super) async fn begin_again_with(
+        &self,
+        session: &Arc<Session>,
+        child: Child,
+    ) -> Result<(), Refusal> {
+        self.lock().insert(session.id, Arc::clone(session));
+        let (engines, facts) = (self.engines()?, session.lock().life.facts.clone());
+        let starting = engines.take_over(facts, Feed::new(session), child);
+        let (engine, _) = starting.instrument(session.span.clone()).await?;
+        let _first = session.engine.set(engine);
+        session.write_soon();
+        Ok(())
+    }
+
+    async fn continue_agent(&self, kept: StoredFacts, child: Child) -> Result<(), Refusal> {
+        let session = Session::new(&self.0.shared, kept.facts, Size::DEFAULT, now());
+        resume_output(&session, &child.journal).await?;
+        self.begin_again_with(&session, child).await
+    }
+}
+
+/// The size that the terminal of a process has.
+fn size(child: &Child) -> Option<Size> {
+    let ChildIo::Terminal(terminal) = &child.io else { return None };
+    let (cols, rows) = terminal.size().ok()?;
+    Size::new(cols, rows).ok()
+}
+
+/// Reads a session's output from the disk and from its journal, and paints its screen.
+async fn resume_output(session: &Arc<Session>, journal: &Arc<Journal>) -> Result<(), Refusal> {
+    let (session, journal) = (Arc::clone(session), Arc::clone(journal));
+    let resuming = task::spawn_blocking(move || {
+        let bound = session.shared.log_bytes;
+        let mut gather = Gather::new(u64::MAX, bound);
+        session.history.lock().gather(&mut gather)?;
+        let kept = TerminalState::of(&journal).screen.filter(|_| session.is_terminal);
+        let output = Output::resumed(bound, gather.finish().chunks, journal)?;
+        if let Some(kept) = kept {
+            let size = session.lock().viewers.windows().size();
+            *session.screen.lock() = Painter::kept(&kept, size);
+        }
+        session.lock().output = output;
+        Ok::<_, io::Error>(())
+    });
+    let resumed = resuming.await.map_err(|error| Refusal::failed(&error))?;
+    resumed.map_err(|error| Refusal::failed(&error))
+}
