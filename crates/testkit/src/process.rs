@@ -53,6 +53,9 @@ pub struct ChildProcess {
     outputs: JoinSet<()>,
 }
 
+/// How long terminals and agents outlive a server. Those of tests end with it, unless a test says otherwise.
+const KEEP_SESSIONS: &str = "WARREN_KEEP_SESSIONS";
+
 /// The variables that are set here and are settings of Warren, of git, which the server runs, or of
 /// Ollama, name proxies, or say where people keep their settings. A test starts no program with them.
 pub fn settings() -> impl Iterator<Item = OsString> {
@@ -109,6 +112,7 @@ impl ChildProcess {
         for variable in settings() {
             command.env_remove(variable);
         }
+        command.env(KEEP_SESSIONS, "0");
         command.envs(variables.iter().copied());
         let mut child = command.kill_on_drop(true).spawn().expect("the binary starts");
         let pid = child.id().expect("it has just started");

@@ -292,6 +292,8 @@ impl Watch {
         self.feed(&mut buffer).await;
         let _late = timeout(LONGEST_DRAIN, self.drain(&mut buffer)).await;
         self.feed(&mut buffer).await;
+        // The journal is gone with the last process.
+        self.feed.written().await;
         // Processes that are left in the background have no terminal any more.
         if let Err(error) = self.child.handle().stop(self.grace).await {
             tracing::debug!(%error, "a session cannot be stopped");

@@ -71,6 +71,14 @@ impl ChildOutput {
         Ok(Self { pipe: pipe::Receiver::from_owned_fd(stdout)?, reader })
     }
 
+    /// Begins again with the output after this many bytes since the start, before the first read.
+    ///
+    /// # Errors
+    /// When it is not there any more.
+    pub fn go_back(&mut self, to: u64) -> io::Result<()> {
+        self.reader.go_back(to)
+    }
+
     /// Waits for output and appends it: first what an earlier daemon had not taken. Returns the number
     /// of bytes, 0 at the end. The caller has taken the output of one call before it makes the next, but
     /// for the beginning of what is not complete. If the call is dropped, nothing is lost.

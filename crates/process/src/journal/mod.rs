@@ -175,6 +175,11 @@ impl Journal {
         self.set(Word::Writing, to);
     }
 
+    /// How much input was written at least, also during a write.
+    pub fn written_at_least(&self) -> u64 {
+        self.get(Word::Written)
+    }
+
     /// How much input was written; `None` if an earlier daemon was killed in the middle of a write, so
     /// that nobody knows.
     pub fn written(&self) -> Option<u64> {

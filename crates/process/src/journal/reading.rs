@@ -36,6 +36,13 @@ impl JournalReader {
         Ok(Self { journal, left, goes_on_at: Some(end), tidied: end })
     }
 
+    /// Begins again with the output after this place, which was taken, as far as it is still there.
+    pub(crate) fn go_back(&mut self, to: u64) -> io::Result<()> {
+        let (left, end) = left_after(&self.journal, to)?;
+        (self.left, self.goes_on_at) = (left, Some(end));
+        Ok(())
+    }
+
     /// The output of an earlier daemon that is not taken yet, up to this many bytes.
     pub(crate) fn left(&mut self, most: usize) -> Bytes {
         self.left.split_to(most.min(self.left.len()))
@@ -112,10 +119,13 @@ fn at(offset: u64, ring: u64) -> usize {
 
 /// The output that was not taken, and its end.
 fn left(journal: &Journal) -> io::Result<(Bytes, u64)> {
+    left_after(journal, journal.taken()?)
+}
+
+fn left_after(journal: &Journal, taken: u64) -> io::Result<(Bytes, u64)> {
     let end = layout::true_end(&journal.file)?;
     let held_from = journal.get(Word::HeldFrom);
     let held_to = journal.get(Word::HeldTo);
-    let taken = journal.taken()?;
     let has_held = held_to > end;
     let read_to = if has_held { held_from } else { end };
     if read_to.saturating_sub(taken) > journal.ring || taken > read_to.max(held_to) {

@@ -46,12 +46,15 @@ pub(crate) fn start(
     Ok(Box::new(AgentEngine::new(host, plan, feed)))
 }
 
-/// Continues with the process of an agent that outlived an earlier daemon.
+/// Continues with the process of an agent that outlived an earlier daemon, in the middle of its turn.
 pub(crate) async fn take_over(
-    _host: &Arc<EngineHost>,
-    _facts: &Facts,
-    _feed: Feed,
-    _child: process::Child,
+    host: &Arc<EngineHost>,
+    facts: &Facts,
+    feed: Feed,
+    child: process::Child,
 ) -> Result<Box<dyn Engine>, Refusal> {
-    Err(Refusal::invalid("an agent begins anew after a restart"))
+    let (of_plan, known) = (Arc::clone(host), facts.clone());
+    let plan = tokio::task::spawn_blocking(move || Plan::again(&of_plan, &known)).await;
+    let plan = plan.map_err(|error| Refusal::failed(&error))??;
+    Ok(Box::new(AgentEngine::again(host, plan, feed, child)?))
 }

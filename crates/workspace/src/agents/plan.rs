@@ -86,6 +86,18 @@ impl Plan {
         Ok((dialect.map_err(|bad| Refusal::failed(&bad))?, key))
     }
 
+    /// The dialect of an agent that runs already, with the key that it has.
+    pub(crate) fn dialect_again(
+        &self,
+        host: &EngineHost,
+        key: Option<Secret>,
+    ) -> Result<(Box<dyn Dialect>, Option<SessionKey>), Refusal> {
+        let key = key.and_then(|secret| self.key_again(host, secret));
+        let settings = self.settings(host, key.as_ref(), Vec::new())?;
+        let dialect = open(&self.facts.provider, &self.acp, settings);
+        Ok((dialect.map_err(|bad| Refusal::failed(&bad))?, key))
+    }
+
     /// The command line of the agent's own interface, for a person at a terminal, and its key.
     pub(crate) fn interactive(
         &self,

@@ -82,6 +82,29 @@ impl Feed {
         }
     }
 
+    /// The same for a line that ends after this many bytes of the process's output.
+    pub(crate) fn line_up_to(&self, taken: u64, raw: String, events: Vec<AgentEvent>) {
+        if let Some(session) = self.session.upgrade() {
+            session.lock().output.note_taken(taken);
+        }
+        self.line(raw, events);
+    }
+
+    /// Notes the output of another process of the same session in that one's journal from now on.
+    pub(crate) fn journal_anew(&self, journal: &Arc<process::Journal>) {
+        if let Some(session) = self.session.upgrade() {
+            session.lock().output.end_journal();
+        }
+        self.journal(journal);
+    }
+
+    /// Returns when all output so far is on the disk, or could not be written.
+    pub(crate) async fn written(&self) {
+        if let Some(session) = self.session.upgrade() {
+            session.shared.writer.flush().await;
+        }
+    }
+
     /// Takes an event that comes from no line, such as a time-out or a crash.
     pub(crate) fn event(&self, event: AgentEvent) {
         self.line(String::new(), vec![event]);

@@ -9,7 +9,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    json::{number, owned, part, readable, text},
+    json::{kept, number, owned, part, readable, restored, text},
     run::Run,
     words,
 };
@@ -217,6 +217,14 @@ impl Dialect for Codex {
 
     fn interrupt(&mut self) -> Halt {
         Halt::Signal(Signal::Int)
+    }
+
+    fn state(&self) -> Value {
+        kept(&(&self.run, self.used, &self.started))
+    }
+
+    fn restore(&mut self, state: Value) -> bool {
+        restored(state).map(|state| (self.run, self.used, self.started) = state).is_some()
     }
 
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {

@@ -63,6 +63,13 @@ pub trait Dialect: fmt::Debug + Send {
         Vec::new()
     }
 
+    /// All that this dialect knows beside its settings, for [`Dialect::restore`].
+    fn state(&self) -> Value;
+
+    /// Takes the state of a dialect with the same settings, whose process goes on. Returns whether it is
+    /// one.
+    fn restore(&mut self, state: Value) -> bool;
+
     /// The meaning of the process's end within a turn. `tail` is the end of its output that was not JSON.
     /// If the result does not end the turn, the turn has failed.
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput>;

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    json::{number, part, readable, text},
+    json::{kept, number, part, readable, restored, text},
     run::Run,
     words,
 };
@@ -138,6 +138,14 @@ impl Dialect for Gemini {
 
     fn interrupt(&mut self) -> Halt {
         Halt::Signal(Signal::Int)
+    }
+
+    fn state(&self) -> Value {
+        kept(&self.run)
+    }
+
+    fn restore(&mut self, state: Value) -> bool {
+        restored(state).map(|run| self.run = run).is_some()
     }
 
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {

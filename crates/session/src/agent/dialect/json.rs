@@ -1,5 +1,6 @@
 //! Reads and writes lines of JSON.
 
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 /// The text at a JSON pointer; empty if there is none.
@@ -57,4 +58,15 @@ fn block(block: &Value) -> String {
         Some(text) => text.to_owned(),
         None => inner.to_string(),
     }
+}
+
+/// A dialect's state as JSON.
+pub(crate) fn kept(state: &impl Serialize) -> Value {
+    // All of it has a form in JSON, so there is no error.
+    serde_json::to_value(state).unwrap_or_default()
+}
+
+/// The state that was [`kept`]; `None` if it is another.
+pub(crate) fn restored<T: DeserializeOwned>(state: Value) -> Option<T> {
+    serde_json::from_value(state).ok()
 }

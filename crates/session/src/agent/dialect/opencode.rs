@@ -10,7 +10,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    json::{number, owned, part, readable, text},
+    json::{kept, number, owned, part, readable, restored, text},
     run::Run,
     words,
 };
@@ -143,6 +143,14 @@ impl Dialect for Opencode {
 
     fn interrupt(&mut self) -> Halt {
         Halt::Signal(Signal::Int)
+    }
+
+    fn state(&self) -> Value {
+        kept(&(&self.run, &self.session, self.is_done, self.used))
+    }
+
+    fn restore(&mut self, state: Value) -> bool {
+        restored(state).map(|state| (self.run, self.session, self.is_done, self.used) = state).is_some()
     }
 
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {

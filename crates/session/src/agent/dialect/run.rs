@@ -1,5 +1,7 @@
 //! Code shared by the programs that run once for each turn.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     contract::{AgentOutput, ParsedLine, Start, TurnResult, settle_id},
     words::{self, Answer},
@@ -7,7 +9,7 @@ use super::{
 use crate::agent::{launch::Exit, usage::Usage};
 
 /// A program's process for one turn, and the conversation that the turn belongs to.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Run {
     pub(super) conversation: Option<String>,
     was_resumed: bool,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use protocol::json::repair;
+use serde::{Deserialize, Serialize};
 
 /// The longest final answer of a turn, in bytes.
 const MAX_ANSWER: usize = 1024 * 1024;
@@ -60,7 +61,7 @@ pub(crate) fn says_unknown_conversation(said: &str) -> bool {
 }
 
 /// The final answer of a turn, as it arrives.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Answer(String);
 
 impl Answer {

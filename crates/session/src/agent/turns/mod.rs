@@ -13,11 +13,13 @@
 //! - [`Config`], [`Input`], [`Output`], [`TurnsError`]
 //! - `process`: the process, from its start to its certain end
 //! - `permission`: the agent's permission requests; `lines`: its output
+//! - `kept`: the state of a session whose process outlives its driver
 //! - `halting`: ends a turn before the agent is done
 //! - `tail`: the end of the output that is not JSON
 
 mod config;
 mod halting;
+mod kept;
 mod limits;
 mod lines;
 mod output;
@@ -34,6 +36,7 @@ pub use limits::{MAX_LINE, MAX_PENDING, MAX_PROMPT, MAX_QUEUED, MAX_QUEUED_BYTES
 pub use output::{Input, Output, TurnEnd, TurnsError};
 pub use permission::Pending;
 use protocol::workspace::{AgentEvent, TurnOutcome};
+use serde::{Deserialize, Serialize};
 
 use self::{permission::OpenPermission, process::Process, tail::Tail};
 use super::dialect::words;
@@ -86,7 +89,7 @@ struct Turn {
     has_noted: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
     /// The prompt is not given yet: an older process has to end first.
     Waiting,

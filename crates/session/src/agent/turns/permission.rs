@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use protocol::workspace::PermissionOutcome;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
 use crate::agent::{dialect::contract::Decision, dialect::words};
 
 /// A permission request that waits for a decision.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
     /// The id of the request.
     pub request_id: String,
@@ -28,10 +29,10 @@ pub struct Pending {
 /// A waiting request with the dialect's key for it.
 #[derive(Debug)]
 pub(super) struct OpenPermission {
-    pending: Pending,
-    key: String,
-    bytes: usize,
-    expires: Instant,
+    pub(super) pending: Pending,
+    pub(super) key: String,
+    pub(super) bytes: usize,
+    pub(super) expires: Instant,
 }
 
 /// The most bytes of the reason for a refusal.

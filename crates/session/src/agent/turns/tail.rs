@@ -1,12 +1,14 @@
 //! The end of a process's output that is not JSON: it mostly says what went wrong.
 
+use serde::{Deserialize, Serialize};
+
 use crate::agent::dialect::words;
 
 /// The most bytes that are kept.
 pub(super) const MAX_TAIL: usize = 8 * 1024;
 
 /// The end of a process's output that is not JSON, and of its error output.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Tail(String);
 
 impl Tail {

@@ -6,16 +6,20 @@ use std::{
     time::{Duration, Instant},
 };
 
+use base::Secret;
 use process::{Command, Handle, Stdio};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use session::agent::{Config, Input, Launch, Line, Output, Turns, TurnsError};
 use tokio::sync::{Notify, watch};
 
+use super::input::KeptProcess;
 use crate::{
     agents::{gateway::SessionKey, plan::Plan},
     engine::Receipt,
     host::EngineHost,
     refusal::Refusal,
-    sessions::Feed,
+    sessions::{Activity, Feed},
     users,
 };
 
@@ -35,6 +39,22 @@ pub(super) struct Core {
     done: watch::Sender<bool>,
     /// Whether the machine is frozen and at rest, and all that it said is carried out.
     at_rest: watch::Sender<bool>,
+}
+
+/// What the next daemon has to know of an agent.
+#[derive(Serialize, Deserialize)]
+pub(super) struct KeptAgent {
+    pub(super) process: KeptProcess,
+    turns: Value,
+    /// The agent's key for this server's models, and the server's address.
+    key: Option<String>,
+    server: Option<String>,
+}
+
+impl KeptAgent {
+    pub(super) fn read(kept: &[u8]) -> Option<Self> {
+        serde_json::from_slice(kept).ok()
+    }
 }
 
 /// A prompt that was taken.
@@ -92,6 +112,58 @@ impl Core {
             done: watch::Sender::new(false),
             at_rest: watch::Sender::new(false),
         }
+    }
+
+    /// The core of an agent whose process outlived an earlier daemon.
+    pub(super) fn again(
+        host: &Arc<EngineHost>,
+        plan: Plan,
+        feed: Feed,
+        kept: &KeptAgent,
+    ) -> Result<Self, Refusal> {
+        let core = Self::new(host, plan, feed);
+        if kept.key.is_some() && kept.server != host.gateway.get().map(|server| server.url) {
+            return Err(Refusal::invalid("this server has another address than the agent knows"));
+        }
+        let key = kept.key.as_deref().map(Secret::from);
+        let (dialect, key) = core.plan.dialect_again(host, key)?;
+        {
+            let mut machine = core.machine();
+            let waiting = std::mem::take(&mut machine.waiting);
+            machine.receipts = waiting.iter().map(|_| None).collect();
+            let turns =
+                Turns::restored(core.config.clone(), dialect, waiting, kept.turns.clone(), now());
+            let unknown = || Refusal::invalid("the state of its turn is not the one that is stored");
+            machine.turns = Some(turns.ok_or_else(unknown)?);
+            machine.key = key;
+        }
+        Ok(core)
+    }
+
+    /// Asks the questions again that are open, and announces the running turn.
+    pub(super) fn ask_again(&self) {
+        let (pending, is_working) = {
+            let machine = self.machine();
+            let turns = machine.turns.as_ref();
+            (turns.map(Turns::pending), turns.and_then(Turns::running_turn).is_some())
+        };
+        for open in pending.into_iter().flatten() {
+            self.feed.ask(open.request_id, open.tool, open.input);
+        }
+        if is_working {
+            self.feed.activity(Activity::Working);
+        }
+    }
+
+    /// The state for the next daemon.
+    pub(super) fn kept(&self, process: KeptProcess) -> Option<Vec<u8>> {
+        let machine = self.machine();
+        let turns = machine.turns.as_ref()?.kept(now());
+        let key = machine.key.as_ref().map(|key| key.secret().expose().to_owned());
+        drop(machine);
+        let host = self.host.upgrade().filter(|_| key.is_some());
+        let server = host.and_then(|host| host.gateway.get()).map(|server| server.url);
+        serde_json::to_vec(&KeptAgent { process, turns, key, server }).ok()
     }
 
     pub(super) fn prompt(

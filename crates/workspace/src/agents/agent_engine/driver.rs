@@ -42,13 +42,14 @@ enum Happened {
 }
 
 impl Driver {
-    pub(super) fn new(core: Arc<Core>) -> Self {
-        Self { core, process: None, lost_at: None }
+    pub(super) fn new(core: Arc<Core>, process: Option<Process>) -> Self {
+        Self { core, process, lost_at: None }
     }
 
     pub(super) async fn run(mut self) {
         loop {
             self.carry_out_all().await;
+            self.keep_state();
             self.core.note_rest();
             if self.core.is_over() {
                 break;
@@ -76,6 +77,19 @@ impl Driver {
             did = next(&mut self.process) => Happened::Process(did),
             () = until(lost_at) => Happened::Lost,
         }
+    }
+
+    /// Keeps the state for the next daemon, now that all outputs are carried out; then lets the input go to
+    /// the process.
+    fn keep_state(&mut self) {
+        let Some(process) = &mut self.process else { return };
+        let kept = process.kept();
+        if let Some(state) = self.core.kept(kept)
+            && let Err(error) = process.journal().keep_state(&state)
+        {
+            tracing::warn!(%error, "an agent would end with this server");
+        }
+        process.release_input();
     }
 
     async fn carry_out_all(&mut self) {
@@ -120,7 +134,13 @@ impl Driver {
             self.carry_out(output).await;
         }
         let (events, rest) = of_the_line(after);
-        self.feed().line(shown, events);
+        match &self.process {
+            Some(process) if !process.was_shown() => {
+                self.feed().line_up_to(process.taken(), shown, events);
+            }
+            // An earlier daemon was killed right after it had shown the line.
+            _ => self.feed().line(String::new(), events),
+        }
         for output in rest {
             self.carry_out(output).await;
         }
@@ -154,6 +174,7 @@ impl Driver {
     async fn start(&mut self, launch: Launch) {
         match spawn(&self.core, launch).await {
             Ok(process) => {
+                self.feed().journal_anew(process.journal());
                 self.core.set_handle(Some(process.handle()));
                 self.process = Some(process);
             }
@@ -164,6 +185,8 @@ impl Driver {
     /// The process has ended. Its background processes are ended, too: nobody needs them any more,
     /// and they would be in the way of the next process.
     async fn exited(&mut self, exit: process::Exit) {
+        // Its journal is gone with it.
+        self.feed().written().await;
         (self.process, self.lost_at) = (None, None);
         if let Some(handle) = self.core.handle()
             && let Err(error) = handle.stop(LEFT.min(self.core.grace)).await

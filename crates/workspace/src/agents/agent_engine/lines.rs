@@ -1,6 +1,6 @@
 //! The lines of an agent's output, as they come.
 
-use std::{collections::VecDeque, io};
+use std::io;
 
 use bytes::BytesMut;
 use session::agent::{Line, LineSplitter};
@@ -18,39 +18,58 @@ impl Source for process::ChildOutput {
     }
 }
 
-/// How much is read at a time, in bytes.
-const READ: usize = 64 * 1024;
-
 /// The lines of a stream.
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
     source: R,
     splitter: LineSplitter,
-    /// The lines that were read already.
-    ready: VecDeque<Line>,
+    /// What was read and not split yet.
+    buffer: BytesMut,
+    /// The bytes of the stream up to the end of the last line that was returned, and up to the splitter's.
+    taken: u64,
+    split: u64,
     has_ended: bool,
 }
 
 impl<R: Source> Lines<R> {
-    pub(crate) fn new(source: R) -> Self {
-        Self { source, splitter: LineSplitter::default(), ready: VecDeque::new(), has_ended: false }
+    /// The lines of a stream of which this many bytes were taken before.
+    pub(crate) fn new(source: R, taken: u64) -> Self {
+        let (splitter, buffer) = (LineSplitter::default(), BytesMut::new());
+        Self { source, splitter, buffer, taken, split: taken, has_ended: false }
+    }
+
+    /// The bytes of the stream up to the end of the last line.
+    pub(crate) const fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// The next line; `None` at the end of the stream. Nothing is lost when the call is dropped.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
-            if let Some(line) = self.ready.pop_front() {
+            if let Some(line) = self.split() {
                 return Ok(Some(line));
             }
             if self.has_ended {
+                self.taken = self.split;
                 return Ok(self.splitter.end());
             }
             // A silent process holds no memory between its lines.
-            self.ready = VecDeque::new();
-            let mut buffer = BytesMut::with_capacity(READ);
-            self.has_ended = self.source.read(&mut buffer).await? == 0;
-            self.splitter.push(&buffer, &mut self.ready);
+            self.buffer = BytesMut::new();
+            self.has_ended = self.source.read(&mut self.buffer).await? == 0;
         }
+    }
+
+    /// Gives the splitter what was read, up to the end of a line.
+    fn split(&mut self) -> Option<Line> {
+        let end = self.buffer.iter().position(|byte| *byte == b'\n');
+        let piece = self.buffer.split_to(end.map_or(self.buffer.len(), |end| end + 1));
+        self.split += piece.len() as u64;
+        let mut lines = Vec::new();
+        self.splitter.push(&piece, &mut lines);
+        if !lines.is_empty() {
+            self.taken = self.split;
+        }
+        lines.pop()
     }
 }
 
@@ -70,7 +89,7 @@ mod tests {
     #[tokio::test]
     async fn lines_come_as_they_are_written_and_the_last_needs_no_end() {
         let (mut to, from) = tokio::io::duplex(64);
-        let mut lines = Lines::new(from);
+        let mut lines = Lines::new(from, 0);
         let mut next = async || lines.next().await.unwrap().map(|line| line.text);
         to.write_all(b"one\ntw").await.unwrap();
         assert_eq!(next().await.as_deref(), Some("one"));
@@ -85,7 +104,7 @@ mod tests {
     #[tokio::test]
     async fn a_stream_that_never_ends_its_line_takes_no_more_memory_than_a_line() {
         let (mut to, from) = tokio::io::duplex(1024 * 1024);
-        let mut lines = Lines::new(from);
+        let mut lines = Lines::new(from, 0);
         let written = tokio::spawn(async move {
             for _ in 0..32 {
                 to.write_all(&vec![b'x'; 1024 * 1024]).await.unwrap();

@@ -6,24 +6,31 @@
 //! - [`AgentEngine`]: takes the commands of the session
 //! - `core`: the machine, and the state beside it
 //! - `driver`: the task
-//! - `process`: an agent's process, its pipes and its output; `lines`: the lines of the output
+//! - `process`: an agent's process, its pipes and its output; `lines`: the lines of the output; `input`:
+//!   what it is told
 
 mod core;
 mod driver;
+mod input;
 mod lines;
 mod process;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
+use ::process::Child;
 use session::{agent::Input, terminal::size::Size};
-use tokio::time::timeout;
+use tokio::{task::JoinHandle, time::timeout};
 use tracing::Instrument as _;
 
 use self::{
-    core::{Core, Prompted},
+    core::{Core, KeptAgent, Prompted},
     driver::Driver,
+    process::Process,
 };
 use super::plan::Plan;
 use crate::{
@@ -39,11 +46,36 @@ const KILLED: Duration = Duration::from_secs(15);
 /// An agent that takes prompts. No process runs before the first prompt.
 pub(crate) struct AgentEngine {
     core: Arc<Core>,
+    /// The engine's task, once there is one.
+    task: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl AgentEngine {
     pub(crate) fn new(host: &Arc<EngineHost>, plan: Plan, feed: Feed) -> Self {
-        Self { core: Arc::new(Core::new(host, plan, feed)) }
+        Self { core: Arc::new(Core::new(host, plan, feed)), task: Mutex::default() }
+    }
+
+    /// Continues with the process of an agent that outlived an earlier daemon. Its questions are asked
+    /// again.
+    ///
+    /// # Errors
+    /// When the state that the earlier daemon kept does not allow it.
+    pub(crate) fn again(
+        host: &Arc<EngineHost>,
+        plan: Plan,
+        feed: Feed,
+        child: Child,
+    ) -> Result<Self, Refusal> {
+        let state = child.journal.state().map_err(|error| Refusal::failed(&error))?;
+        let kept = state.as_deref().and_then(KeptAgent::read).ok_or_else(unknown)?;
+        let core = Core::again(host, plan, feed, &kept)?;
+        core.set_handle(Some(child.handle()));
+        let process = Process::again(child, &kept.process);
+        let process = process.map_err(|error| Refusal::failed(&error))?;
+        let engine = Self { core: Arc::new(core), task: Mutex::default() };
+        engine.core.ask_again();
+        engine.run(Some(process));
+        Ok(engine)
     }
 
     /// Gives the machine a prompt, and starts the task for the first one. Returns the number of the
@@ -53,15 +85,16 @@ impl AgentEngine {
         self.go_on()?;
         let Prompted { is_first, turn } = self.core.prompt(text, receipt)?;
         if is_first {
-            self.run();
+            self.run(None);
         }
         self.core.news.notify_one();
         Ok(turn)
     }
 
-    fn run(&self) {
-        let driver = Driver::new(Arc::clone(&self.core));
-        tokio::spawn(driver.run().instrument(self.core.feed.span()));
+    fn run(&self, process: Option<Process>) {
+        let driver = Driver::new(Arc::clone(&self.core), process);
+        let task = tokio::spawn(driver.run().instrument(self.core.feed.span()));
+        *self.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     }
 
     fn tell(&self, input: Input) -> Result<(), Refusal> {
@@ -116,7 +149,7 @@ impl Engine for AgentEngine {
 
     fn go_on(&self) -> Result<(), Refusal> {
         if self.core.go_on()? {
-            self.run();
+            self.run(None);
         }
         self.core.news.notify_one();
         Ok(())
@@ -129,6 +162,17 @@ impl Engine for AgentEngine {
             match self.core.handle() {
                 Some(handle) => handle.members().await.unwrap_or_default(),
                 None => Vec::new(),
+            }
+        }
+        .boxed()
+    }
+
+    fn release(&self) -> BoxFuture<'_, ()> {
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        async {
+            if let Some(task) = task {
+                task.abort();
+                let _aborted = task.await;
             }
         }
         .boxed()
@@ -149,6 +193,10 @@ impl Engine for AgentEngine {
         }
         .boxed()
     }
+}
+
+fn unknown() -> Refusal {
+    Refusal::invalid("it is not known how far the agent was: the server was killed as it began")
 }
 
 /// The first call ends the agent, and the second one kills its process: no session is left that its

@@ -1,22 +1,20 @@
 //! An agent's process, its pipes, and its output.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
-use process::{Child, ChildInput, ChildIo, ChildOutput, Exit, Handle, Signal};
+use process::{Child, ChildIo, ChildOutput, Exit, Handle, Journal, Signal};
 use session::agent::Line;
 use tokio::{
     io::AsyncReadExt as _,
     net::unix::pipe,
-    sync::mpsc,
     time::{Instant, sleep_until},
 };
-use tracing::Instrument as _;
 
-use super::lines::Lines;
+use super::{
+    input::{Input, KeptProcess},
+    lines::Lines,
+};
 
-/// The most messages that wait to be written. They are answers, each to something
-/// that the agent asked, and one prompt.
-const WAITING: usize = 1024;
 /// How long the output of a process that has ended may still come.
 const DRAIN: Duration = Duration::from_millis(500);
 /// How much of its error output is read at a time, in bytes.
@@ -27,11 +25,14 @@ const COMPLAINT: usize = 4096;
 pub(super) struct Process {
     child: Child,
     handle: Handle,
-    /// The queue of its input; `None` once the input is closed.
-    stdin: Option<mpsc::Sender<Vec<u8>>>,
+    input: Input,
     stdout: Option<Lines<ChildOutput>>,
     stderr: Option<pipe::Receiver>,
     exit: Option<Exit>,
+    /// How much of its output an earlier daemon has shown.
+    shown: u64,
+    /// The end of its output, once that is known.
+    ended_at: u64,
     /// Until when the output is read after the process has ended.
     deaf_at: Option<Instant>,
 }
@@ -51,15 +52,15 @@ impl Process {
         let ChildIo::Pipes { stdin, stdout, stderr } = child.take_io() else {
             return Err(io::Error::other("it was started without pipes"));
         };
-        let (writes, written) = mpsc::channel(WAITING);
-        tokio::spawn(write(stdin, written).in_current_span());
         Ok(Self {
             handle: child.handle(),
+            input: Input::new(stdin, Arc::clone(&child.journal)),
             child,
-            stdin: Some(writes),
-            stdout: Some(Lines::new(stdout)),
+            stdout: Some(Lines::new(stdout, 0)),
             stderr: Some(stderr),
             exit: None,
+            shown: 0,
+            ended_at: 0,
             deaf_at: None,
         })
     }
@@ -68,19 +69,63 @@ impl Process {
         self.handle.clone()
     }
 
-    /// Queues input for the process. Input that does not fit is dropped with a warning: if the
-    /// process reads nothing, the turn fails in the end.
-    pub(super) fn write(&self, bytes: Vec<u8>) {
-        if let Some(stdin) = &self.stdin
-            && stdin.try_send(bytes).is_err()
-        {
-            tracing::warn!(pid = self.child.pid, "an agent reads nothing of what it is told");
-        }
+    /// A process that an earlier daemon started, with the state that it has kept.
+    pub(super) fn again(mut child: Child, kept: &KeptProcess) -> io::Result<Self> {
+        let ChildIo::Pipes { stdin, mut stdout, stderr } = child.take_io() else {
+            return Err(io::Error::other("it was started without pipes"));
+        };
+        stdout.go_back(kept.taken)?;
+        Ok(Self {
+            handle: child.handle(),
+            input: Input::again(stdin, Arc::clone(&child.journal), kept)?,
+            shown: child.journal.taken()?,
+            child,
+            stdout: Some(Lines::new(stdout, kept.taken)),
+            stderr: Some(stderr),
+            exit: None,
+            ended_at: 0,
+            deaf_at: None,
+        })
+    }
+
+    /// What the next daemon has to know of it.
+    pub(super) fn kept(&mut self) -> KeptProcess {
+        let (input_at, input) = self.input.left();
+        let is_closed = self.input.is_closed;
+        KeptProcess { taken: self.taken(), input_at, input, is_closed }
+    }
+
+    /// The process's journal.
+    pub(super) fn journal(&self) -> &Arc<Journal> {
+        &self.child.journal
+    }
+
+    /// The bytes of its output up to the end of the last line.
+    pub(super) fn taken(&self) -> u64 {
+        self.stdout.as_ref().map_or(self.ended_at, Lines::taken)
+    }
+
+    /// Whether an earlier daemon has shown the last line already.
+    pub(super) fn was_shown(&self) -> bool {
+        self.taken() <= self.shown
+    }
+
+    /// Queues input for the process, until [`Process::release_input`].
+    pub(super) fn write(&mut self, bytes: Vec<u8>) {
+        self.input.queue(bytes);
     }
 
     /// Closes the input, once all queued input is written.
     pub(super) fn close_stdin(&mut self) {
-        self.stdin = None;
+        self.input.is_closed = true;
+    }
+
+    /// Lets the queued input be written. Input that does not fit is dropped with a warning: if the process
+    /// reads nothing, the turn fails in the end.
+    pub(super) fn release_input(&mut self) {
+        if !self.input.release() {
+            tracing::warn!(pid = self.child.pid, "an agent reads nothing of what it is told");
+        }
     }
 
     pub(super) async fn signal(&self, signal: Signal) {
@@ -99,7 +144,7 @@ impl Process {
             tokio::select! {
                 line = said(&mut self.stdout) => match line {
                     Some(line) => return Did::Said(line),
-                    None => self.stdout = None,
+                    None => self.close_stdout(),
                 },
                 complaint = complained(&mut self.stderr) => match complaint {
                     Some(complaint) => return Did::Complained(complaint),
@@ -109,9 +154,19 @@ impl Process {
                     self.exit = Some(exit);
                     self.deaf_at = Some(Instant::now() + DRAIN);
                 }
-                () = until(deaf_at) => (self.stdout, self.stderr) = (None, None),
+                () = until(deaf_at) => {
+                    self.close_stdout();
+                    self.stderr = None;
+                }
             }
         }
+    }
+}
+
+impl Process {
+    fn close_stdout(&mut self) {
+        self.ended_at = self.taken();
+        self.stdout = None;
     }
 }
 
@@ -135,16 +190,6 @@ pub(super) async fn until(deadline: Option<Instant>) {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
-}
-
-async fn write(mut stdin: ChildInput, mut written: mpsc::Receiver<Vec<u8>>) {
-    while let Some(bytes) = written.recv().await {
-        if let Err(error) = stdin.write_all(&bytes).await {
-            tracing::debug!(%error, "an agent reads no more");
-            break;
-        }
-    }
-    stdin.close().await;
 }
 
 /// The end of a process, in the type of `session::agent`.

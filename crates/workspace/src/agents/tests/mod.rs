@@ -5,11 +5,12 @@
 //! - `halting`: interrupts, and agents that hang, crash, or never end
 //! - `asking`: questions
 //! - `starting`: programs, arguments, environment, files
-//! - `gateway`: keys
+//! - `gateway`: keys; `outliving`: turns that go on over a restart
 
 mod asking;
 mod gateway;
 mod halting;
+mod outliving;
 pub(crate) mod rig;
 mod starting;
 mod turns;

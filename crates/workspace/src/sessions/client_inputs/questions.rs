@@ -1,6 +1,9 @@
 //! Open permission questions of agents.
 
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+};
 
 use protocol::workspace::{PermissionId, SessionId, client::PermissionRequest};
 use serde_json::Value;
@@ -18,6 +21,17 @@ struct Question {
     request: PermissionRequest,
 }
 
+/// The id for clients that belongs to an engine's id. It is the same if the engine asks again after a
+/// restart.
+fn of_engine(engine_id: &str) -> PermissionId {
+    let half = |which: u8| {
+        let mut hasher = DefaultHasher::new();
+        (which, engine_id).hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    PermissionId::from_random(half(0) << 64 | half(1))
+}
+
 impl Questions {
     /// Adds a question, and returns the message for clients.
     pub(crate) fn ask(
@@ -30,8 +44,7 @@ impl Questions {
         if self.0.len() >= MOST {
             self.0.pop_front();
         }
-        let request_id =
-            engine_id.parse().unwrap_or_else(|_| PermissionId::from_random(rand::random()));
+        let request_id = engine_id.parse().unwrap_or_else(|_| of_engine(&engine_id));
         let request = PermissionRequest { session_id, request_id, tool, input };
         self.0.push_back(Question { engine_id, request: request.clone() });
         request

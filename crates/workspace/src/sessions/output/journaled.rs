@@ -76,6 +76,11 @@ impl Journaled {
         self.read += bytes as u64;
     }
 
+    /// Notes that output was read up to here.
+    pub(crate) const fn note_read_to(&mut self, end: u64) {
+        self.read = end;
+    }
+
     /// Makes notes of chunks. `rest` is the number of bytes that were read and are in none of them yet.
     pub(crate) fn note(&mut self, chunks: impl ExactSizeIterator<Item = Chunk>, rest: usize) {
         let taken = self.taken.max(self.read.saturating_sub(rest as u64));

@@ -216,6 +216,18 @@ impl Output {
         Ok(())
     }
 
+    /// Notes how much output of a process is in what is appended next.
+    pub(crate) const fn note_taken(&mut self, taken: u64) {
+        if let Some(journal) = &mut self.journal {
+            journal.note_read_to(taken);
+        }
+    }
+
+    /// Output is noted no more.
+    pub(crate) fn end_journal(&mut self) {
+        self.journal = None;
+    }
+
     /// Keeps the key of the agent in the terminal in its journal, as soon as there is one.
     pub(crate) fn keep_key(&mut self, key: Secret) {
         self.key = Some(key);

@@ -9,7 +9,7 @@ use std::{
 
 use futures_util::future::join_all;
 use process::{Child, ChildIo, Held, Journal};
-use protocol::workspace::{SessionId, SessionMode};
+use protocol::workspace::{AgentEvent, SessionId, SessionMode};
 use session::terminal::{log::Gather, size::Size};
 use tokio::task;
 use tracing::Instrument as _;
@@ -96,6 +96,14 @@ impl Sessions {
         }
         self.remove(id);
         self.take_up_with(StoredFacts { facts, size }, None, how).await;
+        self.tell_why(id, &refusal);
+    }
+
+    /// Tells the viewers of an agent why its turn did not go on.
+    fn tell_why(&self, id: SessionId, refusal: &Refusal) {
+        let Some(session) = self.get(id).ok().filter(|session| !session.is_terminal) else { return };
+        let message = format!("The restart has ended the agent's process: {refusal}.");
+        Feed::new(&session).event(AgentEvent::Notice { message });
     }
 
     async fn continue_terminal(&self, kept: StoredFacts, child: Child) -> Result<(), Refusal> {

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use protocol::workspace::SessionStatus;
+use protocol::workspace::{SessionId, SessionStatus};
 use tokio::runtime::Runtime;
 
 use super::seen::{Watcher, type_in};
-use crate::testing::{Site, soon};
+use crate::{
+    Sessions,
+    testing::{Site, soon},
+};
 
 /// Writes numbers, each in a line, until something is typed.
 const COUNTS: &str = "stty -echo; n=0; until read -t 0.002 x; do n=$((n+1)); echo $n; done; \
@@ -25,17 +28,27 @@ fn killed<T>(site: &Site, act: impl AsyncFnOnce(&crate::Workspace) -> T) -> T {
     let done = runtime.block_on(async {
         let workspace = site.start().await;
         let done = act(&workspace).await;
-        // The thread that writes would live on, and waits for ever so.
-        for info in workspace.sessions.list(true) {
-            let session = workspace.sessions.get(info.id).unwrap();
-            let session = Box::leak(Box::new(session));
-            std::mem::forget(session.history.lock());
-        }
+        workspace.sessions.end_writing();
         std::mem::forget(workspace);
         done
     });
     runtime.shutdown_background();
     done
+}
+
+impl Sessions {
+    /// Lets the thread that writes histories wait for ever: it would outlive a runtime that is dropped.
+    pub(crate) fn end_writing(&self) {
+        for info in self.list(true) {
+            let session = Box::leak(Box::new(self.get(info.id).unwrap()));
+            std::mem::forget(session.history.lock());
+        }
+    }
+
+    /// Stores another number of turns than there were.
+    pub(crate) fn store_turn(&self, id: SessionId, turn: u64) {
+        self.get(id).unwrap().change_stored(|life| life.facts.turn = turn);
+    }
 }
 
 /// The first and the last number of whole lines in a text, which has all between them once and in order.

@@ -19,13 +19,16 @@ mod opening;
 mod permission;
 mod updates;
 
+use std::collections::HashMap;
+
 use base::Secret;
 use protocol::workspace::TurnOutcome;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::{launch::Program, permission::Permissions, updates::Updates};
+use self::{launch::Program, permission::{Open, Permissions}, updates::Updates};
 use super::{
-    json::{line, number, owned, part, text},
+    json::{kept, line, number, owned, part, restored, text},
     words,
 };
 use crate::agent::{
@@ -69,7 +72,7 @@ pub(crate) struct Acp {
 }
 
 /// The stage of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
     /// The program was asked for its abilities or for a session, and has not opened one yet.
     Opening,
@@ -80,7 +83,7 @@ enum Stage {
 }
 
 /// A request to the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum Request {
     Initialize,
     New,
@@ -92,12 +95,18 @@ enum Request {
 }
 
 /// The ways in which an agent can resume a conversation.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Abilities {
     are_known: bool,
     load: bool,
     resume: bool,
 }
+
+/// All but the settings: of the session, and of the turn.
+type State = (
+    (u64, Vec<(u64, Request)>, Stage, Option<String>),
+    (Abilities, Option<String>, HashMap<String, Open>, Updates),
+);
 
 /// The most requests without an answer. Beyond this the oldest is forgotten: a program that never
 /// answers must not fill the memory.
@@ -136,6 +145,13 @@ impl Acp {
             prompt: None,
             updates: Updates::after(used),
         })
+    }
+
+    fn take(&mut self, (session, turn): State) {
+        (self.next_id, self.waiting, self.stage, self.conversation) = session;
+        let open;
+        (self.can, self.prompt, open, self.updates) = turn;
+        self.permissions.restore(open);
     }
 
     /// The line with a new request to the program.
@@ -288,6 +304,17 @@ impl Dialect for Acp {
 
     fn answer(&mut self, key: &str, decision: Decision<'_>) -> Vec<u8> {
         self.permissions.answer(key, decision)
+    }
+
+    fn state(&self) -> Value {
+        kept(&(
+            (self.next_id, &self.waiting, &self.stage, &self.conversation),
+            (self.can, &self.prompt, self.permissions.open(), &self.updates),
+        ))
+    }
+
+    fn restore(&mut self, state: Value) -> bool {
+        restored(state).map(|state| self.take(state)).is_some()
     }
 
     fn exited(&mut self, _exit: Exit, _tail: &str) -> Vec<AgentOutput> {

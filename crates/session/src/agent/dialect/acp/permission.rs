@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::json::{line, list, owned, part, text};
@@ -17,8 +18,8 @@ pub(super) struct Permissions {
     open: HashMap<String, Open>,
 }
 
-#[derive(Debug)]
-struct Open {
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Open {
     /// The id of the request, as the agent wrote it.
     id: Value,
     /// The ids of the options that allow or refuse this one request.
@@ -34,6 +35,15 @@ impl Permissions {
     /// Forgets all requests: nobody waits for their answers any more.
     pub(super) fn clear(&mut self) {
         self.open.clear();
+    }
+
+    pub(super) const fn open(&self) -> &HashMap<String, Open> {
+        &self.open
+    }
+
+    /// Takes the requests that were open.
+    pub(super) fn restore(&mut self, open: HashMap<String, Open>) {
+        self.open = open;
     }
 
     /// Handles a permission request. The permission mode answers some requests at once; the others

@@ -1,5 +1,6 @@
 //! The updates that an agent sends about a turn.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::{
@@ -12,7 +13,7 @@ use crate::agent::{
 };
 
 /// The state that follows from the updates so far.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Updates {
     /// Whether the updates are history that the agent sends again.
     is_muted: bool,

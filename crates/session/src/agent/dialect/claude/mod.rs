@@ -24,11 +24,12 @@ use protocol::{
     json::repair::{Bounds, repaired},
     workspace::{AgentEvent, TurnOutcome},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use self::origin::Origin;
 use super::{
-    json::{line, list, number, owned, part, readable, text},
+    json::{kept, line, list, number, owned, part, readable, restored, text},
     words::{self, Answer},
 };
 use crate::agent::{
@@ -62,8 +63,15 @@ pub(crate) struct Claude {
     answer: Answer,
 }
 
+/// All but the settings: of the conversation, of the turn, and of the answer.
+type State = (
+    (Option<String>, bool, HashMap<String, ToolInput>, u64),
+    (bool, Origin, Usage, f64),
+    (bool, bool, Answer),
+);
+
 /// The input of a tool, for which permission was asked.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct ToolInput {
     whole: Value,
     /// The bytes of its line, if that was very long.
@@ -95,6 +103,12 @@ impl Claude {
             thought_in_pieces: false,
             answer: Answer::default(),
         })
+    }
+
+    fn take(&mut self, (conversation, turn, answer): State) {
+        (self.conversation, self.was_resumed, self.permission_inputs, self.interrupts) = conversation;
+        (self.is_interrupted, self.origin, self.unasked, self.cost) = turn;
+        (self.said_in_pieces, self.thought_in_pieces, self.answer) = answer;
     }
 
     fn system(&mut self, line: &Value) -> ParsedLine {
@@ -374,6 +388,18 @@ impl Dialect for Claude {
             Decision::Deny(why) => reply(key, &json!({ "behavior": "deny", "message": why })),
             Decision::Cancelled => Vec::new(),
         }
+    }
+
+    fn state(&self) -> Value {
+        kept(&(
+            (&self.conversation, self.was_resumed, &self.permission_inputs, self.interrupts),
+            (self.is_interrupted, &self.origin, self.unasked, self.cost),
+            (self.said_in_pieces, self.thought_in_pieces, &self.answer),
+        ))
+    }
+
+    fn restore(&mut self, state: Value) -> bool {
+        restored(state).map(|state| self.take(state)).is_some()
     }
 
     fn exited(&mut self, _exit: Exit, tail: &str) -> Vec<AgentOutput> {

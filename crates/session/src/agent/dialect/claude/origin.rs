@@ -9,6 +9,7 @@
 //! - The result's `origin`. It is absent in older versions, and in the result of a prompt.
 //! - Whether the turn had begun before there was a prompt.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
@@ -17,7 +18,7 @@ use super::{
 };
 
 /// The known facts about the running turn.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Origin {
     prompt: Option<Given>,
     /// Whether the turn began while there was no prompt.
@@ -25,7 +26,7 @@ pub(super) struct Origin {
 }
 
 /// A prompt that has no result yet.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Given {
     id: String,
     is_taken_up: bool,

@@ -9,7 +9,7 @@ use protocol::workspace::AgentEvent;
 use super::rig::{settings, somebody};
 use crate::agent::{Config, Exit, Input, Output, Turns, open};
 
-const PROVIDERS: [&str; 7] =
+pub(super) const PROVIDERS: [&str; 7] =
     ["claude", "codex", "gemini", "opencode", "gemini-acp", "opencode-acp", "somebody"];
 
 /// Lines that mean something to some dialect; the numbers and ids repeat.
@@ -51,14 +51,14 @@ const LINES: [&str; 34] = [
 ];
 
 #[derive(Debug, Clone)]
-enum Step {
+pub(super) enum Step {
     Do(Input),
     /// Decides about the request that has waited longest.
     Decide(bool),
     Pass(u64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     let line = prop::sample::select(&LINES[..]).prop_map(|line| Input::Line(line.into()));
     let garbage = ".{0,200}".prop_map(|line| Input::Line(line.as_str().into()));
     let exits =

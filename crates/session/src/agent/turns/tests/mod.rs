@@ -12,6 +12,7 @@ mod codex;
 mod frozen;
 mod gemini;
 mod histories;
+mod kept;
 mod opencode;
 mod rig;
 mod rules;

@@ -168,6 +168,14 @@ fn late_output_of_an_old_process_is_not_the_next_turns() {
 struct Forgetful;
 
 impl Dialect for Forgetful {
+    fn state(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
+    fn restore(&mut self, _: serde_json::Value) -> bool {
+        true
+    }
+
     fn provider(&self) -> &str {
         "forgetful"
     }

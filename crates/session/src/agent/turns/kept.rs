@@ -1,0 +1,176 @@
+//! The state of a session whose process outlives its driver: the next driver goes on in the middle of a
+//! turn. Times are kept as spans, so the time between two drivers does not count.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    Config, Stage, Turn, Turns,
+    permission::{OpenPermission, Pending},
+    process::{Closing, Process},
+    tail::Tail,
+};
+use crate::agent::{dialect::contract::Dialect, usage::Usage};
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    dialect: Value,
+    conversation: Option<String>,
+    number: u64,
+    turn: Option<KeptTurn>,
+    process: KeptProcess,
+    /// For how long it has been idle.
+    idle: Option<Duration>,
+    permissions: Vec<KeptPermission>,
+    requests: u64,
+    tail: Tail,
+    used: Option<Usage>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptTurn {
+    prompt: String,
+    stage: Stage,
+    /// How long ago the agent made progress, and in how long the turn has to end.
+    alive: Duration,
+    interrupted: Option<Duration>,
+    leaving: Option<Duration>,
+    is_anew: bool,
+    has_noted: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+enum KeptProcess {
+    None,
+    Live,
+    Leaving(Duration),
+    Eof(Duration),
+    Term(Duration),
+    Killed,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptPermission {
+    pending: Pending,
+    key: String,
+    bytes: usize,
+    expires: Duration,
+}
+
+impl Turns {
+    /// The state of the session, for [`Turns::restored`]. All outputs must be carried out. The prompts
+    /// that wait are not part of it.
+    pub fn kept(&self, now: Instant) -> Value {
+        let until = |at: Instant| at.saturating_duration_since(now);
+        let permissions = self.permissions.iter().map(|open| KeptPermission {
+            pending: open.pending.clone(),
+            key: open.key.clone(),
+            bytes: open.bytes,
+            expires: until(open.expires),
+        });
+        let kept = Kept {
+            dialect: self.dialect.state(),
+            conversation: self.conversation.clone(),
+            number: self.number,
+            turn: self.turn.as_ref().map(|turn| KeptTurn::of(turn, now)),
+            process: KeptProcess::of(self.process, now),
+            idle: self.idle_since.map(|since| now.saturating_duration_since(since)),
+            permissions: permissions.collect(),
+            requests: self.requests,
+            tail: self.tail.clone(),
+            used: self.used,
+        };
+        // All of it has a form in JSON, so there is no error.
+        serde_json::to_value(kept).unwrap_or_default()
+    }
+
+    /// A session whose process goes on, with the prompts that wait; `None` if the state is that of another
+    /// dialect, or of another turn than that of the configuration.
+    pub fn restored(
+        config: Config,
+        mut dialect: Box<dyn Dialect>,
+        waiting: Vec<String>,
+        kept: Value,
+        now: Instant,
+    ) -> Option<Self> {
+        let kept: Kept = serde_json::from_value(kept).ok()?;
+        if kept.number != config.turn || !dialect.restore(kept.dialect) {
+            return None;
+        }
+        let permissions = kept.permissions.into_iter().map(|open| OpenPermission {
+            pending: open.pending,
+            key: open.key,
+            bytes: open.bytes,
+            expires: now + open.expires,
+        });
+        Some(Self {
+            turn: kept.turn.map(|turn| turn.restored(kept.number, now)),
+            process: kept.process.restored(now),
+            idle_since: kept.idle.map(|idle| now.checked_sub(idle).unwrap_or(now)),
+            permissions: permissions.collect(),
+            requests: kept.requests,
+            tail: kept.tail,
+            used: kept.used,
+            queue: VecDeque::from(waiting),
+            ..Self::new(config, dialect, kept.conversation)
+        })
+    }
+}
+
+impl KeptTurn {
+    fn of(turn: &Turn, now: Instant) -> Self {
+        let until = |at: Instant| at.saturating_duration_since(now);
+        Self {
+            prompt: turn.prompt.clone(),
+            stage: turn.stage,
+            alive: now.saturating_duration_since(turn.alive),
+            interrupted: turn.interrupted.map(until),
+            leaving: turn.leaving.map(until),
+            is_anew: turn.is_anew,
+            has_noted: turn.has_noted,
+        }
+    }
+
+    fn restored(self, number: u64, now: Instant) -> Turn {
+        Turn {
+            number,
+            prompt: self.prompt,
+            stage: self.stage,
+            alive: now.checked_sub(self.alive).unwrap_or(now),
+            interrupted: self.interrupted.map(|span| now + span),
+            leaving: self.leaving.map(|span| now + span),
+            is_anew: self.is_anew,
+            has_noted: self.has_noted,
+        }
+    }
+}
+
+impl KeptProcess {
+    fn of(process: Process, now: Instant) -> Self {
+        let until = |at: Instant| at.saturating_duration_since(now);
+        match process {
+            Process::None => Self::None,
+            Process::Live => Self::Live,
+            Process::Closing(Closing::Leaving(at)) => Self::Leaving(until(at)),
+            Process::Closing(Closing::Eof(at)) => Self::Eof(until(at)),
+            Process::Closing(Closing::Term(at)) => Self::Term(until(at)),
+            Process::Closing(Closing::Killed) => Self::Killed,
+        }
+    }
+
+    fn restored(self, now: Instant) -> Process {
+        Process::Closing(match self {
+            Self::None => return Process::None,
+            Self::Live => return Process::Live,
+            Self::Leaving(span) => Closing::Leaving(now + span),
+            Self::Eof(span) => Closing::Eof(now + span),
+            Self::Term(span) => Closing::Term(now + span),
+            Self::Killed => Closing::Killed,
+        })
+    }
+}
