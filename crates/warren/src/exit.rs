@@ -5,6 +5,7 @@ use std::{fmt, io, process::ExitCode};
 use base::plain;
 use client::ClientError;
 use daemon::{offline::KeyError, signals::Stop};
+use serde_json::json;
 
 /// The command failed.
 const FAILED: u8 = 1;
@@ -74,8 +75,8 @@ pub(crate) fn usage(error: anyhow::Error) -> anyhow::Error {
     Usage(error).into()
 }
 
-/// Prints the error, if there is one, and gives the code of its kind.
-pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
+/// Prints the error, if there is one, as JSON if that is asked for, and gives the code of its kind.
+pub(crate) fn code(result: anyhow::Result<()>, json: bool) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
     if lost_its_reader(&error) {
         return ExitCode::SUCCESS;
@@ -83,12 +84,40 @@ pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     if let Some(Ended(code)) = error.downcast_ref() {
         return ExitCode::from(*code);
     }
-    let code = number(&error);
-    #[expect(clippy::print_stderr, reason = "the last word of the process")]
-    {
-        eprintln!("error: {}", shown(&error));
-    }
+    let (code, words) = (number(&error), shown(&error));
+    last_words(&if json { as_json(&words, code) } else { format!("error: {words}") });
     ExitCode::from(code)
+}
+
+/// Prints help, the version, or what is wrong with the command line, and gives the code.
+pub(crate) fn misread(error: &clap::Error, json: bool) -> ExitCode {
+    if json && error.use_stderr() {
+        let words = error.to_string();
+        let words = words.trim().strip_prefix("error: ").unwrap_or(&words);
+        // What follows is the usage, for people.
+        last_words(&as_json(words.split("\n\n").next().unwrap_or_default(), USAGE));
+    } else {
+        // A closed output is no failure.
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+#[expect(clippy::print_stderr, reason = "the last word of the process")]
+fn last_words(words: &str) {
+    eprintln!("{words}");
+}
+
+/// An error for programs: one object on one line.
+fn as_json(words: &str, exit: u8) -> String {
+    let code = match exit {
+        USAGE => "usage",
+        UNREACHABLE => "unreachable",
+        NOT_FOUND => "not_found",
+        _ => "failed",
+    };
+    let error = json!({"error": {"message": words, "code": code, "exit": exit}});
+    plain::escaped(&error.to_string()).into_owned()
 }
 
 /// The text of an error, made safe for a terminal, because it may quote a stranger. If an error has a
@@ -140,6 +169,17 @@ mod tests {
     fn terminal_controls_are_replaced() {
         let error = anyhow::anyhow!("no\u{1b}[2J\u{202e}").context("\u{2066}asking");
         assert_eq!(shown(&error), "\u{fffd}asking: no\u{fffd}[2J\u{fffd}");
+    }
+
+    #[test]
+    fn for_programs_an_error_is_one_object_on_a_line() {
+        let error = anyhow::anyhow!("no \"such\"\u{1b}\nthing").context("asking");
+        let line = as_json(&shown(&error), 4);
+        assert!(!line.contains(['\n', '\u{1b}']), "{line}");
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let message = "asking: no \"such\"\u{fffd}\nthing";
+        let error = json!({"message": message, "code": "not_found", "exit": 4});
+        assert_eq!(read, json!({ "error": error }));
     }
 
     #[test]

@@ -1,17 +1,19 @@
 //! The `warren` binary: joins the machines people own into one place to run language models.
 //!
 //! - [`commands`]: every command, a file each
+//! - [`help`]: the command line as clap has it, with its help
 //! - [`exit`]: the exit codes, and the last error
 //! - `reference`: writes the book's pages of commands and settings
 
 mod commands;
 mod exit;
+mod help;
 #[cfg(test)]
 mod reference;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The hidden command with which the daemon starts its supervisor.
@@ -23,7 +25,7 @@ const SUPERVISOR: &str = "supervisor";
 struct Cli {
     /// The configuration file [default: ./warren.toml, $XDG_CONFIG_HOME/warren/warren.toml,
     /// /etc/warren/warren.toml, the first there is]
-    #[arg(long, global = true, env = "WARREN_CONFIG", value_name = "FILE")]
+    #[arg(long, global = true, env = "WARREN_CONFIG", value_name = "FILE", hide_short_help = true)]
     config: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
@@ -57,10 +59,22 @@ enum Command {
     #[command(subcommand)]
     Service(Box<commands::service::Service>),
     /// Share models with friends in a room
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+        warren room create --name Tuesday --lend\n  \
+        warren room join swift-eagle-42 --server http://192.168.1.20:9178\n  \
+        warren room ask swift-eagle-42 'Why is the sky blue?'"
+    )]
     Room(Box<commands::room::Room>),
     /// Ask peers, fetch models from them, and see who they are
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+        warren mesh peers\n  \
+        warren mesh ask 'Why is the sky blue?'\n  \
+        warren mesh pull qwen3-8b"
+    )]
     Mesh(Box<commands::mesh::Mesh>),
     /// Run a command in a new terminal that stays, here or on another machine, and use it
     Open(Box<commands::open::Open>),
@@ -78,8 +92,14 @@ enum Command {
     Cluster(Box<commands::cluster::Cluster>),
     /// Watch servers, rooms, requests, peers and usage live, and ask models
     Tui(Box<commands::tui::Tui>),
-    /// Make, list, rotate and revoke keys
-    #[command(subcommand)]
+    /// Make, list, rotate and remove keys
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+        warren key create --name laptop\n  \
+        warren key list\n  \
+        warren key remove laptop"
+    )]
     Key(Box<commands::key::Key>),
     /// Make a self-signed certificate with which a server speaks TLS
     Cert(Box<commands::cert::Cert>),
@@ -87,6 +107,10 @@ enum Command {
     Usage(Box<commands::usage::Usage>),
     /// Show the version of this program, and of the server
     Version(Box<commands::version::Version>),
+    /// Print the completions of a shell
+    Completions(commands::completions::Completions),
+    /// Print a manual page, or write all of them
+    Man(commands::man::Man),
 }
 
 fn main() -> ExitCode {
@@ -94,8 +118,15 @@ fn main() -> ExitCode {
         // Before any thread or runtime exists: the supervisor must stay single-threaded.
         process::supervisor::main();
     }
-    let cli = Cli::parse();
-    exit::code(run(cli))
+    let args: Vec<_> = std::env::args_os().collect();
+    let mut command = help::command(&args);
+    let parsed = command.try_get_matches_from_mut(&args);
+    let parsed =
+        parsed.and_then(|found| Ok((Cli::from_arg_matches(&found)?, help::wants_json(&found))));
+    match parsed {
+        Ok((cli, json)) => exit::code(run(cli), json),
+        Err(error) => exit::misread(&error.format(&mut command), help::asks_for_json(&args)),
+    }
 }
 
 /// Whether the daemon has started this process as its supervisor.
@@ -152,5 +183,7 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+        Command::Completions(completions) => completions.run(),
+        Command::Man(man) => man.run(),
     }
 }

@@ -6,7 +6,7 @@ use base::Secret;
 use clap::{Args, ValueEnum, builder::BoolishValueParser};
 use serde::{Deserialize, Deserializer};
 
-use super::{deserialize_listen, listen_address};
+use super::{deserialize_listen, heading, listen_address};
 
 /// How far a request goes if its header does not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
@@ -57,16 +57,19 @@ options! {
         #[arg(id = "mesh_listen", long = "mesh-listen", env = "WARREN_MESH_LISTEN",
             value_name = "ADDR:PORT", value_parser = listen_address)]
         #[serde(deserialize_with = "deserialize_listen")]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         listen: Option<SocketAddr>,
         /// Take part with the defaults: listen for peers, and advertise
         #[arg(skip)]
         enabled: Option<bool>,
         /// The name that peers are shown [default: the host name]
         #[arg(id = "mesh_name", long = "mesh-name", env = "WARREN_MESH_NAME", value_name = "NAME")]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         name: Option<String>,
         /// A passcode that peers must prove they know [default: none]
         #[arg(id = "mesh_passcode", long = "mesh-passcode", env = "WARREN_MESH_PASSCODE",
             value_name = "PASSCODE", hide_env_values = true)]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         passcode: Option<Secret>,
         /// Send the passcode's hash to a stock peer that hangs up without it; eavesdroppers can use
         /// it
@@ -74,52 +77,63 @@ options! {
             env = "WARREN_MESH_PLAIN_PASSCODE", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         plain_passcode: Option<bool>,
         /// Take only links that nobody in between can read, so none of stock peers
         #[arg(long, env = "WARREN_REQUIRE_SEALED", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         require_sealed: Option<bool>,
         /// A peer on the local network, where multicast does not pass (repeatable)
         #[arg(id = "mesh_peer", long = "mesh-peer", env = "WARREN_MESH_PEER",
             value_name = "HOST:PORT", value_delimiter = ',')]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         peer: Option<Vec<String>>,
         /// A relay to meet peers of other networks at, ws(s):// or http(s):// (repeatable)
         #[arg(id = "mesh_relay", long = "mesh-relay", env = "WARREN_MESH_RELAY",
             value_name = "URL", value_delimiter = ',')]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         relay: Option<Vec<String>>,
         /// Be announced on the local network by mDNS, and look for peers there
         #[arg(id = "mesh_advertise", long = "mesh-advertise", env = "WARREN_MESH_ADVERTISE",
             num_args = 0..=1, require_equals = true, default_missing_value = "true",
             value_name = "BOOL", value_parser = BoolishValueParser::new())]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         advertise: Option<bool>,
         /// Whose requests this machine answers [default: off]
         #[arg(id = "mesh_share", long = "mesh-share", env = "WARREN_MESH_SHARE",
             value_name = "WHOSE")]
         #[serde(skip)]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         share: Option<MeshShare>,
         /// A folder of models that peers may fetch: DIR/ORG/NAME/, DIR/NAME.gguf (repeatable)
         #[arg(id = "mesh_models", long = "mesh-models", env = "WARREN_MESH_MODELS",
             value_name = "DIR", value_delimiter = ',')]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         models: Option<Vec<PathBuf>>,
         /// How far a request goes without the header x-warren-route [default: prefer-local]
         #[arg(id = "mesh_route", long = "mesh-route", env = "WARREN_MESH_ROUTE",
             value_name = "ROUTE")]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         route: Option<MeshRoute>,
         /// Which nodes may use this server as a relay, at /ws?node= [default: local on loopback,
         /// else off]
         #[arg(id = "mesh_relay_serve", long = "mesh-relay-serve", env = "WARREN_MESH_RELAY_SERVE",
             value_name = "WHOM")]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         relay_serve: Option<MeshRelayServe>,
         /// A host, with its port, by which nodes dial this relay (repeatable); other names are
         /// refused, so that no other relay can use the nodes' signatures here [default: any]
         #[arg(id = "mesh_relay_host", long = "mesh-relay-host", env = "WARREN_MESH_RELAY_HOST",
             value_name = "HOST", value_delimiter = ',')]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         relay_host: Option<Vec<String>>,
         /// As a relay, accept nodes that sign nothing
         #[arg(long, env = "WARREN_ACCEPT_UNSIGNED", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
             value_parser = BoolishValueParser::new())]
+        #[arg(help_heading = heading::MESH, hide_short_help = true)]
         accept_unsigned: Option<bool>,
         /// Ids of nodes that need no passcode
         #[arg(skip)]

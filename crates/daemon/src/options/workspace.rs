@@ -6,7 +6,7 @@ use base::Secret;
 use clap::{Args, builder::BoolishValueParser};
 use serde::Deserialize;
 
-use super::Seconds;
+use super::{Seconds, heading};
 
 options! {
     /// Settings of `warren serve` about the workspace, and of `[workspace]` in the file, where they
@@ -16,15 +16,18 @@ options! {
         #[arg(id = "workspace_enabled", long = "workspace", env = "WARREN_WORKSPACE",
             num_args = 0..=1, require_equals = true, default_missing_value = "true",
             value_name = "BOOL", value_parser = BoolishValueParser::new())]
+        #[arg(help_heading = heading::WORKSPACE, hide_short_help = true)]
         enabled: Option<bool>,
         /// A token of the workspace's administrator, beside keys [default: none]
         #[arg(id = "workspace_token", long = "workspace-token", env = "WARREN_WORKSPACE_TOKEN",
             value_name = "TOKEN", hide_env_values = true)]
+        #[arg(help_heading = heading::WORKSPACE, hide_short_help = true)]
         token: Option<Secret>,
         /// Directory of sessions' output, and of agents' private files [default: workspace in the
         /// data directory]
         #[arg(id = "workspace_dir", long = "workspace-dir", env = "WARREN_WORKSPACE_DIR",
             value_name = "DIR")]
+        #[arg(help_heading = heading::WORKSPACE, hide_short_help = true)]
         dir: Option<PathBuf>,
         /// Output of a session that is kept in memory
         #[arg(skip)]

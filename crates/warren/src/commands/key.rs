@@ -20,16 +20,28 @@ pub(crate) enum Key {
     /// Make a key; it is shown once
     Create(Create),
     /// List all keys
+    #[command(after_help = "Examples:\n  \
+        warren key list")]
     List(Listing),
     /// Show one key
+    #[command(after_help = "Examples:\n  \
+        warren key show laptop")]
     Show(One),
     /// Give a key a new text, which is shown once; the old one no longer works
+    #[command(after_help = "Examples:\n  \
+        warren key rotate laptop")]
     Rotate(One),
     /// Revoke a key for good, and end its connections and requests
-    Revoke(One),
+    #[command(after_help = "Examples:\n  \
+        warren key remove laptop")]
+    #[command(visible_aliases = ["rm", "revoke"])]
+    Remove(One),
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren key create --name laptop\n  \
+    warren key create --name ci --model qwen3-8b --rpm 60 --expires 30d")]
 pub(crate) struct Create {
     /// Its name
     #[arg(long)]
@@ -40,19 +52,19 @@ pub(crate) struct Create {
     #[arg(long, value_name = "SCOPE,…", value_delimiter = ',')]
     scope: Vec<KeyScope>,
     /// The models it may be used for; llama* means all that begin so (repeatable) [default: all]
-    #[arg(long, value_name = "MODEL,…", value_delimiter = ',')]
+    #[arg(long, visible_alias = "model", value_name = "MODEL,…", value_delimiter = ',')]
     models: Vec<String>,
     /// Requests a minute [default: no limit]
     #[arg(long, value_name = "N")]
     rpm: Option<u32>,
     /// Tokens a minute [default: no limit]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     tpm: Option<u64>,
     /// Requests at the same time [default: no limit]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     concurrent: Option<u32>,
     /// Tokens a day or a month (UTC) [default: no limit]
-    #[arg(long, value_name = "N/day|N/month")]
+    #[arg(long, value_name = "N/day|N/month", hide_short_help = true)]
     budget_tokens: Option<Budget>,
     /// Money a day or a month (UTC), such as 5.00USD/month [default: no limit]
     #[arg(long, value_name = "MONEY/day|MONEY/month")]
@@ -61,7 +73,7 @@ pub(crate) struct Create {
     #[arg(long)]
     no_cloud: bool,
     /// The only room whose participants it reaches, by a code [default: it is for the server]
-    #[arg(long, value_name = "CODE")]
+    #[arg(long, value_name = "CODE", hide_short_help = true)]
     room: Option<String>,
     /// When it expires: 30d, 12h, or a time such as 2027-01-31T00:00:00Z [default: never]
     #[arg(long, value_name = "WHEN")]
@@ -95,7 +107,7 @@ impl Key {
                 Self::List(listing) => listing.run(file).await,
                 Self::Show(one) => one.run(file, Act::Show).await,
                 Self::Rotate(one) => one.run(file, Act::Rotate).await,
-                Self::Revoke(one) => one.run(file, Act::Revoke).await,
+                Self::Remove(one) => one.run(file, Act::Revoke).await,
             }
         })
     }
@@ -174,7 +186,7 @@ async fn keys(chosen: &AdminTarget) -> anyhow::Result<Vec<KeyJson>> {
 
 fn readable(keys: &[KeyJson]) -> String {
     let header =
-        ["id", "name", "prefix", "scopes", "models", "limits", "room", "state", "last used"];
+        ["id", "name", "prefix", "state", "scopes", "models", "limits", "last used", "room"];
     let rows: Vec<Vec<String>> = keys.iter().map(row).collect();
     table(&header, &rows, 0)
 }
@@ -185,12 +197,12 @@ fn row(key: &KeyJson) -> Vec<String> {
         key.id.clone(),
         plain(&key.name),
         key.prefix.clone(),
+        state,
         scopes,
         models,
         limits,
-        room,
-        state,
         last_used,
+        room,
     ]
 }
 

@@ -8,6 +8,9 @@ use crate::exit::{self, usage};
 
 /// Run the server
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren serve\n  \
+    warren serve --listen 0.0.0.0:9178 --require-key")]
 pub(crate) struct Serve {
     #[command(flatten)]
     options: ServeOptions,

@@ -18,6 +18,9 @@ use super::{
 
 /// Show a server's workers, queues and last requests
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren status\n  \
+    warren status --last 50 --json")]
 pub(crate) struct Status {
     /// How many of the last requests to show, at most 500
     #[arg(long, value_name = "N", default_value_t = 10)]

@@ -11,8 +11,9 @@ use super::{say, say_json};
 /// The width of a list where no terminal tells another.
 const WIDTH: usize = 80;
 
-/// The width to which a column of text may be shortened.
-const NARROW: usize = 10;
+/// The width to which a column of text may be shortened: first to the one, so that times stay whole, and if that is not
+/// enough to the other.
+const NARROW: [usize; 2] = [18, 10];
 
 /// The spaces between two columns.
 const GAP: usize = 2;
@@ -26,10 +27,15 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>], right: usize) -> Stri
     within(terminal_width(), header, rows, right)
 }
 
-/// The columns of the terminal that standard output is, or the usual number.
+/// The columns of the terminal that standard output is; elsewhere those that `COLUMNS` tells, or the usual number.
 pub(crate) fn terminal_width() -> usize {
+    if cfg!(test) {
+        // Tests of commands look at whole rows, whatever they run on.
+        return 200;
+    }
     let size = tcgetwinsize(stdout()).ok().map(|size| usize::from(size.ws_col));
-    size.filter(|width| *width > 0).unwrap_or(WIDTH)
+    let told = || std::env::var_os("COLUMNS")?.to_str()?.parse().ok();
+    size.filter(|width| *width > 0).or_else(told).filter(|width| *width > 0).unwrap_or(WIDTH)
 }
 
 fn within(width: usize, header: &[&str], rows: &[Vec<String>], right: usize) -> String {
@@ -38,7 +44,7 @@ fn within(width: usize, header: &[&str], rows: &[Vec<String>], right: usize) -> 
     let widest = |at: usize| all.iter().map(|row| row[at].width()).max().unwrap_or(0);
     let mut widths: Vec<usize> = (0..header.len()).map(widest).collect();
     let texts = widths.len().saturating_sub(right);
-    shorten(&mut widths[..], texts, width);
+    NARROW.iter().for_each(|narrow| shorten(&mut widths, texts, width, *narrow));
     let kept = kept(&widths, width);
     widths.truncate(kept);
     let lines = all.iter().map(|row| line(row, &widths, texts));
@@ -46,10 +52,10 @@ fn within(width: usize, header: &[&str], rows: &[Vec<String>], right: usize) -> 
 }
 
 /// Takes what is too much from the widest columns of text, but from the first none.
-fn shorten(widths: &mut [usize], texts: usize, room: usize) {
+fn shorten(widths: &mut [usize], texts: usize, room: usize, narrow: usize) {
     let mut excess = total(widths).saturating_sub(room);
     while excess > 0 {
-        let may_shrink = widths.iter_mut().take(texts).skip(1).filter(|width| **width > NARROW);
+        let may_shrink = widths.iter_mut().take(texts).skip(1).filter(|width| **width > narrow);
         let Some(widest) = may_shrink.max() else { return };
         *widest -= 1;
         excess -= 1;

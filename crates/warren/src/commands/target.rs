@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use base::Secret;
 use clap::Args;
 use client::Warren;
-use daemon::{OfflineServer, ServeOptions};
+use daemon::{OfflineServer, ServeOptions, options::heading};
 
 use super::{
     servers::{Lookup, token_file},
@@ -18,15 +18,17 @@ use crate::exit::usage;
 #[derive(Args)]
 pub(crate) struct Target {
     /// The server [default: the one that runs here]
-    #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
+    #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',',
+        help_heading = heading::SERVER)]
     server: Vec<String>,
     /// Its administrator's token, or a key of scope admin [default: admin.token in the data
     /// directory]
-    #[arg(long, env = "WARREN_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    #[arg(long, env = "WARREN_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true,
+        hide_short_help = true, help_heading = heading::SERVER)]
     admin_token: Option<Secret>,
     /// The data directory of a server on this machine: of one that runs, or of a stopped one, which is worked on
     /// without it; with --server, only where its admin.token is
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true, help_heading = heading::SERVER)]
     data_dir: Option<PathBuf>,
 }
 
@@ -73,14 +75,16 @@ impl Target {
 #[derive(Args)]
 pub(crate) struct RunningServer {
     /// The server [default: the one that runs here]
-    #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
+    #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',',
+        help_heading = heading::SERVER)]
     server: Vec<String>,
     /// Its administrator's token, or a key of scope admin [default: admin.token in the data
     /// directory]
-    #[arg(long, env = "WARREN_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    #[arg(long, env = "WARREN_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true,
+        hide_short_help = true, help_heading = heading::SERVER)]
     admin_token: Option<Secret>,
     /// The server's data directory on this machine, where its admin.token is
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true, help_heading = heading::SERVER)]
     data_dir: Option<PathBuf>,
 }
 

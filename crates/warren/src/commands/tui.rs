@@ -22,16 +22,25 @@ const FOUND_WITHIN: Duration = Duration::from_secs(3);
 
 /// Watch servers, rooms, requests, workspaces, peers and usage live, ask models, and manage keys
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren tui\n  \
+    warren tui --room swift-eagle-42")]
 pub(crate) struct Tui {
     /// A server; of several, s goes to the next (repeatable) [default: the one that runs here]
     #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
     server: Vec<String>,
     /// The administrator's token, or a key; without it less is shown [default: for a server on this
     /// machine, admin.token in the data directory]
-    #[arg(long, env = "WARREN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "WARREN_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true,
+        hide_short_help = true
+    )]
     token: Option<Secret>,
     /// The server's data directory on this machine, where its admin.token is
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     data_dir: Option<PathBuf>,
     /// A room to open at once, by its code or URL. Without --server, the servers are asked first on which this
     /// machine has made or joined a room of this code
@@ -41,7 +50,7 @@ pub(crate) struct Tui {
     #[arg(long, env = "WARREN_ROOM_PASSWORD", value_name = "PASSWORD", hide_env_values = true)]
     password: Option<Secret>,
     /// Draw without colours, as with the environment's NO_COLOR
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_color: bool,
 }
 

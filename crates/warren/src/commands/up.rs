@@ -15,11 +15,15 @@ use crate::exit::{self, usage};
 
 /// Start here
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren up\n  \
+    warren up --demo\n  \
+    warren up --listen 0.0.0.0:9178 --require-key")]
 pub(crate) struct Up {
     #[command(flatten)]
-    serve: ServeOptions,
-    #[command(flatten)]
     worker: WorkerOptions,
+    #[command(flatten)]
+    serve: ServeOptions,
 }
 
 impl Up {

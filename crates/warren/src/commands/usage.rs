@@ -18,6 +18,9 @@ use crate::exit::usage;
 
 /// Show usage
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren usage --since 7d\n  \
+    warren usage --by model,day --csv")]
 pub(crate) struct Usage {
     /// What to group by: key, model, provider, api, day [default: key]
     #[arg(long, value_name = "WHAT,…", value_delimiter = ',')]

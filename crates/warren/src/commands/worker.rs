@@ -32,6 +32,10 @@ use crate::exit::{self, usage};
 /// Lend this machine's model servers to a server: without --server to those that it joined by `warren join`, if
 /// there are any
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren worker\n  \
+    WARREN_SECRET=wk_… warren worker --server https://gpu.example\n  \
+    warren worker --backend http://127.0.0.1:8080 --model fast=qwen3-8b")]
 pub(crate) struct Worker {
     #[command(flatten)]
     worker: WorkerOptions,

@@ -1,13 +1,13 @@
 //! `commands.md`: every command with its arguments, from what clap knows of them.
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 
 use super::{check, code, head, help_of, note, row, sentence, spelled, values_of};
-use crate::{Cli, exit};
+use crate::{exit, help};
 
 #[test]
 fn the_page_of_commands_is_fresh() {
-    let mut cli = Cli::command();
+    let mut cli = help::whole();
     cli.build();
     check("commands.md", &page(&cli));
 }
@@ -41,7 +41,7 @@ fn describe(command: &Command, parent: &str, page: &mut String) {
     let name = format!("{parent} {}", command.get_name());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();
     let depth = "#".repeat(1 + name.matches(' ').count());
-    page.push_str(&format!("\n{depth} {name}\n\n{}\n", sentence(&about)));
+    page.push_str(&format!("\n{depth} {name}\n\n{}{}\n", sentence(&about), also(command)));
     if command.has_subcommands() {
         // A command that also runs by itself has arguments of its own.
         if !command.is_subcommand_required_set() {
@@ -59,12 +59,27 @@ fn usage(command: &Command, page: &mut String) {
     let usage = command.render_usage().to_string();
     page.push_str(&format!("\n```text\n{}\n```\n", usage.trim_start_matches("Usage: ")));
     let arguments: Vec<_> = command.get_arguments().filter(|arg| is_listed(arg)).collect();
-    if arguments.is_empty() {
-        return;
+    let mut headings: Vec<Option<&str>> = Vec::new();
+    for heading in arguments.iter().map(|arg| arg.get_help_heading()) {
+        if !headings.contains(&heading) {
+            headings.push(heading);
+        }
     }
-    page.push('\n');
-    page.push_str(&head(&["Argument", "Variable", "Default", "Meaning"]));
-    arguments.into_iter().for_each(|arg| page.push_str(&argument(arg)));
+    // What needs no heading comes first, as in the help.
+    headings.sort_by_key(Option::is_some);
+    for heading in headings {
+        page.push_str(&heading.map(|name| format!("\n{name}:\n")).unwrap_or_default());
+        page.push('\n');
+        page.push_str(&head(&["Argument", "Variable", "Default", "Meaning"]));
+        let below = arguments.iter().filter(|arg| arg.get_help_heading() == heading);
+        below.for_each(|arg| page.push_str(&argument(arg)));
+    }
+}
+
+/// The other names of a command.
+fn also(command: &Command) -> String {
+    let names: Vec<String> = command.get_visible_aliases().map(code).collect();
+    if names.is_empty() { String::new() } else { format!(" Also called {}.", names.join(", ")) }
 }
 
 fn shown(command: &Command) -> impl Iterator<Item = &Command> {

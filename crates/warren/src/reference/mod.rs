@@ -29,8 +29,15 @@ fn note() -> String {
 
 /// What an argument does, and the default that its help states.
 fn help_of(arg: &Arg) -> (String, Option<String>) {
-    let text = arg.get_help().map(ToString::to_string).unwrap_or_default();
-    split(&text)
+    let text = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+    let mut default = None;
+    let paragraphs = text.split("\n\n").map(|paragraph| {
+        let (meaning, told) = split(paragraph);
+        default = default.take().or(told);
+        meaning
+    });
+    let meaning = paragraphs.collect::<Vec<_>>().join(" ");
+    (meaning, default)
 }
 
 /// Help in two: what it says, and what it says in `[default: …]`.

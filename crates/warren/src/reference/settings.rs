@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use clap::{Arg, Command, CommandFactory, ValueEnum};
+use clap::{Arg, Command, ValueEnum};
 use daemon::{
     ServeOptions, Settings,
     options::{
@@ -15,7 +15,7 @@ use daemon::{
 use worker::{BackendConfig, DemoConfig};
 
 use super::{check, code, head, help_of, note, row, spelled, split, values_of};
-use crate::Cli;
+use crate::help;
 
 #[test]
 fn the_page_of_settings_is_fresh() {
@@ -80,7 +80,7 @@ const SECTIONS: [Section; 12] = [
 ];
 
 fn page() -> String {
-    let mut cli = Cli::command();
+    let mut cli = help::whole();
     cli.build();
     let defaults = defaults();
     let mut page = note();

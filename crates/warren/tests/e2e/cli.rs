@@ -25,22 +25,28 @@ impl Ran {
     }
 }
 
-/// Runs `warren` with these arguments, and without settings of this environment.
+/// Runs `warren` with these arguments, with room for whole lists, and without settings of this environment.
 pub(crate) async fn warren(args: &[&str]) -> Ran {
-    run(args, None).await
+    run(Some("200"), args, None).await
+}
+
+/// The same for lists of this many columns, or as many as they have by themselves.
+pub(crate) async fn warren_within(columns: Option<&str>, args: &[&str]) -> Ran {
+    run(columns, args, None).await
 }
 
 /// The same with a home of its own: its settings and data are there.
 pub(crate) async fn warren_at(home: &Path, args: &[&str]) -> Ran {
-    run(args, Some(home)).await
+    run(Some("200"), args, Some(home)).await
 }
 
-async fn run(args: &[&str], home: Option<&Path>) -> Ran {
+async fn run(columns: Option<&str>, args: &[&str], home: Option<&Path>) -> Ran {
     let mut command = Command::new(binary());
-    command.args(args).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(args).stdin(Stdio::null()).kill_on_drop(true).env_remove("COLUMNS");
     for variable in settings() {
         command.env_remove(variable);
     }
+    command.envs(columns.map(|columns| ("COLUMNS", columns)));
     if let Some(home) = home {
         command.env("HOME", home).env("XDG_DATA_HOME", home).current_dir(home);
     }

@@ -84,7 +84,7 @@ async fn a_key_is_bound_to_a_room_on_the_command_line() {
     assert_eq!(key["room"], room["code"]);
     let friend = with_key(&daemon, key["key"].as_str().unwrap());
     assert_eq!(friend.get("/v1/models").await.json()["data"], json!([]));
-    assert_eq!(friend.post_json(CHAT, &ask(false)).await.status, 404);
+    assert_eq!(friend.post_json(CHAT, &ask(false)).await.status, 503, "nobody lends there");
     let shown = warren(&[&["key", "show", "friend"], &to[..]].concat()).await.json();
     assert_eq!(shown["room"], room["code"]);
 }

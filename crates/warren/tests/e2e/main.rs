@@ -23,6 +23,7 @@ mod clouds;
 mod common;
 mod database;
 mod find_server;
+mod for_programs;
 mod headers;
 mod joining;
 mod keepalive;

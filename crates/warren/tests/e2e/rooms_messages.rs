@@ -193,7 +193,7 @@ async fn an_error_of_a_request_is_told_under_its_id() {
     message(&post(&client, &request("r0", "*")).await, 400, "room:error");
     let mut events = Events::open(&client, &room.path("/events")).await;
     let nobody = client.post_json(&path, &request("r1", "model:none")).await;
-    let nobody = message(&nobody, 404, "llm:error");
+    let nobody = message(&nobody, 503, "llm:error");
     assert_eq!(nobody["requestId"], "r1");
     assert_eq!(events.until("llm:error").await.json, nobody);
 

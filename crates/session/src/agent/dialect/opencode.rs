@@ -150,7 +150,9 @@ impl Dialect for Opencode {
     }
 
     fn restore(&mut self, state: Value) -> bool {
-        restored(state).map(|state| (self.run, self.session, self.is_done, self.used) = state).is_some()
+        restored(state)
+            .map(|state| (self.run, self.session, self.is_done, self.used) = state)
+            .is_some()
     }
 
     fn exited(&mut self, exit: Exit, tail: &str) -> Vec<AgentOutput> {

@@ -18,6 +18,9 @@ use super::{say, say_json, table::plain};
 /// Make a self-signed certificate for TLS and its key: cert.pem, which is public, and key.pem, which only
 /// its owner can read. Machines that are to trust the server get a copy of cert.pem
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren cert\n  \
+    warren cert gpu.lan 192.168.1.20 --dir /etc/warren")]
 pub(crate) struct Cert {
     /// Host names and addresses by which the server is reached [default: this machine's]
     #[arg(value_name = "NAME")]
@@ -26,7 +29,8 @@ pub(crate) struct Cert {
     #[arg(long, value_name = "DIR", default_value = ".")]
     dir: PathBuf,
     /// How many days it is valid
-    #[arg(long, value_name = "N", default_value_t = 825, value_parser = value_parser!(u16).range(1..=3650))]
+    #[arg(long, value_name = "N", default_value_t = 825,
+        value_parser = value_parser!(u16).range(1..=3650))]
     days: u16,
     /// Replace existing files
     #[arg(long)]

@@ -11,7 +11,9 @@ use crate::commands::workspace::Output;
 #[command(
     after_help = "Its sessions disappear from the other machines' lists, and it comes back only by \
     a new invitation. The others get a new token, which a --cluster-token in their settings does not \
-    undo."
+    undo.\n\n\
+    Examples:\n  \
+    warren cluster forget lost-box"
 )]
 pub(super) struct Forget {
     /// The machine: its node id or its name

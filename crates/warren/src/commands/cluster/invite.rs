@@ -17,7 +17,9 @@ const NARROWEST: usize = GAP + 28;
 #[derive(Args)]
 #[command(
     after_help = "The invitation is good for one machine and for an hour. The other machine must \
-    reach this one at its peer port: --peer-listen of `warren serve`."
+    reach this one at its peer port: --peer-listen of `warren serve`.\n\n\
+    Examples:\n  \
+    warren cluster invite"
 )]
 pub(crate) struct Invite {
     #[command(flatten)]

@@ -8,6 +8,8 @@ use crate::commands::{say, say_json, workspace::Output};
 
 /// List the invitations that may still be used, or withdraw one
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren cluster invites")]
 pub(super) struct Invites {
     /// Withdraw the invitation with this id
     #[arg(long, value_name = "ID")]

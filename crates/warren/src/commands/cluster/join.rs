@@ -11,7 +11,9 @@ use crate::commands::workspace::Output;
 #[derive(Args)]
 #[command(
     after_help = "`warren serve` must run on this machine. `warren cluster invite` on a member of \
-    the cluster prints the whole line."
+    the cluster prints the whole line.\n\n\
+    Examples:\n  \
+    warren cluster join CODE"
 )]
 pub(crate) struct Join {
     /// The code of the invitation

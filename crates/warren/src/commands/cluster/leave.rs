@@ -8,6 +8,8 @@ use crate::commands::workspace::Output;
 
 /// Take this machine out; its sessions go on
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren cluster leave")]
 pub(super) struct Leave {
     #[command(flatten)]
     output: Output,

@@ -14,7 +14,9 @@ use crate::commands::{
 /// List the machines of the workspace
 #[derive(Args)]
 #[command(after_help = "The machine that is asked comes first. The address is that of the peer \
-    port: what --peer of another machine's `warren serve` takes.")]
+    port: what --peer of another machine's `warren serve` takes.\n\n\
+    Examples:\n  \
+    warren cluster list")]
 pub(super) struct List {
     #[command(flatten)]
     output: Output,

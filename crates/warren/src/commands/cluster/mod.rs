@@ -44,6 +44,7 @@ enum Command {
     /// Take this machine out; its sessions go on
     Leave(leave::Leave),
     /// Take another machine out that is lost or not wanted any more
+    #[command(visible_aliases = ["remove", "rm"])]
     Forget(forget::Forget),
 }
 

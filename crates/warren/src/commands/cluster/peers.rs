@@ -26,8 +26,13 @@ pub(super) struct Peers {
 #[derive(Subcommand)]
 enum Change {
     /// Dial one more address
+    #[command(after_help = "Examples:\n  \
+        warren cluster peers add 192.168.1.20:9179")]
     Add(One),
     /// Dial an address no more, and hang up
+    #[command(after_help = "Examples:\n  \
+        warren cluster peers remove 192.168.1.20:9179")]
+    #[command(visible_alias = "rm")]
     Remove(One),
 }
 

@@ -1,4 +1,4 @@
-//! `warren files rm`, `mv`, `cp` and `mkdir`.
+//! `warren files remove`, `mv`, `cp` and `mkdir`.
 
 use anyhow::anyhow;
 use clap::Args;
@@ -15,7 +15,10 @@ use crate::{
 
 /// Delete files
 #[derive(Args)]
-pub(super) struct Rm {
+#[command(after_help = "Examples:\n  \
+    warren files remove site:a.txt\n  \
+    warren files remove -r site:build")]
+pub(super) struct Remove {
     /// What to delete
     #[arg(required = true, value_name = "PROJECT:PATH")]
     path: Vec<ProjectPath>,
@@ -28,6 +31,8 @@ pub(super) struct Rm {
 
 /// Move or rename a file or directory
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren files mv site:a.txt b.txt")]
 pub(super) struct Mv {
     /// What to move
     #[arg(value_name = "PROJECT:PATH")]
@@ -41,6 +46,8 @@ pub(super) struct Mv {
 
 /// Copy a file or directory
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren files cp site:a.txt b.txt")]
 pub(super) struct Cp {
     /// What to copy
     #[arg(value_name = "PROJECT:PATH")]
@@ -54,6 +61,8 @@ pub(super) struct Cp {
 
 /// Make a directory
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren files mkdir site:assets")]
 pub(super) struct Mkdir {
     /// Which; what it is in must be there
     #[arg(value_name = "PROJECT:PATH")]
@@ -62,7 +71,7 @@ pub(super) struct Mkdir {
     output: Output,
 }
 
-impl Rm {
+impl Remove {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         for path in &self.path {
             let (mut workspace, project) = find(&self.output.place, file, path).await?;

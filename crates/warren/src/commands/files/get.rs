@@ -31,6 +31,8 @@ use crate::{
 
 /// Fetch a file, of any size
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren files get site:build/app.tar.gz")]
 pub(super) struct Get {
     /// The file
     #[arg(value_name = "PROJECT:PATH")]
@@ -47,6 +49,8 @@ pub(super) struct Get {
 
 /// Print a file
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren files cat site:README.md")]
 pub(super) struct Cat {
     /// The file
     #[arg(value_name = "PROJECT:PATH")]

@@ -17,6 +17,8 @@ use crate::commands::{
 
 /// List a directory
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren files ls site:src")]
 pub(super) struct Ls {
     /// The directory
     #[arg(value_name = "PROJECT[:PATH]")]

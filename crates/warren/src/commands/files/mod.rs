@@ -49,7 +49,8 @@ enum Command {
     /// Send a file, of 25 MiB at most
     Put(put::Put),
     /// Delete files
-    Rm(change::Rm),
+    #[command(visible_alias = "rm")]
+    Remove(change::Remove),
     /// Move or rename a file or directory
     Mv(change::Mv),
     /// Copy a file or directory
@@ -71,7 +72,7 @@ impl Command {
             Self::Cat(cat) => cat.run(file).await,
             Self::Get(get) => get.run(file).await,
             Self::Put(put) => put.run(file).await,
-            Self::Rm(rm) => rm.run(file).await,
+            Self::Remove(remove) => remove.run(file).await,
             Self::Mv(mv) => mv.run(file).await,
             Self::Cp(cp) => cp.run(file).await,
             Self::Mkdir(mkdir) => mkdir.run(file).await,

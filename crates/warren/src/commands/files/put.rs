@@ -25,6 +25,8 @@ use crate::{
 
 /// Send a file, of 25 MiB at most
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren files put logo.png site:assets/logo.png")]
 pub(super) struct Put {
     /// The file; - is standard input
     #[arg(value_name = "FILE")]

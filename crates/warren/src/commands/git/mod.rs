@@ -35,6 +35,8 @@ enum Command {
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren git status site")]
 struct Status {
     /// The project: its id, the beginning of it, or its name
     project: String,
@@ -43,6 +45,8 @@ struct Status {
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren git diff site:src/main.rs --staged")]
 struct Diff {
     /// The project, and a file in it [default: every file that changed]
     #[arg(value_name = "PROJECT[:PATH]")]

@@ -18,6 +18,8 @@ use crate::{
 /// Ask a model, at this machine's server or at a peer, whichever is fastest. The peer that answers reads
 /// the question
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren mesh ask --model qwen3-8b 'Why is the sky blue?'")]
 pub(crate) struct Ask {
     /// What to ask; - is standard input
     #[arg(allow_hyphen_values = true)]

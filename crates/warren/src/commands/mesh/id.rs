@@ -12,6 +12,8 @@ use crate::commands::{note, qr, say, say_json, table::plain, target::RunningServ
 /// if its server runs, how it is reached and what is wrong with that. Without a server the key in the
 /// data directory is read, or made
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren mesh id --qr")]
 pub(crate) struct Id {
     /// Draw the QR code even where standard output is no terminal
     #[arg(long)]

@@ -16,6 +16,8 @@ const NAMED: usize = 3;
 
 /// List the models that peers serve and pass on, and those that are here
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren mesh models")]
 pub(crate) struct Models {
     /// Print JSON, with whole ids
     #[arg(long)]

@@ -14,6 +14,8 @@ use crate::commands::{
 
 /// List the peers of a server, and how each is doing
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren mesh peers")]
 pub(crate) struct Peers {
     /// Print JSON, with whole ids
     #[arg(long)]

@@ -16,6 +16,8 @@ use crate::commands::{
 /// Fetch a model from all peers that have the same files, at once. The server fetches it, so a pull goes on
 /// if this command is interrupted, and resumes where it broke off
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren mesh pull qwen3-8b --from lab")]
 pub(crate) struct Pull {
     /// The model, as `warren mesh models` lists it
     model: String,

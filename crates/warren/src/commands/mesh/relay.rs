@@ -21,6 +21,8 @@ use crate::{
 /// Run a relay, where peers of different networks meet. It sees which nodes are connected and which talk
 /// to each other, but cannot read what Warrens say
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren mesh relay --listen 0.0.0.0:9190")]
 pub(crate) struct Relay {
     /// Where to listen, such as 0.0.0.0:9190
     #[arg(long, env = "WARREN_LISTEN", value_name = "ADDR:PORT", default_value = "127.0.0.1:9190",
@@ -30,27 +32,39 @@ pub(crate) struct Relay {
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     members: Vec<NodeId>,
     /// Admit nodes that sign nothing, too
-    #[arg(long, env = "WARREN_ACCEPT_UNSIGNED")]
+    #[arg(long, env = "WARREN_ACCEPT_UNSIGNED", hide_short_help = true)]
     accept_unsigned: bool,
     /// A host, with its port, by which nodes dial this relay (repeatable); other names are refused, so that
     /// no other relay can pass its nodes off as this one's [default: any]
-    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    #[arg(long, value_name = "HOST", value_delimiter = ',', hide_short_help = true)]
     host: Vec<String>,
     /// Certificate chain, PEM
-    #[arg(long, env = "WARREN_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    #[arg(
+        long,
+        env = "WARREN_TLS_CERT",
+        value_name = "FILE",
+        requires = "tls_key",
+        hide_short_help = true
+    )]
     tls_cert: Option<PathBuf>,
     /// Its private key, PEM
-    #[arg(long, env = "WARREN_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    #[arg(
+        long,
+        env = "WARREN_TLS_KEY",
+        value_name = "FILE",
+        requires = "tls_cert",
+        hide_short_help = true
+    )]
     tls_key: Option<PathBuf>,
     /// The directory of the list of nodes that have answered a challenge [default: $XDG_DATA_HOME/warren;
     /// as root /var/lib/warren]
-    #[arg(long, env = "WARREN_DATA_DIR", value_name = "DIR")]
+    #[arg(long, env = "WARREN_DATA_DIR", value_name = "DIR", hide_short_help = true)]
     data_dir: Option<PathBuf>,
     /// How log lines look [default: human]
-    #[arg(long, env = "WARREN_LOG_FORMAT", value_name = "FORMAT")]
+    #[arg(long, env = "WARREN_LOG_FORMAT", value_name = "FORMAT", hide_short_help = true)]
     log_format: Option<LogFormat>,
     /// What is logged: a level, or a filter such as info,wire=debug [default: info]
-    #[arg(long, env = "WARREN_LOG", value_name = "FILTER")]
+    #[arg(long, env = "WARREN_LOG", value_name = "FILTER", hide_short_help = true)]
     log: Option<String>,
 }
 

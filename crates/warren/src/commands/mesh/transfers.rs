@@ -14,6 +14,8 @@ use crate::commands::{
 
 /// List transfers of models: those that run, and the last that ended
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren mesh transfers")]
 pub(crate) struct Transfers {
     /// Stop the transfer of this id; what has arrived stays for another pull
     #[arg(long, value_name = "ID")]

@@ -42,19 +42,19 @@ pub(crate) struct Open {
     #[arg(long)]
     name: Option<String>,
     /// The directory to start in [default: the project's, or this one]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     dir: Option<String>,
     /// The project that it belongs to
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     project: Option<String>,
     /// A tag (repeatable)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     tag: Vec<String>,
     /// Keep it out of listings
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     hidden: bool,
     /// The user to run as, if the server allows it [default: the project's, or the server's own]
-    #[arg(long, value_name = "USER")]
+    #[arg(long, value_name = "USER", hide_short_help = true)]
     run_as: Option<String>,
     /// Only start it, and print its id
     #[arg(long)]

@@ -32,15 +32,26 @@ pub(crate) struct ProjectCommand {
 #[derive(Subcommand)]
 enum Command {
     /// List the projects
+    #[command(after_help = "Examples:\n  \
+        warren project list")]
     List(List),
     /// Make a project of a directory
+    #[command(after_help = "Examples:\n  \
+        warren project create site --dir ~/src/site")]
     Create(Create),
     /// Show one project
+    #[command(after_help = "Examples:\n  \
+        warren project show site")]
     Show(One),
     /// Change a project; what is not said stays
+    #[command(after_help = "Examples:\n  \
+        warren project update site --env NODE_ENV=production")]
     Update(Update),
     /// Forget a project; its files stay
-    Rm(One),
+    #[command(after_help = "Examples:\n  \
+        warren project remove site")]
+    #[command(visible_alias = "rm")]
+    Remove(One),
 }
 
 #[derive(Args)]
@@ -110,7 +121,7 @@ impl Command {
             Self::Create(create) => create.run(file).await,
             Self::Show(one) => one.show(file).await,
             Self::Update(update) => update.run(file).await,
-            Self::Rm(one) => one.remove(file).await,
+            Self::Remove(one) => one.remove(file).await,
         }
     }
 }

@@ -12,6 +12,9 @@ use crate::{commands::answer, exit::usage};
 
 /// Ask a model in a room. All watchers of the room see the answer, token by token, unless you say --private
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren room ask swift-eagle-42 'Why is the sky blue?'\n  \
+    warren room ask swift-eagle-42 --model qwen3-8b --private 'Hello'")]
 pub(crate) struct Ask {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
@@ -22,7 +25,9 @@ pub(crate) struct Ask {
     /// Whom to ask: * for anybody, model:NAME for anybody with that model, or a participant's id
     #[arg(long, value_name = "SELECTOR", default_value = "*")]
     model: String,
-    /// Show the answer to nobody else in the room. (The model's owner can read the question in any case.)
+    /// Show the answer to nobody else in the room
+    ///
+    /// The model's owner can read the question in any case.
     #[arg(long)]
     private: bool,
     /// Print each token, and the metrics at the end, as a line of JSON

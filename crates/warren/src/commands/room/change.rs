@@ -16,6 +16,8 @@ use crate::{
 
 /// Change a room that you made
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren room change swift-eagle-42 --name Wednesday")]
 pub(crate) struct Change {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]

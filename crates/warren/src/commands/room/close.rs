@@ -1,4 +1,4 @@
-//! `warren room close`, and the token of a room's host.
+//! `warren room remove`, and the token of a room's host.
 
 use anyhow::{Context, anyhow};
 use base::Secret;
@@ -8,6 +8,7 @@ use daemon::{
     data::{ADMIN_TOKEN, read_token},
     settings::data_dir,
 };
+use serde_json::json;
 
 use super::{
     hosts::{Hosts, LocatedRoom},
@@ -17,7 +18,7 @@ use super::{
     tokens::RoomTokens,
 };
 use crate::{
-    commands::{note, say, table::plain, words::count},
+    commands::{note, say, say_json, table::plain, words::count},
     exit::usage,
 };
 
@@ -25,7 +26,13 @@ use crate::{
 #[derive(Args)]
 pub(super) struct Host {
     /// The token that `warren room create --json` prints [default: the one that this machine has stored]
-    #[arg(long, env = "WARREN_HOST_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "WARREN_HOST_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true,
+        hide_short_help = true
+    )]
     host_token: Option<Secret>,
 }
 
@@ -51,6 +58,8 @@ impl Host {
 
 /// Close a room for good; the server's administrator may, too
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren room remove swift-eagle-42")]
 pub(crate) struct Close {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
@@ -58,6 +67,9 @@ pub(crate) struct Close {
     /// Do not ask
     #[arg(long)]
     yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     host: Host,
     #[command(flatten)]
@@ -82,6 +94,9 @@ impl Close {
             }
         }
         RoomTokens::new()?.forget_room(&found.warren.url(), &found.summary.room.id).await?;
+        if self.json {
+            return Ok(say_json(&json!({"room": found.code(), "closed": true}))?);
+        }
         Ok(say(&format!("{} is closed.", plain(found.code())))?)
     }
 

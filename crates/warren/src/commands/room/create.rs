@@ -34,34 +34,47 @@ use crate::{
     exit::usage,
 };
 
+/// The columns of a usual terminal.
+const COLUMNS: usize = 80;
+
+/// The rows of a QR code above the words beside it.
+const ABOVE: usize = 4;
+
 /// The longest file of defaults that is read, in bytes.
 const LONGEST: u64 = 1 << 20;
 
 /// Make a room, and show how friends join
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren room create --name Tuesday\n  \
+    warren room create --lend --model qwen3-8b")]
 pub(crate) struct Create {
     /// Its name [default: after this machine]
     #[arg(long)]
     name: Option<String>,
     /// How long it may be unused before it ends, such as 2h or 7d [default: the server's setting]
-    #[arg(long, value_name = "SPAN")]
+    #[arg(long, value_name = "SPAN", hide_short_help = true)]
     expires: Option<String>,
     /// List it for everybody who can reach the server
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     public: bool,
     /// How its participants answer by default, as JSON: `temperature`, `max_tokens`,
     /// `instructions` and so on; - is standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     defaults: Option<PathBuf>,
-    /// Lend a model of this machine to the room, until you stop it, as `warren room join` does
+    /// Lend a model of this machine to it
+    ///
+    /// Until you stop it, as `warren room join` does.
     #[arg(long)]
     lend: bool,
     #[command(flatten)]
     lender: Lender,
     /// Draw the QR code even where standard output is no terminal
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     qr: bool,
-    /// Print JSON, with the token by which the room is closed and changed
+    /// Print JSON
+    ///
+    /// With the token by which the room is closed and changed.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -108,7 +121,8 @@ impl Create {
         created: &CreatedRoom,
         invitation: &Invitation,
     ) -> anyhow::Result<()> {
-        let draws = self.qr || std::io::stdout().is_terminal();
+        // Nobody else's telephone reaches this machine's own address.
+        let draws = self.qr || (std::io::stdout().is_terminal() && !invitation.only_here);
         let code = draws.then(|| qr::code(&invitation.short_url)).flatten();
         say(&match code {
             Some(code) => beside(&code, created, invitation),
@@ -242,26 +256,35 @@ fn beside(code: &str, created: &CreatedRoom, invitation: &Invitation) -> String 
         "Any OpenAI client works:".to_owned(),
         key.to_owned(),
     ];
-    let (above, base) = (4, invitation.base_url());
-    let fact = |row: usize| row.checked_sub(above).and_then(|at| facts.get(at));
+    let fact = |row: usize| row.checked_sub(ABOVE).and_then(|at| facts.get(at));
     let lines = code.lines().enumerate().map(|(row, line)| match fact(row) {
         Some(fact) => format!("{line} {fact}").trim_end().to_owned(),
         None => line.trim_end().to_owned(),
     });
     let picture = lines.collect::<Vec<_>>().join("\n");
+    let named = [spoken, Some(&room.code)].into_iter().flatten();
+    let mut all = named.map(|code| command_lines(code, &invitation.server));
+    // The short code, if the other is too long for the terminal.
+    let fits = |lines: &String| lines.lines().all(|line| line.len() <= COLUMNS);
+    let lines = all.clone().find(fits).or_else(|| all.next_back()).unwrap_or_default();
+    format!("{picture}\n{lines}")
+}
+
+/// How the code is used.
+fn command_lines(code: &str, server: &str) -> String {
+    let code = plain(code);
     format!(
-        "{picture}\n\
-         Friends lend a model with\n  {}\n\
-         and ask with\n  warren room ask {} \"What is Warren?\"\n\
-         Base URL for OpenAI clients\n  {base}",
-        invitation.line, invitation.url,
+        "Friends lend a model with\n  warren room join {code} --server {server}\n\
+         and ask with\n  warren room ask {code} --server {server} Hello\n\
+         Base URL for OpenAI clients\n  {server}/rooms/{code}/v1"
     )
 }
 
 fn warning(warren: &Warren) -> String {
     format!(
-        "Only this machine can reach {}, as far as it can tell. For friends on other machines, start the\n\
-         server with `warren up --listen 0.0.0.0:9178`. If it listens so already, this machine has no\n\
+        "Only this machine can reach {}, as far as it can tell.\n\
+         For friends on other machines, start the server with\n\
+         `warren up --listen 0.0.0.0:9178`. If it listens so already, this machine has no\n\
          network address: give friends the one that they reach it by in its place.",
         warren.url()
     )
@@ -292,7 +315,8 @@ mod tests {
         // The note on the host's token takes two rows, and the prompt one.
         assert!(shown.lines().count() <= 27, "{shown}");
         assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
-        assert!(shown.contains("warren room join resourceful-hippopotamus-99 --server"), "{shown}");
+        assert!(shown.contains("warren room join ABC123 --server"), "{shown}");
+        assert!(shown.contains("code        resourceful-hippopotamus-99"), "{shown}");
         assert!(shown.contains("short code  ABC123") && shown.contains("/v1"), "{shown}");
     }
 

@@ -13,7 +13,9 @@ const KNOCK: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Invitation {
     pub(super) url: String,
-    /// The same with the short code, for a small QR code.
+    /// The server's address.
+    pub(super) server: String,
+    /// The URL with the short code, for a small QR code.
     pub(super) short_url: String,
     /// The command line to send.
     pub(super) line: String,
@@ -32,6 +34,7 @@ impl Invitation {
         let code = room.room.spoken_code.as_deref().unwrap_or(&room.room.code);
         Self {
             url: format!("{server}/rooms/{code}"),
+            server: server.to_owned(),
             short_url: format!("{server}/rooms/{}", room.room.code),
             line: format!("warren room join {code} --server {server}"),
             only_here,

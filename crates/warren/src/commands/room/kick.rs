@@ -4,15 +4,18 @@ use anyhow::anyhow;
 use clap::Args;
 use client::{RemovalToken, RoomClient, room::ParticipantInfo};
 use daemon::ConfigFile;
+use serde_json::json;
 
 use super::{close::Host, hosts::Hosts, password::Password, room_name::RoomName};
 use crate::{
-    commands::{say, table::plain},
+    commands::{say, say_json, table::plain},
     exit::usage,
 };
 
 /// Remove a participant from a room that you made
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren room kick swift-eagle-42 ann@laptop")]
 pub(crate) struct Kick {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
@@ -20,6 +23,9 @@ pub(crate) struct Kick {
     /// The participant: its id, or its nickname
     #[arg(value_name = "ID")]
     participant: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     host: Host,
     #[command(flatten)]
@@ -35,6 +41,10 @@ impl Kick {
         let room = found.room(self.password.get())?;
         let id = self.participant_id(&room).await?;
         room.remove(&id, RemovalToken::Host(&token)).await?;
+        if self.json {
+            let done = json!({"participant": id, "room": found.code(), "removed": true});
+            return Ok(say_json(&done)?);
+        }
         Ok(say(&format!("{} is removed.", plain(&self.participant)))?)
     }
 

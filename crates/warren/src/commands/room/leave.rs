@@ -5,6 +5,7 @@ use base::Secret;
 use clap::Args;
 use client::{ClientError, RemovalToken};
 use daemon::ConfigFile;
+use serde_json::json;
 
 use super::{
     hosts::{Hosts, LocatedRoom},
@@ -12,12 +13,14 @@ use super::{
     tokens::{OwnParticipant, RoomTokens},
 };
 use crate::{
-    commands::{say, table::plain},
+    commands::{say, say_json, table::plain},
     exit::usage,
 };
 
 /// Remove a participant of this machine from a room; its `warren room join` ends
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren room leave swift-eagle-42")]
 pub(crate) struct Leave {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
@@ -25,6 +28,9 @@ pub(crate) struct Leave {
     /// The participant, where this machine has several in the room
     #[arg(value_name = "ID")]
     id: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     hosts: Hosts,
 }
@@ -41,6 +47,10 @@ impl Leave {
             kept.forget_session(&who).await?;
         }
         left?;
+        if self.json {
+            let (participant, room) = (&who.id, found.code());
+            return Ok(say_json(&json!({"participant": participant, "room": room, "left": true}))?);
+        }
         Ok(say(&format!("{} left {}.", plain(&who.id), plain(found.code())))?)
     }
 

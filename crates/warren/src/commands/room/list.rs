@@ -15,6 +15,9 @@ use crate::commands::{
 
 /// List rooms: all of a server on this machine; of others those that are public or made with your key
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren room list\n  \
+    warren room list --all-servers --json")]
 pub(crate) struct List {
     /// By what to sort
     #[arg(long, value_enum, default_value_t = Sort::Created)]
@@ -108,7 +111,7 @@ fn as_json((server, room): &RoomOnServer) -> serde_json::Result<Value> {
 }
 
 fn readable(rooms: &[RoomOnServer], with_server: bool) -> String {
-    let mut header = vec!["code", "short", "name", "password", "public", "made"];
+    let mut header = vec!["code", "short", "name", "access", "made"];
     if with_server {
         header.push("server");
     }
@@ -123,13 +126,17 @@ fn row((server, summary): &RoomOnServer, with_server: bool) -> Vec<String> {
         Some(spoken) => (spoken.as_str(), room.code.as_str()),
         None => (room.code.as_str(), ""),
     };
-    let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let access = match (room.public, room.password_protected) {
+        (true, true) => "public, password",
+        (true, false) => "public",
+        (false, true) => "password",
+        (false, false) => "code",
+    };
     let mut row = vec![
         plain(code),
         plain(short),
         plain(&room.name),
-        yes(room.password_protected),
-        yes(room.public),
+        access.to_owned(),
         time(room.created_at),
     ];
     if with_server {

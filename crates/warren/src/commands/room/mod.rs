@@ -49,7 +49,8 @@ pub(crate) enum Room {
     /// Ask a model in a room
     Ask(ask::Ask),
     /// Close a room for good
-    Close(close::Close),
+    #[command(visible_aliases = ["rm", "close"])]
+    Remove(close::Close),
     /// Remove a participant from a room
     Kick(kick::Kick),
     /// Change a room's name or password
@@ -67,7 +68,7 @@ impl Room {
                 Self::Leave(leave) => leave.run(file).await,
                 Self::Watch(watch) => watch.run(file).await,
                 Self::Ask(ask) => ask.run(file).await,
-                Self::Close(close) => close.run(file).await,
+                Self::Remove(close) => close.run(file).await,
                 Self::Kick(kick) => kick.run(file).await,
                 Self::Change(change) => change.run(file).await,
             }

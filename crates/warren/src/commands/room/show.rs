@@ -22,6 +22,8 @@ use crate::commands::{
 
 /// Show a room and its participants
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren room show swift-eagle-42")]
 pub(crate) struct Show {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]

@@ -15,6 +15,8 @@ use crate::commands::{note, say, say_json_line};
 
 /// Show the events of a room live, until it is closed
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren room watch swift-eagle-42")]
 pub(crate) struct Watch {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]

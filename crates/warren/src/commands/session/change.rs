@@ -1,4 +1,4 @@
-//! `warren session kill` and `warren session rename`.
+//! `warren session remove` and `warren session rename`.
 
 use clap::Args;
 use daemon::ConfigFile;
@@ -12,7 +12,9 @@ use crate::commands::{
 
 /// End a session, and all that it started
 #[derive(Args)]
-pub(super) struct Kill {
+#[command(after_help = "Examples:\n  \
+    warren session remove reviewer")]
+pub(super) struct Remove {
     /// The sessions: their ids, the beginnings of them, or their names
     #[arg(required = true)]
     session: Vec<String>,
@@ -20,7 +22,7 @@ pub(super) struct Kill {
     output: Output,
 }
 
-impl Kill {
+impl Remove {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let mut workspace = self.output.place.connect(file).await?;
         let sessions = workspace.sessions(true).await?;
@@ -42,6 +44,8 @@ impl Kill {
 
 /// Call a session something else
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren session rename claude reviewer")]
 pub(super) struct Rename {
     /// The session: its id, the beginning of it, or its name
     session: String,

@@ -16,6 +16,9 @@ use crate::commands::{
 
 /// List the sessions
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren session list\n  \
+    warren session list --all --json")]
 pub(super) struct List {
     /// List the hidden ones, too
     #[arg(long)]

@@ -54,7 +54,8 @@ enum Command {
     /// Give a session a whole prompt
     Send(send::Send),
     /// End a session, and all that it started
-    Kill(change::Kill),
+    #[command(visible_aliases = ["rm", "kill"])]
+    Remove(change::Remove),
     /// Call a session something else
     Rename(change::Rename),
     /// Move an agent to another machine of the cluster
@@ -92,7 +93,7 @@ impl Command {
             Self::Show(show) => show.run(file).await,
             Self::Attach(attach) => attach.run(file).await,
             Self::Send(send) => send.run(file).await,
-            Self::Kill(kill) => kill.run(file).await,
+            Self::Remove(remove) => remove.run(file).await,
             Self::Rename(rename) => rename.run(file).await,
             Self::Move(moving) => moving.run(file).await,
             Self::History(history) => history.run(file).await,

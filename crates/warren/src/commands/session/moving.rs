@@ -26,7 +26,7 @@ pub(super) struct Move {
     #[arg(long, value_name = "MACHINE")]
     node: String,
     /// The directory to work in there [default: that of the project of the same name, or the same]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     dir: Option<String>,
     /// Interrupt the running turn, instead of waiting for its end (ten minutes at most)
     #[arg(long)]

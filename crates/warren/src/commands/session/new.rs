@@ -32,29 +32,29 @@ pub(super) struct New {
     provider: Option<String>,
     /// The agent's model; warren:NAME is one of the server's, or of its
     /// cluster's [default: the agent's]
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     model: Option<String>,
     /// The directory to start in [default: the project's, or this one]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     dir: Option<String>,
     /// The project that it belongs to
     #[arg(long)]
     project: Option<String>,
     /// The machine of the cluster to run on, by its name or id [default: the project's, or the
     /// server's]
-    #[arg(long, value_name = "MACHINE")]
+    #[arg(long, value_name = "MACHINE", hide_short_help = true)]
     node: Option<String>,
     /// What to call it
     #[arg(long)]
     name: Option<String>,
     /// Keep it out of listings
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     hidden: bool,
     /// A tag; dev-server is one whose port is found, and runs the arguments after -- (repeatable)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     tag: Vec<String>,
     /// The user to run as, if the server allows it [default: the project's, or the server's own]
-    #[arg(long, value_name = "USER")]
+    #[arg(long, value_name = "USER", hide_short_help = true)]
     run_as: Option<String>,
     /// Give it this prompt at once; - reads standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -64,7 +64,7 @@ pub(super) struct New {
     #[arg(long, requires = "prompt")]
     wait: bool,
     /// More arguments for the agent's command line, those that the server allows
-    #[arg(last = true, value_name = "ARG")]
+    #[arg(last = true, value_name = "ARG", hide_short_help = true)]
     args: Vec<String>,
     #[command(flatten)]
     output: Output,

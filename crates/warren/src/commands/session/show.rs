@@ -15,6 +15,8 @@ use crate::commands::{
 
 /// Show one session
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren session show reviewer")]
 pub(super) struct Show {
     /// The session: its id, the beginning of it, or its name
     session: String,

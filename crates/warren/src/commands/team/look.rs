@@ -22,6 +22,8 @@ use crate::commands::{
 
 /// List the teams
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren team list")]
 pub(super) struct List {
     #[command(flatten)]
     output: Output,
@@ -29,6 +31,8 @@ pub(super) struct List {
 
 /// Show a team and its members
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren team show review")]
 pub(super) struct Show {
     /// The team
     team: String,
@@ -38,7 +42,9 @@ pub(super) struct Show {
 
 /// Delete a team, and end its sessions
 #[derive(Args)]
-pub(super) struct Rm {
+#[command(after_help = "Examples:\n  \
+    warren team remove review")]
+pub(super) struct Remove {
     /// The team
     team: String,
     #[command(flatten)]
@@ -89,7 +95,7 @@ impl Show {
     }
 }
 
-impl Rm {
+impl Remove {
     pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let (mut workspace, team) = team(&self.output, file, &self.team).await?;
         workspace.delete_team(team.id).await?;

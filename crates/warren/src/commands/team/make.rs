@@ -18,6 +18,8 @@ use crate::commands::{
 
 /// Make a team and its leader
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren team create review --dir ~/src/site")]
 pub(super) struct Create {
     /// What to call it
     name: String,
@@ -35,6 +37,8 @@ pub(super) struct Create {
 
 /// Make a team worker without work
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren team spawn review --name tester --provider codex")]
 pub(super) struct Spawn {
     /// The team
     team: String,
@@ -45,7 +49,7 @@ pub(super) struct Spawn {
     #[arg(long, value_name = "DIR")]
     dir: Option<String>,
     /// The machine to run it on: its name, or its node id or how that begins [default: the leader's]
-    #[arg(long, value_name = "NODE")]
+    #[arg(long, value_name = "NODE", hide_short_help = true)]
     node: Option<String>,
     #[command(flatten)]
     agent: Agent,
@@ -63,10 +67,10 @@ struct Agent {
     #[arg(long)]
     model: Option<String>,
     /// How it is driven: turn by turn, or as a terminal [default: sdk]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, hide_short_help = true)]
     mode: Option<Mode>,
     /// More arguments for the agent's command line, those that the server allows
-    #[arg(last = true, value_name = "ARG")]
+    #[arg(last = true, value_name = "ARG", hide_short_help = true)]
     args: Vec<String>,
 }
 

@@ -56,7 +56,8 @@ enum Command {
     /// Say what came of a team worker's work
     Report(work::Report),
     /// Delete a team, and end its sessions
-    Rm(look::Rm),
+    #[command(visible_alias = "rm")]
+    Remove(look::Remove),
     /// Serve an agent the tools of its team, as the server has agents do
     Mcp(mcp::Mcp),
 }
@@ -80,7 +81,7 @@ impl Command {
             Self::Send(send) => send.run(file).await,
             Self::Inbox(inbox) => inbox.run(file).await,
             Self::Report(report) => report.run(file).await,
-            Self::Rm(rm) => rm.run(file).await,
+            Self::Remove(remove) => remove.run(file).await,
             Self::Mcp(mcp) => mcp.run(file).await,
         }
     }

@@ -13,6 +13,8 @@ use crate::commands::{answer::prompt, say, say_json_line};
 
 /// Tell a member something
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren team send review --to races 'look at the dispatcher first'")]
 pub(super) struct Send {
     /// The team
     team: String,
@@ -31,6 +33,8 @@ pub(super) struct Send {
 
 /// Read what a member was sent
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren team inbox review leader")]
 pub(super) struct Inbox {
     /// The team
     team: String,

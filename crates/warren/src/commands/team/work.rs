@@ -21,6 +21,8 @@ use crate::{
 
 /// Give work to a new team worker
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren team assign review 'write the missing tests'")]
 pub(super) struct Assign {
     /// The team
     team: String,
@@ -35,6 +37,8 @@ pub(super) struct Assign {
 
 /// Give work to a new team worker, and wait for what comes of it
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren team handoff review 'look for races' --name races")]
 pub(super) struct Handoff {
     /// The team
     team: String,
@@ -52,6 +56,9 @@ pub(super) struct Handoff {
 
 /// Wait for team workers to report
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren team wait review\n  \
+    warren team wait review races --timeout 60")]
 pub(super) struct Wait {
     /// The team
     team: String,
@@ -69,6 +76,8 @@ pub(super) struct Wait {
 
 /// Say what came of a team worker's work
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren team report review races 'found two'")]
 pub(super) struct Report {
     /// The team
     team: String,
@@ -94,7 +103,7 @@ struct Worker {
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
     /// How it is driven: turn by turn, or as a terminal [default: sdk]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, hide_short_help = true)]
     mode: Option<Mode>,
     /// The machine to run it on: its name, or its node id or how that begins [default: the leader's]
     #[arg(long, value_name = "NODE")]

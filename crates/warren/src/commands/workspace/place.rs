@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 use base::Secret;
 use clap::Args;
 use client::workspace::{Address, Addresses, Workspace};
-use daemon::ConfigFile;
+use daemon::{ConfigFile, options::heading};
 
 use crate::{
     commands::servers::{Lookup, Servers},
@@ -19,17 +19,19 @@ use crate::{
 /// Which workspace to speak to
 #[derive(Args)]
 pub(crate) struct WorkspaceServer {
-    /// The server; of several of one cluster, the first that can be reached (repeatable, or with
-    /// commas)
-    /// [default: the one that runs here]
-    #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
+    /// The server [default: the one that runs here]
+    ///
+    /// Repeatable, or with commas: of several of one cluster, the first that can be reached.
+    #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',',
+        help_heading = heading::SERVER)]
     server: Vec<String>,
     /// A key of scope workspace:read, workspace:write or workspace:admin [default for a server on
     /// this machine: admin.token in the data directory]
-    #[arg(long, env = "WARREN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    #[arg(long, env = "WARREN_TOKEN", value_name = "TOKEN", hide_env_values = true,
+        hide_short_help = true, help_heading = heading::SERVER)]
     token: Option<Secret>,
     /// The server's data directory on this machine, where its admin.token is
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true, help_heading = heading::SERVER)]
     data_dir: Option<PathBuf>,
     /// The servers, once they are looked up.
     #[arg(skip)]

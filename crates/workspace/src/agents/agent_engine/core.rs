@@ -133,7 +133,8 @@ impl Core {
             machine.receipts = waiting.iter().map(|_| None).collect();
             let turns =
                 Turns::restored(core.config.clone(), dialect, waiting, kept.turns.clone(), now());
-            let unknown = || Refusal::invalid("the state of its turn is not the one that is stored");
+            let unknown =
+                || Refusal::invalid("the state of its turn is not the one that is stored");
             machine.turns = Some(turns.ok_or_else(unknown)?);
             machine.key = key;
         }

@@ -20,9 +20,9 @@ use std::{
     time::Duration,
 };
 
+use ::process::Child;
 use bytes::Bytes;
 use futures_util::{FutureExt as _, future::BoxFuture};
-use ::process::Child;
 use session::{agent::Input, terminal::size::Size};
 use tokio::{task::JoinHandle, time::timeout};
 use tracing::Instrument as _;

@@ -40,7 +40,10 @@ async fn a_turn_goes_on_and_what_waits_behind_it_follows() {
         assert!(ended.text.unwrap().contains("after"), "{provider}");
         let second = seen.end().await;
         assert_eq!(second.turn, 2, "{provider}");
-        assert!(second.text.unwrap().contains("say before"), "{provider} goes on in its conversation");
+        assert!(
+            second.text.unwrap().contains("say before"),
+            "{provider} goes on in its conversation"
+        );
         assert!(seen.notices().is_empty(), "{provider}: {:?}", seen.notices());
         let third = seen.answer(&workspace, "say third").await;
         assert_eq!(third, "third", "{provider}");

@@ -101,7 +101,9 @@ impl Sessions {
 
     /// Tells the viewers of an agent why its turn did not go on.
     fn tell_why(&self, id: SessionId, refusal: &Refusal) {
-        let Some(session) = self.get(id).ok().filter(|session| !session.is_terminal) else { return };
+        let Some(session) = self.get(id).ok().filter(|session| !session.is_terminal) else {
+            return;
+        };
         let message = format!("The restart has ended the agent's process: {refusal}.");
         Feed::new(&session).event(AgentEvent::Notice { message });
     }

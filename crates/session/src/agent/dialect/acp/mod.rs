@@ -26,7 +26,11 @@ use protocol::workspace::TurnOutcome;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::{launch::Program, permission::{Open, Permissions}, updates::Updates};
+use self::{
+    launch::Program,
+    permission::{Open, Permissions},
+    updates::Updates,
+};
 use super::{
     json::{kept, line, number, owned, part, restored, text},
     words,

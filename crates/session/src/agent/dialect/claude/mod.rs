@@ -106,7 +106,8 @@ impl Claude {
     }
 
     fn take(&mut self, (conversation, turn, answer): State) {
-        (self.conversation, self.was_resumed, self.permission_inputs, self.interrupts) = conversation;
+        (self.conversation, self.was_resumed, self.permission_inputs, self.interrupts) =
+            conversation;
         (self.is_interrupted, self.origin, self.unasked, self.cost) = turn;
         (self.said_in_pieces, self.thought_in_pieces, self.answer) = answer;
     }

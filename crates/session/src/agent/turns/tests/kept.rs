@@ -13,8 +13,7 @@ use crate::agent::{Config, Input, Output, Turns, open};
 /// The same session with another driver, as of this turn.
 fn restored(turns: &Turns, provider: &str, now: Instant) -> Option<Turns> {
     let kept = serde_json::to_string(&turns.kept(now)).unwrap();
-    let config =
-        Config { request_prefix: "s".to_owned(), turn: turns.number, ..Config::default() };
+    let config = Config { request_prefix: "s".to_owned(), turn: turns.number, ..Config::default() };
     let dialect = open(provider, &[somebody()], settings()).unwrap();
     let waiting = turns.waiting().map(str::to_owned).collect();
     Turns::restored(config, dialect, waiting, serde_json::from_str(&kept).unwrap(), now)

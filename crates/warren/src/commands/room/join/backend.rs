@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use base::Secret;
 use clap::Args;
-use daemon::options::{BackendOptions, WorkerOptions};
+use daemon::options::{BackendOptions, WorkerOptions, heading};
 use worker::{Lend, LocalBackend, find_local};
 
 use super::super::prompt;
@@ -14,23 +14,28 @@ use crate::commands::{note, table::plain, worker as lending};
 /// What to lend
 #[derive(Args)]
 pub(super) struct Backend {
-    /// The model server to lend [default: the one found on this machine]
-    #[arg(long, value_name = "URL", conflicts_with = "demo")]
+    /// The model server [default: the one found here]
+    ///
+    /// A URL such as http://127.0.0.1:11434. If several are found, you are asked.
+    #[arg(long, value_name = "URL", conflicts_with = "demo", help_heading = heading::MODELS)]
     backend: Option<String>,
     /// A file of certificates that it may show, beside those that this machine trusts
-    #[arg(long, env = "WARREN_BACKEND_CA", value_name = "FILE")]
+    #[arg(long, env = "WARREN_BACKEND_CA", value_name = "FILE", hide_short_help = true,
+        help_heading = heading::MODELS)]
     backend_ca: Option<PathBuf>,
     /// The model server's API key
-    #[arg(long, env = "WARREN_API_KEY", value_name = "KEY", hide_env_values = true)]
+    #[arg(long, env = "WARREN_API_KEY", value_name = "KEY", hide_env_values = true,
+        hide_short_help = true, help_heading = heading::MODELS)]
     api_key: Option<Secret>,
     /// The model to lend; a=b lends b as a (repeatable) [default: all that it has]
-    #[arg(long, visible_alias = "models", value_name = "MODEL", value_delimiter = ',')]
+    #[arg(long, visible_alias = "models", value_name = "MODEL", value_delimiter = ',',
+        help_heading = heading::MODELS)]
     model: Option<Vec<String>>,
     /// Requests that it takes at once [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true, help_heading = heading::MODELS)]
     max_concurrent: Option<u32>,
     /// Lend the built-in demo, which runs no model
-    #[arg(long)]
+    #[arg(long, help_heading = heading::MODELS)]
     demo: bool,
 }
 

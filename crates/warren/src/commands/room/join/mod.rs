@@ -45,6 +45,9 @@ use crate::{
 
 /// Lend a model of this machine to a room, until you stop it
 #[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    warren room join swift-eagle-42 --server http://192.168.1.20:9178\n  \
+    warren room join swift-eagle-42 --model qwen3-8b")]
 pub(crate) struct Join {
     /// The room: one of its codes, or its URL
     #[arg(value_name = "CODE")]
@@ -52,17 +55,17 @@ pub(crate) struct Join {
     #[command(flatten)]
     lender: Lender,
     /// Your id in the room [default: a random one, kept for the next time]
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     id: Option<String>,
     /// How your models answer by default, as JSON: `temperature`, `max_tokens`, `instructions` and so
     /// on; - is standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     defaults: Option<PathBuf>,
     /// The protocol to speak with the server
-    #[arg(long, value_enum, default_value_t = Speak::Auto)]
+    #[arg(long, value_enum, default_value_t = Speak::Auto, hide_short_help = true)]
     protocol: Speak,
     /// Stay listed, offline, when you stop
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     stay: bool,
     #[command(flatten)]
     password: Password,
@@ -74,12 +77,12 @@ pub(crate) struct Join {
 #[derive(Args)]
 pub(super) struct Lender {
     /// The name that others see [default: your name and this machine's]
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     nickname: Option<String>,
     #[command(flatten)]
     backend: Backend,
     /// Do not report this machine's hardware
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_specs: bool,
     #[command(flatten)]
     process: ProcessOptions,

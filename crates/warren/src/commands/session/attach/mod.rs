@@ -61,6 +61,7 @@ pub(super) struct Attach {
 pub(crate) struct Keys {
     /// The key that detaches: ctrl- and a letter or one of ] \ ^ _ @, or none
     #[arg(long, value_name = "KEY", default_value = "ctrl-]")]
+    #[arg(hide_short_help = true)]
     detach_key: DetachKey,
 }
 
