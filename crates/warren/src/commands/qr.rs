@@ -67,9 +67,9 @@ mod tests {
         let modules = QrCode::with_error_correction_level("warren", EcLevel::L).unwrap();
         let drawn = code("warren").unwrap();
         let rows: Vec<Vec<char>> = drawn.lines().map(|line| line.chars().collect()).collect();
-        let is_light = |x: usize, y: usize| match (rows[y / 2][x], y % 2) {
-            ('█', _) | ('▀', 0) | ('▄', 1) => true,
-            _ => false,
+        let is_light = |x: usize, y: usize| {
+            let light = if y.is_multiple_of(2) { ['█', '▀'] } else { ['█', '▄'] };
+            light.contains(&rows[y / 2][x])
         };
         let (colors, width) = (modules.to_colors(), modules.width());
         for (x, y) in (0..width).flat_map(|x| (0..width).map(move |y| (x, y))) {
