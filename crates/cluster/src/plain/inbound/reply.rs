@@ -167,8 +167,14 @@ mod tests {
         use RequestKind as K;
         let elsewhere =
             [K::Auth, K::Attach, K::Detach, K::WatchProjectFiles, K::UnwatchProjectFiles];
-        let by_subject =
-            [K::KillSession, K::RenameSession, K::GetHistory, K::NewSession, K::OpenTerminal];
+        let by_subject = [
+            K::KillSession,
+            K::RenameSession,
+            K::GetHistory,
+            K::GetTurns,
+            K::NewSession,
+            K::OpenTerminal,
+        ];
         for kind in RequestKind::ALL {
             let is_elsewhere = elsewhere.contains(kind) || by_subject.contains(kind);
             assert_eq!(kinds(*kind).is_empty(), is_elsewhere || is_unanswered(*kind), "{kind:?}");

@@ -258,3 +258,16 @@ async fn an_agent_thinks_with_the_servers_own_models_by_a_key_of_its_own() {
         testkit::eventually("a row of usage", testkit::DEADLINE, booked).await;
     }
 }
+
+#[tokio::test]
+async fn get_turns_reads_the_events_of_turns_with_their_prompts() {
+    let agents = Agents::start().await;
+    let mut talk = agents.talk("claude").await;
+    talk.turn("say hello").await;
+    let asked = json!({"type": "get_turns", "session_id": talk.id()});
+    let turns = talk.client.ask(asked, "turns").await;
+    let events = turns["events"].as_array().expect("events");
+    assert_eq!(events[0]["event"]["prompt"], "say hello", "{turns}");
+    assert_eq!(events[events.len() - 1]["event"]["outcome"], "completed", "{turns}");
+    assert_eq!(turns["more"], false);
+}
