@@ -1,6 +1,6 @@
 //! What every backend can do.
 
-use base::Endpoints;
+use base::{Endpoints, FactsByModel};
 use http::Method;
 
 use crate::{
@@ -67,6 +67,14 @@ impl Backend {
         match self {
             Self::Http(backend) => backend.models().await,
             Self::Demo(demo) => Ok(demo.models()),
+        }
+    }
+
+    /// What it said of its models, by name, when it was last asked for them.
+    pub fn facts(&self) -> FactsByModel {
+        match self {
+            Self::Http(backend) => backend.facts(),
+            Self::Demo(_) => FactsByModel::new(),
         }
     }
 

@@ -6,9 +6,13 @@
 //! key stands where this server does not look; once that is known, no request is. No other request is sent
 //! twice.
 
-use std::{error::Error, sync::Arc, time::Duration};
+use std::{
+    error::Error,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
-use base::{Endpoint, Endpoints};
+use base::{Endpoint, Endpoints, FactsByModel, ModelFacts};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Error as ClientError;
@@ -40,6 +44,8 @@ pub struct HttpBackend {
     endpoints: Option<Endpoints>,
     cloud: bool,
     timeouts: Timeouts,
+    /// What it said of its models when it was last asked for them.
+    facts: Mutex<FactsByModel>,
 }
 
 impl HttpBackend {
@@ -65,7 +71,8 @@ impl HttpBackend {
             None => manner,
         };
         let manner = Arc::new(manner);
-        Ok(Self { client, base, shown, manner, endpoints, cloud, timeouts })
+        let facts = Mutex::default();
+        Ok(Self { client, base, shown, manner, endpoints, cloud, timeouts, facts })
     }
 
     /// Host and port.
@@ -98,7 +105,41 @@ impl HttpBackend {
     /// # Errors
     /// [`BackendError`] when it cannot be reached or gives no list.
     pub async fn models(&self) -> Result<Vec<String>, BackendError> {
-        self.model_list(models::DEADLINE).await.map(|list| list.names)
+        let list = self.model_list(models::DEADLINE).await?;
+        let loaded = if list.is_ollama { self.loaded().await } else { FactsByModel::new() };
+        self.learn(&list, &loaded);
+        Ok(list.names)
+    }
+
+    /// What it said of its models when it was last asked for them.
+    pub fn facts(&self) -> FactsByModel {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A model that is not loaded any more costs what it did.
+    fn learn(&self, list: &ModelList, loaded: &FactsByModel) {
+        let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |name: &String| {
+            let said = [loaded.get(name), list.facts.get(name), facts.get(name)];
+            said.into_iter().flatten().fold(ModelFacts::default(), |all, more| all.or(*more))
+        };
+        let known = list.names.iter().map(|name| (name.clone(), known(name)));
+        let known: FactsByModel = known.filter(|(_, facts)| !facts.is_empty()).collect();
+        *facts = known;
+    }
+
+    /// What the loaded models of an Ollama take. Nothing, where it does not say.
+    async fn loaded(&self) -> FactsByModel {
+        let path_and_query = "/api/ps".to_owned();
+        let ask = BackendRequest { path_and_query, ..BackendRequest::default() };
+        let asked = self.exchange(Method::GET, ask, Phase::Models, models::DEADLINE);
+        match asked.await {
+            Ok(response) if response.status().is_success() => {
+                let read = timeout(models::DEADLINE, models::read_loaded(response));
+                read.await.ok().flatten().unwrap_or_default()
+            }
+            _ => FactsByModel::new(),
+        }
     }
 
     /// The endpoints that it serves. See [`crate::Backend::endpoints`].

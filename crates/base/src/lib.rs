@@ -12,6 +12,7 @@
 //! - [`backoff`]: the next delay of a retry, as a value
 //! - [`pace`]: a minimum rate, as a value
 //! - [`interface`]: network interfaces, told apart by their names
+//! - [`model_facts`]: what is known of a model beside its name
 //! - [`key`]: what a key may do and how much
 //! - [`money`]: amounts of money as whole numbers
 //! - [`usage`]: by what usage is summed up
@@ -29,6 +30,7 @@ pub mod fingerprint;
 pub mod id;
 pub mod interface;
 pub mod key;
+pub mod model_facts;
 pub mod money;
 pub mod node_id;
 pub mod pace;
@@ -43,6 +45,7 @@ pub use endpoint::{Endpoint, Endpoints};
 pub use fingerprint::{Fingerprint, NotAFingerprint};
 pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
 pub use key::{Budget, KeyLimits, KeyScope, Period};
+pub use model_facts::{FactsByModel, ModelFacts};
 pub use money::{Currency, Money, MoneyBudget, NotMoney};
 pub use node_id::{NodeId, NotANodeId};
 pub use pace::Pace;

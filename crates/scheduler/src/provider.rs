@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use base::{Endpoint, Endpoints, JobId, ModelName, ProviderId};
+use base::{Endpoint, Endpoints, FactsByModel, JobId, ModelName, ProviderId};
 pub use dispatch::Offer;
 use dispatch::{CancelReason, Distance, Input, LeaveReason};
 
@@ -29,6 +29,11 @@ pub trait Provider: Send + Sync {
 
     /// Announce the models again.
     fn refresh(&self, reason: &str);
+
+    /// What is known of its models, by name.
+    fn facts(&self) -> Arc<FactsByModel> {
+        Arc::default()
+    }
 
     /// The terms on which it serves jobs for this model, one of those that it offers.
     fn terms(&self, model: ModelName) -> Terms {

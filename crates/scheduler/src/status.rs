@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::{Endpoints, ModelName, ProviderId, Scope};
+use base::{Endpoints, FactsByModel, ModelName, ProviderId, Scope};
 use dispatch::{Dispatcher, Distance};
 
 use crate::provider::Provider;
@@ -37,6 +37,8 @@ pub struct WorkerStatus {
     pub scope: Scope,
     /// Its models.
     pub models: Vec<ModelName>,
+    /// What is known of them, by name.
+    pub model_facts: Arc<FactsByModel>,
     /// The shapes of request that it serves.
     pub endpoints: Endpoints,
     /// How far away it is.
@@ -92,6 +94,7 @@ fn workers(dispatcher: &Dispatcher, providers: &ByLink, at: Instant) -> Vec<Work
             name: providers.get(&view.id).map_or("", |p| p.name()).to_owned(),
             scope: view.scope().clone(),
             models: view.models().cloned().collect(),
+            model_facts: providers.get(&view.id).map(|p| p.facts()).unwrap_or_default(),
             endpoints: view.endpoints,
             distance: view.distance,
             speed: view.speed.map(|thousandths| f64::from(thousandths) / 1000.0),

@@ -11,7 +11,7 @@ use std::{
 };
 
 use backend::{Answer, Backend, BackendError, BackendRequest, ModelEntry, NotABackend};
-use base::Endpoints;
+use base::{Endpoints, FactsByModel};
 use bytes::Bytes;
 use http::Method;
 use protocol::openai;
@@ -32,6 +32,8 @@ pub(crate) struct Offer {
     pub(crate) endpoints: Option<Endpoints>,
     /// Whether the backend gave this list when it was last asked.
     pub(crate) reached: bool,
+    /// What the backend says of its models, by name.
+    pub(crate) facts: Arc<FactsByModel>,
     /// How often the backend has been asked so far.
     pub(crate) polls: u64,
     /// How often it has had room again after being full; counted only while several links share it.
@@ -44,6 +46,7 @@ impl Offer {
         let told = |offer: &Self| offer.models.is_empty() && offer.reached;
         self.models == announced.models
             && self.endpoints == announced.endpoints
+            && self.facts == announced.facts
             && told(self) == told(announced)
     }
 }
@@ -175,6 +178,10 @@ impl LentBackend {
             // The list is shared with each link: an equal one is not replaced.
             if *offer.models != *models {
                 offer.models = models.into();
+            }
+            let facts = self.backend.facts();
+            if *offer.facts != facts {
+                offer.facts = facts.into();
             }
             offer.endpoints = endpoints;
             offer.reached = reached;

@@ -30,7 +30,7 @@ pub(crate) fn shown(worker: &WorkerStatus) -> WorkerJson {
         worker_name: worker.name.clone(),
         scope: worker.scope.to_string(),
         models: models(worker),
-        model_facts: BTreeMap::new(),
+        model_facts: (*worker.model_facts).clone(),
         endpoints: worker.endpoints.iter().map(|endpoint| endpoint.path().to_owned()).collect(),
         distance: worker.distance.as_str().to_owned(),
         speed: worker.speed,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+pub use base::{FactsByModel, ModelFacts};
 use serde::{Deserialize, Serialize};
 
 /// Answer of `GET /health`.
@@ -82,7 +83,7 @@ pub struct WorkerJson {
     pub models: Vec<String>,
     /// What is known of its models, by name; a model of which nothing is known is left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub model_facts: BTreeMap<String, ModelFacts>,
+    pub model_facts: FactsByModel,
     /// The paths of requests that it serves without translation.
     pub endpoints: Vec<String>,
     /// How far away it is: `here`, `near` (another machine on this network) or `far` (through a
@@ -106,17 +107,6 @@ pub struct WorkerJson {
     pub is_draining: bool,
     /// The remaining seconds of its rest after faults.
     pub resting_secs: Option<f64>,
-}
-
-/// What a backend says of a model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ModelFacts {
-    /// How many tokens a question and its answer may have together.
-    #[serde(default)]
-    pub context_tokens: Option<u64>,
-    /// How much memory the model takes while it is loaded, in bytes.
-    #[serde(default)]
-    pub memory_bytes: Option<u64>,
 }
 
 fn unthrottled() -> u8 {

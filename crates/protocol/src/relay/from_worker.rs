@@ -1,6 +1,8 @@
 //! The bodies of a worker's messages to a server (relay specification, "Message Type Summary").
 
-use base::Endpoints;
+use std::collections::BTreeMap;
+
+use base::{Endpoints, FactsByModel};
 use serde::{Deserialize, Serialize};
 
 use super::{decode::or_default, endpoints, heads::Headers};
@@ -77,6 +79,9 @@ pub struct ModelsUpdate {
     /// Not part of the specification.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub none_left: bool,
+    /// What its backend says of them. Sent on binary links only. Not part of the specification.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_default")]
+    pub facts: FactsByModel,
 }
 
 /// `response_chunk`: bytes of a streamed answer, to be forwarded unchanged.

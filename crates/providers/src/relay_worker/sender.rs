@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use base::{JobId, ModelName};
+use base::{FactsByModel, JobId, ModelName};
 use http::Method;
 use protocol::relay::{
     CancelReason as WireReason, GracefulShutdown, INITIAL_CREDIT, ModelsRefresh, ServerMessage,
@@ -54,6 +54,8 @@ pub(super) struct Sender {
     unsent: Mutex<Unsent>,
     pub(super) notes: Notes<NewJob>,
     credit: Arc<CreditMessages>,
+    /// What the worker says of its models.
+    facts: Mutex<Arc<FactsByModel>>,
 }
 
 /// The requests that are partly still in the link's queue.
@@ -106,8 +108,13 @@ impl CreditSink for CreditMessages {
 impl Sender {
     pub(super) fn new(name: String, form: Form, member: Option<Member>, outbox: Outbox) -> Self {
         let credit = Arc::new(CreditMessages(outbox.clone()));
-        let (unsent, notes) = (Mutex::default(), Notes::new());
-        Self { name, form, member, outbox, unsent, notes, credit }
+        let (unsent, notes, facts) = (Mutex::default(), Notes::new(), Mutex::default());
+        Self { name, form, member, outbox, unsent, notes, credit, facts }
+    }
+
+    /// The worker has said this of its models.
+    pub(super) fn learn(&self, facts: FactsByModel) {
+        *self.facts.lock().unwrap_or_else(PoisonError::into_inner) = facts.into();
     }
 
     /// The form of jobs on this link.
@@ -168,6 +175,10 @@ impl Provider for Sender {
             Form::Binary => Box::new(BinaryRequest::new(number, job, rest)),
         };
         ignore_closed(self.outbox.push_source(source));
+    }
+
+    fn facts(&self) -> Arc<FactsByModel> {
+        Arc::clone(&self.facts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn cancel(&self, job: JobId, reason: CancelReason) {

@@ -5,7 +5,7 @@ mod reply;
 mod serve;
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     fmt,
     net::SocketAddr,
     sync::{Arc, Mutex},
@@ -82,6 +82,8 @@ pub(crate) struct Shared {
     lined_up: Mutex<VecDeque<Reply>>,
     script: Mutex<Script>,
     models: Mutex<Vec<String>>,
+    /// The answers to `GET` at these paths.
+    gets: Mutex<HashMap<String, Value>>,
     /// The paths that are answered; `None`: every path.
     only: Mutex<Option<Vec<String>>>,
 }
@@ -145,6 +147,7 @@ impl MockBackend {
             lined_up: Mutex::default(),
             script: Mutex::new(Box::new(|_| Reply::completion("hello"))),
             models: Mutex::new(models.iter().map(|&model| model.to_owned()).collect()),
+            gets: Mutex::default(),
             only: Mutex::default(),
         });
         let own = Arc::clone(&shared);
@@ -186,6 +189,11 @@ impl MockBackend {
     pub fn set_models(&self, models: &[&str]) {
         let models = models.iter().map(|&model| model.to_owned()).collect();
         *self.shared.models.lock().unwrap() = models;
+    }
+
+    /// Answers `GET` at this path with this JSON.
+    pub fn set_get(&self, path: &str, json: Value) {
+        self.shared.gets.lock().unwrap().insert(path.to_owned(), json);
     }
 
     /// The next request, in the order they came in.

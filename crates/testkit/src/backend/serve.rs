@@ -51,6 +51,9 @@ async fn receive(reader: &mut Reader<OwnedReadHalf>) -> io::Result<Option<Receiv
 }
 
 fn listing(shared: &Shared, received: &Received) -> Reply {
+    if let Some(body) = shared.gets.lock().unwrap().get(&received.target) {
+        return Reply::json(200, body);
+    }
     if received.target != "/v1/models" {
         return Reply::json(404, &json!({"error": {"message": "not here"}}));
     }

@@ -221,3 +221,35 @@ async fn models_are_listed_with_their_machines_and_aliases() {
         "{json}"
     );
 }
+
+#[tokio::test]
+async fn a_model_shows_what_it_costs_also_when_it_is_not_loaded_any_more() {
+    let daemon = serve().start().await;
+    let backend = MockBackend::start(&[]).await;
+    let list = json!({"data": [{"id": "qwen3:8b", "owned_by": "library"}]});
+    backend.set_get("/v1/models", list);
+    let loaded = json!({"name": "qwen3:8b", "size": 6_442_450_944_u64, "context_length": 40_960});
+    backend.set_get("/api/ps", json!({"models": [loaded]}));
+    let url = backend.url();
+    let _worker = WorkerProcess::start(binary(), &daemon.url(), &url, "gpu-box", &[]);
+    let user = User::of(&daemon);
+    testkit::eventually("its memory", testkit::DEADLINE, async || {
+        user.runs(&["models"], None).await.out.contains("40960  6.0 GiB")
+    })
+    .await;
+    backend.set_get("/api/ps", json!({"models": []}));
+    backend.set_get(
+        "/v1/models",
+        json!({"data": [
+            {"id": "qwen3:8b", "owned_by": "library"}, {"id": "gemma3:4b", "owned_by": "library"},
+        ]}),
+    );
+    let id = daemon.workers().await[0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/admin/workers/{id}/refresh");
+    assert_eq!(daemon.admin().post_json(&path, &json!({})).await.status, 202);
+    testkit::eventually("another model", testkit::DEADLINE, async || {
+        let listed = user.runs(&["models"], None).await.out;
+        listed.contains("gemma3:4b") && listed.contains("6.0 GiB")
+    })
+    .await;
+}

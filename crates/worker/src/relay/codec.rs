@@ -248,6 +248,10 @@ impl<'a> RelayCodec<'a> {
 
     fn look_at_offer(&mut self) {
         self.seen = self.offers.borrow_and_update().clone();
+        // A stock server does not know facts, and hands out what is queued on each update.
+        if self.form != Form::Binary {
+            self.seen.facts = Arc::default();
+        }
     }
 
     fn report_models(&mut self) {
@@ -256,12 +260,14 @@ impl<'a> RelayCodec<'a> {
         self.announced = self.seen.clone();
         let Offer { ref models, endpoints, reached, .. } = self.announced;
         let (models, current_load) = (models.to_vec(), self.lent.load());
+        let facts = (*self.announced.facts).clone();
         let none_left = models.is_empty() && reached && self.form == Form::Binary;
         self.send_message(WorkerMessage::ModelsUpdate(ModelsUpdate {
             models,
             current_load,
             endpoints,
             none_left,
+            facts,
         }));
     }
 

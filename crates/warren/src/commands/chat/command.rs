@@ -3,7 +3,7 @@
 /// The commands, with what they do.
 pub(super) const COMMANDS: [(&str, &str); 9] = [
     ("/model [NAME]", "ask this model from now on; without a name, list them"),
-    ("/file [PATH]", "add a picture or a text to the next message; without a path, take all back"),
+    ("/file [PATH]", "add a picture or a text to the next message; alone: none"),
     ("/system [TEXT]", "instructions for the model; without a text, show them"),
     ("/retry", "ask the last message again"),
     ("/clear", "begin a new conversation"),
@@ -67,7 +67,7 @@ pub(super) fn help() -> String {
     let command = |(name, what): &(&str, &str)| format!("  {name:<15} {what}");
     let commands: Vec<String> = COMMANDS.iter().map(command).collect();
     format!(
-        "{}\n  A line that ends with \\ goes on in the next one, and so does one after Alt-Enter.\n  \
+        "{}\n  A line goes on in the next one after \\ at its end, or after Alt-Enter.\n  \
          Ctrl-C stops an answer.",
         commands.join("\n")
     )
