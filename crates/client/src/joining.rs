@@ -59,7 +59,7 @@ impl Warren {
     /// When the server cannot be reached, or is another one.
     pub async fn check(&self, of: &str, secret: &Secret) -> Result<(), ClientError> {
         if self.0.url().scheme() == "https" {
-            // Whoever shows the certificate is the server, and no other gets as far as a request.
+            // Only the server can show its certificate: no other gets as far as a request.
             return Ok(());
         }
         let not_it = |reason: String| ClientError::NotTheServer { url: self.url(), reason };

@@ -343,8 +343,8 @@ options! {
             value_parser = BoolishValueParser::new())]
         #[arg(help_heading = heading::ACCESS, hide_short_help = true)]
         open: Option<bool>,
-        /// Let this server be found on the local network, by mDNS; false: never [default: while machines that
-        /// joined, or were invited, may look for it]
+        /// Let this server be found on the local network, by mDNS; false: never
+        /// [default: while machines may look for it]
         #[arg(hide_short_help = true)]
         #[arg(long, env = "WARREN_MDNS", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",

@@ -11,7 +11,7 @@ pub struct InvitationRecord {
     pub id: String,
     /// The SHA-256 of its secret. The secret itself is kept nowhere.
     pub digest: KeyDigest,
-    /// The name of the machine that it is for, if whoever made it chose one.
+    /// The name of the machine that it is for, if its maker chose one.
     pub name: Option<String>,
     /// When it was made.
     pub created: u64,

@@ -1,3 +1,5 @@
+//! Joining, revoking and the bounds.
+
 use store::{KeyStore, VolatileStore};
 
 use super::*;

@@ -86,7 +86,7 @@ pub(crate) async fn revoke(
     let revoked = revoked.map_err(ApiError::from);
     let key = revoked.as_ref().ok().and_then(|(record, _)| record.key.as_ref());
     key.into_iter().for_each(|key| api.scheduler().revoke(key));
-    operator.did(&api, "invitation.revoke", &protocol::json::clip(&meant, 64), &revoked).await;
+    operator.did(&api, "invitation.revoke", protocol::json::clip(&meant, 64), &revoked).await;
     Ok(Json(shown(&api, &revoked?)))
 }
 

@@ -1,3 +1,5 @@
+//! Codes, read and refused; proofs.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -248,7 +248,6 @@ fn defaults() -> BTreeMap<String, String> {
         ("room_idle_secs", secs(server.room_idle)),
         ("room_endpoints", value_name(&RoomEndpoints::default())),
         ("open", server.open.to_string()),
-        ("mdns", "while machines may look for it".to_owned()),
         ("mesh.enabled", mesh.enabled.to_string()),
         ("mesh.plain_passcode", mesh.plain_passcode.to_string()),
         ("mesh.require_sealed", mesh.require_sealed.to_string()),

@@ -176,7 +176,7 @@ async fn a_server_is_found_at_its_new_address_and_an_impostor_is_sent_no_key() {
 
     let (server, second) = findable(&data).await;
     assert_ne!(first, second);
-    // Whoever asks the impostor again is asked for a proof again.
+    // The machine may ask the impostor again, and only for a proof.
     let refuse = async {
         loop {
             let (mut asking, request) = impostor.request().await;

@@ -24,7 +24,7 @@ use crate::exit::usage;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "The code holds the server's addresses, the fingerprint of its certificate and a secret that is good \
-    for one machine. Whoever has the code can use it: send it as you would send a password.\n\nExamples:\n  \
+    for one machine. The first that presents it may use it: send it as you would send a password.\n\nExamples:\n  \
     warren invite\n  \
     warren invite --name gpu-box --expires 1h --qr\n  \
     warren invite --url https://warren.example\n  \
