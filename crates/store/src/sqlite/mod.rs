@@ -51,7 +51,7 @@ const STEPS: &[M<'_>] = &[
     M::up(usage::tables::ROWS),
     M::up(workspace::TABLE),
     M::up(reached::TABLE),
-    M::up(invitations::TABLE),
+    M::up(invitations::table::TABLE),
     M::up(usage::tables::COST),
     M::up(keys::COST),
 ];

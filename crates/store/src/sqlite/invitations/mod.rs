@@ -1,23 +1,12 @@
-//! The table of invitations.
+//! Invitations: their rows, and the `table`.
+
+pub(super) mod table;
 
 use base::KeyId;
 use rusqlite::{Connection, Row, named_params};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{InvitationRecord, InvitationStore, KeyDigest, StoreError};
-
-pub(super) const TABLE: &str = "CREATE TABLE invitations (
-        id TEXT NOT NULL PRIMARY KEY,
-        digest BLOB NOT NULL,
-        name TEXT,
-        -- seconds since 1970
-        created INTEGER NOT NULL,
-        expires INTEGER NOT NULL,
-        used INTEGER,
-        -- the id of a key
-        key TEXT,
-        revoked INTEGER
-    ) STRICT, WITHOUT ROWID;";
 
 impl InvitationStore for SqliteStore {
     fn load_invitations(&self) -> Result<Vec<InvitationRecord>, StoreError> {
