@@ -65,11 +65,14 @@ async fn find(invitation: &Invitation, code: &str) -> anyhow::Result<String> {
 }
 
 fn how_to_ask(url: &str, code: &str, password: Option<&Secret>) -> String {
-    let key = if password.is_some() { "the room's password" } else { "any" };
+    let (key, option) = match password {
+        Some(_) => ("the room's password", " --password PASSWORD"),
+        None => ("any", ""),
+    };
     format!(
         "There is no model server on this machine to lend (Ollama, llama.cpp, vLLM, LM Studio), so nothing is lent.\n\
          The room's models answer you all the same:\n\n  \
-           warren room ask {url}/rooms/{code} \"What is Warren?\"\n\n\
+           warren room ask {url}/rooms/{code}{option} \"What is Warren?\"\n\n\
          or in any OpenAI client: base URL {url}/rooms/{code}/v1, key: {key}."
     )
 }
