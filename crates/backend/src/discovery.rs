@@ -3,6 +3,7 @@
 
 use std::{env, time::Duration};
 
+use base::{Endpoints, error::chain};
 use futures_util::future::join_all;
 
 use crate::{
@@ -44,6 +45,17 @@ pub async fn find_at(ollama_host: Option<&str>, ports: &[(&str, u16)]) -> Vec<Lo
     let moved = moved.clone().map(|url| ("Ollama", url));
     let probes = moved.into_iter().chain(usual).map(|(name, url)| probe(name, url));
     join_all(probes).await.into_iter().flatten().collect()
+}
+
+/// The models and the endpoints of a model server.
+///
+/// # Errors
+/// Why it cannot be used, in words.
+pub async fn examine(config: &BackendConfig) -> Result<(Vec<String>, Endpoints), String> {
+    let backend = HttpBackend::new(config).map_err(|error| chain(&error))?;
+    let models = backend.models().await.map_err(|error| chain(&error))?;
+    let endpoints = backend.endpoints().await.map_err(|error| chain(&error))?;
+    Ok((models, endpoints.unwrap_or(Endpoints::ASSUMED)))
 }
 
 async fn probe(name: &str, url: String) -> Option<LocalBackend> {

@@ -40,7 +40,7 @@ pub use address::{BaseUrl, NotABackend};
 pub use backend::Backend;
 pub use config::{BackendConfig, ModelEntry, NotAModel, Timeouts};
 pub use demo::{DEMO_MODEL, DemoBackend, DemoConfig};
-pub use discovery::{LocalBackend, find_local};
+pub use discovery::{LocalBackend, examine, find_local};
 pub use error::{BackendError, Phase};
 pub use exchange::{Answer, AnswerBody, BackendRequest};
 pub use http::HttpBackend;

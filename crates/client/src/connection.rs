@@ -12,6 +12,7 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
+use jiff::{Timestamp, fmt::rfc2822::DateTimeParser};
 use tokio::time::timeout;
 use url::Url;
 use wire::{ByProxy, Proxies, advised, dial::asks_for_tls, server_url, tls};
@@ -91,6 +92,16 @@ impl Connection {
             self.read(response).await
         })
         .await
+    }
+
+    /// The time in the head of an answer, whatever its status.
+    pub(crate) async fn date(&self, path: &str) -> Result<Option<Timestamp>, ClientError> {
+        let request = self.request(Method::GET, path, None)?;
+        let response = self.client.request(request);
+        let head = timeout(DEADLINE, response).await.map_err(|_| self.late(DEADLINE))?;
+        let head = head.map_err(|error| self.unreachable(&error))?;
+        let date = head.headers().get(header::DATE).and_then(|date| date.to_str().ok());
+        Ok(date.and_then(|date| DateTimeParser::new().parse_timestamp(date).ok()))
     }
 
     /// Sends one request for a stream of events. The head of its answer must come within
@@ -353,6 +364,27 @@ mod tests {
         assert!(words(b"<html>", StatusCode::BAD_GATEWAY).contains("Bad Gateway"));
         let nginx = b"<center>The plain HTTP request was sent to HTTPS port</center>";
         assert!(words(nginx, StatusCode::BAD_REQUEST).contains("https://"));
+    }
+
+    #[tokio::test]
+    async fn the_time_of_an_answer_is_read_whatever_its_status() {
+        let server = testkit::RawServer::start().await;
+        let connection = Connection::new(&server.url(), None).unwrap();
+        for (head, expected) in [
+            ("date: Sun, 06 Nov 1994 08:49:37 GMT\r\n", Some("1994-11-06T08:49:37Z")),
+            ("date: yesterday\r\n", None),
+            ("", None),
+        ] {
+            let serve = async {
+                let (mut connection, _) = server.request().await;
+                connection
+                    .json("404 Not Found", &format!("{head}connection: close\r\n"), "{}")
+                    .await;
+            };
+            let (date, ()) = tokio::join!(connection.date("/health"), serve);
+            let expected: Option<Timestamp> = expected.map(|time| time.parse().unwrap());
+            assert_eq!(date.unwrap(), expected);
+        }
     }
 
     #[tokio::test]

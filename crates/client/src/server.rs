@@ -2,6 +2,7 @@
 
 use base::{Secret, UsageBy};
 use http::Method;
+use jiff::Timestamp;
 use protocol::admin::{
     AuditList, CreateKey, KeyJson, KeyList,
     requests::{RequestJson, RequestList},
@@ -162,6 +163,14 @@ impl Warren {
     /// When the server cannot be reached, or refuses.
     pub async fn health(&self) -> Result<Health, ClientError> {
         self.get("/health").await
+    }
+
+    /// Its clock, as it dates an answer; `None` when it does not.
+    ///
+    /// # Errors
+    /// When the server cannot be reached.
+    pub async fn clock(&self) -> Result<Option<Timestamp>, ClientError> {
+        self.0.date("/health").await
     }
 
     /// The state of its queues.

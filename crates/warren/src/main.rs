@@ -14,6 +14,7 @@ mod reference;
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The hidden command with which the daemon starts its supervisor.
@@ -55,6 +56,8 @@ enum Command {
     Stop(Box<commands::stop::Stop>),
     /// Show the newest lines of a server's log
     Logs(Box<commands::logs::Logs>),
+    /// Check configuration, data, port, server, clock, limits and model servers, and say what to do
+    Doctor(Box<commands::doctor::Doctor>),
     /// Keep Warren running without a terminal, as a service of systemd
     #[command(subcommand)]
     Service(Box<commands::service::Service>),
@@ -143,8 +146,14 @@ fn raise_file_limit() {
 
 fn run(cli: Cli) -> anyhow::Result<()> {
     raise_file_limit();
-    let file = daemon::ConfigFile::find(cli.config.as_deref()).map_err(exit::usage)?;
+    let file = daemon::ConfigFile::find(cli.config.as_deref()).map_err(exit::usage);
+    if let Command::Doctor(doctor) = cli.command {
+        return doctor.run(file, &Cli::command());
+    }
+    let file = file?;
     match cli.command {
+        // It takes a file that cannot be read, too.
+        Command::Doctor(doctor) => doctor.run(Ok(file), &Cli::command()),
         Command::Up(up) => up.run(file),
         Command::Serve(serve) => serve.run(file),
         Command::Worker(worker) => worker.run(file),
@@ -169,7 +178,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Cert(cert) => cert.run(),
         Command::Usage(usage) => usage.run(&file),
         Command::Logs(logs) => logs.run(&file),
-        Command::Service(service) => service.run(&file),
+        Command::Service(service) => {
+            service.run(commands::service::Known { cli: &Cli::command(), file: &file })
+        }
         Command::Version(version) => version.run(&file),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
@@ -178,8 +189,6 @@ fn run(cli: Cli) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

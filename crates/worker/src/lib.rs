@@ -43,7 +43,7 @@ mod tunnel;
 pub mod worker;
 
 pub use backend::{
-    BackendConfig, DEMO_MODEL, DemoConfig, LocalBackend, ModelEntry, NotAModel, find_local,
+    BackendConfig, DEMO_MODEL, DemoConfig, LocalBackend, ModelEntry, NotAModel, examine, find_local,
     key_file,
 };
 pub use config::{Lend, LentAlias, NotAServer, Protocol, ServerTarget, WorkerConfig};

@@ -20,6 +20,7 @@ pub(crate) mod chat;
 pub(crate) mod cluster;
 pub(crate) mod completions;
 mod farewell;
+pub(crate) mod doctor;
 pub(crate) mod files;
 pub(crate) mod git;
 pub(crate) mod invite;

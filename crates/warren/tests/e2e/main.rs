@@ -24,6 +24,7 @@ mod common;
 mod database;
 mod find_server;
 mod for_programs;
+mod doctor;
 mod headers;
 mod joining;
 mod keepalive;

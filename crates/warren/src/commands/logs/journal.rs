@@ -4,11 +4,11 @@ use anyhow::{Context, bail};
 use client::admin::logs::LogLevel;
 use tokio::process::Command;
 
-use crate::commands::service::{Place, Scope, Systemd, installed};
+use crate::commands::service::{Place, Systemd, installed_anywhere};
 
 /// The service whose journal is shown: one that systemd runs, else any.
 pub(super) async fn service() -> Option<Place> {
-    let places = installed(&[Scope::System, Scope::User]);
+    let places = installed_anywhere();
     for place in &places {
         let state = Systemd::of(place.scope()).state(place).await;
         if state.is_ok_and(|state| state.is_active()) {

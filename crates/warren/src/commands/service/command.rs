@@ -9,9 +9,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use base::Secret;
-use clap::{
-    Arg, ArgMatches, Args as _, Command, CommandFactory, FromArgMatches, parser::ValueSource,
-};
+use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches, parser::ValueSource};
 use daemon::{
     ConfigFile, ServeOptions, Settings,
     options::Seconds,
@@ -23,7 +21,16 @@ use super::{
     place::{SYSTEM_DATA, Scope},
     role::Role,
 };
-use crate::{Cli, exit::usage};
+use crate::exit::usage;
+
+/// What is known before a command line is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    /// The command line of this program.
+    pub(crate) cli: &'a Command,
+    /// The configuration file.
+    pub(crate) file: &'a ConfigFile,
+}
 
 /// What a service is to run.
 #[derive(Debug)]
@@ -50,22 +57,22 @@ impl ServiceCommand {
         scope: Scope,
         role: Role,
         arguments: &[String],
-        file: &ConfigFile,
+        known: Known<'_>,
     ) -> anyhow::Result<Self> {
-        let (command, matches) = parsed(role, arguments)?;
+        let (command, matches) = parsed(known.cli, role, arguments)?;
         let mut words = arguments.to_vec();
         let mut variables = Vec::new();
         for arg in command.get_arguments() {
             variables.extend(variable(arg, &matches, &mut words)?);
         }
-        let options = options(&matches, role).map_err(usage)?.or(file.serve.clone());
+        let options = options(&matches, role).map_err(usage)?.or(known.file.serve.clone());
         let drain = match value::<Seconds>(&matches, "drain_timeout_secs") {
             Some(given) => given.0,
             None => options.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0),
         };
         let mut all = Self { words, variables, data_dir: None, drain, options };
         all.words.insert(0, role.command().to_owned());
-        all.add_config(scope, file)?;
+        all.add_config(scope, known.file)?;
         if role.is_server() {
             all.add_data_dir(scope)?;
         }
@@ -131,11 +138,11 @@ pub(super) fn is_out_of_reach(path: &Path) -> bool {
 }
 
 /// The settings of a server that runs these words after its binary, over those of the file.
-pub(super) fn options_of(words: &[String], file: &ConfigFile) -> Option<(Role, ServeOptions)> {
-    let matches = Cli::command().try_get_matches_from(with_name(words)).ok()?;
+pub(super) fn options_of(words: &[String], known: Known<'_>) -> Option<(Role, ServeOptions)> {
+    let matches = known.cli.clone().try_get_matches_from(with_name(words)).ok()?;
     let (name, matches) = matches.subcommand()?;
     let role = Role::ALL.into_iter().find(|role| role.command() == name)?;
-    Some((role, options(matches, role).ok()?.or(file.serve.clone())))
+    Some((role, options(matches, role).ok()?.or(known.file.serve.clone())))
 }
 
 fn with_name(words: &[String]) -> impl Iterator<Item = String> {
@@ -143,14 +150,17 @@ fn with_name(words: &[String]) -> impl Iterator<Item = String> {
 }
 
 /// The role's command, and its arguments as it reads them.
-fn parsed(role: Role, arguments: &[String]) -> anyhow::Result<(Command, ArgMatches)> {
-    let cli = Cli::command();
+fn parsed(
+    cli: &Command,
+    role: Role,
+    arguments: &[String],
+) -> anyhow::Result<(Command, ArgMatches)> {
     let Some(command) = cli.find_subcommand(role.command()).cloned() else {
         bail!("this Warren has no command `{}`", role.command());
     };
     let words: Vec<String> =
         std::iter::once(role.command().to_owned()).chain(arguments.to_vec()).collect();
-    let matches = cli.try_get_matches_from(with_name(&words));
+    let matches = cli.clone().try_get_matches_from(with_name(&words));
     let mut matches = matches.map_err(|error| usage(anyhow::anyhow!("{}", words_of(&error))))?;
     let (_, matches) = matches.remove_subcommand().context("there is no command")?;
     Ok((command, matches))
@@ -213,7 +223,7 @@ fn text(path: &Path) -> anyhow::Result<String> {
 }
 
 /// The settings that this environment sets for a server.
-pub(in super::super) fn options_of_environment() -> anyhow::Result<ServeOptions> {
+pub(crate) fn options_of_environment() -> anyhow::Result<ServeOptions> {
     let command = ServeOptions::augment_args(Command::new("warren"));
     let matches = command.try_get_matches_from(["warren"]);
     let matches = matches.map_err(|error| anyhow::anyhow!("{}", words_of(&error)))?;
@@ -222,11 +232,23 @@ pub(in super::super) fn options_of_environment() -> anyhow::Result<ServeOptions>
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     fn command(scope: Scope, role: Role, arguments: &[&str]) -> anyhow::Result<ServiceCommand> {
         let arguments: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
-        ServiceCommand::new(scope, role, &arguments, &ConfigFile::default())
+        service_command(scope, role, &arguments, &ConfigFile::default())
+    }
+
+    fn service_command(
+        scope: Scope,
+        role: Role,
+        arguments: &[String],
+        file: &ConfigFile,
+    ) -> anyhow::Result<ServiceCommand> {
+        let cli = crate::Cli::command();
+        ServiceCommand::new(scope, role, arguments, Known { cli: &cli, file })
     }
 
     fn names(command: &ServiceCommand) -> Vec<&str> {
@@ -275,9 +297,9 @@ mod tests {
     #[test]
     fn a_configuration_in_a_home_directory_is_for_users_only() {
         let file = ConfigFile { path: Some("/home/a/warren.toml".into()), ..ConfigFile::default() };
-        let refused = ServiceCommand::new(Scope::System, Role::Worker, &[], &file).unwrap_err();
+        let refused = service_command(Scope::System, Role::Worker, &[], &file).unwrap_err();
         assert!(refused.to_string().contains("move it to /etc/warren"), "{refused}");
-        let user = ServiceCommand::new(Scope::User, Role::Worker, &[], &file).unwrap();
+        let user = service_command(Scope::User, Role::Worker, &[], &file).unwrap();
         assert_eq!(user.words, ["--config", "/home/a/warren.toml", "worker"]);
     }
 
@@ -292,8 +314,10 @@ mod tests {
     #[test]
     fn the_settings_of_an_installed_service_are_read_from_its_words() {
         let words = ["serve", "--listen", "127.0.0.1:7000"].map(str::to_owned);
-        let (role, options) = options_of(&words, &ConfigFile::default()).unwrap();
+        let (cli, file) = (crate::Cli::command(), ConfigFile::default());
+        let known = Known { cli: &cli, file: &file };
+        let (role, options) = options_of(&words, known).unwrap();
         assert_eq!((role, options.listen.unwrap().port()), (Role::Serve, 7000));
-        assert!(options_of(&["status".to_owned()], &ConfigFile::default()).is_none());
+        assert!(options_of(&["status".to_owned()], known).is_none());
     }
 }

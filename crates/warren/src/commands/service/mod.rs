@@ -20,10 +20,12 @@ mod systemd;
 mod unit;
 
 use clap::{Args, Subcommand};
-use daemon::ConfigFile;
+use daemon::ServeOptions;
 
 use super::run_client;
 
+pub(crate) use command::Known;
+pub(super) use command::options_of_environment;
 pub(super) use place::{Place, Scope};
 pub(super) use systemd::Systemd;
 
@@ -39,11 +41,11 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+    pub(crate) fn run(self, known: Known<'_>) -> anyhow::Result<()> {
         match self {
-            Self::Install(install) => run_client(install.run(file)),
-            Self::Status(status) => run_client(status.run(file)),
-            Self::Remove(remove) => run_client(remove.run()),
+            Self::Install(install) => run_client(install.run(known)),
+            Self::Status(status) => run_client(status.run(known)),
+            Self::Remove(remove) => run_client(remove.run(known)),
         }
     }
 }
@@ -78,6 +80,20 @@ impl Whose {
     fn scopes(self) -> Vec<Scope> {
         self.named().map_or_else(|| vec![Scope::System, Scope::User], |scope| vec![scope])
     }
+}
+
+/// All services that are installed, of the machine and of this user.
+pub(super) fn installed_anywhere() -> Vec<Place> {
+    installed(&[Scope::System, Scope::User])
+}
+
+/// The settings of the first installed server, over those of the file.
+pub(super) fn server_options(known: Known<'_>) -> Option<ServeOptions> {
+    let commands = installed_anywhere().into_iter().filter_map(|place| {
+        let text = std::fs::read_to_string(&place.unit).ok()?;
+        status::server_of(unit::command_of(&text)?, known)
+    });
+    commands.into_iter().next()
 }
 
 /// The services that are installed: those whose unit is there.

@@ -4,11 +4,11 @@ use std::fs;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use daemon::{ConfigFile, settings::data_dir};
+use daemon::settings::data_dir;
 
 use super::{
     Whose,
-    command::options_of,
+    command::{Known, options_of},
     installed,
     place::{Place, SYSTEM_DATA, Scope},
     quoting,
@@ -32,9 +32,9 @@ pub(crate) struct Remove {
 }
 
 impl Remove {
-    pub(super) async fn run(self) -> anyhow::Result<()> {
+    pub(super) async fn run(self, known: Known<'_>) -> anyhow::Result<()> {
         let place = self.chosen(installed(&self.whose.scopes()))?;
-        let kept = kept(&place);
+        let kept = kept(&place, known);
         let systemd = Systemd::of(place.scope);
         let is_here = systemd.is_here().await;
         if is_here {
@@ -70,10 +70,10 @@ impl Remove {
 }
 
 /// What stays on the disk.
-fn kept(place: &Place) -> Vec<String> {
+fn kept(place: &Place, known: Known<'_>) -> Vec<String> {
     let text = fs::read_to_string(&place.unit).unwrap_or_default();
     let words = command_of(&text).and_then(quoting::words).unwrap_or_default();
-    let server = words.get(1..).and_then(|words| options_of(words, &ConfigFile::default()));
+    let server = words.get(1..).and_then(|words| options_of(words, known));
     let data = match (server, place.scope) {
         (Some((role, _)), _) if !role.is_server() => None,
         (Some((_, options)), Scope::User) => data_dir(options.data_dir).ok(),

@@ -5,13 +5,13 @@ use std::{fs, path::PathBuf, time::Duration};
 use anyhow::bail;
 use clap::Args;
 use client::Warren;
-use daemon::{ConfigFile, ServeOptions, settings::data_dir};
+use daemon::{ServeOptions, settings::data_dir};
 use serde::Serialize;
 use tokio::time::timeout;
 
 use super::{
     Whose,
-    command::options_of,
+    command::{Known, options_of},
     installed,
     place::Place,
     quoting,
@@ -39,12 +39,12 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+    pub(super) async fn run(self, known: Known<'_>) -> anyhow::Result<()> {
         let places = installed(&self.whose.scopes());
         if places.is_empty() && !self.json {
             bail!("no service is installed: `warren service install` makes one");
         }
-        let all_active = show(&places, self.json, file).await?;
+        let all_active = show(&places, self.json, known).await?;
         exit::as_ended(Some(i32::from(!all_active)))
     }
 }
@@ -72,10 +72,10 @@ struct ServiceJson {
 }
 
 /// Shows the services, and says whether all are active.
-pub(super) async fn show(places: &[Place], json: bool, file: &ConfigFile) -> anyhow::Result<bool> {
+pub(super) async fn show(places: &[Place], json: bool, known: Known<'_>) -> anyhow::Result<bool> {
     let mut all = Vec::new();
     for place in places {
-        all.push(describe(place, file).await);
+        all.push(describe(place, known).await);
     }
     if json {
         say_json(&serde_json::json!({"services": all}))?;
@@ -86,7 +86,7 @@ pub(super) async fn show(places: &[Place], json: bool, file: &ConfigFile) -> any
     Ok(all.iter().all(|service| service.state == "active"))
 }
 
-async fn describe(place: &Place, file: &ConfigFile) -> ServiceJson {
+async fn describe(place: &Place, known: Known<'_>) -> ServiceJson {
     let systemd = Systemd::of(place.scope);
     let state = match systemd.is_here().await {
         true => systemd.state(place).await.unwrap_or_default(),
@@ -94,7 +94,7 @@ async fn describe(place: &Place, file: &ConfigFile) -> ServiceJson {
     };
     let text = fs::read_to_string(&place.unit).unwrap_or_default();
     let command = command_of(&text).unwrap_or_default();
-    let server = server_of(command, file);
+    let server = server_of(command, known);
     let address = server.as_ref().map(local_url);
     let answers = match &address {
         Some(address) if state.is_active() => version_at(address).await,
@@ -119,9 +119,9 @@ async fn describe(place: &Place, file: &ConfigFile) -> ServiceJson {
 }
 
 /// The settings of the server that a unit's command line starts, if it starts one.
-fn server_of(command: &str, file: &ConfigFile) -> Option<ServeOptions> {
+pub(super) fn server_of(command: &str, known: Known<'_>) -> Option<ServeOptions> {
     let words = quoting::words(command)?;
-    let (role, options) = options_of(words.get(1..)?, file)?;
+    let (role, options) = options_of(words.get(1..)?, known)?;
     role.is_server().then_some(options)
 }
 
@@ -174,6 +174,8 @@ fn state(service: &ServiceJson) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     fn service() -> ServiceJson {
@@ -222,10 +224,11 @@ environment  /e/warren.env";
 
     #[test]
     fn a_server_is_found_in_its_command_line_and_a_worker_is_none() {
-        let file = ConfigFile::default();
-        let server = server_of("\"/a b/warren\" serve --listen 127.0.0.1:7000", &file).unwrap();
+        let (cli, file) = (crate::Cli::command(), daemon::ConfigFile::default());
+        let known = Known { cli: &cli, file: &file };
+        let server = server_of("\"/a b/warren\" serve --listen 127.0.0.1:7000", known).unwrap();
         assert_eq!(local_url(&server), "http://127.0.0.1:7000");
-        assert!(server_of("/bin/warren worker", &file).is_none());
-        assert!(server_of("", &file).is_none());
+        assert!(server_of("/bin/warren worker", known).is_none());
+        assert!(server_of("", known).is_none());
     }
 }
