@@ -55,7 +55,7 @@ impl Finding {
         };
         let line = format!("{state:<6} {:<14} {}", self.check, plain::line(&self.found));
         match &self.advice {
-            Some(advice) => format!("{line}\n{:<21} → {}", "", plain::line(advice)),
+            Some(advice) => format!("{line}\n       → {}", plain::line(advice)),
             None => line,
         }
     }
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_finding_is_a_line_and_its_advice_another() {
         let fault = Finding::fault("port", "taken\u{1b}[2J", "stop it");
-        let expected = "FAULT  port           taken\u{fffd}[2J\n                      → stop it";
+        let expected = "FAULT  port           taken\u{fffd}[2J\n       → stop it";
         assert_eq!(fault.readable(), expected);
         assert_eq!(Finding::ok("port", "free").readable(), "ok     port           free");
     }
