@@ -67,7 +67,7 @@ impl HttpBackend {
         let endpoints = config.endpoints.or_else(|| cloud.then(|| of_cloud(base.host())));
         let is_anthropic = |only: Endpoints| only.is_within(anthropics());
         let manner = match endpoints.filter(|only| cloud && is_anthropic(*only)) {
-            Some(_) => manner.as_anthropic(),
+            Some(_) => manner.with_anthropic_place(),
             None => manner,
         };
         let manner = Arc::new(manner);

@@ -91,7 +91,7 @@ impl Manner {
     }
 
     /// The same, for a server of which it is known that it looks where Anthropic's do.
-    pub(crate) fn as_anthropic(self) -> Self {
+    pub(crate) fn with_anthropic_place(self) -> Self {
         self.place.store(KeyPlace::ApiKey as u8, Ordering::Relaxed);
         self
     }

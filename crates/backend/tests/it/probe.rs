@@ -1,6 +1,6 @@
 //! Which endpoints a model server has.
 
-use backend::{Backend, BackendConfig, BackendError, probe::MAX_ANSWER};
+use backend::{Backend, BackendConfig, BackendError, BackendRequest, probe::MAX_ANSWER};
 use base::{Endpoint, Endpoints};
 use testkit::{MockBackend, RawServer};
 
@@ -120,4 +120,29 @@ async fn probes_do_not_count_as_requests() {
     let told = at(mock.url()).endpoints().await.unwrap();
     assert_eq!(told, Some(Endpoints::only(Endpoint::Messages)));
     assert_eq!(mock.counts().started, 0);
+}
+
+#[tokio::test]
+async fn a_cloud_is_not_probed_and_one_of_messages_alone_gets_its_key_where_it_looks() {
+    let server = RawServer::start().await;
+    let cloud = BackendConfig { cloud: true, ..BackendConfig::new(server.url()) };
+    let chat = Endpoints::only(Endpoint::ChatCompletions).with(Endpoint::Embeddings);
+    assert_eq!(Backend::http(&cloud).unwrap().endpoints().await, Ok(Some(chat)));
+    let endpoints = Some(Endpoints::only(Endpoint::Messages));
+    let cloud = BackendConfig { endpoints, api_key: Some("k".into()), ..cloud };
+    let backend = Backend::http(&cloud).unwrap();
+    let ask = BackendRequest {
+        path_and_query: Endpoint::Messages.path().to_owned(),
+        ..BackendRequest::default()
+    };
+    let answering = async {
+        let (mut connection, request) = server.request().await;
+        connection.json("200 OK", "", "{}").await;
+        request
+    };
+    let (request, answer) = tokio::join!(answering, backend.send(ask));
+    assert_eq!(answer.unwrap().status, 200);
+    assert!(request.headers.contains(&"x-api-key: k".to_owned()), "{:?}", request.headers);
+    let version = request.headers.iter().any(|line| line.starts_with("anthropic-version"));
+    assert!(version, "{:?}", request.headers);
 }

@@ -12,7 +12,7 @@ impl Dispatcher {
     /// moves to its next target that is served, or ends. Place it afterwards.
     pub(super) fn unmet(&mut self, now: Instant, mut job: Job, ending: Ending) {
         let mut busy = matches!(ending, Ending::QueueFull { .. });
-        while !self.stopping && !(busy && job.targets_while_busy() == 0) && job.next_target() {
+        while !self.stopping && (!busy || job.targets_while_busy() > 0) && job.next_target() {
             if self.providers.prospect(&job.spec, &job.target()) != Prospect::Served {
                 continue;
             }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use backend::DemoConfig;
+use backend::{BackendConfig, DemoConfig};
 use http::{HeaderMap, StatusCode};
 use protocol::relay::{
     GracefulShutdown, Pong, RegisterAck, SUBPROTOCOL, ServerMessage, WorkerMessage,
 };
 use tokio::{sync::mpsc, time::Instant};
 use wire::{DialError, DialedLink, Link, Outbox, Role};
-use worker::{Dialer, Dialing, Event, Lend, ServerTarget};
+use worker::{Dialer, Dialing, Event, Lend, Protocol, ServerTarget, Worker, WorkerConfig};
 
 use crate::support::{Pipes, Running, config, demo};
 
@@ -224,4 +224,29 @@ async fn a_server_that_drains_and_never_closes_is_left() {
     let next = servers.recv().await.unwrap();
     assert!((17..=18).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
     drop(next);
+}
+
+fn cloud() -> Lend {
+    let models = Some(vec!["m".parse().unwrap()]);
+    Lend::Http(BackendConfig { cloud: true, models, ..BackendConfig::new("http://127.0.0.1:1") })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cloud_is_lent_to_a_warren_which_is_told_and_not_to_a_stock_server() {
+    let (pipes, mut servers) = Pipes::new(true);
+    let _worker = Running::start(config(vec![cloud()]), pipes);
+    assert!(servers.recv().await.unwrap().register().await.cloud);
+    let (pipes, _servers) = Pipes::new(false);
+    let mut worker = Running::start(config(vec![cloud()]), pipes);
+    let (kind, reason, _) = next_trouble(&mut worker).await;
+    assert_eq!(kind, "refused");
+    assert!(reason.contains("no Warren"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_cloud_is_lent_over_no_node_protocol() {
+    let (pipes, _servers) = Pipes::new(true);
+    let config = WorkerConfig { protocol: Protocol::Node, ..config(vec![cloud()]) };
+    let refused = Worker::new(config, pipes).unwrap_err().to_string();
+    assert!(refused.contains("127.0.0.1:1") && refused.contains("cost you money"), "{refused}");
 }
