@@ -32,6 +32,11 @@ impl Admission {
         Ok(Self { key: Some(Arc::clone(key)), job, standing })
     }
 
+    /// The key, if one is needed.
+    pub(crate) fn key(&self) -> Option<Arc<Key>> {
+        self.key.clone()
+    }
+
     /// Marks the job as submitted: from now on its end settles the usage.
     pub(crate) fn submitted(mut self) -> Standing {
         self.key = None;

@@ -26,6 +26,7 @@ use crate::{
     head::new_id,
     meter::UsageMeter,
     models,
+    nearest::Known,
     peeked::{PeekedRequest, off_thread, peek_request, wire_size},
     read,
     request_scope::{self, RequestScope, Targets},
@@ -193,13 +194,15 @@ pub(crate) async fn answer(
     let Accepted { job, admission, translation, room, may_be_early } = accepted;
     let (id, model, method) = (job.id, job.model.clone(), job.request.method.clone());
     let gone_from = room.is_none().then(|| models::gone_from(api, &model)).flatten();
+    let known = Known { api, key: admission.key(), room: room.clone() };
     let mut answer: Answer = api.scheduler().submit(job);
     let standing = admission.submitted();
     let failed = |failure: Failure| {
         let standing = Some(Box::new(standing));
         let error = ApiError::of_failure(&failure, model.as_str());
-        let error = match &gone_from {
-            Some(place) if failure.ending == Ending::NoProvider => error.gone_from(place),
+        let error = match (&failure.ending, &gone_from) {
+            (Ending::NoProvider, Some(place)) => error.gone_from(place),
+            (Ending::NoProvider, None) => error.with_nearest(&known.nearest(&model)),
             _ => error,
         };
         ApiError { standing, ..error }

@@ -205,6 +205,14 @@ impl ApiError {
     }
 }
 
+impl ApiError {
+    /// The error for an unknown model, with the names that are most like it.
+    pub(crate) fn with_nearest(self, words: &str) -> Self {
+        let message = format!("{}{}", self.message, base::plain::line(words));
+        Self { message: message.into(), ..self }
+    }
+}
+
 impl From<&BadBody> for ApiError {
     fn from(bad: &BadBody) -> Self {
         let error = Self::new(StatusCode::BAD_REQUEST, Kind::Invalid, bad.to_string());

@@ -24,6 +24,7 @@
 //! - [`models`], [`health`], [`admin`]: the models, the server's health, and the operator's part;
 //!   `condition`: problems of the server's other parts
 //! - [`joining`]: the codes by which machines join
+//! - `nearest`: the names most like an unknown one
 //! - [`cors`]: pages of other origins, in browsers
 //! - [`meter`]: tokens, counted as they pass
 
@@ -44,6 +45,7 @@ pub mod health;
 pub mod joining;
 pub mod meter;
 pub mod models;
+mod nearest;
 pub mod paths;
 mod peeked;
 pub mod read;

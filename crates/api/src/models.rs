@@ -14,6 +14,7 @@ use rooms::Room;
 
 use crate::{
     error::{self, ApiError, Kind},
+    nearest::Known,
     request_scope::RequestScope,
     state::Api,
 };
@@ -51,7 +52,9 @@ pub(crate) async fn show(
     {
         return Ok(json(&api, model_object(model.as_str(), created, OWNER)));
     }
-    let words = format!("no provider for model {model}");
+    let (key, room) = (request_scope.admitted().key.clone(), request_scope.room().cloned());
+    let near = Known { api: &api, key, room }.nearest(&model);
+    let words = format!("no provider for model {model}{near}");
     Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words))
 }
 
@@ -66,7 +69,7 @@ fn may_use(request_scope: &RequestScope, model: &ModelName) -> bool {
 
 /// The models of a room's connected participants, each with the time when the first of them joined,
 /// in seconds since 1970.
-fn served_in(room: &Room) -> BTreeMap<ModelName, u64> {
+pub(crate) fn served_in(room: &Room) -> BTreeMap<ModelName, u64> {
     let mut served = BTreeMap::new();
     for participant in room.participants() {
         if !participant.connection.connected {
@@ -105,8 +108,9 @@ pub(crate) fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
     model.map(|model| created(api, &model))
 }
 
-/// The name by which a model is served, of the [two](ModelName::with_or_without_latest) that it may have; if
-/// it is not served now, the one by which it was; else the given one.
+/// The name by which a model is served, of the [two](ModelName::with_or_without_latest) that it may have, or
+/// the [file's](ModelName::file_name) of a path; if it is not served now, the one by which it was; else the given
+/// one.
 pub(crate) fn known_as(api: &Api, scope: &Scope, model: &ModelName) -> ModelName {
     let is_served = |model: &ModelName| api.scheduler().serves(scope, model.as_str());
     let was_served = |model: &ModelName| api.models().knows(scope, model);
@@ -116,7 +120,8 @@ pub(crate) fn known_as(api: &Api, scope: &Scope, model: &ModelName) -> ModelName
     if is_served(model) {
         return model.clone();
     }
-    let served = other().filter(is_served);
+    let of_file = || model.file_name().filter(is_model).filter(is_served);
+    let served = other().filter(is_served).or_else(of_file);
     served
         .or_else(|| other().filter(was_served).filter(|_| !was_served(model)))
         .unwrap_or_else(|| model.clone())

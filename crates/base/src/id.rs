@@ -205,6 +205,21 @@ impl ModelName {
             Some(_) => None,
         }
     }
+
+    /// The file name of a model that is named by a path, as model servers name what they were started with.
+    /// `None` for a name that is no path.
+    pub fn file_name(&self) -> Option<Self> {
+        let name = self.as_str();
+        let is_rooted = name.starts_with(['/', '\\', '~', '.']) || is_of_drive(name);
+        let is_file = name.to_ascii_lowercase().ends_with(".gguf");
+        let (_, last) = name.rsplit_once(['/', '\\']).filter(|_| is_rooted || is_file)?;
+        (!last.is_empty()).then(|| Self::from(last))
+    }
+}
+
+/// Whether a path begins with a drive, as `C:\models` does.
+fn is_of_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic())
 }
 
 /// The tag that Ollama takes where none is given.
@@ -253,6 +268,28 @@ mod tests {
         ] {
             let found = ModelName::from(name).with_or_without_latest();
             assert_eq!(found.as_ref().map(ModelName::as_str), other, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_model_named_by_a_path_has_a_file_name() {
+        for (name, file) in [
+            ("/models/Llama-3.gguf", Some("Llama-3.gguf")),
+            ("/srv/qwen3", Some("qwen3")),
+            ("models/sub/a.GGUF", Some("a.GGUF")),
+            ("./a.bin", Some("a.bin")),
+            ("C:\\models\\a.gguf", Some("a.gguf")),
+            ("c:/models/a", Some("a")),
+            ("~/a", Some("a")),
+            ("/models/", None),
+            ("a.gguf", None),
+            ("org/model", None),
+            ("org/model:8b", None),
+            ("m", None),
+            ("", None),
+        ] {
+            let found = ModelName::from(name).file_name();
+            assert_eq!(found.as_ref().map(ModelName::as_str), file, "{name}");
         }
     }
 

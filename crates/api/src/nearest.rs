@@ -1,0 +1,145 @@
+//! The names of models that are most like a name that nobody serves.
+
+use std::{cmp::Reverse, sync::Arc};
+
+use access::Key;
+use base::ModelName;
+use rooms::Room;
+
+use crate::{models, state::Api};
+
+/// The most names that are told.
+const TOLD: usize = 3;
+
+/// Names are compared by this much of them, in characters.
+const COMPARED: usize = 64;
+
+/// So many names are compared letter by letter. They are chosen by a cheaper measure.
+const CANDIDATES: usize = 200;
+
+/// How like two names must be, from 0 to 1. Those below share hardly more than some letters.
+const ENOUGH: f64 = 0.7;
+
+/// What a request may know of the models.
+pub(crate) struct Known<'a> {
+    pub(crate) api: &'a Api,
+    /// Its key, whose models are all that it may know.
+    pub(crate) key: Option<Arc<Key>>,
+    /// Its room.
+    pub(crate) room: Option<Arc<Room>>,
+}
+
+impl Known<'_> {
+    /// Words that name the nearest ones; empty if none is near.
+    pub(crate) fn nearest(&self, wanted: &ModelName) -> String {
+        let all = match &self.room {
+            Some(room) => models::served_in(room),
+            None => models::served(self.api),
+        };
+        let may_use =
+            |name: &&ModelName| self.key.as_ref().is_none_or(|key| key.allows(name.as_str()));
+        words(&nearest(wanted.as_str(), all.keys().filter(may_use).map(ModelName::as_str)))
+    }
+}
+
+fn words(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [only] => format!(": the nearest that exists is {only}"),
+        [others @ .., last] => {
+            format!(": the nearest that exist are {} and {last}", others.join(", "))
+        }
+    }
+}
+
+/// The names that are most like `wanted`, the nearest first.
+fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let wanted = comparable(wanted);
+    let mut all: Vec<(Reverse<usize>, &str)> =
+        names.map(|name| (Reverse(in_common(&wanted, &comparable(name))), name)).collect();
+    if all.len() > CANDIDATES {
+        all.select_nth_unstable(CANDIDATES);
+        all.truncate(CANDIDATES);
+    }
+    let likeness = |name: &str| likeness(&wanted, &comparable(name));
+    let mut near: Vec<(f64, &str)> =
+        all.into_iter().map(|(_, name)| (likeness(name), name)).collect();
+    near.retain(|(likeness, _)| *likeness >= ENOUGH);
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    near.into_iter().take(TOLD).map(|(_, name)| name).collect()
+}
+
+fn comparable(name: &str) -> String {
+    name.chars().take(COMPARED).flat_map(char::to_lowercase).collect()
+}
+
+/// Pairs of letters, each at most once a name, that both names have. Cheap, and blind to where they stand.
+fn in_common(a: &str, b: &str) -> usize {
+    let pairs = |name: &str| {
+        let mut seen = [0_u64; 16];
+        for pair in name.as_bytes().windows(2) {
+            let at = (usize::from(pair[0]) * 31 + usize::from(pair[1])) % 1024;
+            seen[at / 64] |= 1 << (at % 64);
+        }
+        seen
+    };
+    let (a, b) = (pairs(a), pairs(b));
+    a.iter().zip(b).map(|(a, b)| (a & b).count_ones() as usize).sum()
+}
+
+/// From 0 to 1. A name that begins or ends with the other one is near, whatever its length.
+fn likeness(wanted: &str, name: &str) -> f64 {
+    let own = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+    let (own_wanted, own_name) = (own(wanted), own(name));
+    let holds = |long: &str, short: &str| short.len() >= 3 && long.contains(short);
+    let part =
+        if holds(&own_name, &own_wanted) || holds(&own_wanted, &own_name) { 0.9 } else { 0.0 };
+    let like = |a: &str, b: &str| {
+        let (short, long) = (a.len().min(b.len()), a.len().max(b.len()));
+        // The measure takes a name that lacks most of the other for near.
+        if short * 2 < long { 0.0 } else { strsim::jaro_winkler(a, b) }
+    };
+    like(wanted, name).max(like(&own_wanted, &own_name)).max(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told<'a>(wanted: &str, names: &[&'a str]) -> Vec<&'a str> {
+        nearest(wanted, names.iter().copied())
+    }
+
+    #[test]
+    fn the_names_most_like_the_wanted_one_are_told() {
+        let names = ["llama3.2:3b", "llama3.1:8b", "qwen3:8b", "nomic-embed-text", "llama3.2:1b"];
+        let near = told("llama3.2", &names);
+        assert_eq!(near.len(), TOLD);
+        assert!(
+            near[..2].contains(&"llama3.2:3b") && near[..2].contains(&"llama3.2:1b"),
+            "{near:?}"
+        );
+        assert_eq!(told("Qwen3", &names)[0], "qwen3:8b");
+        assert_eq!(told("meta-llama/Llama3.1:8b", &names)[0], "llama3.1:8b");
+        assert!(told("gpt-4o", &names).is_empty(), "none is near");
+        assert!(told("m", &[]).is_empty());
+        assert!(told("llama3-8b", &["m"]).is_empty(), "a letter in common is nothing");
+    }
+
+    #[test]
+    fn among_ten_thousand_models_the_right_one_is_found() {
+        let names: Vec<String> =
+            (0..10_000).map(|number| format!("org/model-{number}:8b")).collect();
+        let all = names.iter().map(String::as_str).chain(["qwen3-coder:30b"]);
+        assert_eq!(nearest("qwen3-coder", all), ["qwen3-coder:30b"]);
+        let long = "x".repeat(100_000);
+        assert!(nearest(&long, names.iter().map(String::as_str)).is_empty());
+    }
+
+    #[test]
+    fn words_name_one_or_several() {
+        assert_eq!(words(&[]), "");
+        assert_eq!(words(&["a"]), ": the nearest that exists is a");
+        assert_eq!(words(&["a", "b", "c"]), ": the nearest that exist are a, b and c");
+    }
+}
