@@ -43,8 +43,8 @@ mod tunnel;
 pub mod worker;
 
 pub use backend::{
-    BackendConfig, DEMO_MODEL, DemoConfig, LocalBackend, ModelEntry, NotAModel, examine, find_local,
-    key_file,
+    BackendConfig, DEMO_MODEL, DemoConfig, LocalBackend, ModelEntry, NotAModel, examine,
+    find_local, key_file,
 };
 pub use config::{Lend, LentAlias, NotAServer, Protocol, ServerTarget, WorkerConfig};
 pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};

@@ -39,18 +39,18 @@ pub(crate) fn sessions(pending: &StopProgress) -> Option<String> {
     let (of_terminals, of_agents) = (count(terminals, "terminal"), count(agents, "agent"));
     Some(match (terminals, agents) {
         (0, 0) => return None,
-        (0, _) => format!("{of_agents} of this server: {AGENTS}"),
-        (_, 0) => format!("{of_terminals} of this server: {TERMINALS}"),
-        _ => format!("{of_terminals} and {of_agents} of this server: {TERMINALS}; {AGENTS}"),
+        (0, _) => format!("{of_agents} here: {AGENTS}"),
+        (_, 0) => format!("{of_terminals} here: {TERMINALS}"),
+        _ => format!("{of_terminals} and {of_agents} here: {TERMINALS};\n{AGENTS}"),
     })
 }
 
 /// What becomes of terminals, and how they are kept.
-const TERMINALS: &str = "terminals end with it (they are kept as long as it runs, so run it as a service: see the \
-                         book, deployment)";
+const TERMINALS: &str = "terminals end with the server.\n\
+                         To keep them, run it as a service and let it run (see the book, deployment)";
 
 /// What becomes of agents.
-const AGENTS: &str = "agents go on with their conversations when it starts again";
+const AGENTS: &str = "agents go on with their conversations when the server starts again";
 
 #[cfg(test)]
 mod tests {
@@ -72,10 +72,7 @@ mod tests {
         };
         assert_eq!(told(0, 0), None);
         let both = told(1, 2).unwrap();
-        assert!(
-            both.starts_with("1 terminal and 2 agents of this server: terminals end"),
-            "{both}"
-        );
+        assert!(both.starts_with("1 terminal and 2 agents here: terminals end"), "{both}");
         assert!(both.contains("as a service") && both.ends_with("starts again"), "{both}");
         assert!(
             !told(0, 1).unwrap().contains("terminal") && !told(3, 0).unwrap().contains("agent")

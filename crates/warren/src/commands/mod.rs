@@ -4,6 +4,7 @@
 //! - `servers`: where the server is
 //! - `listening`: the address of a server of this machine, from its settings
 //! - `target`: the server that a command works on
+//! - `names`: the names of keys and peers, for tables
 //! - `named`: finds a key by its id, name or text
 //! - `table`: lists for people
 //! - `answer`: asks models, and prints their answers as they stream
@@ -19,8 +20,8 @@ pub(crate) mod cert;
 pub(crate) mod chat;
 pub(crate) mod cluster;
 pub(crate) mod completions;
-mod farewell;
 pub(crate) mod doctor;
+mod farewell;
 pub(crate) mod files;
 pub(crate) mod git;
 pub(crate) mod invite;
@@ -33,6 +34,7 @@ pub(crate) mod man;
 pub(crate) mod mesh;
 pub(crate) mod models;
 mod named;
+mod names;
 pub(crate) mod open;
 mod private_file;
 pub(crate) mod project;

@@ -6,9 +6,11 @@ use client::admin::{
     status::{Health, HealthDetails, QueueJson, Stats, WorkerJson},
 };
 use daemon::ConfigFile;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
+    names::Names,
     say, say_json,
     table::{first_of, plain, table},
     target::RunningServer,
@@ -45,20 +47,71 @@ impl Status {
             let all = json!({"health": health, "stats": stats, "requests": requests});
             return Ok(say_json(&all)?);
         }
-        Ok(say(&readable(&health, &stats, &requests))?)
+        let table = Tables { names: Names::of(&warren).await, now: Timestamp::now() };
+        Ok(say(&table.readable(&health, &stats, &requests))?)
     }
 }
 
-fn readable(health: &Health, stats: &Stats, requests: &[RequestJson]) -> String {
-    let details = health.details.clone().unwrap_or_default();
-    let all = [
-        Some(summary(health, &details)),
-        workers(&details.workers),
-        queues(&stats.queues),
-        last(requests),
-    ];
-    let all: Vec<String> = all.into_iter().flatten().collect();
-    all.join("\n\n")
+/// What the tables need beside the server's answers.
+struct Tables {
+    names: Names,
+    now: Timestamp,
+}
+
+impl Tables {
+    fn readable(&self, health: &Health, stats: &Stats, requests: &[RequestJson]) -> String {
+        let details = health.details.clone().unwrap_or_default();
+        let all = [
+            Some(summary(health, &details)),
+            self.workers(&details.workers),
+            queues(&stats.queues),
+            self.last(requests),
+        ];
+        let all: Vec<String> = all.into_iter().flatten().collect();
+        all.join("\n\n")
+    }
+
+    /// The workers. Their scope is shown if one of them is in a room.
+    fn workers(&self, workers: &[WorkerJson]) -> Option<String> {
+        let in_rooms = workers.iter().any(|worker| worker.scope != SERVER);
+        let row = |worker: &WorkerJson| {
+            let scope = in_rooms.then(|| plain(&worker.scope));
+            let numbers = [worker.in_flight, worker.reported_load, worker.max_concurrent];
+            let texts = [self.names.shown(&worker.worker_name)].into_iter().chain(scope);
+            let texts = texts.chain([first_of(&worker.models), state(worker)]);
+            texts.chain(numbers.map(|number| number.to_string())).collect()
+        };
+        let header = ["worker", "scope", "models", "state", "in flight", "load", "slots"];
+        let header: Vec<&str> =
+            header.into_iter().filter(|name| in_rooms || *name != "scope").collect();
+        filled(&header, workers.iter().map(row), 3)
+    }
+
+    fn last(&self, requests: &[RequestJson]) -> Option<String> {
+        let header =
+            ["ended", "key", "model", "provider", "outcome", "prompt", "answer", "first", "total"];
+        filled(&header, requests.iter().map(|request| self.request(request)), 4)
+    }
+
+    fn request(&self, request: &RequestJson) -> Vec<String> {
+        let tokens = |count: Option<u64>| match count {
+            Some(count) if request.estimated => format!("~{count}"),
+            Some(count) => count.to_string(),
+            None => "-".to_owned(),
+        };
+        let ago = self.now.duration_since(request.at).as_secs().try_into().unwrap_or(0);
+        vec![
+            format!("{} ago", span(ago)),
+            self.names.shown(&request.key),
+            served(request),
+            self.names.shown(request.provider.as_deref().unwrap_or_default()),
+            outcome(request),
+            tokens(request.prompt_tokens),
+            tokens(request.completion_tokens),
+            request.first_byte_ms.map_or("-".to_owned(), milliseconds),
+            milliseconds(request.total_ms),
+        ]
+    }
 }
 
 fn summary(health: &Health, details: &HealthDetails) -> String {
@@ -82,20 +135,15 @@ fn summary(health: &Health, details: &HealthDetails) -> String {
     }
 }
 
-fn workers(workers: &[WorkerJson]) -> Option<String> {
-    let row = |worker: &WorkerJson| {
-        let numbers = [worker.in_flight, worker.reported_load, worker.max_concurrent];
-        let texts = [
-            plain(&worker.worker_id),
-            plain(&worker.worker_name),
-            plain(&worker.scope),
-            first_of(&worker.models),
-            state(worker),
-        ];
-        texts.into_iter().chain(numbers.map(|number| number.to_string())).collect()
-    };
-    let header = ["id", "worker", "scope", "models", "state", "in flight", "load", "slots"];
-    filled(&header, workers.iter().map(row), 3)
+/// The scope that is no room's.
+const SERVER: &str = "server";
+
+/// A time in the unit that leaves few digits.
+fn milliseconds(time: u64) -> String {
+    match time {
+        0..1_000 => format!("{time}ms"),
+        _ => format!("{:.1}s", time as f64 / 1_000.0),
+    }
 }
 
 fn state(worker: &WorkerJson) -> String {
@@ -113,44 +161,6 @@ fn queues(queues: &[QueueJson]) -> Option<String> {
     };
     let header = ["scope", "model", "waiting", "oldest"];
     filled(&header, queues.iter().map(row), 2)
-}
-
-fn last(requests: &[RequestJson]) -> Option<String> {
-    let header = [
-        "ended",
-        "key",
-        "endpoint",
-        "model",
-        "provider",
-        "outcome",
-        "prompt",
-        "completion",
-        "queued ms",
-        "first ms",
-        "total ms",
-    ];
-    filled(&header, requests.iter().map(request), 5)
-}
-
-fn request(request: &RequestJson) -> Vec<String> {
-    let number = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
-    let tokens = |count: Option<u64>| match count {
-        Some(count) if request.estimated => format!("~{count}"),
-        count => number(count),
-    };
-    vec![
-        request.at.strftime("%F %TZ").to_string(),
-        plain(&request.key),
-        plain(&request.endpoint),
-        served(request),
-        plain(request.provider.as_deref().unwrap_or_default()),
-        outcome(request),
-        tokens(request.prompt_tokens),
-        tokens(request.completion_tokens),
-        request.queue_ms.to_string(),
-        number(request.first_byte_ms),
-        request.total_ms.to_string(),
-    ]
 }
 
 /// The requested model, and the one that served it if that differs.
@@ -183,6 +193,10 @@ mod tests {
     use client::admin::status::WorkspaceHealth;
 
     use super::*;
+
+    fn tables() -> Tables {
+        Tables { names: Names::default(), now: "2026-11-20T16:01:10Z".parse().unwrap() }
+    }
 
     fn worker() -> WorkerJson {
         let models = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
@@ -223,20 +237,28 @@ mod tests {
         let queue =
             QueueJson { scope: "server".into(), model: "m".into(), depth: 2, oldest_secs: 1.26 };
         let stats = Stats { queues: vec![queue], ..Stats::default() };
-        let told = readable(&health, &stats, &[answered()]);
+        let told = tables().readable(&health, &stats, &[answered()]);
         let expected = "\
 Warren 0.1.0: ok, up 1h 1m
 1 worker, 1 request in flight, 2 waiting
 
-ID   WORKER  SCOPE   MODELS            STATE  IN FLIGHT  LOAD  SLOTS
-w-1  gpu\u{fffd}    server  a,b,c and 1 more  ready          1     3      4
+WORKER  MODELS            STATE  IN FLIGHT  LOAD  SLOTS
+gpu\u{fffd}    a,b,c and 1 more  ready          1     3      4
 
 SCOPE   MODEL  WAITING  OLDEST
 server  m            2    1.3s
 
-ENDED                 KEY    ENDPOINT      MODEL     PROVIDER  OUTCOME              PROMPT  COMPLETION  QUEUED MS  FIRST MS  TOTAL MS
-2026-11-20 16:00:00Z  local  /v1/messages  fast (m)  gpu       backend_refused 400      ~3           -          1         2        40";
+ENDED      KEY    MODEL     PROVIDER  OUTCOME              PROMPT  ANSWER  FIRST  TOTAL
+1m 9s ago  local  fast (m)  gpu       backend_refused 400      ~3       -    2ms   40ms";
         assert_eq!(told, expected, "{told}");
+    }
+
+    #[test]
+    fn the_scope_is_shown_where_there_are_rooms_and_times_are_short() {
+        let in_room = WorkerJson { scope: "swift-eagle-42".to_owned(), ..worker() };
+        let told = tables().workers(&[worker(), in_room]).unwrap();
+        assert!(told.contains("SCOPE") && told.contains("swift-eagle-42"), "{told}");
+        assert_eq!([0, 999, 1_000, 61_250].map(milliseconds), ["0ms", "999ms", "1.0s", "61.2s"]);
     }
 
     #[test]
@@ -247,7 +269,7 @@ ENDED                 KEY    ENDPOINT      MODEL     PROVIDER  OUTCOME          
         };
         let health =
             Health { details: Some(details), status: "degraded".to_owned(), ..Health::default() };
-        let told = readable(&health, &Stats::default(), &[]);
+        let told = tables().readable(&health, &Stats::default(), &[]);
         assert_eq!(
             told,
             "Warren -: degraded, up 0s\n0 workers, 0 requests in flight, 0 waiting\nthe disk is full"

@@ -9,6 +9,7 @@ use client::{
 use daemon::ConfigFile;
 
 use super::{
+    names::Names,
     say, say_json,
     table::{plain, table},
     target::{AdminTarget, Target},
@@ -58,7 +59,8 @@ impl Usage {
     async fn report(self, file: &ConfigFile) -> anyhow::Result<()> {
         let request = self.request();
         let query = daemon::offline::usage_query(&request.query()).map_err(usage)?;
-        let report = match self.target.choose(&file.serve)? {
+        let target = self.target.choose(&file.serve)?;
+        let report = match &target {
             AdminTarget::Running(warren) => warren.usage(&request).await?,
             AdminTarget::Offline(stopped) => stopped.usage(&query)?,
         };
@@ -68,7 +70,11 @@ impl Usage {
         if self.csv {
             return Ok(say(report.to_csv(&query.query.by).trim_end())?);
         }
-        Ok(say(&readable(&report, &query.query.by))?)
+        let names = match &target {
+            AdminTarget::Running(warren) => Names::of(warren).await,
+            AdminTarget::Offline(stopped) => Names::of_keys(&stopped.keys()),
+        };
+        Ok(say(&readable(&report, &query.query.by, &names))?)
     }
 
     fn request(&self) -> UsageRequest {
@@ -83,7 +89,7 @@ impl Usage {
     }
 }
 
-fn readable(report: &UsageReport, by: &[UsageBy]) -> String {
+fn readable(report: &UsageReport, by: &[UsageBy], named: &Names) -> String {
     if report.totals.requests == 0 {
         return "Nothing was used.".to_owned();
     }
@@ -93,7 +99,8 @@ fn readable(report: &UsageReport, by: &[UsageBy]) -> String {
     let counts = shown(UsageCounts::NAMES, priced);
     let counts = counts.map(|name| name.strip_suffix("_tokens").unwrap_or(name));
     let header: Vec<&str> = names.chain(counts).chain(priced.then_some(&*cost)).collect();
-    let mut rows: Vec<Vec<String>> = report.rows.iter().map(|row| cells(row, by, priced)).collect();
+    let mut rows: Vec<Vec<String>> =
+        report.rows.iter().map(|row| cells(row, by, named, priced)).collect();
     if rows.len() != 1 {
         let mut totals = vec![String::new(); by.len()];
         totals.iter_mut().take(1).for_each(|name| "all".clone_into(name));
@@ -104,8 +111,12 @@ fn readable(report: &UsageReport, by: &[UsageBy]) -> String {
     if report.truncated { table + more } else { table }
 }
 
-fn cells(row: &UsageRow, by: &[UsageBy], priced: bool) -> Vec<String> {
-    let names = by.iter().map(|by| plain(row.get(*by).unwrap_or_default()));
+fn cells(row: &UsageRow, by: &[UsageBy], named: &Names, priced: bool) -> Vec<String> {
+    let name = |by: &UsageBy| row.get(*by).unwrap_or_default();
+    let names = by.iter().map(|by| match by {
+        UsageBy::Key | UsageBy::Provider => named.shown(name(by)),
+        _ => plain(name(by)),
+    });
     names.chain(numbers(&row.counts, priced)).collect()
 }
 
@@ -137,18 +148,18 @@ mod tests {
         let totals = UsageCounts { requests: 4, prompt_tokens: 60, ..UsageCounts::default() };
         let report =
             UsageReport { rows: vec![row("m"), row("")], totals, ..UsageReport::default() };
-        let told = readable(&report, &[UsageBy::Model]);
+        let told = readable(&report, &[UsageBy::Model], &Names::default());
         let lines: Vec<&str> = told.lines().collect();
         assert!(lines[0].starts_with("MODEL  REQUESTS  PROMPT"), "{told}");
         assert!(lines[2].starts_with("-  ") && lines[3].starts_with("all"), "{told}");
         let mut priced = report;
         priced.totals.cost = Money(1_234_567);
         priced.rows[0].set(UsageBy::Model, "k-0123456789abcdef".to_owned());
-        let told = readable(&priced, &[UsageBy::Model]);
+        let told = readable(&priced, &[UsageBy::Model], &Names::default());
         let last = told.lines().last().unwrap();
         assert!(told.contains("COST USD") && last.ends_with("1.234567"), "{told}");
         assert!(told.lines().all(|line| line.len() <= 80), "{told}");
-        let nothing = readable(&UsageReport::default(), &[UsageBy::Model]);
+        let nothing = readable(&UsageReport::default(), &[UsageBy::Model], &Names::default());
         assert_eq!(nothing, "Nothing was used.");
     }
 }

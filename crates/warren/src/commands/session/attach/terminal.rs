@@ -42,6 +42,16 @@ pub(crate) fn size() -> io::Result<(u16, u16)> {
     crossterm::terminal::size()
 }
 
+/// Begins a line of its own for what follows, and clears what a program has left below: the cursor may be
+/// anywhere in it.
+pub(super) fn begin_line() {
+    if stdout().is_terminal() {
+        let mut out = stdout().lock();
+        // A terminal that is gone has no line to begin.
+        let _ = out.write_all(b"\r\n\x1b[J").and_then(|()| out.flush());
+    }
+}
+
 /// This terminal, raw. Dropping it gives it back.
 pub(super) struct Raw {
     /// What puts its modes back; the screen's own end, once that is known.

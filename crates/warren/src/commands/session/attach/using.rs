@@ -15,7 +15,7 @@ use super::{
     hint::detach_hint,
     keys::{DetachKey, TypedKeys},
     screen::Painter,
-    terminal::{Raw, Writer, size, typed},
+    terminal::{Raw, Writer, begin_line, size, typed},
 };
 use crate::commands::{
     note,
@@ -38,7 +38,9 @@ pub(super) async fn use_terminal(
 ) -> anyhow::Result<Option<Ending>> {
     let mut using = Using::begin(following, detach)?;
     let end = using.run().await;
-    for words in using.end().await {
+    let notes = using.end().await;
+    begin_line();
+    for words in notes {
         note(&format!("[{words}]"));
     }
     let name = called(session);
