@@ -29,6 +29,8 @@ pub struct BackendConfig {
     pub cloud: bool,
     /// The models to offer; none: all that it has, asked again and again.
     pub models: Option<Vec<ModelEntry>>,
+    /// Whether only those of these models are offered that it lists itself.
+    pub only_listed: bool,
     /// The endpoints that it serves, if they are known; else it is asked.
     pub endpoints: Option<Endpoints>,
     /// How many requests it serves at once, from all senders together; 0 counts as 1.
@@ -49,6 +51,7 @@ impl BackendConfig {
             key_file: None,
             cloud: false,
             models: None,
+            only_listed: false,
             endpoints: None,
             max_concurrent: DEFAULT_MAX_CONCURRENT,
             timeouts: Timeouts::default(),

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// How long a port may take to show that it is a model server.
-const DEADLINE: Duration = Duration::from_millis(500);
+pub(crate) const DEADLINE: Duration = Duration::from_millis(500);
 
 /// The model servers that are looked for, and their usual ports.
 pub const USUAL_PORTS: [(&str, u16); 4] =
@@ -39,11 +39,7 @@ pub async fn find_local() -> Vec<LocalBackend> {
 
 /// Like [`find_local`], with another value of `OLLAMA_HOST`, and at other ports of this machine.
 pub async fn find_at(ollama_host: Option<&str>, ports: &[(&str, u16)]) -> Vec<LocalBackend> {
-    let moved = ollama_host.filter(|value| !value.trim().is_empty()).map(ollama_host::base_url);
-    let usual = ports.iter().map(|&(name, port)| (name, format!("http://127.0.0.1:{port}")));
-    let usual = usual.filter(|(_, url)| moved.as_ref() != Some(url));
-    let moved = moved.clone().map(|url| ("Ollama", url));
-    let probes = moved.into_iter().chain(usual).map(|(name, url)| probe(name, url));
+    let probes = places(ollama_host, ports).map(|(name, url)| probe(name, url));
     join_all(probes).await.into_iter().flatten().collect()
 }
 
@@ -58,7 +54,20 @@ pub async fn examine(config: &BackendConfig) -> Result<(Vec<String>, Endpoints),
     Ok((models, endpoints.unwrap_or(Endpoints::ASSUMED)))
 }
 
-async fn probe(name: &str, url: String) -> Option<LocalBackend> {
+/// What usually listens where: at the place that `OLLAMA_HOST` names, and at these ports of this machine.
+pub(crate) fn places<'a>(
+    ollama_host: Option<&str>,
+    ports: &'a [(&'a str, u16)],
+) -> impl Iterator<Item = (&'a str, String)> {
+    let moved = ollama_host.filter(|value| !value.trim().is_empty()).map(ollama_host::base_url);
+    let known = moved.clone();
+    let usual = ports.iter().map(|&(name, port)| (name, format!("http://127.0.0.1:{port}")));
+    let usual = usual.filter(move |(_, url)| known.as_ref() != Some(url));
+    moved.map(|url| ("Ollama", url)).into_iter().chain(usual)
+}
+
+/// The model server at a URL, if there is one.
+pub(crate) async fn probe(name: &str, url: String) -> Option<LocalBackend> {
     let timeouts = Timeouts { connect: DEADLINE, first_byte: DEADLINE, idle: DEADLINE };
     let backend = HttpBackend::new(&BackendConfig { timeouts, ..BackendConfig::new(&url) });
     let backend =

@@ -14,7 +14,7 @@
 //! - [`headers`]: what passes to a backend and back
 //! - [`models`]: lists of models
 //! - [`probe`]: which endpoints a model server has
-//! - [`discovery`]: the model servers of this machine
+//! - [`discovery`]: the model servers of this machine; [`search`]: those that come and go
 //! - [`demo`]: a built-in backend without a model
 //! - [`error`]: what goes wrong
 
@@ -35,6 +35,7 @@ mod manner;
 pub mod models;
 mod ollama_host;
 pub mod probe;
+pub mod search;
 
 pub use address::{BaseUrl, NotABackend};
 pub use backend::Backend;
@@ -44,3 +45,4 @@ pub use discovery::{LocalBackend, examine, find_local};
 pub use error::{BackendError, Phase};
 pub use exchange::{Answer, AnswerBody, BackendRequest};
 pub use http::HttpBackend;
+pub use search::Search;

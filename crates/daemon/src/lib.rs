@@ -64,6 +64,7 @@ mod workspace_part;
 
 pub use offline::OfflineServer;
 pub use options::{ConfigFile, ServeOptions};
+pub use parts::{Kept, KeptSecrets};
 pub use running::ServerFile;
 pub use server::Server;
 pub use sessions_fate::{RunningSessions, SessionsFate};

@@ -1,6 +1,6 @@
 //! Builds the parts of a server from its settings.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use access::{ConsumerRules, Keys, LenderRules, Moment, Prices, Token};
 use api::{Limits, MessageJobs, Names, RoomRules, admin::RecentRequests};
@@ -22,28 +22,70 @@ use crate::{
     telemetry::{metrics::Metrics, request_log::RequestLog},
 };
 
+/// Where a secret of the server comes from.
+#[derive(Debug, Clone)]
+pub enum Kept {
+    /// From a flag, the environment or the configuration.
+    Given,
+    /// Made at this start.
+    New {
+        /// The secret.
+        secret: Secret,
+        /// The file that keeps it.
+        file: PathBuf,
+    },
+    /// Made at an earlier start.
+    Before {
+        /// The file that keeps it.
+        file: PathBuf,
+    },
+}
+
+/// Where the secrets that other machines need come from.
+#[derive(Debug, Clone)]
+pub struct KeptSecrets {
+    /// The ready-made key of consumers, if there is one.
+    pub client: Option<Kept>,
+    /// What workers present.
+    pub worker: Kept,
+}
+
 /// The secrets that a server accepts beside its keys.
 pub(crate) struct Tokens {
     pub(crate) worker: Secret,
     pub(crate) admin: Secret,
     pub(crate) client: Option<Secret>,
+    pub(crate) kept: KeptSecrets,
 }
 
 impl Tokens {
     /// Takes those of the settings, and the others from the data directory.
     pub(crate) fn load(settings: &Settings, data: &DataDir) -> anyhow::Result<Self> {
-        let kept = |given: &Option<Secret>, name, prefix| match given {
-            Some(secret) => Ok(secret.clone()),
-            None => data.token(name, prefix),
+        let load = |given: &Option<Secret>, name, prefix| match given {
+            Some(secret) => anyhow::Ok((secret.clone(), Kept::Given)),
+            None => {
+                let file = data.path().join(name);
+                let was_there = file.exists();
+                let secret = data.token(name, prefix)?;
+                let kept = match was_there {
+                    true => Kept::Before { file },
+                    false => Kept::New { secret: secret.clone(), file },
+                };
+                Ok((secret, kept))
+            }
         };
-        let client = match settings.keep_client_token {
-            true => Some(kept(&settings.client_token, CLIENT_TOKEN, "wk_")?),
-            false => settings.client_token.clone(),
+        let client = match (settings.keep_client_token, &settings.client_token) {
+            (false, None) => None,
+            (_, given) => Some(load(given, CLIENT_TOKEN, "wk_")?),
         };
+        let (client, of_client) = client.unzip();
+        let (worker, of_worker) = load(&settings.worker_secret, WORKER_SECRET, "ws_")?;
+        let (admin, _) = load(&settings.admin_token, ADMIN_TOKEN, "wa_")?;
         Ok(Self {
-            worker: kept(&settings.worker_secret, WORKER_SECRET, "ws_")?,
-            admin: kept(&settings.admin_token, ADMIN_TOKEN, "wa_")?,
+            worker,
+            admin,
             client,
+            kept: KeptSecrets { client: of_client, worker: of_worker },
         })
     }
 }

@@ -9,7 +9,6 @@ use api::{
     admin::RecentRequests,
 };
 use axum::Router;
-use base::Secret;
 use mesh::Mesh;
 use protocol::{
     admin::{status::WorkspaceHealth, stop::StopProgress},
@@ -32,7 +31,7 @@ use crate::{
     known_models::KnownModels,
     ledger::{Ledger, Retention},
     listener::Listener,
-    parts::{self, Tokens},
+    parts::{self, KeptSecrets, Tokens},
     peering::{MeshPart, Relay},
     room_keeper::{self, RoomEvents},
     routes::{self, Acceptors},
@@ -65,8 +64,7 @@ pub struct Server {
     /// Holds the directory's lock.
     data: DataDir,
     here: Arc<Here>,
-    worker_secret: Secret,
-    client_token: Option<Secret>,
+    secrets: KeptSecrets,
     store: Arc<SqliteStore>,
     ages: Arc<AgeClock>,
     metrics: Arc<Metrics>,
@@ -200,8 +198,7 @@ impl Server {
             store,
             ages,
             metrics,
-            worker_secret: tokens.worker,
-            client_token: tokens.client,
+            secrets: tokens.kept,
             scheduler,
             workers,
             models,
@@ -240,14 +237,15 @@ impl Server {
         Ok(running::urls(self.address()?, self.settings.tls.is_some()))
     }
 
-    /// The ready-made key of consumers.
-    pub fn client_token(&self) -> Option<&Secret> {
-        self.client_token.as_ref()
+    /// Where the secrets that other machines need come from.
+    pub fn secrets(&self) -> &KeptSecrets {
+        &self.secrets
     }
 
-    /// What workers present.
-    pub fn worker_secret(&self) -> &Secret {
-        &self.worker_secret
+    /// The models and aliases that are served, whenever it is called.
+    pub fn served(&self) -> impl Fn() -> Vec<String> + use<> {
+        let api = self.api.clone();
+        move || api.served().iter().map(ToString::to_string).collect()
     }
 
     /// A new code by which one machine becomes a worker, within an hour and while this server runs. `None` when

@@ -98,6 +98,21 @@ pub enum Lend {
     Demo(DemoConfig),
 }
 
+impl Lend {
+    /// What tells it from others: its URL, or that it is the demo.
+    pub fn place(&self) -> &str {
+        match self {
+            Self::Http(config) => &config.url,
+            Self::Demo(_) => "demo",
+        }
+    }
+
+    /// Whether it belongs to others, and is asked only when no own machine can answer.
+    pub fn is_cloud(&self) -> bool {
+        matches!(self, Self::Http(config) if config.cloud)
+    }
+}
+
 /// A server to lend to.
 #[derive(Clone)]
 pub struct ServerTarget {

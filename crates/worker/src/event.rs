@@ -96,6 +96,11 @@ pub enum Event {
         /// All that it offers now.
         models: Vec<String>,
     },
+    /// A backend that was found is lent no more.
+    Withdrawn {
+        /// The backend.
+        backend: String,
+    },
     /// A backend gives no list of models.
     BackendFailed {
         /// The backend.
@@ -159,6 +164,7 @@ fn log(event: &Event) {
         Event::Models { backend, models } => {
             tracing::info!(backend, models = models.join(", "), "the models changed");
         }
+        Event::Withdrawn { backend } => tracing::info!(backend, "it is gone"),
         Event::BackendFailed { backend, reason } => {
             tracing::warn!(backend, "{reason}");
         }

@@ -4,7 +4,7 @@ use std::{
     collections::HashMap,
     ops::Deref,
     sync::{
-        Arc,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
@@ -19,6 +19,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 
 use crate::{
     config::{Lend, LentAlias},
+    offered::Offered,
     order::Order,
     patience,
 };
@@ -63,9 +64,12 @@ pub(crate) struct LentBackend {
     answer_bytes: AtomicU64,
     /// A job did not reach the backend, and nobody has looked after it since.
     lost: AtomicBool,
-    fixed: Option<Vec<String>>,
+    /// The models to offer; none: all that it lists.
+    entries: Option<Vec<ModelEntry>>,
+    /// Whether it has to list them.
+    only_listed: bool,
     /// The backend's own names of models that are offered by another.
-    real_names: HashMap<String, String>,
+    real_names: RwLock<HashMap<String, String>>,
     aliases: Arc<[LentAlias]>,
     offer: watch::Sender<Offer>,
     refresh: Notify,
@@ -77,13 +81,15 @@ impl LentBackend {
         aliases: Arc<[LentAlias]>,
         patience: Duration,
     ) -> Result<Self, NotABackend> {
-        let (backend, max_concurrent, entries) = match lend {
+        let (backend, max_concurrent, entries, only_listed) = match lend {
             Lend::Http(config) => {
-                (Backend::http(config)?, config.max_concurrent, config.models.as_deref())
+                let entries = config.models.clone();
+                (Backend::http(config)?, config.max_concurrent, entries, config.only_listed)
             }
-            Lend::Demo(config) => (Backend::demo(*config), config.max_concurrent, None),
+            Lend::Demo(config) => (Backend::demo(*config), config.max_concurrent, None, false),
         };
         let max_concurrent = max_concurrent.max(1);
+        let real_names = entries.as_deref().map(Offered::explicit).unwrap_or_default().real;
         Ok(Self {
             backend,
             max_concurrent,
@@ -93,8 +99,9 @@ impl LentBackend {
             answered: AtomicU64::new(0),
             answer_bytes: AtomicU64::new(0),
             lost: AtomicBool::new(false),
-            fixed: entries.map(|entries| entries.iter().map(|e| e.offered.clone()).collect()),
-            real_names: entries.map(renamed).unwrap_or_default(),
+            entries,
+            only_listed,
+            real_names: RwLock::new(real_names),
             aliases,
             offer: watch::Sender::default(),
             refresh: Notify::new(),
@@ -109,9 +116,26 @@ impl LentBackend {
         self.max_concurrent
     }
 
-    /// The explicit list of models, if there is one.
-    pub(crate) fn fixed_models(&self) -> Option<&[String]> {
-        self.fixed.as_deref()
+    /// Whether it offers an explicit list, whatever the backend lists.
+    pub(crate) fn has_fixed_models(&self) -> bool {
+        self.entries.is_some() && !self.only_listed
+    }
+
+    /// The models to offer now, by the names that consumers use.
+    ///
+    /// # Errors
+    /// When the backend has to be asked, and gives no list.
+    pub(crate) async fn models(&self) -> Result<Vec<String>, BackendError> {
+        let offered = match &self.entries {
+            Some(entries) if !self.only_listed => Offered::explicit(entries),
+            Some(entries) => Offered::listed(entries, &self.backend.models().await?),
+            None => Offered::all(self.backend.models().await?),
+        };
+        let Offered { names, real } = offered;
+        if *self.real_names.read().unwrap_or_else(PoisonError::into_inner) != real {
+            *self.real_names.write().unwrap_or_else(PoisonError::into_inner) = real;
+        }
+        Ok(names)
     }
 
     /// The names under which a backend with these models is offered: the models, then the aliases of any of them.
@@ -128,7 +152,8 @@ impl LentBackend {
         let offer = self.offer.borrow();
         // A target that is gone by now gets the backend's own answer.
         let model = alias.and_then(|alias| target(alias, &offer.models).or(alias.targets.first()));
-        let real = self.real_names.get(model.map_or(asked, String::as_str));
+        let names = self.real_names.read().unwrap_or_else(PoisonError::into_inner);
+        let real = names.get(model.map_or(asked, String::as_str));
         real.or(model).filter(|real| *real != asked).cloned()
     }
 
@@ -267,11 +292,6 @@ impl Drop for LoadGuard {
 /// The first target of an alias that is among these models.
 fn target<'a>(alias: &'a LentAlias, models: &[String]) -> Option<&'a String> {
     alias.targets.iter().find(|target| models.contains(target))
-}
-
-fn renamed(entries: &[ModelEntry]) -> HashMap<String, String> {
-    let renamed = entries.iter().filter(|entry| entry.offered != entry.real);
-    renamed.map(|entry| (entry.offered.clone(), entry.real.clone())).collect()
 }
 
 /// The body with another model. A body without a model stays as it is: the backend answers with its own

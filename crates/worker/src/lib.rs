@@ -6,10 +6,12 @@
 //! backend's connection the moment it is dropped.
 //!
 //! - [`worker`]: all links together, from start to drain
+//! - `crew`: the backends that it lends now, each with a task
 //! - [`config`]: which servers, which backends
 //! - [`dialer`]: how a link to a server comes about; [`roaming`]: to one whose address changes
 //! - [`event`]: what happens to a worker, for people
-//! - `lent`, `models`: one backend, shared by all links, and what it offers
+//! - `lent`, `models`: one backend, shared by all links, and what it offers; `offered`: its models by the names
+//!   that consumers use (pure)
 //! - `context`, `link`: what the links of one backend to one server share, and how they follow each other
 //! - `driver`: the driver of a link that stands, and what a protocol must bring
 //! - `relay`, `node`, `tunnel`: the protocols: workers', nodes', stock participants'
@@ -21,6 +23,7 @@
 pub mod config;
 mod context;
 mod credit;
+mod crew;
 pub mod dialer;
 mod driver;
 pub mod event;
@@ -30,6 +33,7 @@ mod lent;
 mod link;
 mod models;
 mod node;
+mod offered;
 mod order;
 mod outcome;
 mod patience;
@@ -43,7 +47,7 @@ mod tunnel;
 pub mod worker;
 
 pub use backend::{
-    BackendConfig, DEMO_MODEL, DemoConfig, LocalBackend, ModelEntry, NotAModel, examine,
+    BackendConfig, DEMO_MODEL, DemoConfig, LocalBackend, ModelEntry, NotAModel, Search, examine,
     find_local, key_file,
 };
 pub use config::{Lend, LentAlias, NotAServer, Protocol, ServerTarget, WorkerConfig};

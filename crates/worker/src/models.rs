@@ -32,11 +32,10 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
             () = lent.asked_to_refresh() => {}
         }
         lent.backend().read_key_again().await;
-        let polled = match lent.fixed_models() {
-            Some(models) => Ok(models.to_vec()),
-            None if !clouds.is_due(&lent) => continue,
-            None => lent.backend().models().await,
-        };
+        if !lent.has_fixed_models() && !clouds.is_due(&lent) {
+            continue;
+        }
+        let polled = lent.models().await;
         clouds.asked(polled.is_ok());
         if lent.was_lost() || is_unreachable(&polled) {
             served.lost();

@@ -3,18 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use backend::NotABackend;
-use tokio::task::JoinSet;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use wire::dial::jitter;
 
 use crate::{
-    config::{LinkProtocol, Protocol, ServerTarget, WorkerConfig},
+    config::{Lend, LinkProtocol, Protocol, ServerTarget, WorkerConfig},
     context::LinkContext,
+    crew::{Crew, Present},
     dialer::Dialer,
     event::{EventSink, Observer},
     lent::LentBackend,
-    link, models,
-    node::slots,
     outcome::WorkerEnd,
     room::{JoinRoom, member::RoomMember},
 };
@@ -52,22 +51,22 @@ pub enum NotAWorker {
 
 /// What goes on at a worker's backends.
 #[derive(Debug, Clone)]
-pub struct Activity(Vec<Arc<LentBackend>>);
+pub struct Activity(Arc<Present>);
 
 impl Activity {
     /// How many requests are in flight.
     pub fn in_flight(&self) -> u64 {
-        self.0.iter().map(|lent| u64::from(lent.load())).sum()
+        self.0.sum(|lent| u64::from(lent.load()))
     }
 
-    /// How many requests were answered to their end so far.
+    /// How many requests the present backends have answered to their end so far.
     pub fn answered(&self) -> u64 {
-        self.0.iter().map(|lent| lent.answered()).sum()
+        self.0.sum(LentBackend::answered)
     }
 
-    /// How many bytes of answers the backends have given so far.
+    /// How many bytes of answers the present backends have given so far.
     pub fn answer_bytes(&self) -> u64 {
-        self.0.iter().map(|lent| lent.answer_bytes()).sum()
+        self.0.sum(LentBackend::answer_bytes)
     }
 }
 
@@ -76,12 +75,16 @@ const SHORTEST_HEARTBEAT: Duration = Duration::from_millis(10);
 
 /// Lends backends to servers.
 pub struct Worker {
-    config: WorkerConfig,
+    pub(crate) config: WorkerConfig,
+    /// Those of the configuration, until the worker runs.
     lent: Vec<Arc<LentBackend>>,
+    /// Those that come and go.
+    found: Option<watch::Receiver<Vec<Lend>>>,
+    pub(crate) present: Arc<Present>,
     /// Each server, with the room to join there.
     servers: Vec<(ServerTarget, Option<Arc<RoomMember>>)>,
     dialer: Arc<dyn Dialer>,
-    events: EventSink,
+    pub(crate) events: EventSink,
 }
 
 impl Worker {
@@ -90,18 +93,39 @@ impl Worker {
     /// # Errors
     /// [`NotAWorker`] when there is no server or no backend, or a backend cannot be used.
     pub fn new(config: WorkerConfig, dialer: impl Dialer) -> Result<Self, NotAWorker> {
+        match config.backends.is_empty() {
+            true => Err(NotAWorker::NoBackend),
+            false => Self::make(config, None, dialer),
+        }
+    }
+
+    /// The same; beside the backends of the configuration, of which there may be none, it lends those in
+    /// `found`, as long as they are in it. Each is one by its [place](Lend::place).
+    ///
+    /// # Errors
+    /// [`NotAWorker`] when there is no server, or a backend of the configuration cannot be used.
+    pub fn following(
+        config: WorkerConfig,
+        found: watch::Receiver<Vec<Lend>>,
+        dialer: impl Dialer,
+    ) -> Result<Self, NotAWorker> {
+        Self::make(config, Some(found), dialer)
+    }
+
+    fn make(
+        config: WorkerConfig,
+        found: Option<watch::Receiver<Vec<Lend>>>,
+        dialer: impl Dialer,
+    ) -> Result<Self, NotAWorker> {
         if config.servers.is_empty() {
             return Err(NotAWorker::NoServer);
-        }
-        if config.backends.is_empty() {
-            return Err(NotAWorker::NoBackend);
         }
         let new = |lend| {
             let aliases = Arc::clone(&config.aliases);
             LentBackend::new(lend, aliases, config.patience).map(Arc::new)
         };
         let lent = config.backends.iter().map(new);
-        let lent = lent.collect::<Result<Vec<_>, _>>()?;
+        let lent: Vec<Arc<LentBackend>> = lent.collect::<Result<_, _>>()?;
         let servers = config.servers.iter().map(|server| {
             let room = server.room.as_ref().map(|join| in_room(&config, server, join));
             Ok((server.clone(), room.transpose()?))
@@ -118,12 +142,13 @@ impl Worker {
             return Err(NotAWorker::TunnelToNoRoom);
         }
         let (dialer, events) = (Arc::new(dialer), EventSink::default());
-        Ok(Self { config, lent, servers, dialer, events })
+        let present = Arc::new(Present::of(&lent));
+        Ok(Self { config, lent, found, present, servers, dialer, events })
     }
 
     /// What goes on at the backends, to be shown to people.
     pub fn activity(&self) -> Activity {
-        Activity(self.lent.clone())
+        Activity(Arc::clone(&self.present))
     }
 
     /// Reports each event to this observer, beside the log.
@@ -134,38 +159,43 @@ impl Worker {
 
     /// Lends until `shutdown`; then takes nothing new, finishes what is in flight within the
     /// drain time-out, and returns. Dropping this future cuts everything off at once.
-    pub async fn run(self, shutdown: CancellationToken) -> WorkerEnd {
-        // Dropped, and so ended, when the links are.
-        let mut keepers = JoinSet::new();
+    pub async fn run(mut self, shutdown: CancellationToken) -> WorkerEnd {
+        let mut found = self.found.take();
+        let mut crew = Crew::new(&self, shutdown.clone());
         for lent in &self.lent {
-            let (lent, events) = (Arc::clone(lent), self.events.clone());
-            keepers.spawn(models::watch(lent, self.config.poll_interval, events));
-        }
-        let mut links = JoinSet::new();
-        for link in self.links(&shutdown) {
-            match self.config.protocol {
-                Protocol::Node => links.spawn(slots::run(link)),
-                _ => links.spawn(link::run(link)),
-            };
+            crew.lend(Arc::clone(lent), self.lent.len() == 1, shutdown.clone());
         }
         let mut all = WorkerEnd::default();
-        while let Some(link) = links.join_next().await {
-            // A link that has failed must not take the others down.
-            let link = link.unwrap_or_default();
-            all.cut_off += link.cut_off;
-            all.gave_up = link.gave_up.or(all.gave_up);
+        loop {
+            if let Some(found) = &mut found {
+                crew.follow(&found.borrow_and_update());
+            }
+            tokio::select! {
+                Some(ended) = crew.tasks.join_next() => {
+                    // A backend that has failed must not take the others down.
+                    let ended = ended.unwrap_or_default();
+                    all.cut_off += ended.cut_off;
+                    all.gave_up = ended.gave_up.or(all.gave_up);
+                }
+                () = shutdown.cancelled(), if found.is_some() => found = None,
+                () = changed(&mut found), if found.is_some() => {}
+                else => return all,
+            }
         }
-        all
     }
 
-    fn links(&self, shutdown: &CancellationToken) -> impl Iterator<Item = LinkContext> {
-        let pairs =
-            self.servers.iter().flat_map(|server| self.lent.iter().map(move |l| (server, l)));
-        pairs.map(|((server, room), lent)| LinkContext {
+    /// The links of a backend, one to each server.
+    pub(crate) fn links(
+        &self,
+        lent: &Arc<LentBackend>,
+        is_alone: bool,
+        shutdown: &CancellationToken,
+    ) -> Vec<LinkContext> {
+        let link = |(server, room): &(ServerTarget, Option<Arc<RoomMember>>)| LinkContext {
             server: server.clone(),
             room: room.clone(),
             protocol: self.link_protocol(room.is_some()),
-            name: self.link_name(lent),
+            name: self.link_name(lent, is_alone),
             id: format!("{:08x}{:08x}{:08x}{:08x}", jitter(), jitter(), jitter(), jitter()),
             lent: Arc::clone(lent),
             dialer: Arc::clone(&self.dialer),
@@ -173,7 +203,8 @@ impl Worker {
             drain_timeout: self.config.drain_timeout,
             heartbeat: self.config.heartbeat.max(SHORTEST_HEARTBEAT),
             shutdown: shutdown.clone(),
-        })
+        };
+        self.servers.iter().map(link).collect()
     }
 
     fn link_protocol(&self, in_room: bool) -> LinkProtocol {
@@ -185,11 +216,22 @@ impl Worker {
     }
 
     /// The worker's name; with several backends also which one it is.
-    fn link_name(&self, lent: &LentBackend) -> String {
-        match self.lent.len() {
-            1 => self.config.name.clone(),
-            _ => format!("{}/{}", self.config.name, lent.backend().label()),
+    fn link_name(&self, lent: &LentBackend, is_alone: bool) -> String {
+        match is_alone {
+            true => self.config.name.clone(),
+            false => format!("{}/{}", self.config.name, lent.backend().label()),
         }
+    }
+}
+
+/// Waits for another list; for ever if none will come.
+async fn changed(found: &mut Option<watch::Receiver<Vec<Lend>>>) {
+    let is_over = match found {
+        Some(found) => found.changed().await.is_err(),
+        None => true,
+    };
+    if is_over {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Every command, in a file each. What they share:
 //!
 //! - `farewell`: what a server or a worker says when it ends
+//! - `found`: model servers that come and go; `banner`: what `warren up` says at the start
 //! - `servers`: where the server is
 //! - `listening`: the address of a server of this machine, from its settings
 //! - `target`: the server that a command works on
@@ -16,6 +17,7 @@
 
 mod answer;
 pub(crate) mod ask;
+mod banner;
 pub(crate) mod cert;
 pub(crate) mod chat;
 pub(crate) mod cluster;
@@ -23,6 +25,7 @@ pub(crate) mod completions;
 pub(crate) mod doctor;
 mod farewell;
 pub(crate) mod files;
+mod found;
 pub(crate) mod git;
 pub(crate) mod invite;
 pub(crate) mod join;

@@ -1,17 +1,28 @@
 //! `warren up`: a server, and a worker over every model server found on this machine.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use clap::Args;
 use daemon::{
     ConfigFile, ServeOptions, Server, Settings, options::WorkerOptions, signals, telemetry,
 };
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
-use worker::{DEMO_MODEL, Event, Lend, PipeDialer, ServerTarget, WorkerConfig};
+use worker::{Event, Lend, PipeDialer, ServerTarget, WorkerConfig};
 
-use super::{farewell, say, server_runtime, worker as lending};
+use super::{banner::Banner, farewell, found::Finder, say, server_runtime, worker as lending};
 use crate::exit::{self, usage};
+
+/// How long the first models may take to be served before the banner is said without them.
+const FIRST_WITHIN: Duration = Duration::from_secs(3);
+
+/// How often it is looked for them.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Start here
 #[derive(Args)]
@@ -28,107 +39,177 @@ pub(crate) struct Up {
 
 impl Up {
     pub(crate) fn run(self, file: ConfigFile) -> anyhow::Result<()> {
-        let serve = self.serve.or(file.serve);
+        let mut serve = self.serve.or(file.serve);
         // A newcomer should see the example, not log lines; `warren logs` shows all.
         let shown = if serve.log.is_none() { Level::WARN } else { Level::TRACE };
+        let worker = self.worker.or(file.worker);
+        // One name for one machine, unless peers are to see another.
+        serve.mesh.name = serve.mesh.name.or_else(|| worker.name.clone());
         let settings = Settings::new(serve, true).map_err(usage)?;
         let log = telemetry::log::start_showing(settings.log_format, &settings.log, shown);
         let _log = log.map_err(usage)?;
-        server_runtime()?.block_on(up(settings, self.worker.or(file.worker)))
+        server_runtime()?.block_on(up(settings, worker))
     }
 }
 
 async fn up(settings: Settings, options: WorkerOptions) -> anyhow::Result<()> {
     let stop = signals::stop()?;
-    let drain = settings.drain;
+    let (drain, needs_key) = (settings.drain, settings.require_key);
     let server = Server::start(settings).await?;
     let urls = server.urls()?;
-    let url = urls.first().cloned().unwrap_or_default();
-    let config = config(&url, &options, drain).await?;
-    let greeting = greeting(&url, &server, &config.backends);
+    let mut config = config(&urls, &options, drain)?;
+    config.backends = lending::named_backends(&options).map_err(usage)?;
     let clouds = lending::clouds(&config.backends);
-    let worker = worker(config, &server)?;
+    let finder = match config.backends.iter().all(Lend::is_cloud) {
+        true => Some(Finder::new(&options, config.backends.is_empty()).await),
+        false => None,
+    };
+    let offers = Arc::<Offers>::default();
+    let worker = worker(config, finder.as_ref(), &server, &offers)?;
+    let secrets = server.secrets().clone();
+    let address = server.address()?;
+    let mut banner = Banner {
+        urls,
+        only_here: address.ip().is_loopback(),
+        port: address.port(),
+        found: finder.as_ref().map(|finder| finder.found().to_vec()),
+        offers: Vec::new(),
+        models: Vec::new(),
+        needs_key,
+        client_key: secrets.client,
+        worker_secret: secrets.worker,
+        invitation: server.invite()?,
+    };
+    let served = server.served();
     // The worker must outlive the drain: it serves the requests in flight.
     let lending = CancellationToken::new();
     let worker = tokio::spawn(worker.run(lending.clone()));
-    say(&format!("listening on {}", urls.join(" and ")))?;
-    say(&greeting)?;
-    for words in clouds {
-        say(&format!("Note: {words}."))?;
+    let finding = finder.map(|finder| tokio::spawn(finder.run()));
+    say(&format!("listening on {}", banner.urls.join(" and ")))?;
+    let greeting = async {
+        banner.models = first_models(&served).await;
+        banner.offers = offers.said();
+        // A closed standard output is no reason to stop serving.
+        let _ = say(&banner.text());
+        for words in clouds {
+            let _ = say(&format!("Note: {words}."));
+        }
+    };
+    let running = server.run(stop.clone(), farewell::server_stops);
+    let (ended, _said) = tokio::join!(running, stop.asked().run_until_cancelled(greeting));
+    if let Some(finding) = finding {
+        finding.abort();
     }
-    let served = server.run(stop.clone(), farewell::server_stops).await;
     lending.cancel();
     worker.await?;
-    served?;
+    ended?;
     exit::unless_forced(&stop)
 }
 
-async fn config(
-    url: &str,
+fn config(
+    urls: &[String],
     options: &WorkerOptions,
     drain: Duration,
 ) -> anyhow::Result<WorkerConfig> {
     let mut config = WorkerConfig::new(lending::name(options));
+    let url = urls.first().map_or("", String::as_str);
     config.servers = vec![ServerTarget::new(url, None)?];
-    config.backends = lending::backends(options).await.map_err(usage)?;
-    if config.backends.is_empty() {
-        config.backends.push(lending::demo(options));
-    }
     config.drain_timeout = drain;
     Ok(config)
 }
 
 /// A worker whose links are pipes to the server of this process.
-fn worker(config: WorkerConfig, server: &Server) -> anyhow::Result<worker::Worker> {
+fn worker(
+    config: WorkerConfig,
+    finder: Option<&Finder>,
+    server: &Server,
+    offers: &Arc<Offers>,
+) -> anyhow::Result<worker::Worker> {
     let links = server.workers();
     let dialer = PipeDialer::new(move |link, outbox| {
         let links = links.clone();
         tokio::spawn(async move { links.serve(link, outbox, true).await });
     });
-    let tell = Arc::new(|event: &Event| {
-        if let Event::Models { backend, models } = event {
-            // A closed standard output is no reason to stop serving.
-            let _ = say(&format!("{backend} offers {}", models.join(", ")));
-        }
-    });
-    Ok(worker::Worker::new(config, dialer)?.observed_by(tell))
-}
-
-fn greeting(url: &str, server: &Server, backends: &[Lend]) -> String {
-    let key = server.client_token().map_or("", |key| key.expose());
-    let secret = server.worker_secret().expose();
-    let demo = backends.iter().any(|backend| matches!(backend, Lend::Demo(_)));
-    let model = if demo { DEMO_MODEL } else { "MODEL" };
-    let note = if demo {
-        "No model server was found on this machine, so the built-in demo answers. It is no model:\n\
-         it tells about Warren. Start Ollama, llama.cpp, vLLM or LM Studio, then Warren again.\n"
-    } else {
-        "Put one of the models listed below in place of MODEL.\n"
+    let worker = match finder {
+        Some(finder) => worker::Worker::following(config, finder.lent(), dialer)?,
+        None => worker::Worker::new(config, dialer)?,
     };
-    let invitation = invitation(server);
-    format!(
-        "\nWarren is up. {note}\n\
-         Ask it something:\n\n  \
-           curl -N {url}/v1/chat/completions -H 'content-type: application/json' \\\n    \
-             -d '{{\"model\":\"{model}\",\"stream\":true,\"messages\":[{{\"role\":\"user\",\"content\":\"What is Warren?\"}}]}}'\n\n\
-         Any OpenAI client works: base URL {url}/v1, any key on this machine.\n\
-         For other machines, start with --listen 0.0.0.0:9178 and give them\n  \
-           the key       {key}\n  \
-           or, to lend their models, the worker secret\n                \
-             {secret}\n  \
-           or make a room to share models in: warren room create\n\
-         {invitation}\n"
-    )
+    let offers = Arc::clone(offers);
+    Ok(worker.observed_by(Arc::new(move |event: &Event| offers.take(event))))
 }
 
-/// How another machine joins in one line.
-fn invitation(server: &Server) -> String {
-    match server.invite() {
-        Ok(Some(code)) => format!("On another machine: warren join {}", code.expose()),
-        Ok(None) => {
-            "To let a machine join in one line: --listen 0.0.0.0:9178, then `warren invite`."
-                .to_owned()
+/// The models that are served first, once there are some. A backend that takes long, or has none, is not
+/// waited for.
+async fn first_models(served: &impl Fn() -> Vec<String>) -> Vec<String> {
+    let any = async {
+        loop {
+            let models = served();
+            if !models.is_empty() {
+                return models;
+            }
+            sleep(LOOK).await;
         }
-        Err(error) => format!("No machine was invited: {error}"),
+    };
+    timeout(FIRST_WITHIN, any).await.unwrap_or_default()
+}
+
+/// What the backends offer: gathered for the banner, and said line by line after it.
+#[derive(Default)]
+struct Offers(Mutex<Gathered>);
+
+#[derive(Default)]
+struct Gathered {
+    by_backend: BTreeMap<String, Vec<String>>,
+    is_said: bool,
+}
+
+impl Offers {
+    fn take(&self, event: &Event) {
+        let (backend, models) = match event {
+            Event::Models { backend, models } => (backend, models.as_slice()),
+            Event::Withdrawn { backend } => (backend, &[][..]),
+            _ => return,
+        };
+        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if gathered.is_said {
+            // A closed standard output is no reason to stop serving.
+            let _ = say(&changed(backend, models));
+        } else {
+            gathered.by_backend.insert(backend.clone(), models.to_vec());
+        }
+    }
+
+    /// All so far. From now on each change is said.
+    fn said(&self) -> Vec<(String, Vec<String>)> {
+        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        gathered.is_said = true;
+        std::mem::take(&mut gathered.by_backend).into_iter().collect()
+    }
+}
+
+fn changed(backend: &str, models: &[String]) -> String {
+    match models {
+        [] => format!("{backend} offers nothing any more"),
+        models => format!("{backend} offers {}", models.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offers_are_gathered_for_the_banner() {
+        let offers = Offers::default();
+        let models = |models: &[&str]| Event::Models {
+            backend: "b".to_owned(),
+            models: models.iter().map(|&model| model.to_owned()).collect(),
+        };
+        offers.take(&models(&["m"]));
+        offers.take(&models(&["m", "n"]));
+        assert_eq!(offers.said(), [("b".to_owned(), vec!["m".to_owned(), "n".to_owned()])]);
+        offers.take(&models(&["o"]));
+        assert!(offers.said().is_empty(), "it was said at once");
+        assert_eq!(changed("demo", &[]), "demo offers nothing any more");
     }
 }

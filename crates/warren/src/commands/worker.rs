@@ -2,8 +2,6 @@
 
 mod api_key;
 
-use std::time::Duration;
-
 use anyhow::{Context, bail};
 use base::{Endpoint, Endpoints, Secret, redact_url};
 use clap::Args;
@@ -15,14 +13,13 @@ use daemon::{
     signals::{self, Stop},
     telemetry,
 };
-use tokio::time::sleep;
 use worker::{
-    BackendConfig, DemoConfig, Failures, Lend, Protocol, RoamingDialer, ServerTarget, WorkerConfig,
-    find_local,
+    BackendConfig, DemoConfig, Lend, Protocol, RoamingDialer, ServerTarget, WorkerConfig,
 };
 
 use super::{
     farewell,
+    found::Finder,
     join::{JoinedServer, JoinedServers, lent_to},
     servers::Lookup,
     worker_runtime,
@@ -82,13 +79,24 @@ pub(super) async fn lend(
         dialer
     };
     config.protocol = protocol(&options);
-    match stop.asked().run_until_cancelled(awaited_backends(&options)).await {
-        Some(backends) => config.backends = backends.map_err(usage)?,
-        None => return Ok(()),
-    }
-    clouds(&config.backends).iter().for_each(|words| tracing::warn!("{words}"));
     config.drain_timeout = process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0);
-    run(worker::Worker::new(config, dialer)?, &stop).await
+    config.backends = named_backends(&options).map_err(usage)?;
+    clouds(&config.backends).iter().for_each(|words| tracing::warn!("{words}"));
+    if !config.backends.iter().all(Lend::is_cloud) {
+        return run(worker::Worker::new(config, dialer)?, &stop).await;
+    }
+    let finder = Finder::new(&options, false).await;
+    if finder.found().is_empty() {
+        tracing::warn!(
+            "no model server was found on this machine, waiting for one: start one (Ollama, \
+             llama.cpp, vLLM, LM Studio), name one with --backend URL, or try --demo"
+        );
+    }
+    let worker = worker::Worker::following(config, finder.lent(), dialer)?;
+    tokio::select! {
+        () = finder.run() => Ok(()),
+        ended = run(worker, &stop) => ended,
+    }
 }
 
 /// Lends until a stop is asked for, and says then what it waits for.
@@ -166,44 +174,32 @@ fn secret(options: &WorkerOptions, process: &ServeOptions) -> anyhow::Result<Sec
     })
 }
 
-/// How often this machine is searched for a model server that is not up yet.
-const SEARCH: Duration = Duration::from_secs(2);
-
-/// The backends that the options name, or those found on this machine, as soon as there is one: after a
-/// boot model servers may come up late.
-async fn awaited_backends(options: &WorkerOptions) -> anyhow::Result<Vec<Lend>> {
-    let mut failures = Failures::default();
-    loop {
-        let found = backends(options).await?;
-        if !found.is_empty() {
-            return Ok(found);
-        }
-        let words = "no model server was found on this machine, waiting for one: start one (Ollama, \
-                     llama.cpp, vLLM, LM Studio), name one with --backend URL, or try --demo";
-        if let Some(searches) = failures.told(words) {
-            tracing::warn!(searches, "{words}");
-        }
-        sleep(SEARCH).await;
-    }
-}
-
-/// The backends that the options name, or those found on this machine.
-pub(super) async fn backends(options: &WorkerOptions) -> anyhow::Result<Vec<Lend>> {
+/// The backends that the options name: the demo, or model servers; none, if they are to be found.
+pub(super) fn named_backends(options: &WorkerOptions) -> anyhow::Result<Vec<Lend>> {
     if options.demo.unwrap_or(false) {
         return Ok(vec![demo(options)]);
     }
-    let urls = options.backend.iter().flatten();
-    let flags = urls.map(|url| backend(flag(url, options)));
+    let urls = options.backend.as_deref().unwrap_or_default();
+    let flags = urls.iter().map(|url| backend(flag(url, options)));
+    let mut flags = flags.collect::<anyhow::Result<Vec<_>>>()?;
+    if flags.len() > 1 {
+        flags = flags.into_iter().map(only_listed).collect();
+    }
     let file = options.backends.iter().flatten().cloned().map(backend);
-    let named: Vec<Lend> = flags.chain(file).collect::<anyhow::Result<_>>()?;
-    if !named.is_empty() {
-        return Ok(named);
+    file.collect::<anyhow::Result<Vec<_>>>().map(|file| [flags, file].concat())
+}
+
+/// A model server that was found.
+pub(super) fn found_backend(url: &str, options: &WorkerOptions) -> anyhow::Result<Lend> {
+    Ok(only_listed(backend(flag(url, options))?))
+}
+
+/// A list of models for several backends claims of each only what it lists itself.
+fn only_listed(lend: Lend) -> Lend {
+    match lend {
+        Lend::Http(config) => Lend::Http(BackendConfig { only_listed: true, ..config }),
+        demo @ Lend::Demo(_) => demo,
     }
-    let found = find_local().await;
-    for found in &found {
-        tracing::info!(backend = found.name, url = found.url, "found");
-    }
-    found.into_iter().map(|found| backend(flag(&found.url, options))).collect()
 }
 
 /// The built-in demo.
@@ -316,6 +312,25 @@ mod tests {
             let error = servers(&bad, &ServeOptions::default()).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
+    }
+
+    #[test]
+    fn models_for_several_backends_are_offered_where_they_are_listed() {
+        let options = |backend: &[&str]| WorkerOptions {
+            backend: Some(backend.iter().map(|&url| url.to_owned()).collect()),
+            models: Some(vec!["m".to_owned()]),
+            ..WorkerOptions::default()
+        };
+        let only_listed = |backend: &[&str]| {
+            let all = named_backends(&options(backend)).unwrap();
+            let listed = all.iter().map(|lend| matches!(lend, Lend::Http(it) if it.only_listed));
+            listed.collect::<Vec<_>>()
+        };
+        assert_eq!(only_listed(&["http://a"]), [false]);
+        assert_eq!(only_listed(&["http://a", "http://b"]), [true, true]);
+        assert!(named_backends(&WorkerOptions::default()).unwrap().is_empty());
+        let found = found_backend("http://a", &options(&[])).unwrap();
+        assert!(matches!(found, Lend::Http(it) if it.only_listed));
     }
 
     #[test]

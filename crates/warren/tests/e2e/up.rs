@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
-use testkit::{ChildProcess, Client, DEADLINE, MockBackend, eventually};
+use testkit::{ChildProcess, Client, DEADLINE, MockBackend, RefusingPort, eventually};
 
-use crate::common::{CHAT, MESSAGES, ask, binary};
+use crate::common::{CHAT, MESSAGES, ask, ask_for, binary};
 
 /// `warren up` with its own data directory, and where it listens.
 async fn up(data: &tempfile::TempDir, args: &[&str]) -> (ChildProcess, SocketAddr) {
@@ -80,4 +80,78 @@ async fn its_backend_is_asked_at_the_named_endpoints_only() {
     let message = client.post_json(MESSAGES, &ask(false)).await;
     assert_eq!(message.json()["content"][0]["text"], "hello", "{}", message.text());
     assert_eq!(backend.request().await.target, CHAT);
+}
+
+/// `warren up` that looks for Ollama at this address.
+async fn up_with_ollama_at(data: &tempfile::TempDir, ollama: SocketAddr) -> ChildProcess {
+    let dir = data.path().display().to_string();
+    let args = ["up", "--listen", "127.0.0.1:0", "--data-dir", &dir, "--demo-pace", "0"];
+    let ollama = ollama.to_string();
+    ChildProcess::start_with(data.path(), &[("OLLAMA_HOST", &ollama)], "up", binary(), &args)
+}
+
+#[tokio::test]
+async fn a_model_server_that_starts_later_takes_the_place_of_the_demo_and_gives_it_back() {
+    let data = tempfile::tempdir().unwrap();
+    let port = RefusingPort::take();
+    let place = port.address();
+    let process = up_with_ollama_at(&data, place).await;
+    let client = Client::new(process.listening("http").await);
+    offers(&client, "warren-demo").await;
+    process.line_with("No model server was found").await;
+    drop(port);
+    let backend = MockBackend::start_at(place, &["m"]).await;
+    offers(&client, "m").await;
+    process.line_with(&format!("{place} offers m")).await;
+    let is_gone = async |model: &str| {
+        let list = client.get("/v1/models").await.text();
+        !list.contains(&format!("\"{model}\""))
+    };
+    eventually("the demo having left", DEADLINE, async || is_gone("warren-demo").await).await;
+    assert_eq!(client.post_json(CHAT, &ask(false)).await.status, 200);
+    drop(backend);
+    offers(&client, "warren-demo").await;
+    eventually("the model having gone", DEADLINE, async || is_gone("m").await).await;
+}
+
+#[tokio::test]
+async fn the_banner_names_a_model_that_was_found_and_shows_secrets_once() {
+    let data = tempfile::tempdir().unwrap();
+    let backend = MockBackend::start(&["nomic-embed-text", "/models/Qwen3-8B.gguf"]).await;
+    let mut process = up_with_ollama_at(&data, backend.address()).await;
+    let client = Client::new(process.listening("http").await);
+    let example = process.line_with("-d '{").await;
+    assert!(example.contains(r#""model":"Qwen3-8B.gguf""#), "{}", process.log());
+    let key = process.line_with("the key").await;
+    assert!(key.contains("wk_") && !process.log().contains("No model"), "{}", process.log());
+    process.line_with("shown once").await;
+    // The path stays a name of the model, and the backend is asked by its own.
+    let answer = client.post_json(CHAT, &ask_for("/models/Qwen3-8B.gguf", false)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(backend.request().await.json()["model"], "/models/Qwen3-8B.gguf");
+    let near = client.post_json(CHAT, &ask_for("qwen3", false)).await;
+    assert_eq!(near.status, 404);
+    let words = "the nearest that exists is Qwen3-8B.gguf";
+    assert!(near.text().contains(words), "{}", near.text());
+    process.sigterm();
+    assert_eq!(process.exit().await, Some(0));
+    let again = up_with_ollama_at(&data, backend.address()).await;
+    let key = again.line_with("the key").await;
+    assert!(key.contains("client.token") && !again.log().contains("wk_"), "{}", again.log());
+}
+
+#[tokio::test]
+async fn models_named_once_for_two_backends_are_offered_where_they_are() {
+    let (one, other) = (MockBackend::start(&["a"]).await, MockBackend::start(&["b"]).await);
+    let data = tempfile::tempdir().unwrap();
+    let backends = ["--backend", &one.url(), "--backend", &other.url(), "--models", "a,b"];
+    let (process, address) = up(&data, &backends).await;
+    let client = Client::new(address);
+    offers(&client, "a").await;
+    offers(&client, "b").await;
+    for model in ["a", "b"] {
+        assert_eq!(client.post_json(CHAT, &ask_for(model, false)).await.status, 200);
+    }
+    assert_eq!(one.request().await.json()["model"], "a", "{}", process.log());
+    assert_eq!(other.request().await.json()["model"], "b", "{}", process.log());
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use backend::BackendConfig;
 use protocol::relay::{ModelsRefresh, RegisterAck, STOCK_VERSION, ServerMessage, WorkerMessage};
-use worker::{Event, Lend, WorkerConfig};
+use tokio::sync::watch;
+use worker::{Event, Lend, Worker, WorkerConfig, WorkerEnd};
 
 use crate::support::{Bench, Pipes, RawServer, Running, config, demo, known};
 
@@ -48,6 +49,29 @@ async fn each_backend_has_a_link_of_its_own() {
     }
     names.sort();
     assert_eq!(names, [format!("w/127.0.0.1:{}", raw.port), "w/demo".to_owned()]);
+}
+
+#[tokio::test]
+async fn found_backends_come_and_go_while_the_worker_runs() {
+    let raw = RawServer::start().await;
+    let models = Some(vec!["m".parse().unwrap()]);
+    let http = Lend::Http(BackendConfig { models, ..known(&raw) });
+    let (finds, found) = watch::channel(Vec::new());
+    let (pipes, mut servers) = Pipes::new(true);
+    let worker = Worker::following(config(Vec::new()), found, pipes).unwrap();
+    let mut worker = Running::of(worker);
+    finds.send_replace(vec![demo()]);
+    let mut of_demo = servers.recv().await.unwrap();
+    let registered = of_demo.register().await;
+    assert_eq!((registered.worker_name.as_str(), registered.max_concurrent), ("w", 2));
+    finds.send_replace(vec![http.clone(), demo()]);
+    let mut of_http = servers.recv().await.unwrap();
+    assert_eq!(of_http.register().await.worker_name, format!("w/127.0.0.1:{}", raw.port));
+    finds.send_replace(vec![http]);
+    while worker.event().await != (Event::Withdrawn { backend: "demo".to_owned() }) {}
+    assert_eq!(of_demo.models().await.models, Vec::<String>::new());
+    worker.shutdown.cancel();
+    assert_eq!(worker.ended().await, WorkerEnd::default());
 }
 
 #[tokio::test]

@@ -25,9 +25,13 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(config: WorkerConfig, dialer: impl Dialer) -> Self {
+        Self::of(Worker::new(config, dialer).unwrap())
+    }
+
+    pub(crate) fn of(worker: Worker) -> Self {
         let (told, events) = mpsc::channel(1024);
         let observer = Arc::new(move |event: &Event| told.try_send(event.clone()).unwrap());
-        let worker = Worker::new(config, dialer).unwrap().observed_by(observer);
+        let worker = worker.observed_by(observer);
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(worker.run(shutdown.clone()));
         Self { events, shutdown, task }

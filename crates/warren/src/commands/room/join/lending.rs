@@ -154,8 +154,8 @@ impl Lending {
                     plain(&reason)
                 ));
             }
-            // The first is the reason shown at the end; the second does not occur in rooms.
-            Event::GaveUp { .. } | Event::NodeConnected { .. } => {}
+            // The first is the reason shown at the end; the others do not occur in rooms.
+            Event::GaveUp { .. } | Event::NodeConnected { .. } | Event::Withdrawn { .. } => {}
         }
     }
 

@@ -1,0 +1,262 @@
+//! What `warren up` says once it is up: how to ask it something, and what other machines need.
+
+use std::{fmt::Write, path::PathBuf};
+
+use base::Secret;
+use daemon::Kept;
+use protocol::model_use::is_for_chat;
+use worker::LocalBackend;
+
+use super::table::plain;
+
+/// All that there is to say.
+pub(crate) struct Banner {
+    /// The server's URLs: the first for this machine, the others for other machines.
+    pub(crate) urls: Vec<String>,
+    /// Whether only this machine can reach it.
+    pub(crate) only_here: bool,
+    /// Where others would reach it, if it listened on all addresses.
+    pub(crate) port: u16,
+    /// The model servers that were found; `None` if others were named, or the demo.
+    pub(crate) found: Option<Vec<LocalBackend>>,
+    /// The backends, each with the models that it offers.
+    pub(crate) offers: Vec<(String, Vec<String>)>,
+    /// The models that are served.
+    pub(crate) models: Vec<String>,
+    /// Whether requests of this machine need a key.
+    pub(crate) needs_key: bool,
+    pub(crate) client_key: Option<Kept>,
+    pub(crate) worker_secret: Kept,
+    /// The code by which one machine joins, if others can reach it.
+    pub(crate) invitation: Option<Secret>,
+}
+
+impl Banner {
+    pub(crate) fn text(&self) -> String {
+        let mut text = "\nWarren is up.\n".to_owned();
+        let parts = [self.backends(), self.example(), self.clients(), self.others()];
+        for part in parts {
+            // Writing to a string does not fail.
+            let _ = write!(text, "\n{part}\n");
+        }
+        text
+    }
+
+    /// Where the models are.
+    fn backends(&self) -> String {
+        let offers = self.offers.iter().filter(|(_, models)| !models.is_empty());
+        let mut lines: Vec<String> = offers
+            .map(|(backend, models)| {
+                format!("{} offers {}", plain(&self.called(backend)), plain(&models.join(", ")))
+            })
+            .collect();
+        let Some(found) = &self.found else { return lines.join("\n") };
+        let empty = found.iter().filter(|found| found.models.is_empty());
+        lines.extend(
+            empty.map(|found| format!("{} at {} has no model yet", found.name, plain(&found.url))),
+        );
+        if found.iter().all(|found| found.models.is_empty()) {
+            let why =
+                if found.is_empty() { "No model server was found" } else { "No model was found" };
+            lines.push(format!(
+                "{why} on this machine, so the built-in demo answers. It is no model: it tells\n\
+                 about Warren. Start Ollama, llama.cpp, vLLM or LM Studio, and it is here in seconds."
+            ));
+        }
+        lines.join("\n")
+    }
+
+    /// A backend, with the name of the program where it was found.
+    fn called(&self, backend: &str) -> String {
+        let is_it = |found: &&LocalBackend| found.url.ends_with(&format!("//{backend}"));
+        match self.found.iter().flatten().find(is_it) {
+            Some(found) => format!("{} at {backend}", found.name),
+            None => backend.to_owned(),
+        }
+    }
+
+    /// A command to try.
+    fn example(&self) -> String {
+        let model = self.models.iter().find(|model| is_for_chat(model)).or(self.models.first());
+        let (url, key) = (self.own_url(), if self.needs_key { KEY_HEADER } else { "" });
+        let note = match model {
+            Some(_) => "",
+            None => "Put one of the models in place of MODEL, once there are some.\n",
+        };
+        let name = serde_json::Value::from(model.map_or("MODEL", String::as_str));
+        let question = r#""messages":[{"role":"user","content":"What is Warren?"}]"#;
+        let body = format!("{{\"model\":{name},\"stream\":true,{question}}}");
+        format!(
+            "{note}Ask it something:\n\n  \
+               curl -N {url}/v1/chat/completions -H 'content-type: application/json' {key}\\\n    \
+                 -d '{}'",
+            body.replace('\'', "'\\''")
+        )
+    }
+
+    fn clients(&self) -> String {
+        let key = if self.needs_key { "the key below" } else { "any key on this machine" };
+        format!("Any OpenAI client works: base URL {}/v1, {key}.", self.own_url())
+    }
+
+    /// What other machines need.
+    fn others(&self) -> String {
+        let port = self.port;
+        let how = match (self.only_here, self.urls.get(1).or(self.urls.first())) {
+            (true, _) => {
+                format!("For other machines, start with --listen 0.0.0.0:{port} and give them")
+            }
+            (false, Some(url)) if !is_loopback(url) => {
+                format!("Other machines reach it at {url} (base URL {url}/v1). Give them")
+            }
+            _ => {
+                format!("Other machines reach it at this machine's address, port {port}. Give them")
+            }
+        };
+        let key = match &self.client_key {
+            Some(key) => shown("the key       ", key),
+            None => "a key of warren key create".to_owned(),
+        };
+        let secret = shown("", &self.worker_secret);
+        format!(
+            "{how}\n  {key}\n  or, to lend their models, the worker secret\n                {secret}\n  \
+             or make a room to share models in: warren room create\n{}",
+            self.invitation()
+        )
+    }
+
+    /// How one machine joins in one line.
+    fn invitation(&self) -> String {
+        match &self.invitation {
+            Some(code) => format!(
+                "\nOr join one machine in one line, within an hour (`warren invite` makes more):\n\n  \
+                   warren join {}",
+                code.expose()
+            ),
+            None => format!(
+                "To join a machine in one line: --listen 0.0.0.0:{}, then `warren invite`.",
+                self.port
+            ),
+        }
+    }
+
+    fn own_url(&self) -> &str {
+        self.urls.first().map_or("", String::as_str)
+    }
+}
+
+/// What shows the key in the example.
+const KEY_HEADER: &str = "-H \"authorization: Bearer $KEY\" ";
+
+/// A secret if it is new, which is the only time that it is shown; else where it is kept.
+fn shown(label: &str, kept: &Kept) -> String {
+    match kept {
+        Kept::New { secret, file } => {
+            format!(
+                "{label}{}\n                (shown once; it is kept in {})",
+                text(secret),
+                path(file)
+            )
+        }
+        Kept::Before { file } => format!("{label}in {}", path(file)),
+        Kept::Given => format!("{label}that this server was started with"),
+    }
+}
+
+fn text(secret: &Secret) -> &str {
+    secret.expose()
+}
+
+fn path(file: &PathBuf) -> String {
+    plain(&file.display().to_string())
+}
+
+fn is_loopback(url: &str) -> bool {
+    ["//127.", "//[::1]", "//localhost"].iter().any(|part| url.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn banner() -> Banner {
+        let file = PathBuf::from("/d/client.token");
+        Banner {
+            urls: vec!["http://127.0.0.1:9178".to_owned()],
+            only_here: true,
+            port: 9178,
+            found: Some(Vec::new()),
+            offers: vec![("demo".to_owned(), vec!["warren-demo".to_owned()])],
+            models: vec!["warren-demo".to_owned()],
+            needs_key: false,
+            client_key: Some(Kept::New { secret: "wk_1".into(), file }),
+            worker_secret: Kept::Before { file: PathBuf::from("/d/worker.secret") },
+            invitation: None,
+        }
+    }
+
+    fn ollama(models: &[&str]) -> LocalBackend {
+        let models = models.iter().map(|&model| model.to_owned()).collect();
+        let url = "http://127.0.0.1:11434".to_owned();
+        LocalBackend { name: "Ollama".to_owned(), url, models }
+    }
+
+    #[test]
+    fn the_example_names_a_model_that_answers_questions() {
+        let models = ["nomic-embed-text", "qwen3:8b"].map(str::to_owned).to_vec();
+        let offers = vec![("127.0.0.1:11434".to_owned(), models.clone())];
+        let found = Some(vec![ollama(&["nomic-embed-text", "qwen3:8b"])]);
+        let text = Banner { models, offers, found, ..banner() }.text();
+        assert!(text.contains(r#"-d '{"model":"qwen3:8b","stream":true,"#), "{text}");
+        assert!(text.contains("Ollama at 127.0.0.1:11434 offers nomic"), "{text}");
+        assert!(!text.contains("demo") && !text.contains("No model"), "{text}");
+        let none = Banner { models: Vec::new(), ..banner() }.text();
+        assert!(
+            none.contains(r#""model":"MODEL""#) && none.contains("in place of MODEL"),
+            "{none}"
+        );
+    }
+
+    #[test]
+    fn it_says_what_was_found_and_claims_nothing_about_what_was_named() {
+        let text = banner().text();
+        assert!(text.contains("No model server was found on this machine"), "{text}");
+        let text = Banner { found: Some(vec![ollama(&[])]), ..banner() }.text();
+        assert!(text.contains("Ollama at http://127.0.0.1:11434 has no model yet"), "{text}");
+        assert!(text.contains("No model was found"), "{text}");
+        let text = Banner { found: None, ..banner() }.text();
+        assert!(text.contains("demo offers warren-demo") && !text.contains("found"), "{text}");
+    }
+
+    #[test]
+    fn other_machines_get_an_address_that_they_can_dial() {
+        let text = banner().text();
+        assert!(text.contains("start with --listen 0.0.0.0:9178"), "{text}");
+        assert!(text.contains("then `warren invite`"), "{text}");
+        let urls = ["http://127.0.0.1:9178", "http://192.168.1.5:9178"].map(str::to_owned).to_vec();
+        let reached =
+            || Banner { only_here: false, invitation: Some("WARRENABC".into()), ..banner() };
+        let text = Banner { urls, ..reached() }.text();
+        assert!(text.contains("  warren join WARRENABC\n"), "{text}");
+        assert!(text.contains("reach it at http://192.168.1.5:9178"), "{text}");
+        assert!(!text.contains("0.0.0.0") && !text.contains("--listen"), "{text}");
+        let text = reached().text();
+        assert!(text.contains("this machine's address, port 9178"), "{text}");
+        let urls = vec!["http://10.0.0.7:1".to_owned()];
+        let text = Banner { urls, ..reached() }.text();
+        assert!(text.contains("reach it at http://10.0.0.7:1"), "{text}");
+    }
+
+    #[test]
+    fn a_secret_is_shown_when_it_is_made_and_its_place_afterwards() {
+        let text = banner().text();
+        assert!(text.contains("the key       wk_1\n"), "{text}");
+        assert!(
+            text.contains("kept in /d/client.token") && text.contains("in /d/worker.secret"),
+            "{text}"
+        );
+        let given = Banner { client_key: Some(Kept::Given), needs_key: true, ..banner() }.text();
+        assert!(given.contains("the key       that this server was started with"), "{given}");
+        assert!(given.contains("Bearer $KEY") && given.contains("the key below"), "{given}");
+    }
+}

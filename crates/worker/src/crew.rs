@@ -1,0 +1,135 @@
+//! The backends that a worker lends now: each has a task, which ends when it is drained.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::{Lend, Protocol},
+    context::LinkContext,
+    event::Event,
+    lent::LentBackend,
+    link, models,
+    node::slots,
+    outcome::WorkerEnd,
+    worker::Worker,
+};
+
+/// All backends that have not been drained to their end.
+#[derive(Debug, Default)]
+pub(crate) struct Present(Mutex<Vec<Arc<LentBackend>>>);
+
+impl Present {
+    pub(crate) fn of(lent: &[Arc<LentBackend>]) -> Self {
+        Self(Mutex::new(lent.to_vec()))
+    }
+
+    pub(crate) fn sum(&self, of: impl Fn(&LentBackend) -> u64) -> u64 {
+        self.all(|all| all.iter().map(|lent| of(lent)).sum())
+    }
+
+    fn all<T>(&self, with: impl FnOnce(&mut Vec<Arc<LentBackend>>) -> T) -> T {
+        with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The tasks of the backends, and the found ones that are not being drained.
+pub(crate) struct Crew<'a> {
+    worker: &'a Worker,
+    shutdown: CancellationToken,
+    /// By their places, each with what withdraws it.
+    found: HashMap<String, (CancellationToken, Arc<LentBackend>)>,
+    pub(crate) tasks: JoinSet<WorkerEnd>,
+}
+
+impl<'a> Crew<'a> {
+    pub(crate) fn new(worker: &'a Worker, shutdown: CancellationToken) -> Self {
+        Self { worker, shutdown, found: HashMap::new(), tasks: JoinSet::new() }
+    }
+
+    /// Lends exactly these of the backends that come and go. One that is not among them any more finishes its
+    /// jobs and leaves.
+    pub(crate) fn follow(&mut self, wanted: &[Lend]) {
+        let events = self.worker.events.clone();
+        self.found.retain(|place, (withdrawn, lent)| {
+            let stays = wanted.iter().any(|lend| lend.place() == place);
+            if !stays {
+                withdrawn.cancel();
+                events.send(&Event::Withdrawn { backend: lent.backend().label().to_owned() });
+            }
+            stays
+        });
+        for lend in wanted {
+            if !self.found.contains_key(lend.place()) {
+                self.add(lend);
+            }
+        }
+    }
+
+    /// Lends a backend until `withdrawn`.
+    pub(crate) fn lend(
+        &mut self,
+        lent: Arc<LentBackend>,
+        is_alone: bool,
+        withdrawn: CancellationToken,
+    ) {
+        let (protocol, every) = (self.worker.config.protocol, self.worker.config.poll_interval);
+        let links = self.worker.links(&lent, is_alone, &withdrawn);
+        let (present, events) = (Arc::clone(&self.worker.present), self.worker.events.clone());
+        let keeper = models::watch(Arc::clone(&lent), every, events);
+        self.tasks.spawn(async move {
+            let _present = Guard(present, lent);
+            // Dropped, and so ended, when the links are.
+            let mut keepers = JoinSet::new();
+            keepers.spawn(keeper);
+            run(links, protocol).await
+        });
+    }
+
+    fn add(&mut self, lend: &Lend) {
+        let config = &self.worker.config;
+        match LentBackend::new(lend, Arc::clone(&config.aliases), config.patience).map(Arc::new) {
+            Ok(lent) => {
+                let withdrawn = self.shutdown.child_token();
+                let is_alone = config.backends.is_empty() && self.found.is_empty();
+                let kept = (withdrawn.clone(), Arc::clone(&lent));
+                self.found.insert(lend.place().to_owned(), kept);
+                self.worker.present.all(|all| all.push(Arc::clone(&lent)));
+                self.lend(lent, is_alone, withdrawn);
+            }
+            Err(error) => tracing::warn!(place = lend.place(), %error, "it cannot be lent"),
+        }
+    }
+}
+
+/// Removes a backend from the present ones, however its task ends.
+struct Guard(Arc<Present>, Arc<LentBackend>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.all(|all| all.retain(|lent| !Arc::ptr_eq(lent, &self.1)));
+    }
+}
+
+/// Keeps the links of a backend until each has ended.
+async fn run(links: Vec<LinkContext>, protocol: Protocol) -> WorkerEnd {
+    let mut tasks = JoinSet::new();
+    for link in links {
+        match protocol {
+            Protocol::Node => tasks.spawn(slots::run(link)),
+            _ => tasks.spawn(link::run(link)),
+        };
+    }
+    let mut all = WorkerEnd::default();
+    while let Some(link) = tasks.join_next().await {
+        // A link that has failed must not take the others down.
+        let link = link.unwrap_or_default();
+        all.cut_off += link.cut_off;
+        all.gave_up = link.gave_up.or(all.gave_up);
+    }
+    all
+}
