@@ -119,7 +119,7 @@ pub fn http_client_config(
             return pinned_client_config(pin);
         }
         return match ca {
-            Some(ca) => trusting(&with_those_of_machine(ca)?),
+            Some(ca) => trusting(&with_those_of_machine(ca)?, None),
             None => client_config().map(|shared| ClientConfig::clone(&shared)),
         };
     }
@@ -129,17 +129,18 @@ pub fn http_client_config(
 fn build_client_config() -> io::Result<ClientConfig> {
     match OWN.get() {
         // What cannot be read is not shown by a server either.
-        Some(own) => with_those_of_machine(own).map(|all| trusting(&all)),
+        Some(own) => with_those_of_machine(own).map(|all| trusting(&all, all.first())),
         None => Err(io::ErrorKind::NotFound.into()),
     }
-    .unwrap_or_else(|_| trusting(&rustls_native_certs::load_native_certs().certs))
+    .unwrap_or_else(|_| trusting(&rustls_native_certs::load_native_certs().certs, None))
 }
 
 /// The certificate of this machine's own server.
 static OWN: OnceLock<PathBuf> = OnceLock::new();
 
-/// Trusts the certificates of a file in this process, beside those that this machine trusts: the certificate
-/// of a server that runs here and is its user's own. Counts for connections made afterwards, and once.
+/// Trusts the certificates of a file in this process, beside those that this machine trusts: the first is that
+/// of a server that runs here and is its user's own, and counts by whatever name that is reached. Counts for
+/// connections made afterwards, and once.
 pub fn trust_own(file: PathBuf) {
     let _first_counts = OWN.set(file);
 }
@@ -160,12 +161,17 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     })
 }
 
-fn trusting(certificates: &[CertificateDer<'static>]) -> io::Result<ClientConfig> {
+fn trusting(
+    certificates: &[CertificateDer<'static>],
+    own: Option<&CertificateDer<'static>>,
+) -> io::Result<ClientConfig> {
     let trust = Trust::of(certificates).map_err(|_| {
         let hint = "this machine has no trusted certificates: install ca-certificates";
         io::Error::new(io::ErrorKind::NotFound, hint)
     })?;
-    let verifying = builder()?.dangerous().with_custom_certificate_verifier(Arc::new(trust));
+    let verifying = builder()?.dangerous();
+    let trust = Arc::new(trust.with_own(own));
+    let verifying = verifying.with_custom_certificate_verifier(trust);
     Ok(verifying.with_no_client_auth())
 }
 
