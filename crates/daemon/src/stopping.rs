@@ -109,9 +109,9 @@ async fn ask(State(state): State<StopAdmin>, request: Request) -> Result<Respons
     operator.did(&state.api, "stop", target, &Ok(())).await;
     let first = state.pending.now();
     if asked.now {
-        stop.ask_at_once()
+        stop.ask_at_once();
     } else {
-        stop.ask()
+        stop.ask();
     }
     let kind = HeaderValue::from_static(LINES);
     Ok(([(header::CONTENT_TYPE, kind)], lines(state.pending, first)).into_response())

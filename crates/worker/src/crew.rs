@@ -75,10 +75,10 @@ impl<'a> Crew<'a> {
         &mut self,
         lent: Arc<LentBackend>,
         is_alone: bool,
-        withdrawn: CancellationToken,
+        withdrawn: &CancellationToken,
     ) {
         let (protocol, every) = (self.worker.config.protocol, self.worker.config.poll_interval);
-        let links = self.worker.links(&lent, is_alone, &withdrawn);
+        let links = self.worker.links(&lent, is_alone, withdrawn);
         let (present, events) = (Arc::clone(&self.worker.present), self.worker.events.clone());
         let keeper = models::watch(Arc::clone(&lent), every, events);
         self.tasks.spawn(async move {
@@ -99,7 +99,7 @@ impl<'a> Crew<'a> {
                 let kept = (withdrawn.clone(), Arc::clone(&lent));
                 self.found.insert(lend.place().to_owned(), kept);
                 self.worker.present.all(|all| all.push(Arc::clone(&lent)));
-                self.lend(lent, is_alone, withdrawn);
+                self.lend(lent, is_alone, &withdrawn);
             }
             Err(error) => tracing::warn!(place = lend.place(), %error, "it cannot be lent"),
         }

@@ -163,7 +163,7 @@ impl Worker {
         let mut found = self.found.take();
         let mut crew = Crew::new(&self, shutdown.clone());
         for lent in &self.lent {
-            crew.lend(Arc::clone(lent), self.lent.len() == 1, shutdown.clone());
+            crew.lend(Arc::clone(lent), self.lent.len() == 1, &shutdown);
         }
         let mut all = WorkerEnd::default();
         loop {
