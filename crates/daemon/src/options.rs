@@ -5,95 +5,13 @@ use std::{
     fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
-    str::FromStr,
-    time::Duration,
 };
 
 use access::Network;
 use anyhow::{Context, bail};
 use base::{Currency, Secret};
-use clap::{Args, ValueEnum, builder::BoolishValueParser};
+use clap::{Args, builder::BoolishValueParser};
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
-
-/// Seconds; fractions are allowed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Seconds(pub Duration);
-
-impl FromStr for Seconds {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let seconds: f64 = text.trim().parse().map_err(|_| format!("{text:?} is no number"))?;
-        Self::try_from(seconds)
-    }
-}
-
-impl TryFrom<f64> for Seconds {
-    type Error = String;
-
-    fn try_from(seconds: f64) -> Result<Self, String> {
-        let longest = 366.0 * 24.0 * 3600.0;
-        if !(0.0..=longest).contains(&seconds) {
-            return Err(format!("{seconds} seconds are not between 0 and a year"));
-        }
-        Ok(Self(Duration::from_secs_f64(seconds)))
-    }
-}
-
-impl<'de> Deserialize<'de> for Seconds {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let seconds = f64::deserialize(deserializer)?;
-        Self::try_from(seconds).map_err(serde::de::Error::custom)
-    }
-}
-
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LogFormat {
-    /// For people.
-    #[default]
-    Human,
-    /// One JSON object a line.
-    Json,
-}
-
-/// The protocol between a worker and its servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LendAs {
-    /// Relay protocol: every API, any number of models, one connection.
-    #[default]
-    Relay,
-    /// Node protocol, for stock API servers: chat only, a connection for each model and slot.
-    Node,
-}
-
-/// How a worker is chosen among several that are free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Routing {
-    /// The least loaded; ties take turns.
-    #[default]
-    LeastLoaded,
-    /// The one whose cache knows the beginning of the prompt, unless it is much more loaded.
-    PrefixAffinity,
-}
-
-/// Which endpoints a server calls for participants of rooms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RoomEndpoints {
-    /// None.
-    Off,
-    /// Those at the address that the join came from.
-    #[default]
-    #[value(name = "self")]
-    #[serde(rename = "self")]
-    Own,
-    /// All: participants can make this server send requests wherever it can reach.
-    Any,
-}
 
 /// An address with its port; `localhost` is this machine's own.
 ///
@@ -162,33 +80,9 @@ macro_rules! options {
     };
 }
 
-/// The headings of options in `--help`. Options that most people need have none, and come first.
-pub mod heading {
-    /// The addresses, names and certificates of the server.
-    pub const NETWORK: &str = "Network and TLS";
-    /// Secrets, and who needs none.
-    pub const ACCESS: &str = "Keys and access";
-    /// How much, how long, and whose turn.
-    pub const LIMITS: &str = "Limits and time-outs";
-    /// What is written down.
-    pub const LOGGING: &str = "Logging and usage";
-    /// Rooms.
-    pub const ROOMS: &str = "Rooms";
-    /// The mesh.
-    pub const MESH: &str = "Mesh";
-    /// The workspace.
-    pub const WORKSPACE: &str = "Workspace";
-    /// Several machines as one workspace.
-    pub const CLUSTER: &str = "Cluster";
-    /// The server that a command asks.
-    pub const SERVER: &str = "Server";
-    /// Where a worker lends to.
-    pub const LENDING: &str = "Servers to lend to";
-    /// What a worker lends.
-    pub const MODELS: &str = "Model servers";
-}
-
-// After the macro, which it uses.
+pub mod heading;
+mod values;
+// After the macro, which they use.
 mod cluster;
 mod mesh;
 mod prices;
@@ -197,6 +91,7 @@ mod workspace;
 pub use cluster::ClusterOptions;
 pub use mesh::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
 pub use prices::{PriceOptions, ProviderPriceOptions};
+pub use values::{LendAs, LogFormat, RoomEndpoints, Routing, Seconds};
 pub use workspace::{AgentOptions, WorkspaceOptions};
 
 options! {
@@ -214,109 +109,109 @@ options! {
         data_dir: Option<PathBuf>,
         /// The secret that workers present [default: worker.secret in the data directory, made at
         /// the first start]
-        #[arg(long, env = "WARREN_WORKER_SECRET", value_name = "SECRET", hide_env_values = true)]
-        #[arg(help_heading = heading::ACCESS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_WORKER_SECRET", value_name = "SECRET", hide_env_values = true,
+            help_heading = heading::ACCESS, hide_short_help = true)]
         worker_secret: Option<Secret>,
         /// A token that model nodes may present instead of a key of scope worker [default: none]
-        #[arg(long, env = "WARREN_NODE_TOKEN", value_name = "TOKEN", hide_env_values = true)]
-        #[arg(help_heading = heading::ACCESS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_NODE_TOKEN", value_name = "TOKEN", hide_env_values = true,
+            help_heading = heading::ACCESS, hide_short_help = true)]
         node_token: Option<Secret>,
         /// One ready-made key for consumers
-        #[arg(long, env = "WARREN_CLIENT_TOKEN", value_name = "KEY", hide_env_values = true)]
-        #[arg(help_heading = heading::ACCESS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_CLIENT_TOKEN", value_name = "KEY", hide_env_values = true,
+            help_heading = heading::ACCESS, hide_short_help = true)]
         client_token: Option<Secret>,
         /// The administrator's token, for /admin [default: admin.token in the data directory, made
         /// at the first start]
-        #[arg(long, env = "WARREN_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
-        #[arg(help_heading = heading::ACCESS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true,
+            help_heading = heading::ACCESS, hide_short_help = true)]
         admin_token: Option<Secret>,
         /// Jobs that may wait for one model; one key may fill half of these places [default: 100]
-        #[arg(long, env = "WARREN_MAX_QUEUE_LEN", value_name = "N")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_MAX_QUEUE_LEN", value_name = "N",
+            help_heading = heading::LIMITS, hide_short_help = true)]
         max_queue_len: Option<usize>,
         /// How long a job may wait while no worker that can serve it is connected [default: 30]
-        #[arg(long, env = "WARREN_QUEUE_TIMEOUT_SECS", value_name = "SECONDS")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_QUEUE_TIMEOUT_SECS", value_name = "SECONDS",
+            help_heading = heading::LIMITS, hide_short_help = true)]
         queue_timeout_secs: Option<Seconds>,
         /// How long a job may wait for connected workers that are busy [default: 600]
-        #[arg(long, env = "WARREN_BUSY_TIMEOUT_SECS", value_name = "SECONDS")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_BUSY_TIMEOUT_SECS", value_name = "SECONDS",
+            help_heading = heading::LIMITS, hide_short_help = true)]
         busy_timeout_secs: Option<Seconds>,
         /// How long a worker may take until its answer begins [default: 300]
-        #[arg(long, env = "WARREN_REQUEST_TIMEOUT_SECS", value_name = "SECONDS")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_REQUEST_TIMEOUT_SECS", value_name = "SECONDS",
+            help_heading = heading::LIMITS, hide_short_help = true)]
         request_timeout_secs: Option<Seconds>,
         /// How long an answer that has begun may pause [default: 300]
-        #[arg(long, env = "WARREN_IDLE_TIMEOUT_SECS", value_name = "SECONDS")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_IDLE_TIMEOUT_SECS", value_name = "SECONDS",
+            help_heading = heading::LIMITS, hide_short_help = true)]
         idle_timeout_secs: Option<Seconds>,
         /// How often workers are pinged; three silent intervals are a lost worker [default: 15]
-        #[arg(long, env = "WARREN_HEARTBEAT_INTERVAL_SECS", value_name = "SECONDS")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_HEARTBEAT_INTERVAL_SECS", value_name = "SECONDS",
+            help_heading = heading::LIMITS, hide_short_help = true)]
         heartbeat_interval_secs: Option<Seconds>,
         /// How often a job may lose its worker and get another before it fails [default: 3]
-        #[arg(long, env = "WARREN_MAX_REQUEUE_COUNT", value_name = "N")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_MAX_REQUEUE_COUNT", value_name = "N",
+            help_heading = heading::LIMITS, hide_short_help = true)]
         max_requeue_count: Option<u32>,
         /// The largest request body [default: 100]
-        #[arg(long, env = "WARREN_MAX_BODY_MIB", value_name = "MIB")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_MAX_BODY_MIB", value_name = "MIB",
+            help_heading = heading::LIMITS, hide_short_help = true)]
         max_body_mib: Option<usize>,
         /// The size of all bodies of waiting jobs together [default: 1024]
-        #[arg(long, env = "WARREN_MAX_QUEUED_MIB", value_name = "MIB")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_MAX_QUEUED_MIB", value_name = "MIB",
+            help_heading = heading::LIMITS, hide_short_help = true)]
         max_queued_mib: Option<u64>,
         /// How long a stop, or the drain of a worker, waits for what is in flight [default: 30]
-        #[arg(long, env = "WARREN_DRAIN_TIMEOUT_SECS", value_name = "SECONDS")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_DRAIN_TIMEOUT_SECS", value_name = "SECONDS",
+            help_heading = heading::LIMITS, hide_short_help = true)]
         drain_timeout_secs: Option<Seconds>,
         /// A host name by which this server is reached locally (repeatable)
-        #[arg(long, env = "WARREN_ALLOW_HOST", value_name = "HOST", value_delimiter = ',')]
-        #[arg(help_heading = heading::NETWORK, hide_short_help = true)]
+        #[arg(long, env = "WARREN_ALLOW_HOST", value_name = "HOST", value_delimiter = ',',
+            help_heading = heading::NETWORK, hide_short_help = true)]
         allow_host: Option<Vec<String>>,
         /// An origin whose web pages may use this server without a key (repeatable)
-        #[arg(long, env = "WARREN_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',')]
-        #[arg(help_heading = heading::NETWORK, hide_short_help = true)]
+        #[arg(long, env = "WARREN_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',',
+            help_heading = heading::NETWORK, hide_short_help = true)]
         allow_origin: Option<Vec<String>>,
         /// A reverse proxy, as an address or a network such as 10.0.0.0/8 (repeatable): the client that its
         /// X-Forwarded-For or Forwarded names is the one whose wrong tokens and codes are counted
-        #[arg(long, env = "WARREN_TRUSTED_PROXIES", value_name = "ADDRESS", value_delimiter = ',')]
-        #[arg(help_heading = heading::NETWORK, hide_short_help = true)]
+        #[arg(long, env = "WARREN_TRUSTED_PROXIES", value_name = "ADDRESS", value_delimiter = ',',
+            help_heading = heading::NETWORK, hide_short_help = true)]
         trusted_proxies: Option<Vec<Network>>,
         /// Certificate chain for TLS, PEM
-        #[arg(long, env = "WARREN_TLS_CERT", value_name = "FILE")]
-        #[arg(help_heading = heading::NETWORK, hide_short_help = true)]
+        #[arg(long, env = "WARREN_TLS_CERT", value_name = "FILE", help_heading = heading::NETWORK,
+            hide_short_help = true)]
         tls_cert: Option<PathBuf>,
         /// Private key for TLS, PEM
-        #[arg(long, env = "WARREN_TLS_KEY", value_name = "FILE")]
-        #[arg(help_heading = heading::NETWORK, hide_short_help = true)]
+        #[arg(long, env = "WARREN_TLS_KEY", value_name = "FILE", help_heading = heading::NETWORK,
+            hide_short_help = true)]
         tls_key: Option<PathBuf>,
         /// How log lines look [default: human]
-        #[arg(long, env = "WARREN_LOG_FORMAT", value_name = "FORMAT")]
-        #[arg(help_heading = heading::LOGGING, hide_short_help = true)]
+        #[arg(long, env = "WARREN_LOG_FORMAT", value_name = "FORMAT",
+            help_heading = heading::LOGGING, hide_short_help = true)]
         log_format: Option<LogFormat>,
         /// What is logged: a level, or a filter such as info,wire=debug [default: info]
-        #[arg(long, env = "WARREN_LOG", value_name = "FILTER")]
-        #[arg(help_heading = heading::LOGGING, hide_short_help = true)]
+        #[arg(long, env = "WARREN_LOG", value_name = "FILTER", help_heading = heading::LOGGING,
+            hide_short_help = true)]
         log: Option<String>,
         /// A stream that is silent for this long, its wait for a head included, gets a comment as a
         /// sign of life; 0: never [default: 15]
-        #[arg(long, env = "WARREN_SSE_KEEPALIVE_SECS", value_name = "SECONDS")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_SSE_KEEPALIVE_SECS", value_name = "SECONDS",
+            help_heading = heading::LIMITS, hide_short_help = true)]
         sse_keepalive_secs: Option<Seconds>,
         /// How a worker is chosen among several that are free [default: least-loaded]
-        #[arg(long, env = "WARREN_ROUTING", value_name = "POLICY")]
-        #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_ROUTING", value_name = "POLICY", help_heading = heading::LIMITS,
+            hide_short_help = true)]
         routing: Option<Routing>,
         /// Whether usage is recorded: a row for each request, without its content [default: true]
         #[arg(long, env = "WARREN_LEDGER", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
-            value_parser = BoolishValueParser::new())]
-        #[arg(help_heading = heading::LOGGING, hide_short_help = true)]
+            value_parser = BoolishValueParser::new(), help_heading = heading::LOGGING,
+            hide_short_help = true)]
         ledger: Option<bool>,
         /// How long usage is kept; 0: for ever [default: 365]
-        #[arg(long, env = "WARREN_USAGE_RETENTION_DAYS", value_name = "DAYS")]
-        #[arg(help_heading = heading::LOGGING, hide_short_help = true)]
+        #[arg(long, env = "WARREN_USAGE_RETENTION_DAYS", value_name = "DAYS",
+            help_heading = heading::LOGGING, hide_short_help = true)]
         usage_retention_days: Option<u32>,
         /// Require a key of local consumers, too
         #[arg(long, env = "WARREN_REQUIRE_KEY", num_args = 0..=1, require_equals = true,
@@ -326,22 +221,22 @@ options! {
         /// Let anybody on other machines make rooms, without a key of scope rooms
         #[arg(long, env = "WARREN_OPEN_ROOMS", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
-            value_parser = BoolishValueParser::new())]
-        #[arg(help_heading = heading::ROOMS, hide_short_help = true)]
+            value_parser = BoolishValueParser::new(), help_heading = heading::ROOMS,
+            hide_short_help = true)]
         open_rooms: Option<bool>,
         /// Which endpoints this server calls for participants of rooms [default: self]
-        #[arg(long, env = "WARREN_ROOM_ENDPOINTS", value_name = "WHOSE")]
-        #[arg(help_heading = heading::ROOMS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_ROOM_ENDPOINTS", value_name = "WHOSE",
+            help_heading = heading::ROOMS, hide_short_help = true)]
         room_endpoints: Option<RoomEndpoints>,
         /// A room ends when nobody has used it for this long [default: 604800, a week]
-        #[arg(long, env = "WARREN_ROOM_IDLE_SECS", value_name = "SECONDS")]
-        #[arg(help_heading = heading::ROOMS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_ROOM_IDLE_SECS", value_name = "SECONDS",
+            help_heading = heading::ROOMS, hide_short_help = true)]
         room_idle_secs: Option<Seconds>,
         /// Serve consumers beyond loopback without a key
         #[arg(long, env = "WARREN_OPEN", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
-            value_parser = BoolishValueParser::new())]
-        #[arg(help_heading = heading::ACCESS, hide_short_help = true)]
+            value_parser = BoolishValueParser::new(), help_heading = heading::ACCESS,
+            hide_short_help = true)]
         open: Option<bool>,
         /// Let this server be found on the local network, by mDNS; false: never
         /// [default: while machines may look for it]
@@ -381,66 +276,60 @@ options! {
 options! {
     /// Settings of `warren worker` beside its [`ProcessOptions`], and of `[worker]` in the file.
     WorkerOptions {
-        /// A server to lend to: its address, http(s):// or ws(s):// (repeatable) [default: the one that runs
-        /// here]
-        #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
-        #[arg(help_heading = heading::LENDING)]
-        server: Option<Vec<String>>,
+x        server: Option<Vec<String>>,
         /// The protocol to speak with the server [default: relay]
-        #[arg(long, env = "WARREN_PROTOCOL", value_name = "PROTOCOL")]
-        #[arg(help_heading = heading::LENDING, hide_short_help = true)]
+        #[arg(long, env = "WARREN_PROTOCOL", value_name = "PROTOCOL",
+            help_heading = heading::LENDING, hide_short_help = true)]
         protocol: Option<LendAs>,
         /// The server's worker secret, or its node token [default: worker.secret in this machine's
         /// data directory]
-        #[arg(long, env = "WARREN_SECRET", value_name = "SECRET", hide_env_values = true)]
-        #[arg(help_heading = heading::LENDING, hide_short_help = true)]
+        #[arg(long, env = "WARREN_SECRET", value_name = "SECRET", hide_env_values = true,
+            help_heading = heading::LENDING, hide_short_help = true)]
         secret: Option<Secret>,
         /// The provider to lend under, on a stock relay server that has several [default: the
         /// server's own]
-        #[arg(long, env = "WARREN_PROVIDER", value_name = "NAME")]
-        #[arg(help_heading = heading::LENDING, hide_short_help = true)]
+        #[arg(long, env = "WARREN_PROVIDER", value_name = "NAME", help_heading = heading::LENDING,
+            hide_short_help = true)]
         provider: Option<String>,
         /// A model server to lend, such as http://127.0.0.1:11434 (repeatable) [default: those
         /// found on this machine]
-        #[arg(long, env = "WARREN_BACKEND", value_name = "URL", value_delimiter = ',')]
-        #[arg(help_heading = heading::MODELS)]
+        #[arg(long, env = "WARREN_BACKEND", value_name = "URL", value_delimiter = ',',
+            help_heading = heading::MODELS)]
         backend: Option<Vec<String>>,
         /// A file of certificates that backends may show, beside those that this machine trusts
-        #[arg(long, env = "WARREN_BACKEND_CA", value_name = "FILE")]
-        #[arg(help_heading = heading::MODELS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_BACKEND_CA", value_name = "FILE",
+            help_heading = heading::MODELS, hide_short_help = true)]
         backend_ca: Option<PathBuf>,
         /// The models to offer; a=b offers the backend's b as a [default: all that the backend
         /// lists]
         #[arg(long, visible_alias = "model", env = "WARREN_MODELS", value_name = "MODEL,…",
-            value_delimiter = ',')]
-        #[arg(help_heading = heading::MODELS)]
+            value_delimiter = ',', help_heading = heading::MODELS)]
         models: Option<Vec<String>>,
         /// The APIs that the backend serves, such as /v1/chat/completions; others are translated
         /// [default: the backend is asked]
-        #[arg(long, env = "WARREN_ENDPOINTS", value_name = "PATH,…", value_delimiter = ',')]
-        #[arg(help_heading = heading::MODELS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_ENDPOINTS", value_name = "PATH,…", value_delimiter = ',',
+            help_heading = heading::MODELS, hide_short_help = true)]
         endpoints: Option<Vec<String>>,
         /// Jobs that one backend takes at once [default: 4]
-        #[arg(long, env = "WARREN_MAX_CONCURRENT", alias = "max-concurrency", value_name = "N")]
-        #[arg(help_heading = heading::MODELS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_MAX_CONCURRENT", alias = "max-concurrency", value_name = "N",
+            help_heading = heading::MODELS, hide_short_help = true)]
         max_concurrent: Option<u32>,
         /// The name that the server shows [default: the host name]
-        #[arg(long, env = "WARREN_NAME", value_name = "NAME")]
-        #[arg(help_heading = heading::LENDING, hide_short_help = true)]
+        #[arg(long, env = "WARREN_NAME", value_name = "NAME", help_heading = heading::MODELS,
+            hide_short_help = true)]
         name: Option<String>,
         /// The backend's own API key
-        #[arg(long, env = "WARREN_API_KEY", value_name = "KEY", hide_env_values = true)]
-        #[arg(help_heading = heading::MODELS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_API_KEY", value_name = "KEY", hide_env_values = true,
+            help_heading = heading::MODELS, hide_short_help = true)]
         api_key: Option<Secret>,
         /// Lend the built-in demo, which runs no model, instead of a backend
         #[arg(long, env = "WARREN_DEMO", num_args = 0..=1, require_equals = true,
             default_missing_value = "true", value_name = "BOOL",
-            value_parser = BoolishValueParser::new())]
-        #[arg(help_heading = heading::MODELS)]
+            value_parser = BoolishValueParser::new(), help_heading = heading::MODELS)]
         demo: Option<bool>,
         /// Words a second of the demo; 0: as fast as it can [default: 30]
-        #[arg(long, env = "WARREN_DEMO_PACE", value_name = "N")]
-        #[arg(help_heading = heading::MODELS, hide_short_help = true)]
+        #[arg(long, env = "WARREN_DEMO_PACE", value_name = "N", help_heading = heading::MODELS,
+            hide_short_help = true)]
         demo_pace: Option<u32>,
         /// Backends with settings of their own: `[[worker.backends]]` in the file
         #[arg(skip)]
@@ -453,20 +342,19 @@ options! {
 pub struct ProcessOptions {
     /// Directory of a server's data on this machine, where its worker secret is [default:
     /// $XDG_DATA_HOME/warren; as root /var/lib/warren]
-    #[arg(long, env = "WARREN_DATA_DIR", value_name = "DIR")]
-    #[arg(hide_short_help = true)]
+    #[arg(long, env = "WARREN_DATA_DIR", value_name = "DIR", hide_short_help = true)]
     pub data_dir: Option<PathBuf>,
     /// How long a stop waits for what is in flight [default: 30]
-    #[arg(long, env = "WARREN_DRAIN_TIMEOUT_SECS", value_name = "SECONDS")]
-    #[arg(help_heading = heading::LIMITS, hide_short_help = true)]
+    #[arg(long, env = "WARREN_DRAIN_TIMEOUT_SECS", value_name = "SECONDS",
+        help_heading = heading::LIMITS, hide_short_help = true)]
     pub drain_timeout_secs: Option<Seconds>,
     /// How log lines look [default: human]
-    #[arg(long, env = "WARREN_LOG_FORMAT", value_name = "FORMAT")]
-    #[arg(help_heading = heading::LOGGING, hide_short_help = true)]
+    #[arg(long, env = "WARREN_LOG_FORMAT", value_name = "FORMAT", help_heading = heading::LOGGING,
+        hide_short_help = true)]
     pub log_format: Option<LogFormat>,
     /// What is logged: a level, or a filter such as info,wire=debug [default: info]
-    #[arg(long, env = "WARREN_LOG", value_name = "FILTER")]
-    #[arg(help_heading = heading::LOGGING, hide_short_help = true)]
+    #[arg(long, env = "WARREN_LOG", value_name = "FILTER", help_heading = heading::LOGGING,
+        hide_short_help = true)]
     pub log: Option<String>,
 }
 
@@ -528,20 +416,15 @@ options! {
         /// A server of rooms [default: the one that runs here]
         ///
         /// Repeatable.
-        #[arg(help_heading = heading::SERVER)]
-        #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',')]
-        #[arg(help_heading = heading::SERVER)]
-        server: Option<Vec<String>>,
+x        server: Option<Vec<String>>,
         /// Look for servers on the local network, too, by mDNS; anybody there can answer
         #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true",
-            value_name = "BOOL", value_parser = BoolishValueParser::new())]
-        #[arg(hide_short_help = true)]
-        #[arg(help_heading = heading::SERVER)]
+            value_name = "BOOL", value_parser = BoolishValueParser::new(), hide_short_help = true,
+            help_heading = heading::SERVER)]
         mdns: Option<bool>,
         /// A key of the server, for making rooms and listing its own: of scope rooms or admin
-        #[arg(long, env = "WARREN_TOKEN", value_name = "KEY", hide_env_values = true)]
-        #[arg(hide_short_help = true)]
-        #[arg(help_heading = heading::SERVER)]
+        #[arg(long, env = "WARREN_TOKEN", value_name = "KEY", hide_env_values = true,
+            hide_short_help = true, help_heading = heading::SERVER)]
         token: Option<Secret>,
     }
 }

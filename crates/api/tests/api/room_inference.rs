@@ -173,7 +173,10 @@ async fn connected_participants_are_listed_as_models() {
     let list = Request::get(path(&room, "/v1/models")).body(Body::empty()).unwrap();
     let (status, list) = kit.told(list).await;
     let models = list["data"].as_array().unwrap();
-    assert_eq!((status, list["object"].as_str(), models.len()), (200, Some("list"), 1));
+    assert_eq!((status, list["object"].as_str(), models.len()), (200, Some("list"), 3));
+    let ids: Vec<&str> = models.iter().map(|model| model["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["one", "a", "b"], "the participant, and its models by name");
+    assert_eq!(models[2]["gambi"]["model"], "b");
     let model = &models[0];
     assert_eq!((&model["id"], &model["object"]), (&json!("one"), &json!("model")));
     assert_eq!(model["owned_by"], "one's");

@@ -222,7 +222,7 @@ async fn an_impossible_question_is_answered_at_once() {
         status
     };
     let mut watching = room.subscribe(Form::Messages, None);
-    assert_eq!(of_request(ask(&room, "r1", "nobody")).await, 404);
+    assert_eq!(of_request(ask(&room, "r1", "nobody")).await, 503, "nobody lends now");
     let seen = watched(&mut watching).await;
     assert_eq!(seen[0]["requestId"], "r1", "so are those who wait for its answer in the room");
     assert_eq!(of_request(with_stream(ask(&room, "r1", "away"))).await, 503);

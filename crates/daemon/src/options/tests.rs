@@ -1,5 +1,7 @@
 //! Settings as they are read from flags and files.
 
+use std::time::Duration;
+
 use super::*;
 
 #[test]

@@ -20,7 +20,7 @@ pub(super) const OTHERS: &str = "Others";
 const WIDEST: usize = 100;
 
 /// The space for the names of commands.
-const NAMES: usize = 13;
+const NAMES: usize = 15;
 
 /// The help of `warren` as a template for clap.
 pub(super) fn shown(command: &Command, is_brief: bool, width: usize) -> String {

@@ -43,9 +43,19 @@ fn within(width: usize, args: &[OsString]) -> Command {
 
 /// The whole command line, with all that `--help` shows.
 pub(crate) fn whole() -> Command {
-    Cli::command().mut_subcommand("up", |up| {
+    let whole = Cli::command().mut_subcommand("up", |up| {
         ELSEWHERE.iter().fold(up, |up, name| up.mut_arg(name, |arg| arg.hide(true)))
-    })
+    });
+    plain_switches(whole)
+}
+
+/// Without the list of values of a switch: that it is true or false needs no telling.
+fn plain_switches(command: Command) -> Command {
+    let plain = |argument: Arg| {
+        let is_switch = argument.is_require_equals_set();
+        if is_switch { argument.hide_possible_values(true) } else { argument }
+    };
+    command.mut_args(plain).mut_subcommands(plain_switches)
 }
 
 /// Without what takes many rows: the names of variables, explanations below the options, and examples where many
@@ -58,13 +68,7 @@ fn brief(command: Command) -> Command {
         Some(examples) => command.after_help(examples),
         None => command.after_help(Resettable::Reset),
     };
-    command.mut_args(brief_argument).mut_subcommands(brief)
-}
-
-fn brief_argument(argument: Arg) -> Arg {
-    // Whether a switch is true or false needs no list.
-    let is_switch = argument.is_require_equals_set();
-    argument.hide_env(true).hide_possible_values(is_switch)
+    command.mut_args(|argument| argument.hide_env(true)).mut_subcommands(brief)
 }
 
 /// The examples in a text, as many as there is room for.

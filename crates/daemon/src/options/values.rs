@@ -1,0 +1,86 @@
+//! Values that several options take.
+
+use std::{str::FromStr, time::Duration};
+
+use clap::ValueEnum;
+use serde::{Deserialize, Deserializer};
+
+/// Seconds; fractions are allowed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Seconds(pub Duration);
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let seconds: f64 = text.trim().parse().map_err(|_| format!("{text:?} is no number"))?;
+        Self::try_from(seconds)
+    }
+}
+
+impl TryFrom<f64> for Seconds {
+    type Error = String;
+
+    fn try_from(seconds: f64) -> Result<Self, String> {
+        let longest = 366.0 * 24.0 * 3600.0;
+        if !(0.0..=longest).contains(&seconds) {
+            return Err(format!("{seconds} seconds are not between 0 and a year"));
+        }
+        Ok(Self(Duration::from_secs_f64(seconds)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        Self::try_from(seconds).map_err(serde::de::Error::custom)
+    }
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Human,
+    /// One JSON object a line.
+    Json,
+}
+
+/// The protocol between a worker and its servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LendAs {
+    /// Relay protocol: every API, any number of models, one connection.
+    #[default]
+    Relay,
+    /// Node protocol, for stock API servers: chat only, a connection for each model and slot.
+    Node,
+}
+
+/// How a worker is chosen among several that are free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Routing {
+    /// The least loaded; ties take turns.
+    #[default]
+    LeastLoaded,
+    /// The one whose cache knows the beginning of the prompt, unless it is much more loaded.
+    PrefixAffinity,
+}
+
+/// Which endpoints a server calls for participants of rooms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoomEndpoints {
+    /// None.
+    Off,
+    /// Those at the address that the join came from.
+    #[default]
+    #[value(name = "self")]
+    #[serde(rename = "self")]
+    Own,
+    /// All: participants can make this server send requests wherever it can reach.
+    Any,
+}
