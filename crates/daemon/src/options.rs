@@ -276,7 +276,12 @@ options! {
 options! {
     /// Settings of `warren worker` beside its [`ProcessOptions`], and of `[worker]` in the file.
     WorkerOptions {
-x        server: Option<Vec<String>>,
+        /// A server to lend to [default: the one that runs here]
+        ///
+        /// Its address, http(s):// or ws(s)://; repeatable.
+        #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',',
+            help_heading = heading::LENDING)]
+        server: Option<Vec<String>>,
         /// The protocol to speak with the server [default: relay]
         #[arg(long, env = "WARREN_PROTOCOL", value_name = "PROTOCOL",
             help_heading = heading::LENDING, hide_short_help = true)]
@@ -416,7 +421,12 @@ options! {
         /// A server of rooms [default: the one that runs here]
         ///
         /// Repeatable.
-x        server: Option<Vec<String>>,
+        /// A server of rooms [default: the one that runs here]
+        ///
+        /// Repeatable.
+        #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',',
+            help_heading = heading::SERVER)]
+        server: Option<Vec<String>>,
         /// Look for servers on the local network, too, by mDNS; anybody there can answer
         #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true",
             value_name = "BOOL", value_parser = BoolishValueParser::new(), hide_short_help = true,
