@@ -421,9 +421,6 @@ options! {
         /// A server of rooms [default: the one that runs here]
         ///
         /// Repeatable.
-        /// A server of rooms [default: the one that runs here]
-        ///
-        /// Repeatable.
         #[arg(long, env = "WARREN_SERVER", value_name = "URL", value_delimiter = ',',
             help_heading = heading::SERVER)]
         server: Option<Vec<String>>,

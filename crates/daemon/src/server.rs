@@ -9,6 +9,7 @@ use api::{
     admin::RecentRequests,
 };
 use axum::Router;
+use base::Secret;
 use mesh::Mesh;
 use protocol::{
     admin::{status::WorkspaceHealth, stop::StopProgress},

@@ -13,8 +13,7 @@ mod reference;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{CommandFactory, Parser, Subcommand};
-use clap::{FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The hidden command with which the daemon starts its supervisor.

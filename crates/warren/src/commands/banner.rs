@@ -1,6 +1,9 @@
 //! What `warren up` says once it is up: how to ask it something, and what other machines need.
 
-use std::{fmt::Write, path::PathBuf};
+use std::{
+    fmt::Write,
+    path::{Path, PathBuf},
+};
 
 use base::Secret;
 use daemon::Kept;
@@ -167,7 +170,7 @@ fn text(secret: &Secret) -> &str {
     secret.expose()
 }
 
-fn path(file: &PathBuf) -> String {
+fn path(file: &Path) -> String {
     plain(&file.display().to_string())
 }
 

@@ -49,7 +49,6 @@ pub(crate) mod service;
 pub(crate) mod session;
 pub(crate) mod status;
 pub(crate) mod stop;
-mod table;
 pub(crate) mod table;
 mod target;
 pub(crate) mod team;

@@ -94,6 +94,11 @@ impl RunningServer {
         !self.server.is_empty()
     }
 
+    /// The server's address. Connects to nothing.
+    pub(crate) fn url(&self, file: &ServeOptions) -> String {
+        self.lookup(file).servers().first().to_owned()
+    }
+
     /// What is known of the server.
     pub(crate) fn lookup<'a>(&'a self, file: &'a ServeOptions) -> Lookup<'a> {
         Lookup { named: &self.server, data_dir: self.data_dir.as_ref(), config: file }

@@ -48,13 +48,13 @@ struct ServerVersion {
 }
 
 impl Version {
-    pub(crate) fn run(self, _file: &ConfigFile) -> anyhow::Result<()> {
-        run_client(self.show())
+    pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        run_client(self.show(file))
     }
 
-    async fn show(self) -> anyhow::Result<()> {
+    async fn show(self, file: &ConfigFile) -> anyhow::Result<()> {
         // The version is no secret: no token is needed, and none is sent.
-        let warren = Warren::new(self.server.url(), None)
+        let warren = Warren::new(&self.server.url(&file.serve), None)
             .map_err(|error| crate::exit::usage(error.into()))?;
         let health = timeout(PATIENCE, warren.health()).await.ok().and_then(Result::ok);
         let server =

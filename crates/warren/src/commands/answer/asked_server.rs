@@ -63,14 +63,10 @@ pub(crate) struct Parameters {
 impl AskedServer {
     /// The server, with the key if one is given.
     pub(crate) fn warren(&self, file: &ConfigFile) -> anyhow::Result<Warren> {
-        // Questions need no administrator; only the server's address is taken from what finds one.
-        match self.server.warren(&file.serve) {
-            Ok(found) => Ok(found.shown(self.key.as_ref())?),
-            Err(_) => {
-                let warren = Warren::new(self.server.url(), self.key.as_ref());
-                warren.map_err(|error| usage(error.into()))
-            }
-        }
+        let servers = self.server.lookup(&file.serve).servers();
+        servers.check()?;
+        let warren = Warren::new(servers.first(), self.key.as_ref());
+        warren.map_err(|error| usage(error.into()))
     }
 }
 

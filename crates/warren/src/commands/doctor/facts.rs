@@ -29,7 +29,7 @@ use super::{
     settings::{Certificate, Configuration, Dates},
 };
 use crate::commands::{
-    listening::{address, local_url},
+    listening::address,
     service::{self, Known, Systemd},
     target::RunningServer,
     worker as lending,
@@ -199,7 +199,7 @@ fn listeners(table: &str, port: u16) -> Vec<String> {
 }
 
 async fn server(named: &RunningServer, options: &ServeOptions) -> Server {
-    let url = if named.is_named() { named.url().to_owned() } else { local_url(options) };
+    let url = named.url(options);
     let warren = match Warren::new(&url, None) {
         Ok(warren) => warren,
         Err(error) => return Server { url, is_here: false, answer: Err(error.to_string()) },
@@ -288,7 +288,7 @@ async fn backends(worker: &WorkerOptions) -> Vec<Backend> {
 }
 
 async fn named_backends(worker: &WorkerOptions) -> Vec<Backend> {
-    let named = match lending::backends(worker).await {
+    let named = match lending::named_backends(worker) {
         Ok(named) => named,
         Err(error) => {
             let answer = Err(format!("{error:#}"));

@@ -57,7 +57,7 @@ impl Logs {
         let warren = match self.server.warren(&file.serve) {
             Ok(warren) => warren,
             // Without a data directory no server has ever run here; a service may, for another user.
-            Err(error) => return self.show_journal(level, error).await,
+            Err(error) => return self.show_journal(file, level, error).await,
         };
         let query = LogQuery { limit: self.lines.min(MOST), level };
         let shown = if self.follow {
@@ -70,7 +70,7 @@ impl Logs {
                 .and_then(|lines| self.list(&lines))
         };
         match shown {
-            Err(error) if is_unreachable(&error) => self.show_journal(level, error).await,
+            Err(error) if is_unreachable(&error) => self.show_journal(file, level, error).await,
             shown => shown,
         }
     }
@@ -83,9 +83,14 @@ impl Logs {
     }
 
     /// The journal of an installed service. That of a server on another machine is not here.
-    async fn show_journal(&self, level: LogLevel, error: anyhow::Error) -> anyhow::Result<()> {
-        let url = self.server.url();
-        if !client::Warren::new(url, None).is_ok_and(|warren| warren.is_on_this_machine()) {
+    async fn show_journal(
+        &self,
+        file: &ConfigFile,
+        level: LogLevel,
+        error: anyhow::Error,
+    ) -> anyhow::Result<()> {
+        let url = self.server.url(&file.serve);
+        if !client::Warren::new(&url, None).is_ok_and(|warren| warren.is_on_this_machine()) {
             return Err(error);
         }
         let Some(place) = journal::service().await else {
