@@ -205,12 +205,12 @@ impl Warren {
         Ok(list.requests)
     }
 
-    /// Asks the server to end: what is in flight may finish, unless `now`. The answer tells what it waits for.
+    /// Asks the server to end. The answer tells what it waits for.
     ///
     /// # Errors
     /// When the server cannot be reached, or refuses.
-    pub async fn stop(&self, now: bool) -> Result<Stopping, ClientError> {
-        let body = serde_json::to_vec(&StopRequest { now });
+    pub async fn stop(&self, stop: StopRequest) -> Result<Stopping, ClientError> {
+        let body = serde_json::to_vec(&stop);
         let body = body.map_err(|error| self.0.strange(error.to_string()))?;
         let body = self.0.open(Method::POST, "/admin/stop", Some(body), PATIENCE).await?;
         Ok(Stopping(JsonLines::new(body, self.url(), SILENCE)))

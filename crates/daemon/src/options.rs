@@ -91,7 +91,7 @@ mod workspace;
 pub use cluster::ClusterOptions;
 pub use mesh::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
 pub use prices::{PriceOptions, ProviderPriceOptions};
-pub use values::{LendAs, LogFormat, RoomEndpoints, Routing, Seconds};
+pub use values::{LendAs, LogFormat, RoomEndpoints, Routing, Seconds, Span};
 pub use workspace::{AgentOptions, WorkspaceOptions};
 
 options! {

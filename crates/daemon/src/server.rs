@@ -160,7 +160,8 @@ impl Server {
             models
         });
         let (of_workers, of_participants) = (workers.clone(), participants.clone());
-        let (stop, pending) = (StopCell::default(), Pending::new(&scheduler, workspace.as_ref()));
+        let sessions = RunningSessions::new(workspace.clone());
+        let (stop, pending) = (StopCell::default(), Pending::new(&scheduler, &sessions));
         let router = routes::router(
             api.clone(),
             Acceptors {
@@ -211,7 +212,7 @@ impl Server {
             listener,
             mesh: part,
             relay,
-            sessions: RunningSessions::new(workspace.clone()),
+            sessions,
             workspace,
             _cluster_models: cluster_models,
             cluster,
@@ -262,7 +263,7 @@ impl Server {
         Ok(Some(code.text))
     }
 
-    /// The terminals and agents, for whoever stops the server.
+    /// The terminals and agents, for the caller that stops the server.
     pub fn sessions(&self) -> RunningSessions {
         self.sessions.clone()
     }

@@ -62,14 +62,39 @@ impl Stop {
 /// # Errors
 /// When the process cannot listen to signals.
 pub fn stop() -> std::io::Result<Stop> {
+    stop_after(|_| std::future::ready(()))
+}
+
+/// The signal that ends a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndSignal {
+    /// SIGTERM: a service manager, or another program.
+    Terminate,
+    /// SIGINT: Ctrl-C.
+    Interrupt,
+}
+
+/// The same. Between the first signal and the stop, `before` decides what is left to decide. A second signal does
+/// not wait for it.
+///
+/// # Errors
+/// When the process cannot listen to signals.
+pub fn stop_after<F: Future<Output = ()> + Send + 'static>(
+    before: impl FnOnce(EndSignal) -> F + Send + 'static,
+) -> std::io::Result<Stop> {
     let mut signals = Signals::new()?;
     let stop = Stop::new();
     let asked = stop.clone();
     tokio::spawn(async move {
-        signals.next().await;
+        let first = signals.next().await;
         if !asked.asked.is_cancelled() {
-            asked.ask();
-            signals.next().await;
+            tokio::select! {
+                () = before(first) => {
+                    asked.ask();
+                    signals.next().await;
+                }
+                _second = signals.next() => {}
+            }
         }
         tracing::warn!("ended by a second signal");
         asked.forced.cancel();
@@ -116,10 +141,10 @@ impl Signals {
         Ok(Self { terminate: signal(terminate)?, interrupt: signal(interrupt)? })
     }
 
-    async fn next(&mut self) {
+    async fn next(&mut self) -> EndSignal {
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => EndSignal::Terminate,
+            _ = self.interrupt.recv() => EndSignal::Interrupt,
         }
     }
 }

@@ -25,7 +25,10 @@ use scheduler::Scheduler;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{signals::Stop, workspace_part::WorkspacePart};
+use crate::{
+    sessions_fate::{RunningSessions, SessionsFate},
+    signals::Stop,
+};
 
 /// The longest body of a request, in bytes.
 const LONGEST: usize = 1024;
@@ -40,25 +43,25 @@ const LINES: &str = "application/x-ndjson";
 #[derive(Clone)]
 pub(crate) struct Pending {
     scheduler: Scheduler,
-    workspace: Option<WorkspacePart>,
+    sessions: RunningSessions,
     drained: CancellationToken,
 }
 
 impl Pending {
-    pub(crate) fn new(scheduler: &Scheduler, workspace: Option<&WorkspacePart>) -> Self {
-        let (scheduler, workspace) = (scheduler.clone(), workspace.cloned());
-        Self { scheduler, workspace, drained: CancellationToken::new() }
+    pub(crate) fn new(scheduler: &Scheduler, sessions: &RunningSessions) -> Self {
+        let (scheduler, sessions) = (scheduler.clone(), sessions.clone());
+        Self { scheduler, sessions, drained: CancellationToken::new() }
     }
 
     /// What there is at this moment.
     pub(crate) fn now(&self) -> StopProgress {
-        let counts = self.workspace.as_ref().and_then(WorkspacePart::counts).unwrap_or_default();
-        let (terminals, agents) = counts.live();
+        let (terminals, agents) = self.sessions.terminals_and_agents();
         let status = self.scheduler.status();
         StopProgress {
             answers: status.in_flight as u64,
             terminals: terminals as u64,
             agents: agents as u64,
+            keep_sessions_secs: self.sessions.outlive_by().as_secs(),
             drained: self.drained.is_cancelled(),
         }
     }
@@ -107,6 +110,11 @@ async fn ask(State(state): State<StopAdmin>, request: Request) -> Result<Respons
     let stop = state.stop.get().cloned().unwrap_or_default();
     let target = if asked.now { "server, at once" } else { "server" };
     operator.did(&state.api, "stop", target, &Ok(())).await;
+    state.pending.sessions.decide(if asked.keep_sessions {
+        SessionsFate::Keep
+    } else {
+        SessionsFate::End
+    });
     let first = state.pending.now();
     if asked.now {
         stop.ask_at_once();
@@ -152,9 +160,10 @@ mod tests {
 
     #[test]
     fn a_body_is_nothing_or_says_whether_at_once() {
-        assert_eq!(read(b" ").unwrap(), StopRequest { now: false });
-        assert_eq!(read(b"{}").unwrap(), StopRequest { now: false });
-        assert_eq!(read(br#"{"now":true}"#).unwrap(), StopRequest { now: true });
+        assert_eq!(read(b" ").unwrap(), StopRequest::default());
+        assert_eq!(read(b"{}").unwrap(), StopRequest::default());
+        let asked = read(br#"{"now":true,"keep_sessions":true}"#).unwrap();
+        assert_eq!(asked, StopRequest { now: true, keep_sessions: true });
         assert_eq!(read(b"now").unwrap_err().status, StatusCode::BAD_REQUEST);
     }
 }

@@ -37,6 +37,45 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
+/// A span of time: seconds, or a number with `s`, `m` or `h`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Span(pub Duration);
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let (number, unit) = match text.char_indices().last() {
+            Some((at, 's')) => (&text[..at], 1.0),
+            Some((at, 'm')) => (&text[..at], 60.0),
+            Some((at, 'h')) => (&text[..at], 3600.0),
+            _ => (text, 1.0),
+        };
+        let number: f64 = number
+            .trim()
+            .parse()
+            .map_err(|_| format!("{text:?} is no span of time, such as 60s, 5m or 1h"))?;
+        Seconds::try_from(number * unit).map(|seconds| Self(seconds.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Number(f64),
+            Text(String),
+        }
+        let text = match Written::deserialize(deserializer)? {
+            Written::Number(seconds) => seconds.to_string(),
+            Written::Text(text) => text,
+        };
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -6,7 +6,7 @@ use base::Secret;
 use clap::{Args, builder::BoolishValueParser};
 use serde::Deserialize;
 
-use super::{Seconds, heading};
+use super::{Seconds, Span, heading};
 
 options! {
     /// Settings of `warren serve` about the workspace, and of `[workspace]` in the file, where they
@@ -56,10 +56,10 @@ options! {
         #[arg(skip)]
         stop_grace_secs: Option<Seconds>,
         /// How long terminals and agents go on without the server when it is restarted or crashes; 0:
-        /// they end with it [default: 60]
+        /// they end with it [default: 60s]
         #[arg(id = "workspace_keep_sessions", long = "keep-sessions", env = "WARREN_KEEP_SESSIONS",
-            value_name = "SECONDS")]
-        keep_sessions: Option<Seconds>,
+            value_name = "SPAN")]
+        keep_sessions: Option<Span>,
         /// Users that sessions and projects may run as, besides the server's own; never root
         #[arg(skip)]
         run_as_users: Option<Vec<String>>,

@@ -36,7 +36,7 @@ pub(super) fn settings(
         message_rate: options.message_rate.unwrap_or(usual.message_rate),
         lag_timeout: seconds(options.lag_timeout_secs, usual.lag_timeout),
         stop_grace: seconds(options.stop_grace_secs, usual.stop_grace),
-        keep_sessions: seconds(options.keep_sessions, usual.keep_sessions),
+        keep_sessions: options.keep_sessions.map_or(usual.keep_sessions, |span| span.0),
         run_as: options.run_as_users.unwrap_or_default(),
         agents: agents(options.agents.unwrap_or_default(), &usual.agents)?,
         ..usual
@@ -107,6 +107,12 @@ mod tests {
         let usual = of("").unwrap().unwrap();
         assert_eq!(usual.dir, Path::new("/data/workspace"));
         assert!(usual.token.is_none() && usual.run_as.is_empty());
+        assert_eq!(usual.keep_sessions, Duration::from_secs(60));
+        for (written, seconds) in [("0", 0), ("'90s'", 90), ("'2m'", 120), ("'1h'", 3600)] {
+            let settings = of(&format!("keep_sessions = {written}")).unwrap().unwrap();
+            assert_eq!(settings.keep_sessions, Duration::from_secs(seconds), "{written}");
+        }
+        assert!(of("keep_sessions = 'long'").is_err());
         assert_eq!(usual.max_processes, Some(4096));
         assert_eq!(of("max_processes = 0").unwrap().unwrap().max_processes, None);
         assert!(of("enabled = false").unwrap().is_none());

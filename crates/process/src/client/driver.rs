@@ -174,9 +174,12 @@ impl Driver {
         };
         self.groups = groups.into_iter().map(PathBuf::from).collect();
         let mut held = Vec::new();
-        while !is_new {
+        if is_new {
+            return Ok(held);
+        }
+        loop {
             match self.next_event().await? {
-                Some((Event::AllHeld, _)) => break,
+                Some((Event::AllHeld, _)) => return Ok(held),
                 Some((Event::Held { id, pid, start_time, exit }, ends)) => {
                     held.push((id, self.held(id, pid, start_time, exit, ends)));
                 }
@@ -184,7 +187,6 @@ impl Driver {
                 None => return Err(io::ErrorKind::InvalidData.into()),
             }
         }
-        Ok(held)
     }
 
     fn held(

@@ -1,3 +1,5 @@
+//! Journals over the deaths of their daemons.
+
 use std::{fs::File, sync::Arc};
 
 use bytes::BytesMut;

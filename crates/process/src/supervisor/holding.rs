@@ -43,7 +43,7 @@ pub(super) struct Keeping {
 }
 
 impl Keeping {
-    fn new(order: KeepOrder) -> io::Result<Self> {
+    fn new(order: &KeepOrder) -> io::Result<Self> {
         let dir = Path::new(&order.dir);
         let listener = channel::listen(dir, client::SOCKET)?;
         let path = dir.join(client::SOCKET);
@@ -72,7 +72,7 @@ impl Supervising {
         match &mut self.keep {
             Some(keeping) if keeping.secret == order.secret => keeping.span = order.span,
             keeping => {
-                *keeping = Keeping::new(order).inspect_err(|error| complain(error)).ok();
+                *keeping = Keeping::new(&order).inspect_err(complain).ok();
             }
         }
     }

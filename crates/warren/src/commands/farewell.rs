@@ -2,7 +2,10 @@
 
 use client::admin::stop::StopProgress;
 
-use super::{note, words::count};
+use super::{
+    note,
+    words::{count, span},
+};
 
 /// Says on standard error what a server waits for, and which sessions end with it.
 pub(crate) fn server_stops(pending: &StopProgress) {
@@ -35,22 +38,25 @@ pub(crate) fn running(answers: u64) -> String {
 
 /// What becomes of the sessions of a server that ends.
 pub(crate) fn sessions(pending: &StopProgress) -> Option<String> {
-    let StopProgress { terminals, agents, .. } = *pending;
+    let StopProgress { terminals, agents, keep_sessions_secs, .. } = *pending;
     let (of_terminals, of_agents) = (count(terminals, "terminal"), count(agents, "agent"));
-    Some(match (terminals, agents) {
+    let all = match (terminals, agents) {
         (0, 0) => return None,
-        (0, _) => format!("{of_agents} here: {AGENTS}"),
-        (_, 0) => format!("{of_terminals} here: {TERMINALS}"),
-        _ => format!("{of_terminals} and {of_agents} here: {TERMINALS};\n{AGENTS}"),
+        (0, _) => of_agents,
+        (_, 0) => of_terminals,
+        _ => format!("{of_terminals} and {of_agents}"),
+    };
+    let verb = if terminals + agents == 1 { ["goes", "ends"] } else { ["go", "end"] };
+    Some(match keep_sessions_secs {
+        0 => format!("{all} {} with the server{KEPT}", verb[1]),
+        secs => {
+            format!("{all} {} on for {}, for a server that is started again", verb[0], span(secs))
+        }
     })
 }
 
-/// What becomes of terminals, and how they are kept.
-const TERMINALS: &str = "terminals end with the server.\n\
-                         To keep them, run it as a service and let it run (see the book, deployment)";
-
-/// What becomes of agents.
-const AGENTS: &str = "agents go on with their conversations when the server starts again";
+/// How sessions are kept.
+const KEPT: &str = "; `warren stop --keep-sessions` lets them go on for the next one";
 
 #[cfg(test)]
 mod tests {
@@ -66,16 +72,16 @@ mod tests {
     }
 
     #[test]
-    fn sessions_that_live_in_the_server_are_named() {
-        let told = |terminals, agents| {
-            sessions(&StopProgress { terminals, agents, ..StopProgress::default() })
+    fn sessions_that_live_in_the_server_are_named_with_what_becomes_of_them() {
+        let told = |terminals, agents, keep_sessions_secs| {
+            let some = StopProgress { terminals, agents, ..StopProgress::default() };
+            sessions(&StopProgress { keep_sessions_secs, ..some })
         };
-        assert_eq!(told(0, 0), None);
-        let both = told(1, 2).unwrap();
-        assert!(both.starts_with("1 terminal and 2 agents here: terminals end"), "{both}");
-        assert!(both.contains("as a service") && both.ends_with("starts again"), "{both}");
-        assert!(
-            !told(0, 1).unwrap().contains("terminal") && !told(3, 0).unwrap().contains("agent")
-        );
+        assert_eq!(told(0, 0, 60), None);
+        let both = told(1, 2, 0).unwrap();
+        assert!(both.starts_with("1 terminal and 2 agents end with the server"), "{both}");
+        assert!(both.contains("--keep-sessions"), "{both}");
+        let kept = told(0, 1, 60).unwrap();
+        assert_eq!(kept, "1 agent goes on for 1m 0s, for a server that is started again");
     }
 }

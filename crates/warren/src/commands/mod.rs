@@ -29,6 +29,7 @@ mod found;
 pub(crate) mod git;
 pub(crate) mod invite;
 pub(crate) mod join;
+mod keeping;
 mod kept;
 pub(crate) mod key;
 mod listening;

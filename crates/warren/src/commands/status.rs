@@ -128,6 +128,10 @@ fn summary(health: &Health, details: &HealthDetails) -> String {
         let (sessions, clients) = (count(sessions, "session"), count(clients, "client"));
         let live = workspace.live_sessions;
         told.push_str(&format!("\n{sessions}, {live} of them live, {clients}"));
+        told.push_str(&match workspace.keep_sessions_secs {
+            0 => "; they end with the server".to_owned(),
+            span => format!("; they outlive the server by {span} s"),
+        });
     }
     match &details.degraded {
         Some(why) => format!("{told}\n{}", plain(why)),
@@ -282,7 +286,8 @@ ENDED      KEY    MODEL     PROVIDER  OUTCOME              PROMPT  ANSWER  FIRST
             WorkspaceHealth { clients: 1, sessions: 3, live_sessions: 2, keep_sessions_secs: 60 };
         let details = HealthDetails { workspace: Some(workspace), ..HealthDetails::default() };
         let told = summary(&Health::default(), &details);
-        assert!(told.ends_with("\n3 sessions, 2 of them live, 1 client"), "{told}");
+        let kept = "3 sessions, 2 of them live, 1 client; they outlive the server by 60 s";
+        assert!(told.ends_with(kept), "{told}");
         let details = HealthDetails { workspace: Some(<_>::default()), ..HealthDetails::default() };
         assert!(!summary(&Health::default(), &details).contains("session"));
     }

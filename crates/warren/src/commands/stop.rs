@@ -4,7 +4,10 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::bail;
 use clap::Args;
-use client::{Warren, admin::stop::StopProgress};
+use client::{
+    Warren,
+    admin::stop::{StopProgress, StopRequest},
+};
 use daemon::{ConfigFile, data::is_in_use};
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout};
@@ -20,6 +23,7 @@ const END_WITHIN: Duration = Duration::from_secs(60);
 const EXAMPLES: &str = "Examples:
   warren stop             let the answers that run finish, then end the server of this machine
   warren stop --now       end it with all answers that run
+  warren stop --keep-sessions
   warren stop --server https://warren.example --admin-token TOKEN";
 
 /// Stop a server: it takes nothing new, finishes the answers that run, and ends
@@ -29,6 +33,9 @@ pub(crate) struct Stop {
     /// End the answers that run, too
     #[arg(long)]
     now: bool,
+    /// Let terminals and agents go on for a while, for the next server with the same data
+    #[arg(long)]
+    keep_sessions: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -52,17 +59,19 @@ impl Stop {
         if !self.json {
             return Ok(say(&format!("The server {} has ended.", warren.url()))?);
         }
-        let StopProgress { answers, terminals, agents, .. } = first;
+        let StopProgress { answers, terminals, agents, keep_sessions_secs, .. } = first;
         let waited_secs = began.elapsed().as_secs_f64();
         Ok(say_json(&json!({
             "url": warren.url(), "stopped": true, "waited_secs": waited_secs,
             "answers": answers, "terminals": terminals, "agents": agents,
+            "keep_sessions_secs": keep_sessions_secs,
         }))?)
     }
 
     /// Asks the server, and says what it waits for until it waits for nothing. Returns what there was at first.
     async fn drained(&self, warren: &Warren) -> anyhow::Result<StopProgress> {
-        let mut stopping = warren.stop(self.now).await?;
+        let mut stopping =
+            warren.stop(StopRequest { now: self.now, keep_sessions: self.keep_sessions }).await?;
         let mut first = None;
         while let Some(progress) = stopping.next().await? {
             self.tell(&progress, first.is_none());

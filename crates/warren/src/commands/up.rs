@@ -8,14 +8,19 @@ use std::{
 
 use clap::Args;
 use daemon::{
-    ConfigFile, ServeOptions, Server, Settings, options::WorkerOptions, signals, telemetry,
+    ConfigFile, ServeOptions, Server, Settings,
+    options::WorkerOptions,
+    signals::{self, EndSignal},
+    telemetry,
 };
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 use worker::{Event, Lend, PipeDialer, ServerTarget, WorkerConfig};
 
-use super::{banner::Banner, farewell, found::Finder, say, server_runtime, worker as lending};
+use super::{
+    banner::Banner, farewell, found::Finder, keeping, say, server_runtime, worker as lending,
+};
 use crate::exit::{self, usage};
 
 /// How long the first models may take to be served before the banner is said without them.
@@ -53,9 +58,14 @@ impl Up {
 }
 
 async fn up(settings: Settings, options: WorkerOptions) -> anyhow::Result<()> {
-    let stop = signals::stop()?;
     let (drain, needs_key) = (settings.drain, settings.require_key);
     let server = Server::start(settings).await?;
+    let sessions = server.sessions();
+    let stop = signals::stop_after(move |signal| async move {
+        if signal == EndSignal::Interrupt {
+            keeping::ask(&sessions).await;
+        }
+    })?;
     let urls = server.urls()?;
     let mut config = config(&urls, &options, drain)?;
     config.backends = lending::named_backends(&options).map_err(usage)?;

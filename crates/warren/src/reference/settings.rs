@@ -264,6 +264,7 @@ fn defaults() -> BTreeMap<String, String> {
         ("workspace.max_processes", workspace.max_processes.unwrap_or_default().to_string()),
         ("workspace.max_clients", workspace.max_clients.to_string()),
         ("workspace.message_rate", workspace.message_rate.to_string()),
+        ("workspace.keep_sessions", format!("{}s", workspace.keep_sessions.as_secs())),
         ("workspace.lag_timeout_secs", secs(workspace.lag_timeout)),
         ("workspace.stop_grace_secs", secs(workspace.stop_grace)),
         ("workspace.agents.use_gateway", agents.use_gateway.to_string()),

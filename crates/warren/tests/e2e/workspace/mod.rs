@@ -16,6 +16,7 @@
 //! - `moves`: agents that move from one machine to another
 //! - `bad_input`, `strangers`, `large`: what nobody should send
 //! - `restart`: a server that is killed, and found as it was; `full_disk`: one without room
+//! - `outliving`: terminals and agents that go on over a restart
 //! - `users`: sessions of other users, and fork bombs
 //! - `resume`, `lag`, `leaving`, `unread`: connections that are lost, that are too slow, that close, that read nothing
 //! - `talk`: a server whose agents are fakes; `broken_agents`: agents' command lines that misbehave
@@ -43,6 +44,7 @@ mod large;
 mod leaving;
 mod moves;
 mod new_token;
+mod outliving;
 mod projects;
 mod remote_teams;
 mod restart;

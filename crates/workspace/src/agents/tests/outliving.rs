@@ -102,7 +102,7 @@ fn a_turn_survives_kills_of_its_workspace_and_no_line_is_lost_or_doubled() {
                 prompt(&workspace, seen.id, &many.join("; ")).unwrap();
             }
             seen.until_shown(&format!("number-{}-", 3 + 8 * round)).await;
-            workspace.sessions.end_writing();
+            workspace.sessions.seem_killed().await;
             std::mem::forget(workspace);
         });
         runtime.shutdown_background();
@@ -132,7 +132,7 @@ fn an_agent_whose_state_is_not_known_begins_anew_and_says_why() {
         seen.answer(&workspace, "say one").await;
         // As if another turn had begun, of which the process does not know.
         workspace.sessions.store_turn(seen.id, 7);
-        workspace.sessions.end_writing();
+        workspace.sessions.seem_killed().await;
         std::mem::forget(workspace);
         seen.id
     });

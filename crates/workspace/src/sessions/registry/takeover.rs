@@ -62,7 +62,7 @@ impl Outlived {
         if self.is_other_version { OTHER_VERSION } else { WITH_THE_DAEMON }
     }
 
-    /// Ends the processes that are none of these sessions'. A member of a team does not go on either:
+    /// Ends the processes of other sessions than these. A member of a team does not go on either:
     /// its team begins the turn again.
     pub(super) async fn end_all_but(&mut self, kept: impl Iterator<Item = &Facts>) {
         let goes_on = |facts: &&Facts| facts.ended.is_none() && facts.team_id.is_none();

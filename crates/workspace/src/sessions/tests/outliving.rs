@@ -28,7 +28,7 @@ fn killed<T>(site: &Site, act: impl AsyncFnOnce(&crate::Workspace) -> T) -> T {
     let done = runtime.block_on(async {
         let workspace = site.start().await;
         let done = act(&workspace).await;
-        workspace.sessions.end_writing();
+        workspace.sessions.seem_killed().await;
         std::mem::forget(workspace);
         done
     });
@@ -37,10 +37,14 @@ fn killed<T>(site: &Site, act: impl AsyncFnOnce(&crate::Workspace) -> T) -> T {
 }
 
 impl Sessions {
-    /// Lets the thread that writes histories wait for ever: it would outlive a runtime that is dropped.
-    pub(crate) fn end_writing(&self) {
+    /// Lets what outlives a runtime that is dropped do nothing more: the thread that writes histories waits
+    /// for ever, and no thread is in the middle of a read.
+    pub(crate) async fn seem_killed(&self) {
         for info in self.list(true) {
             let session = Box::leak(Box::new(self.get(info.id).unwrap()));
+            if let Some(engine) = session.engine.get() {
+                soon(engine.release()).await;
+            }
             std::mem::forget(session.history.lock());
         }
     }
