@@ -145,7 +145,7 @@ mod tests {
         let data = DataDir::open(path).unwrap();
         let own = ServerFile::own(([127, 0, 0, 1], 7).into(), None);
         own.write(path).unwrap();
-        assert_eq!(ServerFile::of(path), Some(own.clone()));
+        assert_eq!(ServerFile::of(path), Some(own));
         let mode = fs::metadata(path.join(SERVER_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         drop(data);

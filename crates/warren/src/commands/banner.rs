@@ -1,9 +1,6 @@
 //! What `warren up` says once it is up: how to ask it something, and what other machines need.
 
-use std::{
-    fmt::Write,
-    path::{Path, PathBuf},
-};
+use std::{fmt::Write, path::Path};
 
 use base::Secret;
 use daemon::Kept;
@@ -180,6 +177,8 @@ fn is_loopback(url: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn banner() -> Banner {
