@@ -9,7 +9,6 @@
 //! - `named`: finds a key by its id, name or text
 //! - `table`: lists for people
 //! - `answer`: asks models, and prints their answers as they stream
-//! - `kept`: what is kept for this user between two runs
 //! - `words`: numbers for people
 //! - `workspace`: finds the workspace, and sessions and projects in it
 //! - `qr`: QR codes
@@ -30,7 +29,6 @@ pub(crate) mod git;
 pub(crate) mod invite;
 pub(crate) mod join;
 mod keeping;
-mod kept;
 pub(crate) mod key;
 mod listening;
 pub(crate) mod logs;

@@ -1,4 +1,5 @@
-//! A file of JSON that only its owner can read, and that several processes may change.
+//! What this user's commands remember: files of JSON that only their owner can read, and that several processes may
+//! change.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -12,8 +13,8 @@ use anyhow::{Context, bail};
 use daemon::options::home_directory;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// The longest file that is read, in bytes.
-const LONGEST: u64 = 4 << 20;
+/// The longest file, in bytes.
+const LONGEST: usize = 32 << 20;
 
 /// How often, and how long apart, the lock is tried while another process holds it.
 const TRIES: (u32, Duration) = (100, Duration::from_millis(20));
@@ -44,6 +45,16 @@ impl PrivateFile {
         &self.path
     }
 
+    /// Makes its directory, if there is none, for another writer than this one.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(crate) fn make_directory(&self) -> anyhow::Result<()> {
+        let directory = self.path.parent().context("it has no directory")?;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.with_context(|| format!("{} cannot be made", directory.display()))
+    }
+
     /// What is in it; the default if there is no file.
     pub(crate) fn read<T: DeserializeOwned + Default>(&self) -> anyhow::Result<T> {
         let shown = self.path.display();
@@ -53,7 +64,7 @@ impl PrivateFile {
             Err(error) => return Err(error).with_context(|| format!("{shown} cannot be read")),
         };
         let mut text = String::new();
-        let read = file.take(LONGEST).read_to_string(&mut text);
+        let read = file.take(LONGEST as u64).read_to_string(&mut text);
         read.with_context(|| format!("{shown} cannot be read"))?;
         serde_json::from_str(&text)
             .with_context(|| format!("{shown} is not as Warren wrote it: move it away"))
@@ -64,22 +75,49 @@ impl PrivateFile {
         &self,
         change: impl FnOnce(&mut T) -> R,
     ) -> anyhow::Result<R> {
-        let shown = self.path.display();
-        let cannot = || format!("{shown} cannot be written");
-        let directory = self.path.parent().context("it has no directory")?;
-        let _lock = self.lock(directory).await.with_context(cannot)?;
+        let cannot = || format!("{} cannot be written", self.path.display());
+        let _lock = self.lock().await.with_context(cannot)?;
         let mut content = self.read()?;
         let changed = change(&mut content);
-        let temporary = self.path.with_extension("json.new");
-        let mut file = private().truncate(true).open(&temporary).with_context(cannot)?;
-        file.write_all(&serde_json::to_vec_pretty(&content)?).with_context(cannot)?;
-        fs::rename(&temporary, &self.path).with_context(cannot)?;
+        self.replace(&content)?;
         Ok(changed)
     }
 
+    /// Replaces it, whatever was in it.
+    ///
+    /// # Errors
+    /// When the content is longer than 32 MiB, or cannot be written.
+    pub(crate) fn replace(&self, content: &impl Serialize) -> anyhow::Result<()> {
+        let text = serde_json::to_vec_pretty(content)?;
+        if text.len() >= LONGEST {
+            bail!("it is longer than {} MiB", LONGEST >> 20);
+        }
+        self.make_directory()?;
+        // Two processes that write at once do not write into each other's file.
+        let temporary = self.path.with_extension(format!("{}.new", std::process::id()));
+        let written = private().truncate(true).open(&temporary);
+        let written = written.and_then(|mut file| file.write_all(&text));
+        let written = written.and_then(|()| fs::rename(&temporary, &self.path));
+        written.with_context(|| format!("{} cannot be written", self.path.display()))
+    }
+
+    /// Removes it. Whether it was there.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub(crate) fn forget(&self) -> anyhow::Result<bool> {
+        match fs::remove_file(&self.path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => {
+                Err(error).with_context(|| format!("{} cannot be removed", self.path.display()))
+            }
+        }
+    }
+
     /// Locks the file for writing. The lock is a file of its own, because the file itself is replaced.
-    async fn lock(&self, directory: &Path) -> anyhow::Result<File> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    async fn lock(&self) -> anyhow::Result<File> {
+        self.make_directory()?;
         let lock = private().truncate(false).open(self.path.with_extension("lock"))?;
         for _ in 0..TRIES.0 {
             match lock.try_lock() {

@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, io::stdout};
 
+use ::tui::text::middle;
 use rustix::termios::tcgetwinsize;
 use serde::Serialize;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::{say, say_json};
 
@@ -79,34 +80,12 @@ fn left_out(header: &[String]) -> Option<String> {
 
 fn line(row: &[String], widths: &[usize], texts: usize) -> String {
     let cell = |(at, (text, width)): (usize, (&String, &usize))| {
-        let text = if at == 0 { text.clone() } else { shortened(text, *width) };
+        let text = if at == 0 { text.clone() } else { middle(text, *width) };
         let spaces = " ".repeat(width.saturating_sub(text.width()));
         if at < texts { text + &spaces } else { spaces + &text }
     };
     let cells: Vec<String> = row.iter().zip(widths).enumerate().map(cell).collect();
     cells.join(&" ".repeat(GAP)).trim_end().to_owned()
-}
-
-/// A text without its middle, if it is wider than this.
-pub(crate) fn shortened(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let half = width.saturating_sub(1) / 2;
-    let begin = fitting(text.chars(), width.saturating_sub(1) - half);
-    let end: Vec<char> = fitting(text.chars().rev(), half);
-    begin.into_iter().chain(['…']).chain(end.into_iter().rev()).collect()
-}
-
-/// The first characters that have room.
-fn fitting(characters: impl Iterator<Item = char>, mut room: usize) -> Vec<char> {
-    let fits = |character: &char| {
-        let width = character.width().unwrap_or(0);
-        let fits = width <= room;
-        room = room.saturating_sub(width);
-        fits
-    };
-    characters.take_while(fits).collect()
 }
 
 /// Prints a list, as JSON under `name` or as a table. `empty` is printed instead of an empty table.
@@ -185,10 +164,6 @@ mod tests {
     fn characters_of_two_columns_are_counted_as_such() {
         let given = rows(&[&["模型", "1"], &["a", "22"]]);
         assert_eq!(within(80, &["名", "n"], &given, 1), "名     N\n模型   1\na     22");
-        assert_eq!(shortened("模型模型模型", 7), "模…型");
-        for (width, short) in [(5, "ab…ef"), (6, "abcdef"), (1, "…"), (0, "…")] {
-            assert_eq!(shortened("abcdef", width), short);
-        }
     }
 
     proptest! {

@@ -214,7 +214,7 @@ pub(super) fn demo(options: &WorkerOptions) -> Lend {
 /// Jobs that a cloud takes at once, unless it is told otherwise: it has more than one machine.
 const CLOUD_CONCURRENT: u32 = 64;
 
-/// What people are told of each cloud: that prompts may leave the house.
+/// The warning for each cloud: prompts may leave the house.
 pub(super) fn clouds(backends: &[Lend]) -> Vec<String> {
     let told = |lend: &Lend| {
         let Lend::Http(config) = lend else { return None };

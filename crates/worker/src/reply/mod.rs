@@ -33,7 +33,7 @@ impl From<OutboxClosed> for ReplyError {
 impl From<BackendError> for ReplyError {
     fn from(error: BackendError) -> Self {
         // The whole of it stays here: a client has no use for addresses of this network.
-        // A refused key has been told of once already.
+        // A refused key has been reported once already.
         if !matches!(error, BackendError::KeyRefused { .. }) {
             tracing::warn!("{error}");
         }

@@ -11,7 +11,7 @@ use protocol::model_use::is_for_chat;
 use serde_json::{Value, json};
 
 use crate::{
-    commands::{kept, table::plain, target::RunningServer},
+    commands::{private_file::PrivateFile, table::plain, target::RunningServer},
     exit::usage,
 };
 
@@ -108,7 +108,8 @@ pub(crate) async fn post(warren: &Warren, body: &Value) -> anyhow::Result<Answer
 
 /// Remembers the model that a server was asked for last. Where that cannot be, the next question names it.
 pub(crate) fn remember_model(server: &str, model: &str) {
-    let mut models: BTreeMap<String, String> = kept::read(LAST_MODELS).unwrap_or_default();
+    let Ok(file) = last_models() else { return };
+    let mut models: BTreeMap<String, String> = file.read().unwrap_or_default();
     if models.get(server).is_some_and(|last| last == model) {
         return;
     }
@@ -116,12 +117,16 @@ pub(crate) fn remember_model(server: &str, model: &str) {
         models.pop_first();
     }
     models.insert(server.to_owned(), model.to_owned());
-    let _ = kept::write(LAST_MODELS, &models);
+    let _ = file.replace(&models);
 }
 
 fn last_model(server: &str) -> Option<String> {
-    let mut models: BTreeMap<String, String> = kept::read(LAST_MODELS)?;
-    models.remove(server)
+    let models: BTreeMap<String, String> = last_models().ok()?.read().ok()?;
+    models.get(server).cloned()
+}
+
+fn last_models() -> anyhow::Result<PrivateFile> {
+    PrivateFile::of_user(LAST_MODELS, "the last models")
 }
 
 fn choose(listed: &[String], last: Option<&str>) -> anyhow::Result<String> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::commands::{answer::Question, kept};
+use crate::commands::{answer::Question, private_file::PrivateFile};
 
 /// The file of the last conversation.
 const LAST: &str = "chat.json";
@@ -23,17 +23,17 @@ pub(super) struct Conversation {
 impl Conversation {
     /// The one that was kept last, if any.
     pub(super) fn last() -> Option<Self> {
-        kept::read(LAST)
+        file().ok()?.read().ok()?
     }
 
     /// Keeps it in place of the last one.
     pub(super) fn keep(&self) -> anyhow::Result<()> {
-        kept::write(LAST, self)
+        file()?.replace(self)
     }
 
     /// Forgets the one that was kept. Whether there was one.
     pub(super) fn forget() -> anyhow::Result<bool> {
-        kept::forget(LAST)
+        file()?.forget()
     }
 
     /// Adds a question. It replaces one that was not answered: models expect turns.
@@ -107,6 +107,10 @@ fn text(content: &Value) -> String {
     };
     let part = |part: &Value| part["text"].as_str().unwrap_or("(a picture)").to_owned();
     parts.iter().map(part).collect::<Vec<_>>().join("\n\n")
+}
+
+fn file() -> anyhow::Result<PrivateFile> {
+    PrivateFile::of_user(LAST, "the conversation")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use rustyline::{
     validate::{ValidationContext, ValidationResult, Validator},
 };
 
-use crate::commands::kept;
+use crate::commands::private_file::PrivateFile;
 
 /// The file of what was typed before.
 const HISTORY: &str = "chat-history";
@@ -33,6 +33,12 @@ pub(super) enum Typed {
     End,
 }
 
+fn history_path() -> anyhow::Result<PathBuf> {
+    let file = PrivateFile::of_user(HISTORY, "what is typed")?;
+    file.make_directory()?;
+    Ok(file.path().to_owned())
+}
+
 /// Reads lines from the terminal, and remembers them for this user.
 pub(super) struct LineEditor {
     editor: Editor<Continuation, FileHistory>,
@@ -47,7 +53,7 @@ impl LineEditor {
         let mut editor = Editor::with_config(config).context("the terminal cannot be used")?;
         editor.set_helper(Some(Continuation));
         editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::ALT), Cmd::Newline);
-        let history = kept::path(HISTORY).ok();
+        let history = history_path().ok();
         if let Some(history) = &history {
             // There is none before the first chat.
             let _ = editor.load_history(history);

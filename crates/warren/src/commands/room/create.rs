@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ::tui::text::middle;
 use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use client::{
@@ -27,10 +28,7 @@ use super::{
     tokens::{HostedRoom, RoomTokens},
 };
 use crate::{
-    commands::{
-        note, qr, say, say_json,
-        table::{plain, shortened},
-    },
+    commands::{note, qr, say, say_json, table::plain},
     exit::usage,
 };
 
@@ -247,7 +245,7 @@ fn beside(code: &str, created: &CreatedRoom, invitation: &Invitation) -> String 
         false => ("none", "any API key"),
     };
     let facts = [
-        shortened(&plain(&room.name), 28),
+        middle(&plain(&room.name), 28),
         String::new(),
         format!("code        {}", plain(spoken.unwrap_or(&room.code))),
         if short.is_empty() { short } else { format!("short code  {short}") },
