@@ -38,7 +38,10 @@ impl Known<'_> {
         };
         let may_use =
             |name: &&ModelName| self.key.as_ref().is_none_or(|key| key.allows(name.as_str()));
-        words(&nearest(wanted.as_str(), all.keys().filter(may_use).map(ModelName::as_str)))
+        // The name itself is there if the provider that is asked for lacks the model.
+        let is_other = |name: &&ModelName| *name != wanted;
+        let others = all.keys().filter(may_use).filter(is_other);
+        words(&nearest(wanted.as_str(), others.map(ModelName::as_str)))
     }
 }
 

@@ -265,7 +265,8 @@ options! {
         #[arg(skip)]
         models: Option<BTreeMap<String, AliasOptions>>,
         /// The currency of prices and of budgets in money [default: that of the prices, or USD]
-        #[arg(long, env = "WARREN_CURRENCY", value_name = "CODE")]
+        #[arg(long, env = "WARREN_CURRENCY", value_name = "CODE", help_heading = heading::LOGGING,
+            hide_short_help = true)]
         currency: Option<Currency>,
         /// What models cost: `[prices."MODEL"]` in the file
         #[arg(skip)]

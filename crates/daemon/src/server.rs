@@ -311,6 +311,7 @@ impl Server {
         let connections = tokio::spawn(self.listener.run(closing.clone()));
         let mesh = self.mesh.map(MeshPart::run);
         stop.cancelled().await;
+        tracing::info!("stopping: what is in flight may finish");
         tell(&self.pending.now());
         let drained = Instant::now() + self.settings.drain;
         let withdrawing = tokio::spawn(announced.withdraw());

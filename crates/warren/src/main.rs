@@ -45,7 +45,7 @@ enum Command {
     Chat(Box<commands::chat::Chat>),
     /// List what can be asked, where it is, and what it costs in memory
     Models(Box<commands::models::Models>),
-    /// Invite a machine, a guest or a member: prints one code, by which `warren join` does the rest
+    /// Invite a machine, a guest or a member by one code for `warren join`
     Invite(Box<commands::invite::Invite>),
     /// Join a server, a room or a workspace by the code of an invitation
     Join(Box<commands::join::Join>),
@@ -58,7 +58,13 @@ enum Command {
     /// Check configuration, data, port, server, clock, limits and model servers, and say what to do
     Doctor(Box<commands::doctor::Doctor>),
     /// Keep Warren running without a terminal, as a service of systemd
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+        warren service install\n  \
+        warren service status\n  \
+        warren service remove"
+    )]
     Service(Box<commands::service::Service>),
     /// Share models with friends in a room
     #[command(

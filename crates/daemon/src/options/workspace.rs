@@ -55,10 +55,11 @@ options! {
         /// How long a process may take to end before it is killed
         #[arg(skip)]
         stop_grace_secs: Option<Seconds>,
-        /// How long terminals and agents go on without the server when it is restarted or crashes; 0:
-        /// they end with it [default: 60s]
+        /// How long terminals and agents go on without the server [default: 60s]
+        ///
+        /// It may be restarted, or have crashed. 0: they end with it.
         #[arg(id = "workspace_keep_sessions", long = "keep-sessions", env = "WARREN_KEEP_SESSIONS",
-            value_name = "SPAN")]
+            value_name = "SPAN", help_heading = heading::WORKSPACE, hide_short_help = true)]
         keep_sessions: Option<Span>,
         /// Users that sessions and projects may run as, besides the server's own; never root
         #[arg(skip)]

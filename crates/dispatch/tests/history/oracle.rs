@@ -285,7 +285,9 @@ impl Oracle {
 
     /// What becomes of a job whose provider is gone or drained to the end.
     pub(crate) fn lost(&mut self, job: JobRecord, held: HeldJob) {
-        if held.begun || job.spec.pinned.is_some() {
+        if self.stopping {
+            self.owe_end(job.spec.id, Ending::ShuttingDown);
+        } else if held.begun || job.spec.pinned.is_some() {
             self.owe_end(job.spec.id, Ending::ProviderLost);
         } else {
             self.requeue(job, None);

@@ -49,7 +49,7 @@ pub(super) struct SessionProcesses {
 
 /// The daemon's ends of a session's stdio, and its journal.
 pub(super) struct SessionEnds {
-    /// The terminal's master, or stdin, stdout and stderr. An input that was closed is another open file.
+    /// The terminal's master, or stdin, stdout and stderr. An input that was closed is a pipe without a reader.
     pub(super) stdio: Vec<OwnedFd>,
     pub(super) journal: File,
 }
@@ -75,7 +75,8 @@ impl SessionEnds {
     /// Closes the process's input, if it is a pipe.
     pub(super) fn close_input(&mut self) -> io::Result<()> {
         if let [stdin, _, _] = &mut self.stdio[..] {
-            *stdin = File::options().write(true).open("/dev/null")?.into();
+            let (_reader, without_reader) = pipe_with(PipeFlags::CLOEXEC)?;
+            *stdin = without_reader;
         }
         Ok(())
     }

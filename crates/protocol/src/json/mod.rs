@@ -3,12 +3,14 @@
 //! - [`fields`]: the fields of a request, with the path of an invalid one
 //! - [`lenient`]: texts, counts and lists, read leniently
 //! - [`repair`]: JSON that is nearly right, or too long
+//! - `ordered`: JSON whose members stay in their order
 //! - `escape`: text as the content of a JSON string, without building values
 //! - [`JsonReader`]: JSON of other people's servers, read as their clients read it
 
 mod escape;
 pub mod fields;
 pub mod lenient;
+mod ordered;
 mod reader;
 pub mod repair;
 

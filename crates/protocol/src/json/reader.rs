@@ -4,9 +4,11 @@
 //! and read again; of a repeated key the last value counts, whatever it is.
 
 use serde::Deserialize;
-use serde_json::Value;
 
-use super::repair::{Bounds, Repair, Seam};
+use super::{
+    ordered::Ordered,
+    repair::{Bounds, Repair, Seam},
+};
 
 /// The longest text that is mended, in bytes. Mending takes several times the text's memory.
 pub const MAX_MENDED: usize = 4 * 1024 * 1024;
@@ -74,8 +76,8 @@ fn mend(json: &[u8], mut repair: Repair) -> Option<(String, Vec<Seam>)> {
     }
     repair.push(json);
     let repaired = repair.finish().filter(|it| !it.is_cut && !it.has_bad_escapes)?;
-    let value: Value = serde_json::from_str(&repaired.text).ok()?;
-    Some((value.to_string(), repaired.seams))
+    let value: Ordered = serde_json::from_str(&repaired.text).ok()?;
+    Some((super::write(&value), repaired.seams))
 }
 
 #[cfg(test)]

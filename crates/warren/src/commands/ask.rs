@@ -28,19 +28,23 @@ Examples:
   warren ask --file photo.jpg \"What is in the picture?\"
   warren ask --json \"Why is the sky blue?\" | jq -r .answer")]
 pub(crate) struct Ask {
-    /// What to ask; - is standard input. What is piped into the command comes after it
+    /// What to ask; - is standard input
+    ///
+    /// What is piped into the command comes after it.
     #[arg(value_name = "QUESTION")]
     words: Vec<String>,
-    /// A picture, or a text, that belongs to the question (repeatable)
+    /// A picture or text of the question (repeatable)
     #[arg(long, short, value_name = "FILE")]
     file: Vec<PathBuf>,
     #[command(flatten)]
     parameters: Parameters,
-    /// Print one object of JSON at the end: the model, the answer and its usage
+    /// Print JSON
+    ///
+    /// One object at the end: the model, the answer and its usage.
     #[arg(long)]
     json: bool,
     /// Also say how many tokens it took, and how long, on standard error
-    #[arg(long, short)]
+    #[arg(long, short, hide_short_help = true)]
     verbose: bool,
     #[command(flatten)]
     style: Style,

@@ -67,10 +67,10 @@ pub(crate) struct Create {
     #[arg(long, value_name = "N/day|N/month", hide_short_help = true)]
     budget_tokens: Option<Budget>,
     /// Money a day or a month (UTC), such as 5.00USD/month [default: no limit]
-    #[arg(long, value_name = "MONEY/day|MONEY/month")]
+    #[arg(long, value_name = "MONEY/day", hide_short_help = true)]
     budget: Option<MoneyBudget>,
     /// Let none of its requests go to a cloud
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_cloud: bool,
     /// The only room whose participants it reaches, by a code [default: it is for the server]
     #[arg(long, value_name = "CODE", hide_short_help = true)]

@@ -21,9 +21,9 @@ const LOOK: Duration = Duration::from_millis(50);
 const END_WITHIN: Duration = Duration::from_secs(60);
 
 const EXAMPLES: &str = "Examples:
-  warren stop             let the answers that run finish, then end the server of this machine
-  warren stop --now       end it with all answers that run
-  warren stop --keep-sessions
+  warren stop
+  warren stop --now                  (end the answers that run, too)
+  warren stop --keep-sessions        (terminals and agents go on for the next server)
   warren stop --server https://warren.example --admin-token TOKEN";
 
 /// Stop a server: it takes nothing new, finishes the answers that run, and ends

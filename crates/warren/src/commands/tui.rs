@@ -1,6 +1,10 @@
 //! `warren tui`.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    io::{IsTerminal, stdin, stdout},
+    path::PathBuf,
+    time::Duration,
+};
 
 use base::Secret;
 use clap::Args;
@@ -56,6 +60,9 @@ pub(crate) struct Tui {
 
 impl Tui {
     pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+        if !stdin().is_terminal() || !stdout().is_terminal() {
+            return Err(usage(TuiError::NoTerminal.into()));
+        }
         let mut servers = self.servers(file)?;
         let colour = !self.no_color && has_colour();
         worker_runtime()?.block_on(async {

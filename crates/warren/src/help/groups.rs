@@ -6,10 +6,13 @@ use unicode_width::UnicodeWidthStr;
 /// The purposes, each with its commands. The first is shown with what each command does even where there is little
 /// room.
 pub(super) const GROUPS: [(&str, &[&str]); 5] = [
-    ("Start", &["up", "serve", "worker"]),
-    ("Use", &["tui", "open", "session", "project", "files", "git", "team"]),
-    ("Share", &["room", "mesh", "cluster"]),
-    ("Administer", &["status", "usage", "key", "cert"]),
+    ("Start", &["up", "serve", "worker", "stop", "service"]),
+    (
+        "Use",
+        &["ask", "chat", "models", "tui", "open", "session", "project", "files", "git", "team"],
+    ),
+    ("Share", &["invite", "join", "room", "mesh", "cluster"]),
+    ("Administer", &["status", "usage", "key", "logs", "doctor", "version", "cert"]),
     ("Your shell", &["completions", "man"]),
 ];
 

@@ -18,6 +18,9 @@ use crate::{Cli, commands::table::terminal_width};
 /// What a server's own worker does not need to be told: it lends to that server.
 const ELSEWHERE: [&str; 4] = ["server", "protocol", "secret", "provider"];
 
+/// What a machine that joins by a code seldom chooses.
+const BY_CODE: [&str; 4] = ["server", "backend", "models", "demo"];
+
 /// More commands than this leave no room for examples on one screen.
 const MANY: usize = 7;
 
@@ -45,6 +48,9 @@ fn within(width: usize, args: &[OsString]) -> Command {
 pub(crate) fn whole() -> Command {
     let whole = Cli::command().mut_subcommand("up", |up| {
         ELSEWHERE.iter().fold(up, |up, name| up.mut_arg(name, |arg| arg.hide(true)))
+    });
+    let whole = whole.mut_subcommand("join", |join| {
+        BY_CODE.iter().fold(join, |join, name| join.mut_arg(name, |arg| arg.hide_short_help(true)))
     });
     plain_switches(whole)
 }

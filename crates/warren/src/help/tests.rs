@@ -15,7 +15,7 @@ const ROWS: usize = 24;
 const COLUMNS: usize = 80;
 
 /// Commands without `--json`, each with the reason.
-const WITHOUT_JSON: [(&str, &str); 11] = [
+const WITHOUT_JSON: [(&str, &str); 15] = [
     ("warren up", "it serves until it is stopped; its log can be JSON"),
     ("warren serve", "it serves until it is stopped; its log can be JSON"),
     ("warren worker", "it lends until it is stopped; its log can be JSON"),
@@ -23,6 +23,10 @@ const WITHOUT_JSON: [(&str, &str); 11] = [
     ("warren room join", "it lends until it is stopped; its log can be JSON"),
     ("warren session attach", "it is a terminal"),
     ("warren tui", "it is a terminal"),
+    ("warren chat", "it is a terminal"),
+    ("warren join", "it lends until it is stopped; its log can be JSON"),
+    ("warren service install", "it says what it does"),
+    ("warren service remove", "it says what it does"),
     ("warren files cat", "it prints a file as it is"),
     ("warren team mcp", "it speaks JSON on its standard output in any case"),
     ("warren completions", "it prints a script"),
@@ -155,8 +159,9 @@ fn words(line: &str) -> Vec<String> {
     let mut commands = words.split(|word| matches!(word.as_str(), "|" | ">"));
     let from_name = |command: &[String]| {
         let at = command.iter().position(|word| word == "warren")?;
-        // What is before it sets variables.
-        command[..at].iter().all(|word| word.contains('=')).then(|| command[at..].to_vec())
+        // What is before it sets variables or the user.
+        let sets = |word: &String| word.contains('=') || word == "sudo";
+        command[..at].iter().all(sets).then(|| command[at..].to_vec())
     };
     commands.find_map(from_name).unwrap_or_default()
 }

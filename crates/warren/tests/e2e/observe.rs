@@ -17,7 +17,8 @@ async fn health_tells_what_is_there() {
     assert_eq!((&health["status"], &health["ok"]), (&json!("ok"), &json!(true)));
     assert!(health["version"].is_string() && health["uptime_secs"].is_number(), "{health}");
     assert_eq!(health["queue_depth"], 0);
-    assert_eq!(health["workspace"], json!({"clients": 0, "sessions": 0, "live_sessions": 0}));
+    let nothing = json!({"clients": 0, "sessions": 0, "live_sessions": 0, "keep_sessions_secs": 0});
+    assert_eq!(health["workspace"], nothing);
     let mut worker = join(&daemon, Form::Stock, "w", 1).await;
     let _first = post(&daemon.client(), CHAT, ask(false));
     let job = worker.expect_job().await;

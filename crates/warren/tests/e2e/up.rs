@@ -31,7 +31,7 @@ async fn the_printed_example_streams_an_answer() {
     let (mut process, address) = up(&data, &["--demo", "--demo-pace", "0"]).await;
     let client = Client::new(address);
     offers(&client, "warren-demo").await;
-    process.line_with("--listen 0.0.0.0:9178, then `warren invite`").await;
+    process.line_with(", then `warren invite`").await;
     let example = process.line_with("-d '{").await;
     let body = example.trim().trim_start_matches("-d '").trim_end_matches('\'');
     let body: Value = serde_json::from_str(body).expect("the example's body is JSON");

@@ -140,7 +140,7 @@ async fn usage_is_told_on_the_command_line() {
     let lines: Vec<&str> = csv.out.lines().collect();
     assert_eq!(lines.len(), 2, "{csv:?}");
     assert!(lines[0].starts_with("api,requests,"), "{csv:?}");
-    assert_eq!(lines[1], "/v1/chat/completions,3,9,6,15,0,0");
+    assert_eq!(lines[1], "/v1/chat/completions,3,9,6,15,0,0,0.00,USD");
 }
 
 /// A query of a consumer's key is not answered, nor one that is not understood.
@@ -223,7 +223,8 @@ async fn old_usage_is_forgotten() {
     let now = jiff::Timestamp::now().as_millisecond();
     for (number, days) in [0, 1, 3, 400].into_iter().enumerate() {
         let at = now - days * 86_400_000;
-        let insert = "INSERT INTO usage_days VALUES (?1, 'k', 'm', '', '/v1', ?2, 1, 0, 0, 0, 0)";
+        let insert =
+            "INSERT INTO usage_days VALUES (?1, 'k', 'm', '', '/v1', ?2, 1, 0, 0, 0, 0, 0)";
         database.execute(insert, [at / 86_400_000, number as i64]).unwrap();
         let insert = "INSERT INTO usage_rows (id, job, sums, queue_ms, total_ms, flags)
             VALUES (?1, x'00', ?2, 0, 0, 0)";

@@ -36,7 +36,8 @@ pub(crate) struct AskedServer {
         visible_alias = "token",
         env = "WARREN_TOKEN",
         value_name = "KEY",
-        hide_env_values = true
+        hide_env_values = true,
+        hide_short_help = true
     )]
     key: Option<Secret>,
     #[command(flatten)]
@@ -46,17 +47,19 @@ pub(crate) struct AskedServer {
 /// What a model is asked with
 #[derive(Args, Default)]
 pub(crate) struct Parameters {
-    /// The model or alias [default: the one that this server was last asked for, or the only one]
+    /// The model or alias [default: the last one, or the only one]
+    ///
+    /// The last one is what this server was asked for last.
     #[arg(long, short, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// Instructions for the model, before the question
     #[arg(long, value_name = "TEXT")]
     pub(crate) system: Option<String>,
     /// The longest answer, in tokens
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     max_tokens: Option<u64>,
     /// How freely the model chooses its words: 0 always takes the likeliest
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     temperature: Option<f64>,
 }
 

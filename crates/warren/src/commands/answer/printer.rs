@@ -26,11 +26,11 @@ const SHARE: u32 = 10;
 #[derive(Args, Clone, Copy, Default)]
 pub(crate) struct Style {
     /// Print the answer as the model wrote it. Otherwise its Markdown is rendered on a terminal
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) raw: bool,
     /// The thoughts of a model before its answer. They are never part of the output of a pipe: there `show`
     /// writes them to standard error [default: show on a terminal, hide elsewhere]
-    #[arg(long, value_enum, value_name = "WHETHER", hide_possible_values = false)]
+    #[arg(long, value_enum, value_name = "WHETHER", hide_short_help = true)]
     pub(crate) thoughts: Option<Thoughts>,
 }
 

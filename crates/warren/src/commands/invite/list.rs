@@ -16,12 +16,14 @@ use crate::commands::{
 const NAME: usize = 20;
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  warren invite list\n  warren invite list --json")]
 pub(super) struct List {
     #[command(flatten)]
     output: ServerOutput,
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  warren invite revoke gpu-box")]
 pub(super) struct Revoke {
     /// The invitation: its id, or the name of the machine
     #[arg(value_name = "ID|NAME")]

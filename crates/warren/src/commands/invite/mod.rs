@@ -19,10 +19,11 @@ use jiff::Timestamp;
 use super::{cluster, run_client, say_json, target::RunningServer, workspace::Output};
 use crate::exit::usage;
 
-/// Invite a machine, a guest or a member: prints one code, by which `warren join` does the rest
+/// Invite a machine, a guest or a member by one code for `warren join`
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
     after_help = "The code holds the server's addresses, the fingerprint of its certificate and a secret that is good \
     for one machine. The first that presents it may use it: send it as you would send a password.\n\nExamples:\n  \
     warren invite\n  \
@@ -39,23 +40,35 @@ pub(crate) struct Invite {
     /// The machine's name [default: it names itself]
     #[arg(long, value_name = "MACHINE")]
     name: Option<String>,
-    /// When the code expires: 24h, 7d, or a time; at most 30 days from now [default: 24h]
+    /// When the code expires [default: 24h]
+    ///
+    /// 24h, 7d, or a time; at most 30 days from now.
     #[arg(long, value_name = "WHEN")]
     expires: Option<String>,
     /// An https:// URL by which others reach the server, beside its addresses
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", hide_short_help = true)]
     url: Option<String>,
-    /// Invite guests of this room instead, by one of its codes
+    /// Invite guests of this room, by one of its codes
     #[arg(long, value_name = "CODE", conflicts_with_all = ["name", "expires", "member"])]
     room: Option<String>,
     /// The room's password, if it has one; it goes into the code
-    #[arg(long, env = "WARREN_ROOM_PASSWORD", value_name = "PASSWORD", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "WARREN_ROOM_PASSWORD",
+        value_name = "PASSWORD",
+        hide_env_values = true,
+        hide_short_help = true
+    )]
     password: Option<Secret>,
-    /// Invite a member of this server's workspace cluster instead, as `warren cluster invite` does
-    #[arg(long, conflicts_with_all = ["name", "expires", "url"])]
+    /// Invite a member of this server's cluster
+    ///
+    /// As `warren cluster invite` does.
+    #[arg(long, conflicts_with_all = ["name", "expires", "url"], hide_short_help = true)]
     member: bool,
-    /// Show a QR code of it, also where standard error is no terminal
-    #[arg(long)]
+    /// Show a QR code
+    ///
+    /// Also where standard error is no terminal.
+    #[arg(long, hide_short_help = true)]
     qr: bool,
     #[command(flatten)]
     output: ServerOutput,
@@ -75,6 +88,7 @@ enum Command {
     /// List the invitations, and the machines that joined by them
     List(list::List),
     /// Revoke an invitation, and the key of the machine that joined by it
+    #[command(visible_aliases = ["remove", "rm"])]
     Revoke(list::Revoke),
 }
 

@@ -13,6 +13,7 @@ use crate::commands::{
 };
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  warren join list")]
 pub(super) struct List {
     /// Print JSON
     #[arg(long)]
@@ -20,7 +21,10 @@ pub(super) struct List {
 }
 
 #[derive(Args)]
-#[command(after_help = "The server keeps this machine's key until `warren invite revoke` there.")]
+#[command(
+    after_help = "The server keeps this machine's key until `warren invite revoke` there.\n\n\
+    Examples:\n  warren join forget gpu-box"
+)]
 pub(super) struct Forget {
     /// The server: its name, its id or its URL
     #[arg(value_name = "SERVER")]

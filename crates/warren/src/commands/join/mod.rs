@@ -41,6 +41,7 @@ use crate::exit::usage;
 #[derive(Args)]
 #[command(
     args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
     after_help = "A code of `warren invite` makes this machine a worker: it gets a key of its own, remembers \
     the server, and lends until you stop it. `warren join` without a code, or `warren worker`, goes on later. A code \
     of `warren invite --room` lends to a room, one of `warren cluster invite` makes this machine's server a \
@@ -72,6 +73,7 @@ enum Command {
     /// List the servers that this machine joined
     List(list::List),
     /// Forget a server that this machine joined
+    #[command(visible_aliases = ["remove", "rm"])]
     Forget(list::Forget),
 }
 

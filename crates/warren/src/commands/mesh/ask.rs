@@ -24,7 +24,9 @@ pub(crate) struct Ask {
     /// What to ask; - is standard input
     #[arg(allow_hyphen_values = true)]
     prompt: String,
-    /// The model [default: one for chat of the fastest peer's, else the first such that the server lists]
+    /// The model [default: one for chat of the fastest peer]
+    ///
+    /// Without peers the first such that the server lists.
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
     /// A key for the server, where it asks for one

@@ -131,15 +131,19 @@ impl Hosts {
         }
         let options = self.given(file);
         let is_open = options.server.is_none() && options.mdns != Some(true);
-        let mut servers = self.servers(file, false).await?;
-        if is_open {
-            // The servers of rooms that were made or joined here come first.
-            let known = RoomTokens::new().and_then(|kept| kept.servers(Some(&name.code)));
-            let mut first = connect(&known.unwrap_or_default(), None)?;
-            first.append(&mut servers);
-            servers = first;
-            once_each(&mut servers);
+        let others = self.servers(file, false).await;
+        if !is_open {
+            return others;
         }
+        // The servers of rooms that were made or joined here come first. One here is not needed then.
+        let known = RoomTokens::new().and_then(|kept| kept.servers(Some(&name.code)));
+        let mut servers = connect(&known.unwrap_or_default(), None)?;
+        match others {
+            Ok(mut others) => servers.append(&mut others),
+            Err(error) if servers.is_empty() => return Err(error),
+            Err(_) => {}
+        }
+        once_each(&mut servers);
         Ok(servers)
     }
 

@@ -51,10 +51,14 @@ pub(super) struct PrintHistory {
     /// All output or lines that are still known, instead
     #[arg(long, conflicts_with = "bytes")]
     all: bool,
-    /// Print the lines of an agent; write a terminal's output as it is to a terminal, too
+    /// Print the lines of an agent, or a terminal's output as it is
+    ///
+    /// Also to a terminal.
     #[arg(long)]
     raw: bool,
-    /// Print JSON: a line for each event of an agent, or for each piece of output, the oldest first
+    /// Print JSON
+    ///
+    /// A line for each event of an agent, or for each piece of output, the oldest first.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -59,8 +59,9 @@ pub(super) struct New {
     /// Give it this prompt at once; - reads standard input
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
-    /// Print the answer to the prompt, as it comes; on a terminal the whole turn. Ends with 1 if the
-    /// turn fails
+    /// Print the answer to the prompt, as it comes
+    ///
+    /// On a terminal the whole turn. Ends with 1 if the turn fails.
     #[arg(long, requires = "prompt")]
     wait: bool,
     /// More arguments for the agent's command line, those that the server allows

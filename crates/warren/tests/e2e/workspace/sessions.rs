@@ -68,7 +68,7 @@ async fn health_counts_sessions_and_clients() {
     let ended = place.runs(&mut client, "true").await;
     place.is(&ended, "exited").await;
     place.runs(&mut client, "read x").await;
-    let counts = json!({"clients": 1, "sessions": 2, "live_sessions": 1});
+    let counts = json!({"clients": 1, "sessions": 2, "live_sessions": 1, "keep_sessions_secs": 0});
     // Those who asked whether it had ended may not be gone yet.
     let counted = async || place.daemon.health().await["workspace"] == counts;
     testkit::eventually("the counts", testkit::DEADLINE, counted).await;

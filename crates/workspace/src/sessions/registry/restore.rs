@@ -140,7 +140,7 @@ async fn continue_history(session: &Arc<Session>) {
 }
 
 /// Continues the numbers of the events on the disk.
-async fn continue_turns(session: &Arc<Session>) {
+pub(super) async fn continue_turns(session: &Arc<Session>) {
     let history = Arc::clone(session);
     let last = task::spawn_blocking(move || history.turn_history.lock().last_seq()).await;
     match last {

@@ -15,7 +15,7 @@ use tokio::task;
 use tracing::Instrument as _;
 use uuid::Uuid;
 
-use super::Sessions;
+use super::{Sessions, restore::continue_turns};
 use crate::{
     refusal::Refusal,
     sessions::{
@@ -133,6 +133,7 @@ impl Sessions {
 
     async fn continue_agent(&self, kept: StoredFacts, child: Child) -> Result<(), Refusal> {
         let session = Session::new(&self.0.shared, kept.facts, Size::DEFAULT, now());
+        continue_turns(&session).await;
         resume_output(&session, &child.journal).await?;
         self.begin_again_with(&session, child).await
     }
