@@ -87,7 +87,7 @@ struct ServerOutput {
 enum Command {
     /// List the invitations, and the machines that joined by them
     List(list::List),
-    /// Revoke an invitation, and the key of the machine that joined by it
+    /// Revoke an invitation and its machine's key
     #[command(visible_aliases = ["remove", "rm"])]
     Revoke(list::Revoke),
 }
