@@ -22,8 +22,8 @@ same link go on.\n\n",
 ];
 
 const CLOSING: &str = "To get a real answer, start a model server on this machine, for example \
-Ollama, llama.cpp, vLLM or LM Studio, and start Warren again: it finds them by itself. On another \
-machine, run `warren worker` with the address of this server and its secret.";
+Ollama, llama.cpp, vLLM or LM Studio: Warren finds it by itself. To lend the models of another \
+machine, run there the line that `warren invite` prints.";
 
 /// The answer to a prompt of this hash, in words, each with the space that ends it.
 pub(super) fn words(hash: u64) -> Vec<&'static str> {

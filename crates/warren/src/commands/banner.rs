@@ -59,8 +59,9 @@ impl Banner {
             let why =
                 if found.is_empty() { "No model server was found" } else { "No model was found" };
             lines.push(format!(
-                "{why} on this machine, so the built-in demo answers. It is no model: it tells\n\
-                 about Warren. Start Ollama, llama.cpp, vLLM or LM Studio, and it is here in seconds."
+                "{why} on this machine, so the built-in demo answers.\n\
+                 It is no model: it tells about Warren. Start Ollama, llama.cpp, vLLM or LM\n\
+                 Studio, and it is here in seconds."
             ));
         }
         lines.join("\n")
@@ -95,7 +96,7 @@ impl Banner {
     }
 
     fn clients(&self) -> String {
-        let key = if self.needs_key { "the key below" } else { "any key on this machine" };
+        let key = if self.needs_key { "the key below" } else { "any key from here" };
         format!("Any OpenAI client works: base URL {}/v1, {key}.", self.own_url())
     }
 
@@ -107,7 +108,7 @@ impl Banner {
                 format!("For other machines, start with --listen 0.0.0.0:{port} and give them")
             }
             (false, Some(url)) if !is_loopback(url) => {
-                format!("Other machines reach it at {url} (base URL {url}/v1). Give them")
+                format!("Other machines reach it at {url}. Give them")
             }
             _ => {
                 format!("Other machines reach it at this machine's address, port {port}. Give them")

@@ -2,7 +2,7 @@
 
 use std::{
     env, fs,
-    net::{SocketAddr, TcpListener},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     time::Duration,
@@ -72,14 +72,15 @@ pub(super) async fn gather(
     };
     let (options, environment) = options(Known { cli, file: &file });
     let server = server(named, &options).await;
+    let listen = listening(named, &options);
     let (backends, mdns) = tokio::join!(backends(&file.worker), mdns(&options));
     Facts {
         now: Timestamp::now(),
         configuration: configuration(path.and_then(|path| environment.map(|()| path)), &options),
         certificate: options.tls_cert.as_deref().map(certificate),
         data: data(&options),
-        port: port(address(&options)),
-        reach: reach(&options, &server).await,
+        port: port(listen),
+        reach: reach(listen, &server).await,
         service: services().await,
         clocks: clocks(&server, &file.worker, &backends).await,
         limits: limits(),
@@ -220,8 +221,30 @@ async fn server(named: &RunningServer, options: &ServeOptions) -> Server {
     Server { is_here: warren.is_on_this_machine() || !named.is_named(), url, answer }
 }
 
-async fn reach(options: &ServeOptions, server: &Server) -> Reach {
-    let listen = address(options);
+/// Where the server that runs here listens, or else where one with these settings would.
+fn listening(named: &RunningServer, options: &ServeOptions) -> SocketAddr {
+    let running = named.lookup(options).running();
+    running.and_then(|file| of_urls(&file.urls)).unwrap_or_else(|| address(options))
+}
+
+/// The address at which a server with these URLs listens: one with several listens at all addresses.
+fn of_urls(urls: &[String]) -> Option<SocketAddr> {
+    let places = urls.iter().map(|url| url.rsplit('/').next()?.parse().ok());
+    let places: Vec<SocketAddr> = places.collect::<Option<_>>()?;
+    let any = |has_v6: bool| match has_v6 {
+        true => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+        false => Ipv4Addr::UNSPECIFIED.into(),
+    };
+    match places[..] {
+        [] => None,
+        [only] => Some(only),
+        [first, ..] => {
+            Some(SocketAddr::new(any(places.iter().any(SocketAddr::is_ipv6)), first.port()))
+        }
+    }
+}
+
+async fn reach(listen: SocketAddr, server: &Server) -> Reach {
     let mut tried = Vec::new();
     if server.answer.is_ok() && server.is_here {
         let ip = listen.ip();
@@ -342,6 +365,19 @@ mod tests {
              1: 0100007F:23DA 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 4712 1\n";
         assert_eq!(listeners(table, 9178), ["socket:[4711]"]);
         assert!(listeners(table, 80).is_empty());
+    }
+
+    #[test]
+    fn a_server_with_several_urls_listens_at_all_addresses() {
+        let at = |urls: &[&str]| {
+            let urls: Vec<String> = urls.iter().map(|&url| url.to_owned()).collect();
+            of_urls(&urls).map(|address| address.to_string())
+        };
+        assert_eq!(at(&["https://127.0.0.1:7"]).as_deref(), Some("127.0.0.1:7"));
+        let both = at(&["http://127.0.0.1:7", "http://192.0.2.2:7"]);
+        assert_eq!(both.as_deref(), Some("0.0.0.0:7"));
+        assert_eq!(at(&["http://[::1]:7", "http://[fd00::7]:7"]).as_deref(), Some("[::]:7"));
+        assert_eq!(at(&["http://box.lan:7"]), None);
     }
 
     #[test]
