@@ -68,7 +68,7 @@ impl Usage {
             return Ok(say_json(&report)?);
         }
         if self.csv {
-            return Ok(say(report.to_csv(&query.query.by).trim_end())?);
+            return Ok(say(report.to_csv(&query.query.by).replace("\r\n", "\n").trim_end())?);
         }
         let names = match &target {
             AdminTarget::Running(warren) => Names::of(warren).await,

@@ -140,6 +140,7 @@ async fn usage_is_told_on_the_command_line() {
     let lines: Vec<&str> = csv.out.lines().collect();
     assert_eq!(lines.len(), 2, "{csv:?}");
     assert!(lines[0].starts_with("api,requests,"), "{csv:?}");
+    assert!(lines[0].ends_with(",cost,currency"), "{csv:?}");
     assert_eq!(lines[1], "/v1/chat/completions,3,9,6,15,0,0,0.00,USD");
 }
 
