@@ -42,9 +42,10 @@ pub(crate) fn default_signals() {
 
 /// Makes every descriptor except the first three close at the next `exec`.
 pub(crate) fn close_rest_on_exec() -> io::Result<()> {
-    let flags = libc::CLOSE_RANGE_CLOEXEC as libc::c_int;
+    let flags = libc::CLOSE_RANGE_CLOEXEC;
+    // The C library has a function for it only since glibc 2.34.
     // SAFETY: it only sets a flag on descriptors, and closes nothing now.
-    let done = unsafe { libc::close_range(FIRST, libc::c_uint::MAX, flags) };
+    let done = unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, flags) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
