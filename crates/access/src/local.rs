@@ -89,7 +89,7 @@ impl LocalRules {
         self.takes_page(uri, headers) && (is_proved || self.is_named_by_nobody_else(uri, headers))
     }
 
-    /// The host that a request names, if it is none of this machine's.
+    /// The host that a request names, unless it is one of this machine's names.
     pub(crate) fn unknown_host(&self, uri: &Uri, headers: &HeaderMap) -> Option<String> {
         let named = authority(uri, headers)?;
         (!self.names_local_host(uri, headers)).then(|| named.host().to_owned())

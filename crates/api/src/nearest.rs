@@ -14,7 +14,7 @@ const TOLD: usize = 3;
 /// Names are compared by this much of them, in characters.
 const COMPARED: usize = 64;
 
-/// So many names are compared letter by letter. They are chosen by a cheaper measure.
+/// The most names that are compared letter by letter. A cheaper measure chooses them.
 const CANDIDATES: usize = 200;
 
 /// How like two names must be, from 0 to 1. Those below share hardly more than some letters.

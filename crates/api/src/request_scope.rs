@@ -154,7 +154,7 @@ fn nobody() -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
 }
 
-/// The code of the room is not named: who has a key that is bound to the room need not know it.
+/// It does not name the room's code: the holder of a key that is bound to the room need not know it.
 fn empty() -> ApiError {
     let words = "nobody lends a model in this room: `warren room join CODE`, on a machine with a model server, \
                  lends one";

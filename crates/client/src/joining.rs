@@ -111,7 +111,8 @@ impl Warren {
     /// Revokes an invitation by its id or name, and the key of the machine that joined by it.
     ///
     /// # Errors
-    /// When the server cannot be reached, or refuses; [`ClientError::NotFound`] when there is none.
+    /// When the server cannot be reached, or refuses; [`ClientError::NotFound`] when no
+    /// invitation has this name.
     pub async fn revoke_invitation(&self, meant: &str) -> Result<InvitationJson, ClientError> {
         self.ask(Method::DELETE, &format!("/admin/invitations/{}", segment(meant)), None).await
     }

@@ -13,9 +13,9 @@ const FOLLOWING: Duration = Duration::from_secs(45);
 /// Which lines of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogQuery {
-    /// At most so many of the newest lines.
+    /// How many of the newest lines to return, at most.
     pub limit: usize,
-    /// Of this level and graver ones.
+    /// The least grave level to return.
     pub level: LogLevel,
 }
 

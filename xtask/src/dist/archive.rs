@@ -13,13 +13,9 @@ use crate::{command, workspace::Workspace};
 /// The files of the project that go along.
 const FILES: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
 
-/// Pages that the binary writes itself: its arguments, and where the answer goes.
-const WRITTEN: [(&[&str], &str); 4] = [
-    (&["completions", "bash"], "completions/warren.bash"),
-    (&["completions", "zsh"], "completions/_warren"),
-    (&["completions", "fish"], "completions/warren.fish"),
-    (&["man"], "man/man1/warren.1"),
-];
+/// The shells whose completions the binary prints, and where they go.
+const COMPLETIONS: [(&str, &str); 3] =
+    [("bash", "warren.bash"), ("zsh", "_warren"), ("fish", "warren.fish")];
 
 /// Packs it as `NAME.tar.gz` in `directory`, and gives that name. The same binary always makes the same archive.
 pub(super) fn pack(
@@ -39,27 +35,23 @@ pub(super) fn pack(
         fs::copy(workspace.root().join(file), packed.join(file))
             .with_context(|| format!("cannot copy {file}"))?;
     }
-    for (arguments, file) in WRITTEN {
-        write_page(&packed, arguments, file)?;
+    let completions = packed.join("completions");
+    fs::create_dir_all(&completions)?;
+    for (shell, file) in COMPLETIONS {
+        fs::write(completions.join(file), written(&packed, &["completions", shell])?)?;
     }
+    written(&packed, &["man", "--dir", "man/man1"])?;
     let archive = format!("{name}.tar.gz");
     let archived = compress(directory, name, &archive);
     fs::remove_dir_all(&packed)?;
     archived.map(|()| archive)
 }
 
-/// A version without the command makes no page.
-fn write_page(packed: &Path, arguments: &[&str], file: &str) -> Result<()> {
+/// What the packed binary writes itself.
+fn written(packed: &Path, arguments: &[&str]) -> Result<String> {
     let mut warren = Command::new(packed.join("warren"));
-    warren.args(arguments).stdin(Stdio::null());
-    let answer = warren.output().context("the binary that was built does not start")?;
-    if !answer.status.success() || answer.stdout.is_empty() {
-        println!("dist: without {file}: `warren {}` makes none", arguments.join(" "));
-        return Ok(());
-    }
-    let path = packed.join(file);
-    fs::create_dir_all(path.parent().unwrap_or(packed))?;
-    Ok(fs::write(path, answer.stdout)?)
+    warren.args(arguments).current_dir(packed).stdin(Stdio::null());
+    command::output(warren)
 }
 
 fn compress(directory: &Path, name: &str, archive: &str) -> Result<()> {
@@ -76,8 +68,9 @@ mod tests {
 
     use super::*;
 
-    /// Knows `man` alone.
-    const WARREN: &str = "#!/bin/sh\n[ \"$1\" = man ] && echo .TH\n";
+    /// Knows `completions SHELL` and `man --dir DIR`.
+    const WARREN: &str = "#!/bin/sh\n\
+        if [ \"$1\" = completions ]; then echo \"$2\"; else mkdir -p \"$3\"; echo .TH > \"$3/warren-up.1\"; fi\n";
 
     /// The list of an archive's files, and its bytes.
     fn packed(root: &Path) -> (String, Vec<u8>) {
@@ -99,10 +92,10 @@ mod tests {
     fn an_archive_has_the_licences_and_the_pages_that_the_binary_writes() {
         let root = tempfile::tempdir().unwrap();
         let (list, bytes) = packed(root.path());
-        for file in ["warren", "LICENSE-MIT", "LICENSE-APACHE", "README.md", "man/man1/warren.1"] {
+        let pages = ["completions/warren.bash", "completions/_warren", "man/man1/warren-up.1"];
+        for file in ["warren"].into_iter().chain(FILES).chain(pages) {
             assert!(list.contains(&format!("warren-1-x86_64-linux/{file}\n")), "{list}");
         }
-        assert!(!list.contains("completions"), "{list}");
         assert_eq!(packed(root.path()).1, bytes, "the time of packing is in it");
     }
 }

@@ -178,8 +178,8 @@ impl Invitations {
     /// that machine, too. Blocks on the disk.
     ///
     /// # Errors
-    /// [`InvitationError`] when there is none or several of that name, or the change cannot be written. In memory it
-    /// is revoked even then.
+    /// [`InvitationError`] when no invitation has that name, when several have it, or when the change cannot be written.
+    /// A change that cannot be written holds until the server ends.
     pub fn revoke(&self, meant: &str, now: Moment) -> Result<WithKey, InvitationError> {
         let mut all = self.all();
         let at = self.meant(&all, meant, now)?;
