@@ -121,7 +121,7 @@ impl HttpBackend {
         let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
         let known = |name: &String| {
             let said = [loaded.get(name), list.facts.get(name), facts.get(name)];
-            said.into_iter().flatten().fold(ModelFacts::default(), |all, more| all.or(*more))
+            said.into_iter().flatten().fold(ModelFacts::default(), |all, more| all.or(more.clone()))
         };
         let known = list.names.iter().map(|name| (name.clone(), known(name)));
         let known: FactsByModel = known.filter(|(_, facts)| !facts.is_empty()).collect();

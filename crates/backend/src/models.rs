@@ -73,7 +73,7 @@ fn loaded(body: &[u8]) -> Option<FactsByModel> {
     let Loaded { models } = serde_json::from_slice(body).ok()?;
     let facts = |model: LoadedModel| {
         let (context_tokens, memory_bytes) = (model.context_length.as_u64(), model.size.as_u64());
-        (model.name, ModelFacts { context_tokens, memory_bytes })
+        (model.name, ModelFacts { context_tokens, memory_bytes, ..ModelFacts::default() })
     };
     Some(models.into_iter().map(facts).collect())
 }
@@ -113,6 +113,7 @@ impl OpenAiModel {
         ModelFacts {
             context_tokens: context.iter().find_map(|value| value.as_u64()),
             memory_bytes: self.meta["size"].as_u64(),
+            ..ModelFacts::default()
         }
     }
 }
@@ -163,7 +164,11 @@ mod tests {
             {"id":"llama","owned_by":"llamacpp","meta":{"n_ctx_train":131072,"size":4920733696}},
             {"id":"vllm","max_model_len":32768},{"id":"odd","max_model_len":"many","meta":[1]},{"id":"none"}]}"#;
         let list = parse(list).unwrap();
-        let facts = |context_tokens, memory_bytes| ModelFacts { context_tokens, memory_bytes };
+        let facts = |context_tokens, memory_bytes| ModelFacts {
+            context_tokens,
+            memory_bytes,
+            ..ModelFacts::default()
+        };
         let expected = [
             ("llama".to_owned(), facts(Some(131_072), Some(4_920_733_696))),
             ("vllm".to_owned(), facts(Some(32_768), None)),

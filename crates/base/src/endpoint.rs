@@ -61,7 +61,7 @@ impl fmt::Display for Endpoint {
 
 /// A set of endpoints.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
-pub struct Endpoints(u8);
+pub struct Endpoints(u32);
 
 impl Endpoints {
     /// None.

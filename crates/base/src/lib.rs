@@ -45,7 +45,7 @@ pub use endpoint::{Endpoint, Endpoints};
 pub use fingerprint::{Fingerprint, NotAFingerprint};
 pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
 pub use key::{Budget, KeyLimits, KeyScope, Period};
-pub use model_facts::{FactsByModel, ModelFacts};
+pub use model_facts::{Capabilities, Capability, FactsByModel, LoadState, ModelFacts};
 pub use money::{Currency, Money, MoneyBudget, NotMoney};
 pub use node_id::{NodeId, NotANodeId};
 pub use pace::Pace;

@@ -102,7 +102,7 @@ fn model(id: String, details: &HealthDetails, served: &[String]) -> Model {
 
 /// What a worker says of a model. Of several workers the first that says anything is believed.
 fn facts(name: &str, workers: &[&WorkerJson]) -> Option<ModelFacts> {
-    workers.iter().find_map(|worker| worker.model_facts.get(name)).copied()
+    workers.iter().find_map(|worker| worker.model_facts.get(name)).cloned()
 }
 
 /// Whether a provider serves all callers, and not only a room.
@@ -203,7 +203,11 @@ mod tests {
     fn each_model_has_its_machines_and_its_state() {
         let far = WorkerJson { distance: "far".to_owned(), ..worker("ben", &["llama3:8b"], 1) };
         let mut gpu = worker("gpu-box", &["qwen3:8b", "llama3:8b"], 0);
-        let facts = ModelFacts { context_tokens: Some(40_960), memory_bytes: Some(6 << 30) };
+        let facts = ModelFacts {
+            context_tokens: Some(40_960),
+            memory_bytes: Some(6 << 30),
+            ..ModelFacts::default()
+        };
         gpu.model_facts.insert("qwen3:8b".to_owned(), facts);
         let alias = |name: &str, target: &str| (name.to_owned(), vec![target.to_owned()]);
         let details = HealthDetails {
