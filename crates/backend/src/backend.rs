@@ -1,5 +1,7 @@
 //! What every backend can do.
 
+use std::sync::Arc;
+
 use base::{Endpoints, FactsByModel};
 use http::Method;
 
@@ -10,6 +12,7 @@ use crate::{
     error::BackendError,
     exchange::{Answer, BackendRequest},
     http::HttpBackend,
+    model_engines::{self, ModelEngines},
 };
 
 /// A model server, or what stands for one.
@@ -19,6 +22,8 @@ pub enum Backend {
     Http(Box<HttpBackend>),
     /// The built-in demo.
     Demo(DemoBackend),
+    /// Models whose servers are started when they are asked for.
+    Engines(Arc<dyn ModelEngines>),
 }
 
 impl Backend {
@@ -45,6 +50,7 @@ impl Backend {
         match self {
             Self::Http(backend) => backend.send(ask).await,
             Self::Demo(demo) => Ok(demo.send(&ask)),
+            Self::Engines(_) => self.ask(Method::POST, ask).await,
         }
     }
 
@@ -56,6 +62,7 @@ impl Backend {
         match self {
             Self::Http(backend) => backend.ask(method, ask).await,
             Self::Demo(demo) => Ok(demo.send(&ask)),
+            Self::Engines(engines) => model_engines::ask(&**engines, method, ask).await,
         }
     }
 
@@ -67,6 +74,7 @@ impl Backend {
         match self {
             Self::Http(backend) => backend.models().await,
             Self::Demo(demo) => Ok(demo.models()),
+            Self::Engines(engines) => Ok(engines.models()),
         }
     }
 
@@ -75,6 +83,15 @@ impl Backend {
         match self {
             Self::Http(backend) => backend.facts(),
             Self::Demo(_) => FactsByModel::new(),
+            Self::Engines(engines) => engines.facts(),
+        }
+    }
+
+    /// The models that this machine runs itself, if this is them.
+    pub fn engines(&self) -> Option<&Arc<dyn ModelEngines>> {
+        match self {
+            Self::Engines(engines) => Some(engines),
+            Self::Http(_) | Self::Demo(_) => None,
         }
     }
 
@@ -88,6 +105,7 @@ impl Backend {
         match self {
             Self::Http(backend) => backend.endpoints().await,
             Self::Demo(demo) => Ok(Some(demo.endpoints())),
+            Self::Engines(engines) => Ok(engines.endpoints()),
         }
     }
 
@@ -108,6 +126,7 @@ impl Backend {
         match self {
             Self::Http(backend) => backend.label(),
             Self::Demo(_) => "demo",
+            Self::Engines(engines) => engines.label(),
         }
     }
 }

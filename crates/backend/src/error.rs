@@ -74,6 +74,16 @@ pub enum BackendError {
         /// Its status.
         status: u16,
     },
+    /// A model that this machine runs itself cannot be loaded, or its server has ended.
+    #[error("the model {model}: {reason}")]
+    Engine {
+        /// The model.
+        model: Arc<str>,
+        /// What happened and what to do, for clients, too.
+        reason: Arc<str>,
+        /// Whether it may be otherwise in a moment, or at another machine.
+        busy: bool,
+    },
     /// The ask cannot be sent to any backend.
     #[error("the request cannot be sent to a backend: {0}")]
     BadAsk(String),
@@ -92,7 +102,7 @@ impl BackendError {
             Self::KeyRefused { .. } => {
                 "the model server refuses the API key that this Warren has for it".to_owned()
             }
-            Self::BadAsk(_) => self.to_string(),
+            Self::Engine { .. } | Self::BadAsk(_) => self.to_string(),
         }
     }
 }

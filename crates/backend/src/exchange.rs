@@ -11,7 +11,7 @@ use std::{
 
 use base::error::chain;
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use crate::{
     demo::DemoBody,
     error::{BackendError, Phase},
+    model_engines::Claim,
 };
 
 /// What to ask of a backend.
@@ -27,6 +28,8 @@ use crate::{
 pub struct BackendRequest {
     /// Path and query below the backend's base URL; begins with `/`.
     pub path_and_query: String,
+    /// The model that it is for, by the backend's name for it, where its sender knows that; else empty.
+    pub model: String,
     /// The client's headers. What a backend must not see is dropped, see [`crate::headers`].
     pub headers: HeaderMap,
     /// The body, in as many pieces as it came in.
@@ -44,6 +47,22 @@ pub struct Answer {
     pub body: AnswerBody,
 }
 
+impl Answer {
+    /// An answer of our own.
+    pub(crate) fn json(status: StatusCode, body: String) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        Self { status, headers, body: AnswerBody::demo(DemoBody::whole(body)) }
+    }
+
+    /// The answer of a model's server, which keeps the model loaded until it ends or is dropped.
+    pub(crate) fn claimed(mut self, claim: Claim) -> Self {
+        self.body.claim = Some(claim);
+        self
+    }
+}
+
 /// The body of an answer, as the network brings it. Dropping it before its end closes the
 /// backend's connection at once.
 #[derive(Debug)]
@@ -51,6 +70,8 @@ pub struct AnswerBody {
     /// Bytes that were read and put back.
     first: Option<Bytes>,
     source: Source,
+    /// Keeps the model loaded until the body has ended.
+    claim: Option<Claim>,
 }
 
 #[derive(Debug)]
@@ -61,11 +82,15 @@ enum Source {
 
 impl AnswerBody {
     pub(crate) fn network(body: Incoming, idle: Duration, backend: Arc<str>) -> Self {
-        Self { first: None, source: Source::Network(NetworkBody { body, idle, backend }) }
+        Self::of(Source::Network(NetworkBody { body, idle, backend }))
     }
 
     pub(crate) fn demo(body: DemoBody) -> Self {
-        Self { first: None, source: Source::Demo(body) }
+        Self::of(Source::Demo(body))
+    }
+
+    fn of(source: Source) -> Self {
+        Self { first: None, source, claim: None }
     }
 
     /// Puts bytes back, to be the next ones. Empty bytes are dropped.
@@ -79,9 +104,18 @@ impl AnswerBody {
         if let Some(first) = self.first.take() {
             return Some(Ok(first));
         }
-        match &mut self.source {
+        let next = match &mut self.source {
             Source::Network(body) => body.next().await,
             Source::Demo(body) => body.next().await.map(Ok),
+        };
+        match (next, &self.claim) {
+            (Some(Ok(bytes)), _) => Some(Ok(bytes)),
+            (Some(Err(error)), Some(claim)) => Some(Err(claim.explain(error).await)),
+            (end, claim) => {
+                claim.iter().for_each(Claim::answered);
+                self.claim = None;
+                end
+            }
         }
     }
 }

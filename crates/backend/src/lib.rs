@@ -12,6 +12,7 @@
 //! - [`http`]: model servers over HTTP
 //! - `manner`: where a model server looks for its key, and how its paths begin
 //! - [`headers`]: what passes to a backend and back
+//! - [`model_engines`]: models whose servers are started when they are asked for
 //! - [`models`]: lists of models
 //! - [`probe`]: which endpoints a model server has
 //! - [`discovery`]: the model servers of this machine; [`search`]: those that come and go
@@ -32,6 +33,7 @@ pub mod headers;
 pub mod http;
 pub mod key_file;
 mod manner;
+pub mod model_engines;
 pub mod models;
 mod ollama_host;
 pub mod probe;
@@ -45,4 +47,5 @@ pub use discovery::{LocalBackend, examine, find_local};
 pub use error::{BackendError, Phase};
 pub use exchange::{Answer, AnswerBody, BackendRequest};
 pub use http::HttpBackend;
+pub use model_engines::{Claim, Hold, ModelEngines};
 pub use search::Search;

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use backend::{BackendConfig, DemoConfig};
+use backend::{BackendConfig, DemoConfig, ModelEngines};
 use base::{Fingerprint, Secret, redact_url};
 use protocol::{node, room::tunnel::CANCELS};
 use url::Url;
@@ -91,20 +91,31 @@ pub(crate) enum LinkProtocol {
 
 /// A backend to lend.
 #[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "a machine has a handful of them")]
 pub enum Lend {
     /// A model server.
     Http(BackendConfig),
     /// The built-in demo.
     Demo(DemoConfig),
+    /// Models that this machine runs itself.
+    Engines(LendEngines),
+}
+
+/// Models that this machine runs itself, to lend.
+#[derive(Debug, Clone)]
+pub struct LendEngines {
+    /// Who starts their servers.
+    pub engines: Arc<dyn ModelEngines>,
+    /// How many requests they serve at once, those that wait for their model included; 0 counts as 1.
+    pub max_concurrent: u32,
 }
 
 impl Lend {
-    /// What tells it from others: its URL, or that it is the demo.
+    /// What tells it from others: its URL, that it is the demo, or the program that serves its models.
     pub fn place(&self) -> &str {
         match self {
             Self::Http(config) => &config.url,
             Self::Demo(_) => "demo",
+            Self::Engines(lend) => lend.engines.label(),
         }
     }
 

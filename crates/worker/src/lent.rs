@@ -87,6 +87,9 @@ impl LentBackend {
                 (Backend::http(config)?, config.max_concurrent, entries, config.only_listed)
             }
             Lend::Demo(config) => (Backend::demo(*config), config.max_concurrent, None, false),
+            Lend::Engines(lend) => {
+                (Backend::Engines(Arc::clone(&lend.engines)), lend.max_concurrent, None, false)
+            }
         };
         let max_concurrent = max_concurrent.max(1);
         let real_names = entries.as_deref().map(Offered::explicit).unwrap_or_default().real;
@@ -256,13 +259,15 @@ impl LentBackend {
 
     fn ask(&self, order: &mut Order) -> BackendRequest {
         let body = std::mem::take(&mut order.body);
+        let real = self.real_name(&order.model);
         BackendRequest {
             path_and_query: std::mem::take(&mut order.path),
             headers: std::mem::take(&mut order.headers),
-            body: match self.real_name(&order.model) {
-                Some(real) => rename(body, &real),
+            body: match &real {
+                Some(real) => rename(body, real),
                 None => body,
             },
+            model: real.unwrap_or_else(|| order.model.clone()),
         }
     }
 }

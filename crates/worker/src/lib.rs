@@ -50,7 +50,7 @@ pub use backend::{
     BackendConfig, DEMO_MODEL, DemoConfig, LocalBackend, ModelEntry, NotAModel, Search, examine,
     find_local, key_file,
 };
-pub use config::{Lend, LentAlias, NotAServer, Protocol, ServerTarget, WorkerConfig};
+pub use config::{Lend, LendEngines, LentAlias, NotAServer, Protocol, ServerTarget, WorkerConfig};
 pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};
 pub use event::{Event, Observer};
 pub use failures::Failures;

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use backend::{Backend, BackendError};
 use base::Endpoints;
 use protocol::relay::normalise_models;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::{
+    sync::watch,
+    time::{Instant, MissedTickBehavior, interval},
+};
 
 use crate::{
     event::{Event, EventSink},
@@ -26,10 +29,12 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut known, mut served) = (ModelWatch::default(), EndpointWatch::default());
     let (mut failures, mut clouds) = (Failures::default(), CloudPace::default());
+    let mut changes = lent.backend().engines().map(|engines| engines.changes());
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             () = lent.asked_to_refresh() => {}
+            () = changed(&mut changes) => {}
         }
         lent.backend().read_key_again().await;
         if !lent.has_fixed_models() && !clouds.is_due(&lent) {
@@ -50,6 +55,17 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
             events.send(&Event::Models { backend, models });
         }
         lent.publish(&lent.names(&known.models), served.endpoints, reached);
+    }
+}
+
+/// Waits for a change of the models that this machine runs itself; for ever where it runs none.
+async fn changed(changes: &mut Option<watch::Receiver<u64>>) {
+    let is_over = match changes {
+        Some(changes) => changes.changed().await.is_err(),
+        None => true,
+    };
+    if is_over {
+        std::future::pending::<()>().await;
     }
 }
 
@@ -108,7 +124,8 @@ impl EndpointWatch {
     }
 
     async fn learn(&mut self, backend: &Backend) {
-        if self.fresh {
+        // Of models that this machine runs itself it is known once the first is loaded, and costs nothing to ask.
+        if self.fresh && backend.engines().is_none() {
             return;
         }
         // One that cannot be reached is asked again with the next poll.

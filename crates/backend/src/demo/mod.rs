@@ -22,7 +22,6 @@ use std::{
 };
 
 use base::{Endpoint, Endpoints};
-use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::Value;
 
@@ -90,7 +89,7 @@ impl DemoBackend {
     pub fn send(&self, ask: &BackendRequest) -> Answer {
         let path = ask.path_and_query.split('?').next().unwrap_or_default();
         if path == "/v1/models" {
-            return json(StatusCode::OK, model_list());
+            return Answer::json(StatusCode::OK, model_list());
         }
         let endpoint = Endpoint::of_path(path);
         let Some(api) = endpoint.and_then(Api::of) else {
@@ -101,7 +100,7 @@ impl DemoBackend {
         };
         match Question::read(api, &ask.body) {
             Ok(question) => self.reply(question).answer(self.config.tokens_per_second),
-            Err(problem) => json(StatusCode::BAD_REQUEST, bad_request(api, &problem)),
+            Err(problem) => Answer::json(StatusCode::BAD_REQUEST, bad_request(api, &problem)),
         }
     }
 
@@ -129,7 +128,7 @@ impl Reply {
             Api::Messages => messages::whole(self),
             Api::Responses => responses::whole(self),
         };
-        json(StatusCode::OK, whole.to_string())
+        Answer::json(StatusCode::OK, whole.to_string())
     }
 
     fn script(&self) -> Script {
@@ -178,20 +177,13 @@ fn stream(script: Script, pace: u32) -> Answer {
     Answer { status: StatusCode::OK, headers, body: AnswerBody::demo(script.play(pace)) }
 }
 
-fn json(status: StatusCode, body: String) -> Answer {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-    Answer { status, headers, body: AnswerBody::demo(Script::whole(Bytes::from(body)).play(0)) }
-}
-
 fn model_list() -> String {
     protocol::openai::model_list([(DEMO_MODEL, 0, "warren-demo")])
 }
 
 fn not_found(message: &str) -> Answer {
     let kind = "invalid_request_error";
-    json(StatusCode::NOT_FOUND, protocol::openai::error_body(message, kind, None, None))
+    Answer::json(StatusCode::NOT_FOUND, protocol::openai::error_body(message, kind, None, None))
 }
 
 fn bad_request(api: Api, problem: &str) -> String {
@@ -203,11 +195,13 @@ fn bad_request(api: Api, problem: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     pub(super) fn ask(path: &str, body: &Value) -> BackendRequest {
         let body = vec![Bytes::from(body.to_string())];
-        BackendRequest { path_and_query: path.to_owned(), headers: HeaderMap::new(), body }
+        BackendRequest { path_and_query: path.to_owned(), body, ..BackendRequest::default() }
     }
 
     pub(super) async fn answer(path: &str, body: Value) -> (StatusCode, String) {

@@ -66,6 +66,11 @@ pub struct DemoBody {
 }
 
 impl DemoBody {
+    /// A body that is there at once.
+    pub(crate) fn whole(body: String) -> Self {
+        Script::whole(Bytes::from(body)).play(0)
+    }
+
     pub(crate) async fn next(&mut self) -> Option<Bytes> {
         let step = self.steps.front()?;
         if step.word && !self.gap.is_zero() {

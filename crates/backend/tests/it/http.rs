@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::http::{HeaderMap, HeaderValue};
+use ::http::HeaderValue;
 use backend::{Backend, BackendConfig, BackendError, BackendRequest, Phase, Timeouts};
 use bytes::Bytes;
 use testkit::{DEADLINE, RawServer};
@@ -18,7 +18,7 @@ fn with_timeouts(url: &str, timeouts: Timeouts) -> Backend {
 
 fn ask(path: &str) -> BackendRequest {
     let body = vec![Bytes::from_static(b"{\"a\":"), Bytes::from_static(b"1}")];
-    BackendRequest { path_and_query: path.to_owned(), headers: HeaderMap::new(), body }
+    BackendRequest { path_and_query: path.to_owned(), body, ..BackendRequest::default() }
 }
 
 const STREAM_HEAD: &str =

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use ::http::HeaderMap;
 use backend::{Answer, Backend, BackendConfig, BackendError, BackendRequest, Phase, Timeouts};
 use bytes::Bytes;
 use testkit::{DEADLINE, RawConnection, RawRequest, RawServer};
@@ -20,7 +19,7 @@ fn ask(body: impl Into<Bytes>) -> BackendRequest {
     let body = body.into();
     let half = body.len() / 2;
     let body = vec![body.slice(..half), body.slice(half..)];
-    BackendRequest { path_and_query: "/v1/x".to_owned(), headers: HeaderMap::new(), body }
+    BackendRequest { path_and_query: "/v1/x".to_owned(), body, ..BackendRequest::default() }
 }
 
 async fn read_all(mut answer: Answer) -> Result<Vec<u8>, BackendError> {

@@ -115,6 +115,7 @@ fn ask(request: &JobRequest) -> BackendRequest {
         path_and_query: request.path_and_query.clone(),
         headers: sent_headers(request).collect(),
         body: if has_body { vec![request.body.clone()] } else { Vec::new() },
+        ..BackendRequest::default()
     }
 }
 

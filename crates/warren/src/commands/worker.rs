@@ -198,7 +198,7 @@ pub(super) fn found_backend(url: &str, options: &WorkerOptions) -> anyhow::Resul
 fn only_listed(lend: Lend) -> Lend {
     match lend {
         Lend::Http(config) => Lend::Http(BackendConfig { only_listed: true, ..config }),
-        demo @ Lend::Demo(_) => demo,
+        other @ (Lend::Demo(_) | Lend::Engines(_)) => other,
     }
 }
 

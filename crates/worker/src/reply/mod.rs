@@ -15,6 +15,9 @@ pub(crate) use binary::BinaryReply;
 pub(crate) use json::JsonReply;
 pub(crate) use tunnel::{TunnelReply, failed};
 
+/// The code of a failure of a model that this machine runs itself.
+const ENGINE_FAILED: &str = "engine_failed";
+
 /// Why an answer is not sent to its end.
 #[derive(Debug)]
 pub(crate) enum ReplyError {
@@ -43,6 +46,8 @@ impl From<BackendError> for ReplyError {
             BackendError::Broke { .. }
             | BackendError::NoModels { .. }
             | BackendError::KeyRefused { .. } => FailureCode::BackendBroke,
+            BackendError::Engine { busy: true, .. } => FailureCode::BackendUnreachable,
+            BackendError::Engine { .. } => FailureCode::Other(ENGINE_FAILED.to_owned()),
             BackendError::BadAsk(_) => FailureCode::BadRequest,
         };
         Self::Failed(JobFailure { code, message: error.without_address() })

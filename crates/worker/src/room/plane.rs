@@ -164,7 +164,7 @@ async fn ask(
     let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let headers = if body.is_empty() { HeaderMap::new() } else { HeaderMap::from_iter([json]) };
     let body = if body.is_empty() { Vec::new() } else { vec![Bytes::from(body)] };
-    let ask = BackendRequest { path_and_query: path, headers, body };
+    let ask = BackendRequest { path_and_query: path, headers, body, ..BackendRequest::default() };
     let asking = async {
         let Answer { status, body, .. } = server.ask(method, ask).await?;
         Ok::<_, BackendError>((status, whole(body).await?))
@@ -193,6 +193,8 @@ fn unanswered(error: BackendError) -> String {
             format!("the server {backend} refuses the key ({status})")
         }
         BackendError::NoModels { reason, .. } | BackendError::BadAsk(reason) => reason,
+        // A server is no model of this machine.
+        other @ BackendError::Engine { .. } => other.to_string(),
     }
 }
 
