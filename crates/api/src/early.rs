@@ -31,8 +31,7 @@ const MAX_REFUSAL: usize = 64 * 1024;
 /// it on. That one keeps its client's stream alive itself, and needs the true status to choose
 /// another worker.
 pub(crate) fn may_be_early(request: &JobRequest, endpoint: Endpoint, passed_on: bool) -> bool {
-    let streams = !matches!(endpoint, Endpoint::Embeddings | Endpoint::CountTokens);
-    request.streaming && streams && request.method == Method::POST && !passed_on
+    request.streaming && endpoint.generates() && request.method == Method::POST && !passed_on
 }
 
 /// The codes of backends on which agents act.

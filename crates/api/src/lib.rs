@@ -77,7 +77,7 @@ pub use state::{Api, Client, Identity, Limits, Names, Peer, RoomRules};
 
 /// All paths of this crate.
 pub fn router(api: Api) -> Router {
-    let consumers = shape::ALL.into_iter().fold(Router::new(), |router, shape| {
+    let consumers = shape::first_at_each_path().fold(Router::new(), |router, shape| {
         router.route(shape.endpoint().path(), consumer(shape))
     });
     consumers
@@ -95,7 +95,7 @@ pub fn router(api: Api) -> Router {
 
 /// The paths of consumers alone, for requests that another server carries here.
 pub fn consumers(api: Api) -> Router {
-    let router = shape::ALL.into_iter().fold(Router::new(), |router, shape| {
+    let router = shape::first_at_each_path().fold(Router::new(), |router, shape| {
         router.route(shape.endpoint().path(), consumer(shape))
     });
     router

@@ -36,7 +36,7 @@ fn last_of(path: &str) -> Option<(&'static str, &str)> {
         if is_served_below_v1(rest) {
             return Some((V1, rest));
         }
-        if rest == Endpoint::NodeChat.path() {
+        if is_served_without_v1(rest) {
             return Some(("", rest));
         }
         rest = after_endpoint(rest)?;
@@ -57,7 +57,12 @@ fn after_endpoint(path: &str) -> Option<&str> {
 }
 
 fn is_served(path: &str) -> bool {
-    path == Endpoint::NodeChat.path() || path.strip_prefix(V1).is_some_and(is_served_below_v1)
+    is_served_without_v1(path) || path.strip_prefix(V1).is_some_and(is_served_below_v1)
+}
+
+/// Whether it is an endpoint's whole path, of an API that has no `/v1`.
+fn is_served_without_v1(path: &str) -> bool {
+    Endpoint::of_path(path).is_some_and(|endpoint| below_v1(endpoint).is_none())
 }
 
 /// Whether consumers find something at this path once `/v1` is in front.

@@ -20,11 +20,21 @@ pub enum Endpoint {
     CountTokens,
     /// The node protocol's consumer side. No provider serves it as it is.
     NodeChat,
+    /// Ollama's chat. It has the path of [`Endpoint::NodeChat`]; the body tells the two apart.
+    OllamaChat,
+    /// Ollama's generate, with a prompt that the model's template is put around.
+    OllamaGenerate,
+    /// Ollama's generate, with a prompt that the model gets as it is: `raw`, or with a `suffix`.
+    OllamaRaw,
+    /// Ollama's embed.
+    OllamaEmbed,
+    /// Ollama's older embeddings, of one prompt.
+    OllamaEmbeddings,
 }
 
 impl Endpoint {
     /// All there are.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 12] = [
         Self::ChatCompletions,
         Self::Completions,
         Self::Embeddings,
@@ -32,6 +42,11 @@ impl Endpoint {
         Self::Messages,
         Self::CountTokens,
         Self::NodeChat,
+        Self::OllamaChat,
+        Self::OllamaGenerate,
+        Self::OllamaRaw,
+        Self::OllamaEmbed,
+        Self::OllamaEmbeddings,
     ];
 
     /// Where it is posted to.
@@ -43,11 +58,20 @@ impl Endpoint {
             Self::Responses => "/v1/responses",
             Self::Messages => "/v1/messages",
             Self::CountTokens => "/v1/messages/count_tokens",
-            Self::NodeChat => "/api/chat",
+            Self::NodeChat | Self::OllamaChat => "/api/chat",
+            Self::OllamaGenerate | Self::OllamaRaw => "/api/generate",
+            Self::OllamaEmbed => "/api/embed",
+            Self::OllamaEmbeddings => "/api/embeddings",
         }
     }
 
-    /// The one that is posted to this path, which has no query.
+    /// Whether its answers are generated text; the others have no streams.
+    pub const fn generates(self) -> bool {
+        use Endpoint::{CountTokens, Embeddings, OllamaEmbed, OllamaEmbeddings};
+        !matches!(self, Embeddings | CountTokens | OllamaEmbed | OllamaEmbeddings)
+    }
+
+    /// The one that is posted to this path, which has no query; the first of several.
     pub fn of_path(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|endpoint| endpoint.path() == path)
     }
@@ -67,7 +91,7 @@ impl Endpoints {
     /// None.
     pub const NONE: Self = Self(0);
 
-    /// What a provider is taken to serve until it is known better: all but the node protocol's.
+    /// What a provider is taken to serve until it is known better: OpenAI's and Anthropic's.
     pub const ASSUMED: Self = Self(0b0011_1111);
 
     /// This one alone.
@@ -147,8 +171,14 @@ mod tests {
 
     #[test]
     fn paths_and_endpoints_are_the_same_thing() {
+        use Endpoint::{NodeChat, OllamaChat, OllamaGenerate, OllamaRaw};
         for endpoint in Endpoint::ALL {
-            assert_eq!(Endpoint::of_path(endpoint.path()), Some(endpoint));
+            let first = match endpoint {
+                OllamaChat => NodeChat,
+                OllamaRaw => OllamaGenerate,
+                other => other,
+            };
+            assert_eq!(Endpoint::of_path(endpoint.path()), Some(first));
         }
         assert_eq!(Endpoint::of_path("/v1/models"), None);
         let some = Endpoints::only(Endpoint::Completions).with(Endpoint::Embeddings);
@@ -157,10 +187,10 @@ mod tests {
     }
 
     #[test]
-    fn everything_but_the_node_protocol_is_assumed() {
-        let all: Endpoints = Endpoint::ALL.into_iter().collect();
-        assert_eq!(Endpoints::ASSUMED, all.without(Endpoint::NodeChat));
-        assert!(!Endpoints::ASSUMED.meets(Endpoints::only(Endpoint::NodeChat)));
+    fn openais_and_anthropics_endpoints_are_assumed() {
+        let below_v1 = |endpoint: &Endpoint| endpoint.path().starts_with("/v1/");
+        let all: Endpoints = Endpoint::ALL.into_iter().filter(below_v1).collect();
+        assert_eq!(Endpoints::ASSUMED, all);
         assert!(Endpoints::NONE.is_empty() && Endpoints::NONE.iter().next().is_none());
     }
     #[test]

@@ -11,11 +11,17 @@ use serde_json::json;
 use super::contract::Shape;
 use crate::error::ApiError;
 
+#[derive(Clone, Copy)]
 pub(crate) struct InRoom(pub(super) &'static dyn Shape);
 
-pub(crate) static ALL: [InRoom; 7] = {
-    let [a, b, c, d, e, f, g] = super::ALL;
-    [InRoom(a), InRoom(b), InRoom(c), InRoom(d), InRoom(e), InRoom(f), InRoom(g)]
+pub(crate) static ALL: [InRoom; super::ALL.len()] = {
+    let mut all = [InRoom(super::ALL[0]); super::ALL.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = InRoom(super::ALL[at]);
+        at += 1;
+    }
+    all
 };
 
 pub(crate) static RESPONSES: InRoom = InRoom(&super::openai::Responses);

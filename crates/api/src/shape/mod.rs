@@ -4,13 +4,14 @@ mod anthropic;
 mod contract;
 pub(crate) mod in_room;
 mod node_chat;
+mod ollama;
 mod openai;
 
 use base::Endpoint;
 
 pub(crate) use contract::Shape;
 
-pub(crate) const ALL: [&'static dyn Shape; 7] = [
+pub(crate) const ALL: [&'static dyn Shape; 12] = [
     &openai::OpenAi(Endpoint::ChatCompletions),
     &openai::OpenAi(Endpoint::Completions),
     &openai::OpenAi(Endpoint::Embeddings),
@@ -18,7 +19,22 @@ pub(crate) const ALL: [&'static dyn Shape; 7] = [
     &anthropic::Anthropic(Endpoint::Messages),
     &anthropic::Anthropic(Endpoint::CountTokens),
     &node_chat::NodeChat,
+    &ollama::Ollama(Endpoint::OllamaChat),
+    &ollama::Ollama(Endpoint::OllamaGenerate),
+    &ollama::Ollama(Endpoint::OllamaRaw),
+    &ollama::Ollama(Endpoint::OllamaEmbed),
+    &ollama::Ollama(Endpoint::OllamaEmbeddings),
 ];
+
+/// For each path the shape that its requests have until their body is read.
+pub(crate) fn first_at_each_path() -> impl Iterator<Item = &'static dyn Shape> {
+    ALL.into_iter().filter(|shape| is_first(shape.endpoint()))
+}
+
+/// Whether no endpoint before this one has its path.
+pub(crate) fn is_first(endpoint: Endpoint) -> bool {
+    Endpoint::of_path(endpoint.path()) == Some(endpoint)
+}
 
 /// The API of a path; OpenAI's for an unknown path.
 pub(crate) fn of_path(path: &str) -> &'static dyn Shape {
@@ -31,8 +47,9 @@ mod tests {
 
     #[test]
     fn every_endpoint_has_its_shape() {
-        for endpoint in Endpoint::ALL {
-            assert_eq!(of_path(endpoint.path()).endpoint(), endpoint);
+        assert!(ALL.into_iter().map(Shape::endpoint).eq(Endpoint::ALL));
+        for shape in first_at_each_path() {
+            assert_eq!(of_path(shape.endpoint().path()).endpoint(), shape.endpoint());
         }
         assert_eq!(of_path("/v1/nothing").endpoint(), Endpoint::ChatCompletions);
     }

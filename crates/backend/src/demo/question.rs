@@ -24,7 +24,7 @@ impl Api {
             Endpoint::Completions => Some(Self::Completions),
             Endpoint::Messages => Some(Self::Messages),
             Endpoint::Responses => Some(Self::Responses),
-            Endpoint::Embeddings | Endpoint::CountTokens | Endpoint::NodeChat => None,
+            _ => None,
         }
     }
 }

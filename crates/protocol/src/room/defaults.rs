@@ -124,6 +124,12 @@ fn parameters(endpoint: Endpoint, defaults: &RuntimeConfig) -> Vec<Parameter> {
             all.into_iter().flatten().collect()
         }
         Endpoint::Embeddings | Endpoint::CountTokens => Vec::new(),
+        // No participant is asked in these: their defaults come after the translation.
+        Endpoint::OllamaChat
+        | Endpoint::OllamaGenerate
+        | Endpoint::OllamaRaw
+        | Endpoint::OllamaEmbed
+        | Endpoint::OllamaEmbeddings => Vec::new(),
     }
 }
 

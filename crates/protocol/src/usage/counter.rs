@@ -18,7 +18,7 @@ impl AnswerCounter {
     /// A counter for the answer to a request of this shape with this estimated number of prompt
     /// tokens.
     pub fn new(endpoint: Endpoint, prompt_tokens: u64) -> Self {
-        let generates = !matches!(endpoint, Endpoint::Embeddings | Endpoint::CountTokens);
+        let generates = endpoint.generates();
         Self {
             told: UsageScanner::new(),
             generated: generates.then(GeneratedCounter::default),

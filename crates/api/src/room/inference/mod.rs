@@ -26,13 +26,15 @@ use crate::{
     shape::{
         Shape,
         in_room::{self, InRoom},
+        is_first,
     },
     state::Api,
 };
 
 pub(super) fn routes() -> Router<Api> {
     const RESPONSE: &str = "/rooms/{code}/v1/responses/{id}";
-    let apis = in_room::ALL.iter().fold(Router::new(), |router, shape| {
+    let first = in_room::ALL.iter().filter(|shape| is_first(shape.endpoint()));
+    let apis = first.fold(Router::new(), |router, shape| {
         router.route(&format!("/rooms/{{code}}{}", shape.endpoint().path()), consumer(shape))
     });
     apis.route("/rooms/{code}/v1/models", get(models::list))
