@@ -6,6 +6,8 @@
 //!
 //! - [`name`]: names of models and of their files, checked
 //! - [`offer`]: what is there to be offered, read-only: directories, Ollama, LM Studio, Hugging Face
+//! - [`gguf`]: what the head of a file of a model says, and how much memory the model takes
+//! - [`shelf`]: the models that a program of this machine can serve, by names that people know
 //! - [`tree`]: BLAKE3 hash trees, by which each piece of a file is checked on its own
 //! - [`cache`]: trees of offered files, kept on disk
 //! - [`hasher`]: makes manifests of offered models in the background, one at a time
@@ -16,11 +18,13 @@
 
 pub mod arrival;
 pub mod cache;
+pub mod gguf;
 pub mod hasher;
 pub mod manifest;
 pub mod name;
 pub mod offer;
 pub mod plan;
+pub mod shelf;
 pub mod space;
 pub mod tree;
 
@@ -28,9 +32,11 @@ mod durable;
 
 pub use arrival::{Arrival, ArrivalError, StockArrival};
 pub use cache::TreeCache;
+pub use gguf::{Gguf, GgufError, GgufKind};
 pub use hasher::{Hashed, Hasher};
 pub use manifest::{Manifest, ManifestError, ManifestFile};
 pub use name::{FileName, ModelId, NameError};
 pub use offer::{Library, Offered, OfferedFile, Reader, Sources};
 pub use plan::{PieceId, Plan};
+pub use shelf::{LocalModel, PassedOver, Shelf};
 pub use tree::{PIECE, Tree};

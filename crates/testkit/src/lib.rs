@@ -13,6 +13,7 @@
 //! - [`participant`]: a stock participant of a room in the hands of a test
 //! - [`hub`]: a stock-shaped server of rooms in the hands of a test
 //! - [`mesh`]: stock-shaped peers of the mesh, and a relay as stock ones are
+//! - [`gguf`]: tiny files of models
 //! - [`git`]: git without this machine's configuration
 //! - [`process`]: a child process with its log, its signals and its exit code
 //! - [`daemon`]: `warren serve` and `warren worker`, the real binary
@@ -43,6 +44,7 @@ pub mod backend;
 pub mod client;
 pub mod connect_proxy;
 pub mod daemon;
+pub mod gguf;
 pub mod git;
 pub mod http1;
 pub mod hub;
@@ -67,6 +69,7 @@ pub use backend::{
 pub use client::{Client, Connection, Request, Response, Streaming};
 pub use connect_proxy::ConnectProxy;
 pub use daemon::{Daemon, Serve, WorkerProcess};
+pub use gguf::GgufFile;
 pub use hub::{FakeHub, HubRequest, HubTunnel};
 pub use lossy::{LossyEnd, LossyReceiver, LossySender, lossy_pair, lossy_pipe};
 pub use node::{FakeNode, Knock, NodeTask};

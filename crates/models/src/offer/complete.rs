@@ -9,11 +9,11 @@ use std::{
 
 use serde::Deserialize;
 
-use super::{OfferedFile, gguf};
-use crate::manifest::MAX_FILES;
+use super::OfferedFile;
+use crate::{gguf, manifest::MAX_FILES};
 
 /// The endings of files that a program is still writing.
-const UNFINISHED: [&str; 9] = [
+pub(crate) const UNFINISHED: [&str; 9] = [
     ".incomplete",
     ".part",
     ".partial",
@@ -53,18 +53,18 @@ fn is_unfinished(name: &str) -> bool {
 
 /// A part of a model that is cut into several files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Shard<'a> {
+pub(crate) struct Shard<'a> {
     /// What all its parts are called.
-    pub(super) model: &'a str,
+    pub(crate) model: &'a str,
     /// What follows the numbers.
     ending: &'a str,
-    number: u32,
+    pub(crate) number: u32,
     /// How many there are.
-    pub(super) of: u32,
+    pub(crate) of: u32,
 }
 
 /// `MODEL-00001-of-00003.ENDING`.
-pub(super) fn shard(name: &str) -> Option<Shard<'_>> {
+pub(crate) fn shard(name: &str) -> Option<Shard<'_>> {
     let (before, after) = name.rsplit_once("-of-")?;
     let (model, number) = before.rsplit_once('-')?;
     let digits = after.bytes().take_while(u8::is_ascii_digit).count();

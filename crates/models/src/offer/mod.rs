@@ -7,7 +7,6 @@
 
 mod complete;
 mod folder;
-mod gguf;
 mod hugging_face;
 mod ollama;
 mod own;
@@ -21,6 +20,11 @@ use std::{
 };
 
 pub use reader::{MAX_READ, Reader, Stamp};
+
+pub(crate) use self::{
+    complete::{Shard, UNFINISHED, shard},
+    walk::{MAX_ENTRIES, entries},
+};
 
 use crate::{
     manifest::MAX_FILES,

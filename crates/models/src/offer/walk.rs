@@ -12,11 +12,11 @@ use crate::{
 };
 
 /// The most entries of one directory that are looked at.
-pub(super) const MAX_ENTRIES: usize = 4 * MAX_FILES;
+pub(crate) const MAX_ENTRIES: usize = 4 * MAX_FILES;
 
 /// What is in a directory, in the order of names: without what is hidden, and without names that are not
 /// Unicode. Empty when there is no such directory.
-pub(super) fn entries(directory: &Path) -> Vec<(String, PathBuf)> {
+pub(crate) fn entries(directory: &Path) -> Vec<(String, PathBuf)> {
     let Ok(read) = fs::read_dir(directory) else { return Vec::new() };
     let shown = |entry: fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
