@@ -8,7 +8,10 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt,
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -86,6 +89,8 @@ pub(crate) struct Shared {
     gets: Mutex<HashMap<String, Value>>,
     /// The paths that are answered; `None`: every path.
     only: Mutex<Option<Vec<String>>>,
+    /// Whether it still loads its model.
+    loads: AtomicBool,
 }
 
 impl Shared {
@@ -149,6 +154,7 @@ impl MockBackend {
             models: Mutex::new(models.iter().map(|&model| model.to_owned()).collect()),
             gets: Mutex::default(),
             only: Mutex::default(),
+            loads: AtomicBool::new(false),
         });
         let own = Arc::clone(&shared);
         let server = accept(listener, move |stream| {
@@ -189,6 +195,11 @@ impl MockBackend {
     pub fn set_models(&self, models: &[&str]) {
         let models = models.iter().map(|&model| model.to_owned()).collect();
         *self.shared.models.lock().unwrap() = models;
+    }
+
+    /// Whether it says of every request that its model is still being loaded, as llama.cpp does (503).
+    pub fn set_loading(&self, loads: bool) {
+        self.shared.loads.store(loads, Ordering::SeqCst);
     }
 
     /// Answers `GET` at this path with this JSON.
@@ -319,6 +330,22 @@ mod tests {
         );
         assert!(ask("/v1/chat/completions").await.text().contains("kept"));
         assert_eq!(backend.counts().answered, 2);
+    }
+
+    #[tokio::test]
+    async fn while_it_loads_everything_is_unavailable() {
+        let backend = MockBackend::start(&["m"]).await;
+        let client = Client::new(backend.address());
+        backend.set_loading(true);
+        let answer = client.get("/v1/models").await;
+        assert_eq!(
+            (answer.status, &answer.json()["error"]["message"]),
+            (503, &"Loading model".into())
+        );
+        let asked = client.post_json("/v1/chat/completions", &json!({"model": "m"})).await;
+        assert_eq!((asked.status, backend.counts().started), (503, 0));
+        backend.set_loading(false);
+        assert_eq!(client.get("/v1/models").await.status, 200);
     }
 
     #[tokio::test]

@@ -76,6 +76,12 @@ impl Reply {
         Self::json(404, &json!({"error": error}))
     }
 
+    /// What llama.cpp says of every path while its model is being loaded.
+    pub fn loading() -> Self {
+        let error = json!({"code": 503, "message": "Loading model", "type": "unavailable_error"});
+        Self::json(503, &json!({"error": error}))
+    }
+
     /// A chat completion that says `text`, with a usage of 3 and 2 tokens.
     pub fn completion(text: &str) -> Self {
         let message = json!({"role": "assistant", "content": text});

@@ -1,6 +1,6 @@
 //! The sockets of a backend.
 
-use std::io;
+use std::{io, sync::atomic::Ordering};
 
 use serde_json::json;
 use tokio::{
@@ -27,6 +27,10 @@ pub(super) async fn connection(stream: TcpStream, shared: &Shared) -> io::Result
     let (reader, mut writer) = stream.into_split();
     let mut reader = Reader::new(reader);
     while let Some(received) = receive(&mut reader).await? {
+        if shared.loads.load(Ordering::SeqCst) {
+            perform(&mut writer, Reply::loading()).await?;
+            continue;
+        }
         if received.method == "GET" {
             perform(&mut writer, listing(shared, &received)).await?;
             continue;
