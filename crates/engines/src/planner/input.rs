@@ -1,0 +1,189 @@
+//! What happens to a planner, and what it has done.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    memory::{Bytes, Memory},
+    model::Group,
+};
+
+/// What a planner needs to know of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spec {
+    /// What it takes while it is loaded.
+    pub need: Memory,
+    /// Whether it stays loaded, whoever else needs the memory.
+    pub keep: bool,
+    /// After how long without a request it is unloaded.
+    pub ttl: Option<Duration>,
+    /// Which models it may run beside.
+    pub group: Option<Group>,
+    /// Another number means another file or command: a loaded one is started anew.
+    pub revision: u64,
+}
+
+/// Something happened.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// These are the models now.
+    Models(Vec<(Arc<str>, Spec)>),
+    /// A request wants a model. It is granted or refused, once, unless it is cancelled before.
+    Claim {
+        /// A new number.
+        claim: u64,
+        /// The model.
+        model: Arc<str>,
+    },
+    /// A request waits no longer.
+    Cancel {
+        /// Its number.
+        claim: u64,
+        /// Its model.
+        model: Arc<str>,
+    },
+    /// A request has ended that a model was granted to.
+    Release {
+        /// Its model.
+        model: Arc<str>,
+        /// The start of the model that it was granted.
+        generation: u64,
+        /// Whether it was answered to its end.
+        answered: bool,
+    },
+    /// Somebody wants a model unloaded.
+    Unload {
+        /// A new number.
+        ask: u64,
+        /// The model.
+        model: Arc<str>,
+    },
+    /// A model's server answers.
+    Started {
+        /// The model.
+        model: Arc<str>,
+        /// Which start of it.
+        generation: u64,
+        /// What it was seen to take; `None` if that is not known.
+        memory: Option<Memory>,
+    },
+    /// A model's server could not be started, or has ended by itself.
+    Failed {
+        /// The model.
+        model: Arc<str>,
+        /// Which start of it.
+        generation: u64,
+        /// What happened, in words.
+        reason: Arc<str>,
+    },
+    /// A model's server has ended as asked.
+    Stopped {
+        /// The model.
+        model: Arc<str>,
+        /// Which start of it.
+        generation: u64,
+    },
+}
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Start a model's server.
+    Start {
+        /// The model.
+        model: Arc<str>,
+        /// The number of this start.
+        generation: u64,
+    },
+    /// End a model's server.
+    Stop {
+        /// The model.
+        model: Arc<str>,
+        /// Which start of it.
+        generation: u64,
+    },
+    /// A request has its model.
+    Grant {
+        /// Its number.
+        claim: u64,
+        /// Its model.
+        model: Arc<str>,
+        /// Which start of it.
+        generation: u64,
+    },
+    /// A request does not get its model.
+    Refuse {
+        /// Its number.
+        claim: u64,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The answer to who wanted a model unloaded.
+    Unloaded {
+        /// The number of the ask.
+        ask: u64,
+        /// Whether it is.
+        result: Result<(), Refusal>,
+    },
+}
+
+/// Why a model is not loaded or unloaded, in words for people.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// No such model.
+    #[error("this machine has no such model")]
+    Unknown,
+    /// It is not among the models any more.
+    #[error("its file is no longer there")]
+    Gone,
+    /// It does not fit into the machine.
+    #[error(
+        "it takes about {}, and this machine has {} for models; try a smaller quantisation, or a shorter context",
+        Bytes(need.total()), Bytes(limit.total())
+    )]
+    TooLarge {
+        /// What it takes.
+        need: Memory,
+        /// What there is.
+        limit: Memory,
+    },
+    /// Models that are kept leave no room.
+    #[error(
+        "it takes about {}, and beside the models that are kept loaded ({kept}) there is no room for it",
+        Bytes(need.total())
+    )]
+    Kept {
+        /// What it takes.
+        need: Memory,
+        /// The kept models that are in the way.
+        kept: String,
+    },
+    /// Too many wait already.
+    #[error("{0} requests wait for it already, as many as may")]
+    Full(usize),
+    /// Its server failed.
+    #[error("{0}")]
+    Failed(Arc<str>),
+    /// It has failed again and again.
+    #[error("it failed {times} times in a row and is tried again in {} s: {reason}", again_in.as_secs().max(1))]
+    Resting {
+        /// How often.
+        times: u32,
+        /// When it is tried again.
+        again_in: Duration,
+        /// The last failure.
+        reason: Arc<str>,
+    },
+    /// It is being loaded.
+    #[error("it is being loaded")]
+    Loading,
+    /// It is in use.
+    #[error("it is in use by {0} requests")]
+    InUse(u32),
+}
+
+impl Refusal {
+    /// Whether it may be otherwise in a moment.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Full(_) | Self::Loading | Self::InUse(_))
+    }
+}
