@@ -68,6 +68,12 @@ pub enum ArrivalError {
         /// Which piece of it.
         piece: u32,
     },
+    /// A hub sent other bytes than it has told.
+    #[error("the bytes of {file} are not those that the hub has told: their hash is another")]
+    Altered {
+        /// Which file.
+        file: FileName,
+    },
     /// A peer sent a hash tree that is not the file's.
     #[error("the hash tree of {file} does not fit its hash")]
     Tree {

@@ -4,12 +4,14 @@
 //! is renamed into its place at once. Each piece is checked against the file's hash tree before it is
 //! written, and noted in a journal afterwards, so that an arrival goes on from any interruption.
 
+mod download;
 mod error;
 mod install;
 mod journal;
 mod pieces;
 mod place;
 mod stock;
+mod sum;
 
 use std::{
     fs::OpenOptions,
@@ -19,10 +21,12 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
+pub use download::{Download, FileDownload, RemoteFile, has};
 pub use error::{ArrivalError, StockError};
 pub use install::{RECORD, installed};
 pub use place::{ARRIVING, clear_stock, unfinished};
 pub use stock::{StockArrival, TOLERANCE};
+pub use sum::Sum;
 
 use self::{journal::Journal, pieces::Pieces, place::ArrivalFolder};
 use crate::{

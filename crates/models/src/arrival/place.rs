@@ -18,6 +18,8 @@ pub const ARRIVING: &str = ".arriving";
 
 /// The prefix of the folders of transfers in the plain form.
 pub(super) const STOCK: &str = "stock-";
+/// The prefix of the folders of models that come from a hub.
+pub(super) const DOWNLOAD: &str = "download-";
 /// The longest manifest that is read, in bytes.
 pub(super) const MAX_MANIFEST: u64 = 32 << 20;
 /// The most arrivals that are looked at.

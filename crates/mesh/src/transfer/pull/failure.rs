@@ -30,7 +30,8 @@ impl Failure {
             | E::NoTree { .. }
             | E::Outside { .. }
             | E::Stock(_)
-            | E::Manifest(_) => "corrupt",
+            | E::Manifest(_)
+            | E::Altered { .. } => "corrupt",
         };
         Self::new(code, base::error::chain(error))
     }
