@@ -6,7 +6,7 @@ use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 
 use crate::{
     Affinity, CancelReason, Candidate, Config, Dispatcher, Distance, Ending, Input, JobSpec,
-    LeastLoaded, LeaveReason, Offer, Output, Route, Verdict,
+    LeastLoaded, LeaveReason, Offer, Output, Route, Start, Verdict,
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
@@ -55,6 +55,7 @@ pub(crate) fn candidate(number: u64) -> Candidate {
         distance: Distance::Here,
         speed: None,
         throttle: 100,
+        start: Start::AtOnce,
     }
 }
 
@@ -64,6 +65,7 @@ pub(crate) fn offer(max_concurrent: u32) -> Offer {
     Offer {
         scope: Scope::server(),
         models,
+        unloaded: Vec::new(),
         max_concurrent,
         load: 0,
         max_size: u64::MAX,

@@ -21,6 +21,12 @@ pub enum Input {
         /// The load that it reports, in jobs.
         load: u32,
     },
+    /// A provider reports which of its models it does not have in memory.
+    Unloaded {
+        provider: ProviderId,
+        /// All of them; any other model counts as being in memory.
+        models: Vec<Unloaded>,
+    },
     /// A provider serves other endpoints than assumed. Its present jobs continue.
     Endpoints {
         provider: ProviderId,
@@ -114,6 +120,8 @@ pub struct Offer {
     pub scope: Scope,
     /// The models; `*` stands for every model.
     pub models: Vec<ModelName>,
+    /// Those of them that it does not have in memory.
+    pub unloaded: Vec<Unloaded>,
     /// How many jobs it takes at once; 0 counts as 1.
     pub max_concurrent: u32,
     /// The load that it reports, in jobs.
@@ -131,6 +139,17 @@ pub struct Offer {
     /// [`Input::Acknowledged`]. A job that it neither begins nor acknowledges in time moves on; it
     /// gets no more jobs until it gives a sign of life.
     pub acknowledges: bool,
+}
+
+/// A model that a provider serves and does not have in memory: the first job loads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unloaded {
+    /// Its name.
+    pub model: ModelName,
+    /// Whether it is being loaded now.
+    pub is_loading: bool,
+    /// How long loading it takes, where that is known.
+    pub takes: Option<Duration>,
 }
 
 /// The part of a job that the dispatcher needs.

@@ -165,6 +165,15 @@ impl Job {
         self.state = JobState::Queued { since: now, served };
     }
 
+    /// How long it has waited in queues by now.
+    pub(crate) fn waited(&self, now: Instant) -> Duration {
+        let present = match self.state {
+            JobState::Queued { since, .. } => now.saturating_duration_since(since),
+            JobState::Held(_) => Duration::ZERO,
+        };
+        self.waits.total().saturating_add(present)
+    }
+
     pub(crate) fn hold(&self) -> Option<Hold> {
         match self.state {
             JobState::Held(hold) => Some(hold),

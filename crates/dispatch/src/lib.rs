@@ -29,6 +29,7 @@ mod readiness;
 pub mod route;
 mod speed;
 mod timers;
+mod unloaded;
 mod view;
 
 #[cfg(test)]
@@ -37,7 +38,7 @@ mod fixture;
 pub use config::Config;
 pub use dispatcher::Dispatcher;
 pub use distance::{Distance, NoRoute, Route};
-pub use input::{Affinity, BlockedOn, Input, JobSpec, LeaveReason, Offer, Verdict};
+pub use input::{Affinity, BlockedOn, Input, JobSpec, LeaveReason, Offer, Unloaded, Verdict};
 pub use output::{CancelReason, Ending, Output};
-pub use route::{Candidate, LeastLoaded, Policy, PrefixAffinity};
-pub use view::{ProviderView, QueueView, Wait};
+pub use route::{Candidate, LeastLoaded, Policy, PrefixAffinity, Start};
+pub use view::{Loading, ProviderView, QueueView, Wait};

@@ -8,8 +8,15 @@ use std::{
 use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
 
 use crate::{
-    distance::Distance, health::Health, input::Offer, job::Job, queue::Reach, readiness::Readiness,
-    route::Candidate, speed::Speed,
+    distance::Distance,
+    health::Health,
+    input::{Offer, Unloaded},
+    job::Job,
+    queue::Reach,
+    readiness::Readiness,
+    route::Candidate,
+    speed::Speed,
+    unloaded::UnloadedModels,
 };
 
 /// How long a provider's reports may still count jobs after their cancellation: a report may cross
@@ -20,6 +27,8 @@ const SETTLES: Duration = Duration::from_secs(1);
 pub(crate) struct Provider {
     pub(crate) scope: Scope,
     pub(crate) models: BTreeSet<ModelName>,
+    /// Those that it does not have in memory.
+    pub(crate) unloaded: UnloadedModels,
     /// At least 1.
     pub(crate) max_concurrent: u32,
     pub(crate) max_size: u64,
@@ -59,10 +68,11 @@ pub(crate) enum Drain {
 }
 
 impl Provider {
-    pub(crate) fn new(offer: Offer) -> Self {
+    pub(crate) fn new(now: Instant, offer: Offer) -> Self {
         Self {
             scope: offer.scope,
             models: distinct(offer.models),
+            unloaded: UnloadedModels::new(now, offer.unloaded),
             max_concurrent: offer.max_concurrent.max(1),
             max_size: offer.max_size,
             endpoints: offer.endpoints,
@@ -100,8 +110,16 @@ impl Provider {
     }
 
     pub(crate) fn is_free(&self) -> bool {
-        let awake = self.throttle > 0 && !self.asleep && self.readiness.may_try();
-        awake && self.load() < self.max_concurrent
+        self.is_awake() && self.load() < self.max_concurrent
+    }
+
+    /// Whether it takes jobs, and lacks nothing but a free slot.
+    pub(crate) fn is_only_full(&self) -> bool {
+        self.is_awake() && self.health.is_healthy() && self.load() >= self.max_concurrent
+    }
+
+    fn is_awake(&self) -> bool {
+        self.throttle > 0 && !self.asleep && self.readiness.may_try()
     }
 
     /// Whether it gets no jobs, or none but to see whether its backend is back.
@@ -126,17 +144,22 @@ impl Provider {
         Reach { endpoints: self.endpoints, distance: self.distance }
     }
 
-    pub(crate) fn give(&mut self, job: JobId, number: u64) {
-        self.jobs.insert(job);
+    /// Records a job that it is given. Returns whether it begins to load the model for it.
+    pub(crate) fn give(&mut self, now: Instant, job: &Job, number: u64) -> bool {
+        let id = job.id();
+        self.jobs.insert(id);
         self.reported = self.reported.saturating_add(1);
         self.last_given = number;
-        self.health.given(job);
+        self.health.given(id);
+        self.unloaded.given(now, &job.spec.model, id)
     }
 
-    pub(crate) fn release(&mut self, job: JobId) {
-        if self.jobs.remove(&job) {
+    pub(crate) fn release(&mut self, job: &Job) {
+        let id = job.id();
+        if self.jobs.remove(&id) {
+            self.unloaded.released(&job.spec.model, id);
             self.reported = self.reported.saturating_sub(1);
-            self.health.released(job);
+            self.health.released(id);
         }
     }
 
@@ -175,7 +198,7 @@ impl Provider {
         Some(f64::from(self.max_concurrent) / seconds)
     }
 
-    pub(crate) fn candidate(&self, id: ProviderId) -> Candidate {
+    pub(crate) fn candidate(&self, now: Instant, id: ProviderId, model: &ModelName) -> Candidate {
         Candidate {
             provider: id,
             load: self.load(),
@@ -185,6 +208,7 @@ impl Provider {
             distance: self.distance,
             speed: self.speed.now(),
             throttle: self.throttle,
+            start: self.unloaded.start(now, model),
         }
     }
 }
@@ -197,17 +221,21 @@ pub(crate) struct Providers {
     serving: BTreeMap<(Scope, ModelName), BTreeSet<ProviderId>>,
     /// Providers at rest or on trial.
     limited: BTreeSet<ProviderId>,
+    /// Providers that do not have all their models in memory.
+    unloaded: BTreeSet<ProviderId>,
 }
 
 impl Providers {
     pub(crate) fn insert(&mut self, id: ProviderId, provider: Provider) {
         self.by_id.insert(id, provider);
         self.list(id);
+        self.note_unloaded(id);
     }
 
     pub(crate) fn remove(&mut self, id: ProviderId) -> Option<Provider> {
         self.unlist(id);
         self.limited.remove(&id);
+        self.unloaded.remove(&id);
         self.by_id.remove(&id)
     }
 
@@ -227,6 +255,36 @@ impl Providers {
         };
     }
 
+    /// Returns whether the provider is connected.
+    pub(crate) fn set_unloaded(
+        &mut self,
+        now: Instant,
+        id: ProviderId,
+        models: Vec<Unloaded>,
+    ) -> bool {
+        let provider = self.by_id.get_mut(&id);
+        let known = provider.map(|provider| provider.unloaded.report(now, models)).is_some();
+        self.note_unloaded(id);
+        known
+    }
+
+    /// Records that a provider has a model in memory. Returns whether that is news.
+    pub(crate) fn has_loaded(&mut self, id: ProviderId, model: &ModelName) -> bool {
+        let provider = self.by_id.get_mut(&id);
+        let news = provider.is_some_and(|provider| provider.unloaded.answers(model));
+        if news {
+            self.note_unloaded(id);
+        }
+        news
+    }
+
+    fn note_unloaded(&mut self, id: ProviderId) {
+        match self.by_id.get(&id) {
+            Some(provider) if !provider.unloaded.is_empty() => self.unloaded.insert(id),
+            _ => self.unloaded.remove(&id),
+        };
+    }
+
     pub(crate) fn get(&self, id: ProviderId) -> Option<&Provider> {
         self.by_id.get(&id)
     }
@@ -241,6 +299,10 @@ impl Providers {
 
     pub(crate) fn ids(&self) -> Vec<ProviderId> {
         self.by_id.keys().copied().collect()
+    }
+
+    pub(crate) fn with_unloaded(&self) -> Vec<ProviderId> {
+        self.unloaded.iter().copied().collect()
     }
 
     pub(crate) fn limited(&self) -> Vec<ProviderId> {
@@ -299,7 +361,10 @@ impl Providers {
 
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.by_id.is_empty() && self.serving.is_empty() && self.limited.is_empty()
+        self.by_id.is_empty()
+            && self.serving.is_empty()
+            && self.limited.is_empty()
+            && self.unloaded.is_empty()
     }
 
     fn list(&mut self, id: ProviderId) {

@@ -15,6 +15,8 @@ pub(crate) enum Timer {
     Backend(ProviderId),
     /// The time limit of a cancelled job at a provider that lingers.
     Linger(ProviderId, JobId),
+    /// The time at which a waiting job may have the provider load its model.
+    Load(ProviderId),
     /// The job's queue, acknowledgement, request or idle time-out, by its state.
     Job(JobId),
     /// The end of the provider's grace while it drains.

@@ -1,6 +1,6 @@
 //! Read-only views of the dispatcher, for health, metrics and administration.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
 
@@ -61,6 +61,15 @@ pub struct Wait {
     pub providers: usize,
     /// The number of jobs that are before it in its queue, up to [`Wait::MOST_AHEAD`].
     pub ahead: usize,
+}
+
+/// The load of a model that a job at a provider waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loading {
+    /// The provider that loads it.
+    pub provider: ProviderId,
+    /// About how much longer that takes, where it is known.
+    pub left: Option<Duration>,
 }
 
 impl Wait {

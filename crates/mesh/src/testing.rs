@@ -111,6 +111,7 @@ impl Server {
         let offer = Offer {
             scope: Scope::server(),
             models: models.iter().map(|model| (*model).into()).collect(),
+            unloaded: Vec::new(),
             max_concurrent,
             load: 0,
             max_size: u64::MAX,

@@ -2,9 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use base::{Endpoint, Endpoints, FactsByModel, JobId, ModelName, ProviderId};
+use base::{
+    Endpoint, Endpoints, FactsByModel, JobId, LoadState, ModelFacts, ModelName, ProviderId,
+};
 pub use dispatch::Offer;
-use dispatch::{CancelReason, Distance, Input, LeaveReason};
+use dispatch::{CancelReason, Distance, Input, LeaveReason, Unloaded};
 
 use crate::{exchange::writer::AnswerWriter, job::JobRequest, service::Scheduler, terms::Terms};
 
@@ -86,6 +88,13 @@ impl Membership {
         self.scheduler.models_of(self.id, Vec::new(), load, true);
     }
 
+    /// Sets which of its models it does not have in memory, as these facts say. Call this before
+    /// [`Membership::models`], which dispatches waiting jobs.
+    pub fn memory(&self, facts: &FactsByModel) {
+        let models = facts.iter().filter_map(unloaded).collect();
+        self.scheduler.handle(Input::Unloaded { provider: self.id, models });
+    }
+
     /// Sets the load that the provider counts itself.
     pub fn load(&self, load: u32) {
         self.scheduler.handle(Input::Load { provider: self.id, load });
@@ -136,4 +145,15 @@ impl Drop for Membership {
             self.scheduler.leave(self.id, LeaveReason::Closed);
         }
     }
+}
+
+/// A model that is not in memory, if the facts say that it is not.
+fn unloaded((model, facts): (&String, &ModelFacts)) -> Option<Unloaded> {
+    let is_loading = match facts.load? {
+        LoadState::Loaded => return None,
+        LoadState::Loading => true,
+        LoadState::Unloaded => false,
+    };
+    let takes = facts.load_ms.map(Duration::from_millis);
+    Some(Unloaded { model: model.as_str().into(), is_loading, takes })
 }

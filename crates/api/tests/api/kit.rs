@@ -256,6 +256,7 @@ fn offer(models: &[&str]) -> Offer {
     Offer {
         scope: Scope::server(),
         models: models.iter().map(|&model| model.into()).collect(),
+        unloaded: Vec::new(),
         max_concurrent: 4,
         load: 0,
         max_size: u64::MAX,

@@ -99,6 +99,7 @@ impl Kit {
         let offer = Offer {
             scope: room.scope(),
             models: names.into_iter().map(ModelName::from).collect(),
+            unloaded: Vec::new(),
             max_concurrent: 1,
             load: 0,
             max_size: u64::MAX,

@@ -44,7 +44,7 @@ impl Dispatcher {
 
     /// Assigns a new job or queues it. Returns it when there is no room.
     pub(super) fn admit(&mut self, now: Instant, job: Job) -> Option<Job> {
-        if let Some(provider) = self.choose(&job) {
+        if let Some(provider) = self.choose(now, &job) {
             self.assign(now, job, provider);
         } else if self.queues.has_room(&job.spec, &self.config) {
             self.enqueue(now, job);

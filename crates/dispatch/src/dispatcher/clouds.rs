@@ -59,7 +59,10 @@ fn a_long_wait_a_full_queue_and_an_overload_lead_to_no_cloud() {
     assert!(matches!(over[..], [crate::Output::End { ending: Ending::BusyTimeout { .. }, .. }]));
     bench.input(Input::Load { provider: provider(1), load: 0 });
     bench.submit(may_leave(spec(3)));
-    assert!(!bench.dispatcher.has_idle_alternative(job(3)), "its own answer is passed on");
+    assert!(
+        !bench.dispatcher.has_idle_alternative(bench.now, job(3)),
+        "its own answer is passed on"
+    );
 }
 
 #[test]

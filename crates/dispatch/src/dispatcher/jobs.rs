@@ -19,6 +19,9 @@ impl Dispatcher {
             || self.set_phase(id, Phase::Unbegun, Phase::Begun);
         let Some(hold) = self.jobs.get(&id).and_then(Job::hold).filter(|_| fresh) else { return };
         self.arm_idle(id, now);
+        if self.has_loaded(id, hold.provider) {
+            self.fill(now, hold.provider);
+        }
         let (woke, is_back) = (self.heard(hold.provider), self.backend_is_there(hold.provider));
         if woke || is_back {
             self.found_again(now, hold.provider);
@@ -68,6 +71,9 @@ impl Dispatcher {
         let holder = self.jobs.get(&id).and_then(Job::hold).map(|hold| hold.provider);
         if holder != Some(by) {
             return;
+        }
+        if verdict == Verdict::Answered {
+            self.has_loaded(id, by);
         }
         let Some((job, hold)) = self.release(id) else { return };
         self.heard(by);
@@ -156,10 +162,11 @@ impl Dispatcher {
     pub(super) fn release(&mut self, id: JobId) -> Option<(Job, Hold)> {
         let hold = self.jobs.get(&id)?.hold()?;
         self.timers.disarm(Timer::Job(id));
+        let job = self.jobs.remove(&id)?;
         if let Some(provider) = self.providers.get_mut(hold.provider) {
-            provider.release(id);
+            provider.release(&job);
         }
-        self.jobs.remove(&id).map(|job| (job, hold))
+        Some((job, hold))
     }
 
     /// Takes the job out of its queue and out of the dispatcher.

@@ -16,7 +16,7 @@ use crate::{
 impl Dispatcher {
     pub(super) fn join(&mut self, now: Instant, id: ProviderId, offer: Offer) {
         if self.providers.get(id).is_none() {
-            let provider = Provider::new(offer);
+            let provider = Provider::new(now, offer);
             let depending = self.depending_on(&provider);
             self.providers.insert(id, provider);
             let moved = self.go_on(now, self.concerned(id));
@@ -103,6 +103,7 @@ impl Dispatcher {
         self.timers.disarm(Timer::Grace(id));
         self.timers.disarm(Timer::Rest(id));
         self.timers.disarm(Timer::Backend(id));
+        self.timers.disarm(Timer::Load(id));
         let Some(gone) = self.providers.remove(id) else { return };
         gone.lingering.iter().for_each(|job| self.timers.disarm(Timer::Linger(id, *job)));
         let concerned = self.queues.with_fallbacks(&gone.scope, &gone.models);

@@ -5,6 +5,7 @@
 //! - [`fallback`]: moves a job to another of its models
 //! - [`far`]: providers on other machines: their distance and condition
 //! - [`links`]: providers that join, change, drain, rest and leave
+//! - [`loading`]: models that providers do not have in memory
 //! - [`waiting`]: how long a job waits, with a provider or without one
 //! - [`waking`]: providers that are asleep, or whose backend is not there
 
@@ -13,6 +14,7 @@ mod fallback;
 mod far;
 mod jobs;
 mod links;
+mod loading;
 mod placing;
 mod retry;
 mod waiting;
@@ -52,7 +54,7 @@ use crate::{
 /// requeued jobs, in the order of its key, keys taking turns. A provider with room looks at all
 /// queues that it serves, takes the one whose next job is oldest, and in it the first job that
 /// fits. Whenever room appears, jobs are assigned at once: after each input, no job waits while a
-/// provider is free for it.
+/// provider is free for it, except for one that has its model in memory.
 ///
 /// **Requeues.** A job whose answer has not begun moves to another provider when its own is lost,
 /// finishes draining, fails the job or declines it. It goes before all jobs that were not requeued,
@@ -68,6 +70,13 @@ use crate::{
 /// [`Route::Mesh`](crate::Route::Mesh) distance comes last. If one of the remaining providers is
 /// another machine, only the fastest stay, then the nearest of these; the [`Policy`] makes the
 /// final choice. Speed is measured over whole answers and reduced by the throttle.
+///
+/// **Memory.** Among the providers that are left, those that have the model in memory come first, then
+/// those that are loading it, the soonest first, then the one that loads it fastest; the policy chooses
+/// among equals. A job does not have its model loaded by a free provider while one that has it in
+/// memory, or is loading it, is not farther away and lacks only a free slot: it waits for that one, for
+/// as long as the load would take. So it begins at most twice as late as by the better of the two
+/// ways, whichever that is. A provider that is given a job counts as loading the model for it.
 ///
 /// **Clouds.** A provider of others is a last resort: after its models, a job goes through them once
 /// more for clouds alone, if it may. It goes on to these where no provider of one's own is left, and
@@ -104,6 +113,10 @@ pub struct Dispatcher {
     pub(crate) timers: Timers,
     outputs: VecDeque<Output>,
     candidates: Vec<Candidate>,
+    /// When providers without a job's model in memory are to be looked at again; empty between calls.
+    looks: Vec<(ProviderId, Instant)>,
+    /// Providers that have begun to load the model of a job; empty between calls.
+    loading: Vec<ProviderId>,
     fastest: Fastest,
     /// The number of accepted jobs.
     accepted: u64,
@@ -124,6 +137,8 @@ impl Dispatcher {
             timers: Timers::default(),
             outputs: VecDeque::new(),
             candidates: Vec::new(),
+            looks: Vec::new(),
+            loading: Vec::new(),
             fastest: Fastest::default(),
             accepted: 0,
             given: 0,
@@ -133,9 +148,16 @@ impl Dispatcher {
 
     /// Handles one event. Poll the outputs afterwards.
     pub fn handle(&mut self, now: Instant, input: Input) {
+        let may_end_waits = loading::may_end_waits(&input);
+        self.take(now, input);
+        self.end_waits(now, may_end_waits);
+    }
+
+    fn take(&mut self, now: Instant, input: Input) {
         match input {
             Input::Join { provider, offer } => self.join(now, provider, offer),
             Input::Models { provider, models, load } => self.models(now, provider, models, load),
+            Input::Unloaded { provider, models } => self.unloaded(now, provider, models),
             Input::Endpoints { provider, endpoints } => self.endpoints(now, provider, endpoints),
             Input::Load { provider, load } => self.load(now, provider, load),
             Input::Capacity { provider, max_concurrent } => {
@@ -174,10 +196,12 @@ impl Dispatcher {
             match timer {
                 Timer::Backend(provider) => self.backend_due(now, provider),
                 Timer::Linger(provider, job) => self.ceased(now, provider, job),
+                Timer::Load(provider) => self.fill(now, provider),
                 Timer::Job(job) => self.job_due(now, job),
                 Timer::Grace(provider) => self.grace_over(now, provider),
                 Timer::Rest(provider) => self.rest_over(now, provider),
             }
+            self.end_waits(now, true);
         }
     }
 

@@ -1,6 +1,9 @@
 //! Assigns jobs to providers.
 
-use std::time::{Duration, Instant};
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
 
 use base::{Endpoints, JobId, ModelName, ProviderId};
 
@@ -10,18 +13,20 @@ use crate::{
     job::{Hold, Job, JobState, Phase},
     output::Output,
     provider::Provider,
+    route::keep_soonest,
 };
 
 impl Dispatcher {
     /// Chooses a free provider for the job, if there is one; the caller must then assign the job to
     /// it. O(providers of the model).
-    pub(super) fn choose(&mut self, job: &Job) -> Option<ProviderId> {
-        self.choose_trying(job, self.config.try_slow_every)
+    pub(super) fn choose(&mut self, now: Instant, job: &Job) -> Option<ProviderId> {
+        self.choose_trying(now, job, self.config.try_slow_every)
     }
 
-    fn choose_trying(&mut self, job: &Job, try_every: u32) -> Option<ProviderId> {
-        self.list_candidates(job);
+    fn choose_trying(&mut self, now: Instant, job: &Job, try_every: u32) -> Option<ProviderId> {
+        self.list_candidates(now, job);
         self.fastest.narrow(&mut self.candidates, try_every);
+        keep_soonest(&mut self.candidates);
         let first = self.candidates.first()?;
         let position = self.policy.choose(&job.spec, &self.candidates);
         Some(self.candidates.get(position).unwrap_or(first).provider)
@@ -36,11 +41,13 @@ impl Dispatcher {
         // Whether its look came first, or this at the same instant, makes no difference later.
         job.looked |= job.waits.total() >= self.config.queue_timeout;
         let (mut rests, mut endpoints, mut phase) = (0, Endpoints::NONE, Phase::Unbegun);
-        if let Some(provider) = self.providers.get_mut(provider) {
-            provider.give(id, self.given);
-            rests = provider.health.rests();
-            endpoints = provider.endpoints;
-            phase = if provider.acknowledges { Phase::Given } else { phase };
+        if let Some(to) = self.providers.get_mut(provider) {
+            if to.give(now, &job, self.given) {
+                self.loading.push(provider);
+            }
+            rests = to.health.rests();
+            endpoints = to.endpoints;
+            phase = if to.acknowledges { Phase::Given } else { phase };
         }
         let hold = Hold { provider, since: now, endpoints, rests, phase };
         job.state = JobState::Held(hold);
@@ -72,7 +79,7 @@ impl Dispatcher {
     /// Finds a provider for one such job. A provider that is free for it first takes the jobs ahead
     /// of it.
     pub(super) fn place(&mut self, now: Instant, id: JobId) {
-        while let Some(provider) = self.choose_for_queued(id)
+        while let Some(provider) = self.choose_for_queued(now, id)
             && self.give_next(now, provider)
         {}
     }
@@ -103,9 +110,13 @@ impl Dispatcher {
         estimate.map_or(longest, |estimate| estimate.min(longest))
     }
 
-    /// Assigns the provider its next job, if it has room.
+    /// Assigns the provider its next job, if it has room. If there is none but one that waits for another
+    /// provider, it is looked at again when it need not wait any more.
     fn give_next(&mut self, now: Instant, id: ProviderId) -> bool {
-        let Some(job) = self.next_for(id).and_then(|job| self.jobs.remove(&job)) else {
+        let look = Cell::new(None);
+        let next = self.next_for(now, id, &look);
+        let Some(job) = next.and_then(|job| self.jobs.remove(&job)) else {
+            look.get().into_iter().for_each(|at| self.look_at_load(now, id, at));
             return false;
         };
         self.queues.serve(&job);
@@ -115,12 +126,17 @@ impl Dispatcher {
 
     /// Lists the providers that are free for the job: on most routes the nearest, and among these
     /// first those that serve it in its own shape.
-    fn list_candidates(&mut self, job: &Job) {
+    fn list_candidates(&mut self, now: Instant, job: &Job) {
         let all = self.providers.only_limited(job);
         let mut best = u8::MAX;
         self.candidates.clear();
+        let mut looks = std::mem::take(&mut self.looks);
         for (id, provider) in self.providers.fitting(job) {
             if !provider.is_free() || !(all || provider.health.may_take()) {
+                continue;
+            }
+            if let Some(at) = self.waits_until(now, job, (id, provider)) {
+                looks.push((id, at));
                 continue;
             }
             let native = provider.endpoints.contains(job.spec.endpoint);
@@ -130,36 +146,50 @@ impl Dispatcher {
                 self.candidates.clear();
             }
             if rank == best {
-                self.candidates.push(provider.candidate(id));
+                self.candidates.push(provider.candidate(now, id, &job.spec.model));
             }
         }
+        looks.drain(..).for_each(|(id, at)| self.look_at_load(now, id, at));
+        self.looks = looks;
     }
 
-    fn choose_for_queued(&mut self, id: JobId) -> Option<ProviderId> {
+    fn choose_for_queued(&mut self, now: Instant, id: JobId) -> Option<ProviderId> {
         let job = self.jobs.remove(&id)?;
         let queued = job.hold().is_none();
         // The chosen provider may get another job, so no slow peer is tried here.
-        let chosen = if queued { self.choose_trying(&job, 0) } else { None };
+        let chosen = if queued { self.choose_trying(now, &job, 0) } else { None };
         self.jobs.insert(id, job);
         chosen
     }
 
-    /// The next job for this provider, if it may get one now.
-    fn next_for(&self, id: ProviderId) -> Option<JobId> {
+    /// The next job for this provider, if it may get one now. `look` becomes the time at which the first
+    /// of those before it, which wait for other providers, need not wait any more.
+    fn next_for(
+        &self,
+        now: Instant,
+        id: ProviderId,
+        look: &Cell<Option<Instant>>,
+    ) -> Option<JobId> {
         let provider = self.providers.get(id)?;
         let nothing = self.queues.depth() == 0 || self.stopping;
         if nothing || provider.is_draining() || !provider.is_free() {
             return None;
         }
         let scope = &provider.scope;
+        let may_go = |job: &Job| {
+            let until = self.waits_until(now, job, (id, provider));
+            look.set(look.get().into_iter().chain(until).min());
+            until.is_none()
+        };
+        let first_fit = |model, pin| self.first_fit((id, provider), model, pin, may_go);
         let lines = self.queues.lines(scope, id);
         if provider.is_wildcard() || lines <= provider.models.len() {
             let mut served = self.queues.oldest_first(scope, id);
-            return served.find_map(|(model, pin)| self.first_fit(id, provider, model, pin));
+            return served.find_map(|(model, pin)| first_fit(model, pin));
         }
         let mut served = self.lines_of(id, provider);
         served.sort_unstable();
-        served.into_iter().find_map(|(_, model, pin)| self.first_fit(id, provider, model, pin))
+        served.into_iter().find_map(|(_, model, pin)| first_fit(model, pin))
     }
 
     /// The lines of a provider that serves fewer models than jobs wait for.
@@ -179,20 +209,22 @@ impl Dispatcher {
 
     /// The first job of the line that the provider may get. Jobs in shapes that it does not serve
     /// are skipped without a look. Jobs that are too large for it or avoid it are examined one by
-    /// one: O(those before the first that fits).
+    /// one, and those that wait for another provider: O(those before the first that fits).
     fn first_fit(
         &self,
-        id: ProviderId,
-        provider: &Provider,
+        (id, provider): (ProviderId, &Provider),
         model: &ModelName,
         pin: Option<ProviderId>,
+        may_go: impl Fn(&Job) -> bool,
     ) -> Option<JobId> {
         if !provider.serves(model) {
             return None;
         }
         let line = self.queues.line(&provider.scope, model, pin)?;
         if provider.health.may_take() {
-            return self.first(line.in_order(provider.reach()), |job| job.fits(id, provider));
+            return self.first(line.in_order(provider.reach()), |job| {
+                job.fits(id, provider) && may_go(job)
+            });
         }
         let last = |job: &Job| job.fits(id, provider) && self.providers.only_limited(job);
         // If other healthy providers can be sent everything that this one can, only jobs that avoid

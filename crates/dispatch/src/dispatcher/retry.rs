@@ -26,9 +26,9 @@ impl Dispatcher {
 
     /// Whether another provider is free now for a job whose provider is overloaded. It must serve
     /// the job's model or a later one.
-    pub fn has_idle_alternative(&self, job: JobId) -> bool {
+    pub fn has_idle_alternative(&self, now: Instant, job: JobId) -> bool {
         let Some((job, hold)) = self.unbegun(job) else { return false };
-        self.models_to_idle(job, hold.provider).is_some()
+        self.models_to_idle(now, job, hold.provider).is_some()
     }
 
     /// A job that has not begun, and the provider that has it.
@@ -39,23 +39,27 @@ impl Dispatcher {
 
     /// The number of models to skip to one with a free provider. For the present model this must be
     /// another provider; for a later model the present one counts too.
-    fn models_to_idle(&self, job: &Job, present: ProviderId) -> Option<usize> {
+    fn models_to_idle(&self, now: Instant, job: &Job, present: ProviderId) -> Option<usize> {
         let mut asked = job.clone();
         if !asked.avoided.contains(&present) {
             asked.avoided.push(present);
         }
         let requeues = job.requeued < self.config.max_requeue_count;
-        if requeues && self.somebody_is_idle(&asked) {
+        if requeues && self.somebody_is_idle(now, &asked) {
             return Some(0);
         }
         (1..=job.targets_while_busy())
-            .find(|_| asked.next_target() && self.somebody_is_idle(&asked))
+            .find(|_| asked.next_target() && self.somebody_is_idle(now, &asked))
     }
 
-    fn somebody_is_idle(&self, job: &Job) -> bool {
+    fn somebody_is_idle(&self, now: Instant, job: &Job) -> bool {
         let all = self.providers.only_limited(job);
         let mut able = self.providers.able(job);
-        able.any(|(_, provider)| provider.is_free() && (all || provider.health.may_take()))
+        able.any(|(id, provider)| {
+            provider.is_free()
+                && (all || provider.health.may_take())
+                && self.waits_until(now, job, (id, provider)).is_none()
+        })
     }
 
     /// Handles a job that its provider did not finish before it left or was drained. Place it
@@ -91,7 +95,7 @@ impl Dispatcher {
 
     /// Handles an overloaded provider's job: another provider takes it only if one is free now.
     pub(super) fn overloaded(&mut self, now: Instant, mut job: Job, hold: Hold) {
-        let idle = self.models_to_idle(&job, hold.provider);
+        let idle = self.models_to_idle(now, &job, hold.provider);
         let Some(models_on) = idle.filter(|_| !hold.begun() && !self.stopping) else {
             return self.not_answered(now, job, hold, Verdict::Failed);
         };
@@ -269,13 +273,13 @@ mod tests {
         bench.join(1, offer(1));
         bench.join(2, Offer { load: 1, ..offer(1) });
         bench.submit(or_else(1, &["n", "o"]));
-        assert!(!bench.dispatcher.has_idle_alternative(job(1)), "the other is busy");
+        assert!(!bench.dispatcher.has_idle_alternative(bench.now, job(1)), "the other is busy");
         bench.join(3, Offer { load: 1, ..offer_of(&["n"]) });
         bench.join(4, offer_of(&["o"]));
-        assert!(bench.dispatcher.has_idle_alternative(job(1)), "of the last model");
+        assert!(bench.dispatcher.has_idle_alternative(bench.now, job(1)), "of the last model");
         let on = assign_for(1, 4, "o", 1);
         assert_eq!(bench.finished(1, 1, Verdict::Overloaded), [on]);
-        assert!(!bench.dispatcher.has_idle_alternative(job(1)));
+        assert!(!bench.dispatcher.has_idle_alternative(bench.now, job(1)));
         assert_eq!(bench.finished(1, 4, Verdict::Overloaded), [end(1, Ending::ProviderFailed)]);
         bench.submit(or_else(2, &["n"]));
         bench.join(5, offer(1));
@@ -285,7 +289,7 @@ mod tests {
             "of its own model"
         );
         bench.begun(2);
-        assert!(!bench.dispatcher.has_idle_alternative(job(2)), "it has begun");
+        assert!(!bench.dispatcher.has_idle_alternative(bench.now, job(2)), "it has begun");
     }
 
     #[test]
@@ -299,7 +303,7 @@ mod tests {
         assert_eq!(bench.finished(1, 1, Verdict::Overloaded), [assign(1, 2, 1)]);
         let rests = |view: crate::ProviderView<'_>| view.resting_until.is_some();
         assert!(bench.dispatcher.providers().next().is_some_and(rests));
-        assert!(!bench.dispatcher.has_idle_alternative(job(1)), "it was requeued once");
+        assert!(!bench.dispatcher.has_idle_alternative(bench.now, job(1)), "it was requeued once");
         let told = cancel(1, 2, CancelReason::RequeueExhausted);
         let over = end(1, Ending::RequeueExhausted);
         assert_eq!(bench.finished(1, 2, Verdict::Overloaded), [told, over]);

@@ -82,7 +82,7 @@ impl Dispatcher {
         let left = if served { job.targets_while_busy() } else { job.targets_left().len() };
         for _ in 0..left {
             job.next_target();
-            if let Some(provider) = self.choose(&job) {
+            if let Some(provider) = self.choose(now, &job) {
                 self.unqueue(id);
                 return self.assign(now, job, provider);
             }

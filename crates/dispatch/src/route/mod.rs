@@ -3,6 +3,7 @@
 //! - [`least_loaded`]: the provider with the smallest share of its capacity in use
 //! - [`prefix_affinity`]: the provider that has served the same beginning of a prompt
 //! - `fastest`: before either, narrows several peers down to those worth choosing among
+//! - `soonest`: of these, keeps those that have the model in memory, or load it soonest
 //!
 //! A policy only chooses among candidates. The dispatcher decides whether a provider is a candidate
 //! (scope, model, free slot, size, rest, drain, the job's route, and the provider that the consumer
@@ -11,6 +12,7 @@
 mod fastest;
 pub mod least_loaded;
 pub mod prefix_affinity;
+mod soonest;
 
 use std::fmt::Debug;
 
@@ -21,6 +23,8 @@ use crate::{distance::Distance, input::JobSpec};
 pub(crate) use fastest::Fastest;
 pub use least_loaded::LeastLoaded;
 pub use prefix_affinity::PrefixAffinity;
+pub use soonest::Start;
+pub(crate) use soonest::keep_soonest;
 
 /// A provider that could get the job now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +46,8 @@ pub struct Candidate {
     pub speed: Option<u32>,
     /// The share of its speed that it offers, in per cent; at least 1.
     pub throttle: u8,
+    /// How soon it could begin with the job's model.
+    pub start: Start,
 }
 
 /// Chooses the provider for a job.

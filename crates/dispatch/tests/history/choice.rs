@@ -1,6 +1,6 @@
 //! The provider that a new job goes to if several are free.
 
-use base::{JobId, ProviderId};
+use base::{JobId, ModelName, ProviderId};
 use dispatch::{Distance, Route};
 
 use super::{
@@ -13,7 +13,7 @@ impl Oracle {
     /// A job that did not wait goes to the nearest that is free for it, on most routes, and to one
     /// that serves its own shape rather than another. Where one of these is another machine, to one
     /// of the fastest; sometimes to one that is not, or of which nothing is known. Among what is
-    /// left, to the smallest share in use.
+    /// left, to one that can begin soonest, and among these to the smallest share in use.
     pub(crate) fn check_choice(&mut self, id: JobId, by: ProviderId) -> Verdict {
         if self.is_unsure() {
             // Whether that one was free is not known, nor who was left out for it.
@@ -21,14 +21,15 @@ impl Oracle {
             return Ok(());
         }
         let (job, chosen) = self.pair(id, by)?;
+        let model = &job.spec.model;
         let free: Vec<_> = self.peers.iter().filter(|peer| self.may_take(peer, job)).collect();
         let near = self.near_and_native(job, free);
         if near.len() < 2 || near.iter().all(|peer| peer.offer.distance == Distance::Here) {
-            return self.check_share(near, chosen);
+            return self.check_share(model, near, chosen);
         }
         if near.iter().any(|peer| is_unseen(peer)) {
             let unseen = near.into_iter().filter(|peer| is_unseen(peer)).collect();
-            return self.check_share(nearest(unseen), chosen);
+            return self.check_share(model, nearest(unseen), chosen);
         }
         let best = near.iter().filter_map(|peer| pace(peer)).max();
         let fast = |peer: &&Peer| match (pace(peer), best) {
@@ -38,7 +39,7 @@ impl Oracle {
         };
         let (fast, slow): (Vec<_>, Vec<_>) = near.into_iter().partition(fast);
         if slow.is_empty() {
-            return self.check_share(nearest(fast), chosen);
+            return self.check_share(model, nearest(fast), chosen);
         }
         let longest = slow.iter().min_by_key(|peer| (peer.last_given, peer.id));
         let tried = longest.is_some_and(|peer| peer.id == by);
@@ -46,7 +47,7 @@ impl Oracle {
         let as_due = turn.is_none_or(|turn| tried == (turn >= every));
         ensure(as_due, || format!("{by} at turn {turn:?}: {tried}"))?;
         if !tried {
-            self.check_share(nearest(fast), chosen)?;
+            self.check_share(model, nearest(fast), chosen)?;
         }
         self.narrowed += 1;
         self.tried += u64::from(tried);
@@ -65,7 +66,11 @@ impl Oracle {
         free
     }
 
-    fn check_share(&self, among: Vec<&Peer>, chosen: &Peer) -> Verdict {
+    fn check_share(&self, model: &ModelName, among: Vec<&Peer>, chosen: &Peer) -> Verdict {
+        let mut among = among;
+        let start = |peer: &Peer| peer.start(self.now, model);
+        let soonest = among.iter().map(|peer| start(peer)).min();
+        among.retain(|peer| Some(start(peer)) == soonest);
         let share = |peer: &Peer| f64::from(self.load(peer)) / f64::from(peer.capacity());
         let is_among = among.iter().any(|peer| peer.id == chosen.id);
         ensure(is_among, || format!("{chosen:?} is not among {among:?}"))?;

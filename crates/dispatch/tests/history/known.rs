@@ -8,11 +8,15 @@ use std::{
 use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
 use dispatch::{Distance, JobSpec, Offer, Route};
 
+use super::memory::{OnDisk, told};
+
 /// What is known of a provider.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) id: ProviderId,
     pub(crate) offer: Offer,
+    /// The models that it does not have in memory.
+    pub(crate) memory: Vec<OnDisk>,
     pub(crate) reported: u32,
     pub(crate) draining: bool,
     pub(crate) retired: bool,
@@ -195,10 +199,11 @@ fn later(spec: &JobSpec) -> Vec<(ModelName, bool)> {
 }
 
 impl Peer {
-    pub(crate) fn new(id: ProviderId, offer: &Offer) -> Self {
+    pub(crate) fn new(now: Instant, id: ProviderId, offer: &Offer) -> Self {
         Self {
             id,
             offer: offer.clone(),
+            memory: told(now, &[], &offer.unloaded),
             reported: offer.load,
             draining: false,
             retired: false,

@@ -4,6 +4,7 @@
 mod asleep;
 mod choice;
 mod known;
+mod memory;
 mod models;
 mod oracle;
 mod rules;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
 use dispatch::{
     Affinity, BlockedOn, Config, Dispatcher, Distance, Input, JobSpec, LeastLoaded, LeaveReason,
-    Offer, Output, Route, Verdict,
+    Offer, Output, Route, Unloaded, Verdict,
 };
 
 use known::JobState;
@@ -54,6 +55,10 @@ pub(crate) struct Account {
     pub(crate) kept: u64,
     /// Assignments to clouds.
     pub(crate) clouded: u64,
+    /// Jobs that waited for a provider although another was free, and jobs that were given to one that
+    /// loads their model after a wait.
+    pub(crate) patient: u64,
+    pub(crate) impatient: u64,
 }
 
 /// Lives through the steps, then lets everything end. An error says which rule was broken, where.
@@ -143,7 +148,8 @@ impl History {
             14..=15 => self.condition(a, b),
             16..=20 => Input::Models { provider: self.provider(a), models: models(b), load: 0 },
             21..=23 => Input::Endpoints { provider: self.provider(a), endpoints: endpoints(b) },
-            24..=31 => Input::Load { provider: self.provider(a), load: u32::from(b % 4) },
+            24..=25 => Input::Unloaded { provider: self.provider(a), models: unloaded(b) },
+            26..=31 => Input::Load { provider: self.provider(a), load: u32::from(b % 4) },
             32..=35 => self.drain(a, b),
             36..=45 => Input::Leave { provider: self.provider(a), why: LeaveReason::Closed },
             46..=135 => match self.submit(a, b, c) {
@@ -205,6 +211,8 @@ impl History {
         self.account.woken = self.oracle.woken;
         self.account.kept = self.oracle.kept;
         self.account.clouded = self.oracle.clouded;
+        self.account.patient = self.oracle.patient;
+        self.account.impatient = self.oracle.impatient;
         Ok(())
     }
 
@@ -293,6 +301,7 @@ impl History {
         let offer = Offer {
             scope: scope(a),
             models: models(b),
+            unloaded: unloaded(c.wrapping_mul(a)),
             max_concurrent: u32::from(c % 4),
             load: u32::from(a.is_multiple_of(32)),
             max_size: [u64::MAX, 10, 20][usize::from(c / 4 % 3)],
@@ -472,6 +481,18 @@ fn shapes(choice: u8) -> (Endpoint, Endpoints) {
 
 fn model(choice: u8) -> ModelName {
     ModelName::from(["a", "b", "c", "d"][usize::from(choice % 4)])
+}
+
+/// What a provider does not have in memory; every other one has everything.
+fn unloaded(choice: u8) -> Vec<Unloaded> {
+    let some = (0..4).filter(|bit| choice >> bit & 1 == 1 && choice >= 64);
+    let takes = [None, Some(2), Some(12), Some(60)].map(|it| it.map(Duration::from_secs));
+    let read = |bit: u8| Unloaded {
+        model: model(bit),
+        is_loading: choice >> 4 == bit + 8,
+        takes: takes[usize::from((choice >> 5) + bit) % takes.len()],
+    };
+    some.map(read).collect()
 }
 
 fn models(choice: u8) -> Vec<ModelName> {

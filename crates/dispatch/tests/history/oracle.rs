@@ -37,6 +37,10 @@ pub(crate) struct Oracle {
     pub(crate) woken: u64,
     pub(crate) kept: u64,
     pub(crate) clouded: u64,
+    /// Jobs that waited for a provider although another was free, and jobs that were given to one that
+    /// loads their model after a wait.
+    pub(crate) patient: u64,
+    pub(crate) impatient: u64,
     /// How many assignments there were.
     pub(crate) given: u64,
     /// How often somebody slow was left out since one was tried again, if that is certain.
@@ -70,6 +74,8 @@ impl Oracle {
             woken: 0,
             kept: 0,
             clouded: 0,
+            patient: 0,
+            impatient: 0,
             given: 0,
             left_out: Some(0),
             stopping: false,
@@ -89,6 +95,7 @@ impl Oracle {
                 self.heard(*provider);
                 self.backend_is_there(*provider);
             }
+            Input::Unloaded { provider, models } => self.memory_of(*provider, models),
             Input::Load { provider, load } => {
                 if let Some(peer) = self.peer_mut(*provider) {
                     peer.report(*load, now);
@@ -189,6 +196,7 @@ impl Oracle {
         };
         let job = self.jobs.remove(&id)?;
         if let Some(peer) = self.peer_mut(held.by) {
+            peer.is_rid_of(&job.spec.model, id);
             peer.reported = peer.reported.saturating_sub(1);
             match peer.standing {
                 Standing::Trial(Some(trial)) if trial == id => {
@@ -231,6 +239,8 @@ impl Oracle {
         let mut job = self.better_served(&job).unwrap_or(job);
         let served = !self.nobody_is_left(&job);
         job.wait_from(self.now, served);
+        let open = |peer: &&Peer| self.is_open_to(peer, &job);
+        self.patient += u64::from(self.peers.iter().any(|peer| open(&peer)));
         self.enter_queue(job);
     }
 
@@ -328,7 +338,7 @@ impl Oracle {
 
     fn join(&mut self, id: ProviderId, offer: &Offer) {
         if self.peer(id).is_none() {
-            self.peers.push(Peer::new(id, offer));
+            self.peers.push(Peer::new(self.now, id, offer));
         }
     }
 
@@ -389,6 +399,7 @@ impl Oracle {
 
     fn begun(&mut self, id: JobId) {
         let deadline = self.now + self.config.idle_timeout;
+        let model = self.jobs.get(&id).map(|job| job.spec.model.clone());
         if let Some(JobState::Held(held)) = self.jobs.get_mut(&id).map(|job| &mut job.place)
             && !held.begun
         {
@@ -397,6 +408,9 @@ impl Oracle {
             let by = held.by;
             self.heard(by);
             self.backend_is_there(by);
+            if let (Some(peer), Some(model)) = (self.peer_mut(by), model) {
+                peer.answers_with(&model);
+            }
         }
     }
 
@@ -447,6 +461,9 @@ impl Oracle {
         }
         let Some((mut job, held)) = self.release(id) else { return };
         self.heard(by);
+        if let (Verdict::Answered, Some(peer)) = (verdict, self.peer_mut(by)) {
+            peer.answers_with(&job.spec.model);
+        }
         match verdict {
             Verdict::Unreachable | Verdict::Loading => {
                 self.refused(by, verdict == Verdict::Unreachable);

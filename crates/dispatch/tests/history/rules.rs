@@ -83,8 +83,14 @@ impl Oracle {
         self.check_nobody_waits_in_vain()?;
         self.check_providers(dispatcher)?;
         self.check_queues(dispatcher)?;
-        let (told, own) = (dispatcher.poll_timeout().map(|(at, _)| at), self.next_deadline());
-        ensure(told == own, || format!("next deadline {told:?}, not {own:?}"))?;
+        let (told, own) = (dispatcher.poll_timeout(), self.next_deadline());
+        // A look may be in vain: the job for which it was to be is gone.
+        let early = told.is_some_and(|(at, why)| {
+            why == Dispatcher::LOAD_LOOK && own.is_none_or(|own| at < own)
+        });
+        let told = told.map(|(at, _)| at);
+        ensure(early || told == own, || format!("next deadline {told:?}, not {own:?}"))?;
+        let own = told.filter(|_| early).or(own);
         let ahead = own.is_none_or(|at| if deadline { at > self.now } else { at >= self.now });
         ensure(ahead, || "a deadline in the past".to_owned())
     }
@@ -96,6 +102,17 @@ impl Oracle {
 
     /// The same; `lenient` where it cannot be known.
     fn allowed(&self, peer: &Peer, job: &JobRecord, lenient: bool) -> bool {
+        let waits = || self.waits_until(peer, job).is_some();
+        let may_tell = !(lenient && self.is_unsure());
+        self.is_open(peer, job, lenient) && !(may_tell && waits())
+    }
+
+    /// The same, if the job did not wait for others rather than have its model loaded.
+    pub(crate) fn is_open_to(&self, peer: &Peer, job: &JobRecord) -> bool {
+        self.is_open(peer, job, false)
+    }
+
+    fn is_open(&self, peer: &Peer, job: &JobRecord, lenient: bool) -> bool {
         let awake = peer.throttle > 0 && peer.may_be_tried();
         let free = awake && self.load(peer) < peer.capacity();
         let trusted = match peer.standing {
@@ -144,11 +161,16 @@ impl Oracle {
         ensure(held < peer.capacity() as usize, || format!("{by} has {held} jobs already"))?;
         let model = job.spec.model.clone();
         let peer_is_cloud = peer.offer.distance == Distance::Cloud;
+        let loads_after_a_wait =
+            matches!(job.place, JobState::Queued(..)) && peer.would_load(&model).is_some();
         match job.place {
             JobState::AtTheDoor => self.check_choice(id, by)?,
+            // Whether others had to wait hangs on whether a provider was asleep already.
+            _ if self.is_unsure() && self.somebody_may_load() => {}
             _ if peer.standing == Standing::Healthy => self.check_is_next(job, peer)?,
             _ => self.check_order(job, peer)?,
         }
+        self.impatient += u64::from(loads_after_a_wait);
         self.clouded += u64::from(peer_is_cloud);
         self.give(id, by);
         Ok(model)
@@ -209,6 +231,7 @@ impl Oracle {
         let acknowledged = !self.peer(by).is_some_and(|peer| peer.offer.acknowledges);
         let shapes = self.peer(by).map_or(Endpoints::NONE, |peer| peer.offer.endpoints);
         let Some(mut job) = self.unqueue(id, true) else { return };
+        let model = job.spec.model.clone();
         job.attempt += 1;
         job.count_wait(since);
         job.looked |= job.waited >= self.config.queue_timeout;
@@ -230,6 +253,7 @@ impl Oracle {
         self.given += 1;
         let given = self.given;
         if let Some(peer) = self.peer_mut(by) {
+            peer.is_given(since, &model, id);
             peer.last_given = given;
             peer.reported += 1;
             if peer.standing == Standing::Trial(None) {
@@ -463,7 +487,8 @@ impl Oracle {
             BackendState::Waiting { until, .. } => Some(until),
             _ => None,
         });
-        jobs.chain(graces).chain(rests).chain(lingering).chain(backends).min()
+        let all = jobs.chain(graces).chain(rests).chain(lingering).chain(backends);
+        all.chain(self.next_load()).min()
     }
 
     fn deadline(&self, job: &JobRecord) -> Option<Instant> {

@@ -85,6 +85,7 @@ impl Wanted {
         Offer {
             scope: Scope::server(),
             models: self.models.clone(),
+            unloaded: Vec::new(),
             max_concurrent: self.capacity,
             load: self.load,
             max_size: MAX_REQUEST,

@@ -124,6 +124,7 @@ fn offer(model: &str, max_concurrent: u32) -> Offer {
     Offer {
         scope: Scope::server(),
         models: vec![ModelName::from(model)],
+        unloaded: Vec::new(),
         max_concurrent,
         load: 0,
         max_size: MAX_TASK as u64,

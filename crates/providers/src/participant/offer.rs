@@ -30,6 +30,7 @@ pub(super) fn offer(member: &Member, participant: &Participant, served: &ServedE
     Offer {
         scope: member.room().scope(),
         models: member.offered(&participant.models),
+        unloaded: Vec::new(),
         max_concurrent: capacity(participant),
         load: 0,
         max_size: MAX_REQUEST,

@@ -231,7 +231,9 @@ impl RelayCodec {
         let (models, warnings) = normalise_models(&update.models);
         // Facts are bounded as the models are.
         let facts = models.iter().filter_map(|model| update.facts.get_key_value(model));
-        self.sender.learn(facts.map(|(model, facts)| (model.clone(), facts.clone())).collect());
+        let facts = facts.map(|(model, facts)| (model.clone(), facts.clone())).collect();
+        self.membership.memory(&facts);
+        self.sender.learn(facts);
         let (models, more) = self.scope.change_models(models);
         for warning in warnings.into_iter().chain(more) {
             if self.may_complain() {

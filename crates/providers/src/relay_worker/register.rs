@@ -165,6 +165,7 @@ fn offer(worker: &Worker, served: &ServedEndpoints) -> Offer {
     Offer {
         scope: worker.scope.scope(),
         models: worker.scope.names(&worker.models),
+        unloaded: Vec::new(),
         max_concurrent: worker.register.max_concurrent.clamp(1, MAX_CONCURRENT),
         load: worker.register.current_load,
         max_size: match worker.form {

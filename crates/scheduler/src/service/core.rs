@@ -175,7 +175,7 @@ impl Core {
     pub(super) fn goes_elsewhere(&self, job: JobId, status: StatusCode) -> bool {
         match verdict_of(status) {
             None => false,
-            Some(Verdict::Overloaded) => self.dispatcher.has_idle_alternative(job),
+            Some(Verdict::Overloaded) => self.dispatcher.has_idle_alternative(now(), job),
             Some(_) => self.dispatcher.has_alternative(job),
         }
     }

@@ -166,6 +166,7 @@ pub(crate) fn offer(max_concurrent: u32) -> Offer {
     Offer {
         scope: Scope::server(),
         models: vec!["m".into()],
+        unloaded: Vec::new(),
         max_concurrent,
         load: 0,
         max_size: u64::MAX,
