@@ -39,7 +39,9 @@ pub struct Admitted {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// It needs a key and has none.
-    #[error("an API key is required: send it as `Authorization: Bearer KEY` or `x-api-key: KEY`")]
+    #[error(
+        "an API key is required: send it as `Authorization: Bearer KEY`, `x-api-key: KEY` or `x-goog-api-key: KEY`"
+    )]
     KeyMissing,
     /// Its key is unknown.
     #[error("the API key is not valid")]

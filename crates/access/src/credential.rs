@@ -10,8 +10,8 @@ use subtle::ConstantTimeEq;
 /// The beginning of every key.
 pub(crate) const PREFIX: &str = "wk_";
 
-/// The header that Anthropic's clients use.
-const API_KEY: &str = "x-api-key";
+/// The headers that Anthropic's and Google's clients use.
+const API_KEYS: [&str; 2] = ["x-api-key", "x-goog-api-key"];
 
 /// A token, stored as its SHA-256 and compared in constant time.
 #[derive(Clone)]
@@ -53,17 +53,17 @@ pub fn has_key_form(text: &str) -> bool {
     text.starts_with(PREFIX)
 }
 
-/// The credential that a request carries, as `Authorization: Bearer`, or as `x-api-key`, which
-/// Anthropic's clients send. A text with the form of a key comes first, and does not need the scheme:
+/// The credential that a request carries, as `Authorization: Bearer`, or as `x-api-key` or `x-goog-api-key`,
+/// which Anthropic's and Google's clients send. A text with the form of a key comes first, and does not need the scheme:
 /// the limits of a key hold even if it is in the wrong header.
 pub fn presented(headers: &HeaderMap) -> Option<&str> {
-    let places = [header::AUTHORIZATION.as_str(), API_KEY];
+    let places = [header::AUTHORIZATION.as_str(), API_KEYS[0], API_KEYS[1]];
     if let Some(key) = places.iter().flat_map(|name| headers.get_all(*name)).find_map(key) {
         return Some(key);
     }
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = bearer.and_then(|value| std::str::from_utf8(strip_bearer(value.as_bytes())?).ok());
-    let api_key = || headers.get(API_KEY).and_then(|value| value.to_str().ok());
+    let api_key = || API_KEYS.iter().find_map(|name| headers.get(*name)?.to_str().ok());
     bearer.or_else(api_key).map(str::trim).filter(|credential| !credential.is_empty())
 }
 
@@ -110,6 +110,7 @@ mod tests {
         assert_eq!(presented(&headers("authorization", "Bearer abc")), Some("abc"));
         assert_eq!(presented(&headers("authorization", "bearer  abc ")), Some("abc"));
         assert_eq!(presented(&headers("x-api-key", "abc")), Some("abc"));
+        assert_eq!(presented(&headers("x-goog-api-key", "abc")), Some("abc"));
         assert_eq!(presented(&headers("authorization", "Basic abc")), None);
         assert_eq!(presented(&headers("authorization", "Bearer ")), None);
         assert_eq!(presented(&HeaderMap::new()), None);
@@ -120,6 +121,7 @@ mod tests {
         assert_eq!(presented(&headers("authorization", "wk_a")), Some("wk_a"));
         assert_eq!(presented(&headers("authorization", "Bearer bearer  wk_a ")), Some("wk_a"));
         assert_eq!(presented(&headers("x-api-key", "Bearer wk_a")), Some("wk_a"));
+        assert_eq!(presented(&headers("x-goog-api-key", "wk_a")), Some("wk_a"));
         let mut both = headers("authorization", "Bearer sk-dummy");
         both.append("x-api-key", "other".parse().unwrap());
         assert_eq!(presented(&both), Some("sk-dummy"));

@@ -19,7 +19,7 @@ use protocol::{openai::SequenceReader, sse::Boundary};
 use scheduler::{Answer, Event, Head};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::{early::Early, error::ApiError, head::is_event_stream, shape::Shape};
+use crate::{early::Early, error::ApiError, shape::Shape};
 
 /// Why a body was cut off. The connection is closed, so that no client takes the body for complete.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl AnswerBody {
     ) -> Self {
         let begun = if early.is_some() { Duration::ZERO } else { keepalive };
         let numbered = shape.endpoint() == Endpoint::Responses;
-        let events = is_event_stream(head).then(|| Events {
+        let events = shape.is_stream(head).then(|| Events {
             sequence: numbered.then(SequenceReader::default),
             ..Events::new(keepalive, begun)
         });
@@ -158,7 +158,7 @@ impl Body for AnswerBody {
             return Poll::Ready(None);
         }
         if let Some(early) = &mut this.early {
-            match early.poll(cx, &mut this.answer, this.model.as_str()) {
+            match early.poll(cx, &mut this.answer, this.shape, this.model.as_str()) {
                 Poll::Ready(Ok(())) => this.early = None,
                 Poll::Ready(Err(error)) => return Poll::Ready(Some(this.failed(error))),
                 Poll::Pending => return this.poll_waiting(cx),

@@ -90,7 +90,7 @@ pub(crate) async fn serve(
         Err(error) => Err(error),
     };
     let counted = match accepted {
-        Ok(accepted) if shape.endpoint() == Endpoint::CountTokens => {
+        Ok(accepted) if shape.endpoint().counts() => {
             count_tokens::count(shape, api, accepted, &mut held).await
         }
         Ok(accepted) => {
@@ -172,6 +172,8 @@ async fn accept(
     let passed_on = parts.headers.contains_key(VIA);
     let via = head::via(api.marks(), request_scope.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
+    let (uri, len) = (parts.uri.clone(), body.len());
+    let body = off_thread(len, move || shape.complete(&uri, body)).await??;
     let (body, peeked) = peek_request(body, api.limits().affinity).await?;
     let pinned = pinned(&parts.headers)?;
     let route = route(&parts.headers)?.unwrap_or(api.limits().route);
@@ -218,7 +220,7 @@ pub(crate) async fn answer(
             }
             (head, None)
         }
-        None => (early::stream_head(), Some(Early::new(translation, memory))),
+        None => (early::stream_head(shape), Some(Early::new(translation, memory))),
     };
     head::drop_bad_length(&mut head.headers);
     if room.is_some() {

@@ -1,4 +1,4 @@
-//! `POST /v1/messages/count_tokens`: by the model's own server where one can, else an estimate.
+//! The tokens of a prompt, for Anthropic's and Gemini's clients: by the model's own server where one can, else an estimate.
 
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use protocol::{anthropic, json::mended};
 use scheduler::Job;
 use tokio::time::timeout;
+use translate::{BadRequest, Context, gemini_count};
 
 use crate::{
     consume::{Accepted, answer},
@@ -26,7 +27,7 @@ const USAGE: HeaderName = HeaderName::from_static("x-warren-usage");
 /// How long a worker may take. Counting is quick: one that has not answered by then is busy.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Counts the tokens of one message. If the model's server cannot count, the answer is an estimate, because
+/// Counts the tokens of one prompt. If the model's server cannot count, the answer is an estimate, because
 /// clients ask often and continue with any number.
 pub(crate) async fn count(
     shape: &'static dyn Shape,
@@ -43,8 +44,8 @@ pub(crate) async fn count(
         return Ok(response);
     }
     let counting = move || {
-        anthropic::count_tokens(&body).or_else(|bad| match mended(&body) {
-            Some(mended) => anthropic::count_tokens(mended.as_bytes()),
+        estimate(shape, &body).or_else(|bad| match mended(&body) {
+            Some(mended) => estimate(shape, mended.as_bytes()),
             None => Err(bad),
         })
     };
@@ -52,6 +53,14 @@ pub(crate) async fn count(
     tracing::info!(target: "request", request_id = %id, path = shape.endpoint().path(),
         outcome = "estimated", tokens);
     Ok(estimated(shape, id, tokens))
+}
+
+/// The tokens of a prompt in the shape of this API.
+fn estimate(shape: &dyn Shape, body: &[u8]) -> Result<u64, BadRequest> {
+    if shape.endpoint() == Endpoint::GeminiCountTokens {
+        return anthropic::count_tokens(&gemini_count::request(body, &Context::default())?);
+    }
+    anthropic::count_tokens(body)
 }
 
 fn can_count(api: &Api, job: &Job) -> bool {
@@ -66,7 +75,11 @@ fn is_no_count(status: StatusCode) -> bool {
 }
 
 fn estimated(shape: &dyn Shape, id: JobId, tokens: u64) -> Response {
-    let body = Bytes::from(format!("{{\"input_tokens\":{tokens}}}"));
+    let told = match shape.endpoint() {
+        Endpoint::GeminiCountTokens => gemini_count::told(tokens),
+        _ => format!("{{\"input_tokens\":{tokens}}}"),
+    };
+    let body = Bytes::from(told);
     let mut response = Response::new(axum::body::Body::from(body));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use crate::{
     error::{ApiError, Kind, busy},
     head::is_json,
+    shape::Shape,
     translation::Translation,
     uploads::HeldMemory,
 };
@@ -64,10 +65,10 @@ pub(crate) async fn head(answer: &mut Answer, every: Duration) -> Option<Result<
     None
 }
 
-/// A head for a stream of events.
-pub(crate) fn stream_head() -> Head {
+/// A head for a stream.
+pub(crate) fn stream_head(shape: &dyn Shape) -> Head {
     let headers = [
-        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CONTENT_TYPE, HeaderValue::from_static(shape.stream_type())),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
     ];
     Head { status: StatusCode::OK, headers: HeaderMap::from_iter(headers) }
@@ -98,13 +99,15 @@ impl Early {
         &mut self,
         cx: &mut Context<'_>,
         answer: &mut Answer,
+        shape: &dyn Shape,
         model: &str,
     ) -> Poll<Result<(), ApiError>> {
         let failed = |failure: Failure| ApiError::of_failure(&failure, model);
         if self.refusal.is_none() {
             let head = ready!(answer.poll_head(cx)).map_err(failed)?;
             self.begun();
-            if head.status.is_success() && !is_json(&head) {
+            let is_stream = !is_json(&head) || shape.is_stream(&head);
+            if head.status.is_success() && is_stream {
                 return Poll::Ready(Ok(()));
             }
             self.refusal = Some(Refusal { status: head.status, body: Vec::new() });

@@ -21,6 +21,7 @@
 //! - [`paths`]: what a path means that was put together from a wrong base URL
 //! - [`room`]: rooms: their management, messages, events and inference
 //! - `response_makers`: which participant of a room made which response
+//! - `gemini`: Gemini's paths, which name the model, and its list of models
 //! - [`models`], [`health`], [`admin`]: the models, the server's health, and the operator's part;
 //!   `condition`: problems of the server's other parts
 //! - [`joining`]: the codes by which machines join
@@ -40,6 +41,7 @@ mod early;
 pub mod elsewhere;
 pub mod error;
 pub mod fallback;
+mod gemini;
 pub mod head;
 pub mod health;
 pub mod joining;
@@ -82,10 +84,10 @@ pub fn router(api: Api) -> Router {
     });
     consumers
         .route("/v1/models", get(models::list))
-        .route("/v1/models/{*id}", get(models::show))
         .route("/health", get(health::health))
         .route(messages::JOIN, post(joining::join::join))
         .route(messages::PROOF, post(joining::join::prove))
+        .merge(gemini::routes())
         .merge(administration())
         .merge(room::router())
         .fallback(fallback::not_found)
@@ -99,6 +101,7 @@ pub fn consumers(api: Api) -> Router {
         router.route(shape.endpoint().path(), consumer(shape))
     });
     router
+        .merge(gemini::calls())
         .fallback(fallback::not_found)
         .method_not_allowed_fallback(fallback::method_not_allowed)
         .with_state(api)

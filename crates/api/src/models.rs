@@ -14,6 +14,7 @@ use rooms::Room;
 
 use crate::{
     error::{self, ApiError, Kind},
+    gemini,
     nearest::Known,
     request_scope::RequestScope,
     state::Api,
@@ -23,6 +24,9 @@ use crate::{
 const OWNER: &str = "warren";
 
 pub(crate) async fn list(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
+    if gemini::asks_for_models(&request) {
+        return Ok(gemini::list_models(State(api), request).await);
+    }
     let request_scope = request_scope(&api, request)?;
     let models = request_scope.room().map_or_else(|| served(&api), |room| served_in(room));
     let listed = models.iter().filter(|(model, _)| may_use(&request_scope, model));
@@ -35,6 +39,9 @@ pub(crate) async fn show(
     id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Result<Response, ApiError> {
+    if gemini::asks_for_models(&request) {
+        return Ok(gemini::show_model(State(api), request).await);
+    }
     let unreadable = error::nothing_at(request.uri());
     let request_scope = request_scope(&api, request)?;
     let Path(id) = id.map_err(|_| unreadable)?;
@@ -63,7 +70,7 @@ fn request_scope(api: &Api, request: Request) -> Result<RequestScope, ApiError> 
 }
 
 /// Whether the key may use a model. Others are not listed for it.
-fn may_use(request_scope: &RequestScope, model: &ModelName) -> bool {
+pub(crate) fn may_use(request_scope: &RequestScope, model: &ModelName) -> bool {
     request_scope.admitted().key.as_ref().is_none_or(|key| key.allows(model.as_str()))
 }
 

@@ -14,6 +14,9 @@ const ANTHROPIC: &str = "anthropic-version";
 /// The version, as a part of paths.
 const V1: &str = "/v1";
 
+/// Gemini's version, which is the beginning of all its paths.
+const V1BETA: &str = "/v1beta";
+
 /// Anthropic's Messages without the version. It is also the path of rooms' messages.
 const MESSAGES: &str = "/messages";
 
@@ -33,6 +36,9 @@ fn last_of(path: &str) -> Option<(&'static str, &str)> {
     let mut rest = path;
     loop {
         rest = without_versions(rest);
+        if is_geminis(rest) {
+            return Some(("", rest));
+        }
         if is_served_below_v1(rest) {
             return Some((V1, rest));
         }
@@ -44,10 +50,16 @@ fn last_of(path: &str) -> Option<(&'static str, &str)> {
 }
 
 fn without_versions(mut path: &str) -> &str {
-    while let Some(rest) = path.strip_prefix(V1).filter(|rest| rest.starts_with('/')) {
-        path = rest;
+    loop {
+        let after =
+            |version| path.strip_prefix(version).filter(|rest: &&str| rest.starts_with('/'));
+        // A version of Gemini's is only too much where another one follows.
+        let doubled = || after(V1BETA).filter(|rest| rest.starts_with(V1));
+        match after(V1).or_else(doubled) {
+            Some(rest) => path = rest,
+            None => return path,
+        }
     }
-    path
 }
 
 /// What follows the path of an endpoint, which is in front when a base URL names the endpoint.
@@ -57,7 +69,9 @@ fn after_endpoint(path: &str) -> Option<&str> {
 }
 
 fn is_served(path: &str) -> bool {
-    is_served_without_v1(path) || path.strip_prefix(V1).is_some_and(is_served_below_v1)
+    is_served_without_v1(path)
+        || is_geminis(path)
+        || path.strip_prefix(V1).is_some_and(is_served_below_v1)
 }
 
 /// Whether it is an endpoint's whole path, of an API that has no `/v1`.
@@ -80,8 +94,18 @@ fn is_response(path: &str) -> bool {
     path.strip_prefix("/responses/").is_some_and(|id| id != "responses" && id != "v1/responses")
 }
 
+/// Whether it is one of Gemini's models or calls, without a version in front of its own.
+fn is_geminis(path: &str) -> bool {
+    let below = path.strip_prefix(V1BETA).and_then(|rest| rest.strip_prefix('/'));
+    let is_of = |rest: &str| {
+        let collection = rest.split(['/', ':']).next().unwrap_or_default();
+        matches!(collection, "models" | "tunedModels")
+    };
+    below.is_some_and(is_of)
+}
+
 fn below_v1(endpoint: Endpoint) -> Option<&'static str> {
-    endpoint.path().strip_prefix(V1)
+    endpoint.path().strip_prefix(V1).filter(|rest| rest.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -102,9 +126,8 @@ mod tests {
                 for wrong in [format!("{room}/v1{path}"), format!("{room}/v1/v1{path}")] {
                     assert_eq!(meant_by(&wrong), Some(whole.clone()), "{wrong}");
                 }
-                let Some(bare) = path.strip_prefix("/v1").filter(|bare| *bare != MESSAGES) else {
-                    continue;
-                };
+                let bare = path.strip_prefix("/v1").filter(|bare| bare.starts_with('/'));
+                let Some(bare) = bare.filter(|bare| *bare != MESSAGES) else { continue };
                 assert_eq!(meant_by(&format!("{room}{bare}")), Some(whole.clone()), "{bare}");
             }
         }
@@ -123,6 +146,23 @@ mod tests {
         ] {
             assert_eq!(meant_by(given).as_deref(), Some(whole), "{given}");
         }
+    }
+
+    #[test]
+    fn a_version_before_geminis_is_one_too_many() {
+        let call = "/v1beta/models/m:generateContent";
+        for (given, whole) in [
+            (format!("/v1{call}"), call),
+            (format!("/v1beta{call}"), call),
+            (format!("/v1/chat/completions{call}"), call),
+            ("/v1beta/v1/models/m:countTokens".to_owned(), "/v1/models/m:countTokens"),
+            ("/v1/v1/models/m:countTokens".to_owned(), "/v1/models/m:countTokens"),
+            ("/v1/v1beta/models".to_owned(), "/v1beta/models"),
+        ] {
+            assert_eq!(meant_by(&given).as_deref(), Some(whole), "{given}");
+            assert_eq!(meant_by(whole), None);
+        }
+        assert_eq!(meant_by("/v1beta/files"), None);
     }
 
     #[test]

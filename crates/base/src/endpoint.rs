@@ -30,11 +30,19 @@ pub enum Endpoint {
     OllamaEmbed,
     /// Ollama's older embeddings, of one prompt.
     OllamaEmbeddings,
+    /// Gemini's generation of content, whole or streamed. No provider serves Gemini's endpoints as they are.
+    GeminiGenerate,
+    /// Gemini's count of a prompt's tokens.
+    GeminiCountTokens,
+    /// Gemini's embedding of one content.
+    GeminiEmbed,
+    /// Gemini's embeddings of several contents.
+    GeminiBatchEmbed,
 }
 
 impl Endpoint {
     /// All there are.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 16] = [
         Self::ChatCompletions,
         Self::Completions,
         Self::Embeddings,
@@ -47,9 +55,13 @@ impl Endpoint {
         Self::OllamaRaw,
         Self::OllamaEmbed,
         Self::OllamaEmbeddings,
+        Self::GeminiGenerate,
+        Self::GeminiCountTokens,
+        Self::GeminiEmbed,
+        Self::GeminiBatchEmbed,
     ];
 
-    /// Where it is posted to.
+    /// Where it is posted to. Gemini's clients name the model in the path; these are the paths without it.
     pub const fn path(self) -> &'static str {
         match self {
             Self::ChatCompletions => "/v1/chat/completions",
@@ -62,13 +74,23 @@ impl Endpoint {
             Self::OllamaGenerate | Self::OllamaRaw => "/api/generate",
             Self::OllamaEmbed => "/api/embed",
             Self::OllamaEmbeddings => "/api/embeddings",
+            Self::GeminiGenerate => "/v1beta/models:generateContent",
+            Self::GeminiCountTokens => "/v1beta/models:countTokens",
+            Self::GeminiEmbed => "/v1beta/models:embedContent",
+            Self::GeminiBatchEmbed => "/v1beta/models:batchEmbedContents",
         }
     }
 
     /// Whether its answers are generated text; the others have no streams.
     pub const fn generates(self) -> bool {
-        use Endpoint::{CountTokens, Embeddings, OllamaEmbed, OllamaEmbeddings};
-        !matches!(self, Embeddings | CountTokens | OllamaEmbed | OllamaEmbeddings)
+        use Endpoint::{Embeddings, OllamaEmbed, OllamaEmbeddings};
+        let embeds = matches!(self, Embeddings | OllamaEmbed | OllamaEmbeddings);
+        !embeds && !matches!(self, Self::GeminiEmbed | Self::GeminiBatchEmbed) && !self.counts()
+    }
+
+    /// Whether it counts tokens, and uses none.
+    pub const fn counts(self) -> bool {
+        matches!(self, Self::CountTokens | Self::GeminiCountTokens)
     }
 
     /// The one that is posted to this path, which has no query; the first of several.

@@ -10,6 +10,7 @@
 //! - [`admin`]: administration of keys, usage and the audit log over HTTP
 //! - [`invitation`]: the code by which a machine joins a server, and how a server proves which one it is
 //! - [`sse`]: streams of events, forwarded unchanged or read
+//! - [`gemini`]: Gemini's paths, and its errors
 //! - [`usage`]: token counts, read from a side copy of an answer
 //! - [`endpoint`]: detects whether a backend serves an endpoint at all
 //! - [`failure`]: failures of providers and backends, in the form of each API
@@ -22,6 +23,7 @@ pub mod admin;
 pub mod anthropic;
 pub mod endpoint;
 pub mod failure;
+pub mod gemini;
 pub mod headers;
 pub mod invitation;
 pub mod json;

@@ -53,6 +53,8 @@ pub enum Body {
     Json,
     /// A stream of events.
     Events,
+    /// A JSON array that is streamed, each element in a line (Gemini's API).
+    Array,
     /// JSON values, one a line (the node protocol's consumer side).
     Lines,
 }

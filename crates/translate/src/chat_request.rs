@@ -75,6 +75,9 @@ pub(crate) struct Message<'a> {
     /// put into their templates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning_content: Option<Cow<'a, str>>,
+    /// The same with what their provider needs to know them again, where the client has kept that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reasoning_details: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) tool_calls: Vec<ToolCall<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,6 +99,7 @@ impl<'a> Message<'a> {
             role,
             content: None,
             reasoning_content: None,
+            reasoning_details: None,
             tool_calls: Vec::new(),
             tool_call_id: None,
             origin: None,
@@ -113,6 +117,13 @@ impl<'a> Message<'a> {
             Some(before) => join(before, "\n\n", &thought),
             None => thought,
         });
+    }
+
+    /// Adds thoughts, if there are any.
+    pub(crate) fn think_if_any(&mut self, thought: Cow<'a, str>) {
+        if !thought.is_empty() {
+            self.think(thought);
+        }
     }
 
     /// Whether it is more than thoughts, which alone are no message.
@@ -161,7 +172,7 @@ impl<'a> Content<'a> {
     /// A string if all parts are text, one to a line: every server reads that, and not every one
     /// reads a list.
     pub(crate) fn of_parts(parts: Vec<Part<'a>>) -> Self {
-        if parts.iter().any(|part| matches!(part, Part::ImageUrl { .. })) {
+        if parts.iter().any(|part| !matches!(part, Part::Text { .. })) {
             return Self::Parts(parts);
         }
         let mut texts = parts.into_iter().filter_map(Part::into_text);
@@ -183,13 +194,15 @@ pub(crate) fn join<'a>(first: Cow<'a, str>, between: &str, second: &str) -> Cow<
 pub(crate) enum Part<'a> {
     Text { text: Cow<'a, str> },
     ImageUrl { image_url: ImageUrl<'a> },
+    InputAudio { input_audio: InputAudio<'a> },
+    File { file: File<'a> },
 }
 
 impl<'a> Part<'a> {
     fn into_text(self) -> Option<Cow<'a, str>> {
         match self {
             Self::Text { text } => Some(text),
-            Self::ImageUrl { .. } => None,
+            Self::ImageUrl { .. } | Self::InputAudio { .. } | Self::File { .. } => None,
         }
     }
 }
@@ -202,12 +215,31 @@ pub(crate) struct ImageUrl<'a> {
     pub(crate) detail: Option<Cow<'a, str>>,
 }
 
+/// Sound in base64.
+#[derive(Debug, Serialize)]
+pub(crate) struct InputAudio<'a> {
+    pub(crate) data: Cow<'a, str>,
+    /// `wav` or `mp3`.
+    pub(crate) format: &'static str,
+}
+
+/// A document as a `data:` URL.
+#[derive(Debug, Serialize)]
+pub(crate) struct File<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) filename: Option<Cow<'a, str>>,
+    pub(crate) file_data: Cow<'a, str>,
+}
+
 #[derive(Debug, Serialize)]
 pub(crate) struct ToolCall<'a> {
     id: Cow<'a, str>,
     #[serde(rename = "type")]
     kind: &'static str,
     function: Function<'a>,
+    /// What the call's provider wants back with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<Box<RawValue>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -221,7 +253,13 @@ impl<'a> ToolCall<'a> {
     /// A call of a function. `arguments` is JSON as text.
     pub(crate) fn new(id: Cow<'a, str>, name: Cow<'a, str>, arguments: Cow<'a, str>) -> Self {
         let id = ids::at_most(id, ids::CHAT_CALL_ID);
-        Self { id, kind: "function", function: Function { name, arguments } }
+        let function = Function { name, arguments };
+        Self { id, kind: "function", function, extra_content: None }
+    }
+
+    /// The same with what its provider wants back with it.
+    pub(crate) fn with_extra(self, extra_content: Option<Box<RawValue>>) -> Self {
+        Self { extra_content, ..self }
     }
 }
 
@@ -283,7 +321,7 @@ pub(crate) struct JsonSchema<'a> {
     pub(crate) name: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<Cow<'a, str>>,
-    pub(crate) schema: &'a RawValue,
+    pub(crate) schema: Schema<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) strict: Option<bool>,
 }

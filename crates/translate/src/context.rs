@@ -1,7 +1,7 @@
 //! The context of a translation.
 
 /// The context of a translation, beside the bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Context {
     /// 32 hex digits, unique to the job: ids of answers and of their parts are made of it.
     pub id: String,

@@ -7,6 +7,7 @@ use base::Endpoint;
 use protocol::{
     anthropic,
     failure::Failure,
+    gemini::{self, Problem},
     openai::{error_body, error_event},
 };
 
@@ -41,6 +42,16 @@ pub(crate) fn for_messages(status: u16, failure: &Failure) -> (&'static str, Cow
         }
         None => (anthropic::error_kind(status), failure.message.as_str().into()),
     }
+}
+
+/// The body of an error in Gemini's API, which is also an element of its streams.
+pub(crate) fn for_gemini(status: u16, failure: &Failure) -> String {
+    let field = failure.param.as_deref();
+    let words = failure.overflow().map(|overflow| overflow.in_googles_words(&failure.message));
+    let status = if words.is_some() { 400 } else { status };
+    let message = words.as_deref().unwrap_or(&failure.message);
+    let problem = Problem { status, message, field, retry_after: None };
+    gemini::error_body(&problem)
 }
 
 /// The body of an answer with an error status.

@@ -21,6 +21,9 @@
 //! - [`completions_chat`]: legacy Completions for Chat Completions
 //! - [`chat_node`]: Chat Completions for a model node, which has no endpoint
 //! - [`node_chat`]: the node protocol's consumers for Chat Completions
+//! - [`gemini_chat`]: Gemini's API for Chat Completions
+//! - [`gemini_count`]: its count of tokens, for that of Messages
+//! - [`gemini_embed`]: its embeddings, for OpenAI's
 //! - `chat_request`, `message_request`: requests for a provider
 //! - `instruct`: instructions among the messages of a Chat Completions request
 //! - `order`: results of tools directly after their calls
@@ -42,6 +45,9 @@ pub mod completions_chat;
 mod context;
 mod errors;
 mod from_chat;
+pub mod gemini_chat;
+pub mod gemini_count;
+pub mod gemini_embed;
 mod ids;
 mod instruct;
 #[cfg(test)]

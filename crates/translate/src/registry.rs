@@ -9,7 +9,7 @@ use crate::{
     answer::{Answer, Body},
     chat_messages, chat_responses, completions_chat,
     context::Context,
-    messages_chat, node_chat,
+    gemini_chat, gemini_count, gemini_embed, messages_chat, node_chat,
     refusal::ClientNames,
     responses_chat,
 };
@@ -17,19 +17,20 @@ use crate::{
 /// Every endpoint that a request of this shape can be served in, its own among them if a provider
 /// can have it.
 pub fn served_as(from: Endpoint) -> Endpoints {
-    Endpoint::ALL
-        .into_iter()
-        .filter(|&to| to != Endpoint::NodeChat && steps(from, to).is_some())
-        .collect()
+    Endpoint::ALL.into_iter().filter(|&to| may_be_served(to) && steps(from, to).is_some()).collect()
+}
+
+/// Whether a provider may have this endpoint itself.
+fn may_be_served(endpoint: Endpoint) -> bool {
+    Endpoints::ASSUMED.contains(endpoint)
 }
 
 /// The endpoint to use at a provider that serves these, for a request of shape `from`: the same one
 /// if it is served, else Chat Completions, else one that Chat Completions translates into.
 pub fn route(from: Endpoint, serves: Endpoints) -> Option<Endpoint> {
     let able = |to: &Endpoint| serves.contains(*to) && served_as(from).contains(*to);
-    [from, Endpoint::ChatCompletions, Endpoint::Messages, Endpoint::Responses]
-        .into_iter()
-        .find(able)
+    let generate = [from, Endpoint::ChatCompletions, Endpoint::Messages, Endpoint::Responses];
+    generate.into_iter().chain([Endpoint::Embeddings, Endpoint::CountTokens]).find(able)
 }
 
 /// The body to send to endpoint `to` for a client's body of shape `from`. The model stays the one
@@ -87,7 +88,7 @@ struct Pair {
     names: ClientNames,
 }
 
-static PAIRS: [Pair; 6] = [
+static PAIRS: [Pair; 10] = [
     Pair {
         from: Endpoint::Messages,
         to: Endpoint::ChatCompletions,
@@ -129,6 +130,34 @@ static PAIRS: [Pair; 6] = [
         request: node_chat::request,
         answer: |context, body| Box::new(node_chat::answer(context, body)),
         names: ClientNames { fields: &[("max_tokens", "max_new_tokens")], ..ClientNames::SAME },
+    },
+    Pair {
+        from: Endpoint::GeminiGenerate,
+        to: Endpoint::ChatCompletions,
+        request: gemini_chat::request,
+        answer: |context, body| Box::new(gemini_chat::answer(context, body)),
+        names: gemini_chat::NAMES,
+    },
+    Pair {
+        from: Endpoint::GeminiCountTokens,
+        to: Endpoint::CountTokens,
+        request: gemini_count::request,
+        answer: |context, body| Box::new(gemini_count::answer(context, body)),
+        names: ClientNames::SAME,
+    },
+    Pair {
+        from: Endpoint::GeminiEmbed,
+        to: Endpoint::Embeddings,
+        request: gemini_embed::request,
+        answer: |context, body| Box::new(gemini_embed::answer(context, body)),
+        names: ClientNames::SAME,
+    },
+    Pair {
+        from: Endpoint::GeminiBatchEmbed,
+        to: Endpoint::Embeddings,
+        request: gemini_embed::batch_request,
+        answer: |context, body| Box::new(gemini_embed::batch_answer(context, body)),
+        names: ClientNames::SAME,
     },
 ];
 
@@ -206,8 +235,8 @@ mod tests {
 
     #[test]
     fn chat_serves_every_shape_that_generates() {
-        use Endpoint::{Completions, Messages, NodeChat, Responses};
-        for from in [Completions, Messages, NodeChat, Responses] {
+        use Endpoint::{Completions, GeminiGenerate, Messages, NodeChat, Responses};
+        for from in [Completions, GeminiGenerate, Messages, NodeChat, Responses] {
             assert_eq!(route(from, Endpoints::only(CHAT)), Some(CHAT), "{from}");
         }
         let embeddings = Endpoints::only(Endpoint::Embeddings);
@@ -216,6 +245,11 @@ mod tests {
             assert_eq!(route(from, Endpoints::ASSUMED.without(from)), None, "{from}");
             assert_eq!(served_as(from), Endpoints::only(from));
         }
+        for from in [Endpoint::GeminiEmbed, Endpoint::GeminiBatchEmbed] {
+            assert_eq!(served_as(from), embeddings, "{from}");
+        }
+        let counts = Endpoints::only(Endpoint::CountTokens);
+        assert_eq!(served_as(Endpoint::GeminiCountTokens), counts);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The differences between the APIs.
 
 use base::{Endpoint, JobId};
-use http::HeaderMap;
+use bytes::Bytes;
+use http::{HeaderMap, Uri};
 use protocol::sse::Boundary;
+use scheduler::Head;
 
-use crate::error::ApiError;
+use crate::{error::ApiError, head};
 
 pub(crate) trait Shape: Send + Sync {
     /// Its endpoint: the path and the shape of its requests.
@@ -47,6 +49,24 @@ pub(crate) trait Shape: Send + Sync {
     /// Whether its clients declare the body as JSON.
     fn says_json(&self) -> bool {
         true
+    }
+
+    /// Whether an answer with this head is a stream to which a sign of life or an error can be added.
+    fn is_stream(&self, head: &Head) -> bool {
+        head::is_event_stream(head)
+    }
+
+    /// The content type of its streams.
+    fn stream_type(&self) -> &'static str {
+        "text/event-stream"
+    }
+
+    /// The body with what the API says in the path, so that it is read like that of any other API.
+    ///
+    /// # Errors
+    /// 400 when path and body disagree.
+    fn complete(&self, _uri: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
+        Ok(body)
     }
 
     /// Moves the API's own headers to where every API has them.

@@ -4,8 +4,10 @@
 use std::borrow::Cow;
 
 use base::{Endpoint, JobId};
-use http::HeaderMap;
+use bytes::Bytes;
+use http::{HeaderMap, Uri};
 use protocol::sse::Boundary;
+use scheduler::Head;
 use serde_json::json;
 
 use super::contract::Shape;
@@ -23,6 +25,8 @@ pub(crate) static ALL: [InRoom; super::ALL.len()] = {
     }
     all
 };
+
+pub(crate) static GEMINI_ARRAY: InRoom = InRoom(&super::gemini::GeminiArray);
 
 pub(crate) static RESPONSES: InRoom = InRoom(&super::openai::Responses);
 
@@ -66,6 +70,18 @@ impl Shape for InRoom {
     /// Stock servers of rooms read a body as JSON, whatever its content type.
     fn says_json(&self) -> bool {
         false
+    }
+
+    fn is_stream(&self, head: &Head) -> bool {
+        self.0.is_stream(head)
+    }
+
+    fn stream_type(&self) -> &'static str {
+        self.0.stream_type()
+    }
+
+    fn complete(&self, uri: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
+        self.0.complete(uri, body)
     }
 
     fn adapt(&self, headers: &mut HeaderMap) {

@@ -2,16 +2,18 @@
 
 mod anthropic;
 mod contract;
+mod gemini;
 pub(crate) mod in_room;
 mod node_chat;
 mod ollama;
 mod openai;
 
 use base::Endpoint;
+use protocol::gemini::{Call, call};
 
 pub(crate) use contract::Shape;
 
-pub(crate) const ALL: [&'static dyn Shape; 12] = [
+pub(crate) const ALL: [&'static dyn Shape; 16] = [
     &openai::OpenAi(Endpoint::ChatCompletions),
     &openai::OpenAi(Endpoint::Completions),
     &openai::OpenAi(Endpoint::Embeddings),
@@ -24,7 +26,14 @@ pub(crate) const ALL: [&'static dyn Shape; 12] = [
     &ollama::Ollama(Endpoint::OllamaRaw),
     &ollama::Ollama(Endpoint::OllamaEmbed),
     &ollama::Ollama(Endpoint::OllamaEmbeddings),
+    &gemini::Gemini(Endpoint::GeminiGenerate),
+    &gemini::Gemini(Endpoint::GeminiCountTokens),
+    &gemini::Gemini(Endpoint::GeminiEmbed),
+    &gemini::Gemini(Endpoint::GeminiBatchEmbed),
 ];
+
+/// Gemini's streams that are JSON arrays, where the client does not ask for events.
+pub(crate) const GEMINI_ARRAY: &dyn Shape = &gemini::GeminiArray;
 
 /// For each path the shape that its requests have until their body is read.
 pub(crate) fn first_at_each_path() -> impl Iterator<Item = &'static dyn Shape> {
@@ -36,8 +45,16 @@ pub(crate) fn is_first(endpoint: Endpoint) -> bool {
     Endpoint::of_path(endpoint.path()) == Some(endpoint)
 }
 
+/// The API of an endpoint.
+pub(crate) fn of(endpoint: Endpoint) -> &'static dyn Shape {
+    ALL.into_iter().find(|shape| shape.endpoint() == endpoint).unwrap_or(ALL[0])
+}
+
 /// The API of a path; OpenAI's for an unknown path.
 pub(crate) fn of_path(path: &str) -> &'static dyn Shape {
+    if call::is_geminis(path) {
+        return of(Call::of(path, None).map_or(Endpoint::GeminiGenerate, |call| call.endpoint));
+    }
     ALL.into_iter().find(|shape| shape.endpoint().path() == path).unwrap_or(ALL[0])
 }
 

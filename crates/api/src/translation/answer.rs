@@ -85,7 +85,7 @@ fn kind(headers: &HeaderMap) -> Body {
 /// Lines are named as stock servers of the node protocol name them.
 fn content_type(body: Body) -> HeaderValue {
     HeaderValue::from_static(match body {
-        Body::Json => "application/json",
+        Body::Json | Body::Array => "application/json",
         Body::Events | Body::Lines => "text/event-stream",
     })
 }

@@ -228,7 +228,7 @@ fn edits(body: &[u8], peek: &Peek, model: &ModelName, to: Endpoint) -> Edits {
 /// The client's headers without those that only its own API understands, and with those that the
 /// provider's demands.
 fn for_another_shape(mut headers: HeaderMap, to: Endpoint) -> HeaderMap {
-    const PREFIXES: [&str; 3] = ["anthropic-", "openai-", "x-stainless-"];
+    const PREFIXES: [&str; 4] = ["anthropic-", "openai-", "x-stainless-", "x-goog-"];
     let foreign = |name: &str| PREFIXES.iter().any(|prefix| name.starts_with(prefix));
     let dropped: Vec<_> = headers.keys().filter(|name| foreign(name.as_str())).cloned().collect();
     for name in dropped {
@@ -313,7 +313,13 @@ mod tests {
 
     #[test]
     fn a_translated_request_has_the_headers_of_the_other_api() {
-        let own = [("anthropic-beta", "x"), ("openai-beta", "x"), ("accept", "x"), ("x-mine", "1")];
+        let own = [
+            ("anthropic-beta", "x"),
+            ("openai-beta", "x"),
+            ("x-goog-api-client", "x"),
+            ("accept", "x"),
+            ("x-mine", "1"),
+        ];
         let own = own
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
         for to in [Endpoint::Messages, Endpoint::ChatCompletions, Endpoint::Responses] {

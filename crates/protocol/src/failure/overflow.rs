@@ -136,6 +136,18 @@ impl Overflow {
             _ => format!("prompt is too long: {message}"),
         }
     }
+
+    /// In the words of Google. `message` is the backend's own.
+    pub fn in_googles_words(&self, message: &str) -> String {
+        const EXCEEDS: &str = "exceeds the maximum number of tokens allowed";
+        match (self.prompt, self.limit) {
+            (Some(prompt), Some(limit)) if prompt > limit => {
+                format!("The input token count ({prompt}) {EXCEEDS} ({limit}).")
+            }
+            _ if message.contains(EXCEEDS) => message.to_owned(),
+            _ => format!("The input token count {EXCEEDS}: {message}"),
+        }
+    }
 }
 
 /// The number that stands for `#` in the first of these texts that is in the message.
@@ -191,6 +203,11 @@ mod tests {
             assert_eq!(read(message), Some(whole), "{message}");
             let told = whole.in_anthropics_words(message);
             assert_eq!(told, "prompt is too long: 9000 tokens > 4096 maximum");
+            let told = whole.in_googles_words(message);
+            assert_eq!(
+                told,
+                "The input token count (9000) exceeds the maximum number of tokens allowed (4096)."
+            );
         }
         for message in [
             "the request exceeds the available context size. try increasing the context size or enable context shift",

@@ -20,7 +20,8 @@ pub struct Peek {
     pub stream: bool,
     /// Where the model's value is, quotes included. See [`replace_model`](super::replace_model).
     pub model_span: Range<usize>,
-    /// The position of the raw value of the first of `messages`, `prompt` and `input`.
+    /// The position of the raw value of the prompt: the first of `messages`, `prompt`, `input`, and Gemini's
+    /// `contents`, `content` and `requests`.
     pub prompt_span: Option<Range<usize>>,
     /// Where the value of `stream_options` is. See [`ask_usage`](super::ask_usage).
     pub stream_options_span: Option<Range<usize>>,
@@ -151,6 +152,11 @@ enum Key {
     Messages,
     Prompt,
     Input,
+    Contents,
+    Content,
+    Requests,
+    #[serde(alias = "generationConfig")]
+    GenerationConfig,
     StreamOptions,
     MaxTokens,
     MaxCompletionTokens,
@@ -158,6 +164,13 @@ enum Key {
     MaxNewTokens,
     #[serde(other)]
     Other,
+}
+
+/// Where Gemini has the most tokens of an answer.
+#[derive(Deserialize)]
+struct Config {
+    #[serde(rename = "maxOutputTokens", alias = "max_output_tokens", default)]
+    most: u64,
 }
 
 impl<'a> DeserializeSeed<'a> for &mut Fields<'a> {
@@ -193,7 +206,19 @@ impl<'a> Visitor<'a> for &mut Fields<'a> {
                     let most = map.next_value::<&RawValue>()?.get().parse().unwrap_or(0);
                     self.most_tokens = self.most_tokens.max(most);
                 }
-                Key::Messages | Key::Prompt | Key::Input if self.prompt.is_none() => {
+                Key::GenerationConfig => {
+                    let config = map.next_value::<&RawValue>()?.get();
+                    let most = serde_json::from_str(config).map_or(0, |Config { most }| most);
+                    self.most_tokens = self.most_tokens.max(most);
+                }
+                Key::Messages
+                | Key::Prompt
+                | Key::Input
+                | Key::Contents
+                | Key::Content
+                | Key::Requests
+                    if self.prompt.is_none() =>
+                {
                     self.prompt = Some(map.next_value()?);
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
@@ -245,6 +270,10 @@ mod tests {
             (r#""max_tokens":7,"max_completion_tokens":9"#, 9),
             (r#""max_output_tokens":5,"messages":[{"max_tokens":99}]"#, 5),
             (r#""max_new_tokens":3"#, 3),
+            (r#""generationConfig":{"maxOutputTokens":6,"x":{}}"#, 6),
+            (r#""generation_config":{"max_output_tokens":4}"#, 4),
+            (r#""generationConfig":{"maxOutputTokens":"6"}"#, 0),
+            (r#""generationConfig":7"#, 0),
             (r#""max_tokens":-1"#, 0),
             (r#""max_tokens":null"#, 0),
             (r#""max_tokens":{"max_tokens":1}"#, 0),

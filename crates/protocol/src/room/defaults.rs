@@ -129,7 +129,11 @@ fn parameters(endpoint: Endpoint, defaults: &RuntimeConfig) -> Vec<Parameter> {
         | Endpoint::OllamaGenerate
         | Endpoint::OllamaRaw
         | Endpoint::OllamaEmbed
-        | Endpoint::OllamaEmbeddings => Vec::new(),
+        | Endpoint::OllamaEmbeddings
+        | Endpoint::GeminiGenerate
+        | Endpoint::GeminiCountTokens
+        | Endpoint::GeminiEmbed
+        | Endpoint::GeminiBatchEmbed => Vec::new(),
     }
 }
 

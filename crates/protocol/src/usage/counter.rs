@@ -22,7 +22,7 @@ impl AnswerCounter {
         Self {
             told: UsageScanner::new(),
             generated: generates.then(GeneratedCounter::default),
-            prompt: (endpoint != Endpoint::CountTokens).then_some(prompt_tokens),
+            prompt: (!endpoint.counts()).then_some(prompt_tokens),
         }
     }
 

@@ -164,7 +164,8 @@ impl GeneratedCounter {
         self.gap = Gap::Colon;
         match self.last.get() {
             b"delta" => self.line.has_delta = true,
-            b"choices" => self.line.has_choices = true,
+            // The second name is Gemini's.
+            b"choices" | b"candidates" => self.line.has_choices = true,
             _ => {}
         }
     }
@@ -240,6 +241,7 @@ mod tests {
             r#"{"type":"x","delta":{"type":"input_json_delta","partial_json":"{\"a\":"}}"#,
             r#"{"type":"response.output_text.delta","item_id":"i","delta":"a"}"#,
             r#"{"type":"response.function_call_arguments.delta","delta":"{"}"#,
+            r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]},"index":0}]}"#,
         ];
         for data in carrying {
             assert_eq!(count(&event(data)), 1, "{data}");
@@ -260,6 +262,7 @@ mod tests {
             r#"{"type":"content_block_delta","delta":{"type":"signature_delta","signature":"x"}}"#,
             r#"{"type":"response.output_text.done","text":"all of it"}"#,
             r#"{"type":"response.completed","response":{"output":[{"content":[{"text":"all"}]}]}}"#,
+            r#"{"candidates":[{"content":{"parts":[{"text":""}]},"finishReason":"STOP"}]}"#,
             r#"{"error":{"message":"\"delta\":\"x\""}}"#,
             "[DONE]",
         ];

@@ -11,7 +11,7 @@ use crate::json::JsonReader;
 
 /// Finds the `usage` objects in an answer, JSON or events alike, split into chunks in any way.
 ///
-/// It looks for the key `"usage"` followed by an object of at most [`MAX_OBJECT`] bytes and skips
+/// It looks for the key `"usage"`, which is `"usageMetadata"` in Gemini's answers, followed by an object of at most [`MAX_OBJECT`] bytes and skips
 /// everything else with one substring search per chunk. Each later count replaces the earlier one
 /// of the same kind.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,9 @@ pub struct UsageScanner {
 /// The longest usage object that is read, in bytes; a longer one is ignored.
 pub const MAX_OBJECT: usize = 4096;
 
-const KEY: &[u8] = b"\"usage\"";
+/// How the key begins under either name, and how Gemini's goes on.
+const KEY: &[u8] = b"\"usage";
+const GEMINIS: &[u8] = b"Metadata\"";
 
 static KEY_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KEY));
 
@@ -35,6 +37,8 @@ static KEY_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KEY)
 enum Search {
     /// Looking for the key, of which this many bytes were found.
     Key(usize),
+    /// After the beginning of the key: this many bytes of Gemini's were found.
+    Geminis(usize),
     /// After the key, before the colon.
     Colon,
     /// After the colon, before the object.
@@ -106,6 +110,7 @@ impl UsageScanner {
                 }
             }
             &mut Search::Key(matched) => self.search = self.match_key(matched, byte),
+            &mut Search::Geminis(matched) => self.search = self.match_geminis(matched, byte),
             Search::Colon if byte == b':' => self.search = Search::Object,
             Search::Object if byte == b'{' => {
                 let mut object = Object::default();
@@ -122,10 +127,19 @@ impl UsageScanner {
         match (matched, byte) {
             // An escaped quote is inside some string.
             (0, b'"') if self.previous == b'\\' => Search::Key(0),
-            (6, b'"') => Search::Colon,
+            _ if byte == KEY[matched] && matched + 1 == KEY.len() => Search::Geminis(0),
             _ if byte == KEY[matched] => Search::Key(matched + 1),
             (_, b'"') => Search::Key(1),
             _ => Search::Key(0),
+        }
+    }
+
+    fn match_geminis(&self, matched: usize, byte: u8) -> Search {
+        match (matched, byte) {
+            (0, b'"') => Search::Colon,
+            _ if byte == GEMINIS[matched] && matched + 1 == GEMINIS.len() => Search::Colon,
+            _ if byte == GEMINIS[matched] => Search::Geminis(matched + 1),
+            _ => self.match_key(0, byte),
         }
     }
 
@@ -141,7 +155,9 @@ impl UsageScanner {
         let mut json = JsonReader::default();
         let Ok(counts) = json.whole::<Counts<'_>>(object) else { return };
         let prompt = counts.prompt_tokens.and_then(count).or_else(|| self.sum(&counts));
+        let prompt = prompt.or_else(|| counts.prompt_token_count.and_then(count));
         let completion = counts.completion_tokens.or(counts.output_tokens).and_then(count);
+        let completion = completion.or_else(|| counts.geminis_completion());
         self.usage.prompt_tokens = prompt.or(self.usage.prompt_tokens);
         self.usage.completion_tokens = completion.or(self.usage.completion_tokens);
         let cached = counts.cached();
@@ -196,6 +212,14 @@ struct Counts<'a> {
     cache_read_input_tokens: Option<&'a RawValue>,
     completion_tokens: Option<&'a RawValue>,
     output_tokens: Option<&'a RawValue>,
+    #[serde(rename = "promptTokenCount")]
+    prompt_token_count: Option<&'a RawValue>,
+    #[serde(rename = "candidatesTokenCount")]
+    candidates_token_count: Option<&'a RawValue>,
+    #[serde(rename = "thoughtsTokenCount")]
+    thoughts_token_count: Option<&'a RawValue>,
+    #[serde(rename = "cachedContentTokenCount")]
+    cached_content_token_count: Option<&'a RawValue>,
 }
 
 /// What an OpenAI server says of a prompt.
@@ -211,7 +235,16 @@ impl Counts<'_> {
         let details = self.prompt_tokens_details.or(self.input_tokens_details);
         let details = details.and_then(|raw| serde_json::from_str::<Details<'_>>(raw.get()).ok());
         let told = details.and_then(|details| details.cached_tokens);
-        told.or(self.prompt_cache_hit_tokens).or(self.cache_read_input_tokens).and_then(count)
+        let told = told.or(self.prompt_cache_hit_tokens).or(self.cache_read_input_tokens);
+        told.or(self.cached_content_token_count).and_then(count)
+    }
+
+    /// The answer in Gemini's words, which tell the thoughts apart from the rest.
+    fn geminis_completion(&self) -> Option<u64> {
+        let told = [self.candidates_token_count, self.thoughts_token_count];
+        let told = told.map(|raw| raw.and_then(count));
+        let any = told.iter().any(Option::is_some);
+        any.then(|| told.into_iter().flatten().fold(0, u64::saturating_add))
     }
 }
 
@@ -253,6 +286,17 @@ mod tests {
             ),
             (r#"{"usage":{"prompt_tokens":0,"completion_tokens":0}}"#, (Some(0), Some(0))),
             (r#"{"usage":null}"#, (None, None)),
+            (
+                r#"{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":3,"thoughtsTokenCount":2,"totalTokenCount":10}}"#,
+                (Some(5), Some(5)),
+            ),
+            (r#"{"usageMetadata" : {"promptTokenCount":5}}"#, (Some(5), None)),
+            (
+                r#"{"usageMetadat":{"promptTokenCount":5},"usageX":{"prompt_tokens":1}}"#,
+                (None, None),
+            ),
+            (r#"{"x":"usage","usage":{"prompt_tokens":4}}"#, (Some(4), None)),
+            (r#"{"usageM"usage":{"prompt_tokens":4}}"#, (Some(4), None)),
             (r#"{"usage":{"prompt_tokens":null,"completion_tokens":7}}"#, (None, Some(7))),
             (r#"{"usage":{"prompt_tokens":-1,"completion_tokens":1e3}}"#, (None, None)),
             (r#"{"usage":{"service":"a}\"{","prompt_tokens":5}}"#, (Some(5), None)),

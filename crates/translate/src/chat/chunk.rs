@@ -111,6 +111,9 @@ pub struct ToolCall<'a> {
     /// The function of the call.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub function: Function<'a>,
+    /// What the provider wants back with the call, as an object (Google).
+    #[serde(borrow, default)]
+    pub extra_content: Option<&'a RawValue>,
 }
 
 /// The function and its arguments.

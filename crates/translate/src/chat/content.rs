@@ -47,6 +47,8 @@ impl<'de: 'a, 'a> Lenient<'de> for Content<'a> {
 pub struct Thoughts<'a>(
     /// The text of all parts.
     pub Cow<'a, str>,
+    /// The parts that their provider wants back: those with a signature, and encrypted ones.
+    pub Vec<Value>,
 );
 
 impl<'de: 'a, 'a> Deserialize<'de> for Thoughts<'a> {
@@ -57,16 +59,25 @@ impl<'de: 'a, 'a> Deserialize<'de> for Thoughts<'a> {
 
 impl<'de: 'a, 'a> Lenient<'de> for Thoughts<'a> {
     fn of_text(text: Cow<'de, str>) -> Self {
-        Self(text)
+        Self(text, Vec::new())
     }
 
     fn of_list<A: SeqAccess<'de>>(mut parts: A) -> Result<Self, A::Error> {
-        let mut text = String::new();
+        let (mut text, mut sealed) = (String::new(), Vec::new());
         while let Some(part) = parts.next_element::<Value>()? {
             push_text(&part, &mut text);
+            if is_sealed(&part) {
+                sealed.push(part);
+            }
         }
-        Ok(Self(text.into()))
+        Ok(Self(text.into(), sealed))
     }
+}
+
+/// Whether a part is of more than text.
+fn is_sealed(part: &Value) -> bool {
+    let has = |name: &str| part.get(name).and_then(Value::as_str).is_some_and(|it| !it.is_empty());
+    has("signature") || has("data")
 }
 
 /// Appends the text of a part: a string, an object with one under any of the names in use, or a list of

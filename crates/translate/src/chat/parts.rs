@@ -105,6 +105,9 @@ impl Parts {
             Some(number) => number,
             None => self.begin_call(piece, writer, out)?,
         };
+        if let Some(extra) = piece.extra_content.filter(|extra| extra.get() != "null") {
+            writer.extra(number, extra.get());
+        }
         self.name(number, piece, writer, out);
         let Some(place) = self.place(number) else { return Ok(()) };
         let text = self.calls.take(number, piece);

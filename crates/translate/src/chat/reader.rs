@@ -155,6 +155,10 @@ impl Reading {
         writer: &mut W,
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
+        let sealed = &message.reasoning_details.1;
+        if !sealed.is_empty() {
+            writer.seal(sealed);
+        }
         let parts = &mut self.parts;
         parts.text(Part::Reasoning, message.thoughts(), writer, out)?;
         parts.text(Part::Text, &message.content.text, writer, out)?;

@@ -1,6 +1,7 @@
 //! The parts of an answer, and the trait of writers of a client's shape.
 
 use protocol::failure::{BadAnswer, Failure};
+use serde_json::Value;
 
 use super::chunk::Usage;
 use crate::answer::Body;
@@ -22,6 +23,14 @@ pub trait Writer: Send {
 
     /// The open part is complete.
     fn close(&mut self, out: &mut Vec<u8>);
+
+    /// The provider gives entries of `reasoning_details` that it wants back with the answer: signatures of
+    /// its thoughts, or encrypted ones.
+    fn seal(&mut self, _details: &[Value]) {}
+
+    /// The provider gives the `extra_content` of a call, JSON that it wants back with the call; before the
+    /// call is closed.
+    fn extra(&mut self, _number: usize, _extra: &str) {}
 
     /// Ends a complete answer.
     ///

@@ -204,7 +204,12 @@ impl Reading {
         out: &mut Vec<u8>,
     ) -> Result<(), BadAnswer> {
         let function = Function { name: item.name.clone(), arguments: arguments.clone() };
-        let piece = ToolCall { index: Count(Some(place)), id: item.call_id.clone(), function };
+        let piece = ToolCall {
+            index: Count(Some(place)),
+            id: item.call_id.clone(),
+            function,
+            ..ToolCall::default()
+        };
         self.parts.call(&piece, writer, out)
     }
 

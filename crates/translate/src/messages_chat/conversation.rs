@@ -121,7 +121,7 @@ fn assistant<'a>(
     let text = said.into_iter().try_fold(None, |all: Option<Cow<'a, str>>, part| match part {
         Part::Text { text } if all.is_none() => Ok(Some(text)),
         Part::Text { text } => Ok(all.map(|all| join(all, "", &text))),
-        Part::ImageUrl { .. } => {
+        Part::ImageUrl { .. } | Part::InputAudio { .. } | Part::File { .. } => {
             let message = format!("`{path}` holds an image, which an assistant cannot have sent");
             Err(BadRequest::new(path, message))
         }

@@ -99,8 +99,12 @@ fn json_schema<'a>(raw: &'a RawValue, path: &str) -> Result<ResponseFormat<'a>, 
         return Err(BadRequest::new(format!("{path}.type"), message));
     }
     let name = Cow::Borrowed("answer");
-    let json_schema =
-        JsonSchema { name, description: None, schema: format.schema, strict: Some(true) };
+    let json_schema = JsonSchema {
+        name,
+        description: None,
+        schema: Cow::Borrowed(format.schema),
+        strict: Some(true),
+    };
     Ok(ResponseFormat::JsonSchema { json_schema })
 }
 

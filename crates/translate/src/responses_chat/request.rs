@@ -170,7 +170,7 @@ fn json_schema(format: Format<'_>) -> Result<ResponseFormat<'_>, BadRequest> {
     let json_schema = JsonSchema {
         name: format.name.map_or("answer".into(), |Text(name)| name),
         description: format.description.map(|Text(text)| text),
-        schema: fields::object(format.schema, "text.format.schema")?,
+        schema: Cow::Borrowed(fields::object(format.schema, "text.format.schema")?),
         strict: format.strict,
     };
     Ok(ResponseFormat::JsonSchema { json_schema })

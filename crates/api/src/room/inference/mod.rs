@@ -11,7 +11,7 @@ mod responses;
 use axum::{
     Router,
     extract::{Path, Request, State, rejection::PathRejection},
-    response::Response,
+    response::{IntoResponse, Response},
     routing::{MethodRouter, get, post},
 };
 use base::KeyScope;
@@ -22,6 +22,7 @@ use super::access::{enter, find};
 use crate::{
     consume,
     error::ApiError,
+    gemini,
     request_scope::RequestScope,
     shape::{
         Shape,
@@ -37,6 +38,8 @@ pub(super) fn routes() -> Router<Api> {
     let apis = first.fold(Router::new(), |router, shape| {
         router.route(&format!("/rooms/{{code}}{}", shape.endpoint().path()), consumer(shape))
     });
+    let apis = gemini::paths_in_room()
+        .fold(apis, |router, path| router.route(&format!("/rooms/{{code}}{path}"), post(call)));
     apis.route("/rooms/{code}/v1/models", get(models::list))
         .route(RESPONSE, get(responses::show).delete(responses::delete))
         .route(&format!("{RESPONSE}/cancel"), post(responses::show))
@@ -49,6 +52,22 @@ fn consumer(shape: &'static InRoom) -> MethodRouter<Api> {
     post(async move |State(api): State<Api>, code: Code, request: Request| {
         consume_in_room(shape, &api, code, request).await
     })
+}
+
+/// Serves a call of Gemini's, whose path names the model.
+async fn call(
+    State(api): State<Api>,
+    code: Result<Path<(String, String)>, PathRejection>,
+    mut request: Request,
+) -> Response {
+    gemini::settle_key(&mut request);
+    match gemini::shape_in_room(request.uri()) {
+        Some(shape) => {
+            let code = code.map(|Path((code, _))| Path(code));
+            consume_in_room(shape, &api, code, request).await
+        }
+        None => gemini::no_such_thing(request.method(), request.uri()).into_response(),
+    }
 }
 
 async fn consume_in_room(

@@ -1,0 +1,139 @@
+//! Gemini's API: `/v1beta/models/{model}:{method}`, and the same under `/v1` and `tunedModels`.
+//!
+//! - `models`: the models in Gemini's form
+//! - `key`: the key of a query, which is taken out of it before anything reads or passes on the request
+
+mod key;
+mod models;
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    response::Response,
+    routing::{get, post},
+};
+use base::Endpoint;
+use http::{Method, StatusCode, Uri};
+use protocol::gemini::{Call, Form};
+
+pub(crate) use self::{
+    key::settle as settle_key,
+    models::{asks_for as asks_for_models, list as list_models, show as show_model},
+};
+use crate::{
+    consume,
+    error::{ApiError, Kind, nothing_at},
+    head::new_id,
+    models as all_models, request_scope,
+    shape::{self, Shape, in_room::InRoom},
+    state::Api,
+};
+
+/// The collections of models, under both versions. `/v1/models/{*id}` is OpenAI's, too.
+const OWN: [&str; 3] = ["/v1beta/models", "/v1beta/tunedModels", "/v1/tunedModels"];
+
+/// What OpenAI's and Gemini's clients ask with different methods.
+const SHARED: &str = "/v1/models/{*id}";
+
+/// All paths of the server.
+pub(crate) fn routes() -> Router<Api> {
+    let own = OWN.into_iter().fold(Router::new(), |router, path| {
+        let one = format!("{path}/{{*id}}");
+        router.route(path, get(models::list)).route(&one, get(models::show).post(call))
+    });
+    own.route(SHARED, get(all_models::show).post(call))
+        .route("/v1beta/{*rest}", axum::routing::any(nothing))
+}
+
+/// The paths of calls alone, for requests that another server carries here.
+pub(crate) fn calls() -> Router<Api> {
+    let own = OWN.into_iter().map(|path| format!("{path}/{{*id}}"));
+    own.chain([SHARED.to_owned()])
+        .fold(Router::new(), |router, path| router.route(&path, post(call)))
+}
+
+/// The paths of calls and models below a room's, which `room` handles.
+pub(crate) fn paths_in_room() -> impl Iterator<Item = String> {
+    OWN.into_iter().map(|path| format!("{path}/{{*id}}")).chain([SHARED.to_owned()])
+}
+
+/// Serves a call.
+async fn call(State(api): State<Api>, mut request: Request) -> Response {
+    settle_key(&mut request);
+    match shape_of(request.uri()) {
+        Some(shape) => consume::consume(shape, State(api), request).await,
+        None => nothing(request).await,
+    }
+}
+
+/// The shape of a call.
+fn shape_of(uri: &Uri) -> Option<&'static dyn Shape> {
+    let call = Call::of(request_scope::path(uri), uri.query())?;
+    Some(if call.form == Form::Array { shape::GEMINI_ARRAY } else { shape::of(call.endpoint) })
+}
+
+/// The shape of a call in a room.
+pub(crate) fn shape_in_room(uri: &Uri) -> Option<&'static InRoom> {
+    let call = Call::of(request_scope::path(uri), uri.query())?;
+    match call.form {
+        Form::Array => Some(&shape::in_room::GEMINI_ARRAY),
+        _ => shape::in_room::ALL.iter().find(|shape| shape.endpoint() == call.endpoint),
+    }
+}
+
+/// Answers for what Google's API has and this server does not.
+async fn nothing(request: Request) -> Response {
+    let shape = shape::of(Endpoint::GeminiGenerate);
+    no_such_thing(request.method(), request.uri()).response(shape, new_id())
+}
+
+pub(crate) fn no_such_thing(method: &Method, uri: &Uri) -> ApiError {
+    let path = request_scope::path(uri);
+    if method != Method::POST && Call::of(path, None).is_some() {
+        let words = format!("{method} is not a method of {path}");
+        return ApiError::new(StatusCode::METHOD_NOT_ALLOWED, Kind::Invalid, words);
+    }
+    let named = path.rsplit_once(':').map(|(_, method)| method).filter(|it| !it.contains('/'));
+    match named {
+        Some(named) => {
+            let named = base::plain::line(protocol::json::clip(named, 64));
+            let words = format!(
+                "`{named}` is not served here; models have generateContent, streamGenerateContent, countTokens, \
+                 embedContent and batchEmbedContents"
+            );
+            ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
+        }
+        None => nothing_at(uri),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_answered_in_the_form_that_it_asks_for() {
+        let shape = |uri: &'static str| shape_of(&Uri::from_static(uri));
+        let stream = "/v1beta/models/m:streamGenerateContent";
+        assert_eq!(shape(stream).unwrap().stream_type(), "application/json");
+        let events = shape("/v1beta/models/m:streamGenerateContent?alt=sse").unwrap();
+        assert_eq!(events.stream_type(), "text/event-stream");
+        let counts = shape("/v1/models/m:countTokens").unwrap();
+        assert_eq!(counts.endpoint(), Endpoint::GeminiCountTokens);
+        assert!(shape("/v1beta/models/m").is_none());
+    }
+
+    #[test]
+    fn what_is_not_served_is_said_by_its_name() {
+        let told = |method: Method, uri: &'static str| {
+            let error = no_such_thing(&method, &Uri::from_static(uri));
+            (error.status.as_u16(), error.message.into_owned())
+        };
+        let (status, words) = told(Method::POST, "/v1beta/models/m:streamEmbedContent");
+        assert!(status == 404 && words.starts_with("`streamEmbedContent` is not served here; "));
+        let (status, _) = told(Method::GET, "/v1beta/models/m:generateContent");
+        assert_eq!(status, 405);
+        let (status, words) = told(Method::POST, "/v1beta/cachedContents");
+        assert_eq!((status, &*words), (404, "there is nothing at /v1beta/cachedContents"));
+    }
+}

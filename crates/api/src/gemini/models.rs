@@ -1,0 +1,255 @@
+//! `GET /v1beta/models` and `/v1beta/models/{model}`: the models that are served now, in Gemini's form. A key sees
+//! those that it may use.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use base::{Capability, Endpoint, ModelFacts, ModelName};
+use http::{StatusCode, header, request::Parts};
+use protocol::gemini::{Call, call::bare_name};
+use serde::Serialize;
+
+use super::{no_such_thing, settle_key};
+use crate::{
+    error::{ApiError, Kind},
+    head::new_id,
+    models::{may_use, served, served_in},
+    nearest::Known,
+    request_scope::{self, RequestScope},
+    shape,
+    state::Api,
+};
+
+/// How many models a page has if the client does not say, and at most.
+const PAGE: usize = 50;
+const LONGEST_PAGE: usize = 1000;
+
+/// The tokens of a context that is not known: clients take 0 for a model that can read nothing.
+const UNKNOWN_CONTEXT: u64 = 131_072;
+
+/// Whether a request to a path that several APIs have is one of Gemini's clients.
+pub(crate) fn asks_for(request: &Request) -> bool {
+    let has = |name: &str| request.headers().contains_key(name);
+    let in_query = || {
+        let query = request.uri().query().unwrap_or_default();
+        form_urlencoded::parse(query.as_bytes())
+            .any(|(name, _)| matches!(&*name, "key" | "pageSize"))
+    };
+    has("x-goog-api-key") || has("x-goog-api-client") || in_query()
+}
+
+pub(crate) async fn list(State(api): State<Api>, mut request: Request) -> Response {
+    settle_key(&mut request);
+    let (parts, _) = request.into_parts();
+    answer(listed(&api, &parts))
+}
+
+pub(crate) async fn show(State(api): State<Api>, mut request: Request) -> Response {
+    settle_key(&mut request);
+    let (parts, _) = request.into_parts();
+    if Call::of(parts.uri.path(), None).is_some() {
+        return answer::<Model>(Err(no_such_thing(&parts.method, &parts.uri)));
+    }
+    answer(shown(&api, &parts))
+}
+
+fn answer<T: Serialize>(made: Result<T, ApiError>) -> Response {
+    match made {
+        Ok(made) => {
+            let headers = [(header::CONTENT_TYPE, "application/json")];
+            (headers, protocol::json::write(&made)).into_response()
+        }
+        Err(error) => error.response(shape::of(Endpoint::GeminiGenerate), new_id()),
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct List {
+    models: Vec<Model>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_page_token: Option<String>,
+}
+
+/// A model as Google describes one.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Model {
+    name: String,
+    base_model_id: String,
+    version: &'static str,
+    display_name: String,
+    description: String,
+    input_token_limit: u64,
+    output_token_limit: u64,
+    supported_generation_methods: &'static [&'static str],
+    thinking: bool,
+}
+
+impl Model {
+    fn new(name: &ModelName, facts: &ModelFacts) -> Self {
+        let tokens = facts.context_tokens.unwrap_or(UNKNOWN_CONTEXT);
+        let can = |capability| facts.capabilities.is_some_and(|all| all.contains(capability));
+        let embeds = can(Capability::Embedding) && !can(Capability::Completion)
+            || facts.capabilities.is_none() && name.as_str().contains("embed");
+        Self {
+            name: format!("models/{name}"),
+            base_model_id: name.to_string(),
+            version: "001",
+            display_name: name.to_string(),
+            description: String::new(),
+            input_token_limit: tokens,
+            output_token_limit: tokens,
+            supported_generation_methods: if embeds { &EMBEDS } else { &GENERATES },
+            thinking: can(Capability::Thinking),
+        }
+    }
+}
+
+const GENERATES: [&str; 2] = ["generateContent", "countTokens"];
+const EMBEDS: [&str; 2] = ["embedContent", "batchEmbedContents"];
+
+/// The models for a request, with what is known of them.
+fn known(api: &Api, scope: &RequestScope) -> BTreeMap<ModelName, ModelFacts> {
+    let served = scope.room().map_or_else(|| served(api), |room| served_in(room));
+    let facts = facts(api, scope);
+    let known = |model: ModelName| {
+        let facts = facts.get(model.as_str()).cloned().unwrap_or_default();
+        (model, facts)
+    };
+    served.into_keys().filter(|model| may_use(scope, model)).map(known).collect()
+}
+
+/// What the providers of a scope say of their models.
+fn facts(api: &Api, scope: &RequestScope) -> BTreeMap<String, ModelFacts> {
+    let status = api.scheduler().status();
+    let mut facts: BTreeMap<String, ModelFacts> = BTreeMap::new();
+    for provider in status.workers.iter().filter(|it| it.scope == *scope.scope()) {
+        for (model, told) in provider.model_facts.iter() {
+            let before = facts.remove(model).unwrap_or_default();
+            facts.insert(model.clone(), before.or(told.clone()));
+        }
+    }
+    facts
+}
+
+fn listed(api: &Api, parts: &Parts) -> Result<List, ApiError> {
+    let scope = RequestScope::of_plain(api, parts)?;
+    let page = Page::of(parts.uri.query().unwrap_or_default())?;
+    Ok(page.of_models(&known(api, &scope)))
+}
+
+/// The part of a list that a client asks for.
+struct Page {
+    from: usize,
+    size: usize,
+}
+
+impl Page {
+    fn of(query: &str) -> Result<Self, ApiError> {
+        let mut page = Self { from: 0, size: PAGE };
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "pageSize" | "page_size" => page.size = number("pageSize", &value)?,
+                "pageToken" | "page_token" => page.from = number("pageToken", &value)?,
+                _ => {}
+            }
+        }
+        let size = if page.size == 0 { PAGE } else { page.size.min(LONGEST_PAGE) };
+        Ok(Self { size, ..page })
+    }
+
+    fn of_models(&self, models: &BTreeMap<ModelName, ModelFacts>) -> List {
+        let end = self.from.saturating_add(self.size);
+        let next_page_token = (models.len() > end).then(|| end.to_string());
+        let these = models.iter().skip(self.from).take(self.size);
+        let models = these.map(|(name, facts)| Model::new(name, facts)).collect();
+        List { models, next_page_token }
+    }
+}
+
+/// A number of the query; an empty text counts as 0.
+fn number(name: &'static str, text: &str) -> Result<usize, ApiError> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| {
+        let words = format!("`{name}` must be a number that an earlier answer has given, or none");
+        let error = ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words);
+        ApiError { param: Some(name.into()), ..error }
+    })
+}
+
+fn shown(api: &Api, parts: &Parts) -> Result<Model, ApiError> {
+    let scope = RequestScope::of_plain(api, parts)?;
+    let asked = asked_name(request_scope::path(&parts.uri));
+    let models = known(api, &scope);
+    let other = asked.with_or_without_latest();
+    let names = std::iter::once(&asked).chain(&other);
+    let found = names.into_iter().find_map(|name| models.get_key_value(name));
+    if let Some((name, facts)) = found {
+        return Ok(Model::new(name, facts));
+    }
+    let (key, room) = (scope.admitted().key.clone(), scope.room().cloned());
+    let near = Known { api, key, room }.nearest(&asked);
+    let words = format!("no provider for model {asked}{near}");
+    Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words))
+}
+
+/// The model that a path names.
+fn asked_name(path: &str) -> ModelName {
+    // A call's path has the name before a colon, and decodes it.
+    let as_call = format!("{path}:generateContent");
+    let named = Call::of(&as_call, None).and_then(|call| call.model);
+    named.map_or_else(|| ModelName::from(""), |name| ModelName::from(bare_name(&name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn models(count: usize) -> BTreeMap<ModelName, ModelFacts> {
+        (0..count).map(|n| (ModelName::from(format!("m{n:04}")), ModelFacts::default())).collect()
+    }
+
+    #[test]
+    fn pages_follow_each_other_to_the_end() {
+        let page = |query: &str| Page::of(query).unwrap().of_models(&models(120));
+        let first = page("");
+        assert_eq!((first.models.len(), first.next_page_token.as_deref()), (PAGE, Some("50")));
+        let last = page("pageSize=60&pageToken=60");
+        assert_eq!((last.models.len(), last.next_page_token), (60, None));
+        assert_eq!(last.models[0].name, "models/m0060");
+        let beyond = page(&format!("pageToken={}", usize::MAX));
+        assert_eq!((beyond.models.len(), beyond.next_page_token), (0, None));
+        let all = Page::of("pageSize=99999").unwrap().of_models(&models(LONGEST_PAGE + 1));
+        assert_eq!(all.models.len(), LONGEST_PAGE);
+        for bad in ["pageSize=x", "pageToken=-1", "pageSize=1e3"] {
+            assert_eq!(Page::of(bad).map(|_| ()).unwrap_err().status.as_u16(), 400, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_model_says_what_is_known_of_it() {
+        let facts = ModelFacts { context_tokens: Some(4096), ..ModelFacts::default() };
+        let told = protocol::json::write(&Model::new(&"a/b:8b".into(), &facts));
+        assert!(told.starts_with(r#"{"name":"models/a/b:8b","baseModelId":"a/b:8b","#), "{told}");
+        assert!(told.contains(r#""inputTokenLimit":4096,"outputTokenLimit":4096"#), "{told}");
+        let embeds = Model::new(&"nomic-embed-text".into(), &ModelFacts::default());
+        assert_eq!(embeds.supported_generation_methods, EMBEDS);
+    }
+
+    #[test]
+    fn a_path_names_its_model_decoded() {
+        for (path, name) in [
+            ("/v1beta/models/a%2Fb:8b", "a/b:8b"),
+            ("/v1beta/tunedModels/t", "t"),
+            ("/v1beta/models/m", "m"),
+        ] {
+            assert_eq!(asked_name(path).as_str(), name);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Gemini's API: what its paths say, its errors, and bytes as it has them.
+//!
+//! - [`call`]: the model, the method and the form of an answer, which are in a path
+//! - [`complete`]: the same as fields of the body
+//! - [`error`]: the error envelope
+//! - [`base64`]: bytes in either alphabet of base64
+
+pub mod base64;
+pub mod call;
+pub mod complete;
+pub mod error;
+
+pub use call::{Call, Form};
+pub use complete::complete;
+pub use error::{Problem, error_body, status_word};

@@ -1,0 +1,68 @@
+//! The request as a whole.
+
+use protocol::json::{
+    self, BadRequest,
+    fields::{self, Text},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    config::{Config, Defaults},
+    conversation,
+    tools::{self, Choice},
+};
+use crate::{
+    chat_request::{ChatRequest, StreamOptions},
+    context::Context,
+};
+
+/// The request in the provider's shape.
+///
+/// # Errors
+/// [`BadRequest`] for what cannot be carried over.
+pub fn request(body: &[u8], _: &Context) -> Result<Vec<u8>, BadRequest> {
+    let asked: Request<'_> = fields::body(body)?;
+    let cached = ("cachedContent", asked.cached_content);
+    fields::refuse(&[cached], "names content that is kept at Google's; send the content itself")?;
+    let config = Config::read(asked.generation_config, &fields::body::<Defaults<'_>>(body)?)?;
+    let tools = tools::tools(asked.tools)?;
+    let Choice { mode, tools } = tools::choice(asked.tool_config, tools)?;
+    let stream = asked.stream.unwrap_or(false);
+    let chat = ChatRequest {
+        model: asked.model.map(|Text(model)| model).unwrap_or_default(),
+        messages: conversation::messages(asked.system_instruction, asked.contents)?,
+        tools,
+        tool_choice: mode,
+        stream,
+        stream_options: StreamOptions::with_usage(stream),
+        ..config.into_chat()
+    };
+    Ok(json::write(&chat).into_bytes())
+}
+
+/// Of each message that the request becomes, the client's content that it is made of.
+pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
+    let asked = fields::body::<Request<'_>>(body);
+    let messages =
+        asked.and_then(|asked| conversation::messages(asked.system_instruction, asked.contents));
+    messages.into_iter().flatten().map(|message| message.origin).collect()
+}
+
+/// The carried fields of a body.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"), rename_all = "camelCase")]
+struct Request<'a> {
+    model: Option<Text<'a>>,
+    stream: Option<bool>,
+    contents: Option<&'a RawValue>,
+    #[serde(alias = "system_instruction")]
+    system_instruction: Option<&'a RawValue>,
+    tools: Option<&'a RawValue>,
+    #[serde(alias = "tool_config")]
+    tool_config: Option<&'a RawValue>,
+    #[serde(alias = "generation_config")]
+    generation_config: Option<&'a RawValue>,
+    #[serde(alias = "cached_content")]
+    cached_content: Option<&'a RawValue>,
+}

@@ -1,0 +1,130 @@
+//! Calls and their results. An id is optional in this API: without it, a result belongs to a call of its name.
+
+use std::borrow::Cow;
+
+use protocol::json::{
+    BadRequest,
+    fields::{self, Text},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{conversation::list, part};
+use crate::chat_request::{Message, Part, join};
+
+/// How a tool's message begins when the tool has failed.
+const FAILED: &str = "Error: ";
+
+/// The calls so far that have no result.
+#[derive(Default)]
+pub(super) struct Calls<'a> {
+    open: Vec<Open<'a>>,
+}
+
+struct Open<'a> {
+    id: Cow<'a, str>,
+    name: Cow<'a, str>,
+}
+
+impl<'a> Calls<'a> {
+    /// A call's id; one without gets it by its place: the content, and the part in it.
+    pub(super) fn begin(
+        &mut self,
+        id: Option<Cow<'a, str>>,
+        name: &Cow<'a, str>,
+        (content, part): (usize, usize),
+    ) -> Cow<'a, str> {
+        let id = id.unwrap_or_else(|| format!("call_{content}_{part}").into());
+        self.open.push(Open { id: id.clone(), name: name.clone() });
+        id
+    }
+
+    /// The id of the call that a result is of: by the id, else the first open call of the name.
+    fn end(&mut self, id: Option<Cow<'a, str>>, name: &str) -> Cow<'a, str> {
+        let by_id = |id: &Cow<'a, str>| self.open.iter().position(|open| open.id == *id);
+        let place = match &id {
+            Some(id) => by_id(id),
+            None => self.open.iter().position(|open| open.name == name),
+        };
+        match place {
+            Some(place) => self.open.remove(place).id,
+            // Nobody's: the order of messages makes it the user's words.
+            None => id.unwrap_or_else(|| format!("call_of_{name}").into()),
+        }
+    }
+}
+
+/// A tool's result.
+pub(super) struct Response<'a> {
+    id: Option<Cow<'a, str>>,
+    name: Cow<'a, str>,
+    response: Option<&'a RawValue>,
+    parts: Option<&'a RawValue>,
+}
+
+impl<'a> Response<'a> {
+    pub(super) fn read(raw: &'a RawValue, path: &str) -> Result<Self, BadRequest> {
+        let asked: AskedResponse<'a> = fields::value(raw, path)?;
+        Ok(Self {
+            id: asked.id.map(|Text(id)| id).filter(|id| !id.is_empty()),
+            name: fields::text(asked.name, format!("{path}.name"))?,
+            response: asked.response,
+            parts: asked.parts,
+        })
+    }
+
+    /// The tool's message, and its files, which have no place there.
+    pub(super) fn into_message(
+        self,
+        calls: &mut Calls<'a>,
+        path: &str,
+    ) -> Result<(Message<'a>, Vec<Part<'a>>), BadRequest> {
+        let path = format!("{path}.functionResponse");
+        let said = self.response.map_or(Ok(Cow::Borrowed("{}")), |raw| words(raw, &path))?;
+        let mut files = Vec::new();
+        let parts_path = format!("{path}.parts");
+        let parts = self.parts.map(|raw| list(raw, &parts_path)).transpose()?;
+        for (at, raw) in parts.into_iter().flatten().enumerate() {
+            let path = format!("{parts_path}[{at}]");
+            files.extend(part::read(raw, &path)?.into_part(&path)?);
+        }
+        let id = calls.end(self.id, &self.name);
+        Ok((Message::tool(id, said), files))
+    }
+}
+
+/// What a tool's result says: its `output` or its `error` where that is all of it.
+fn words<'a>(raw: &'a RawValue, path: &str) -> Result<Cow<'a, str>, BadRequest> {
+    let path = format!("{path}.response");
+    fields::object(Some(raw), &path)?;
+    let Ok(told) = serde_json::from_str::<Told<'a>>(raw.get()) else {
+        return Ok(Cow::Borrowed(raw.get()));
+    };
+    match (told.output, told.error) {
+        (Some(output), None) => Ok(plain(output)),
+        (None, Some(error)) => Ok(join(FAILED.into(), "", &plain(error))),
+        _ => Ok(Cow::Borrowed(raw.get())),
+    }
+}
+
+/// A text as it is, anything else as JSON.
+fn plain(raw: &RawValue) -> Cow<'_, str> {
+    serde_json::from_str::<Text<'_>>(raw.get()).map_or(Cow::Borrowed(raw.get()), |Text(text)| text)
+}
+
+/// The fields that have a meaning of their own. More than these is a result that a model reads whole.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"), deny_unknown_fields)]
+struct Told<'a> {
+    output: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct AskedResponse<'a> {
+    id: Option<Text<'a>>,
+    name: Option<&'a RawValue>,
+    response: Option<&'a RawValue>,
+    parts: Option<&'a RawValue>,
+}

@@ -1,0 +1,173 @@
+//! A stream: answers that follow each other, as events or as the elements of an array.
+
+use protocol::{
+    failure::{BadAnswer, Failure},
+    json,
+};
+use serde_json::Value;
+
+use super::candidate::{Seals, UsageMetadata, call_id, call_part, finish_reason, origin};
+use crate::{
+    answer::Body,
+    chat::{Outcome, Part, Writer},
+    context::Context,
+    errors,
+};
+
+/// What stands around each element of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// `data:` and an empty line.
+    Events,
+    /// The brackets and commas of an array, each element in a line.
+    Array,
+}
+
+/// Writes a part for each piece of text, and each call whole.
+#[derive(Debug)]
+pub(super) struct Stream {
+    context: Context,
+    framing: Framing,
+    with_thoughts: bool,
+    /// What stands around the text of a piece, for each of the two kinds of text.
+    around: [(String, String); 2],
+    /// The part that is open.
+    open: Option<Part>,
+    /// The arguments of the open call so far.
+    arguments: String,
+    seals: Seals,
+    /// A call was left out.
+    damaged: bool,
+    /// Whether an element has been written.
+    begun: bool,
+}
+
+impl Stream {
+    pub(super) fn new(context: &Context, framing: Framing, with_thoughts: bool) -> Self {
+        let end = origin(context);
+        let around = ["", ",\"thought\":true"].map(|mark| {
+            let before = r#"{"candidates":[{"content":{"parts":[{"text":""#.to_owned();
+            let after = format!("\"{mark}}}],\"role\":\"model\"}},\"index\":0}}],{end}");
+            (before, after)
+        });
+        Self {
+            context: context.clone(),
+            framing,
+            with_thoughts,
+            around,
+            open: None,
+            arguments: String::new(),
+            seals: Seals::default(),
+            damaged: false,
+            begun: false,
+        }
+    }
+
+    /// Writes an element between what stands around it.
+    fn element(&mut self, out: &mut Vec<u8>, write: impl FnOnce(&Self, &mut Vec<u8>)) {
+        let (before, after): (&[u8], &[u8]) = match (self.framing, self.begun) {
+            (Framing::Events, _) => (b"data: ", b"\r\n\r\n"),
+            (Framing::Array, false) => (b"[", b"\n"),
+            (Framing::Array, true) => (b",", b"\n"),
+        };
+        self.begun = true;
+        out.extend_from_slice(before);
+        write(self, out);
+        out.extend_from_slice(after);
+    }
+
+    fn last_element(&mut self, element: &str, out: &mut Vec<u8>) {
+        self.element(out, |_, out| out.extend_from_slice(element.as_bytes()));
+        if self.framing == Framing::Array {
+            out.extend_from_slice(b"]\n");
+        }
+    }
+
+    fn call(&mut self, id: &str, name: &str, number: usize, out: &mut Vec<u8>) {
+        let arguments = std::mem::take(&mut self.arguments);
+        let signature = self.seals.of_call(number);
+        let id = call_id(&self.context, id, number);
+        let Some(part) = call_part(&id, name, &arguments, signature.as_deref()) else {
+            self.damaged = true;
+            return;
+        };
+        let end = origin(&self.context);
+        let element = format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{part}],"role":"model"}},"index":0}}],{end}"#
+        );
+        self.element(out, |_, out| out.extend_from_slice(element.as_bytes()));
+    }
+}
+
+impl Writer for Stream {
+    fn body(&self) -> Body {
+        match self.framing {
+            Framing::Events => Body::Events,
+            Framing::Array => Body::Array,
+        }
+    }
+
+    fn begin(&mut self, _: &mut Vec<u8>) {}
+
+    fn open(&mut self, part: &Part, _: &mut Vec<u8>) {
+        self.open = Some(part.clone());
+    }
+
+    fn delta(&mut self, text: &str, out: &mut Vec<u8>) {
+        let thinks = match &self.open {
+            Some(Part::Call { .. }) => return self.arguments.push_str(text),
+            open => *open == Some(Part::Reasoning),
+        };
+        if thinks {
+            self.seals.think(text);
+        }
+        if thinks && !self.with_thoughts {
+            return;
+        }
+        let mut escaped = String::with_capacity(text.len());
+        json::push_escaped(&mut escaped, text);
+        self.element(out, |this, out| {
+            let (before, after) = &this.around[usize::from(thinks)];
+            out.extend_from_slice(before.as_bytes());
+            out.extend_from_slice(escaped.as_bytes());
+            out.extend_from_slice(after.as_bytes());
+        });
+    }
+
+    fn close(&mut self, out: &mut Vec<u8>) {
+        if let Some(Part::Call { id, name, number }) = self.open.take() {
+            self.call(&id, &name, number, out);
+        }
+    }
+
+    fn seal(&mut self, details: &[Value]) {
+        self.seals.seal(details);
+    }
+
+    fn extra(&mut self, number: usize, extra: &str) {
+        self.seals.extra(number, extra);
+    }
+
+    fn finish(&mut self, outcome: &Outcome, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let reason = finish_reason(outcome.finish, self.damaged);
+        let usage = json::write(&UsageMetadata::of(&outcome.usage));
+        let signature = self.seals.of_thoughts();
+        let signature = signature
+            .map(|it| format!(",\"thoughtSignature\":{}", json::write(&it)))
+            .unwrap_or_default();
+        let end = origin(&self.context);
+        let element = format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{{"text":""{signature}}}],"role":"model"}},"finishReason":"{reason}","index":0}}],"usageMetadata":{usage},{end}"#
+        );
+        self.last_element(&element, out);
+        Ok(())
+    }
+
+    fn fail(&mut self, failure: &Failure, out: &mut Vec<u8>) {
+        self.last_element(&errors::for_gemini(failure.status(), failure), out);
+    }
+
+    fn refuse(&mut self, status: u16, failure: &Failure, out: &mut Vec<u8>) {
+        out.extend_from_slice(errors::for_gemini(status, failure).as_bytes());
+    }
+}

@@ -1,0 +1,158 @@
+//! Gemini's count of a prompt's tokens, for the count of Messages.
+//!
+//! The prompt is `contents`, or a whole request in `generateContentRequest`. It becomes a Messages request, of
+//! which a count takes the prompt and the tools alone. The answer is `totalTokens`.
+
+use std::borrow::Cow;
+
+use protocol::{
+    failure::{BadAnswer, Failure, MAX_KEPT},
+    json::{
+        self, BadRequest,
+        fields::{self, Text},
+    },
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    answer::{Answer, Body},
+    chat_messages,
+    context::Context,
+    errors, gemini_chat,
+    schema::Members,
+};
+
+/// What a count of Messages takes.
+const COUNTED: [&str; 5] = ["model", "system", "messages", "tools", "tool_choice"];
+
+/// The request in the provider's shape.
+///
+/// # Errors
+/// [`BadRequest`] for what cannot be carried over.
+pub fn request(body: &[u8], context: &Context) -> Result<Vec<u8>, BadRequest> {
+    let asked: Asked<'_> = fields::body(body)?;
+    let prompt = match asked.generate_content_request {
+        Some(raw) => Cow::Owned(named(raw, asked.model)?.into_bytes()),
+        None => Cow::Borrowed(body),
+    };
+    let chat = gemini_chat::request(&prompt, context)?;
+    let messages = chat_messages::request(&chat, context)
+        .map_err(|bad| gemini_chat::NAMES.renamed(bad, &prompt))?;
+    let Members(members) = fields::body(&messages)?;
+    let counted = members.iter().filter(|(name, _)| COUNTED.contains(&&**name));
+    let counted = counted.map(|(name, value)| format!("{}:{}", json::write(name), value.get()));
+    Ok(format!("{{{}}}", counted.collect::<Vec<_>>().join(",")).into_bytes())
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Asked<'a> {
+    model: Option<Text<'a>>,
+    #[serde(rename = "generateContentRequest", alias = "generate_content_request")]
+    generate_content_request: Option<&'a RawValue>,
+}
+
+/// The inner request under the outer one's model.
+fn named(raw: &RawValue, model: Option<Text<'_>>) -> Result<String, BadRequest> {
+    let path = "generateContentRequest";
+    let Members(members) = fields::value(fields::object(Some(raw), path)?, path)?;
+    let own = members.iter().filter(|(name, _)| !matches!(&**name, "model" | "stream" | "alt"));
+    let own = own.map(|(name, value)| format!("{}:{}", json::write(name), value.get()));
+    let model = model.map(|Text(model)| format!("\"model\":{}", json::write(&model)));
+    Ok(format!("{{{}}}", model.into_iter().chain(own).collect::<Vec<_>>().join(",")))
+}
+
+/// The client's answer for this number of tokens.
+pub fn told(tokens: u64) -> String {
+    format!("{{\"totalTokens\":{tokens}}}")
+}
+
+/// Reads the provider's answer.
+pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
+    Count::default()
+}
+
+/// Keeps the provider's answer until it is complete.
+#[derive(Debug, Default)]
+struct Count {
+    error: Option<u16>,
+    kept: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+struct Counted {
+    input_tokens: u64,
+}
+
+impl Answer for Count {
+    fn head(&mut self, status: u16, _: Body) -> (u16, Body) {
+        self.error = (status >= 400).then_some(status);
+        (status, Body::Json)
+    }
+
+    fn feed(&mut self, chunk: &[u8], _: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        if self.kept.len() + chunk.len() > MAX_KEPT {
+            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
+        }
+        self.kept.extend_from_slice(chunk);
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let answer = match self.error {
+            Some(status) => errors::for_gemini(status, &Failure::read(&self.kept)),
+            None => {
+                let unread = |_| BadAnswer("the backend's count is not understood".to_owned());
+                told(serde_json::from_slice::<Counted>(&self.kept).map_err(unread)?.input_tokens)
+            }
+        };
+        out.extend_from_slice(answer.as_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::kit::answered;
+
+    fn context() -> Context {
+        Context { id: "0".repeat(32), created: 1, model: "m".to_owned(), streaming: false }
+    }
+
+    #[test]
+    fn a_prompt_is_counted_alone_or_in_its_request() {
+        let contents = json!([{"role": "user", "parts": [{"text": "Hi"}]}]);
+        let alone = json!({"model": "m", "stream": false, "contents": contents});
+        let whole = json!({"model": "m", "stream": false, "generateContentRequest": {
+            "model": "models/m", "contents": contents, "generationConfig": {"maxOutputTokens": 5}}});
+        for given in [alone, whole] {
+            let made = request(given.to_string().as_bytes(), &context()).unwrap();
+            let made: Value = serde_json::from_slice(&made).unwrap();
+            assert_eq!(
+                made,
+                json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]})
+            );
+        }
+        let bad = request(br#"{"model":"m","generateContentRequest":7}"#, &context()).unwrap_err();
+        assert_eq!(bad.param.as_deref(), Some("generateContentRequest"));
+        assert!(request(br#"{"model":"m"}"#, &context()).is_err());
+    }
+
+    #[test]
+    fn a_count_and_an_error_are_told_in_googles_form() {
+        let told = |status, text: &str| {
+            answered(answer(&context(), b""), status, Body::Json, &[text.as_bytes()])
+        };
+        assert_eq!(told(200, r#"{"input_tokens":12}"#).unwrap(), r#"{"totalTokens":12}"#);
+        assert!(told(200, "{}").is_err());
+        assert!(told(404, r#"{"error":{"message":"no"}}"#).unwrap().contains("NOT_FOUND"));
+    }
+}
