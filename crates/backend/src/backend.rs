@@ -78,7 +78,7 @@ impl Backend {
         }
     }
 
-    /// What it said of its models, by name, when it was last asked for them.
+    /// What it said of its models, by the names it knows them by, when it was last asked.
     pub fn facts(&self) -> FactsByModel {
         match self {
             Self::Http(backend) => backend.facts(),
@@ -92,6 +92,24 @@ impl Backend {
         match self {
             Self::Engines(engines) => Some(engines),
             Self::Http(_) | Self::Demo(_) => None,
+        }
+    }
+
+    /// Asks for what its list does not tell: which models are loaded, what each can do. Takes 20 s at
+    /// most. A cloud is not asked, nor is one whose models and endpoints are configured. Returns whether more, or something else, is known than before.
+    pub async fn look_closer(&self) -> bool {
+        match self {
+            Self::Http(backend) => backend.look_closer().await,
+            Self::Demo(_) => false,
+        }
+    }
+
+    /// How long a context to ask for with a request for this model, by the name it knows it by. Where there is one,
+    /// it is an Ollama, and is asked in its own API.
+    pub fn num_ctx(&self, model: &str) -> Option<u64> {
+        match self {
+            Self::Http(backend) => backend.num_ctx(model),
+            Self::Demo(_) => None,
         }
     }
 

@@ -33,6 +33,8 @@ pub struct BackendConfig {
     pub only_listed: bool,
     /// The endpoints that it serves, if they are known; else it is asked.
     pub endpoints: Option<Endpoints>,
+    /// How long a context its models are to have, in tokens. Only an Ollama can be asked for that.
+    pub context: Option<u64>,
     /// How many requests it serves at once, from all senders together; 0 counts as 1.
     pub max_concurrent: u32,
     /// How long to wait for what.
@@ -53,6 +55,7 @@ impl BackendConfig {
             models: None,
             only_listed: false,
             endpoints: None,
+            context: None,
             max_concurrent: DEFAULT_MAX_CONCURRENT,
             timeouts: Timeouts::default(),
         }

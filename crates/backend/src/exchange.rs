@@ -3,6 +3,7 @@
 use std::{
     collections::VecDeque,
     convert::Infallible,
+    fmt,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -72,10 +73,28 @@ pub struct AnswerBody {
     source: Source,
     /// Keeps the model loaded until the body has ended.
     claim: Option<Claim>,
+    change: Option<Changing>,
+}
+
+/// Makes other bytes of an answer's, piece by piece.
+pub trait Change: Send {
+    /// Reads the next bytes; appends what is to be passed on to `out`.
+    ///
+    /// # Errors
+    /// Why they cannot be read, in words.
+    fn feed(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), String>;
+
+    /// The answer is complete; appends the rest.
+    ///
+    /// # Errors
+    /// As [`Change::feed`].
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), String>;
 }
 
 #[derive(Debug)]
 enum Source {
+    /// There is no more than what was put back.
+    Nothing,
     Network(NetworkBody),
     Demo(DemoBody),
 }
@@ -90,7 +109,20 @@ impl AnswerBody {
     }
 
     fn of(source: Source) -> Self {
-        Self { first: None, source, claim: None }
+        Self { first: None, source, claim: None, change: None }
+    }
+
+    /// A body that is here already.
+    pub fn whole(bytes: impl Into<Bytes>) -> Self {
+        let mut body = Self::of(Source::Nothing);
+        body.put_back(bytes.into());
+        body
+    }
+
+    /// The same body, changed on its way. `backend`: who is named when it cannot be.
+    #[must_use]
+    pub fn changed(self, change: Box<dyn Change>, backend: &str) -> Self {
+        Self { change: Some(Changing { change, over: false, backend: backend.into() }), ..self }
     }
 
     /// Puts bytes back, to be the next ones. Empty bytes are dropped.
@@ -104,9 +136,9 @@ impl AnswerBody {
         if let Some(first) = self.first.take() {
             return Some(Ok(first));
         }
-        let next = match &mut self.source {
-            Source::Network(body) => body.next().await,
-            Source::Demo(body) => body.next().await.map(Ok),
+        let next = match &mut self.change {
+            Some(change) => change.next(&mut self.source).await,
+            None => self.source.next().await,
         };
         match (next, &self.claim) {
             (Some(Ok(bytes)), _) => Some(Ok(bytes)),
@@ -117,6 +149,57 @@ impl AnswerBody {
                 end
             }
         }
+    }
+}
+
+impl Source {
+    async fn next(&mut self) -> Option<Result<Bytes, BackendError>> {
+        match self {
+            Self::Nothing => None,
+            Self::Network(body) => body.next().await,
+            Self::Demo(body) => body.next().await.map(Ok),
+        }
+    }
+}
+
+/// A change of a body, and how far it is.
+struct Changing {
+    change: Box<dyn Change>,
+    over: bool,
+    backend: Arc<str>,
+}
+
+impl fmt::Debug for Changing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changing").field("over", &self.over).finish_non_exhaustive()
+    }
+}
+
+impl Changing {
+    async fn next(&mut self, source: &mut Source) -> Option<Result<Bytes, BackendError>> {
+        while !self.over {
+            let mut out = Vec::new();
+            let changed = match source.next().await {
+                Some(Ok(piece)) => self.change.feed(&piece, &mut out),
+                Some(Err(error)) => {
+                    self.over = true;
+                    return Some(Err(error));
+                }
+                None => {
+                    self.over = true;
+                    self.change.end(&mut out)
+                }
+            };
+            if let Err(reason) = changed {
+                self.over = true;
+                let backend = Arc::clone(&self.backend);
+                return Some(Err(BackendError::Broke { backend, reason }));
+            }
+            if !out.is_empty() {
+                return Some(Ok(out.into()));
+            }
+        }
+        None
     }
 }
 
@@ -188,5 +271,59 @@ impl Body for Pieces {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::{MockBackend, Reply};
+
+    use super::*;
+    use crate::{BackendConfig, HttpBackend};
+
+    struct Doubled;
+
+    impl Change for Doubled {
+        fn feed(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+            if piece == b"bad" {
+                return Err("it is bad".to_owned());
+            }
+            out.extend_from_slice(&[piece, piece].concat());
+            Ok(())
+        }
+
+        fn end(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
+            out.push(b'.');
+            Ok(())
+        }
+    }
+
+    async fn answered(text: &str) -> AnswerBody {
+        let server = MockBackend::start(&["m"]).await;
+        server.then(Reply::full(200, &[], text));
+        let backend = HttpBackend::new(&BackendConfig::new(server.url())).unwrap();
+        let ask = BackendRequest { path_and_query: "/x".to_owned(), ..BackendRequest::default() };
+        backend.send(ask).await.unwrap().body.changed(Box::new(Doubled), "b")
+    }
+
+    #[tokio::test]
+    async fn a_body_may_be_changed_on_its_way() {
+        let mut changed = answered("ab").await;
+        changed.put_back("first".into());
+        for expected in ["first", "abab", "."] {
+            assert_eq!(changed.next().await.unwrap().unwrap(), expected, "what was put back stays");
+        }
+        assert!(changed.next().await.is_none());
+        let mut bad = answered("bad").await;
+        let error = bad.next().await.unwrap().unwrap_err().to_string();
+        assert!(error.contains("b broke off: it is bad"), "{error}");
+        assert!(bad.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_body_may_be_here_already() {
+        let mut whole = AnswerBody::whole("here");
+        assert_eq!(whole.next().await.unwrap().unwrap(), "here");
+        assert!(whole.next().await.is_none());
     }
 }

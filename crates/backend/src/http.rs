@@ -8,11 +8,11 @@
 
 use std::{
     error::Error,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use base::{Endpoint, Endpoints, FactsByModel, ModelFacts};
+use base::{Endpoint, Endpoints};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Error as ClientError;
@@ -26,6 +26,7 @@ use crate::{
     connect::{Connector, TooLate},
     error::{BackendError, Phase},
     exchange::{Answer, AnswerBody, BackendRequest, Pieces},
+    facts::Known,
     headers::{from_backend, to_backend},
     manner::{ANTHROPIC, KeyPlace, Manner},
     models::{self, ModelList},
@@ -44,8 +45,11 @@ pub struct HttpBackend {
     endpoints: Option<Endpoints>,
     cloud: bool,
     timeouts: Timeouts,
-    /// What it said of its models when it was last asked for them.
-    facts: Mutex<FactsByModel>,
+    /// Whether its models and endpoints are all configured: it is asked for answers alone.
+    pub(crate) is_known: bool,
+    /// How long a context its models are to have, in tokens.
+    pub(crate) context: Option<u64>,
+    pub(crate) known: Mutex<Known>,
 }
 
 impl HttpBackend {
@@ -71,8 +75,21 @@ impl HttpBackend {
             None => manner,
         };
         let manner = Arc::new(manner);
-        let facts = Mutex::default();
-        Ok(Self { client, base, shown, manner, endpoints, cloud, timeouts, facts })
+        let (context, known) = (config.context, Mutex::default());
+        let is_listed = config.models.is_some() && !config.only_listed;
+        let is_known = is_listed && config.endpoints.is_some() && context.is_none();
+        Ok(Self {
+            client,
+            base,
+            shown,
+            manner,
+            endpoints,
+            cloud,
+            timeouts,
+            is_known,
+            context,
+            known,
+        })
     }
 
     /// Host and port.
@@ -105,41 +122,13 @@ impl HttpBackend {
     /// # Errors
     /// [`BackendError`] when it cannot be reached or gives no list.
     pub async fn models(&self) -> Result<Vec<String>, BackendError> {
-        let list = self.model_list(models::DEADLINE).await?;
-        let loaded = if list.is_ollama { self.loaded().await } else { FactsByModel::new() };
-        self.learn(&list, &loaded);
+        let listed = self.model_list(models::DEADLINE).await;
+        let mut known = self.known();
+        known.is_stale |= matches!(listed, Err(BackendError::Unreachable { .. }));
+        let list = listed?;
+        known.listed = list.facts;
+        known.names.clone_from(&list.names);
         Ok(list.names)
-    }
-
-    /// What it said of its models when it was last asked for them.
-    pub fn facts(&self) -> FactsByModel {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// A model that is not loaded any more costs what it did.
-    fn learn(&self, list: &ModelList, loaded: &FactsByModel) {
-        let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = |name: &String| {
-            let said = [loaded.get(name), list.facts.get(name), facts.get(name)];
-            said.into_iter().flatten().fold(ModelFacts::default(), |all, more| all.or(more.clone()))
-        };
-        let known = list.names.iter().map(|name| (name.clone(), known(name)));
-        let known: FactsByModel = known.filter(|(_, facts)| !facts.is_empty()).collect();
-        *facts = known;
-    }
-
-    /// What the loaded models of an Ollama take. Nothing, where it does not say.
-    async fn loaded(&self) -> FactsByModel {
-        let path_and_query = "/api/ps".to_owned();
-        let ask = BackendRequest { path_and_query, ..BackendRequest::default() };
-        let asked = self.exchange(Method::GET, ask, Phase::Models, models::DEADLINE);
-        match asked.await {
-            Ok(response) if response.status().is_success() => {
-                let read = timeout(models::DEADLINE, models::read_loaded(response));
-                read.await.ok().flatten().unwrap_or_default()
-            }
-            _ => FactsByModel::new(),
-        }
     }
 
     /// The endpoints that it serves. See [`crate::Backend::endpoints`].
@@ -147,8 +136,11 @@ impl HttpBackend {
     /// # Errors
     /// [`BackendError`] when it cannot be reached.
     pub async fn endpoints(&self) -> Result<Option<Endpoints>, BackendError> {
+        let asked_natively = self.is_asked_natively().await;
         match self.endpoints {
             Some(known) => Ok(Some(known)),
+            // At the others it would load its models with another context.
+            None if asked_natively => Ok(Some(chat_and_embeddings())),
             None => self.probe().await,
         }
     }
@@ -227,7 +219,7 @@ impl HttpBackend {
 
     /// The same; a request that is refused for its key is sent once more if the key's file has another
     /// one. A cloud that refuses the key has not answered its client.
-    async fn exchange(
+    pub(crate) async fn exchange(
         &self,
         method: Method,
         ask: BackendRequest,
@@ -322,7 +314,7 @@ impl HttpBackend {
         }
     }
 
-    fn late(&self, phase: Phase, after: Duration) -> BackendError {
+    pub(crate) fn late(&self, phase: Phase, after: Duration) -> BackendError {
         BackendError::Timeout { backend: Arc::clone(&self.shown), phase, after }
     }
 }
@@ -331,13 +323,16 @@ fn anthropics() -> Endpoints {
     Endpoints::only(Endpoint::Messages).with(Endpoint::CountTokens)
 }
 
+fn chat_and_embeddings() -> Endpoints {
+    Endpoints::only(Endpoint::ChatCompletions).with(Endpoint::Embeddings)
+}
+
 /// What a cloud serves if nobody says so: it is not asked.
 fn of_cloud(host: &str) -> Endpoints {
-    let chat = Endpoints::only(Endpoint::ChatCompletions).with(Endpoint::Embeddings);
     match host {
         ANTHROPIC => anthropics(),
-        OPENAI => chat.with(Endpoint::Responses),
-        _ => chat,
+        OPENAI => chat_and_embeddings().with(Endpoint::Responses),
+        _ => chat_and_embeddings(),
     }
 }
 

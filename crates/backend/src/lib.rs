@@ -13,7 +13,7 @@
 //! - `manner`: where a model server looks for its key, and how its paths begin
 //! - [`headers`]: what passes to a backend and back
 //! - [`model_engines`]: models whose servers are started when they are asked for
-//! - [`models`]: lists of models
+//! - [`models`]: lists of models; `facts`: what else model servers say of them
 //! - [`probe`]: which endpoints a model server has
 //! - [`discovery`]: the model servers of this machine; [`search`]: those that come and go
 //! - [`demo`]: a built-in backend without a model
@@ -29,6 +29,7 @@ pub mod demo;
 pub mod discovery;
 pub mod error;
 pub mod exchange;
+mod facts;
 pub mod headers;
 pub mod http;
 pub mod key_file;
@@ -45,7 +46,8 @@ pub use config::{BackendConfig, ModelEntry, NotAModel, Timeouts};
 pub use demo::{DEMO_MODEL, DemoBackend, DemoConfig};
 pub use discovery::{LocalBackend, examine, find_local};
 pub use error::{BackendError, Phase};
-pub use exchange::{Answer, AnswerBody, BackendRequest};
+pub use exchange::{Answer, AnswerBody, BackendRequest, Change};
+pub use facts::ServerKind;
 pub use http::HttpBackend;
 pub use model_engines::{Claim, Hold, ModelEngines};
 pub use search::Search;

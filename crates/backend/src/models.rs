@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use base::{FactsByModel, ModelFacts};
+use base::{Capabilities, FactsByModel, LoadState, ModelFacts};
 use http::Response;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::facts::ServerKind;
 
 /// How long a backend may take to give its list.
 pub const DEADLINE: Duration = Duration::from_secs(5);
@@ -18,14 +20,17 @@ pub const MAX_LIST: usize = 4 * 1024 * 1024;
 /// The header by which a Warren tells itself from a model server.
 const WARREN_HEADER: &str = "x-warren-version";
 
+/// The owner of a Warren's models in its list.
+const WARREN_OWNER: &str = "warren";
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ModelList {
     /// The names, as they come.
     pub(crate) names: Vec<String>,
     /// Whether a Warren gave it.
     pub(crate) is_warren: bool,
-    /// Whether an Ollama gave it, which says more elsewhere.
-    pub(crate) is_ollama: bool,
+    /// Which program gave it, as far as it tells.
+    pub(crate) kind: Option<ServerKind>,
     /// What it says of them, by name.
     pub(crate) facts: FactsByModel,
 }
@@ -48,34 +53,19 @@ pub(crate) async fn read(response: Response<Incoming>) -> Result<ModelList, Stri
 fn parse(body: &[u8]) -> Option<ModelList> {
     match serde_json::from_slice(body).ok()? {
         AnyList::OpenAi { data } => {
-            let is_by = |owner| data.iter().any(|item| item.owned_by.as_deref() == Some(owner));
-            let (is_warren, is_ollama) = (is_by("warren"), is_by("library"));
+            let mut owners = data.iter().filter_map(|item| item.owned_by.as_deref());
+            let is_warren = owners.clone().any(|owner| owner == WARREN_OWNER);
+            let kind = owners.find_map(ServerKind::of_owner);
             let facts = data.iter().map(|item| (item.id.clone(), item.facts()));
             let facts = facts.filter(|(_, facts)| !facts.is_empty()).collect();
             let names = data.into_iter().map(|item| item.id).collect();
-            Some(ModelList { names, is_warren, is_ollama, facts })
+            Some(ModelList { names, is_warren, kind, facts })
         }
         AnyList::Ollama { models } => {
             let names = models.into_iter().map(|item| item.name).collect();
-            Some(ModelList { names, is_ollama: true, ..ModelList::default() })
+            Some(ModelList { names, kind: Some(ServerKind::Ollama), ..ModelList::default() })
         }
     }
-}
-
-/// The loaded models of an Ollama, as `/api/ps` lists them, with what they take.
-pub(crate) async fn read_loaded(response: Response<Incoming>) -> Option<FactsByModel> {
-    #[expect(clippy::disallowed_methods, reason = "the body is limited")]
-    let body = Limited::new(response.into_body(), MAX_LIST).collect().await.ok()?;
-    loaded(&body.to_bytes())
-}
-
-fn loaded(body: &[u8]) -> Option<FactsByModel> {
-    let Loaded { models } = serde_json::from_slice(body).ok()?;
-    let facts = |model: LoadedModel| {
-        let (context_tokens, memory_bytes) = (model.context_length.as_u64(), model.size.as_u64());
-        (model.name, ModelFacts { context_tokens, memory_bytes, ..ModelFacts::default() })
-    };
-    Some(models.into_iter().map(facts).collect())
 }
 
 #[derive(Deserialize)]
@@ -96,9 +86,19 @@ struct OpenAiModel {
     /// Of vLLM.
     #[serde(default)]
     max_model_len: Value,
-    /// Of routers to many models.
+    /// Of routers to many models, and of a Warren.
     #[serde(default)]
     context_length: Value,
+    #[serde(default)]
+    capabilities: Value,
+    #[serde(default)]
+    quantization: Value,
+    /// Of a Warren.
+    #[serde(default)]
+    state: Value,
+    /// Of llama.cpp where it has several models.
+    #[serde(default)]
+    status: Value,
 }
 
 impl OpenAiModel {
@@ -110,27 +110,35 @@ impl OpenAiModel {
             &self.meta["n_ctx"],
             &self.meta["n_ctx_train"],
         ];
-        ModelFacts {
+        let facts = ModelFacts {
             context_tokens: context.iter().find_map(|value| value.as_u64()),
+            max_context_tokens: self.meta["n_ctx_train"].as_u64(),
             memory_bytes: self.meta["size"].as_u64(),
+            file_bytes: self.meta["size"].as_u64(),
+            parameters: self.meta["n_params"].as_u64(),
+            quantization: self.quantization.as_str().map(Box::from),
+            capabilities: self.capabilities(),
+            load: self.load(),
             ..ModelFacts::default()
+        };
+        facts.cleaned()
+    }
+
+    /// Those of its capabilities that have a name here; `None` where none has.
+    fn capabilities(&self) -> Option<Capabilities> {
+        let names = self.capabilities.as_array()?.iter().filter_map(Value::as_str);
+        Some(Capabilities::of_names(names)).filter(|known| *known != Capabilities::default())
+    }
+
+    fn load(&self) -> Option<LoadState> {
+        let told = self.state.as_str().or(self.status["value"].as_str())?;
+        match told {
+            "loaded" => Some(LoadState::Loaded),
+            "loading" => Some(LoadState::Loading),
+            "unloaded" => Some(LoadState::Unloaded),
+            _ => None,
         }
     }
-}
-
-#[derive(Deserialize)]
-struct Loaded {
-    models: Vec<LoadedModel>,
-}
-
-#[derive(Deserialize)]
-struct LoadedModel {
-    name: String,
-    /// Its bytes in all memory, a graphics card's included.
-    #[serde(default)]
-    size: Value,
-    #[serde(default)]
-    context_length: Value,
 }
 
 #[derive(Deserialize)]
@@ -164,20 +172,44 @@ mod tests {
             {"id":"llama","owned_by":"llamacpp","meta":{"n_ctx_train":131072,"size":4920733696}},
             {"id":"vllm","max_model_len":32768},{"id":"odd","max_model_len":"many","meta":[1]},{"id":"none"}]}"#;
         let list = parse(list).unwrap();
-        let facts = |context_tokens, memory_bytes| ModelFacts {
-            context_tokens,
-            memory_bytes,
+        let size = Some(4_920_733_696);
+        let llama = ModelFacts {
+            context_tokens: Some(131_072),
+            max_context_tokens: Some(131_072),
+            memory_bytes: size,
+            file_bytes: size,
             ..ModelFacts::default()
         };
-        let expected = [
-            ("llama".to_owned(), facts(Some(131_072), Some(4_920_733_696))),
-            ("vllm".to_owned(), facts(Some(32_768), None)),
-        ];
+        let vllm = ModelFacts { context_tokens: Some(32_768), ..ModelFacts::default() };
+        let expected = [("llama".to_owned(), llama), ("vllm".to_owned(), vllm)];
         assert_eq!((list.names.len(), list.facts), (4, expected.into_iter().collect()));
-        let ps = br#"{"models":[{"name":"qwen3:8b","size":6442450944,"size_vram":1,"context_length":40960}]}"#;
-        let loaded = loaded(ps).unwrap();
-        assert_eq!(loaded["qwen3:8b"], facts(Some(40_960), Some(6 << 30)));
-        assert!(parse(br#"{"data":[{"id":"a","owned_by":"library"}]}"#).unwrap().is_ollama);
+        assert_eq!(list.kind, Some(ServerKind::LlamaCpp));
+    }
+
+    #[test]
+    fn what_a_warren_and_a_router_say_is_read() {
+        let list = br#"{"data":[
+            {"id":"w","owned_by":"warren","capabilities":["tools"],"quantization":"Q8_0","state":"loading"},
+            {"id":"r","status":{"value":"unloaded"},"capabilities":["multimodal"]}]}"#;
+        let facts = parse(list).unwrap().facts;
+        let tools = Capabilities::of_names(["tools"]);
+        assert_eq!(
+            (facts["w"].capabilities, facts["w"].load),
+            (Some(tools), Some(LoadState::Loading))
+        );
+        assert_eq!(facts["w"].quantization.as_deref(), Some("Q8_0"));
+        assert_eq!((facts["r"].capabilities, facts["r"].load), (None, Some(LoadState::Unloaded)));
+    }
+
+    #[test]
+    fn a_list_tells_the_program_by_the_owners_of_models() {
+        let kind = |owner| {
+            let list = format!(r#"{{"data":[{{"id":"a"}},{{"id":"b","owned_by":"{owner}"}}]}}"#);
+            parse(list.as_bytes()).unwrap().kind
+        };
+        assert_eq!(kind("library"), Some(ServerKind::Ollama));
+        assert_eq!(kind("vllm"), Some(ServerKind::Other));
+        assert_eq!(kind("somebody"), None);
     }
 
     #[test]

@@ -4,12 +4,20 @@ use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::plain;
+
+/// The longest text among the facts of a model, in bytes.
+pub const MAX_FACT: usize = 64;
+
 /// What a backend says of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelFacts {
     /// How many tokens a question and its answer may have together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
+    /// The longest context that it was made for, in tokens, whatever its backend gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_context_tokens: Option<u64>,
     /// How much memory the model takes while it is loaded, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
@@ -48,11 +56,26 @@ impl ModelFacts {
         *self == Self::default()
     }
 
+    /// These facts, as they came from a stranger: texts are clipped to [`MAX_FACT`] bytes, and nothing in them
+    /// controls a terminal or is invisible. An empty text says nothing.
+    #[must_use]
+    pub fn cleaned(self) -> Self {
+        let clean = |text: Box<str>| {
+            let kept = text.floor_char_boundary(MAX_FACT);
+            let text = plain::stripped(text[..kept].trim());
+            Some(text.into_boxed_str()).filter(|text| !text.is_empty())
+        };
+        let (quantization, family) =
+            (self.quantization.and_then(clean), self.family.and_then(clean));
+        Self { quantization, family, ..self }
+    }
+
     /// These facts, and those of the other where these have none.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
             context_tokens: self.context_tokens.or(other.context_tokens),
+            max_context_tokens: self.max_context_tokens.or(other.max_context_tokens),
             memory_bytes: self.memory_bytes.or(other.memory_bytes),
             file_bytes: self.file_bytes.or(other.file_bytes),
             parameters: self.parameters.or(other.parameters),
@@ -197,6 +220,20 @@ mod tests {
             (Some(8), Some("a"), Some(5))
         );
         assert!(ModelFacts::default().is_empty() && !all.is_empty());
+    }
+
+    #[test]
+    fn texts_of_strangers_are_bounded_and_harmless() {
+        let said = |text: &str| {
+            let facts = ModelFacts { quantization: Some(text.into()), ..ModelFacts::default() };
+            facts.cleaned().quantization.map(String::from)
+        };
+        assert_eq!(said(" Q4_K_M ").as_deref(), Some("Q4_K_M"));
+        assert_eq!(said("Q4\u{1b}[2J\u{202e}\u{200b}").as_deref(), Some("Q4[2J"));
+        assert_eq!(said(" \n").as_deref(), None);
+        let long = said(&"\u{e9}".repeat(MAX_FACT)).unwrap();
+        assert_eq!(long, "\u{e9}".repeat(MAX_FACT / 2));
+        assert!(said(&format!("x{}", "\u{e9}".repeat(MAX_FACT))).unwrap().len() < MAX_FACT);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! written without the house's own shells, so that a fault in those cannot hide in its tests.
 //!
 //! - [`agents`]: fake command lines of agents, one program under all their names
-//! - [`backend`]: a scriptable model server that counts what becomes of its requests
+//! - [`backend`]: a scriptable model server that counts what becomes of its requests, and one that is an Ollama
 //! - [`worker`]: a relay worker in the hands of a test, in the stock form and in the binary form
 //! - [`node`]: a bare model node in the hands of a test
 //! - [`node_server`]: a stock-shaped API server in the hands of a test
@@ -64,7 +64,8 @@ pub mod worker;
 pub mod workspace;
 
 pub use backend::{
-    CHAT_MODELS, ChatScript, Counts, Gate, MockBackend, Received, RefusingPort, Reply,
+    CHAT_MODELS, ChatScript, Counts, Gate, MockBackend, MockOllama, OLLAMA_CONTEXT, OllamaModel,
+    Received, RefusingPort, Reply,
 };
 pub use client::{Client, Connection, Request, Response, Streaming};
 pub use connect_proxy::ConnectProxy;

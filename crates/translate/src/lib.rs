@@ -20,6 +20,7 @@
 //! - [`responses_chat`], [`chat_responses`]: Responses and Chat Completions
 //! - [`completions_chat`]: legacy Completions for Chat Completions
 //! - [`chat_node`]: Chat Completions for a model node, which has no endpoint
+//! - [`chat_ollama`]: Chat Completions for an Ollama in its own API, with the length of its context
 //! - [`node_chat`]: the node protocol's consumers for Chat Completions
 //! - [`gemini_chat`]: Gemini's API for Chat Completions
 //! - [`gemini_count`]: its count of tokens, for that of Messages
@@ -38,6 +39,7 @@ pub mod chat;
 mod chat_body;
 pub mod chat_messages;
 pub mod chat_node;
+pub mod chat_ollama;
 
 mod chat_request;
 pub mod chat_responses;
@@ -71,4 +73,4 @@ pub use protocol::{
     failure::{BadAnswer, MAX_KEPT},
     json::BadRequest,
 };
-pub use registry::{answer, request, route, served_as};
+pub use registry::{answer, ollama_answer, ollama_request, request, route, served_as};

@@ -7,7 +7,7 @@ use protocol::{failure::BadAnswer, json::BadRequest};
 
 use crate::{
     answer::{Answer, Body},
-    chat_messages, chat_responses, completions_chat,
+    chat_messages, chat_ollama, chat_responses, completions_chat,
     context::Context,
     gemini_chat, gemini_count, gemini_embed, messages_chat, node_chat,
     refusal::ClientNames,
@@ -75,6 +75,35 @@ pub fn answer(
             Some(Box::new(Composed { inner, outer, between: Vec::new() }))
         }
         _ => None,
+    }
+}
+
+/// The body to send to an Ollama in its own API, with a context of so many tokens, for a client's body of shape
+/// `from`, which Chat Completions can serve.
+///
+/// # Errors
+/// As [`request`].
+pub fn ollama_request(
+    from: Endpoint,
+    body: &[u8],
+    context: &Context,
+    num_ctx: u64,
+) -> Result<Vec<u8>, BadRequest> {
+    let to = Endpoint::ChatCompletions;
+    let between = request(from, to, body, context)?;
+    let pair = PAIRS.iter().find(|pair| pair.from == from && pair.to == to);
+    chat_ollama::request(&between, context, Some(num_ctx))
+        .map_err(|bad| pair.map_or(bad.clone(), |pair| pair.names.renamed(bad, body)))
+}
+
+/// Translates an Ollama's answer into the client's, one for each attempt.
+pub fn ollama_answer(from: Endpoint, context: &Context, body: &[u8]) -> Box<dyn Answer> {
+    let to = Endpoint::ChatCompletions;
+    let between = request(from, to, body, context).unwrap_or_default();
+    let inner: Box<dyn Answer> = Box::new(chat_ollama::answer(context, &between));
+    match answer(from, to, context, body) {
+        Some(outer) => Box::new(Composed { inner, outer, between: Vec::new() }),
+        None => inner,
     }
 }
 
@@ -294,6 +323,27 @@ mod tests {
             assert_eq!(refused.param.as_deref(), Some(param), "{body}");
             assert!(refused.message.contains(&format!("`{param}")), "{refused}");
         }
+    }
+
+    #[test]
+    fn every_shape_that_generates_reaches_an_ollama() {
+        let body = br#"{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}"#;
+        let sent = ollama_request(Endpoint::Messages, body, &context(), 9).unwrap();
+        let sent: serde_json::Value = serde_json::from_slice(&sent).unwrap();
+        assert_eq!(
+            (&sent["options"]["num_ctx"], &sent["options"]["num_predict"]),
+            (&9.into(), &5.into())
+        );
+        let mut map = ollama_answer(Endpoint::Messages, &context(), body);
+        map.head(200, Body::Json);
+        let mut out = Vec::new();
+        map.feed(br#"{"message":{"content":"hi"},"done":true,"eval_count":1}"#, &mut out).unwrap();
+        map.end(&mut out).unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!((&told["type"], &told["content"][0]["text"]), (&"message".into(), &"hi".into()));
+        let picture = br#"{"model":"m","max_tokens":5,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://x/y"}}]}]}"#;
+        let refused = ollama_request(Endpoint::Messages, picture, &context(), 9).unwrap_err();
+        assert_eq!(refused.param.as_deref(), Some("messages[0].content"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::{
 };
 
 use backend::{Answer, Backend, BackendError, BackendRequest, ModelEntry, NotABackend};
-use base::{Endpoints, FactsByModel};
+use base::{Endpoints, FactsByModel, ModelName};
 use bytes::Bytes;
 use http::Method;
 use protocol::openai;
@@ -20,6 +20,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
 use crate::{
     config::{Lend, LentAlias},
     offered::Offered,
+    ollama::{self, Translation},
     order::Order,
     patience,
 };
@@ -207,7 +208,7 @@ impl LentBackend {
             if *offer.models != *models {
                 offer.models = models.into();
             }
-            let facts = self.backend.facts();
+            let facts = self.facts(models);
             if *offer.facts != facts {
                 offer.facts = facts.into();
             }
@@ -215,6 +216,33 @@ impl LentBackend {
             offer.reached = reached;
             offer.polls += 1;
         });
+    }
+
+    /// Publishes what the backend has said of its models since the last offer, if anything.
+    pub(crate) fn publish_facts(&self) {
+        self.offer.send_if_modified(|offer| {
+            let facts = self.facts(&offer.models);
+            let is_new = *offer.facts != facts;
+            if is_new {
+                offer.facts = facts.into();
+            }
+            is_new
+        });
+    }
+
+    /// What the backend says of these models and no others, by the names that consumers use.
+    fn facts(&self, models: &[String]) -> FactsByModel {
+        let told = self.backend.facts();
+        let real = self.real_names.read().unwrap_or_else(PoisonError::into_inner);
+        let of = |name: &String| {
+            let alias = self.aliases.iter().find(|alias| alias.name == *name);
+            let model = alias.and_then(|alias| target(alias, models)).unwrap_or(name);
+            let real = real.get(model).unwrap_or(model);
+            let other = || ModelName::from(real.as_str()).with_or_without_latest();
+            let facts = told.get(real).or_else(|| told.get(other()?.as_str()))?;
+            Some((name.clone(), facts.clone()))
+        };
+        models.iter().filter_map(of).collect()
     }
 
     /// Has the backend asked for its models at once.
@@ -229,14 +257,49 @@ impl LentBackend {
     /// Asks the backend; see [`Backend::ask`].
     pub(crate) async fn send(&self, order: &mut Order) -> Result<Answer, BackendError> {
         let method = order.method.clone();
-        self.send_once(method, self.ask(order)).await
+        match self.request(order) {
+            Ok((request, translation)) => {
+                let answer = self.send_once(method, request).await?;
+                Ok(self.translated(answer, translation))
+            }
+            Err(refusal) => Ok(*refusal),
+        }
     }
 
     /// The same; while the backend takes no requests it is asked again, for a while.
     pub(crate) async fn send_patiently(&self, order: &mut Order) -> Result<Answer, BackendError> {
-        let (method, request) = (order.method.clone(), self.ask(order));
-        let ask = || self.send_once(method.clone(), request.clone());
-        patience::until_ready(self.patience, ask).await
+        let method = order.method.clone();
+        match self.request(order) {
+            Ok((request, translation)) => {
+                let ask = || self.send_once(method.clone(), request.clone());
+                let answer = patience::until_ready(self.patience, ask).await?;
+                Ok(self.translated(answer, translation))
+            }
+            Err(refusal) => Ok(*refusal),
+        }
+    }
+
+    /// The request as the backend takes it. Of an Ollama whose context is set it is in its own API, and its answer
+    /// is to be translated.
+    fn request(
+        &self,
+        order: &mut Order,
+    ) -> Result<(BackendRequest, Option<Translation>), Box<Answer>> {
+        let request = self.ask(order);
+        let shape = ollama::shape(&request.path_and_query).filter(|_| order.method == Method::POST);
+        let real = || self.real_name(&order.model).unwrap_or_else(|| order.model.clone());
+        let Some((shape, num_ctx)) = shape.zip(self.backend.num_ctx(&real())) else {
+            return Ok((request, None));
+        };
+        let translated = ollama::translated(shape, request, &order.model, num_ctx);
+        translated.map(|(request, translation)| (request, Some(translation)))
+    }
+
+    fn translated(&self, answer: Answer, translation: Option<Translation>) -> Answer {
+        match translation {
+            Some(translation) => translation.answer(answer, self.backend.label()),
+            None => answer,
+        }
     }
 
     async fn send_once(

@@ -11,7 +11,7 @@
 //! - [`dialer`]: how a link to a server comes about; [`roaming`]: to one whose address changes
 //! - [`event`]: what happens to a worker, for people
 //! - `lent`, `models`: one backend, shared by all links, and what it offers; `offered`: its models by the names
-//!   that consumers use (pure)
+//!   that consumers use (pure); `ollama`: requests for an Ollama whose context is set
 //! - `context`, `link`: what the links of one backend to one server share, and how they follow each other
 //! - `driver`: the driver of a link that stands, and what a protocol must bring
 //! - `relay`, `node`, `tunnel`: the protocols: workers', nodes', stock participants'
@@ -34,6 +34,7 @@ mod link;
 mod models;
 mod node;
 mod offered;
+mod ollama;
 mod order;
 mod outcome;
 mod patience;

@@ -7,6 +7,7 @@ use base::Endpoints;
 use protocol::relay::normalise_models;
 use tokio::{
     sync::watch,
+    task::JoinSet,
     time::{Instant, MissedTickBehavior, interval},
 };
 
@@ -30,11 +31,17 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
     let (mut known, mut served) = (ModelWatch::default(), EndpointWatch::default());
     let (mut failures, mut clouds) = (Failures::default(), CloudPace::default());
     let mut changes = lent.backend().engines().map(|engines| engines.changes());
+    // Dropped, and so ended, with this future.
+    let mut look = JoinSet::new();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             () = lent.asked_to_refresh() => {}
             () = changed(&mut changes) => {}
+            Some(_) = look.join_next() => {
+                lent.publish_facts();
+                continue;
+            }
         }
         lent.backend().read_key_again().await;
         if !lent.has_fixed_models() && !clouds.is_due(&lent) {
@@ -55,6 +62,11 @@ pub(crate) async fn watch(lent: Arc<LentBackend>, every: Duration, events: Event
             events.send(&Event::Models { backend, models });
         }
         lent.publish(&lent.names(&known.models), served.endpoints, reached);
+        // The list does not wait for what else there is to know.
+        if reached && look.is_empty() {
+            let lent = Arc::clone(&lent);
+            look.spawn(async move { lent.backend().look_closer().await });
+        }
     }
 }
 

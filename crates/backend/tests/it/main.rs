@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod facts;
 mod http;
 mod keepalive;
 mod models;

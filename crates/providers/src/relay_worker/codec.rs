@@ -229,9 +229,9 @@ impl RelayCodec {
             self.membership.endpoints(self.served.endpoints());
         }
         let (models, warnings) = normalise_models(&update.models);
-        // Facts are bounded as the models are.
+        // There are as many facts as models, which are bounded.
         let facts = models.iter().filter_map(|model| update.facts.get_key_value(model));
-        let facts = facts.map(|(model, facts)| (model.clone(), facts.clone())).collect();
+        let facts = facts.map(|(model, facts)| (model.clone(), facts.clone().cleaned())).collect();
         self.membership.memory(&facts);
         self.sender.learn(facts);
         let (models, more) = self.scope.change_models(models);

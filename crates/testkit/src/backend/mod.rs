@@ -1,6 +1,7 @@
 //! A model server in the hands of a test: scriptable to the byte, and counting.
 
 mod chat;
+mod ollama;
 mod reply;
 mod serve;
 
@@ -20,6 +21,7 @@ use tokio::{net::TcpSocket, sync::watch};
 
 pub use self::{
     chat::{CHAT_MODELS, ChatScript},
+    ollama::{MockOllama, OLLAMA_CONTEXT, OllamaModel},
     reply::{Gate, Reply, Step},
 };
 use crate::{
@@ -78,12 +80,16 @@ pub fn is_probe(received: &Received) -> bool {
 /// How a request is answered that no reply was lined up for.
 type Script = Box<dyn Fn(&Received) -> Reply + Send + Sync>;
 
+/// What is told without counting as a request, if anything.
+type Telling = Box<dyn Fn(&Received) -> Option<Reply> + Send + Sync>;
+
 pub(crate) struct Shared {
     counts: watch::Sender<Counts>,
     arrivals: watch::Sender<u64>,
     kept: Mutex<VecDeque<Received>>,
     lined_up: Mutex<VecDeque<Reply>>,
     script: Mutex<Script>,
+    telling: Mutex<Telling>,
     models: Mutex<Vec<String>>,
     /// The answers to `GET` at these paths.
     gets: Mutex<HashMap<String, Value>>,
@@ -151,6 +157,7 @@ impl MockBackend {
             kept: Mutex::default(),
             lined_up: Mutex::default(),
             script: Mutex::new(Box::new(|_| Reply::completion("hello"))),
+            telling: Mutex::new(Box::new(|_| None)),
             models: Mutex::new(models.iter().map(|&model| model.to_owned()).collect()),
             gets: Mutex::default(),
             only: Mutex::default(),
@@ -183,6 +190,11 @@ impl MockBackend {
     /// Decides how to answer every request that no reply is lined up for.
     pub fn answer_with(&self, script: impl Fn(&Received) -> Reply + Send + Sync + 'static) {
         *self.shared.script.lock().unwrap() = Box::new(script);
+    }
+
+    /// Answers what only asks how things are: it is not counted or kept, and uses up no reply.
+    pub fn tell_with(&self, telling: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static) {
+        *self.shared.telling.lock().unwrap() = Box::new(telling);
     }
 
     /// Answers posts to these paths only. Any other is not found, in the words of llama.cpp; such a

@@ -31,6 +31,11 @@ pub(super) async fn connection(stream: TcpStream, shared: &Shared) -> io::Result
             perform(&mut writer, Reply::loading()).await?;
             continue;
         }
+        let told = (shared.telling.lock().unwrap())(&received);
+        if let Some(reply) = told {
+            perform(&mut writer, reply).await?;
+            continue;
+        }
         if received.method == "GET" {
             perform(&mut writer, listing(shared, &received)).await?;
             continue;

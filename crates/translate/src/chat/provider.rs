@@ -11,7 +11,7 @@ use crate::answer::{Answer, Body};
 
 /// Reads an answer in one provider's shape and passes its parts to a [`Writer`].
 pub trait ProviderReader: Default + Send {
-    /// Reads the data of an event of a stream, with the one reader for all its JSON. Data after the end
+    /// Reads the data of an event of a stream, or a line of one, with the one reader for all its JSON. Data after the end
     /// of the answer is ignored.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ pub struct FromProvider<R, W> {
     kind: Kind,
     events: EventReader,
     json: JsonReader,
-    /// The bytes so far of an answer that is not a stream.
+    /// The bytes so far of an answer that is not a stream, or of a line.
     kept: Vec<u8>,
     taken: usize,
     reading: R,
@@ -169,6 +169,35 @@ impl<R: ProviderReader, W: Writer> FromProvider<R, W> {
         reading.end(writer, out)
     }
 
+    fn read_lines(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let mut rest = chunk;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (line, after) = (&rest[..end], &rest[end + 1..]);
+            rest = after;
+            if self.kept.is_empty() {
+                self.reading.event(line, &mut self.json, &mut self.writer, out)?;
+                continue;
+            }
+            self.keep(line)?;
+            self.end_line(out)?;
+        }
+        self.keep(rest)
+    }
+
+    /// Reads the line that is kept.
+    fn end_line(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        let mut line = std::mem::take(&mut self.kept);
+        let read = self.reading.event(&line, &mut self.json, &mut self.writer, out);
+        line.clear();
+        self.kept = line;
+        read
+    }
+
+    fn end_lines(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
+        self.end_line(out)?;
+        self.reading.end(&mut self.writer, out)
+    }
+
     fn end_whole(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         let kept = std::mem::take(&mut self.kept);
         if sse::looks_like_sse(&kept) {
@@ -197,7 +226,8 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
         self.measure(chunk)?;
         match self.kind {
             Kind::Answer(Body::Events) => self.read_events(chunk, out),
-            Kind::Answer(_) | Kind::Error(_) => self.keep(chunk),
+            Kind::Answer(Body::Lines) => self.read_lines(chunk, out),
+            Kind::Answer(Body::Json) | Kind::Error(_) => self.keep(chunk),
         }
     }
 
@@ -208,7 +238,8 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         match self.kind {
             Kind::Answer(Body::Events) => self.end_events(out),
-            Kind::Answer(_) => self.end_whole(out),
+            Kind::Answer(Body::Lines) => self.end_lines(out),
+            Kind::Answer(Body::Json) => self.end_whole(out),
             Kind::Error(status) => {
                 self.writer.refuse(status, &Failure::read(&self.kept), out);
                 Ok(())

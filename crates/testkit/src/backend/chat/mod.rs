@@ -20,6 +20,7 @@ mod schema;
 
 use serde_json::{Value, json};
 
+pub(super) use self::schema::example;
 use super::{MockBackend, Received, Reply};
 
 /// The only path besides the list of models.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 /// A value of the schema: every property, the first of each choice.
-pub(super) fn example(schema: &Value) -> Value {
+pub(in crate::backend) fn example(schema: &Value) -> Value {
     of(schema, schema)
 }
 

@@ -1,0 +1,87 @@
+//! What is known of the models of one server.
+
+use std::collections::{HashMap, HashSet};
+
+use base::{FactsByModel, ModelFacts, ModelName};
+
+use super::{ServerKind, ollama::Shown};
+
+/// What one server has said so far.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// Which program it is, once that is known.
+    pub(crate) kind: Option<ServerKind>,
+    /// Whether it was out of reach since: another program may be there now.
+    pub(crate) is_stale: bool,
+    /// The names of its list.
+    pub(crate) names: Vec<String>,
+    /// What its list says.
+    pub(crate) listed: FactsByModel,
+    /// What it said when it was looked at more closely.
+    pub(crate) looked: FactsByModel,
+    /// What an Ollama showed of models, by their digests. It never changes.
+    pub(crate) shown: HashMap<String, Shown>,
+    /// The models whose contexts were reported.
+    pub(crate) told: HashSet<String>,
+}
+
+impl Known {
+    /// All of it, by the server's own names.
+    pub(crate) fn facts(&self) -> FactsByModel {
+        let mut facts = self.looked.clone();
+        for (name, listed) in &self.listed {
+            let known = facts.entry(name.clone()).or_default();
+            *known = std::mem::take(known).or(listed.clone());
+        }
+        facts.retain(|_, facts| !facts.is_empty());
+        facts
+    }
+
+    /// Which program it is, and whether another may be there now.
+    pub(crate) fn kind_as_known(&self) -> (Option<ServerKind>, bool) {
+        (self.kind, self.is_stale)
+    }
+
+    /// What a closer look gave of a model, whose tag may be left out.
+    pub(crate) fn of_model(&self, name: &str) -> Option<&ModelFacts> {
+        let other = || ModelName::from(name).with_or_without_latest();
+        self.looked.get(name).or_else(|| self.looked.get(other()?.as_str()))
+    }
+
+    /// Takes what a closer look gave. A model that is not loaded any more costs what it did.
+    pub(crate) fn look(&mut self, seen: FactsByModel) {
+        let kept = |(name, facts): (String, ModelFacts)| {
+            let before = self.looked.get(&name).cloned().unwrap_or_default();
+            let (memory_bytes, context_tokens) = (before.memory_bytes, before.context_tokens);
+            let before = ModelFacts { memory_bytes, context_tokens, ..ModelFacts::default() };
+            (name, facts.or(before))
+        };
+        self.looked = seen.into_iter().map(kept).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::LoadState;
+
+    use super::*;
+
+    fn facts(memory: Option<u64>, load: LoadState) -> FactsByModel {
+        let facts = ModelFacts { memory_bytes: memory, load: Some(load), ..ModelFacts::default() };
+        [("m".to_owned(), facts)].into()
+    }
+
+    #[test]
+    fn a_model_that_was_loaded_keeps_its_memory_and_its_list_fills_in() {
+        let mut known = Known::default();
+        known.look(facts(Some(7), LoadState::Loaded));
+        known.look(facts(None, LoadState::Unloaded));
+        let family = ModelFacts { family: Some("f".into()), ..ModelFacts::default() };
+        known.listed = [("m".to_owned(), family), ("n".to_owned(), ModelFacts::default())].into();
+        let all = known.facts();
+        assert_eq!(all.len(), 1, "nothing is known of n");
+        let known = &all["m"];
+        assert_eq!((known.memory_bytes, known.load), (Some(7), Some(LoadState::Unloaded)));
+        assert_eq!(known.family.as_deref(), Some("f"));
+    }
+}

@@ -1,0 +1,209 @@
+//! Asks a model server in its own API what its list does not tell. What cannot be learned stays unknown.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use base::{FactsByModel, LoadState};
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http_body_util::{BodyExt, Limited};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{
+    Known, ServerKind, llama_cpp, lm_studio,
+    ollama::{self, Shown, Tag},
+};
+use crate::{
+    error::{BackendError, Phase},
+    exchange::BackendRequest,
+    http::HttpBackend,
+    models::{DEADLINE, MAX_LIST},
+};
+
+/// How many models of an Ollama are asked for at one look; the others at the next ones.
+const MAX_SHOWN: usize = 64;
+
+/// How many of them at once.
+const SHOWN_AT_ONCE: usize = 4;
+
+/// How long a look may take.
+const LOOK: Duration = Duration::from_secs(20);
+
+impl HttpBackend {
+    /// What it said of its models, by name, when it was last asked.
+    pub fn facts(&self) -> FactsByModel {
+        self.known().facts()
+    }
+
+    /// See [`crate::Backend::look_closer`].
+    pub async fn look_closer(&self) -> bool {
+        if self.is_cloud() || self.is_known {
+            return false;
+        }
+        let before = self.facts();
+        // What was learned until then is kept.
+        let _ = timeout(LOOK, self.look()).await;
+        self.facts() != before
+    }
+
+    /// Which program it is, asked for if that is not known or may have changed. A server that does not answer is
+    /// what it was.
+    pub async fn kind(&self) -> Option<ServerKind> {
+        let (kind, is_stale) = self.known().kind_as_known();
+        if kind.is_some() && !is_stale || self.is_cloud() {
+            return kind;
+        }
+        let Ok(found) = self.recognise().await else { return kind };
+        let mut known = self.known();
+        (known.kind, known.is_stale) = (Some(found), false);
+        Some(found)
+    }
+
+    pub(crate) fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn recognise(&self) -> Result<ServerKind, BackendError> {
+        let list = self.model_list(DEADLINE).await?;
+        if let Some(kind) = list.kind {
+            return Ok(kind);
+        }
+        let version = self.told(Method::GET, "/api/version", None).await?;
+        let is_version = |body: Bytes| {
+            serde_json::from_slice::<Value>(&body).is_ok_and(|told| told["version"].is_string())
+        };
+        if version.is_some_and(is_version) {
+            return Ok(ServerKind::Ollama);
+        }
+        let models = self.told(Method::GET, "/api/v0/models", None).await?;
+        let is_studio = models.is_some_and(|body| lm_studio::models(&body).is_some());
+        Ok(if is_studio { ServerKind::LmStudio } else { ServerKind::Other })
+    }
+
+    async fn look(&self) -> Result<(), BackendError> {
+        match self.kind().await {
+            Some(ServerKind::Ollama) => self.look_at_ollama().await,
+            Some(ServerKind::LmStudio) => {
+                let told = self.told(Method::GET, "/api/v0/models", None).await?;
+                if let Some(facts) = told.and_then(|body| lm_studio::models(&body)) {
+                    self.known().look(facts);
+                }
+                Ok(())
+            }
+            Some(ServerKind::LlamaCpp) => self.look_at_llama_cpp().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// With several models the server is a router, which would load one to tell its properties.
+    async fn look_at_llama_cpp(&self) -> Result<(), BackendError> {
+        let only = match self.known().names.as_slice() {
+            [only] => only.clone(),
+            _ => return Ok(()),
+        };
+        let told = self.told(Method::GET, "/props", None).await?;
+        if let Some(facts) = told.and_then(|body| llama_cpp::props(&body)) {
+            self.known().look([(only, facts)].into());
+        }
+        Ok(())
+    }
+
+    async fn look_at_ollama(&self) -> Result<(), BackendError> {
+        let told = self.told(Method::GET, "/api/tags", None).await?;
+        let Some(tags) = told.and_then(|body| ollama::tags(&body)) else { return Ok(()) };
+        let told = self.told(Method::GET, "/api/ps", None).await?;
+        let loaded = told.and_then(|body| ollama::loaded(&body));
+        self.take_ollamas(&tags, loaded.as_ref());
+        let asked = self.unshown(&tags);
+        let mut shown = stream::iter(asked)
+            .map(|(digest, name)| async move {
+                let shown = self.show(&name).await;
+                (digest, shown)
+            })
+            .buffer_unordered(SHOWN_AT_ONCE);
+        while let Some((digest, shown)) = shown.next().await {
+            self.known().shown.insert(digest, shown?);
+        }
+        self.take_ollamas(&tags, loaded.as_ref());
+        self.tell_of_contexts();
+        Ok(())
+    }
+
+    /// What is known of an Ollama's models by now.
+    fn take_ollamas(&self, tags: &[Tag], loaded: Option<&FactsByModel>) {
+        let mut known = self.known();
+        let digests: HashSet<&str> = tags.iter().filter_map(|tag| tag.digest.as_deref()).collect();
+        known.shown.retain(|digest, _| digests.contains(digest.as_str()));
+        let mut facts = of_ollama(tags, loaded, &known.shown);
+        if let Some(wanted) = self.context {
+            facts.values_mut().for_each(|facts| {
+                let longest = facts.max_context_tokens.unwrap_or(wanted);
+                facts.context_tokens = Some(wanted.min(longest));
+            });
+        }
+        known.look(facts);
+    }
+
+    /// The models that were not shown yet, each with its digest.
+    fn unshown(&self, tags: &[Tag]) -> Vec<(String, String)> {
+        let known = self.known();
+        let tagged = tags.iter().filter_map(|tag| Some((tag.digest.clone()?, tag.name.clone())));
+        let unshown: HashMap<String, String> =
+            tagged.filter(|(digest, _)| !known.shown.contains_key(digest)).collect();
+        unshown.into_iter().take(MAX_SHOWN).collect()
+    }
+
+    /// What it shows of one model: nothing, where it refuses.
+    async fn show(&self, name: &str) -> Result<Shown, BackendError> {
+        let told = self.told(Method::POST, "/api/show", Some(json!({"model": name}))).await?;
+        Ok(told.and_then(|body| ollama::shown(&body)).unwrap_or_default())
+    }
+
+    /// The body that it answers with, within bounds; `None` when it refuses or sends too much.
+    async fn told(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Option<Bytes>, BackendError> {
+        let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let ask = BackendRequest {
+            path_and_query: path.to_owned(),
+            headers: body.iter().map(|_| json.clone()).collect::<HeaderMap>(),
+            body: body.into_iter().map(|body| Bytes::from(body.to_string())).collect(),
+        };
+        let told = async {
+            let response = self.exchange(method, ask, Phase::Models, DEADLINE).await?;
+            if response.status() != StatusCode::OK {
+                return Ok(None);
+            }
+            #[expect(clippy::disallowed_methods, reason = "the body is limited")]
+            let body = Limited::new(response.into_body(), MAX_LIST).collect().await;
+            Ok(body.ok().map(http_body_util::Collected::to_bytes))
+        };
+        let late = |_| Err(self.late(Phase::Models, DEADLINE));
+        timeout(DEADLINE, told).await.unwrap_or_else(late)
+    }
+}
+
+/// The facts of an Ollama's models. `loaded`: `None` when it did not say which are.
+fn of_ollama(
+    tags: &[Tag],
+    loaded: Option<&FactsByModel>,
+    shown: &HashMap<String, Shown>,
+) -> FactsByModel {
+    let facts = |tag: &Tag| {
+        let running = loaded.and_then(|loaded| loaded.get(&tag.name)).cloned();
+        let shown = tag.digest.as_ref().and_then(|digest| shown.get(digest)).cloned();
+        let mut facts = running.unwrap_or_default().or(tag.facts.clone());
+        facts = facts.or(shown.unwrap_or_default().0);
+        facts.load = facts.load.or(loaded.map(|_| LoadState::Unloaded));
+        (tag.name.clone(), facts)
+    };
+    tags.iter().map(facts).collect()
+}

@@ -1,0 +1,21 @@
+//! What model servers say of their models, each in its own way.
+//!
+//! The list of models is read first and tells the names. What else a server knows is asked afterwards, by
+//! [`look_closer`](crate::Backend::look_closer), so that a slow answer never delays the list.
+//!
+//! - `look`: asks, within bounds
+//! - `kind`: which program a model server is
+//! - `context`: the length of a model's context: what is asked for, and what people must know
+//! - `known`: what is known of the models of one server
+//! - `ollama`, `llama_cpp`, `lm_studio`: how each of them tells (pure)
+
+mod context;
+mod kind;
+mod known;
+mod llama_cpp;
+mod lm_studio;
+mod look;
+pub(crate) mod ollama;
+
+pub use kind::ServerKind;
+pub(crate) use known::Known;

@@ -1,0 +1,149 @@
+//! Requests for an Ollama whose context is set: it is asked in its own API, the only one in which the length of a
+//! context can be said. The client notices nothing.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use backend::{Answer, AnswerBody, BackendRequest, Change};
+use base::Endpoint;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use protocol::{anthropic, openai};
+use translate::{BadRequest, Body, Context, chat_ollama, ollama_answer, ollama_request};
+
+/// The shapes of requests that become Ollama's own. Legacy completions and embeddings do not: its own API for them
+/// is another.
+const SHAPES: [Endpoint; 3] = [Endpoint::ChatCompletions, Endpoint::Messages, Endpoint::Responses];
+
+/// How the answer of an Ollama becomes the client's.
+#[derive(Debug)]
+pub(crate) struct Translation {
+    endpoint: Endpoint,
+    context: Context,
+    body: Bytes,
+}
+
+/// The endpoint of a request that becomes Ollama's own, by its path.
+pub(crate) fn shape(path: &str) -> Option<Endpoint> {
+    let path = path.split('?').next().unwrap_or_default();
+    Endpoint::of_path(path).filter(|endpoint| SHAPES.contains(endpoint))
+}
+
+/// The request as an Ollama takes it, with a context of `num_ctx` tokens, and what its answer needs. `asked`: the
+/// model by the client's name.
+///
+/// # Errors
+/// The answer to a request that cannot be carried over.
+pub(crate) fn translated(
+    endpoint: Endpoint,
+    request: BackendRequest,
+    asked: &str,
+    num_ctx: u64,
+) -> Result<(BackendRequest, Translation), Box<Answer>> {
+    let body = Bytes::from(request.body.concat());
+    let context = context(asked, &body);
+    let sent = ollama_request(endpoint, &body, &context, num_ctx);
+    let sent = sent.map_err(|bad| Box::new(refusal(endpoint, &context, &bad)))?;
+    let translation = Translation { endpoint, context, body };
+    let path_and_query = chat_ollama::PATH.to_owned();
+    Ok((BackendRequest { path_and_query, body: vec![sent.into()], ..request }, translation))
+}
+
+impl Translation {
+    /// The client's answer. `backend`: who is named when it breaks.
+    pub(crate) fn answer(self, answer: Answer, backend: &str) -> Answer {
+        let Answer { status, headers, body } = answer;
+        let mut map = ollama_answer(self.endpoint, &self.context, &self.body);
+        let (told, kind) = map.head(status.as_u16(), kind(&headers));
+        let status = StatusCode::from_u16(told).unwrap_or(status);
+        Answer {
+            status,
+            headers: headed(headers, kind),
+            body: body.changed(Box::new(By(map)), backend),
+        }
+    }
+}
+
+fn kind(headers: &HeaderMap) -> Body {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    match kind.is_some_and(|kind| kind.trim_start().starts_with("application/x-ndjson")) {
+        true => Body::Lines,
+        false => Body::Json,
+    }
+}
+
+fn headed(mut headers: HeaderMap, kind: Body) -> HeaderMap {
+    headers.remove(header::CONTENT_LENGTH);
+    let kind = match kind {
+        Body::Events => "text/event-stream",
+        Body::Json | Body::Lines => "application/json",
+    };
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers
+}
+
+fn context(asked: &str, body: &[u8]) -> Context {
+    let random = || RandomState::new().hash_one(asked);
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let streaming = openai::peek(body).is_ok_and(|peek| peek.stream);
+    let id = format!("{:016x}{:016x}", random(), random());
+    Context { id, created, model: asked.to_owned(), streaming }
+}
+
+/// The answer of the worker itself to a request that cannot be carried over.
+fn refusal(endpoint: Endpoint, context: &Context, bad: &BadRequest) -> Answer {
+    let kind = "invalid_request_error";
+    let body = match endpoint {
+        Endpoint::Messages => anthropic::error_body(kind, &bad.message, &context.id),
+        _ => openai::error_body(&bad.message, kind, bad.param.as_deref(), None),
+    };
+    let headers = headed(HeaderMap::new(), Body::Json);
+    Answer { status: StatusCode::BAD_REQUEST, headers, body: AnswerBody::whole(body) }
+}
+
+/// A translation as a change of a body.
+struct By(Box<dyn translate::Answer>);
+
+impl Change for By {
+    fn feed(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
+        // Nothing that follows the whole answer is the client's.
+        if self.0.is_over() { Ok(()) } else { self.0.feed(piece, out).map_err(|bad| bad.0) }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
+        self.0.end(out).map_err(|bad| bad.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_shapes_that_chat_are_ollamas() {
+        for path in ["/v1/chat/completions", "/v1/messages?beta=true", "/v1/responses"] {
+            assert!(shape(path).is_some(), "{path}");
+        }
+        for path in ["/v1/completions", "/v1/embeddings", "/v1/messages/count_tokens", "/v1/x"] {
+            assert_eq!(shape(path), None, "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_carried_is_refused_in_the_clients_api() {
+        for (endpoint, body) in [
+            (Endpoint::ChatCompletions, r#"{"model":"m","n":2,"messages":[]}"#),
+            (Endpoint::Messages, r#"{"model":"m","messages":7}"#),
+        ] {
+            let request = BackendRequest { body: vec![body.into()], ..BackendRequest::default() };
+            let mut answer = translated(endpoint, request, "m", 9).unwrap_err();
+            assert_eq!(answer.status, 400);
+            let told = answer.body.next().await.unwrap().unwrap();
+            let told: serde_json::Value = serde_json::from_slice(&told).unwrap();
+            assert_eq!(told["error"]["type"], "invalid_request_error");
+            assert_eq!(told["type"] == "error", endpoint == Endpoint::Messages);
+        }
+    }
+}
