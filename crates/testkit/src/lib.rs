@@ -12,6 +12,7 @@
 //! - [`relay_server`]: a stock-shaped relay server in the hands of a test
 //! - [`participant`]: a stock participant of a room in the hands of a test
 //! - [`hub`]: a stock-shaped server of rooms in the hands of a test
+//! - [`model_hub`]: a hub that models are fetched from, in the hands of a test
 //! - [`mesh`]: stock-shaped peers of the mesh, and a relay as stock ones are
 //! - [`gguf`]: tiny files of models
 //! - [`git`]: git without this machine's configuration
@@ -51,6 +52,7 @@ pub mod hub;
 pub mod lab;
 pub mod lossy;
 pub mod mesh;
+pub mod model_hub;
 pub mod node;
 pub mod node_server;
 pub mod participant;
@@ -73,6 +75,7 @@ pub use daemon::{Daemon, Serve, WorkerProcess};
 pub use gguf::GgufFile;
 pub use hub::{FakeHub, HubRequest, HubTunnel};
 pub use lossy::{LossyEnd, LossyReceiver, LossySender, lossy_pair, lossy_pipe};
+pub use model_hub::{FakeModelHub, HubAsked, HubFault};
 pub use node::{FakeNode, Knock, NodeTask};
 pub use node_server::{NodeLink, NodeMessage, NodeServer};
 pub use participant::{FakeParticipant, Put, TunnelAsk};

@@ -2,8 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::File,
-    io::{self, BufReader, Read},
+    io::{self, BufReader, Read, Seek},
 };
 
 use super::{
@@ -73,9 +72,9 @@ pub(super) struct Tensors {
 }
 
 impl Head {
-    pub(super) fn read(file: File) -> Result<Self, GgufError> {
-        let length = file.metadata()?.len();
-        let mut reader = HeadReader { input: BufReader::new(file), length, at: 0, steps: 0 };
+    /// Of an input that is so many bytes long.
+    pub(super) fn read(input: impl Read + Seek, length: u64) -> Result<Self, GgufError> {
+        let mut reader = HeadReader { input: BufReader::new(input), length, at: 0, steps: 0 };
         reader.head().map_err(|stop| match stop {
             Stop::Ended => GgufError::Ended { length },
             Stop::Foreign => GgufError::Foreign,
@@ -85,15 +84,15 @@ impl Head {
     }
 }
 
-struct HeadReader {
-    input: BufReader<File>,
+struct HeadReader<R> {
+    input: BufReader<R>,
     /// Of the file.
     length: u64,
     at: u64,
     steps: u32,
 }
 
-impl HeadReader {
+impl<R: Read + Seek> HeadReader<R> {
     fn head(&mut self) -> Result<Head, Stop> {
         self.begin()?;
         let (tensors, count) = (self.u64()?, self.u64()?);

@@ -10,7 +10,11 @@ mod kinds;
 mod memory;
 mod values;
 
-use std::{fs::File, io, path::Path};
+use std::{
+    fs::File,
+    io::{self, Cursor},
+    path::Path,
+};
 
 use base::{Capabilities, ModelFacts};
 
@@ -94,8 +98,17 @@ impl Gguf {
     /// [`GgufError`] says why it is none that is understood.
     pub fn read(path: &Path) -> Result<Self, GgufError> {
         let file = File::open(path)?;
-        let head = Head::read(file)?;
-        Ok(Self::of(&head))
+        let length = file.metadata()?.len();
+        Ok(Self::of(&Head::read(file, length)?))
+    }
+
+    /// The same of the first bytes of a file.
+    ///
+    /// # Errors
+    ///
+    /// [`GgufError`]; [`GgufError::Ended`] when the head is longer.
+    pub fn parse(bytes: &[u8]) -> Result<Self, GgufError> {
+        Ok(Self::of(&Head::read(Cursor::new(bytes), bytes.len() as u64)?))
     }
 
     fn of(head: &Head) -> Self {

@@ -53,18 +53,19 @@ fn is_unfinished(name: &str) -> bool {
 
 /// A part of a model that is cut into several files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shard<'a> {
+pub struct Shard<'a> {
     /// What all its parts are called.
-    pub(crate) model: &'a str,
+    pub model: &'a str,
     /// What follows the numbers.
     ending: &'a str,
-    pub(crate) number: u32,
+    /// From 1 on.
+    pub number: u32,
     /// How many there are.
-    pub(crate) of: u32,
+    pub of: u32,
 }
 
 /// `MODEL-00001-of-00003.ENDING`.
-pub(crate) fn shard(name: &str) -> Option<Shard<'_>> {
+pub fn shard(name: &str) -> Option<Shard<'_>> {
     let (before, after) = name.rsplit_once("-of-")?;
     let (model, number) = before.rsplit_once('-')?;
     let digits = after.bytes().take_while(u8::is_ascii_digit).count();

@@ -19,10 +19,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub use complete::{Shard, shard};
 pub use reader::{MAX_READ, Reader, Stamp};
 
 pub(crate) use self::{
-    complete::{Shard, UNFINISHED, shard},
+    complete::UNFINISHED,
     walk::{MAX_ENTRIES, entries},
 };
 

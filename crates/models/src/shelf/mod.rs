@@ -24,7 +24,7 @@ use std::{
 
 use base::{Capability, ModelFacts};
 
-pub use self::name::quantization;
+pub use self::name::{of_projector, quantization, short};
 use self::{found::Finder, heads::Heads};
 use crate::{gguf::Gguf, name::ModelId, offer::Sources};
 

@@ -12,7 +12,7 @@ use crate::name::ModelId;
 const PLAIN: [&str; 7] = ["f16", "f32", "bf16", "fp16", "fp32", "fp8", "mxfp4"];
 
 /// A name without its quantization: `Qwen3-8B` of `Qwen3-8B-Q4_K_M`. One that is nothing else stays.
-pub(super) fn short(stem: &str) -> &str {
+pub fn short(stem: &str) -> &str {
     let cut = stem.rfind(['-', '.']).filter(|cut| is_quantization(&stem[cut + 1..]));
     let Some(name) = cut.map(|cut| &stem[..cut]) else { return stem };
     let name = name.strip_suffix("-UD").or_else(|| name.strip_suffix("-ud")).unwrap_or(name);
@@ -26,7 +26,7 @@ pub fn quantization(stem: &str) -> Option<String> {
 }
 
 /// The name of the model that a projector is for, in lower case; empty when its own name does not say.
-pub(super) fn of_projector(stem: &str) -> String {
+pub fn of_projector(stem: &str) -> String {
     let words = stem.to_lowercase();
     let words = short(&words).replacen("mmproj", "", 1);
     let of = words.trim_matches(['-', '_', '.']).replace("--", "-");
