@@ -195,6 +195,9 @@ pub(crate) async fn answer(
 ) -> Result<Response, ApiError> {
     let Accepted { job, admission, translation, room, may_be_early } = accepted;
     let (id, model, method) = (job.id, job.model.clone(), job.request.method.clone());
+    // Strangers, and guests of a room, are not told of machines.
+    let is_known = admission.key().is_some() || job.key == KeyId::local();
+    let names_workers = room.is_none() && is_known;
     let gone_from = room.is_none().then(|| models::gone_from(api, &model)).flatten();
     let known = Known { api, key: admission.key(), room: room.clone() };
     let mut answer: Answer = api.scheduler().submit(job);
@@ -213,14 +216,14 @@ pub(crate) async fn answer(
     let (mut head, early) = match early::head(&mut answer, every).await {
         Some(head) => {
             let head = head.map_err(&failed)?;
-            Early::new(translation, memory).begun();
+            Early::new(translation, memory, names_workers).begun();
             if answer.comes_whole() {
                 // Waiting costs nothing here, and until the first byte a failure can still set the status.
                 answer.first_byte().await.map_err(failed)?;
             }
             (head, None)
         }
-        None => (early::stream_head(shape), Some(Early::new(translation, memory))),
+        None => (early::stream_head(shape), Some(Early::new(translation, memory, names_workers))),
     };
     head::drop_bad_length(&mut head.headers);
     if room.is_some() {

@@ -13,8 +13,8 @@ use std::{
 use base::Endpoint;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use protocol::failure::Failure as BackendFailure;
-use scheduler::{Answer, Event, Failure, Head, JobRequest};
+use protocol::{failure::Failure as BackendFailure, json::clip};
+use scheduler::{Answer, Event, Failure, Head, JobRequest, ModelLoad};
 use tokio::time::timeout;
 
 use crate::{
@@ -24,6 +24,9 @@ use crate::{
     translation::Translation,
     uploads::HeldMemory,
 };
+
+/// How many bytes of a worker's name are told.
+const MAX_NAME: usize = 64;
 
 /// How many bytes of a refusal are read.
 const MAX_REFUSAL: usize = 64 * 1024;
@@ -80,6 +83,8 @@ pub(crate) struct Early {
     pub(crate) translation: Option<Arc<Translation>>,
     /// The memory of its request's body.
     pub(crate) memory: Option<HeldMemory>,
+    /// Whether its client may know the names of workers.
+    names_workers: bool,
     /// The provider's answer, if it is no stream.
     refusal: Option<Refusal>,
 }
@@ -90,8 +95,12 @@ struct Refusal {
 }
 
 impl Early {
-    pub(crate) fn new(translation: Option<Arc<Translation>>, memory: HeldMemory) -> Self {
-        Self { translation, memory: Some(memory), refusal: None }
+    pub(crate) fn new(
+        translation: Option<Arc<Translation>>,
+        memory: HeldMemory,
+        names_workers: bool,
+    ) -> Self {
+        Self { translation, memory: Some(memory), names_workers, refusal: None }
     }
 
     /// Waits for the provider's head. An answer that is no stream is read and becomes an error.
@@ -129,7 +138,27 @@ impl Early {
         match answer.wait() {
             Some(wait) if wait.providers > 0 => format!("waiting for {model}: {}", busy(wait)),
             Some(_) => format!("waiting for {model}: no worker that serves it is connected"),
-            None => format!("waiting for {model}: a worker is at it"),
+            None => match answer.loading() {
+                Some(load) => format!("waiting for {model}: {}", self.loading(&load)),
+                None => format!("waiting for {model}: a worker is at it"),
+            },
+        }
+    }
+
+    fn loading(&self, load: &ModelLoad) -> String {
+        let name = base::plain::line(&load.provider);
+        let at = match &*name {
+            "" => "a worker",
+            name if self.names_workers => clip(name, MAX_NAME),
+            _ => "a worker",
+        };
+        let seconds = load.left.map(|left| left.as_secs_f64().ceil());
+        match seconds {
+            Some(seconds) if seconds > 0.0 => {
+                format!("the model is being loaded on {at}, about {seconds} s more")
+            }
+            Some(_) => format!("the model is being loaded on {at}, for longer than before"),
+            None => format!("the model is being loaded on {at}"),
         }
     }
 

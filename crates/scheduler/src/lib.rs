@@ -18,6 +18,7 @@ mod claim;
 mod clock;
 pub mod exchange;
 pub mod job;
+mod model_change;
 pub mod observer;
 pub mod provider;
 pub mod service;
@@ -33,7 +34,7 @@ pub use job::{Failure, Job, JobRequest, Meter, Usage};
 pub use observer::{Announcement, JobEnd, JobFacts, Observer, Outcome};
 pub use provider::{Assignment, Membership, Offer, Provider};
 pub use service::Scheduler;
-pub use status::{QueueStatus, Status, WorkerStatus};
+pub use status::{ModelLoad, QueueStatus, Status, WorkerStatus};
 pub use terms::{RequestEdit, Terms};
 pub use translate::{
     AnswerMap, ProviderRequest, Translator, Unreadable, Untranslatable, Untranslated,

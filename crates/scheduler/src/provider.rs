@@ -8,7 +8,11 @@ use base::{
 pub use dispatch::Offer;
 use dispatch::{CancelReason, Distance, Input, LeaveReason, Unloaded};
 
+pub use crate::model_change::{ModelChange, ModelChanging, NotChanged};
 use crate::{exchange::writer::AnswerWriter, job::JobRequest, service::Scheduler, terms::Terms};
+
+/// A load that is said to take longer counts as taking this long.
+const LONGEST_LOAD: Duration = Duration::from_secs(3_600);
 
 /// A provider connection. Its methods are called under the scheduler's lock: they queue a message
 /// and return, and never call the scheduler back.
@@ -35,6 +39,16 @@ pub trait Provider: Send + Sync {
     /// What is known of its models, by name.
     fn facts(&self) -> Arc<FactsByModel> {
         Arc::default()
+    }
+
+    /// Whether it loads and unloads models when it is told.
+    fn loads_models(&self) -> bool {
+        false
+    }
+
+    /// Load a model, or unload it.
+    fn change_model(&self, change: ModelChange) {
+        change.end(Err(NotChanged::NotItsWork));
     }
 
     /// The terms on which it serves jobs for this model, one of those that it offers.
@@ -154,6 +168,6 @@ fn unloaded((model, facts): (&String, &ModelFacts)) -> Option<Unloaded> {
         LoadState::Loading => true,
         LoadState::Unloaded => false,
     };
-    let takes = facts.load_ms.map(Duration::from_millis);
+    let takes = facts.load_ms.map(Duration::from_millis).map(|takes| takes.min(LONGEST_LOAD));
     Some(Unloaded { model: model.as_str().into(), is_loading, takes })
 }

@@ -39,6 +39,8 @@ pub struct WorkerStatus {
     pub models: Vec<ModelName>,
     /// What is known of them, by name.
     pub model_facts: Arc<FactsByModel>,
+    /// Whether it loads and unloads models when it is told.
+    pub loads_models: bool,
     /// The shapes of request that it serves.
     pub endpoints: Endpoints,
     /// How far away it is.
@@ -57,6 +59,15 @@ pub struct WorkerStatus {
     pub draining: bool,
     /// How much longer it rests, after faults of its own.
     pub resting: Option<Duration>,
+}
+
+/// The load of a model that a job waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelLoad {
+    /// The name that its provider gave itself.
+    pub provider: String,
+    /// About how much longer it takes, where that is known.
+    pub left: Option<Duration>,
 }
 
 /// A queue.
@@ -95,6 +106,7 @@ fn workers(dispatcher: &Dispatcher, providers: &ByLink, at: Instant) -> Vec<Work
             scope: view.scope().clone(),
             models: view.models().cloned().collect(),
             model_facts: providers.get(&view.id).map(|p| p.facts()).unwrap_or_default(),
+            loads_models: providers.get(&view.id).is_some_and(|p| p.loads_models()),
             endpoints: view.endpoints,
             distance: view.distance,
             speed: view.speed.map(|thousandths| f64::from(thousandths) / 1000.0),

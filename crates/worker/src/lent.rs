@@ -161,6 +161,20 @@ impl LentBackend {
         real.or(model).filter(|real| *real != asked).cloned()
     }
 
+    /// Loads a model, by the name under which it is offered, or unloads it. Returns when that is done.
+    ///
+    /// # Errors
+    /// The reason in words.
+    pub(crate) async fn change_model(&self, model: &str, loads: bool) -> Result<(), String> {
+        let Some(engines) = self.backend.engines() else {
+            return Err("this worker does not load models itself".to_owned());
+        };
+        let real = self.real_name(model);
+        let model = real.as_deref().unwrap_or(model);
+        let done = if loads { engines.load(model).await } else { engines.unload(model).await };
+        done.map_err(|error| base::error::chain(&error))
+    }
+
     /// How many jobs it has, from all servers.
     pub(crate) fn load(&self) -> u32 {
         self.load.load(Ordering::Relaxed)

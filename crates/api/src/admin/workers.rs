@@ -31,6 +31,7 @@ pub(crate) fn shown(worker: &WorkerStatus) -> WorkerJson {
         scope: worker.scope.to_string(),
         models: models(worker),
         model_facts: (*worker.model_facts).clone(),
+        loads_models: worker.loads_models,
         endpoints: worker.endpoints.iter().map(|endpoint| endpoint.path().to_owned()).collect(),
         distance: worker.distance.as_str().to_owned(),
         speed: worker.speed,

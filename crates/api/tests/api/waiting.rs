@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use base::{FactsByModel, LoadState, ModelFacts};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use scheduler::{Assignment, Head};
@@ -259,4 +260,41 @@ async fn a_busy_worker_is_not_waited_for_to_count_tokens() {
     assert_eq!(response.headers()["x-warren-usage"], "estimated");
     assert_eq!(began.elapsed().as_secs(), 10);
     assert_eq!(kit.scheduler.status().queue_depth, 0);
+}
+
+/// What the only provider says of its model.
+fn facts(load: LoadState, seconds: u64) -> FactsByModel {
+    let load_ms = Some(seconds * 1_000);
+    let facts = ModelFacts { load: Some(load), load_ms, ..ModelFacts::default() };
+    FactsByModel::from([("m".to_owned(), facts)])
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streamed_request_is_told_that_its_model_is_being_loaded() {
+    let mut kit = Kit::new();
+    let membership = kit.membership.take().unwrap();
+    membership.memory(&facts(LoadState::Unloaded, 40));
+    let (response, _given) = tokio::join!(kit.meanwhile(ask(CHAT, STREAM)), kit.assigned());
+    let mut body = response.into_body();
+    let words = |left| format!(": waiting for m: the model is being loaded on test{left}\n\n");
+    assert_eq!(frame(&mut body).await, words(", about 25 s more"));
+    membership.memory(&facts(LoadState::Loading, 40));
+    assert_eq!(frame(&mut body).await, words(", about 10 s more"));
+    assert_eq!(frame(&mut body).await, words(", for longer than before"));
+    let unknown = ModelFacts { load: Some(LoadState::Loading), ..ModelFacts::default() };
+    membership.memory(&FactsByModel::from([("m".to_owned(), unknown)]));
+    assert_eq!(frame(&mut body).await, words(""));
+    membership.memory(&FactsByModel::new());
+    assert_eq!(frame(&mut body).await, ": waiting for m: a worker is at it\n\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn strangers_are_not_told_which_machine_loads_a_model_and_no_figure_is_endless() {
+    let mut kit = Kit::with(|rules, _| rules.open = true);
+    let membership = kit.membership.take().unwrap();
+    membership.memory(&facts(LoadState::Unloaded, u64::MAX / 1_000));
+    let (response, _given) = tokio::join!(kit.meanwhile(ask(CHAT, STREAM)), kit.assigned());
+    let words = frame(&mut response.into_body()).await;
+    let loading = "the model is being loaded on a worker, about 3585 s more";
+    assert_eq!(words, format!(": waiting for m: {loading}\n\n"));
 }

@@ -84,6 +84,9 @@ pub struct WorkerJson {
     /// What is known of its models, by name; a model of which nothing is known is left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub model_facts: FactsByModel,
+    /// Whether it loads and unloads models when it is told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loads_models: bool,
     /// The paths of requests that it serves without translation.
     pub endpoints: Vec<String>,
     /// How far away it is: `here`, `near` (another machine on this network) or `far` (through a

@@ -157,3 +157,13 @@ pub struct ModelsRefresh {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
+
+/// `load_model` and `unload_model`: load a model, or end the program that serves it. Sent only to a
+/// worker that said that it does that. Not part of the specification.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelMessage {
+    /// The number of this message on its link, for the answer.
+    pub number: u32,
+    /// The model, by the name under which it is offered.
+    pub model: String,
+}

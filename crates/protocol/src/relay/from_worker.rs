@@ -44,6 +44,11 @@ pub struct Register {
     /// of the specification.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cloud: bool,
+    /// Whether it loads and unloads models when it is told
+    /// ([`ServerMessage::LoadModel`](super::ServerMessage::LoadModel)). Sent on binary links only. Not
+    /// part of the specification.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loads_models: bool,
 }
 
 /// A worker's participant in a room. Not part of the specification.
@@ -82,6 +87,16 @@ pub struct ModelsUpdate {
     /// What its backend says of them. Sent on binary links only. Not part of the specification.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "or_default")]
     pub facts: FactsByModel,
+}
+
+/// `model_done`: how the load or unload of a model went. Not part of the specification.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelDone {
+    /// The number from the server's message.
+    pub number: u32,
+    /// Why it could not be done, for people; absent if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// `response_chunk`: bytes of a streamed answer, to be forwarded unchanged.

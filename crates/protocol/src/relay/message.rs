@@ -10,11 +10,12 @@ use crate::json;
 pub use super::{
     decode::{MessageError, Problem},
     from_server::{
-        Cancel, CancelReason, GracefulShutdown, ModelsRefresh, Ping, RegisterAck, Request,
+        Cancel, CancelReason, GracefulShutdown, ModelMessage, ModelsRefresh, Ping, RegisterAck,
+        Request,
     },
     from_worker::{
-        ModelsUpdate, Pong, Register, ResponseChunk, ResponseComplete, TokenCounts, WorkerError,
-        WorkerParticipant,
+        ModelDone, ModelsUpdate, Pong, Register, ResponseChunk, ResponseComplete, TokenCounts,
+        WorkerError, WorkerParticipant,
     },
 };
 
@@ -34,6 +35,10 @@ pub enum ServerMessage {
     GracefulShutdown(GracefulShutdown),
     /// Report the models again (walkthrough 9).
     ModelsRefresh(ModelsRefresh),
+    /// Load a model. Not part of the specification.
+    LoadModel(ModelMessage),
+    /// Unload a model. Not part of the specification.
+    UnloadModel(ModelMessage),
 }
 
 impl ServerMessage {
@@ -46,6 +51,8 @@ impl ServerMessage {
             "ping" => decode::body(text).map(Self::Ping),
             "graceful_shutdown" => decode::body(text).map(Self::GracefulShutdown),
             "models_refresh" => decode::body(text).map(Self::ModelsRefresh),
+            "load_model" => decode::body(text).map(Self::LoadModel),
+            "unload_model" => decode::body(text).map(Self::UnloadModel),
             _ => Err(MessageError::new(text, Problem::UnknownType)),
         }
     }
@@ -82,6 +89,8 @@ pub enum WorkerMessage {
     Pong(Pong),
     /// A request has failed at the worker.
     Error(WorkerError),
+    /// How the load or unload of a model went. Not part of the specification.
+    ModelDone(ModelDone),
 }
 
 impl WorkerMessage {
@@ -94,6 +103,7 @@ impl WorkerMessage {
             "response_complete" => decode::body(text).map(Self::ResponseComplete),
             "pong" => decode::body(text).map(Self::Pong),
             "error" => decode::body(text).map(Self::Error),
+            "model_done" => decode::body(text).map(Self::ModelDone),
             _ => Err(MessageError::new(text, Problem::UnknownType)),
         }
     }
@@ -223,6 +233,15 @@ mod tests {
         server(
             r#"{"type":"models_refresh","reason":"periodic"}"#,
             ServerMessage::ModelsRefresh(ModelsRefresh { reason: Some("periodic".into()) }),
+        );
+        let message = || ModelMessage { number: 3, model: "org/m".into() };
+        server(
+            r#"{"type":"load_model","number":3,"model":"org/m"}"#,
+            ServerMessage::LoadModel(message()),
+        );
+        server(
+            r#"{"type":"unload_model","number":3,"model":"org/m"}"#,
+            ServerMessage::UnloadModel(message()),
         );
     }
 

@@ -23,9 +23,9 @@ pub use binary::{
 pub use decode::{MessageError, Problem};
 pub use heads::Headers;
 pub use message::{
-    Cancel, CancelReason, GracefulShutdown, ModelsRefresh, ModelsUpdate, Ping, Pong, Register,
-    RegisterAck, Request, ResponseChunk, ResponseComplete, ServerMessage, TokenCounts, WorkerError,
-    WorkerMessage, WorkerParticipant,
+    Cancel, CancelReason, GracefulShutdown, ModelDone, ModelMessage, ModelsRefresh, ModelsUpdate,
+    Ping, Pong, Register, RegisterAck, Request, ResponseChunk, ResponseComplete, ServerMessage,
+    TokenCounts, WorkerError, WorkerMessage, WorkerParticipant,
 };
 pub use registration::{Normalised, normalise_models};
 pub use request::{encode_request, encoded_request_len};

@@ -195,6 +195,7 @@ impl RelayCodec {
                 self.complete(job, complete);
             }
             WorkerMessage::Error(error) => self.error(&error),
+            WorkerMessage::ModelDone(done) => self.sender.changes.end(done),
             WorkerMessage::Register(_) if self.may_complain() => {
                 tracing::warn!("a second registration was ignored");
             }

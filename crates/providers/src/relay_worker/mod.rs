@@ -3,6 +3,7 @@
 //! - `accept`: turns an HTTP request into a link
 //! - `register`: turns a worker's first message into a registered worker
 //! - `codec`: a worker's messages and frames, in both forms
+//! - `model_changes`: the loads and unloads of models that a worker was told of
 //! - `plain`: answers in JSON messages, as stock workers send them
 //! - `scope`: the scope that a worker serves: the whole server, or one room
 //! - `sender`: the scheduler's side of a worker
@@ -10,6 +11,7 @@
 
 mod accept;
 mod codec;
+mod model_changes;
 mod plain;
 mod register;
 mod request;

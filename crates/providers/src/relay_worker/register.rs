@@ -76,7 +76,9 @@ impl RelayWorkers {
         let served = ServedEndpoints::new(worker.register.endpoints);
         let offer = offer(&worker, &served);
         let member = worker.scope.member().cloned();
-        let sender = Arc::new(Sender::new(worker.name.clone(), worker.form, member, outbox));
+        let name = worker.name.clone();
+        let loads = loads_models(&worker);
+        let sender = Arc::new(Sender::new(name, worker.form, member, loads, outbox));
         // The acknowledgement comes before the join: a job may be sent as soon as the worker joins.
         sender.send(&ServerMessage::RegisterAck(ack(&worker)));
         log(&worker, offer.max_concurrent);
@@ -147,6 +149,12 @@ fn ack(worker: &Worker) -> RegisterAck {
 /// Whether the worker acknowledges jobs.
 fn acknowledges(worker: &Worker) -> bool {
     worker.register.acknowledges && worker.form == Form::Binary
+}
+
+/// Whether the worker is told to load and unload models. The machine of a room's guest is not.
+fn loads_models(worker: &Worker) -> bool {
+    let is_own = worker.scope.in_room().is_none();
+    worker.register.loads_models && worker.form == Form::Binary && is_own
 }
 
 fn log(worker: &Worker, max_concurrent: u32) {

@@ -15,10 +15,17 @@ use protocol::relay::{
     CancelReason as WireReason, GracefulShutdown, INITIAL_CREDIT, ModelsRefresh, ServerMessage,
     binary::ServerFrame, message::Cancel,
 };
-use scheduler::{AnswerWriter, Assignment, CancelReason, Provider, Terms, exchange::CreditSink};
+use scheduler::{
+    AnswerWriter, Assignment, CancelReason, Provider, Terms,
+    exchange::CreditSink,
+    provider::{ModelChange, NotChanged},
+};
 use wire::{Outbox, OutboxClosed};
 
-use super::request::{BinaryRequest, PlainRequest, UnsentRequest};
+use super::{
+    model_changes::ModelChanges,
+    request::{BinaryRequest, PlainRequest, UnsentRequest},
+};
 use crate::{
     incoming::Incoming,
     member::Member,
@@ -56,6 +63,9 @@ pub(super) struct Sender {
     credit: Arc<CreditMessages>,
     /// What the worker says of its models.
     facts: Mutex<Arc<FactsByModel>>,
+    /// Whether it loads and unloads models when it is told.
+    loads_models: bool,
+    pub(super) changes: ModelChanges,
 }
 
 /// The requests that are partly still in the link's queue.
@@ -106,10 +116,17 @@ impl CreditSink for CreditMessages {
 }
 
 impl Sender {
-    pub(super) fn new(name: String, form: Form, member: Option<Member>, outbox: Outbox) -> Self {
+    pub(super) fn new(
+        name: String,
+        form: Form,
+        member: Option<Member>,
+        loads_models: bool,
+        outbox: Outbox,
+    ) -> Self {
         let credit = Arc::new(CreditMessages(outbox.clone()));
         let (unsent, notes, facts) = (Mutex::default(), Notes::new(), Mutex::default());
-        Self { name, form, member, outbox, unsent, notes, credit, facts }
+        let changes = ModelChanges::default();
+        Self { name, form, member, outbox, unsent, notes, credit, facts, loads_models, changes }
     }
 
     /// The worker has said this of its models.
@@ -179,6 +196,19 @@ impl Provider for Sender {
 
     fn facts(&self) -> Arc<FactsByModel> {
         Arc::clone(&self.facts.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn loads_models(&self) -> bool {
+        self.loads_models
+    }
+
+    fn change_model(&self, change: ModelChange) {
+        if !self.loads_models {
+            return change.end(Err(NotChanged::NotItsWork));
+        }
+        if let Some(message) = self.changes.begin(change) {
+            self.send(&message);
+        }
     }
 
     fn cancel(&self, job: JobId, reason: CancelReason) {

@@ -14,7 +14,7 @@ use super::{
     state::{Exchange, give},
     traffic::{Event, Head},
 };
-use crate::{job::Failure, service::Scheduler};
+use crate::{job::Failure, service::Scheduler, status::ModelLoad};
 
 /// The API's end of an exchange: yields the head, then chunks, then the end.
 pub struct Answer {
@@ -114,6 +114,11 @@ impl Answer {
     /// What the job waits for, while it is in a queue.
     pub fn wait(&self) -> Option<Wait> {
         self.scheduler.wait(self.job)
+    }
+
+    /// The load of its model that the job waits for, if its provider has to load that.
+    pub fn loading(&self) -> Option<ModelLoad> {
+        self.scheduler.loading(self.job)
     }
 
     /// The next event after the head.

@@ -17,7 +17,7 @@ use std::{
 };
 
 use base::{Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
-use dispatch::{Config, Ending, Input, JobSpec, LeaveReason, Route, Verdict, Wait, route};
+use dispatch::{Config, Ending, Input, JobSpec, LeaveReason, Loading, Route, Verdict, Wait, route};
 use tokio::sync::Notify;
 
 use self::{
@@ -34,8 +34,8 @@ use crate::{
     },
     job::{Job, Meter},
     observer::{Announcement, JobFacts, Observer, Outcome},
-    provider::{Membership, Offer, Provider},
-    status::Status,
+    provider::{Membership, ModelChange, ModelChanging, Offer, Provider},
+    status::{ModelLoad, Status},
 };
 
 /// A handle to the scheduler; clones share it.
@@ -130,6 +130,15 @@ impl Scheduler {
         provider.inspect(|provider| provider.refresh(reason)).is_some()
     }
 
+    /// Has a provider load a model, or unload it. `None` if the provider is not connected.
+    pub fn change_model(&self, id: ProviderId, model: &str, loads: bool) -> Option<ModelChanging> {
+        let core = self.lock();
+        let provider = core.providers.get(&id)?;
+        let (change, changing) = ModelChange::new(model.to_owned(), loads);
+        provider.change_model(change);
+        Some(changing)
+    }
+
     /// Refuses new jobs, ends waiting ones, and drains every provider.
     pub fn shut_down(&self, reason: &str, grace: Duration) {
         self.with(|core, notes| {
@@ -200,6 +209,13 @@ impl Scheduler {
 
     pub(crate) fn wait(&self, job: JobId) -> Option<Wait> {
         self.lock().dispatcher.wait(job)
+    }
+
+    pub(crate) fn loading(&self, job: JobId) -> Option<ModelLoad> {
+        let core = self.lock();
+        let Loading { provider, left } = core.dispatcher.loading(now(), job)?;
+        let name = core.providers.get(&provider).map_or("", |provider| provider.name()).to_owned();
+        Some(ModelLoad { provider: name, left })
     }
 
     pub(crate) fn models_of(&self, id: ProviderId, models: Vec<ModelName>, load: u32, whole: bool) {

@@ -3,8 +3,9 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use protocol::relay::{
-    INITIAL_CREDIT, JobFailure, ModelsUpdate, Pong, Register, RegisterAck, STOCK_THROTTLED,
-    STOCK_VERSION, SUBPROTOCOL, ServerFrame, ServerMessage, WorkerFrame, WorkerMessage,
+    INITIAL_CREDIT, JobFailure, ModelDone, ModelsUpdate, Pong, Register, RegisterAck,
+    STOCK_THROTTLED, STOCK_VERSION, SUBPROTOCOL, ServerFrame, ServerMessage, WorkerFrame,
+    WorkerMessage,
 };
 use tokio::{
     sync::watch,
@@ -12,7 +13,10 @@ use tokio::{
 };
 use wire::{DialedLink, Frame, Link, Outbox};
 
-use super::requests::{Action, Form, Requests};
+use super::{
+    model_changes::ModelChanges,
+    requests::{Action, Form, Requests},
+};
 use crate::{
     context::LinkContext,
     credit::Credit,
@@ -49,6 +53,7 @@ const SERVER_CLOSE: Duration = Duration::from_secs(10);
 /// The codec's events beside frames.
 pub(crate) enum LinkEvent {
     JobEnded(TaskEnd),
+    ModelDone(ModelDone),
     Offer,
     Acknowledge,
 }
@@ -75,6 +80,7 @@ pub(crate) struct RelayCodec<'a> {
     form: Form,
     requests: Requests,
     tasks: JobTasks,
+    changes: ModelChanges,
     running: HashMap<u32, RunningJob>,
     offers: watch::Receiver<Offer>,
     /// The offer when it was last looked at.
@@ -106,6 +112,7 @@ impl<'a> RelayCodec<'a> {
             form,
             requests: Requests::new(form, lent.max_concurrent()),
             tasks: JobTasks::default(),
+            changes: ModelChanges::default(),
             running: HashMap::new(),
             offers: lent.offers(),
             seen: Offer::default(),
@@ -135,7 +142,22 @@ impl<'a> RelayCodec<'a> {
             link: (self.form == Form::Binary).then(|| self.context.id.clone()),
             acknowledges: self.form == Form::Binary,
             cloud: self.lent.backend().is_cloud(),
+            loads_models: self.loads_models(),
         }));
+    }
+
+    /// Whether it loads and unloads models when the server says so: on its own machine's or owner's
+    /// servers, not for a room.
+    fn loads_models(&self) -> bool {
+        let is_binary = self.form == Form::Binary;
+        is_binary && self.context.room.is_none() && self.lent.backend().engines().is_some()
+    }
+
+    /// Loads or unloads a model, and tells the server when that has ended.
+    fn change_model(&mut self, number: u32, model: String, loads: bool) {
+        if let Some(refused) = self.changes.start(self.lent, (number, model, loads)) {
+            self.send_message(WorkerMessage::ModelDone(refused));
+        }
     }
 
     fn start(&mut self, order: Order) {
@@ -289,6 +311,7 @@ impl Codec for RelayCodec<'_> {
         tokio::select! {
             biased;
             end = self.tasks.ended() => LinkEvent::JobEnded(end),
+            done = self.changes.ended() => LinkEvent::ModelDone(done),
             Ok(()) = self.offers.changed() => LinkEvent::Offer,
             () = until(self.acknowledge_at), if self.acknowledge_at.is_some() => {
                 LinkEvent::Acknowledge
@@ -300,6 +323,7 @@ impl Codec for RelayCodec<'_> {
         match event {
             LinkEvent::Offer => self.on_offer(),
             LinkEvent::Acknowledge => self.acknowledge(),
+            LinkEvent::ModelDone(done) => self.send_message(WorkerMessage::ModelDone(done)),
             LinkEvent::JobEnded(end) => {
                 self.on_ended(end);
                 // Those that ended with it cost no wake-up of their own.
@@ -335,6 +359,9 @@ impl Codec for RelayCodec<'_> {
             Action::Refresh => {
                 self.refresh = true;
                 self.lent.ask_to_refresh();
+            }
+            Action::ChangeModel { number, model, loads } => {
+                self.change_model(number, model, loads);
             }
             Action::Drain { reason, timeout } => self.on_drain(reason, timeout),
         }

@@ -4,6 +4,7 @@
 //! - `requests`: what a server's messages mean (pure)
 
 mod codec;
+mod model_changes;
 mod requests;
 
 pub(crate) use codec::RelayCodec;

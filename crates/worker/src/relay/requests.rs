@@ -4,8 +4,8 @@ use std::{collections::HashMap, time::Duration};
 
 use bytes::Bytes;
 use protocol::relay::{
-    Cancel, FailureCode, FrameError, GracefulShutdown, JobFailure, MessageError, Problem,
-    RegisterAck, Request, RequestHead, ServerFrame, ServerMessage,
+    Cancel, FailureCode, FrameError, GracefulShutdown, JobFailure, MessageError, ModelMessage,
+    Problem, RegisterAck, Request, RequestHead, ServerFrame, ServerMessage,
 };
 
 use crate::order::Order;
@@ -43,6 +43,8 @@ pub(crate) enum Action {
     Registered(RegisterAck),
     /// Ask the backend for its models and report them.
     Refresh,
+    /// Load this model, or unload it.
+    ChangeModel { number: u32, model: String, loads: bool },
     /// The server drains. It closes when the last job is over.
     Drain { reason: Option<String>, timeout: Option<Duration> },
 }
@@ -142,6 +144,8 @@ impl Requests {
             }
             Ok(ServerMessage::GracefulShutdown(shutdown)) => Some(self.on_shutdown(shutdown)),
             Ok(ServerMessage::ModelsRefresh(_)) => Some(Action::Refresh),
+            Ok(ServerMessage::LoadModel(message)) => self.on_model(message, true),
+            Ok(ServerMessage::UnloadModel(message)) => self.on_model(message, false),
             Err(error) => self.on_bad_message(error),
         }
     }
@@ -165,6 +169,12 @@ impl Requests {
                 None
             }
         }
+    }
+
+    /// A stock server does not know of this, and a link of text belongs to one.
+    fn on_model(&self, message: ModelMessage, loads: bool) -> Option<Action> {
+        let ModelMessage { number, model } = message;
+        (self.form == Form::Binary).then_some(Action::ChangeModel { number, model, loads })
     }
 
     fn on_request(&mut self, request: Request) -> Option<Action> {
@@ -503,6 +513,10 @@ mod tests {
         assert_eq!(pong, Some(Action::Pong { timestamp: Some(5) }));
         let refresh = ServerMessage::ModelsRefresh(ModelsRefresh::default());
         assert_eq!(requests.on_message(Ok(refresh)), Some(Action::Refresh));
+        let load = || ServerMessage::LoadModel(ModelMessage { number: 3, model: "m".into() });
+        let change = Action::ChangeModel { number: 3, model: "m".into(), loads: true };
+        assert_eq!(requests.on_message(Ok(load())), Some(change));
+        assert_eq!(Requests::new(Form::Json, 1).on_message(Ok(load())), None);
     }
 
     #[test]

@@ -1,0 +1,63 @@
+//! The load or unload of a model that an operator asks a provider for.
+
+use tokio::sync::oneshot;
+
+/// The load or unload of a model, at the provider that is to do it.
+#[derive(Debug)]
+pub struct ModelChange {
+    /// The model, by the name under which it is offered.
+    pub model: String,
+    /// Whether it is to be loaded, rather than unloaded.
+    pub loads: bool,
+    done: oneshot::Sender<Result<(), NotChanged>>,
+}
+
+/// Why a model was not loaded or unloaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotChanged {
+    /// The provider does not load and unload models when it is told.
+    #[error("it does not load or unload models when it is told")]
+    NotItsWork,
+    /// The provider is busy with as many loads and unloads as it takes.
+    #[error("it is busy with too many loads and unloads")]
+    TooMany,
+    /// The provider could not do it, in its own words.
+    #[error("{0}")]
+    Failed(String),
+    /// The provider left before it said how it went.
+    #[error("it has left before it was done")]
+    Left,
+}
+
+/// How the load or unload of a model goes.
+#[derive(Debug)]
+pub struct ModelChanging(oneshot::Receiver<Result<(), NotChanged>>);
+
+impl ModelChange {
+    /// A load or an unload, and the place where its end is heard of.
+    pub(crate) fn new(model: String, loads: bool) -> (Self, ModelChanging) {
+        let (done, end) = oneshot::channel();
+        (Self { model, loads, done }, ModelChanging(end))
+    }
+
+    /// Says how it went. Dropping it says that the provider has left.
+    pub fn end(self, how: Result<(), NotChanged>) {
+        // Nobody may wait any more.
+        let _ = self.done.send(how);
+    }
+
+    /// Whether nobody waits for its end any more.
+    pub fn is_forgotten(&self) -> bool {
+        self.done.is_closed()
+    }
+}
+
+impl ModelChanging {
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// [`NotChanged`] says why it was not done.
+    pub async fn end(self) -> Result<(), NotChanged> {
+        self.0.await.unwrap_or(Err(NotChanged::Left))
+    }
+}
