@@ -100,7 +100,7 @@ impl Backend {
     pub async fn look_closer(&self) -> bool {
         match self {
             Self::Http(backend) => backend.look_closer().await,
-            Self::Demo(_) => false,
+            Self::Demo(_) | Self::Engines(_) => false,
         }
     }
 
@@ -109,7 +109,7 @@ impl Backend {
     pub fn num_ctx(&self, model: &str) -> Option<u64> {
         match self {
             Self::Http(backend) => backend.num_ctx(model),
-            Self::Demo(_) => None,
+            Self::Demo(_) | Self::Engines(_) => None,
         }
     }
 

@@ -176,6 +176,7 @@ impl HttpBackend {
             path_and_query: path.to_owned(),
             headers: body.iter().map(|_| json.clone()).collect::<HeaderMap>(),
             body: body.into_iter().map(|body| Bytes::from(body.to_string())).collect(),
+            ..BackendRequest::default()
         };
         let told = async {
             let response = self.exchange(method, ask, Phase::Models, DEADLINE).await?;

@@ -227,7 +227,8 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
         match self.kind {
             Kind::Answer(Body::Events) => self.read_events(chunk, out),
             Kind::Answer(Body::Lines) => self.read_lines(chunk, out),
-            Kind::Answer(Body::Json) | Kind::Error(_) => self.keep(chunk),
+            // No provider streams an array.
+            Kind::Answer(Body::Json | Body::Array) | Kind::Error(_) => self.keep(chunk),
         }
     }
 
@@ -239,7 +240,7 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
         match self.kind {
             Kind::Answer(Body::Events) => self.end_events(out),
             Kind::Answer(Body::Lines) => self.end_lines(out),
-            Kind::Answer(Body::Json) => self.end_whole(out),
+            Kind::Answer(Body::Json | Body::Array) => self.end_whole(out),
             Kind::Error(status) => {
                 self.writer.refuse(status, &Failure::read(&self.kept), out);
                 Ok(())
