@@ -79,6 +79,11 @@ impl Aliases {
         self.0.get(name)
     }
 
+    /// The same, with its name as it is kept.
+    pub fn named(&self, name: &ModelName) -> Option<(&ModelName, &Alias)> {
+        self.0.get_key_value(name)
+    }
+
     /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&ModelName, &Alias)> {
         self.0.iter()

@@ -9,7 +9,7 @@ use access::Charge;
 use axum::{extract::State, response::Response};
 use base::{Endpoint, JobId, KeyId, ModelName, ProviderId};
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, StatusCode, request::Parts};
+use http::{HeaderMap, Method, Request, StatusCode, Uri, request::Parts};
 use protocol::{headers::ROUTE, room::selector::RESERVED, via::VIA};
 use rooms::Room;
 use scheduler::{Answer, Ending, Failure, Job, JobRequest, NoRoute, Route};
@@ -75,7 +75,7 @@ fn other_servers(
 
 /// Handles one request; `request_scope` says in which room, if in one.
 pub(crate) async fn serve(
-    shape: &'static dyn Shape,
+    mut shape: &'static dyn Shape,
     api: &Api,
     request_scope: Result<RequestScope, ApiError>,
     mut parts: Parts,
@@ -85,8 +85,13 @@ pub(crate) async fn serve(
     let mut held = api.uploads().hold();
     let accepted = match request_scope {
         Ok(request_scope) => {
-            accept(shape, api, request_scope, &mut parts, &mut body, &mut held, id).await
+            accept(&mut shape, api, request_scope, &mut parts, &mut body, &mut held, id).await
         }
+        Err(error) => Err(error),
+    };
+    let accepted = match accepted {
+        Ok(Taken::Job(accepted)) => Ok(*accepted),
+        Ok(Taken::Answered(response)) => return response,
         Err(error) => Err(error),
     };
     let counted = match accepted {
@@ -156,25 +161,38 @@ pub(crate) struct Accepted {
     pub(crate) may_be_early: bool,
 }
 
-/// Reads the body of a request and makes a job of it.
+/// What has become of a request.
+enum Taken {
+    /// A job.
+    Job(Box<Accepted>),
+    /// It needs none.
+    Answered(Response),
+}
+
+/// Reads the body of a request and makes a job of it. The body may show that its shape is another one.
 async fn accept(
-    shape: &'static dyn Shape,
+    shape: &mut &'static dyn Shape,
     api: &Api,
     request_scope: RequestScope,
     parts: &mut Parts,
     body: &mut axum::body::Body,
     held: &mut HeldBody<'_>,
     id: JobId,
-) -> Result<Accepted, ApiError> {
+) -> Result<Taken, ApiError> {
     if shape.says_json() {
         read::expect_json(&parts.headers)?;
     }
     let passed_on = parts.headers.contains_key(VIA);
     let via = head::via(api.marks(), request_scope.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
-    let (uri, len) = (parts.uri.clone(), body.len());
-    let body = off_thread(len, move || shape.complete(&uri, body)).await??;
+    let body = shaped(shape, &parts.uri, body).await?;
+    let shape = *shape;
     let (body, peeked) = peek_request(body, api.limits().affinity).await?;
+    let model = ModelName::from(&*peeked.peek.model);
+    if let Some(mut response) = shape.at_once(api, &request_scope, &model, &body)? {
+        head::put_job_id(response.headers_mut(), shape, id);
+        return Ok(Taken::Answered(response));
+    }
     let pinned = pinned(&parts.headers)?;
     let route = route(&parts.headers)?.unwrap_or(api.limits().route);
     let draft = JobDraft { shape, id, request_scope, pinned, route, peeked };
@@ -183,7 +201,19 @@ async fn accept(
     let request = draft.request(parts.method.clone(), path, headers, body);
     let accepted = draft.accept(api, request, held).await?;
     let may_be_early = early::may_be_early(&accepted.job.request, shape.endpoint(), passed_on);
-    Ok(Accepted { may_be_early, ..accepted })
+    Ok(Taken::Job(Box::new(Accepted { may_be_early, ..accepted })))
+}
+
+/// Finds the shape that a body shows, and completes the body for it.
+async fn shaped(shape: &mut &'static dyn Shape, uri: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
+    let (given, uri) = (*shape, uri.clone());
+    let (found, body) = off_thread(body.len(), move || {
+        let found = given.of_body(&body).unwrap_or(given);
+        (found, found.complete(&uri, body))
+    })
+    .await?;
+    *shape = found;
+    body
 }
 
 /// Submits a job and returns the response to its client, or the failure of a job whose answer never began.
@@ -341,7 +371,7 @@ impl JobDraft {
 
 /// The body, completed with the default parameters of its alias.
 async fn with_defaults(api: &Api, model: &ModelName, body: Bytes) -> Result<Bytes, ApiError> {
-    let Some(alias) = api.aliases().get(model) else { return Ok(body) };
+    let Some((_, alias)) = models::alias_of(api, model) else { return Ok(body) };
     if alias.defaults.is_empty() {
         return Ok(body);
     }

@@ -1,15 +1,18 @@
 //! Paths and methods that no route has.
 
 use axum::response::{IntoResponse, Response};
-use http::{StatusCode, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri};
 
 use crate::{
     error::{ApiError, Kind, nothing_at},
     head::new_id,
-    room, shape,
+    ollama, room, shape,
 };
 
-pub(crate) async fn not_found(uri: Uri) -> Response {
+pub(crate) async fn not_found(uri: Uri, method: Method, headers: HeaderMap) -> Response {
+    if let Some(running) = ollama::is_running(&uri, &method, &headers) {
+        return running;
+    }
     room::no_route(&uri).unwrap_or_else(|| nothing_at(&uri).into_response())
 }
 

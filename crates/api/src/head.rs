@@ -149,10 +149,11 @@ pub(crate) fn is_json(head: &Head) -> bool {
     kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("application/json"))
 }
 
-/// Whether a head announces a stream of events that is not compressed.
+/// Whether a head announces a stream of events, or of lines, that is not compressed.
 pub(crate) fn is_plain_event_stream(head: &Head) -> bool {
     let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
+    let kind = kind.unwrap_or_default().trim_start().to_ascii_lowercase();
+    ["text/event-stream", "application/x-ndjson"].iter().any(|stream| kind.starts_with(stream))
         && !head.headers.contains_key(header::CONTENT_ENCODING)
 }
 

@@ -22,6 +22,7 @@
 //! - [`room`]: rooms: their management, messages, events and inference
 //! - `response_makers`: which participant of a room made which response
 //! - `gemini`: Gemini's paths, which name the model, and its list of models
+//! - `ollama`: Ollama's API beside its jobs: the lists and facts of models, and what is refused
 //! - [`models`], [`health`], [`admin`]: the models, the server's health, and the operator's part;
 //!   `condition`: problems of the server's other parts
 //! - [`joining`]: the codes by which machines join
@@ -48,6 +49,7 @@ pub mod joining;
 pub mod meter;
 pub mod models;
 mod nearest;
+mod ollama;
 pub mod paths;
 mod peeked;
 pub mod read;
@@ -88,6 +90,7 @@ pub fn router(api: Api) -> Router {
         .route(messages::JOIN, post(joining::join::join))
         .route(messages::PROOF, post(joining::join::prove))
         .merge(gemini::routes())
+        .merge(ollama::routes())
         .merge(administration())
         .merge(room::router())
         .fallback(fallback::not_found)

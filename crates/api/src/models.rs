@@ -13,6 +13,7 @@ use protocol::openai::{model_list, model_object};
 use rooms::Room;
 
 use crate::{
+    aliases::Alias,
     error::{self, ApiError, Kind},
     gemini,
     nearest::Known,
@@ -115,6 +116,16 @@ pub(crate) fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
     model.map(|model| created(api, &model))
 }
 
+/// The alias of this name, or of its [other](ModelName::with_or_without_latest) one if no model is served by
+/// exactly this name.
+pub(crate) fn alias_of<'a>(api: &'a Api, name: &ModelName) -> Option<(&'a ModelName, &'a Alias)> {
+    let aliases = api.aliases();
+    aliases.named(name).or_else(|| {
+        let is_model = api.scheduler().serves(&Scope::server(), name.as_str());
+        aliases.named(&name.with_or_without_latest().filter(|_| !is_model)?)
+    })
+}
+
 /// The name by which a model is served, of the [two](ModelName::with_or_without_latest) that it may have, or
 /// the [file's](ModelName::file_name) of a path; if it is not served now, the one by which it was; else the given
 /// one.
@@ -160,4 +171,4 @@ fn json(api: &Api, body: String) -> Response {
 }
 
 /// Shows a worker that looks for backends that this is a Warren.
-const VERSION: header::HeaderName = header::HeaderName::from_static("x-warren-version");
+pub(crate) const VERSION: header::HeaderName = header::HeaderName::from_static("x-warren-version");

@@ -98,11 +98,12 @@ impl RequestScope {
         if self.may_not_use(model.as_str()) {
             return Err(not_allowed(model));
         }
-        let targets = api.aliases().get(model).map(|alias| alias.targets.as_slice());
+        let alias = models::alias_of(api, model);
+        let targets = alias.map(|(_, alias)| alias.targets.as_slice());
         let wanted = targets.unwrap_or(std::slice::from_ref(model)).iter();
         let models: Vec<ModelName> =
             wanted.map(|target| models::known_as(api, &self.scope, target)).collect();
-        let name = if targets.is_some() { model.clone() } else { models[0].clone() };
+        let name = alias.map_or_else(|| models[0].clone(), |(name, _)| name.clone());
         let known = models.iter().any(|target| api.models().knows(&self.scope, target));
         Ok(Targets { name, models, known })
     }

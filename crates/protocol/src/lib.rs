@@ -7,6 +7,7 @@
 //! - [`workspace`]: sessions, files, git and teams of a machine
 //! - [`openai`], [`anthropic`]: the parts of the consumer APIs that a server reads or writes:
 //!   bodies, errors and lists
+//! - [`ollama`]: Ollama's API, as far as a server reads or answers it itself
 //! - [`admin`]: administration of keys, usage and the audit log over HTTP
 //! - [`invitation`]: the code by which a machine joins a server, and how a server proves which one it is
 //! - [`sse`]: streams of events, forwarded unchanged or read
@@ -30,6 +31,7 @@ pub mod json;
 pub mod mesh;
 pub mod model_use;
 pub mod node;
+pub mod ollama;
 pub mod openai;
 pub mod relay;
 pub mod room;

@@ -1,5 +1,7 @@
 //! The trait of an answer's translation, for every pair of shapes.
 
+use std::time::Duration;
+
 use protocol::failure::BadAnswer;
 
 /// Turns a provider's answer into the client's, piece by piece. One for each attempt.
@@ -9,6 +11,9 @@ use protocol::failure::BadAnswer;
 pub trait Answer: Send {
     /// The status and the kind of body that come: the status and kind that the client gets.
     fn head(&mut self, status: u16, body: Body) -> (u16, Body);
+
+    /// How long ago the job was accepted; before each of the other calls. Most answers do not tell times.
+    fn passed(&mut self, _since: Duration) {}
 
     /// Reads the next bytes of the provider's answer; appends the client's bytes to `out`, also those of
     /// what comes before an error.
@@ -31,6 +36,10 @@ pub trait Answer: Send {
 impl<A: Answer + ?Sized> Answer for Box<A> {
     fn head(&mut self, status: u16, body: Body) -> (u16, Body) {
         (**self).head(status, body)
+    }
+
+    fn passed(&mut self, since: Duration) {
+        (**self).passed(since);
     }
 
     fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {
@@ -57,4 +66,6 @@ pub enum Body {
     Array,
     /// JSON values, one a line (the node protocol's consumer side).
     Lines,
+    /// JSON values, one a line, by the name that Ollama gives them.
+    NdJson,
 }

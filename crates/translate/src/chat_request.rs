@@ -36,6 +36,15 @@ pub(crate) struct ChatRequest<'a> {
     /// Not a field of OpenAI, but one that local servers know.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) top_k: Option<&'a RawValue>,
+    /// As `top_k`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) min_p: Option<&'a RawValue>,
+    /// As `top_k`; llama.cpp's name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) repeat_penalty: Option<&'a RawValue>,
+    /// As `top_k`: words for the model's own template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) chat_template_kwargs: Option<TemplateWords>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +60,13 @@ pub(crate) struct ChatRequest<'a> {
     pub(crate) stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stream_options: Option<StreamOptions>,
+}
+
+/// What local servers pass to the template of a model.
+#[derive(Debug, Serialize)]
+pub(crate) struct TemplateWords {
+    /// Whether the model thinks before it answers.
+    pub(crate) enable_thinking: bool,
 }
 
 /// The extras of a stream beside the text.

@@ -25,6 +25,10 @@
 //! - [`gemini_chat`]: Gemini's API for Chat Completions
 //! - [`gemini_count`]: its count of tokens, for that of Messages
 //! - [`gemini_embed`]: its embeddings, for OpenAI's
+//! - [`ollama_chat`], [`ollama_generate`]: Ollama's chat and generate for Chat Completions
+//! - [`ollama_completions`]: Ollama's generate, raw or with a suffix, for legacy Completions
+//! - [`ollama_embeddings`]: Ollama's embed and embeddings for OpenAI's Embeddings
+//! - `ollama`: what the four of them share
 //! - `chat_request`, `message_request`: requests for a provider
 //! - `instruct`: instructions among the messages of a Chat Completions request
 //! - `order`: results of tools directly after their calls
@@ -58,6 +62,11 @@ mod media;
 mod message_request;
 pub mod messages_chat;
 pub mod node_chat;
+mod ollama;
+pub mod ollama_chat;
+pub mod ollama_completions;
+pub mod ollama_embeddings;
+pub mod ollama_generate;
 mod order;
 mod refusal;
 pub mod registry;

@@ -2,6 +2,8 @@
 //!
 //! `PAIRS` is the only table of pairs; a route of two steps goes through Chat Completions.
 
+use std::time::Duration;
+
 use base::{Endpoint, Endpoints};
 use protocol::{failure::BadAnswer, json::BadRequest};
 
@@ -9,7 +11,8 @@ use crate::{
     answer::{Answer, Body},
     chat_messages, chat_ollama, chat_responses, completions_chat,
     context::Context,
-    gemini_chat, gemini_count, gemini_embed, messages_chat, node_chat,
+    gemini_chat, gemini_count, gemini_embed, messages_chat, node_chat, ollama_chat,
+    ollama_completions, ollama_embeddings, ollama_generate,
     refusal::ClientNames,
     responses_chat,
 };
@@ -26,11 +29,14 @@ fn may_be_served(endpoint: Endpoint) -> bool {
 }
 
 /// The endpoint to use at a provider that serves these, for a request of shape `from`: the same one
-/// if it is served, else Chat Completions, else one that Chat Completions translates into.
+/// if it is served, else Chat Completions, else one that Chat Completions translates into, else the one
+/// that this shape alone translates into.
 pub fn route(from: Endpoint, serves: Endpoints) -> Option<Endpoint> {
     let able = |to: &Endpoint| serves.contains(*to) && served_as(from).contains(*to);
-    let generate = [from, Endpoint::ChatCompletions, Endpoint::Messages, Endpoint::Responses];
-    generate.into_iter().chain([Endpoint::Embeddings, Endpoint::CountTokens]).find(able)
+    use Endpoint::{ChatCompletions, Completions, CountTokens, Embeddings, Messages, Responses};
+    [from, ChatCompletions, Messages, Responses, Completions, Embeddings, CountTokens]
+        .into_iter()
+        .find(able)
 }
 
 /// The body to send to endpoint `to` for a client's body of shape `from`. The model stays the one
@@ -117,7 +123,7 @@ struct Pair {
     names: ClientNames,
 }
 
-static PAIRS: [Pair; 10] = [
+static PAIRS: [Pair; 15] = [
     Pair {
         from: Endpoint::Messages,
         to: Endpoint::ChatCompletions,
@@ -188,6 +194,41 @@ static PAIRS: [Pair; 10] = [
         answer: |context, body| Box::new(gemini_embed::batch_answer(context, body)),
         names: ClientNames::SAME,
     },
+    Pair {
+        from: Endpoint::OllamaChat,
+        to: Endpoint::ChatCompletions,
+        request: ollama_chat::request,
+        answer: |context, body| Box::new(ollama_chat::answer(context, body)),
+        names: ollama_chat::NAMES,
+    },
+    Pair {
+        from: Endpoint::OllamaGenerate,
+        to: Endpoint::ChatCompletions,
+        request: ollama_generate::request,
+        answer: |context, body| Box::new(ollama_generate::answer(context, body)),
+        names: ollama_generate::NAMES,
+    },
+    Pair {
+        from: Endpoint::OllamaRaw,
+        to: Endpoint::Completions,
+        request: ollama_completions::request,
+        answer: |context, body| Box::new(ollama_completions::answer(context, body)),
+        names: ClientNames::SAME,
+    },
+    Pair {
+        from: Endpoint::OllamaEmbed,
+        to: Endpoint::Embeddings,
+        request: ollama_embeddings::embed_request,
+        answer: |context, _| Box::new(ollama_embeddings::embed_answer(context)),
+        names: ClientNames::SAME,
+    },
+    Pair {
+        from: Endpoint::OllamaEmbeddings,
+        to: Endpoint::Embeddings,
+        request: ollama_embeddings::embeddings_request,
+        answer: |context, _| Box::new(ollama_embeddings::embeddings_answer(context)),
+        names: ClientNames::SAME,
+    },
 ];
 
 /// The pairs that lead from one endpoint to another, none where they are the same.
@@ -215,6 +256,11 @@ impl Answer for Composed {
     fn head(&mut self, status: u16, body: Body) -> (u16, Body) {
         let (status, body) = self.inner.head(status, body);
         self.outer.head(status, body)
+    }
+
+    fn passed(&mut self, since: Duration) {
+        self.inner.passed(since);
+        self.outer.passed(since);
     }
 
     fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), BadAnswer> {

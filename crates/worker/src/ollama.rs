@@ -78,7 +78,7 @@ fn headed(mut headers: HeaderMap, kind: Body) -> HeaderMap {
     headers.remove(header::CONTENT_LENGTH);
     let kind = match kind {
         Body::Events => "text/event-stream",
-        Body::Json | Body::Array | Body::Lines => "application/json",
+        Body::Json | Body::Array | Body::Lines | Body::NdJson => "application/json",
     };
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers

@@ -1,12 +1,13 @@
 //! The differences between the APIs.
 
-use base::{Endpoint, JobId};
+use axum::response::Response;
+use base::{Endpoint, JobId, ModelName};
 use bytes::Bytes;
 use http::{HeaderMap, Uri};
 use protocol::sse::Boundary;
 use scheduler::Head;
 
-use crate::{error::ApiError, head};
+use crate::{error::ApiError, head, request_scope::RequestScope, state::Api};
 
 pub(crate) trait Shape: Send + Sync {
     /// Its endpoint: the path and the shape of its requests.
@@ -61,14 +62,33 @@ pub(crate) trait Shape: Send + Sync {
         "text/event-stream"
     }
 
-    /// The body with what the API says in the path, so that it is read like that of any other API.
+    /// Moves the API's own headers to where every API has them.
+    fn adapt(&self, _headers: &mut HeaderMap) {}
+
+    /// The shape of a request with this body, if it is another one with the same path.
+    fn of_body(&self, _body: &[u8]) -> Option<&'static dyn Shape> {
+        None
+    }
+
+    /// The body with what its API says elsewhere, or means by saying nothing, in the fields that routing reads.
     ///
     /// # Errors
-    /// 400 when path and body disagree.
+    /// The client's error, when the two do not go together.
     fn complete(&self, _uri: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
         Ok(body)
     }
 
-    /// Moves the API's own headers to where every API has them.
-    fn adapt(&self, _headers: &mut HeaderMap) {}
+    /// The answer to a request that needs no provider.
+    ///
+    /// # Errors
+    /// The client's error, when it may not be answered.
+    fn at_once(
+        &self,
+        _api: &Api,
+        _request_scope: &RequestScope,
+        _model: &ModelName,
+        _body: &[u8],
+    ) -> Result<Option<Response>, ApiError> {
+        Ok(None)
+    }
 }

@@ -3,7 +3,8 @@
 
 use std::borrow::Cow;
 
-use base::{Endpoint, JobId};
+use axum::response::Response;
+use base::{Endpoint, JobId, ModelName};
 use bytes::Bytes;
 use http::{HeaderMap, Uri};
 use protocol::sse::Boundary;
@@ -11,7 +12,7 @@ use scheduler::Head;
 use serde_json::json;
 
 use super::contract::Shape;
-use crate::error::ApiError;
+use crate::{error::ApiError, request_scope::RequestScope, state::Api};
 
 #[derive(Clone, Copy)]
 pub(crate) struct InRoom(pub(super) &'static dyn Shape);
@@ -80,12 +81,28 @@ impl Shape for InRoom {
         self.0.stream_type()
     }
 
+    fn adapt(&self, headers: &mut HeaderMap) {
+        self.0.adapt(headers);
+    }
+
+    fn of_body(&self, body: &[u8]) -> Option<&'static dyn Shape> {
+        let endpoint = self.0.of_body(body)?.endpoint();
+        let shape = ALL.iter().find(|shape| shape.endpoint() == endpoint)?;
+        Some(shape)
+    }
+
     fn complete(&self, uri: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
         self.0.complete(uri, body)
     }
 
-    fn adapt(&self, headers: &mut HeaderMap) {
-        self.0.adapt(headers);
+    fn at_once(
+        &self,
+        api: &Api,
+        request_scope: &RequestScope,
+        model: &ModelName,
+        body: &[u8],
+    ) -> Result<Option<Response>, ApiError> {
+        self.0.at_once(api, request_scope, model, body)
     }
 }
 

@@ -2,21 +2,43 @@
 
 use base::{Endpoint, JobId};
 use http::{HeaderMap, HeaderValue, header};
-use protocol::sse::Boundary;
+use protocol::{json, ollama::Asked, sse::Boundary};
 use serde::Serialize;
 use translate::node_chat::{INVALID, UNKNOWN_MODEL};
 
-use super::contract::Shape;
+use super::{contract::Shape, ollama::Ollama};
 use crate::error::{ApiError, Kind};
 
 pub(super) struct NodeChat;
 
-/// An error: `err` is the word that stock clients know; the message gives details.
+/// An error: `err` is the word that stock clients know; the message gives details. `error` has the same for
+/// clients of Ollama's API, in errors from before the body was read.
 #[derive(Serialize)]
 struct ErrorLine<'a> {
     err: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+impl ErrorLine<'_> {
+    fn write(&self) -> String {
+        let mut line = json::write(self);
+        // Stock clients read whole lines only.
+        line.push('\n');
+        line
+    }
+}
+
+impl<'a> ErrorLine<'a> {
+    fn of(error: &'a ApiError) -> Self {
+        let message = &*error.message;
+        match stock_word(error) {
+            Some(err) => Self { err, message: Some(message), error: None },
+            None => Self { err: message, message: None, error: None },
+        }
+    }
 }
 
 impl Shape for NodeChat {
@@ -25,20 +47,11 @@ impl Shape for NodeChat {
     }
 
     fn error_body(&self, error: &ApiError, _: JobId) -> String {
-        let message = &*error.message;
-        let line = match stock_word(error) {
-            Some(err) => ErrorLine { err, message: Some(message) },
-            None => ErrorLine { err: message, message: None },
-        };
-        // Plain text under fixed names: it serialises.
-        let mut line = serde_json::to_string(&line).unwrap_or_default();
-        // Stock clients read whole lines only.
-        line.push('\n');
-        line
+        ErrorLine { error: Some(&*error.message), ..ErrorLine::of(error) }.write()
     }
 
-    fn error_event(&self, error: &ApiError, id: JobId, _: u64) -> String {
-        self.error_body(error, id)
+    fn error_event(&self, error: &ApiError, _: JobId, _: u64) -> String {
+        ErrorLine::of(error).write()
     }
 
     /// An empty line, which stock clients ignore.
@@ -65,6 +78,11 @@ impl Shape for NodeChat {
     /// Stock pages send JSON as `text/plain`, and people as a form.
     fn says_json(&self) -> bool {
         false
+    }
+
+    fn of_body(&self, body: &[u8]) -> Option<&'static dyn Shape> {
+        let is_ollamas = Asked::read(body).is_some_and(|asked| !asked.is_node);
+        is_ollamas.then_some(&Ollama(Endpoint::OllamaChat))
     }
 
     /// Stock pages send the bare token, without `Bearer`.
@@ -108,10 +126,13 @@ mod tests {
         let unknown = ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, "no provider for \"m\"");
         assert_eq!(
             told(&unknown),
-            "{\"err\":\"unknown model\",\"message\":\"no provider for \\\"m\\\"\"}\n"
+            "{\"err\":\"unknown model\",\"message\":\"no provider for \\\"m\\\"\",\
+             \"error\":\"no provider for \\\"m\\\"\"}\n"
         );
         let full = ApiError::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, "queue full");
-        assert_eq!(told(&full), "{\"err\":\"queue full\"}\n");
+        assert_eq!(told(&full), "{\"err\":\"queue full\",\"error\":\"queue full\"}\n");
+        let line = NodeChat.error_event(&full, JobId::from_random(0), 0);
+        assert_eq!(line, "{\"err\":\"queue full\"}\n");
     }
 
     #[test]

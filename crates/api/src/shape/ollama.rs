@@ -1,10 +1,19 @@
 //! Ollama's API: JSON values, one a line, and errors that are one text.
 
-use base::{Endpoint, JobId};
-use protocol::{json, sse::Boundary};
+use axum::response::Response;
+use base::{Endpoint, JobId, ModelName};
+use bytes::Bytes;
+use http::Uri;
+use protocol::{
+    ollama::{
+        Asked, asked,
+        reply::{error_body, error_line},
+    },
+    sse::Boundary,
+};
 
 use super::contract::Shape;
-use crate::error::ApiError;
+use crate::{error::ApiError, ollama, request_scope::RequestScope, state::Api};
 
 pub(super) struct Ollama(pub(super) Endpoint);
 
@@ -14,13 +23,11 @@ impl Shape for Ollama {
     }
 
     fn error_body(&self, error: &ApiError, _: JobId) -> String {
-        format!("{{\"error\":{}}}", json::write(&error.message))
+        error_body(&error.message)
     }
 
-    fn error_event(&self, error: &ApiError, id: JobId, _: u64) -> String {
-        let mut line = self.error_body(error, id);
-        line.push('\n');
-        line
+    fn error_event(&self, error: &ApiError, _: JobId, _: u64) -> String {
+        error_line(&error.message)
     }
 
     /// A space in front of the next line. Ollama's own clients take an empty line for bad JSON.
@@ -43,5 +50,30 @@ impl Shape for Ollama {
     /// Ollama does not look at the content type, and its documentation shows `curl -d`.
     fn says_json(&self) -> bool {
         false
+    }
+
+    fn stream_type(&self) -> &'static str {
+        "application/x-ndjson"
+    }
+
+    fn of_body(&self, body: &[u8]) -> Option<&'static dyn Shape> {
+        let is_raw =
+            self.0 == Endpoint::OllamaGenerate && Asked::read(body).is_some_and(|it| it.is_raw);
+        is_raw.then_some(&Ollama(Endpoint::OllamaRaw))
+    }
+
+    /// A stream is what it gives unless it is asked not to.
+    fn complete(&self, _: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
+        Ok(if self.0.generates() { asked::completed(&body) } else { body })
+    }
+
+    fn at_once(
+        &self,
+        api: &Api,
+        request_scope: &RequestScope,
+        model: &ModelName,
+        body: &[u8],
+    ) -> Result<Option<Response>, ApiError> {
+        ollama::without_job(api, request_scope, self.0, model, body)
     }
 }

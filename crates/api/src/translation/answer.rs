@@ -1,6 +1,8 @@
 //! Answers on their way back: translated from another shape, or passed on up to their end, without usage that
 //! only the server asked for.
 
+use std::time::Instant;
+
 use base::Endpoint;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -15,11 +17,14 @@ pub(super) struct TranslatedAnswer {
     map: Box<dyn Answer>,
     /// The kind of the client's body, once the head is there.
     body: Option<Body>,
+    /// When the job was accepted.
+    since: Instant,
 }
 
 impl TranslatedAnswer {
-    pub(super) fn new(map: Box<dyn Answer>) -> Self {
-        Self { map, body: None }
+    /// `since`: when the job was accepted.
+    pub(super) fn new(map: Box<dyn Answer>, since: Instant) -> Self {
+        Self { map, body: None, since }
     }
 
     /// The client's bytes. What was read before a fault is its own in a stream only: half a JSON value is
@@ -33,6 +38,7 @@ impl TranslatedAnswer {
 
 impl AnswerMap for TranslatedAnswer {
     fn head(&mut self, mut head: Head) -> Head {
+        self.map.passed(self.since.elapsed());
         let (status, body) = self.map.head(head.status.as_u16(), kind(&head.headers));
         self.body = Some(body);
         // An invalid status stays the provider's.
@@ -50,6 +56,7 @@ impl AnswerMap for TranslatedAnswer {
 
     fn chunk(&mut self, chunk: Bytes) -> Result<Bytes, Unreadable> {
         let mut out = Vec::new();
+        self.map.passed(self.since.elapsed());
         let read = self.map.feed(&chunk, &mut out);
         self.written(out, read)
     }
@@ -60,6 +67,7 @@ impl AnswerMap for TranslatedAnswer {
 
     fn end(&mut self) -> Result<Bytes, Unreadable> {
         let mut out = Vec::new();
+        self.map.passed(self.since.elapsed());
         let read = self.map.end(&mut out);
         self.written(out, read)
     }
@@ -87,6 +95,7 @@ fn content_type(body: Body) -> HeaderValue {
     HeaderValue::from_static(match body {
         Body::Json | Body::Array => "application/json",
         Body::Events | Body::Lines => "text/event-stream",
+        Body::NdJson => "application/x-ndjson",
     })
 }
 

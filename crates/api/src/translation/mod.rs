@@ -9,7 +9,10 @@
 mod answer;
 mod coding;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
 
 use base::{Endpoint, Endpoints, ModelName};
 use bytes::Bytes;
@@ -33,6 +36,8 @@ pub(crate) struct Translation {
     endpoint: Endpoint,
     context: Context,
     peek: Peek,
+    /// When the job was accepted.
+    since: Instant,
     /// The last request that was made, until it is taken.
     made: Mutex<Option<ProviderRequest>>,
 }
@@ -49,7 +54,7 @@ struct ProviderRequest {
 impl Translation {
     /// For a request of shape `endpoint` with these peeked fields.
     pub(crate) fn new(endpoint: Endpoint, context: Context, peek: Peek) -> Self {
-        Self { endpoint, context, peek, made: Mutex::default() }
+        Self { endpoint, context, peek, since: Instant::now(), made: Mutex::default() }
     }
 
     /// Prepares the request for a provider that serves these endpoints and this model. Returns its body, if that
@@ -142,7 +147,8 @@ impl Translation {
         };
         let answer = translate::answer(self.endpoint, to, &self.context, &given);
         let answer = answer
-            .map(|map| Box::new(Uncoded::new(TranslatedAnswer::new(map))) as Box<dyn AnswerMap>);
+            .map(|map| TranslatedAnswer::new(map, self.since))
+            .map(|map| Box::new(Uncoded::new(map)) as Box<dyn AnswerMap>);
         Ok(ProviderRequest {
             model: model.clone(),
             to,

@@ -15,6 +15,8 @@ mod count_tokens;
 mod joining;
 mod kit;
 mod node_chat;
+mod ollama;
+mod ollama_models;
 mod room_inference;
 mod room_keys;
 mod room_kit;

@@ -75,10 +75,16 @@ async fn each_api_is_kept_waiting_in_its_own_way_and_told_in_its_own_way_that_it
         (CHAT, format!(": waiting for m: {busy_words}\n\n"), "data: {\"error\":{"),
         ("/v1/messages", format!(": waiting for m: {busy_words}\n{ping}"), "event: error\ndata: {"),
         ("/api/chat", "\n".to_owned(), "{\"err\":\"timeout waiting for node\""),
+        ("/api/generate", " ".to_owned(), "{\"error\":\"queue timeout"),
     ];
     for (path, sign, error) in cases {
         let (kit, mut first, _asked) = busy().await;
-        let response = kit.send(ask(path, STREAM)).await;
+        let body = match path {
+            "/api/chat" => STREAM.replacen('{', "{\"max_new_tokens\":7,", 1),
+            "/api/generate" => r#"{"model":"m","prompt":"hi"}"#.to_owned(),
+            _ => STREAM.to_owned(),
+        };
+        let response = kit.send(ask(path, &body)).await;
         first.answer.head(head(&[])).unwrap();
         let mut body = response.into_body();
         for _ in 0..3 {

@@ -31,5 +31,5 @@ pub use chat_writer::{ChatStream, ChatWhole};
 pub use chunk::Usage;
 pub use provider::{FromProvider, ProviderReader};
 pub(crate) use provider::{Progress, not_understood};
-pub use reader::FromChat;
+pub use reader::{FromChat, Reading};
 pub use writer::{Finish, Outcome, Part, Writer};

@@ -226,7 +226,7 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
         self.measure(chunk)?;
         match self.kind {
             Kind::Answer(Body::Events) => self.read_events(chunk, out),
-            Kind::Answer(Body::Lines) => self.read_lines(chunk, out),
+            Kind::Answer(Body::Lines | Body::NdJson) => self.read_lines(chunk, out),
             // No provider streams an array.
             Kind::Answer(Body::Json | Body::Array) | Kind::Error(_) => self.keep(chunk),
         }
@@ -239,7 +239,7 @@ impl<R: ProviderReader, W: Writer> Answer for FromProvider<R, W> {
     fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
         match self.kind {
             Kind::Answer(Body::Events) => self.end_events(out),
-            Kind::Answer(Body::Lines) => self.end_lines(out),
+            Kind::Answer(Body::Lines | Body::NdJson) => self.end_lines(out),
             Kind::Answer(Body::Json | Body::Array) => self.end_whole(out),
             Kind::Error(status) => {
                 self.writer.refuse(status, &Failure::read(&self.kept), out);

@@ -191,7 +191,7 @@ async fn serves_as_a_model_node() {
     assert!(!text.is_empty(), "{chat}");
     let message = llama.ask("/v1/messages", &hi(json!({}))).await;
     assert_eq!(message["content"][0]["type"], "text", "{message}");
-    let asked = json!({"model": MODEL, "messages": [{"role": "user", "content": "hi"}]});
+    let asked = json!({"model": MODEL, "max_new_tokens": 50, "messages": [{"role": "user", "content": "hi"}]});
     let answer = llama.house.client().post_json("/api/chat", &asked).await.text();
     assert!(answer.contains("{\"done\":true}"), "{answer}");
 }

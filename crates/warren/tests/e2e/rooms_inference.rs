@@ -287,7 +287,12 @@ async fn every_api_is_served_by_a_participant_that_has_chat_alone() {
             json!({"model": "model:m", "max_tokens": 9, "messages": words}),
             "/content/0/text",
         ),
-        ("/api/chat", json!({"model": "m", "messages": words}), ""),
+        ("/api/chat", json!({"model": "m", "max_new_tokens": 9, "messages": words}), ""),
+        (
+            "/api/generate",
+            json!({"model": "m:latest", "prompt": "hi", "stream": false}),
+            "/response",
+        ),
     ];
     for (path, body, place) in apis {
         let asked = post(&client, room.path(path), body);

@@ -22,7 +22,7 @@ use super::access::{enter, find};
 use crate::{
     consume,
     error::ApiError,
-    gemini,
+    gemini, ollama,
     request_scope::RequestScope,
     shape::{
         Shape,
@@ -40,13 +40,14 @@ pub(super) fn routes() -> Router<Api> {
     });
     let apis = gemini::paths_in_room()
         .fold(apis, |router, path| router.route(&format!("/rooms/{{code}}{path}"), post(call)));
-    apis.route("/rooms/{code}/v1/models", get(models::list))
+    apis.merge(ollama::routes_of_rooms())
+        .route("/rooms/{code}/v1/models", get(models::list))
         .route(RESPONSE, get(responses::show).delete(responses::delete))
         .route(&format!("{RESPONSE}/cancel"), post(responses::show))
         .route(&format!("{RESPONSE}/input_items"), get(responses::show))
 }
 
-type Code = Result<Path<String>, PathRejection>;
+pub(crate) type Code = Result<Path<String>, PathRejection>;
 
 fn consumer(shape: &'static InRoom) -> MethodRouter<Api> {
     post(async move |State(api): State<Api>, code: Code, request: Request| {
@@ -88,7 +89,7 @@ async fn consume_in_room(
 /// The scope of a request that names a room by its code. A key of the server counts only in the room that it
 /// is bound to: there it replaces the password, and its limits apply. An invalid key is refused, because it
 /// may have been meant as the password.
-pub(super) async fn request_scope(
+pub(crate) async fn request_scope(
     api: &Api,
     code: &str,
     parts: &Parts,

@@ -1,0 +1,28 @@
+//! `/` and `/api/version`: what clients ask to find an Ollama.
+
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, Method, Uri, header};
+
+use super::response;
+use crate::state::Api;
+
+/// The version of Ollama's API that is spoken. Clients compare it with the least that they need.
+const SPOKEN: &str = "0.12.6";
+
+pub(super) async fn version(State(api): State<Api>) -> Response {
+    response(&api, "application/json", format!(r#"{{"version":"{SPOKEN}"}}"#))
+}
+
+/// The answer to a program that asks at `/` whether an Ollama is here. A browser, which wants a page, gets none.
+pub(crate) fn is_running(uri: &Uri, method: &Method, headers: &HeaderMap) -> Option<Response> {
+    let wants_page = headers.get_all(header::ACCEPT).iter().any(|accept| {
+        let accept = String::from_utf8_lossy(accept.as_bytes()).to_ascii_lowercase();
+        accept.contains("text/html")
+    });
+    let asks = matches!(*method, Method::GET | Method::HEAD) && uri.path() == "/";
+    (asks && !wants_page && !headers.contains_key(header::UPGRADE))
+        .then(|| "Ollama is running".into_response())
+}

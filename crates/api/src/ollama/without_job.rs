@@ -1,0 +1,86 @@
+//! Requests that are answered without a job.
+//!
+//! A request that asks nothing loads the model at an Ollama, or unloads it with a `keep_alive` of 0. Here the
+//! machine that has the model decides about its memory: the answer says only that the model is served.
+//!
+//! A raw prompt is refused where every provider of the model has nothing but chat.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::response::Response;
+use base::{Endpoint, Endpoints, ModelName};
+use http::StatusCode;
+use protocol::ollama::{
+    Asked, KeepAlive,
+    reply::{self, timestamp},
+};
+
+use translate::served_as;
+
+use super::{listed::not_found, response};
+use crate::{
+    error::{ApiError, Kind},
+    request_scope::RequestScope,
+    state::Api,
+};
+
+/// The answer to a request that needs no job; `None` for any other.
+///
+/// # Errors
+/// 400 for a `keep_alive` that is none and for a raw prompt that nobody takes, 404 for a model that nobody serves,
+/// and those of the request's scope.
+pub(crate) fn without_job(
+    api: &Api,
+    request_scope: &RequestScope,
+    endpoint: Endpoint,
+    model: &ModelName,
+    body: &[u8],
+) -> Result<Option<Response>, ApiError> {
+    let Some(asked) = Asked::read(body) else { return Ok(None) };
+    let keep_alive = asked.keep_alive.transpose()?;
+    if !asked.is_nothing {
+        let fits = endpoint != Endpoint::OllamaRaw || takes_raw(api, request_scope, model)?;
+        return if fits { Ok(None) } else { Err(no_raw(model)) };
+    }
+    let targets = request_scope.resolve(api, model)?;
+    let is_served =
+        |model: &ModelName| api.scheduler().serves(request_scope.scope(), model.as_str());
+    if !targets.models.iter().any(is_served) {
+        return Err(not_found(api, request_scope, model));
+    }
+    let body = written(endpoint, model, keep_alive.is_some_and(KeepAlive::is_over));
+    Ok(Some(response(api, "application/json", body)))
+}
+
+/// Whether a provider takes raw prompts for this model, or none is there at all.
+fn takes_raw(api: &Api, request_scope: &RequestScope, model: &ModelName) -> Result<bool, ApiError> {
+    let targets = request_scope.resolve(api, model)?.models;
+    let (scope, route) = (request_scope.scope(), api.limits().route);
+    let endpoints = targets.iter().map(|model| api.scheduler().endpoints(scope, model, route));
+    let served = endpoints.fold(Endpoints::NONE, Endpoints::union);
+    Ok(served.is_empty() || served.meets(served_as(Endpoint::OllamaRaw)))
+}
+
+fn no_raw(model: &ModelName) -> ApiError {
+    let words = format!(
+        "`raw` and `suffix` cannot be carried over: the servers of {} have {} but not {}",
+        base::plain::line(model.as_str()),
+        Endpoint::ChatCompletions,
+        Endpoint::Completions,
+    );
+    let error = ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words);
+    ApiError { code: Some("endpoint_not_served"), ..error }
+}
+
+fn written(endpoint: Endpoint, model: &ModelName, unloads: bool) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = timestamp(now.as_secs(), now.subsec_nanos());
+    match endpoint {
+        Endpoint::OllamaEmbed => reply::nothing_embedded(model.as_str()),
+        Endpoint::OllamaEmbeddings => r#"{"embedding":[]}"#.to_owned(),
+        _ => {
+            let is_chat = endpoint == Endpoint::OllamaChat;
+            reply::nothing_asked(is_chat, model.as_str(), &now, unloads)
+        }
+    }
+}

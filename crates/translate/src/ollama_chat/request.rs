@@ -1,0 +1,90 @@
+//! The request, as a whole.
+
+use protocol::json::{
+    self, BadRequest,
+    fields::{self, Text},
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::conversation;
+use crate::{
+    chat_request::{ChatRequest, FunctionTool, StreamOptions, Tool},
+    context::Context,
+    ollama::{
+        options::Options,
+        settings::{Think, format},
+    },
+    schema,
+};
+
+/// Makes a Chat Completions request of a request to `/api/chat`. See the [module](super) for what
+/// becomes of each parameter.
+///
+/// # Errors
+/// [`BadRequest`] for what cannot be read.
+pub fn request(body: &[u8], context: &Context) -> Result<Vec<u8>, BadRequest> {
+    let asked: Request<'_> = fields::body(body)?;
+    let options = Options::read(body, asked.options)?;
+    let request = ChatRequest {
+        model: asked.model.0,
+        messages: conversation::messages(asked.messages)?,
+        tools: tools(asked.tools.as_deref().unwrap_or_default())?,
+        response_format: format(asked.format)?,
+        stream: context.streaming,
+        stream_options: StreamOptions::with_usage(context.streaming),
+        ..ChatRequest::default()
+    };
+    let request = Think::read(asked.think)?.apply(options.apply(request));
+    Ok(json::write(&request).into_bytes())
+}
+
+/// Of each message that the request becomes, the client's that it is made of.
+pub(super) fn origins(body: &[u8]) -> Vec<Option<usize>> {
+    let asked = fields::body::<Request<'_>>(body);
+    let messages = asked.and_then(|asked| conversation::messages(asked.messages));
+    messages.into_iter().flatten().map(|message| message.origin).collect()
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Request<'a> {
+    model: Text<'a>,
+    messages: Option<&'a RawValue>,
+    tools: Option<Vec<&'a RawValue>>,
+    format: Option<&'a RawValue>,
+    options: Option<&'a RawValue>,
+    think: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct GivenTool<'a> {
+    function: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct GivenFunction<'a> {
+    name: Option<&'a RawValue>,
+    description: Option<Text<'a>>,
+    parameters: Option<&'a RawValue>,
+}
+
+fn tools<'a>(given: &[&'a RawValue]) -> Result<Vec<Tool<'a>>, BadRequest> {
+    let given = given.iter().enumerate();
+    given.map(|(at, raw)| tool(raw, &format!("tools[{at}]"))).collect()
+}
+
+fn tool<'a>(raw: &'a RawValue, path: &str) -> Result<Tool<'a>, BadRequest> {
+    let tool: GivenTool<'a> = fields::value(raw, path)?;
+    let path = format!("{path}.function");
+    let function = fields::object(tool.function, &path)?;
+    let GivenFunction { name, description, parameters } = fields::value(function, &path)?;
+    Ok(Tool::new(FunctionTool {
+        name: fields::text(name, format!("{path}.name"))?,
+        description: description.map(|Text(text)| text),
+        parameters: schema::of_object(parameters, &format!("{path}.parameters"))?,
+        strict: None,
+    }))
+}
