@@ -27,8 +27,10 @@ use crate::{
     meter::UsageMeter,
     models,
     nearest::Known,
+    ollama::without_job::without_job,
     peeked::{PeekedRequest, off_thread, peek_request, wire_size},
     read,
+    refuse::refuse,
     request_scope::{self, RequestScope, Targets},
     room::inference::recorder::Recorder,
     shape::{self, Shape},
@@ -133,23 +135,6 @@ pub(crate) async fn chat(
     Ok(answer)
 }
 
-/// Refuses a request, counts it and logs it: it never becomes a job, so no other log or count has it.
-pub(crate) async fn refuse(
-    shape: &'static dyn Shape,
-    api: &Api,
-    parts: &Parts,
-    body: axum::body::Body,
-    error: &ApiError,
-    id: JobId,
-) -> Response {
-    let status = error.status.as_u16();
-    api.refusals().count(error.status);
-    tracing::info!(target: "request", request_id = %id, path = request_scope::path(&parts.uri),
-        outcome = "refused", status, message = %error.message);
-    read::discard(&parts.headers, body).await;
-    error.response(shape, id)
-}
-
 pub(crate) struct Accepted {
     pub(crate) job: Job,
     pub(crate) admission: Admission,
@@ -189,7 +174,8 @@ async fn accept(
     let shape = *shape;
     let (body, peeked) = peek_request(body, api.limits().affinity).await?;
     let model = ModelName::from(&*peeked.peek.model);
-    if let Some(mut response) = shape.at_once(api, &request_scope, &model, &body)? {
+    let told = without_job(api, &request_scope, shape.endpoint(), &model, &body)?;
+    if let Some(mut response) = told {
         head::put_job_id(response.headers_mut(), shape, id);
         return Ok(Taken::Answered(response));
     }

@@ -20,9 +20,9 @@ use protocol::{failure::PassedStream, headers::is_hop_by_hop, sse::StreamEnd};
 
 use crate::{
     body::BrokenOff,
-    consume,
     error::{ApiError, Kind},
     head::{self, is_plain_event_stream, new_id},
+    refuse::refuse,
     shape::Shape,
     state::Api,
 };
@@ -73,7 +73,7 @@ pub(crate) async fn serve(
         Ok(Some(way)) => way,
         Ok(None) => return Err((parts, body)),
         Err(error) => {
-            return Ok(consume::refuse(shape, api, &parts, body, &error, new_id()).await);
+            return Ok(refuse(shape, api, &parts, body, &error, new_id()).await);
         }
     };
     let Parts { method, uri, headers, .. } = parts;

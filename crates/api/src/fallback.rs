@@ -10,7 +10,7 @@ use crate::{
 };
 
 pub(crate) async fn not_found(uri: Uri, method: Method, headers: HeaderMap) -> Response {
-    if let Some(running) = ollama::is_running(&uri, &method, &headers) {
+    if let Some(running) = ollama::running::is_running(&uri, &method, &headers) {
         return running;
     }
     room::no_route(&uri).unwrap_or_else(|| nothing_at(&uri).into_response())

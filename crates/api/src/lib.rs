@@ -13,7 +13,7 @@
 //! - [`aliases`]: names that stand for models
 //! - `translation`: a request in the shape of its provider, and the answer back
 //! - [`read`]: the request's body, within its bounds
-//! - `uploads`: the common bound of all bodies; `refusals`: requests that never became jobs, counted
+//! - `uploads`: the common bound of all bodies; `refuse`, `refusals`: requests that never became jobs, answered and counted
 //! - [`head`]: headers on their way in and out
 //! - [`body`]: the answer on its way out
 //! - [`shape`]: the APIs, a file each: their errors, and how they keep a stream alive
@@ -54,6 +54,7 @@ pub mod paths;
 mod peeked;
 pub mod read;
 mod refusals;
+mod refuse;
 mod request_scope;
 pub mod respond;
 mod response_makers;
@@ -91,6 +92,7 @@ pub fn router(api: Api) -> Router {
         .route(messages::PROOF, post(joining::join::prove))
         .merge(gemini::routes())
         .merge(ollama::routes())
+        .merge(ollama::routes_of_rooms())
         .merge(administration())
         .merge(room::router())
         .fallback(fallback::not_found)

@@ -81,6 +81,12 @@ impl Endpoint {
         }
     }
 
+    /// Whether it is of Ollama's API.
+    pub const fn is_ollamas(self) -> bool {
+        use Endpoint::{OllamaChat, OllamaEmbed, OllamaEmbeddings, OllamaGenerate, OllamaRaw};
+        matches!(self, OllamaChat | OllamaGenerate | OllamaRaw | OllamaEmbed | OllamaEmbeddings)
+    }
+
     /// Whether its answers are generated text; the others have no streams.
     pub const fn generates(self) -> bool {
         use Endpoint::{Embeddings, OllamaEmbed, OllamaEmbeddings};

@@ -5,16 +5,18 @@
 //! - `show`: `/api/show`
 //! - `pull`: `/api/pull`, which reports what is there
 //! - `unserved`: paths that change models, which are refused
-//! - `running`: `/` and `/api/version`
-//! - `without_job`: requests that ask nothing, and raw prompts that nobody takes
+//! - `reply`: answers that show that this is a Warren
+//! - [`running`]: `/` and `/api/version`
+//! - [`without_job`]: requests that ask nothing, and raw prompts that nobody takes
 
 mod listed;
 mod lists;
 mod pull;
-mod running;
+mod reply;
+pub(crate) mod running;
 mod show;
 mod unserved;
-mod without_job;
+pub(crate) mod without_job;
 
 use axum::{
     Router,
@@ -23,26 +25,24 @@ use axum::{
     routing::{MethodRouter, delete, get, head, post},
 };
 use base::Endpoint;
-use http::{HeaderValue, header};
 use rooms::Refused;
 
-pub(crate) use running::is_running;
-pub(crate) use without_job::without_job;
-
 use crate::{
-    consume::refuse,
     error::ApiError,
     head::new_id,
-    models::VERSION,
     read::read,
+    refuse::refuse,
     request_scope::RequestScope,
     room::inference::{Code, request_scope},
-    shape::{self, Shape},
+    shape,
     state::Api,
 };
 
 /// Answers a request with this body.
 type Answerer = fn(&Api, &RequestScope, &[u8]) -> Result<Response, ApiError>;
+
+/// A path whose errors have the form of this API.
+const OLLAMA: &str = Endpoint::OllamaGenerate.path();
 
 /// The longest body of these requests, in bytes. Bodies of refused ones are not read.
 const MAX_BODY: usize = 64 * 1024;
@@ -90,11 +90,6 @@ fn by_method<H: axum::handler::Handler<T, Api>, T: 'static>(
     if is_get { get(handler) } else { post(handler) }
 }
 
-/// The shape of errors at these paths.
-fn shape() -> &'static dyn Shape {
-    shape::of_path(Endpoint::OllamaGenerate.path())
-}
-
 async fn answer(answerer: Answerer, api: &Api, code: Option<Code>, request: Request) -> Response {
     let (parts, mut body) = request.into_parts();
     let mut held = api.uploads().hold();
@@ -109,20 +104,6 @@ async fn answer(answerer: Answerer, api: &Api, code: Option<Code>, request: Requ
     };
     match answered.await {
         Ok(response) => response,
-        Err(error) => refuse(shape(), api, &parts, body, &error, new_id()).await,
+        Err(error) => refuse(shape::of_path(OLLAMA), api, &parts, body, &error, new_id()).await,
     }
-}
-
-/// An answer of this type, which shows that the server is a Warren: one that looks for model servers must not
-/// take it for an Ollama.
-fn response(api: &Api, kind: &'static str, body: String) -> Response {
-    let mut response = Response::new(axum::body::Body::from(body));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(VERSION, HeaderValue::from_static(api.version()));
-    response
-}
-
-fn json(api: &Api, value: &impl serde::Serialize) -> Response {
-    response(api, "application/json", protocol::json::write(value))
 }

@@ -3,7 +3,10 @@
 use axum::response::Response;
 use serde::Deserialize;
 
-use super::{json, listed, response};
+use super::{
+    listed,
+    reply::{json, response},
+};
 use crate::{error::ApiError, request_scope::RequestScope, state::Api};
 
 /// The steps of a download that has nothing to do.

@@ -6,7 +6,7 @@ use axum::{
 };
 use http::{HeaderMap, Method, Uri, header};
 
-use super::response;
+use super::reply::response;
 use crate::state::Api;
 
 /// The version of Ollama's API that is spoken. Clients compare it with the least that they need.

@@ -5,14 +5,15 @@ use axum::{
     extract::{Request, State},
     response::Response,
 };
+use base::Endpoint;
 use http::StatusCode;
 
-use super::shape;
 use crate::{
-    consume::refuse,
     error::{ApiError, Kind},
     head::new_id,
+    refuse::refuse,
     request_scope::RequestScope,
+    shape,
     state::Api,
 };
 
@@ -46,5 +47,6 @@ async fn refused(api: &Api, request: Request, doing: &str) -> Response {
         let error = ApiError::new(StatusCode::NOT_IMPLEMENTED, Kind::Invalid, words);
         ApiError { code: Some("not_implemented"), ..error }
     });
-    refuse(shape(), api, &parts, body, &error, new_id()).await
+    refuse(shape::of_path(Endpoint::OllamaGenerate.path()), api, &parts, body, &error, new_id())
+        .await
 }

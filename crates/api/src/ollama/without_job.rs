@@ -17,7 +17,7 @@ use protocol::ollama::{
 
 use translate::served_as;
 
-use super::{listed::not_found, response};
+use super::{listed::not_found, reply::response};
 use crate::{
     error::{ApiError, Kind},
     request_scope::RequestScope,
@@ -27,7 +27,7 @@ use crate::{
 /// The answer to a request that needs no job; `None` for any other.
 ///
 /// # Errors
-/// 400 for a `keep_alive` that is none and for a raw prompt that nobody takes, 404 for a model that nobody serves,
+/// 400 for a `keep_alive` that cannot be read and for a raw prompt that nobody takes, 404 for a model that nobody serves,
 /// and those of the request's scope.
 pub(crate) fn without_job(
     api: &Api,
@@ -36,6 +36,9 @@ pub(crate) fn without_job(
     model: &ModelName,
     body: &[u8],
 ) -> Result<Option<Response>, ApiError> {
+    if !endpoint.is_ollamas() {
+        return Ok(None);
+    }
     let Some(asked) = Asked::read(body) else { return Ok(None) };
     let keep_alive = asked.keep_alive.transpose()?;
     if !asked.is_nothing {

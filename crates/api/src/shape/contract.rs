@@ -1,13 +1,12 @@
 //! The differences between the APIs.
 
-use axum::response::Response;
-use base::{Endpoint, JobId, ModelName};
+use base::{Endpoint, JobId};
 use bytes::Bytes;
 use http::{HeaderMap, Uri};
 use protocol::sse::Boundary;
 use scheduler::Head;
 
-use crate::{error::ApiError, head, request_scope::RequestScope, state::Api};
+use crate::{error::ApiError, head};
 
 pub(crate) trait Shape: Send + Sync {
     /// Its endpoint: the path and the shape of its requests.
@@ -76,19 +75,5 @@ pub(crate) trait Shape: Send + Sync {
     /// The client's error, when the two do not go together.
     fn complete(&self, _uri: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
         Ok(body)
-    }
-
-    /// The answer to a request that needs no provider.
-    ///
-    /// # Errors
-    /// The client's error, when it may not be answered.
-    fn at_once(
-        &self,
-        _api: &Api,
-        _request_scope: &RequestScope,
-        _model: &ModelName,
-        _body: &[u8],
-    ) -> Result<Option<Response>, ApiError> {
-        Ok(None)
     }
 }

@@ -3,8 +3,7 @@
 
 use std::borrow::Cow;
 
-use axum::response::Response;
-use base::{Endpoint, JobId, ModelName};
+use base::{Endpoint, JobId};
 use bytes::Bytes;
 use http::{HeaderMap, Uri};
 use protocol::sse::Boundary;
@@ -12,7 +11,7 @@ use scheduler::Head;
 use serde_json::json;
 
 use super::contract::Shape;
-use crate::{error::ApiError, request_scope::RequestScope, state::Api};
+use crate::error::ApiError;
 
 #[derive(Clone, Copy)]
 pub(crate) struct InRoom(pub(super) &'static dyn Shape);
@@ -93,16 +92,6 @@ impl Shape for InRoom {
 
     fn complete(&self, uri: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
         self.0.complete(uri, body)
-    }
-
-    fn at_once(
-        &self,
-        api: &Api,
-        request_scope: &RequestScope,
-        model: &ModelName,
-        body: &[u8],
-    ) -> Result<Option<Response>, ApiError> {
-        self.0.at_once(api, request_scope, model, body)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Ollama's API: JSON values, one a line, and errors that are one text.
 
-use axum::response::Response;
-use base::{Endpoint, JobId, ModelName};
+use base::{Endpoint, JobId};
 use bytes::Bytes;
 use http::Uri;
 use protocol::{
@@ -13,7 +12,7 @@ use protocol::{
 };
 
 use super::contract::Shape;
-use crate::{error::ApiError, ollama, request_scope::RequestScope, state::Api};
+use crate::error::ApiError;
 
 pub(super) struct Ollama(pub(super) Endpoint);
 
@@ -65,15 +64,5 @@ impl Shape for Ollama {
     /// A stream is what it gives unless it is asked not to.
     fn complete(&self, _: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
         Ok(if self.0.generates() { asked::completed(&body) } else { body })
-    }
-
-    fn at_once(
-        &self,
-        api: &Api,
-        request_scope: &RequestScope,
-        model: &ModelName,
-        body: &[u8],
-    ) -> Result<Option<Response>, ApiError> {
-        ollama::without_job(api, request_scope, self.0, model, body)
     }
 }

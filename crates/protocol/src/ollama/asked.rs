@@ -33,7 +33,7 @@ pub struct Asked {
     pub is_raw: bool,
     /// Whether it has no message, no prompt and no input.
     pub is_nothing: bool,
-    /// How long the model is to stay in memory; the error of a value that is none.
+    /// How long the model is to stay in memory; the error of a value that cannot be read.
     pub keep_alive: Option<Result<KeepAlive, BadRequest>>,
 }
 

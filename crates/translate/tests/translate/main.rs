@@ -179,7 +179,7 @@ fn answered(
 /// it of a Chat Completions provider.
 fn stream_of(provider: Endpoint, stream: &str) -> Vec<u8> {
     let chat = Endpoint::ChatCompletions;
-    // Chat Completions are no client of what only other shapes are served as.
+    // Chat Completions are no client of legacy Completions and Embeddings, whose chunks are alike.
     if !served_as(provider).contains(chat) || provider == chat {
         return stream.as_bytes().to_vec();
     }

@@ -22,7 +22,7 @@ use super::access::{enter, find};
 use crate::{
     consume,
     error::ApiError,
-    gemini, ollama,
+    gemini,
     request_scope::RequestScope,
     shape::{
         Shape,
@@ -40,8 +40,7 @@ pub(super) fn routes() -> Router<Api> {
     });
     let apis = gemini::paths_in_room()
         .fold(apis, |router, path| router.route(&format!("/rooms/{{code}}{path}"), post(call)));
-    apis.merge(ollama::routes_of_rooms())
-        .route("/rooms/{code}/v1/models", get(models::list))
+    apis.route("/rooms/{code}/v1/models", get(models::list))
         .route(RESPONSE, get(responses::show).delete(responses::delete))
         .route(&format!("{RESPONSE}/cancel"), post(responses::show))
         .route(&format!("{RESPONSE}/input_items"), get(responses::show))

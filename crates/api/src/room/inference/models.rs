@@ -13,7 +13,7 @@ use rooms::Refused;
 use serde::Serialize;
 
 use super::{Code, request_scope};
-use crate::{consume::refuse, error::ApiError, head::new_id, shape::in_room::ALL, state::Api};
+use crate::{error::ApiError, head::new_id, refuse::refuse, shape::in_room::ALL, state::Api};
 
 #[derive(Serialize)]
 struct List {

@@ -18,10 +18,11 @@ use scheduler::{Affinity, Job, JobRequest, Meter, Route, Untranslated, Usage};
 use super::request_scope;
 use crate::{
     admission::Admission,
-    consume::{Accepted, answer, refuse},
+    consume::{Accepted, answer},
     error::{ApiError, Kind},
     head,
     head::new_id,
+    refuse::refuse,
     request_scope::{RequestScope, disconnected, path_and_query},
     response_makers::Maker,
     shape::in_room::RESPONSES,
