@@ -53,6 +53,8 @@ enum Client {
     AnthropicPython,
     OpenaiNode,
     AnthropicNode,
+    OllamaPython,
+    OllamaNode,
     ClaudeCode,
     Codex,
     Opencode,
@@ -66,8 +68,8 @@ impl Client {
     /// real model server's model, and that is also asked by the packages for Node.
     fn parts(self) -> &'static [&'static str] {
         match self {
-            Self::OpenaiPython | Self::AnthropicPython => &[install::PYTHON],
-            Self::OpenaiNode | Self::AnthropicNode => &["sdks"],
+            Self::OpenaiPython | Self::AnthropicPython | Self::OllamaPython => &[install::PYTHON],
+            Self::OpenaiNode | Self::AnthropicNode | Self::OllamaNode => &["sdks"],
             Self::ClaudeCode => &["claude-code", install::PYTHON],
             Self::Codex => &["codex", install::PYTHON],
             Self::Opencode => &["opencode", install::PYTHON],

@@ -24,6 +24,8 @@ mod claude_code;
 mod codex;
 mod house;
 mod llama_cpp;
+mod ollama_node;
+mod ollama_python;
 mod openai_node;
 mod openai_python;
 mod opencode;
