@@ -55,6 +55,8 @@ enum Client {
     AnthropicNode,
     OllamaPython,
     OllamaNode,
+    GooglePython,
+    GoogleNode,
     ClaudeCode,
     Codex,
     Opencode,
@@ -68,12 +70,17 @@ impl Client {
     /// real model server's model, and that is also asked by the packages for Node.
     fn parts(self) -> &'static [&'static str] {
         match self {
-            Self::OpenaiPython | Self::AnthropicPython | Self::OllamaPython => &[install::PYTHON],
-            Self::OpenaiNode | Self::AnthropicNode | Self::OllamaNode => &["sdks"],
+            Self::OpenaiPython
+            | Self::AnthropicPython
+            | Self::GooglePython
+            | Self::OllamaPython => &[install::PYTHON],
+            Self::OpenaiNode | Self::AnthropicNode | Self::GoogleNode | Self::OllamaNode => {
+                &["sdks"]
+            }
             Self::ClaudeCode => &["claude-code", install::PYTHON],
             Self::Codex => &["codex", install::PYTHON],
             Self::Opencode => &["opencode", install::PYTHON],
-            Self::Gemini => &["gemini"],
+            Self::Gemini => &["gemini", install::PYTHON],
             Self::LlamaCpp => &[install::PYTHON, "sdks"],
             Self::Screens => &["xterm"],
         }
@@ -200,7 +207,7 @@ mod tests {
 
     #[test]
     fn clients_are_named_alone_or_after_a_step() {
-        assert_eq!(parsed(&[]).named.clients().len(), 10);
+        assert_eq!(parsed(&[]).named.clients().len(), 12);
         assert_eq!(parsed(&["codex"]).named.clients(), [Client::Codex]);
         let Some(Step::Run(named)) = parsed(&["run", "codex", "llama-cpp"]).step else {
             panic!("a step")

@@ -21,7 +21,7 @@ const OWN: &str = "warren:";
 const PREFIX: &str = "ws_";
 
 /// The agents that can use this server: they take its address, and speak an API that it serves.
-const ABLE: [&str; 4] = ["claude", "codex", "opencode", "opencode-acp"];
+const ABLE: [&str; 6] = ["claude", "codex", "opencode", "opencode-acp", "gemini", "gemini-acp"];
 
 /// The model that an agent uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
