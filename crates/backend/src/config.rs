@@ -7,6 +7,9 @@ use base::{Endpoints, Fingerprint, Secret};
 /// How many requests a backend serves at once unless it is told otherwise.
 pub const DEFAULT_MAX_CONCURRENT: u32 = 4;
 
+/// The longest context that can be set, in tokens.
+pub const MAX_CONTEXT: u64 = 1 << 24;
+
 /// A model server over HTTP.
 #[derive(Debug, Clone)]
 pub struct BackendConfig {

@@ -43,15 +43,32 @@ pub async fn find_at(ollama_host: Option<&str>, ports: &[(&str, u16)]) -> Vec<Lo
     join_all(probes).await.into_iter().flatten().collect()
 }
 
-/// The models and the endpoints of a model server.
+/// What a model server has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Examined {
+    /// The names of its models.
+    pub models: Vec<String>,
+    /// The endpoints that it serves.
+    pub endpoints: Endpoints,
+    /// What people must know of the contexts of its models.
+    pub advice: Vec<String>,
+}
+
+/// Looks at a model server.
 ///
 /// # Errors
 /// Why it cannot be used, in words.
-pub async fn examine(config: &BackendConfig) -> Result<(Vec<String>, Endpoints), String> {
+pub async fn examine(config: &BackendConfig) -> Result<Examined, String> {
     let backend = HttpBackend::new(config).map_err(|error| chain(&error))?;
     let models = backend.models().await.map_err(|error| chain(&error))?;
     let endpoints = backend.endpoints().await.map_err(|error| chain(&error))?;
-    Ok((models, endpoints.unwrap_or(Endpoints::ASSUMED)))
+    backend.look_closer().await;
+    let named = |(model, words)| match model {
+        Some(model) => format!("{model}: {words}"),
+        None => words,
+    };
+    let advice = backend.advice().into_iter().map(named).collect();
+    Ok(Examined { models, endpoints: endpoints.unwrap_or(Endpoints::ASSUMED), advice })
 }
 
 /// What usually listens where: at the place that `OLLAMA_HOST` names, and at these ports of this machine.

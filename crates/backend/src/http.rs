@@ -26,7 +26,7 @@ use crate::{
     connect::{Connector, TooLate},
     error::{BackendError, Phase},
     exchange::{Answer, AnswerBody, BackendRequest, Pieces},
-    facts::Known,
+    facts::{Known, ServerKind},
     headers::{from_backend, to_backend},
     manner::{ANTHROPIC, KeyPlace, Manner},
     models::{self, ModelList},
@@ -126,6 +126,10 @@ impl HttpBackend {
         let mut known = self.known();
         known.is_stale |= matches!(listed, Err(BackendError::Unreachable { .. }));
         let list = listed?;
+        let kind = list.kind.or(list.is_warren.then_some(ServerKind::Other));
+        if let Some(kind) = kind {
+            (known.kind, known.is_stale) = (Some(kind), false);
+        }
         known.listed = list.facts;
         known.names.clone_from(&list.names);
         Ok(list.names)

@@ -42,9 +42,9 @@ pub mod search;
 
 pub use address::{BaseUrl, NotABackend};
 pub use backend::Backend;
-pub use config::{BackendConfig, ModelEntry, NotAModel, Timeouts};
+pub use config::{BackendConfig, MAX_CONTEXT, ModelEntry, NotAModel, Timeouts};
 pub use demo::{DEMO_MODEL, DemoBackend, DemoConfig};
-pub use discovery::{LocalBackend, examine, find_local};
+pub use discovery::{Examined, LocalBackend, examine, find_local};
 pub use error::{BackendError, Phase};
 pub use exchange::{Answer, AnswerBody, BackendRequest, Change};
 pub use facts::ServerKind;

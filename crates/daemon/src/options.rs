@@ -316,6 +316,10 @@ options! {
         #[arg(long, env = "WARREN_ENDPOINTS", value_name = "PATH,…", value_delimiter = ',',
             help_heading = heading::MODELS, hide_short_help = true)]
         endpoints: Option<Vec<String>>,
+        /// How long a context an Ollama is to give its models, in tokens [default: Ollama's own]
+        #[arg(long, env = "WARREN_CONTEXT", value_name = "TOKENS",
+            help_heading = heading::MODELS, hide_short_help = true)]
+        context: Option<u64>,
         /// Jobs that one backend takes at once [default: 4]
         #[arg(long, env = "WARREN_MAX_CONCURRENT", alias = "max-concurrency", value_name = "N",
             help_heading = heading::MODELS, hide_short_help = true)]
@@ -396,6 +400,9 @@ section! {
         /// The models to offer; a=b offers the backend's b as a [default: all that the backend
         /// lists]
         models: Option<Vec<String>>,
+        /// How long a context its models are to have, in tokens. It is for Ollama, which is then asked in its own
+        /// API: others are started with one [default: Ollama's own]
+        context: Option<u64>,
         /// Jobs that the backend takes at once; a cloud takes 64.
         max_concurrent: Option<u32>,
         /// The APIs that the backend serves, by their paths [default: the backend is asked]

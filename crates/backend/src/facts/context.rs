@@ -2,7 +2,7 @@
 
 use base::ModelFacts;
 
-use super::{Known, ServerKind};
+use super::ServerKind;
 use crate::http::HttpBackend;
 
 /// A context that is shorter than this cuts the prompts of agents.
@@ -21,39 +21,43 @@ impl HttpBackend {
 
     /// Whether it is asked in its own API for the context that is set.
     pub(crate) async fn is_asked_natively(&self) -> bool {
-        let Some(context) = self.context else { return false };
-        match self.kind().await {
-            Some(ServerKind::Ollama) => true,
-            None => false,
-            Some(_) => {
-                tracing::warn!(
-                    backend = self.label(),
-                    context,
-                    "no context can be set at this backend, as it is no Ollama: start it with its own option, \
-                     such as -c of llama.cpp"
-                );
-                false
+        self.context.is_some() && self.kind().await == Some(ServerKind::Ollama)
+    }
+
+    /// What people must know of the contexts of its models, each with the model that it is about, if it is about one.
+    pub fn advice(&self) -> Vec<(Option<String>, String)> {
+        let known = self.known();
+        match (known.kind, self.context) {
+            (Some(ServerKind::Ollama), wanted) => {
+                let words = |(model, facts): (&String, _)| {
+                    Some((Some(model.clone()), of_model(facts, wanted)?))
+                };
+                known.looked.iter().filter_map(words).collect()
             }
+            (Some(_), Some(_)) => vec![(None, NO_OLLAMA.to_owned())],
+            _ => Vec::new(),
         }
     }
 
-    /// Says of each model once what people must know of its context.
-    pub(crate) fn tell_of_contexts(&self) {
+    /// Logs each advice once.
+    pub(crate) fn log_advice(&self) {
+        let advice = self.advice();
         let mut known = self.known();
-        let Known { looked, told, .. } = &mut *known;
-        for (model, facts) in looked.iter() {
-            let Some(words) = advice(facts, self.context).filter(|_| !told.contains(model)) else {
-                continue;
-            };
-            told.insert(model.clone());
-            tracing::warn!(backend = self.label(), model, "{words}");
+        for (model, words) in &advice {
+            if known.advised.insert(model.clone()) {
+                let model = model.as_deref().unwrap_or_default();
+                tracing::warn!(backend = self.label(), model, "{words}");
+            }
         }
-        told.retain(|model| looked.contains_key(model));
+        known.advised.retain(|model| advice.iter().any(|(advised, _)| advised == model));
     }
 }
 
+const NO_OLLAMA: &str = "`context` cannot be set at this backend, as it is no Ollama: start the model server with its \
+                         own option, such as -c of llama.cpp";
+
 /// What people must know of a model's context. `wanted`: the one that is set.
-fn advice(facts: &ModelFacts, wanted: Option<u64>) -> Option<String> {
+fn of_model(facts: &ModelFacts, wanted: Option<u64>) -> Option<String> {
     let longest = facts.max_context_tokens?;
     match (wanted, facts.context_tokens) {
         (Some(wanted), _) if wanted > longest => Some(format!(
@@ -79,9 +83,9 @@ mod tests {
             max_context_tokens: Some(longest),
             ..ModelFacts::default()
         };
-        let short = advice(&facts(Some(4_096), 131_072), None).unwrap();
+        let short = of_model(&facts(Some(4_096), 131_072), None).unwrap();
         assert!(short.contains("4096 tokens") && short.contains("context = 32768"), "{short}");
-        let high = advice(&facts(None, 8_192), Some(32_768)).unwrap();
+        let high = of_model(&facts(None, 8_192), Some(32_768)).unwrap();
         assert!(high.contains("8192 at most"), "{high}");
         for fine in [
             (facts(Some(4_096), 4_096), None),
@@ -90,7 +94,7 @@ mod tests {
             (facts(Some(4_096), 131_072), Some(32_768)),
             (ModelFacts::default(), Some(32_768)),
         ] {
-            assert_eq!(advice(&fine.0, fine.1), None, "{fine:?}");
+            assert_eq!(of_model(&fine.0, fine.1), None, "{fine:?}");
         }
     }
 }

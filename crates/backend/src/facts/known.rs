@@ -21,8 +21,8 @@ pub(crate) struct Known {
     pub(crate) looked: FactsByModel,
     /// What an Ollama showed of models, by their digests. It never changes.
     pub(crate) shown: HashMap<String, Shown>,
-    /// The models whose contexts were reported.
-    pub(crate) told: HashSet<String>,
+    /// The models about whose contexts people were advised; `None` stands for the server itself.
+    pub(crate) advised: HashSet<Option<String>>,
 }
 
 impl Known {

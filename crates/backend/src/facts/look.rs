@@ -48,6 +48,7 @@ impl HttpBackend {
         let before = self.facts();
         // What was learned until then is kept.
         let _ = timeout(LOOK, self.look()).await;
+        self.log_advice();
         self.facts() != before
     }
 
@@ -69,8 +70,10 @@ impl HttpBackend {
     }
 
     async fn recognise(&self) -> Result<ServerKind, BackendError> {
-        let list = self.model_list(DEADLINE).await?;
-        if let Some(kind) = list.kind {
+        if self.known().names.is_empty() {
+            self.models().await?;
+        }
+        if let (Some(kind), false) = self.known().kind_as_known() {
             return Ok(kind);
         }
         let version = self.told(Method::GET, "/api/version", None).await?;
@@ -130,7 +133,6 @@ impl HttpBackend {
             self.known().shown.insert(digest, shown?);
         }
         self.take_ollamas(&tags, loaded.as_ref());
-        self.tell_of_contexts();
         Ok(())
     }
 

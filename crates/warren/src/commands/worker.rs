@@ -14,7 +14,8 @@ use daemon::{
     telemetry,
 };
 use worker::{
-    BackendConfig, DemoConfig, Lend, Protocol, RoamingDialer, ServerTarget, WorkerConfig,
+    BackendConfig, DemoConfig, Lend, MAX_CONTEXT, Protocol, RoamingDialer, ServerTarget,
+    WorkerConfig,
 };
 
 use super::{
@@ -239,6 +240,7 @@ fn flag(url: &str, options: &WorkerOptions) -> BackendOptions {
         ca: options.backend_ca.clone(),
         models: options.models.clone(),
         max_concurrent: options.max_concurrent,
+        context: options.context,
         endpoints: options.endpoints.clone(),
         ..BackendOptions::default()
     }
@@ -263,8 +265,19 @@ pub(super) fn backend(options: BackendOptions) -> anyhow::Result<Lend> {
     let named = options.models.filter(|models| !models.iter().any(|model| model == "*"));
     let parse = |models: Vec<String>| models.iter().map(|model| model.parse()).collect();
     config.models = named.map(parse).transpose()?;
+    config.context = options.context.map(|tokens| context(tokens, &options.url)).transpose()?;
     config.endpoints = options.endpoints.as_deref().map(endpoints).transpose()?;
     Ok(Lend::Http(config))
+}
+
+fn context(tokens: u64, url: &str) -> anyhow::Result<u64> {
+    if tokens == 0 || tokens > MAX_CONTEXT {
+        let url = redact_url(url);
+        bail!(
+            "context = {tokens} of the backend {url} is no length: write 1 to {MAX_CONTEXT} tokens"
+        );
+    }
+    Ok(tokens)
 }
 
 fn endpoints(paths: &[String]) -> anyhow::Result<Endpoints> {
@@ -284,6 +297,15 @@ fn endpoints(paths: &[String]) -> anyhow::Result<Endpoints> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_context_is_some_tokens() {
+        assert_eq!(context(32_768, "http://u:pw@h").unwrap(), 32_768);
+        for bad in [0, MAX_CONTEXT + 1] {
+            let error = context(bad, "http://u:pw@h").unwrap_err().to_string();
+            assert!(error.contains("16777216 tokens") && !error.contains("pw"), "{error}");
+        }
+    }
 
     #[test]
     fn endpoints_are_named_by_their_paths() {

@@ -3,7 +3,9 @@
 use std::{fs, os::unix::fs::PermissionsExt, process::Stdio};
 
 use serde_json::Value;
-use testkit::{MockBackend, RawServer, process::settings, within};
+use testkit::{
+    MockBackend, MockOllama, OLLAMA_CONTEXT, OllamaModel, RawServer, process::settings, within,
+};
 use tokio::process::Command;
 
 use crate::{
@@ -105,4 +107,16 @@ async fn a_certificate_is_shown_with_its_names_and_noted_when_it_soon_expires() 
     assert_eq!(made.code, Some(0), "{made:?}");
     let (_, found) = finding(&config, "certificate").await;
     assert_eq!(found["state"], "note", "{found}");
+}
+
+#[tokio::test]
+async fn a_context_that_cuts_prompts_is_noted() {
+    let ollama = MockOllama::start(vec![OllamaModel::new("m").loaded_with(OLLAMA_CONTEXT)]).await;
+    let config = format!("[worker]\nbackend = [\"{}\"]\n", ollama.url());
+    let ran = doctor(&config, &[]).await;
+    assert!(ran.out.contains("m: Ollama runs it with a context of 4096 tokens"), "{ran:?}");
+    assert!(ran.out.contains("→ set a longer one with context = 32768"), "{ran:?}");
+    let config = format!("[[worker.backends]]\nurl = \"{}\"\ncontext = 32768\n", ollama.url());
+    let ran = doctor(&config, &[]).await;
+    assert!(!ran.out.contains("a context of"), "{ran:?}");
 }

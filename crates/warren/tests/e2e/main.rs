@@ -42,6 +42,7 @@ mod node_faults;
 mod node_tasks;
 mod node_worker;
 mod observe;
+mod ollama_backend;
 mod pages;
 mod refusals;
 mod revoked;

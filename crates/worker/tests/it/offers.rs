@@ -16,7 +16,8 @@ fn refresh() -> ServerMessage {
 async fn list(raw: &RawServer, models: &[&str]) {
     let (mut connection, request) = raw.request().await;
     assert_eq!(request.line, "GET /v1/models");
-    let items: Vec<_> = models.iter().map(|model| format!(r#"{{"id":"{model}"}}"#)).collect();
+    let items: Vec<_> =
+        models.iter().map(|model| format!(r#"{{"id":"{model}","owned_by":"vllm"}}"#)).collect();
     let list = format!(r#"{{"data":[{}]}}"#, items.join(","));
     connection.json("200 OK", "connection: close\r\n", &list).await;
 }

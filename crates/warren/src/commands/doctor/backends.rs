@@ -1,5 +1,7 @@
 //! The model servers of this machine, and those that the settings name.
 
+use worker::Examined;
+
 use super::finding::Finding;
 
 /// A model server.
@@ -8,8 +10,8 @@ pub(super) struct Backend {
     /// What usually listens there, or nothing for one that the settings name.
     pub(super) name: Option<String>,
     pub(super) url: String,
-    /// Its models and the paths of its endpoints, or why it does not answer.
-    pub(super) answer: Result<(Vec<String>, Vec<&'static str>), String>,
+    /// What it has, or why it does not answer.
+    pub(super) answer: Result<Examined, String>,
 }
 
 const CHECK: &str = "model server";
@@ -21,7 +23,10 @@ pub(super) fn all(backends: &[Backend]) -> Vec<Finding> {
                       workers are elsewhere needs none";
         return vec![Finding::note(CHECK, "none was found at the usual ports", advice)];
     }
-    backends.iter().map(one).collect()
+    backends
+        .iter()
+        .flat_map(|backend| std::iter::once(one(backend)).chain(advice(backend)))
+        .collect()
 }
 
 fn one(backend: &Backend) -> Finding {
@@ -33,13 +38,27 @@ fn one(backend: &Backend) -> Finding {
             format!("{place}: {error}"),
             "is it up, and is its address right?",
         ),
-        Ok((models, _)) if models.is_empty() => {
+        Ok(Examined { models, .. }) if models.is_empty() => {
             Finding::note(CHECK, format!("{place} has no model"), "pull or load one there")
         }
-        Ok((models, endpoints)) => {
-            Finding::ok(CHECK, format!("{place}: {}; {}", some_of(models), endpoints.join(", ")))
+        Ok(Examined { models, endpoints, .. }) => {
+            Finding::ok(CHECK, format!("{place}: {}; {endpoints}", some_of(models)))
         }
     }
+}
+
+/// The most advice on one model server: the next one is shown when the first is followed.
+const MAX_ADVICE: usize = 3;
+
+/// A note for each context that surprises people.
+fn advice(backend: &Backend) -> Vec<Finding> {
+    let advice = backend.answer.iter().flat_map(|examined| &examined.advice).take(MAX_ADVICE);
+    let note = |words: &String| {
+        // What it is follows the model's name; what to do is the rest.
+        let (found, advice) = words.rsplit_once(": ").unwrap_or((words, ""));
+        Finding::note(CHECK, format!("{}: {found}", backend.url), advice)
+    };
+    advice.map(note).collect()
 }
 
 fn some_of(models: &[String]) -> String {
@@ -53,20 +72,40 @@ fn some_of(models: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use base::{Endpoint, Endpoints};
+
     use super::*;
     use crate::commands::doctor::finding::State;
 
-    fn with(answer: Result<(Vec<String>, Vec<&'static str>), String>) -> Finding {
-        one(&Backend { name: Some("Ollama".to_owned()), url: "http://h:1".to_owned(), answer })
+    fn backend(answer: Result<Examined, String>) -> Backend {
+        Backend { name: Some("Ollama".to_owned()), url: "http://h:1".to_owned(), answer }
+    }
+
+    fn with(models: &[&str], advice: &[&str]) -> Backend {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        let endpoints = Endpoints::only(Endpoint::ChatCompletions);
+        backend(Ok(Examined { models: texts(models), endpoints, advice: texts(advice) }))
     }
 
     #[test]
     fn a_model_server_is_shown_with_its_models_and_endpoints() {
-        let models = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
-        let well = with(Ok((models, vec!["/v1/chat/completions"])));
+        let well = one(&with(&["a", "b", "c", "d"], &[]));
         assert_eq!(well.found, "Ollama at http://h:1: a, b, c and 1 more; /v1/chat/completions");
-        assert_eq!(with(Ok((Vec::new(), Vec::new()))).state, State::Note);
-        assert_eq!(with(Err("refused".to_owned())).state, State::Fault);
+        assert_eq!(one(&with(&[], &[])).state, State::Note);
+        assert_eq!(one(&backend(Err("refused".to_owned()))).state, State::Fault);
         assert_eq!(all(&[])[0].state, State::Note);
+    }
+
+    #[test]
+    fn contexts_that_surprise_are_noted_within_a_bound() {
+        let words = "qwen3:8b: Ollama runs it with a context of 4096 tokens: set a longer one";
+        let findings = all(&[with(&["a"], &[words; 9])]);
+        assert_eq!((findings.len(), findings[0].state), (1 + MAX_ADVICE, State::Ok));
+        let note = &findings[1];
+        assert_eq!(
+            note.found,
+            "http://h:1: qwen3:8b: Ollama runs it with a context of 4096 tokens"
+        );
+        assert_eq!((note.state, note.advice.as_deref()), (State::Note, Some("set a longer one")));
     }
 }

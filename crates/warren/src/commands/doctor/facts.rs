@@ -328,12 +328,9 @@ async fn named_backends(worker: &WorkerOptions) -> Vec<Backend> {
     all
 }
 
-async fn examined(
-    config: &worker::BackendConfig,
-) -> Result<(Vec<String>, Vec<&'static str>), String> {
+async fn examined(config: &worker::BackendConfig) -> Result<worker::Examined, String> {
     let examined = timeout(PATIENCE * 2, worker::examine(config)).await;
-    let (models, endpoints) = examined.map_err(|_| "it does not answer in time".to_owned())??;
-    Ok((models, endpoints.iter().map(|endpoint| endpoint.path()).collect()))
+    examined.map_err(|_| "it does not answer in time".to_owned())?
 }
 
 fn proxies() -> ProxyVariables {

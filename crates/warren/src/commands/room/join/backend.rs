@@ -34,6 +34,9 @@ pub(super) struct Backend {
     /// Requests that it takes at once [default: 1]
     #[arg(long, value_name = "N", hide_short_help = true, help_heading = heading::MODELS)]
     max_concurrent: Option<u32>,
+    /// How long a context an Ollama is to give its models, in tokens [default: Ollama's own]
+    #[arg(long, value_name = "TOKENS", hide_short_help = true, help_heading = heading::MODELS)]
+    context: Option<u64>,
     /// Lend the built-in demo, which runs no model
     #[arg(long, help_heading = heading::MODELS)]
     demo: bool,
@@ -60,6 +63,7 @@ impl Backend {
             api_key: options.api_key.clone(),
             model: options.models.clone(),
             max_concurrent: options.max_concurrent,
+            context: options.context,
             demo: options.demo.unwrap_or(false),
         }
     }
@@ -100,6 +104,7 @@ impl Backend {
             ca: self.backend_ca.clone(),
             models,
             max_concurrent: self.max_concurrent,
+            context: self.context,
             endpoints: None,
             ..BackendOptions::default()
         };
