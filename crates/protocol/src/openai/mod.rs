@@ -23,7 +23,7 @@ pub use defaults::{Defaults, Reserved};
 pub use gather::Gather;
 pub use peek::{BadBody, MAX_MODEL_NAME, Peek, peek};
 pub use prompt::{PROMPT_HEADS, prompt_heads};
-pub use reply::{error_body, error_event, model_list, model_object, response_error_event};
+pub use reply::{error_body, error_event, model_list, response_error_event};
 pub use response_id::ResponseIdReader;
 pub use sequence::SequenceReader;
 pub use splice::{Edit, model_edit, replace_model, splice};

@@ -32,12 +32,7 @@ pub fn response_error_event(
     format!("event: error\ndata: {}\n\n", json::write(&event))
 }
 
-/// One model of the list: its name, when it was first seen in seconds since 1970, and whose it is.
-pub fn model_object(id: &str, created: u64, owned_by: &str) -> String {
-    json::write(&Model { id, object: "model", created, owned_by })
-}
-
-/// The list of models, each as for [`model_object`].
+/// The list of models: of each its name, when it was first seen in seconds since 1970, and whose it is.
 pub fn model_list<'a>(models: impl IntoIterator<Item = (&'a str, u64, &'a str)>) -> String {
     let models = models.into_iter();
     let data =
@@ -111,7 +106,6 @@ mod tests {
     #[test]
     fn models_are_listed_with_all_four_fields() {
         let one = r#"{"id":"m/a","object":"model","created":5,"owned_by":"warren"}"#;
-        assert_eq!(model_object("m/a", 5, "warren"), one);
         let list = model_list([("m/a", 5, "warren")]);
         assert_eq!(list, format!(r#"{{"object":"list","data":[{one}]}}"#));
         assert_eq!(model_list([]), r#"{"object":"list","data":[]}"#);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context;
+use base::{Capability, ModelName};
 use clap::Args;
 use client::{
     Warren,
@@ -19,17 +21,21 @@ use super::{
 };
 
 /// The widest names and places, in columns: all of a row fits 80.
-const NAME: usize = 30;
-const PLACES: usize = 24;
+const NAME: usize = 28;
+const PLACES: usize = 22;
 
-/// List what can be asked: models and aliases, where they are, and what they cost in memory
+/// List what can be asked: models and aliases, where they are, and what is known of them
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   warren models
+  warren models qwen3:8b
   warren models --json | jq -r '.models[].id'
   warren models --server http://gpu-box:9178")]
 pub(crate) struct Models {
+    /// The model to show with all that is known of it [default: all, each in a row]
+    #[arg(value_name = "MODEL")]
+    model: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -64,6 +70,10 @@ impl Models {
     pub(crate) fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
         let warren = self.server.warren(file)?;
         let models = run_client(models(&warren))?;
+        if let Some(name) = &self.model {
+            let one = named(models, name)?;
+            return show_list(&[one], self.json, "models", "", |one| details(&one[0]));
+        }
         let empty =
             "No model can be asked now: start a model server, and `warren worker` beside it";
         show_list(&models, self.json, "models", empty, readable)
@@ -134,6 +144,62 @@ fn state(worker: &WorkerJson) -> &'static str {
     if is_full || is_out { "busy" } else { "ready" }
 }
 
+/// The model of this name, which may leave out or add `:latest`.
+fn named(models: Vec<Model>, name: &str) -> anyhow::Result<Model> {
+    let other = ModelName::from(name).with_or_without_latest();
+    let is_it = |model: &&Model| {
+        model.id == name || other.as_ref().is_some_and(|other| other.as_str() == model.id)
+    };
+    let found = models.iter().find(is_it).map(|model| model.id.clone());
+    let found = found.and_then(|id| models.into_iter().find(|model| model.id == id));
+    found.with_context(|| {
+        format!("no model {} can be asked now: `warren models` lists those that can", plain(name))
+    })
+}
+
+/// Everything that is known of a model, a line each.
+fn details(model: &Model) -> String {
+    let facts = &model.facts;
+    let can = facts.capabilities.map(|able| able.iter().map(Capability::name).collect::<Vec<_>>());
+    let machine =
+        |machine: &Machine| format!("{} ({}, {})", machine.name, machine.distance, machine.state);
+    let machines: Vec<String> = model.machines.iter().map(machine).collect();
+    let tokens = |tokens: Option<u64>| tokens.map(|tokens| format!("{tokens} tokens"));
+    let lines = [
+        ("model", Some(model.id.clone())),
+        ("stands for", Some(model.targets.join(", "))),
+        ("machines", Some(machines.join(", "))),
+        ("state", Some(shown_state(model))),
+        ("can", can.map(|can| can.join(", "))),
+        ("context", tokens(facts.context_tokens)),
+        ("longest", tokens(facts.max_context_tokens)),
+        ("quantization", facts.quantization.as_deref().map(str::to_owned)),
+        ("family", facts.family.as_deref().map(str::to_owned)),
+        ("parameters", facts.parameters.map(billions)),
+        ("files", facts.file_bytes.map(bytes)),
+        ("memory", facts.memory_bytes.map(bytes)),
+    ];
+    let known = lines.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let known = known.filter(|(_, value)| !value.is_empty());
+    known.map(|(name, value)| format!("{name:<12}  {}\n", plain(&value))).collect()
+}
+
+/// A count of parameters as people write it.
+fn billions(count: u64) -> String {
+    match count {
+        1_000_000_000.. => format!("{:.1}B", count as f64 / 1e9),
+        _ => format!("{:.0}M", count as f64 / 1e6),
+    }
+}
+
+/// Whether it is loaded, where it could be asked at once and that is known.
+fn shown_state(model: &Model) -> String {
+    match (model.state, model.facts.load) {
+        (Some("ready"), Some(load)) => load.to_string(),
+        (state, _) => state.unwrap_or("-").to_owned(),
+    }
+}
+
 fn readable(models: &[Model]) -> String {
     let header = ["model", "where", "state", "context", "memory"];
     let rows: Vec<Vec<String>> = models.iter().map(row).collect();
@@ -146,7 +212,7 @@ fn row(model: &Model) -> Vec<String> {
     vec![
         middle(&plain(&model.id), NAME),
         places,
-        model.state.unwrap_or("-").to_owned(),
+        shown_state(model),
         number(model.facts.context_tokens.map(|tokens| tokens.to_string())),
         number(model.facts.memory_bytes.map(bytes)),
     ]
@@ -179,6 +245,8 @@ fn fitting(names: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use base::{Capabilities, LoadState};
+
     use super::*;
 
     fn worker(name: &str, models: &[&str], in_flight: u32) -> WorkerJson {
@@ -206,6 +274,7 @@ mod tests {
         let facts = ModelFacts {
             context_tokens: Some(40_960),
             memory_bytes: Some(6 << 30),
+            load: Some(LoadState::Unloaded),
             ..ModelFacts::default()
         };
         gpu.model_facts.insert("qwen3:8b".to_owned(), facts);
@@ -218,12 +287,12 @@ mod tests {
         let ids = ["llama3:8b", "qwen3:8b", "qwen3-coder:30b-a3b-instruct-q4_K_M", "fast"];
         let rows = shown(&details, &ids);
         let expected = [
-            "MODEL                           WHERE               STATE  CONTEXT   MEMORY",
-            "fast                            = qwen3:8b          ready    40960  6.0 GiB",
-            "huge                            = glm-5             away         -        -",
-            "llama3:8b                       ben (far), gpu-box  ready        -        -",
-            "qwen3-coder:30b…nstruct-q4_K_M  laptop              busy         -        -",
-            "qwen3:8b                        gpu-box             ready    40960  6.0 GiB",
+            "MODEL                         WHERE               STATE     CONTEXT   MEMORY",
+            "fast                          = qwen3:8b          unloaded    40960  6.0 GiB",
+            "huge                          = glm-5             away            -        -",
+            "llama3:8b                     ben (far), gpu-box  ready           -        -",
+            "qwen3-coder:30…struct-q4_K_M  laptop              busy            -        -",
+            "qwen3:8b                      gpu-box             unloaded    40960  6.0 GiB",
         ];
         assert_eq!(rows, expected);
     }
@@ -237,6 +306,30 @@ mod tests {
         let rows = shown(&details, &["m", &"m".repeat(100)]);
         assert!(rows.iter().all(|row| row.chars().count() <= 80), "{rows:#?}");
         assert!(rows[1].contains("4 more"), "{rows:#?}");
+    }
+
+    #[test]
+    fn one_model_is_shown_with_all_that_is_known() {
+        let mut gpu = worker("gpu-box", &["qwen3:latest"], 0);
+        let facts = ModelFacts {
+            max_context_tokens: Some(40_960),
+            quantization: Some("Q4_K_M".into()),
+            parameters: Some(8_190_735_360),
+            capabilities: Some(Capabilities::of_names(["completion", "tools"])),
+            load: Some(LoadState::Loaded),
+            ..ModelFacts::default()
+        };
+        gpu.model_facts.insert("qwen3:latest".to_owned(), facts);
+        let details = HealthDetails { workers: vec![gpu], ..HealthDetails::default() };
+        let models = joined(&["qwen3:latest".to_owned()], &details);
+        let shown = super::details(&named(models, "qwen3").unwrap());
+        let expected = "model         qwen3:latest\nmachines      gpu-box (here, ready)\n\
+                        state         loaded\ncan           completion, tools\n\
+                        longest       40960 tokens\nquantization  Q4_K_M\nparameters    8.2B\n";
+        assert_eq!(shown, expected);
+        let error = named(Vec::new(), "x").unwrap_err().to_string();
+        assert!(error.contains("no model x can be asked now"), "{error}");
+        assert_eq!(billions(494_030_000), "494M");
     }
 
     #[test]

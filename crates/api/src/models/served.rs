@@ -1,79 +1,11 @@
-//! `GET /v1/models` and `/v1/models/{id}`: the models that are served now. A key that is bound to a room
-//! sees those of its participants.
+//! Which models are served now, by which names, and since when.
 
 use std::collections::BTreeMap;
 
-use axum::{
-    extract::{Path, Request, State, rejection::PathRejection},
-    response::{IntoResponse, Response},
-};
 use base::{ModelName, Scope};
-use http::{StatusCode, header};
-use protocol::openai::{model_list, model_object};
 use rooms::Room;
 
-use crate::{
-    aliases::Alias,
-    error::{self, ApiError, Kind},
-    gemini,
-    nearest::Known,
-    request_scope::RequestScope,
-    state::Api,
-};
-
-/// The owner of a model in OpenAI's list. A Warren recognises another one by it.
-const OWNER: &str = "warren";
-
-pub(crate) async fn list(State(api): State<Api>, request: Request) -> Result<Response, ApiError> {
-    if gemini::asks_for_models(&request) {
-        return Ok(gemini::list_models(State(api), request).await);
-    }
-    let request_scope = request_scope(&api, request)?;
-    let models = request_scope.room().map_or_else(|| served(&api), |room| served_in(room));
-    let listed = models.iter().filter(|(model, _)| may_use(&request_scope, model));
-    let listed = listed.map(|(model, created)| (model.as_str(), *created, OWNER));
-    Ok(json(&api, model_list(listed)))
-}
-
-pub(crate) async fn show(
-    State(api): State<Api>,
-    id: Result<Path<String>, PathRejection>,
-    request: Request,
-) -> Result<Response, ApiError> {
-    if gemini::asks_for_models(&request) {
-        return Ok(gemini::show_model(State(api), request).await);
-    }
-    let unreadable = error::nothing_at(request.uri());
-    let request_scope = request_scope(&api, request)?;
-    let Path(id) = id.map_err(|_| unreadable)?;
-    let asked = ModelName::from(id);
-    let in_room = request_scope.room().map(|room| served_in(room));
-    let since = |model: &ModelName| match &in_room {
-        Some(served) => served.get(model).copied(),
-        None => served_since(&api, model),
-    };
-    let other = asked.with_or_without_latest().filter(|other| since(other).is_some());
-    let model = other.filter(|_| since(&asked).is_none()).unwrap_or(asked);
-    let since = since(&model);
-    if may_use(&request_scope, &model)
-        && let Some(created) = since
-    {
-        return Ok(json(&api, model_object(model.as_str(), created, OWNER)));
-    }
-    let (key, room) = (request_scope.admitted().key.clone(), request_scope.room().cloned());
-    let near = Known { api: &api, key, room }.nearest(&model);
-    let words = format!("no provider for model {model}{near}");
-    Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words))
-}
-
-fn request_scope(api: &Api, request: Request) -> Result<RequestScope, ApiError> {
-    RequestScope::of_plain(api, &request.into_parts().0)
-}
-
-/// Whether the key may use a model. Others are not listed for it.
-pub(crate) fn may_use(request_scope: &RequestScope, model: &ModelName) -> bool {
-    request_scope.admitted().key.as_ref().is_none_or(|key| key.allows(model.as_str()))
-}
+use crate::{aliases::Alias, state::Api};
 
 /// The models of a room's connected participants, each with the time when the first of them joined,
 /// in seconds since 1970.
@@ -164,11 +96,3 @@ pub(crate) fn gone_from(api: &Api, name: &ModelName) -> Option<String> {
 fn created(api: &Api, model: &ModelName) -> u64 {
     api.models().first_seen(&Scope::server(), model).unwrap_or_default()
 }
-
-fn json(api: &Api, body: String) -> Response {
-    let headers = [(header::CONTENT_TYPE, "application/json"), (VERSION, api.version())];
-    (headers, body).into_response()
-}
-
-/// Shows a worker that looks for backends that this is a Warren.
-pub(crate) const VERSION: header::HeaderName = header::HeaderName::from_static("x-warren-version");

@@ -1,0 +1,120 @@
+//! What is known of models, from all providers that serve them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::{Capabilities, Capability, Endpoint, Endpoints, ModelFacts, ModelName, Scope};
+use scheduler::WorkerStatus;
+
+use crate::state::Api;
+
+/// What is known of a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Details {
+    pub(crate) facts: ModelFacts,
+    /// The shapes that its providers serve.
+    pub(crate) endpoints: Endpoints,
+    /// The names of the machines that have it.
+    pub(crate) machines: BTreeSet<String>,
+}
+
+impl Details {
+    /// Of two providers' the context that both have, and the better state; else the first that is known.
+    pub(crate) fn or(self, other: Self) -> Self {
+        let shorter = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
+        let (ours, theirs) = (&self.facts, &other.facts);
+        let context_tokens = shorter(ours.context_tokens, theirs.context_tokens);
+        let load = ours.load.into_iter().chain(theirs.load).min();
+        let facts = ModelFacts { context_tokens, load, ..self.facts.or(other.facts) };
+        let endpoints = self.endpoints.union(other.endpoints);
+        let machines = self.machines.into_iter().chain(other.machines).collect();
+        Self { facts, endpoints, machines }
+    }
+
+    /// The paths that it can be asked at, with or without translation.
+    pub(crate) fn paths(&self) -> Vec<&'static str> {
+        let is_served = |endpoint: &Endpoint| {
+            self.endpoints.contains(*endpoint)
+                || translate::served_as(*endpoint).meets(self.endpoints)
+        };
+        let served = Endpoint::ALL.into_iter().filter(is_served);
+        let mut paths: Vec<_> =
+            served.filter(|endpoint| self.is_able(*endpoint)).map(Endpoint::path).collect();
+        // Two shapes may have one path.
+        paths.dedup();
+        paths
+    }
+
+    /// Whether the model can do what the endpoint is for, as far as that is known.
+    fn is_able(&self, endpoint: Endpoint) -> bool {
+        let Some(able) = self.facts.capabilities else { return true };
+        able.contains(match endpoint {
+            Endpoint::Embeddings => Capability::Embedding,
+            _ => Capability::Completion,
+        }) || able == Capabilities::default()
+    }
+}
+
+/// What is known of each model of a scope.
+pub(crate) fn of_scope(api: &Api, scope: &Scope) -> BTreeMap<ModelName, Details> {
+    let workers = api.scheduler().status().workers;
+    of_workers(workers.iter().filter(|worker| worker.scope == *scope && !worker.draining))
+}
+
+fn of_workers<'a>(workers: impl Iterator<Item = &'a WorkerStatus>) -> BTreeMap<ModelName, Details> {
+    let mut known: BTreeMap<ModelName, Details> = BTreeMap::new();
+    for worker in workers {
+        for model in &worker.models {
+            let details = Details {
+                facts: worker.model_facts.get(model.as_str()).cloned().unwrap_or_default(),
+                endpoints: worker.endpoints,
+                machines: [worker.name.clone()].into(),
+            };
+            let before = known.remove(model);
+            let all = before.map_or(details.clone(), |before| before.or(details));
+            known.insert(model.clone(), all);
+        }
+    }
+    known
+}
+
+#[cfg(test)]
+mod tests {
+    use base::LoadState;
+
+    use super::*;
+
+    fn details(context: Option<u64>, load: LoadState, machine: &str) -> Details {
+        let facts =
+            ModelFacts { context_tokens: context, load: Some(load), ..ModelFacts::default() };
+        let endpoints = Endpoints::only(Endpoint::ChatCompletions);
+        Details { facts, endpoints, machines: [machine.to_owned()].into() }
+    }
+
+    #[test]
+    fn of_several_machines_the_safe_context_and_the_best_state_are_told() {
+        let one = details(Some(8_192), LoadState::Unloaded, "a");
+        let all = one.or(details(Some(4_096), LoadState::Loaded, "b")).or(details(
+            None,
+            LoadState::Unloaded,
+            "a",
+        ));
+        assert_eq!(
+            (all.facts.context_tokens, all.facts.load),
+            (Some(4_096), Some(LoadState::Loaded))
+        );
+        assert_eq!(all.machines.len(), 2);
+    }
+
+    #[test]
+    fn the_paths_are_those_that_lead_to_the_model() {
+        let mut chat = details(None, LoadState::Loaded, "a");
+        let generating = chat.paths();
+        for path in ["/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1/completions"] {
+            assert!(generating.contains(&path), "{generating:?}");
+        }
+        assert!(!generating.contains(&"/v1/embeddings"));
+        chat.endpoints = Endpoints::ASSUMED;
+        chat.facts.capabilities = Some(Capabilities::default().with(Capability::Embedding));
+        assert_eq!(chat.paths(), ["/v1/embeddings"]);
+    }
+}
