@@ -25,7 +25,7 @@ use crate::{
     head,
     head::new_id,
     meter::UsageMeter,
-    models,
+    models::served,
     nearest::Known,
     ollama::without_job::without_job,
     peeked::{PeekedRequest, off_thread, peek_request, wire_size},
@@ -214,7 +214,7 @@ pub(crate) async fn answer(
     // Strangers, and guests of a room, are not told of machines.
     let is_known = admission.key().is_some() || job.key == KeyId::local();
     let names_workers = room.is_none() && is_known;
-    let gone_from = room.is_none().then(|| models::gone_from(api, &model)).flatten();
+    let gone_from = room.is_none().then(|| served::gone_from(api, &model)).flatten();
     let known = Known { api, key: admission.key(), room: room.clone() };
     let mut answer: Answer = api.scheduler().submit(job);
     let standing = admission.submitted();
@@ -357,7 +357,7 @@ impl JobDraft {
 
 /// The body, completed with the default parameters of its alias.
 async fn with_defaults(api: &Api, model: &ModelName, body: Bytes) -> Result<Bytes, ApiError> {
-    let Some((_, alias)) = models::alias_of(api, model) else { return Ok(body) };
+    let Some((_, alias)) = served::alias_of(api, model) else { return Ok(body) };
     if alias.defaults.is_empty() {
         return Ok(body);
     }

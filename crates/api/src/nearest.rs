@@ -6,7 +6,7 @@ use access::Key;
 use base::ModelName;
 use rooms::Room;
 
-use crate::{models, state::Api};
+use crate::{models::served, state::Api};
 
 /// The most names that are told.
 const TOLD: usize = 3;
@@ -33,8 +33,8 @@ impl Known<'_> {
     /// Words that name the nearest ones; empty if none is near.
     pub(crate) fn nearest(&self, wanted: &ModelName) -> String {
         let all = match &self.room {
-            Some(room) => models::served_in(room),
-            None => models::served(self.api),
+            Some(room) => served::served_in(room),
+            None => served::served(self.api),
         };
         let may_use =
             |name: &&ModelName| self.key.as_ref().is_none_or(|key| key.allows(name.as_str()));

@@ -11,7 +11,7 @@ use rooms::{Room, room::Available};
 use crate::{
     admission::not_allowed,
     error::{ApiError, Kind},
-    models,
+    models::served,
     state::{Api, Peer},
 };
 
@@ -98,11 +98,11 @@ impl RequestScope {
         if self.may_not_use(model.as_str()) {
             return Err(not_allowed(model));
         }
-        let alias = models::alias_of(api, model);
+        let alias = served::alias_of(api, model);
         let targets = alias.map(|(_, alias)| alias.targets.as_slice());
         let wanted = targets.unwrap_or(std::slice::from_ref(model)).iter();
         let models: Vec<ModelName> =
-            wanted.map(|target| models::known_as(api, &self.scope, target)).collect();
+            wanted.map(|target| served::known_as(api, &self.scope, target)).collect();
         let name = alias.map_or_else(|| models[0].clone(), |(name, _)| name.clone());
         let known = models.iter().any(|target| api.models().knows(&self.scope, target));
         Ok(Targets { name, models, known })

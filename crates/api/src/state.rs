@@ -21,7 +21,7 @@ use crate::{
     condition::Condition,
     elsewhere::Elsewhere,
     joining::Joining,
-    models,
+    models::served,
     refusals::Refusals,
     response_makers::ResponseMakers,
     room::{message_jobs::MessageJobs, watchers::Watchers},
@@ -168,17 +168,17 @@ impl Api {
 
     /// The models and aliases that are served now, sorted.
     pub fn served(&self) -> Vec<ModelName> {
-        models::served(self).into_keys().collect()
+        served::served(self).into_keys().collect()
     }
 
     /// Whether this model or alias is served now.
     pub fn serves(&self, name: &ModelName) -> bool {
-        models::served_since(self, name).is_some()
+        served::served_since(self, name).is_some()
     }
 
     /// Whether this model or alias was served before, so that requests wait for its return.
     pub fn has_served(&self, name: &ModelName) -> bool {
-        models::has_served(self, name)
+        served::has_served(self, name)
     }
 
     /// From now on [`health`](crate::health) reports that the server drains, and streams of events end.

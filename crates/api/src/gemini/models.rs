@@ -16,7 +16,10 @@ use super::{no_such_thing, settle_key};
 use crate::{
     error::{ApiError, Kind},
     head::new_id,
-    models::{may_use, served, served_in},
+    models::{
+        may_use,
+        served::{served, served_in},
+    },
     nearest::Known,
     request_scope::{self, RequestScope},
     shape,

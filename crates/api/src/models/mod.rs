@@ -2,13 +2,14 @@
 //! that is bound to a room sees those of its participants.
 //!
 //! - `served`: which models there are, by which names, and since when
-//! - [`details`]: what is known of them
+//! - [`details`]: what is known of them; `listed`: both together
 //! - `openai`, `anthropic`: the forms of the two APIs
 
 mod anthropic;
 pub(crate) mod details;
+mod listed;
 mod openai;
-mod served;
+pub(crate) mod served;
 
 use std::collections::BTreeMap;
 
@@ -19,8 +20,11 @@ use axum::{
 use base::ModelName;
 use http::{HeaderMap, HeaderName, StatusCode, header, request::Parts};
 
-use self::details::Details;
-pub(crate) use self::served::{alias_of, gone_from, has_served, known_as, served, served_in, served_since};
+use self::{
+    details::Details,
+    listed::Listed,
+    served::{known_as, served, served_in, served_since},
+};
 use crate::{
     error::{self, ApiError, Kind},
     gemini,
@@ -33,14 +37,6 @@ use crate::{
 
 /// Shows a worker that looks for backends that this is a Warren.
 pub(crate) const VERSION: HeaderName = HeaderName::from_static("x-warren-version");
-
-/// A model as it is listed.
-pub(crate) struct Listed {
-    pub(crate) id: ModelName,
-    /// When it was first seen, in seconds since 1970.
-    pub(crate) created: u64,
-    pub(crate) details: Details,
-}
 
 /// The API whose form the client reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use base::{Capabilities, Capability, LoadState};
 use protocol::json;
 use serde::Serialize;
 
-use super::{Listed, details::Details};
+use super::{details::Details, listed::Listed};
 
 /// The owner of a model in the list. A Warren recognises another one by it.
 const OWNER: &str = "warren";

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::{
     error::{ApiError, Kind},
-    models::{self, may_use},
+    models::{may_use, served},
     nearest::Known,
     request_scope::RequestScope,
     state::Api,
@@ -45,8 +45,8 @@ pub(super) struct Details {
 /// All that a request may use, by the names that they are served by.
 pub(super) fn all(api: &Api, request_scope: &RequestScope) -> BTreeMap<ModelName, Listed> {
     let served = match request_scope.room() {
-        Some(room) => models::served_in(room),
-        None => models::served(api),
+        Some(room) => served::served_in(room),
+        None => served::served(api),
     };
     let facts = Facts::of(api, request_scope);
     let listed = served.into_iter().filter(|(model, _)| may_use(request_scope, model));
@@ -126,7 +126,7 @@ fn first_target(api: &Api, request_scope: &RequestScope, name: &ModelName) -> Mo
     let scope = request_scope.scope();
     let alias = api.aliases().get(name).filter(|_| request_scope.room().is_none());
     let targets = alias.into_iter().flat_map(|alias| &alias.targets);
-    let mut served = targets.map(|target| models::known_as(api, scope, target));
+    let mut served = targets.map(|target| served::known_as(api, scope, target));
     let is_served = |model: &ModelName| api.scheduler().serves(scope, model.as_str());
     served.find(is_served).unwrap_or_else(|| name.clone())
 }

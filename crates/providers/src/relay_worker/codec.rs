@@ -59,6 +59,8 @@ pub(super) struct RelayCodec {
     /// The jobs, by the number that the binary form gives them.
     jobs: Jobs<u32, PlainJob>,
     complaints: Complaints,
+    /// The models of its last update.
+    listed: Vec<String>,
 }
 
 impl Codec for RelayCodec {
@@ -139,7 +141,8 @@ impl RelayCodec {
         heartbeat: Duration,
     ) -> Self {
         let complaints = Complaints::new(Instant::now());
-        Self { membership, sender, served, scope, heartbeat, jobs: Jobs::new(), complaints }
+        let (jobs, listed) = (Jobs::new(), Vec::new());
+        Self { membership, sender, served, scope, heartbeat, jobs, complaints, listed }
     }
 
     /// Removes a job, to end it. The rest of its request is not sent.
@@ -241,9 +244,11 @@ impl RelayCodec {
                 tracing::warn!(%warning, "models update");
             }
         }
-        if self.may_complain() {
+        // An update may bring other facts alone.
+        if self.listed != models && self.may_complain() {
             tracing::info!(models = models.len(), "the worker's models changed");
         }
+        self.listed.clone_from(&models);
         match update.none_left && models.is_empty() {
             true => self.membership.no_models(update.current_load),
             false => self.membership.models(self.scope.names(&models), update.current_load),

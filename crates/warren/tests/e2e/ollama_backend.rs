@@ -117,3 +117,34 @@ async fn what_it_says_of_its_models_is_told_on() {
     assert_eq!(answer.status, 200);
     assert_eq!(setting.ollama.backend.request().await.target, CHAT, "without a context as before");
 }
+
+#[tokio::test]
+async fn the_list_of_models_has_the_form_of_the_clients_api() {
+    let models = vec![OllamaModel::new("a").loaded_with(8_192), OllamaModel::new("b")];
+    let setting = Setting::start(models, &[]).await;
+    setting.fact("a", "load", json!("loaded")).await;
+    let client = setting.daemon.client();
+    let listed = client.get("/v1/models/a").await.json();
+    assert_eq!((&listed["object"], &listed["context_length"]), (&json!("model"), &json!(8_192)));
+    assert_eq!((&listed["state"], &listed["machines"]), (&json!("loaded"), &json!(["box"])));
+    assert_eq!(listed["architecture"]["input_modalities"], json!(["text"]));
+    let endpoints = listed["endpoints"].as_array().unwrap();
+    assert!(endpoints.contains(&json!(MESSAGES)) && !endpoints.contains(&json!("/v1/embeddings")));
+
+    let anthropic = client.with_header("anthropic-version", "2023-06-01");
+    let page = anthropic.get("/v1/models?limit=1").await;
+    assert_eq!(page.status, 200);
+    let page = page.json();
+    assert_eq!((&page["data"][0]["id"], &page["has_more"]), (&json!("a"), &json!(true)));
+    assert_eq!(page["data"][0]["type"], "model");
+    let rest = anthropic.get("/v1/models?limit=1&after_id=a").await.json();
+    assert_eq!((&rest["last_id"], &rest["has_more"]), (&json!("b"), &json!(false)));
+    for (path, status, kind) in [
+        ("/v1/models/none", 404, "not_found_error"),
+        ("/v1/models?limit=x", 400, "invalid_request_error"),
+    ] {
+        let refused = anthropic.get(path).await;
+        assert_eq!((refused.status, &refused.json()["type"]), (status, &json!("error")), "{path}");
+        assert_eq!(refused.json()["error"]["type"], kind);
+    }
+}

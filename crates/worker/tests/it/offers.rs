@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use backend::BackendConfig;
+use base::LoadState;
 use protocol::relay::{ModelsRefresh, RegisterAck, STOCK_VERSION, ServerMessage, WorkerMessage};
+use testkit::{MockOllama, OllamaModel};
 use tokio::sync::watch;
 use worker::{Event, Lend, Worker, WorkerConfig, WorkerEnd};
 
-use crate::support::{Bench, Pipes, RawServer, Running, config, demo, known};
+use crate::support::{Bench, Pipes, RawServer, Running, ServerEnd, config, demo, known};
 
 fn refresh() -> ServerMessage {
     ServerMessage::ModelsRefresh(ModelsRefresh::default())
@@ -124,4 +126,36 @@ async fn a_backend_that_is_gone_offers_nothing_until_it_is_back() {
         failed |= matches!(event, Event::BackendFailed { .. });
     }
     assert!(failed);
+}
+
+#[tokio::test]
+async fn a_model_that_is_loaded_is_reported_and_a_look_without_news_is_not() {
+    let model = OllamaModel::new("m");
+    let ollama = MockOllama::start(vec![model.clone()]).await;
+    let (pipes, mut servers) = Pipes::new(true);
+    let config = WorkerConfig {
+        poll_interval: Duration::from_secs(3600),
+        ..config(vec![Lend::Http(BackendConfig::new(ollama.url()))])
+    };
+    let _worker = Running::start(config, pipes);
+    let mut server = servers.recv().await.unwrap();
+    let WorkerMessage::Register(register) = server.message().await else { panic!() };
+    assert_eq!(register.models, ["m"]);
+    server.say(&ServerMessage::RegisterAck(RegisterAck::default()));
+    let load = async |server: &mut ServerEnd, wanted| loop {
+        let update = server.models().await;
+        if update.facts.get("m").and_then(|facts| facts.load) == Some(wanted) {
+            return update;
+        }
+    };
+    load(&mut server, LoadState::Unloaded).await;
+    ollama.set_models(vec![model.clone().loaded_with(9)]);
+    server.say(&refresh());
+    let update = load(&mut server, LoadState::Loaded).await;
+    assert_eq!((update.models, update.facts["m"].context_tokens), (vec!["m".to_owned()], Some(9)));
+    server.say(&refresh());
+    assert_eq!(server.models().await.facts["m"].load, Some(LoadState::Loaded));
+    ollama.set_models(vec![model, OllamaModel::new("n")]);
+    server.say(&refresh());
+    assert_eq!(server.models().await.models, ["m", "n"], "the look before had no news");
 }
