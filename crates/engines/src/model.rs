@@ -35,6 +35,18 @@ pub struct EngineModel {
     pub group: Option<Group>,
 }
 
+impl EngineModel {
+    /// Whether a server of this model is as good as one of the other.
+    pub(crate) fn starts_like(&self, other: &Self) -> bool {
+        let of = |model: &Self| {
+            let options = (model.context, model.parallel, model.threads, model.flags.clone());
+            let files = (model.file.clone(), model.mmproj.clone(), model.facts.file_bytes);
+            (files, options, Arc::clone(&model.program))
+        };
+        of(self) == of(other)
+    }
+}
+
 /// A program that serves one model file over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {

@@ -63,8 +63,15 @@ pub enum Input {
         model: Arc<str>,
         /// Which start of it.
         generation: u64,
-        /// What it was seen to take; `None` if that is not known.
-        memory: Option<Memory>,
+    },
+    /// What a model's server was seen to take.
+    Measured {
+        /// The model.
+        model: Arc<str>,
+        /// Which start of it.
+        generation: u64,
+        /// How much. An estimate that was higher stays: more may be read into memory later.
+        memory: Memory,
     },
     /// A model's server could not be started, or has ended by itself.
     Failed {

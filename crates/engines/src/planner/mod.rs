@@ -88,8 +88,9 @@ impl Planner {
                 self.release(now, &model, generation, answered);
             }
             Input::Unload { ask, model } => self.unload(ask, &model),
-            Input::Started { model, generation, memory } => {
-                self.started(now, &model, generation, memory);
+            Input::Started { model, generation } => self.started(now, &model, generation),
+            Input::Measured { model, generation, memory } => {
+                self.measured(&model, generation, memory);
             }
             Input::Failed { model, generation, reason } => {
                 self.failed(now, &model, generation, &reason);
@@ -195,16 +196,22 @@ impl Planner {
         self.outputs.push_back(Output::Unloaded { ask, result });
     }
 
-    fn started(&mut self, now: Instant, name: &Arc<str>, generation: u64, memory: Option<Memory>) {
+    fn started(&mut self, now: Instant, name: &Arc<str>, generation: u64) {
         let Some(model) = self.models.get_mut(name).filter(|model| model.is_starting(generation))
         else {
             return;
         };
         self.changes += 1;
-        model.loaded(now, generation, memory);
+        model.loaded(now, generation);
         while let Some((claim, generation)) = model.grant_next() {
             let model = Arc::clone(name);
             self.outputs.push_back(Output::Grant { claim, model, generation });
+        }
+    }
+
+    fn measured(&mut self, name: &str, generation: u64, memory: Memory) {
+        if let Some(model) = self.models.get_mut(name) {
+            self.changes += u64::from(model.measured(generation, memory));
         }
     }
 

@@ -153,12 +153,19 @@ impl Model {
     }
 
     /// Its server answers.
-    pub(super) fn loaded(&mut self, now: Instant, generation: u64, memory: Option<Memory>) {
+    pub(super) fn loaded(&mut self, now: Instant, generation: u64) {
         self.state = State::Loaded { generation, busy: 0, since: now, draining: false };
         self.last_used = Some(now);
         self.rest = None;
-        // An estimate that was too high does no harm: more may be read into memory later.
-        self.spec.need = self.spec.need.at_least(memory.unwrap_or_default());
+    }
+
+    /// Its server was seen to take this much. Returns whether that is more than was known.
+    pub(super) fn measured(&mut self, of: u64, memory: Memory) -> bool {
+        let before = self.spec.need;
+        if matches!(self.state, State::Loaded { generation, .. } if generation == of) {
+            self.spec.need = before.at_least(memory);
+        }
+        self.spec.need != before
     }
 
     /// Its server has failed.

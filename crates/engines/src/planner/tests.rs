@@ -123,7 +123,7 @@ impl World {
         match (*server, well) {
             (Server::Starting, true) => {
                 self.servers.insert(Arc::clone(&model), (generation, Server::Loaded));
-                self.input(Input::Started { model, generation, memory: None });
+                self.input(Input::Started { model, generation });
             }
             (Server::Stopping, true) => {
                 self.servers.remove(&model);
@@ -284,7 +284,7 @@ fn some_spec() -> impl Strategy<Value = Spec> {
     )
 }
 
-fn play(world: &mut World, step: &Step, asks: &mut u64) {
+fn play(world: &mut World, all: &[(&str, Spec)], step: &Step, asks: &mut u64) {
     let nth = |keys: Vec<u64>, number: usize| keys.get(number % keys.len().max(1)).copied();
     match *step {
         Step::Claim(of) => drop(world.claim(NAMES[of])),
@@ -305,7 +305,8 @@ fn play(world: &mut World, step: &Step, asks: &mut u64) {
         Step::Pass(time) => world.pass(Duration::from_millis(time)),
         Step::Change(of, revision) => {
             let mut specs = world.specs.clone();
-            specs.entry(NAMES[of].into()).or_insert_with(|| spec(3)).revision = revision;
+            let same = Spec { revision, ..all[of].1.clone() };
+            specs.insert(NAMES[of].into(), same);
             set_all(world, &specs);
         }
         Step::Without(of) => {
@@ -336,7 +337,7 @@ proptest! {
         let mut world = World::new(rules, &specs);
         let mut asks = 0;
         for step in &steps {
-            play(&mut world, step, &mut asks);
+            play(&mut world, &specs, step, &mut asks);
             world.check();
         }
         world.settle();
@@ -563,10 +564,10 @@ fn what_a_model_was_seen_to_take_counts_from_then_on() {
     let mut world = World::new(rules(10), &[("a", spec(4)), ("b", spec(4))]);
     world.claim("a");
     let (generation, _) = world.servers["a"];
-    world.servers.insert("a".into(), (generation, Server::Loaded));
-    let memory = Some(Memory { vram: 0, ram: 7 });
+    world.turn("a", true);
+    let memory = Memory { vram: 0, ram: 7 };
     world.specs.get_mut("a").unwrap().need.ram = 7;
-    world.input(Input::Started { model: "a".into(), generation, memory });
+    world.input(Input::Measured { model: "a".into(), generation, memory });
     let b = world.claim("b");
     assert!(world.waiting.contains_key(&b), "there is no room beside it any more");
     world.settle();

@@ -1,0 +1,58 @@
+//! All model engines of this machine.
+
+use std::{sync::Arc, time::Duration};
+
+use backend::ModelEngines;
+use tokio::time::timeout;
+
+use crate::{config::EnginesConfig, model::EngineModel, part::Part, shared::Shared, timer};
+
+/// How long the end of all servers may take beyond their grace.
+const LAST_WAIT: Duration = Duration::from_secs(10);
+
+/// All model engines of this machine. When this is dropped their servers end.
+#[derive(Debug)]
+pub struct Engines {
+    shared: Arc<Shared>,
+}
+
+impl Engines {
+    /// Model engines without models. Starts nothing yet. Needs a runtime, which must outlive it.
+    pub fn new(config: EnginesConfig) -> Self {
+        let shared = Arc::new(Shared::new(config));
+        tokio::spawn(timer::run(Arc::downgrade(&shared)));
+        Self { shared }
+    }
+
+    /// These are the models from now on. One that is not among them any more finishes its requests and goes; one
+    /// whose file or command is another is started again. Of two with one name the first counts.
+    pub fn set_models(&self, models: Vec<EngineModel>) {
+        self.shared.set_models(models);
+    }
+
+    /// The models that a program serves, to be lent together.
+    pub fn part(&self, program: &str) -> Arc<dyn ModelEngines> {
+        Arc::new(Part::new(Arc::clone(&self.shared), program))
+    }
+
+    /// The last lines that a model's server has written, oldest first; none before its first start.
+    pub fn last_lines(&self, model: &str) -> Vec<String> {
+        self.shared.last_lines(model)
+    }
+
+    /// Ends all servers, and returns when they have ended. Requests that wait are refused.
+    pub async fn shut_down(&self) {
+        self.shared.shut_down();
+        let late = self.shared.config.grace + LAST_WAIT;
+        if timeout(late, self.shared.tasks.wait()).await.is_err() {
+            tracing::warn!("model servers do not end; the supervisor kills them");
+        }
+        self.shared.end_supervisor().await;
+    }
+}
+
+impl Drop for Engines {
+    fn drop(&mut self) {
+        self.shared.shut_down();
+    }
+}

@@ -1,0 +1,491 @@
+//! The planner with what it decides on, behind one lock that is never held across an await.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use backend::{BackendError, Claim, HttpBackend};
+use base::{Endpoints, FactsByModel, ModelFacts};
+use process::{Limits, ProcessError, Supervisor};
+use tokio::{
+    runtime::Handle,
+    sync::{Notify, oneshot, watch},
+    time,
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    config::EnginesConfig,
+    hold::EngineHold,
+    learnt::Learnt,
+    memory::Memory,
+    model::EngineModel,
+    planner::{Input, Output, Planner, Refusal, Spec},
+    server::{self, ServerLog, Start},
+};
+
+type Answer = oneshot::Sender<Result<Claim, Refusal>>;
+
+type Unloaded = oneshot::Sender<Result<(), Refusal>>;
+
+/// What all parts share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: EnginesConfig,
+    pub(crate) tasks: TaskTracker,
+    /// What is to be ended.
+    over: CancellationToken,
+    state: Mutex<State>,
+    wake: Arc<Notify>,
+    changes: watch::Sender<u64>,
+    supervisor: tokio::sync::Mutex<Option<Supervisor>>,
+    runtime: Handle,
+    start: (Instant, SystemTime),
+}
+
+#[derive(Debug)]
+struct State {
+    planner: Planner,
+    models: HashMap<Arc<str>, Listed>,
+    running: HashMap<Arc<str>, Running>,
+    claims: HashMap<u64, Answer>,
+    unloads: HashMap<u64, Unloaded>,
+    /// The number of the next claim or ask.
+    next: u64,
+    learnt: Learnt,
+    endpoints: HashMap<String, Endpoints>,
+    /// What the planner had changed when it was last looked at.
+    seen: u64,
+}
+
+/// A model of the list, and how often its server had to be started in another way.
+#[derive(Debug)]
+struct Listed {
+    model: Arc<EngineModel>,
+    revision: u64,
+    log: Arc<ServerLog>,
+}
+
+/// A model's server, from its start on.
+#[derive(Debug)]
+struct Running {
+    generation: u64,
+    stop: CancellationToken,
+    backend: Option<Arc<HttpBackend>>,
+    ended: watch::Receiver<Option<Arc<str>>>,
+}
+
+/// Answers that are given once the lock is free: giving one may take it again.
+#[derive(Default)]
+struct Replies {
+    claims: Vec<(Answer, Result<Claim, Refusal>)>,
+    unloads: Vec<(Unloaded, Result<(), Refusal>)>,
+}
+
+impl Replies {
+    fn give(self) {
+        for (answer, result) in self.claims {
+            // A claim that nobody waits for any more is given back by being dropped.
+            drop(answer.send(result));
+        }
+        for (answer, result) in self.unloads {
+            drop(answer.send(result));
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(config: EnginesConfig) -> Self {
+        let planner = Planner::new(config.rules());
+        let learnt = Learnt::read(&config.dir);
+        let state = State {
+            planner,
+            models: HashMap::new(),
+            running: HashMap::new(),
+            claims: HashMap::new(),
+            unloads: HashMap::new(),
+            next: 0,
+            learnt,
+            endpoints: HashMap::new(),
+            seen: 0,
+        };
+        Self {
+            config,
+            tasks: TaskTracker::new(),
+            over: CancellationToken::new(),
+            state: Mutex::new(state),
+            wake: Arc::default(),
+            changes: watch::Sender::default(),
+            supervisor: tokio::sync::Mutex::default(),
+            runtime: Handle::current(),
+            start: (Instant::now(), SystemTime::now()),
+        }
+    }
+
+    /// The server of a model if it is loaded: one look-up, and nothing that waits.
+    pub(crate) fn claim_loaded(self: &Arc<Self>, model: &str) -> Option<Claim> {
+        let mut state = self.state();
+        let generation = state.planner.claim_loaded(model)?;
+        state.claim(self, model, generation)
+    }
+
+    /// The server of a model, once it is loaded.
+    pub(crate) async fn claim(self: &Arc<Self>, model: &str) -> Result<Claim, BackendError> {
+        if let Some(claim) = self.claim_loaded(model) {
+            return Ok(claim);
+        }
+        let model: Arc<str> = model.into();
+        let (answer, answered) = oneshot::channel();
+        let wait = self.begin_wait(&model, answer);
+        let claimed = answered.await.unwrap_or(Err(Refusal::Gone));
+        drop(wait);
+        claimed.map_err(|refusal| error(&model, &refusal))
+    }
+
+    fn begin_wait(self: &Arc<Self>, model: &Arc<str>, answer: Answer) -> Wait {
+        let mut state = self.state();
+        state.next += 1;
+        let claim = state.next;
+        state.claims.insert(claim, answer);
+        let wait = Wait { shared: Arc::clone(self), claim, model: Arc::clone(model) };
+        self.handle_locked(state, Input::Claim { claim, model: Arc::clone(model) });
+        wait
+    }
+
+    pub(crate) async fn unload(self: &Arc<Self>, model: &str) -> Result<(), BackendError> {
+        let model: Arc<str> = model.into();
+        let (answer, answered) = oneshot::channel();
+        {
+            let mut state = self.state();
+            state.next += 1;
+            let ask = state.next;
+            state.unloads.insert(ask, answer);
+            self.handle_locked(state, Input::Unload { ask, model: Arc::clone(&model) });
+        }
+        let unloaded = answered.await.unwrap_or(Err(Refusal::Gone));
+        unloaded.map_err(|refusal| error(&model, &refusal))
+    }
+
+    /// Something happened to a server or a request.
+    pub(crate) fn handle(self: &Arc<Self>, input: Input) {
+        self.handle_locked(self.state(), input);
+    }
+
+    /// A server answers: requests reach it from now on.
+    pub(crate) fn started(
+        self: &Arc<Self>,
+        model: &Arc<str>,
+        generation: u64,
+        backend: Arc<HttpBackend>,
+    ) {
+        let mut state = self.state();
+        match state.running.get_mut(model).filter(|it| it.generation == generation) {
+            Some(running) => running.backend = Some(backend),
+            None => return,
+        }
+        self.handle_locked(state, Input::Started { model: Arc::clone(model), generation });
+    }
+
+    /// A server has ended, by itself where there is a reason.
+    pub(crate) fn ended(
+        self: &Arc<Self>,
+        model: &Arc<str>,
+        generation: u64,
+        reason: Option<Arc<str>>,
+    ) {
+        let mut state = self.state();
+        if state.running.get(model).is_some_and(|it| it.generation == generation) {
+            state.running.remove(model);
+        }
+        let model = Arc::clone(model);
+        self.handle_locked(
+            state,
+            match reason {
+                Some(reason) => Input::Failed { model, generation, reason },
+                None => Input::Stopped { model, generation },
+            },
+        );
+    }
+
+    /// Has the planner look at the clock. Returns when it wants to do so again.
+    pub(crate) fn next_timeout(self: &Arc<Self>) -> Option<Instant> {
+        let (mut state, mut replies) = (self.state(), Replies::default());
+        state.planner.handle_timeout(now());
+        self.carry_out(&mut state, &mut replies);
+        let next = state.planner.poll_timeout();
+        drop(state);
+        replies.give();
+        next
+    }
+
+    pub(crate) fn wake(&self) -> Arc<Notify> {
+        Arc::clone(&self.wake)
+    }
+
+    fn handle_locked(self: &Arc<Self>, mut state: MutexGuard<'_, State>, input: Input) {
+        let mut replies = Replies::default();
+        let before = state.planner.poll_timeout();
+        state.planner.handle(now(), input);
+        self.carry_out(&mut state, &mut replies);
+        let after = state.planner.poll_timeout();
+        drop(state);
+        replies.give();
+        if after.is_some() && after != before {
+            self.wake.notify_one();
+        }
+    }
+
+    fn carry_out(self: &Arc<Self>, state: &mut State, replies: &mut Replies) {
+        while let Some(output) = state.planner.poll_output() {
+            match output {
+                Output::Start { model, generation } => self.start(state, &model, generation),
+                Output::Stop { model, generation } => state.stop(&model, generation),
+                Output::Grant { claim, model, generation } => {
+                    let granted = state.claim(self, &model, generation).ok_or(Refusal::Gone);
+                    replies.claims.extend(state.claims.remove(&claim).zip(Some(granted)));
+                }
+                Output::Refuse { claim, refusal } => {
+                    replies.claims.extend(state.claims.remove(&claim).zip(Some(Err(refusal))));
+                }
+                Output::Unloaded { ask, result } => {
+                    replies.unloads.extend(state.unloads.remove(&ask).zip(Some(result)));
+                }
+            }
+        }
+        if state.seen != state.planner.changes() {
+            state.seen = state.planner.changes();
+            self.tell();
+        }
+    }
+
+    /// Tells that something shown has changed.
+    fn tell(&self) {
+        self.changes.send_modify(|number| *number += 1);
+    }
+
+    fn start(self: &Arc<Self>, state: &mut State, name: &Arc<str>, generation: u64) {
+        let Some(listed) = state.models.get(name) else { return };
+        let (ending, ended) = watch::channel(None);
+        let stop = self.over.child_token();
+        let start = Start {
+            shared: Arc::clone(self),
+            name: Arc::clone(name),
+            model: Arc::clone(&listed.model),
+            generation,
+            log: Arc::clone(&listed.log),
+            expected: state.learnt.of(&listed.model),
+            stop: stop.clone(),
+            ending,
+        };
+        let running = Running { generation, stop, backend: None, ended };
+        state.running.insert(Arc::clone(name), running);
+        self.tasks.spawn_on(server::run(start), &self.runtime);
+    }
+
+    /// Notes how long a load took.
+    pub(crate) fn learn(&self, model: &EngineModel, took: std::time::Duration) {
+        let mut state = self.state();
+        state.learnt.note(model, took);
+        let (learnt, dir) = (state.learnt.clone(), self.config.dir.clone());
+        self.tasks.spawn_blocking_on(move || learnt.write(&dir), &self.runtime);
+    }
+
+    /// Notes which endpoints the servers of a program have.
+    pub(crate) fn learn_endpoints(&self, program: &str, endpoints: Endpoints) {
+        let before = self.state().endpoints.insert(program.to_owned(), endpoints);
+        if before != Some(endpoints) {
+            self.tell();
+        }
+    }
+
+    pub(crate) fn endpoints(&self, program: &str) -> Option<Endpoints> {
+        let state = self.state();
+        let models = state.models.values().map(|listed| &listed.model.program);
+        let stated = models.filter(|it| it.name == program).find_map(|it| it.endpoints);
+        stated.or_else(|| state.endpoints.get(program).copied())
+    }
+
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// The names of a program's models, sorted.
+    pub(crate) fn models(&self, program: &str) -> Vec<String> {
+        let state = self.state();
+        let of = state.models.iter().filter(|(_, listed)| listed.model.program.name == program);
+        let mut names: Vec<String> = of.map(|(name, _)| name.to_string()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    pub(crate) fn has(&self, program: &str, model: &str) -> bool {
+        let state = self.state();
+        state.models.get(model).is_some_and(|listed| listed.model.program.name == program)
+    }
+
+    pub(crate) fn facts(&self, program: &str) -> FactsByModel {
+        let state = self.state();
+        let of = state.models.iter().filter(|(_, listed)| listed.model.program.name == program);
+        of.map(|(name, listed)| (name.to_string(), self.facts_of(&state, name, listed))).collect()
+    }
+
+    fn facts_of(&self, state: &State, name: &str, listed: &Listed) -> ModelFacts {
+        let Some(view) = state.planner.view(name) else { return listed.model.facts.clone() };
+        let last_used_ms = view.last_used.map(|used| {
+            let (instant, time) = self.start;
+            let used = time + used.saturating_duration_since(instant);
+            base::millis(used.duration_since(UNIX_EPOCH).unwrap_or_default())
+        });
+        let known = ModelFacts {
+            memory_bytes: Some(view.need.total()),
+            load: Some(view.load),
+            load_ms: state.learnt.of(&listed.model).map(base::millis),
+            last_used_ms,
+            ..ModelFacts::default()
+        };
+        known.or(listed.model.facts.clone())
+    }
+
+    pub(crate) fn last_lines(&self, model: &str) -> Vec<String> {
+        self.state().models.get(model).map(|listed| listed.log.last_lines()).unwrap_or_default()
+    }
+
+    pub(crate) fn set_models(self: &Arc<Self>, models: Vec<EngineModel>) {
+        if self.over.is_cancelled() {
+            return;
+        }
+        let mut state = self.state();
+        let mut known = std::mem::take(&mut state.models);
+        for model in models {
+            if state.models.contains_key(model.name.as_str()) {
+                tracing::warn!(model = model.name, "two model files have this name: one is served");
+                continue;
+            }
+            let name: Arc<str> = model.name.as_str().into();
+            let listed = Listed::new(model, known.remove(&name), &self.config);
+            state.models.insert(name, listed);
+        }
+        let specs = state.models.iter().map(|(name, it)| (Arc::clone(name), self.spec(it)));
+        let specs = Input::Models(specs.collect());
+        self.handle_locked(state, specs);
+        self.tell();
+    }
+
+    fn spec(&self, listed: &Listed) -> Spec {
+        let model = &listed.model;
+        Spec {
+            need: self.config.budget.need(model.memory_bytes),
+            keep: model.keep,
+            ttl: model.ttl,
+            group: model.group.clone(),
+            revision: listed.revision,
+        }
+    }
+
+    pub(crate) fn shut_down(self: &Arc<Self>) {
+        self.over.cancel();
+        let mut state = self.state();
+        state.models.clear();
+        self.handle_locked(state, Input::Models(Vec::new()));
+        self.tasks.close();
+    }
+
+    /// The process that holds the servers; it is started when it is first needed, and again if it has ended.
+    pub(crate) async fn supervisor(&self) -> Result<Supervisor, ProcessError> {
+        let mut supervisor = self.supervisor.lock().await;
+        if let Some(alive) = supervisor.as_ref().filter(|it| it.is_alive()) {
+            return Ok(alive.clone());
+        }
+        let started = match &self.config.supervisor {
+            None => Supervisor::start_ourselves(Limits::default()).await?,
+            Some((program, args)) => {
+                let args: Vec<&str> = args.iter().map(String::as_str).collect();
+                Supervisor::start(program, &args).await?
+            }
+        };
+        *supervisor = Some(started.clone());
+        Ok(started)
+    }
+
+    pub(crate) async fn end_supervisor(&self) {
+        if let Some(supervisor) = self.supervisor.lock().await.take() {
+            supervisor.shutdown(std::time::Duration::ZERO).await;
+        }
+    }
+
+    /// What a server was seen to take. What is on a GPU is not seen.
+    pub(crate) fn measured(self: &Arc<Self>, model: &Arc<str>, generation: u64, bytes: u64) {
+        if self.config.budget.vram == 0 {
+            let memory = Memory { vram: 0, ram: bytes };
+            self.handle(Input::Measured { model: Arc::clone(model), generation, memory });
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn claim(&self, shared: &Arc<Shared>, model: &str, generation: u64) -> Option<Claim> {
+        let (name, running) = self.running.get_key_value(model)?;
+        let backend = running.backend.clone()?;
+        let hold = EngineHold::new(
+            Arc::clone(shared),
+            Arc::clone(name),
+            generation,
+            running.ended.clone(),
+        );
+        Some(Claim::new(backend, hold))
+    }
+
+    fn stop(&self, model: &str, generation: u64) {
+        if let Some(running) = self.running.get(model).filter(|it| it.generation == generation) {
+            running.stop.cancel();
+        }
+    }
+}
+
+impl Listed {
+    fn new(model: EngineModel, before: Option<Self>, config: &EnginesConfig) -> Self {
+        let Some(before) = before else {
+            let log = Arc::new(ServerLog::new(&config.dir, &model.name));
+            return Self { model: Arc::new(model), revision: 0, log };
+        };
+        let is_same = before.model.starts_like(&model);
+        let revision = before.revision + u64::from(!is_same);
+        Self { model: Arc::new(model), revision, log: before.log }
+    }
+}
+
+/// Somebody who waits for a model. Dropping it ends that.
+struct Wait {
+    shared: Arc<Shared>,
+    claim: u64,
+    model: Arc<str>,
+}
+
+impl Drop for Wait {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        if state.claims.remove(&self.claim).is_some() {
+            let (claim, model) = (self.claim, Arc::clone(&self.model));
+            self.shared.handle_locked(state, Input::Cancel { claim, model });
+        }
+    }
+}
+
+/// The time of the runtime's clock.
+fn now() -> Instant {
+    time::Instant::now().into_std()
+}
+
+fn error(model: &Arc<str>, refusal: &Refusal) -> BackendError {
+    BackendError::Engine {
+        model: Arc::clone(model),
+        reason: refusal.to_string().into(),
+        busy: refusal.is_passing(),
+    }
+}
