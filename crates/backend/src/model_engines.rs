@@ -1,22 +1,25 @@
 //! Models whose servers are started when they are asked for.
 //!
-//! Who starts them is behind the trait [`ModelEngines`]. Here is what a request does with them: it
+//! The trait [`ModelEngines`] starts them. Here is what a request does with them: it
 //! claims its model, which waits while that is loaded, and asks the model's server. The claim is kept until
 //! the answer has ended or was dropped, and so long the model stays loaded.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use base::{Endpoints, FactsByModel};
 use futures_util::future::BoxFuture;
 use http::{Method, StatusCode};
 use protocol::openai;
-use tokio::sync::watch;
+use tokio::{sync::watch, time::Instant};
 
 use crate::{
     error::BackendError,
     exchange::{Answer, BackendRequest},
     http::HttpBackend,
 };
+
+/// A request whose server ends within this time found it ending. One that is older may be why it ended.
+const FOUND_ENDING: Duration = Duration::from_secs(1);
 
 /// Models whose servers are started when they are asked for.
 pub trait ModelEngines: fmt::Debug + Send + Sync {
@@ -105,14 +108,18 @@ pub(crate) async fn ask(
     mut request: BackendRequest,
 ) -> Result<Answer, BackendError> {
     let Some(model) = model_of(&mut request) else { return Ok(without_model(engines, &request)) };
-    let first = engines.claim(&model).await?;
+    let (first, begun) = (engines.claim(&model).await?, Instant::now());
     match first.backend.ask(method.clone(), request.clone()).await {
         Ok(answer) => return Ok(answer.claimed(first)),
-        // Nobody listens any more: nothing of the request was read, so another server may be started for it.
-        Err(BackendError::Unreachable { .. }) if first.hold.why_ended().await.is_some() => {}
-        Err(error) => return Err(first.explain(error).await),
+        Err(error) => {
+            let is_new = begun.elapsed() < FOUND_ENDING;
+            match first.explain(error).await {
+                // Nothing was answered: another server is started for it, once.
+                BackendError::Engine { .. } if is_new => drop(first),
+                error => return Err(error),
+            }
+        }
     }
-    drop(first);
     let again = engines.claim(&model).await?;
     match again.backend.ask(method, request).await {
         Ok(answer) => Ok(answer.claimed(again)),

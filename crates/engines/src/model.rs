@@ -27,7 +27,7 @@ pub struct EngineModel {
     pub program: Arc<Program>,
     /// Arguments after those of the program, with the same placeholders.
     pub flags: Vec<String>,
-    /// Whether it stays loaded, whoever else needs the memory.
+    /// Whether it stays loaded, whichever model needs the memory.
     pub keep: bool,
     /// After how long without a request it is unloaded; `None`: only when the memory is needed.
     pub ttl: Option<Duration>,

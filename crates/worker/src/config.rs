@@ -103,7 +103,7 @@ pub enum Lend {
 /// Models that this machine runs itself, to lend.
 #[derive(Debug, Clone)]
 pub struct LendEngines {
-    /// Who starts their servers.
+    /// What starts their servers.
     pub engines: Arc<dyn ModelEngines>,
     /// How many requests they serve at once, those that wait for their model included; 0 counts as 1.
     pub max_concurrent: u32,

@@ -13,7 +13,7 @@ pub struct FailureRules {
     pub rest: Duration,
     /// The longest rest.
     pub longest_rest: Duration,
-    /// A server that lived for so long has not failed at its start: failures are counted anew.
+    /// A server that lived for this long has not failed at its start: failures are counted from 0 again.
     pub settled: Duration,
 }
 

@@ -12,13 +12,13 @@ use crate::{
 pub struct Spec {
     /// What it takes while it is loaded.
     pub need: Memory,
-    /// Whether it stays loaded, whoever else needs the memory.
+    /// Whether it stays loaded, whichever model needs the memory.
     pub keep: bool,
     /// After how long without a request it is unloaded.
     pub ttl: Option<Duration>,
     /// Which models it may run beside.
     pub group: Option<Group>,
-    /// Another number means another file or command: a loaded one is started anew.
+    /// Another number means another file or command: a loaded one is started again.
     pub revision: u64,
 }
 

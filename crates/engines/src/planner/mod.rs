@@ -2,7 +2,7 @@
 //!
 //! One model at a time gets a place in memory, in the order in which they were first asked for. Its rules:
 //!
-//! - A model is loaded once, whoever asks for it; those who wait for it are answered together.
+//! - A model is loaded once; all requests that wait for it are granted it together.
 //! - Loaded models never take more than the budget together. A model that is larger than the budget by its
 //!   file's size, but not than the machine, is loaded alone.
 //! - Only a model that nobody uses is unloaded. The one that was used longest ago goes first.

@@ -52,9 +52,9 @@ pub(super) struct Model {
     /// What it is once its present server has ended.
     next: Option<Spec>,
     pub(super) state: State,
-    /// Who waits for it, in order.
+    /// The requests that wait for it, in order.
     pub(super) waiters: VecDeque<u64>,
-    /// Who waits for its end.
+    /// The asks that wait for its end.
     pub(super) unloads: Vec<u64>,
     /// It is not among the models any more.
     pub(super) doomed: bool,
@@ -211,7 +211,7 @@ impl Model {
         self.doomed || self.next.is_some()
     }
 
-    /// Whether it stays, whoever else needs its memory.
+    /// Whether it stays, whichever model needs its memory.
     pub(super) fn is_kept(&self) -> bool {
         self.spec.keep && !self.leaves() && !self.is_stopping()
     }
@@ -264,7 +264,7 @@ impl Model {
         self.waiting_since
     }
 
-    /// Whether it has waited for so long.
+    /// Whether it has waited for as long as patience goes.
     pub(super) fn is_overdue(&self, now: Instant, patience: Duration) -> bool {
         self.waiting_since.is_some_and(|since| since + patience <= now)
     }

@@ -229,7 +229,7 @@ impl World {
         loaded.map(|(name, _)| &**name).collect()
     }
 
-    /// Asks for a model and has it loaded, whoever has to go for it.
+    /// Asks for a model and has it loaded, whichever has to go for it.
     fn used(&mut self, model: &str) {
         let claim = self.claim(model);
         for _ in 0..2 {
@@ -344,7 +344,7 @@ proptest! {
         prop_assert_eq!(world.unloaded.len() as u64, asks);
     }
 
-    /// Whoever uses the others, and for however long: a load begins when patience and the longest request are over.
+    /// However long and often the others are used: a load begins when patience and the longest request are over.
     #[test]
     fn nobody_starves(overlap in 1..4_u64, length in 1..8_u64, others in 1..3_usize) {
         let mut world = World::new(rules(10), &[("a", spec(5)), ("b", spec(5)), ("c", spec(8))]);

@@ -21,7 +21,7 @@ const PORTS: u32 = 3;
 /// The slowest disk that is waited for, in bytes a second.
 const SLOWEST: u64 = 20_000_000;
 /// The longest wait between two looks whether the server answers.
-const LOOK: Duration = Duration::from_millis(40);
+const LOOK: Duration = Duration::from_millis(15);
 /// How long a server whose port somebody else answers at may take to end because of that.
 const TAKEN: Duration = Duration::from_secs(1);
 

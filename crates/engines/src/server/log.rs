@@ -24,6 +24,8 @@ const MOST_FILE: u64 = 1 << 20;
 /// The most that goes into the file at once, and in each second after that, in bytes.
 const BURST: u64 = 512 * 1024;
 const A_SECOND: u64 = 64 * 1024;
+/// What some servers write at each look whether they are ready.
+const NOISE: [&str; 2] = ["GET /health", "GET /v1/models"];
 /// The longest name of a file, without its ending.
 const MOST_NAME: usize = 100;
 
@@ -160,7 +162,7 @@ impl Lines {
 
     fn end_line(&mut self) {
         let line = text(&std::mem::take(&mut self.half));
-        if line.is_empty() {
+        if line.is_empty() || NOISE.iter().any(|noise| line.contains(noise)) {
             return;
         }
         if self.whole.len() >= MOST_LINES {
@@ -193,6 +195,7 @@ mod tests {
         for number in 0..50 {
             log.add(format!("line {number}\r\n\n").as_bytes()).await;
         }
+        log.add(b"127.0.0.1 - \"GET /health HTTP/1.1\" 503\n").await;
         log.add(b"ha").await;
         log.add(b"lf \x1b[31mred").await;
         let lines = log.last_lines();

@@ -57,7 +57,7 @@ struct Server {
     backend: Arc<HttpBackend>,
 }
 
-/// Starts a server, and stays with it to its end. The planner is told of each step.
+/// Starts a server, and stays with it to its end. The planner hears each step.
 pub(crate) async fn run(start: Start) {
     let begun = Instant::now();
     match launch::launch(&start).await {
