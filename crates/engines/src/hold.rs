@@ -13,7 +13,7 @@ use backend::{BackendError, Hold};
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio::{sync::watch, time::timeout};
 
-use crate::{planner::Input, shared::Shared};
+use crate::shared::Shared;
 
 /// How long after a broken connection the end of its server is seen.
 const END_SEEN: Duration = Duration::from_secs(1);
@@ -56,11 +56,8 @@ impl Hold for EngineHold {
 
 impl Drop for EngineHold {
     fn drop(&mut self) {
-        self.shared.handle(Input::Release {
-            model: Arc::clone(&self.model),
-            generation: self.generation,
-            answered: self.answered.load(Ordering::Relaxed),
-        });
+        let answered = self.answered.load(Ordering::Relaxed);
+        self.shared.release(&self.model, self.generation, answered);
     }
 }
 

@@ -58,6 +58,8 @@ struct State {
     endpoints: HashMap<String, Endpoints>,
     /// What the planner had changed when it was last looked at.
     seen: u64,
+    /// When the planner looks at the clock again at the latest.
+    timeout: Option<Instant>,
 }
 
 /// A model of the list, and how often its server had to be started in another way.
@@ -110,6 +112,7 @@ impl Shared {
             learnt,
             endpoints: HashMap::new(),
             seen: 0,
+            timeout: None,
         };
         Self {
             config,
@@ -209,12 +212,28 @@ impl Shared {
         );
     }
 
+    /// A request has ended that had a model: nothing but a look-up, unless somebody waits.
+    pub(crate) fn release(self: &Arc<Self>, model: &Arc<str>, generation: u64, answered: bool) {
+        let mut state = self.state();
+        if !state.planner.release_quietly(now(), model, generation, answered) {
+            let model = Arc::clone(model);
+            return self.handle_locked(state, Input::Release { model, generation, answered });
+        }
+        let end = state.planner.unused_until(model);
+        if let Some(end) = end.filter(|end| state.timeout.is_none_or(|at| at > *end)) {
+            state.timeout = Some(end);
+            drop(state);
+            self.wake.notify_one();
+        }
+    }
+
     /// Has the planner look at the clock. Returns when it wants to do so again.
     pub(crate) fn next_timeout(self: &Arc<Self>) -> Option<Instant> {
         let (mut state, mut replies) = (self.state(), Replies::default());
         state.planner.handle_timeout(now());
         self.carry_out(&mut state, &mut replies);
         let next = state.planner.poll_timeout();
+        state.timeout = next;
         drop(state);
         replies.give();
         next
@@ -226,13 +245,16 @@ impl Shared {
 
     fn handle_locked(self: &Arc<Self>, mut state: MutexGuard<'_, State>, input: Input) {
         let mut replies = Replies::default();
-        let before = state.planner.poll_timeout();
         state.planner.handle(now(), input);
         self.carry_out(&mut state, &mut replies);
-        let after = state.planner.poll_timeout();
+        let next = state.planner.poll_timeout();
+        let is_sooner = next.is_some_and(|next| state.timeout.is_none_or(|at| at > next));
+        if is_sooner {
+            state.timeout = next;
+        }
         drop(state);
         replies.give();
-        if after.is_some() && after != before {
+        if is_sooner {
             self.wake.notify_one();
         }
     }

@@ -58,6 +58,8 @@ pub struct Planner {
     models: BTreeMap<Arc<str>, Model>,
     /// Deadlines until then have been looked at.
     scheduled: Option<Instant>,
+    /// Whether a request waits for any model.
+    is_awaited: bool,
     outputs: VecDeque<Output>,
     /// Counts starts: what is said of an earlier start of a model changes nothing.
     generations: u64,
@@ -72,6 +74,7 @@ impl Planner {
             rules,
             models: BTreeMap::new(),
             scheduled: None,
+            is_awaited: false,
             outputs: VecDeque::new(),
             generations: 0,
             changes: 0,
@@ -121,6 +124,26 @@ impl Planner {
     /// The generation of a model's server if a request may have it at once. It is in use from then on.
     pub fn claim_loaded(&mut self, model: &str) -> Option<u64> {
         self.models.get_mut(model)?.take()
+    }
+
+    /// Gives back a model for which nothing has to be done now, as [`Input::Release`] would. Returns false, and does
+    /// nothing, if something may have to be done.
+    pub fn release_quietly(
+        &mut self,
+        now: Instant,
+        model: &str,
+        generation: u64,
+        answered: bool,
+    ) -> bool {
+        let quiet = self.models.get_mut(model).filter(|it| !self.is_awaited && !it.leaves());
+        let is_quiet = quiet.is_some();
+        quiet.into_iter().for_each(|model| model.give_back(now, generation, answered));
+        is_quiet
+    }
+
+    /// When a model is unloaded unless it is used.
+    pub fn unused_until(&self, model: &str) -> Option<Instant> {
+        self.models.get(model)?.ttl_ends()
     }
 
     /// What is shown of a model.
@@ -257,6 +280,7 @@ impl Planner {
         self.let_go(now);
         let draining = self.start_queued(now);
         self.drain(&draining);
+        self.is_awaited = self.models.values().any(|model| !model.waiters.is_empty());
     }
 
     /// Ends what nobody wants any more: models that are gone, changed, or unused for too long.

@@ -98,7 +98,8 @@ impl World {
     }
 
     fn release(&mut self, claim: u64) {
-        if let Some((model, generation)) = self.granted.remove(&claim) {
+        let Some((model, generation)) = self.granted.remove(&claim) else { return };
+        if !self.planner.release_quietly(self.now, &model, generation, true) {
             self.input(Input::Release { model, generation, answered: true });
         }
     }

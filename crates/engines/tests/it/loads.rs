@@ -61,12 +61,12 @@ async fn a_swap_costs_little_beside_the_load() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_leaves_waits_no_longer_and_what_was_granted_is_given_back() {
+async fn a_client_that_leaves_waits_no_longer_and_what_was_granted_is_given_back() {
     let bench = Bench::with(|config| config.budget.ram = SIZE, |_| {});
     bench.set(&[("a", "load=300"), ("b", "")]);
     let left = tokio::time::timeout(Duration::from_millis(100), bench.ask("a", 0)).await;
     assert!(left.is_err());
-    // A answer that nobody reads, either.
+    // An answer that nobody reads, either.
     drop(bench.ask("a", 60_000).await.unwrap());
     bench.pid("b").await.unwrap();
     assert_eq!((bench.load("a"), bench.starts("a")), (Some(LoadState::Unloaded), 1));

@@ -12,6 +12,7 @@ mod answers;
 mod cancel;
 mod drain;
 mod endpoints;
+mod engines;
 mod faults;
 mod flow;
 mod links;
