@@ -70,6 +70,9 @@ pub trait Hold: fmt::Debug + Send + Sync {
     /// The request was answered to its end.
     fn answered(&self);
 
+    /// The request had no answer in time: the model's server may hang.
+    fn doubt(&self);
+
     /// Why the model's server has ended, in words, if it has; waits a moment for it.
     fn why_ended(&self) -> BoxFuture<'_, Option<BackendError>>;
 }
@@ -95,6 +98,10 @@ impl Claim {
         match error {
             BackendError::Unreachable { .. } | BackendError::Broke { .. } => {
                 self.hold.why_ended().await.unwrap_or(error)
+            }
+            BackendError::Timeout { .. } => {
+                self.hold.doubt();
+                error
             }
             other => other,
         }

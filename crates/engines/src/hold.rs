@@ -11,7 +11,10 @@ use std::{
 
 use backend::{BackendError, Hold};
 use futures_util::{FutureExt, future::BoxFuture};
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::{Notify, watch},
+    time::timeout,
+};
 
 use crate::shared::Shared;
 
@@ -20,27 +23,24 @@ const END_SEEN: Duration = Duration::from_secs(1);
 
 /// Keeps a model loaded.
 pub(crate) struct EngineHold {
-    shared: Arc<Shared>,
-    model: Arc<str>,
-    generation: u64,
-    ended: watch::Receiver<Option<Arc<str>>>,
-    answered: AtomicBool,
-}
-
-impl EngineHold {
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        model: Arc<str>,
-        generation: u64,
-        ended: watch::Receiver<Option<Arc<str>>>,
-    ) -> Self {
-        Self { shared, model, generation, ended, answered: AtomicBool::new(false) }
-    }
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) model: Arc<str>,
+    /// Which start of its server.
+    pub(crate) generation: u64,
+    /// Brings why its server has ended.
+    pub(crate) ended: watch::Receiver<Option<Arc<str>>>,
+    /// Has its server looked at.
+    pub(crate) doubt: Arc<Notify>,
+    pub(crate) answered: AtomicBool,
 }
 
 impl Hold for EngineHold {
     fn answered(&self) {
         self.answered.store(true, Ordering::Relaxed);
+    }
+
+    fn doubt(&self) {
+        self.doubt.notify_one();
     }
 
     fn why_ended(&self) -> BoxFuture<'_, Option<BackendError>> {

@@ -21,11 +21,12 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// All the memory of a machine.
+    /// All the memory of a machine. One that does not tell how much it has is taken to have enough.
     pub fn of(machine: &Machine) -> Self {
         let bytes = |gib: f64| (gib.max(0.0) * GIB) as u64;
         let vram = bytes(machine.gpu_vram_gb.unwrap_or(0.0));
-        Self { vram, ram: bytes(machine.total_ram_gb) }
+        let ram = if machine.total_ram_gb > 0.0 { bytes(machine.total_ram_gb) } else { u64::MAX };
+        Self { vram, ram }
     }
 
     /// What of it models may take, by default: 95 % of the GPUs' memory, 75 % of the machine's.
@@ -106,6 +107,15 @@ mod tests {
     fn some_is_left_to_others() {
         let all = Memory { vram: 1000, ram: 1000 };
         assert_eq!(all.for_models(), Memory { vram: 950, ram: 750 });
+    }
+
+    #[test]
+    fn a_machine_that_does_not_tell_has_enough() {
+        let mut machine = Machine::detect();
+        (machine.gpu_vram_gb, machine.total_ram_gb) = (Some(24.0), 64.0);
+        assert_eq!(Memory::of(&machine), Memory { vram: 24 << 30, ram: 64 << 30 });
+        (machine.gpu_vram_gb, machine.total_ram_gb) = (None, 0.0);
+        assert!(Memory::of(&machine).for_models().holds(Memory { vram: 0, ram: 1 << 50 }));
     }
 
     #[test]

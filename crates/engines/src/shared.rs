@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -77,6 +77,7 @@ struct Running {
     stop: CancellationToken,
     backend: Option<Arc<HttpBackend>>,
     ended: watch::Receiver<Option<Arc<str>>>,
+    doubt: Arc<Notify>,
 }
 
 /// Answers that are given once the lock is free: giving one may take it again.
@@ -300,8 +301,10 @@ impl Shared {
             expected: state.learnt.of(&listed.model),
             stop: stop.clone(),
             ending,
+            doubt: Arc::default(),
         };
-        let running = Running { generation, stop, backend: None, ended };
+        let doubt = Arc::clone(&start.doubt);
+        let running = Running { generation, stop, backend: None, ended, doubt };
         state.running.insert(Arc::clone(name), running);
         self.tasks.spawn_on(server::run(start), &self.runtime);
     }
@@ -379,6 +382,9 @@ impl Shared {
             return;
         }
         let mut state = self.state();
+        if state.has_exactly(&models) {
+            return;
+        }
         let mut known = std::mem::take(&mut state.models);
         for model in models {
             if state.models.contains_key(model.name.as_str()) {
@@ -451,15 +457,25 @@ impl Shared {
 }
 
 impl State {
+    /// Whether these are the models already.
+    fn has_exactly(&self, models: &[EngineModel]) -> bool {
+        let is_known = |model: &EngineModel| {
+            self.models.get(model.name.as_str()).is_some_and(|listed| *listed.model == *model)
+        };
+        models.len() == self.models.len() && models.iter().all(is_known)
+    }
+
     fn claim(&self, shared: &Arc<Shared>, model: &str, generation: u64) -> Option<Claim> {
         let (name, running) = self.running.get_key_value(model)?;
         let backend = running.backend.clone()?;
-        let hold = EngineHold::new(
-            Arc::clone(shared),
-            Arc::clone(name),
+        let hold = EngineHold {
+            shared: Arc::clone(shared),
+            model: Arc::clone(name),
             generation,
-            running.ended.clone(),
-        );
+            ended: running.ended.clone(),
+            doubt: Arc::clone(&running.doubt),
+            answered: AtomicBool::new(false),
+        };
         Some(Claim::new(backend, hold))
     }
 

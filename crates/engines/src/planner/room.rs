@@ -73,9 +73,8 @@ fn plan_leaving(models: &Models, name: &Arc<str>, loaded: &[&Arc<str>], rules: &
     let mut staying = kept;
     let mut leaving = Vec::new();
     for other in rest.into_iter().rev() {
-        let is_stopping = models.get(other).is_some_and(Model::is_stopping);
         staying.push(other);
-        if is_stopping || !fits(models, staying.iter().copied().chain([name]), rules) {
+        if !fits(models, staying.iter().copied().chain([name]), rules) {
             staying.pop();
             leaving.push(Arc::clone(other));
         }

@@ -41,6 +41,8 @@ pub(super) enum Failure {
     PortTaken { port: u16 },
     /// It has ended by itself.
     Ended { exit: Exit, what: &'static str },
+    /// It has stopped to answer while it ran.
+    Silent,
     /// It did not answer in time.
     Late { after: Duration, listens: bool },
 }
@@ -65,6 +67,9 @@ impl Failure {
             }
             Self::Ended { exit, what } => {
                 format!("{program} {} {what}{}", ended(*exit), last(log, memory(*exit, log)))
+            }
+            Self::Silent => {
+                format!("{program} did not answer any more and was ended{}", last(log, None))
             }
             Self::Late { after, listens } => {
                 let did = if *listens {

@@ -18,7 +18,7 @@ use std::{sync::Arc, time::Duration};
 use backend::HttpBackend;
 use process::{Child, Signal};
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     task::JoinHandle,
     time::{Instant, MissedTickBehavior, interval_at, timeout},
 };
@@ -30,6 +30,9 @@ pub(crate) use log::ServerLog;
 
 /// How soon after its start, and how often, the memory of a server is measured.
 const MEASURE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
+
+/// How often a server in doubt is looked at.
+const LOOKS: u32 = 3;
 
 /// All that the start of a server needs.
 #[derive(Debug)]
@@ -46,6 +49,8 @@ pub(crate) struct Start {
     pub(crate) stop: CancellationToken,
     /// Tells the requests that it has why it ended.
     pub(crate) ending: watch::Sender<Option<Arc<str>>>,
+    /// A request had no answer: does the server still live?
+    pub(crate) doubt: Arc<Notify>,
 }
 
 /// A server that answers.
@@ -89,6 +94,12 @@ impl Start {
                     return Some(self.words(&Failure::Ended { exit, what }));
                 }
                 () = self.stop.cancelled() => break,
+                () = self.doubt.notified() => {
+                    if !self.still_answers(&server.backend).await {
+                        launch::end(&handle, server.flow.take()).await;
+                        return Some(self.words(&Failure::Silent));
+                    }
+                }
                 _ = looks.tick() => {
                     if let Some(bytes) = measure::resident(&handle).await {
                         self.shared.measured(&self.name, self.generation, bytes);
@@ -99,6 +110,20 @@ impl Start {
         stop(server, self.shared.config.grace).await;
         tracing::info!(model = &*self.name, "a model is unloaded");
         None
+    }
+
+    /// Whether the server answers at one of a few looks. One that is told to end meanwhile need not.
+    async fn still_answers(&self, backend: &HttpBackend) -> bool {
+        let path = self.model.program.health.as_deref();
+        let looks = async {
+            for _ in 0..LOOKS {
+                if health::answers(backend, path).await {
+                    return true;
+                }
+            }
+            false
+        };
+        self.stop.run_until_cancelled(looks).await.unwrap_or(true)
     }
 
     /// Asks the first server of a program which endpoints it has, beside its requests.

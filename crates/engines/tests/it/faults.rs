@@ -5,7 +5,9 @@ use std::time::Duration;
 use base::LoadState;
 use tokio::time::Instant;
 
-use crate::support::{Bench, first, kill, lives, processes, rest, until, within};
+use crate::support::{
+    Bench, Signal, first, kill, lives, processes, rest, signal, stands_still, until, within,
+};
 
 fn quick(deadline: u64) -> Bench {
     Bench::with(|config| config.start_deadline = Duration::from_millis(deadline), |_| {})
@@ -96,6 +98,22 @@ async fn a_killed_server_ends_its_jobs_clearly_and_the_next_request_starts_anoth
     kill(next);
     let third = bench.pid("a").await.unwrap();
     assert_ne!(third, next);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_hangs_is_replaced_after_a_request_has_waited_in_vain() {
+    let short = |config: &mut engines::EnginesConfig| {
+        config.timeouts.first_byte = Duration::from_millis(300);
+    };
+    let bench = Bench::with(short, |_| {});
+    bench.set(&[("a", "")]);
+    let pid = bench.pid("a").await.unwrap();
+    signal(pid, Signal::SIGSTOP);
+    until("it stands still", || stands_still(pid)).await;
+    let timeout = bench.pid("a").await.unwrap_err();
+    assert!(matches!(timeout, backend::BackendError::Timeout { .. }), "{timeout}");
+    until("it was ended", || !lives(pid)).await;
+    assert_ne!(bench.pid("a").await.unwrap(), pid);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,6 +6,7 @@ use backend::{Answer, Backend, BackendError, BackendRequest, ModelEngines};
 use base::{LoadState, ModelFacts};
 use bytes::Bytes;
 use engines::{EngineModel, Engines, EnginesConfig, Memory, Program};
+pub(crate) use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -161,14 +162,27 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 pub(crate) fn kill(pid: u32) {
+    signal(pid, Signal::SIGKILL);
+}
+
+pub(crate) fn signal(pid: u32, signal: Signal) {
     let pid = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+    nix::sys::signal::kill(pid, signal).unwrap();
 }
 
 /// Whether a process lives; a zombie does not.
 pub(crate) fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
+}
+
+/// Whether each thread of a process is stopped.
+pub(crate) fn stands_still(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    tasks.into_iter().all(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" T"))
+    })
 }
 
 /// The processes whose command line holds this text.

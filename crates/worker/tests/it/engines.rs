@@ -41,6 +41,8 @@ impl Drop for User {
 impl Hold for User {
     fn answered(&self) {}
 
+    fn doubt(&self) {}
+
     fn why_ended(&self) -> Boxed<'_, Option<BackendError>> {
         let (model, reason) = ("m".into(), "it was killed".into());
         Box::pin(async { Some(BackendError::Engine { model, reason, busy: false }) })
