@@ -38,8 +38,9 @@ pub struct EnginesConfig {
 }
 
 impl EnginesConfig {
-    /// The usual bounds for a machine with this much memory, of which models may take a part.
-    pub fn new(dir: impl Into<PathBuf>, limit: Memory) -> Self {
+    /// The usual bounds for a machine, or for one with this much memory, of which models may take a part.
+    pub fn new(dir: impl Into<PathBuf>, machine: impl Into<Memory>) -> Self {
+        let limit = machine.into();
         Self {
             dir: dir.into(),
             budget: limit.for_models(),

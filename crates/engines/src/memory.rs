@@ -60,6 +60,12 @@ impl Memory {
     }
 }
 
+impl From<&Machine> for Memory {
+    fn from(machine: &Machine) -> Self {
+        Self::of(machine)
+    }
+}
+
 impl Add for Memory {
     type Output = Self;
 
