@@ -85,8 +85,8 @@ mod tests {
     #[test]
     fn names_are_read_as_people_write_and_copy_them() {
         let read = |text: &str| {
-            let Wanted { repo, quantization } = Wanted::parse(text).unwrap();
-            (repo, quantization)
+            let wanted = Wanted::parse(text).unwrap();
+            (wanted.repo, wanted.quantization)
         };
         let bare = ("org/Repo-1.5_x".to_owned(), None);
         for prefix in ["", "hf.co/", "https://huggingface.co/", "hf://"] {

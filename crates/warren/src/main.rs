@@ -45,6 +45,13 @@ enum Command {
     Chat(Box<commands::chat::Chat>),
     /// List what can be asked, where it is, and what it costs in memory
     Models(Box<commands::models::Models>),
+    /// Fetch models from a hub, and see what is here
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  \
+        warren model pull ggml-org/Qwen3-0.6B-GGUF"
+    )]
+    Model(Box<commands::model::Model>),
     /// Invite a machine, a guest or a member by one code for `warren join`
     Invite(Box<commands::invite::Invite>),
     /// Join a server, a room or a workspace by the code of an invitation
@@ -165,6 +172,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Ask(ask) => ask.run(&file),
         Command::Chat(chat) => chat.run(&file),
         Command::Models(models) => models.run(&file),
+        Command::Model(model) => model.run(&file),
         Command::Invite(invite) => invite.run(&file),
         Command::Join(join) => join.run(file),
         Command::Status(status) => status.run(&file),

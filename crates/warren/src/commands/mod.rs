@@ -11,6 +11,7 @@
 //! - `answer`: asks models, and prints their answers as they stream
 //! - `words`: numbers for people
 //! - `workspace`: finds the workspace, and sessions and projects in it
+//! - `prompt`: questions at a terminal; `progress`: how far a transfer is
 //! - `qr`: QR codes
 //! - `private_file`: what this machine remembers, in files that only its owner can read
 
@@ -34,12 +35,15 @@ mod listening;
 pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mesh;
+pub(crate) mod model;
 pub(crate) mod models;
 mod named;
 mod names;
 pub(crate) mod open;
 mod private_file;
+mod progress;
 pub(crate) mod project;
+mod prompt;
 mod qr;
 pub(crate) mod room;
 pub(crate) mod serve;

@@ -35,6 +35,7 @@ mod loops;
 mod mdns;
 mod memory;
 mod mesh;
+mod model_pull;
 mod network;
 mod node_chat;
 mod node_entry;

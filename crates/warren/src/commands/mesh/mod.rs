@@ -4,7 +4,7 @@ mod ask;
 mod id;
 mod models;
 mod peers;
-mod progress;
+pub(super) mod progress;
 mod pull;
 mod relay;
 mod transfers;

@@ -1,75 +1,23 @@
-//! Shows a transfer: as a bar on a terminal, elsewhere as a line now and then.
-
-use std::{
-    io::{IsTerminal, stderr},
-    time::{Duration, Instant},
-};
+//! Shows a transfer of the mesh.
 
 use client::admin::mesh::MeshTransfer;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::short;
 use crate::commands::{
-    note,
+    progress::{Progress, Step},
     table::plain,
     words::{bytes, count, span},
 };
 
-/// How often a line is written, where nothing but the number of bytes changes.
-const LINE_EVERY: Duration = Duration::from_secs(10);
-
-/// The display.
-pub(super) enum Progress {
-    /// On a terminal.
-    Bar(ProgressBar),
-    /// As lines: the state of the last one, and when it was written.
-    Lines(Option<(String, Instant)>),
-}
-
-impl Progress {
-    /// On standard error, which people look at.
-    pub(super) fn new() -> Self {
-        if !stderr().is_terminal() {
-            return Self::Lines(None);
-        }
-        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-        // A test proves the template valid.
-        Self::Bar(match style() {
-            Ok(style) => bar.with_style(style),
-            Err(_) => bar,
-        })
-    }
-
-    pub(super) fn show(&mut self, step: &MeshTransfer) {
-        match self {
-            Self::Bar(bar) => {
-                bar.set_length(step.total.unwrap_or(0));
-                bar.set_position(step.bytes);
-                bar.set_message(line(step));
-            }
-            Self::Lines(told) => {
-                let is_news = told
-                    .as_ref()
-                    .is_none_or(|(state, at)| *state != step.state || at.elapsed() >= LINE_EVERY);
-                if is_news {
-                    note(&format!("{}: {}", plain(&step.model), line(step)));
-                    *told = Some((step.state.clone(), Instant::now()));
-                }
-            }
-        }
-    }
-
-    /// Takes the bar off the terminal.
-    pub(super) fn end(self) {
-        if let Self::Bar(bar) = self {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-fn style() -> Result<ProgressStyle, indicatif::style::TemplateError> {
-    let style = ProgressStyle::with_template("[{bar:24}] {percent:>3} % {wide_msg}")?;
-    Ok(style.progress_chars("=> "))
+/// Shows a step.
+pub(crate) fn show(progress: &mut Progress, step: &MeshTransfer) {
+    progress.show(Step {
+        name: &plain(&step.model),
+        state: &step.state,
+        bytes: step.bytes,
+        total: step.total.unwrap_or(0),
+        line: line(step),
+    });
 }
 
 /// A step in one line: amount, speed, time left, source.
@@ -96,11 +44,6 @@ fn line(step: &MeshTransfer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_bar_has_its_style() {
-        assert!(style().is_ok());
-    }
 
     #[test]
     fn a_line_shows_amount_speed_time_left_and_source() {

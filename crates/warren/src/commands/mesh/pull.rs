@@ -8,9 +8,9 @@ use client::{
 };
 use daemon::{ConfigFile, signals};
 
-use super::progress::Progress;
+use super::progress::show;
 use crate::commands::{
-    note, say, say_json_line, table::plain, target::RunningServer, words::bytes,
+    note, progress::Progress, say, say_json_line, table::plain, target::RunningServer, words::bytes,
 };
 
 /// Fetch a model from all peers that have the same files, at once. The server fetches it, so a pull goes on
@@ -59,7 +59,7 @@ impl Pull {
         while let Some(step) = pulling.next().await? {
             match self.json {
                 true => say_json_line(&step)?,
-                false => progress.show(&step),
+                false => show(&mut progress, &step),
             }
             last = Some(step);
         }

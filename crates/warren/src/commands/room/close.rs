@@ -13,12 +13,11 @@ use serde_json::json;
 use super::{
     hosts::{Hosts, LocatedRoom},
     invitation::is_loopback,
-    prompt,
     room_name::RoomName,
     tokens::RoomTokens,
 };
 use crate::{
-    commands::{note, say, say_json, table::plain, words::count},
+    commands::{note, prompt, say, say_json, table::plain, words::count},
     exit::usage,
 };
 

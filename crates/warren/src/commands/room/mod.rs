@@ -5,7 +5,6 @@
 //! - `tokens`: this machine's tokens of rooms
 //! - `follow`: a room's events, across broken connections; `narrator` puts them into words
 //! - `invitation`: how others reach a room
-//! - `prompt`: questions at a terminal
 
 mod ask;
 mod change;
@@ -20,7 +19,6 @@ mod leave;
 mod list;
 mod narrator;
 mod password;
-mod prompt;
 pub(super) mod room_name;
 mod show;
 mod tokens;

@@ -8,8 +8,7 @@ use clap::Args;
 use daemon::options::{BackendOptions, WorkerOptions, heading};
 use worker::{Lend, LocalBackend, find_local};
 
-use super::super::prompt;
-use crate::commands::{note, table::plain, worker as lending};
+use crate::commands::{note, prompt, table::plain, worker as lending};
 
 /// What to lend
 #[derive(Args)]

@@ -9,12 +9,12 @@ use base::plain;
 const TRIES: usize = 3;
 
 /// Whether a person is at the terminal.
-pub(super) fn is_attended() -> bool {
+pub(crate) fn is_attended() -> bool {
     stdin().is_terminal() && stderr().is_terminal()
 }
 
 /// Asks for a choice. An empty answer means the first; there must be at least one.
-pub(super) fn choose(question: &str, choices: &[String]) -> anyhow::Result<usize> {
+pub(crate) fn choose(question: &str, choices: &[String]) -> anyhow::Result<usize> {
     let mut text = format!("{question}\n");
     for (at, choice) in choices.iter().enumerate() {
         text.push_str(&format!("  {:>2}  {choice}\n", at + 1));
@@ -30,7 +30,7 @@ pub(super) fn choose(question: &str, choices: &[String]) -> anyhow::Result<usize
 }
 
 /// Asks for a yes. Anything else counts as no.
-pub(super) fn confirm(question: &str) -> anyhow::Result<bool> {
+pub(crate) fn confirm(question: &str) -> anyhow::Result<bool> {
     let answer = ask(&format!("{question} [y/N] "))?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

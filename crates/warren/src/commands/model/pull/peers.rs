@@ -1,0 +1,59 @@
+//! Fetches a model from peers of the mesh, where they have it: the server that runs here does.
+
+use client::{
+    Warren,
+    admin::mesh::{MeshModel, MeshPull},
+};
+use daemon::ConfigFile;
+use models::ModelId;
+
+use crate::commands::{
+    mesh::progress::show, note, progress::Progress, say_json_line, table::plain,
+    target::RunningServer, words::count,
+};
+
+/// Whether it came from peers. A mesh that is not there, or fails, is no error: there is still the hub.
+pub(super) async fn pull(
+    server: &RunningServer,
+    file: &ConfigFile,
+    id: &ModelId,
+    json: bool,
+) -> anyhow::Result<bool> {
+    // What another machine's server fetches does not come here.
+    let lookup = server.lookup(&file.serve);
+    if server.is_named() || lookup.running().is_none() {
+        return Ok(false);
+    }
+    let Ok(warren) = server.warren(&file.serve) else { return Ok(false) };
+    let models = warren.mesh_models().await.unwrap_or_default();
+    let has = |model: &&MeshModel| model.id == id.as_str() && !model.offered_by.is_empty();
+    let Some(model) = models.iter().find(has) else { return Ok(false) };
+    let who = count(model.offered_by.len() as u64, "peer");
+    note(&format!("{who} of the mesh has {}: fetching it there", plain(id.as_str())));
+    match fetch(&warren, id, json).await {
+        Ok(()) => Ok(true),
+        Err(error) => {
+            note(&format!("peers did not give it: {error:#}; asking the hub"));
+            Ok(false)
+        }
+    }
+}
+
+async fn fetch(warren: &Warren, id: &ModelId, json: bool) -> anyhow::Result<()> {
+    let asked = MeshPull { model: id.to_string(), from: None };
+    let mut pulling = warren.mesh_pull(&asked).await?;
+    let (mut progress, mut last) = (Progress::new(), None);
+    while let Some(step) = pulling.next().await? {
+        match json {
+            true => say_json_line(&step)?,
+            false => show(&mut progress, &step),
+        }
+        last = Some(step);
+    }
+    progress.end();
+    match last {
+        Some(step) if step.state == "done" => Ok(()),
+        Some(step) => anyhow::bail!("{}", step.detail.unwrap_or(step.state)),
+        None => anyhow::bail!("the server told nothing of the pull"),
+    }
+}
