@@ -9,13 +9,10 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["up", "serve", "worker", "stop", "service"]),
     (
         "Use",
-        &[
-            "ask", "chat", "models", "model", "tui", "open", "session", "project", "files", "git",
-            "team",
-        ],
+        &["ask", "chat", "models", "tui", "open", "session", "project", "files", "git", "team"],
     ),
     ("Share", &["invite", "join", "room", "mesh", "cluster"]),
-    ("Administer", &["status", "usage", "key", "logs", "doctor", "version", "cert"]),
+    ("Administer", &["status", "model", "usage", "key", "logs", "doctor", "version", "cert"]),
     ("Your shell", &["completions", "man"]),
 ];
 

@@ -61,7 +61,12 @@ async fn a_model_is_proposed_fetched_and_not_fetched_twice() {
     let again = last(&pull(&hub, data.path(), &[REPO, "--json"]).await);
     assert_eq!((&again["state"], &again["from"]), (&json!("done"), &json!("here")));
     assert_eq!(again["file"], json!(installed(data.path())));
-    let model_itself = hub.fetched().iter().skip(fetched).filter(|asked| asked.head.header("range").is_none()).count();
+    let model_itself = hub
+        .fetched()
+        .iter()
+        .skip(fetched)
+        .filter(|asked| asked.head.header("range").is_none())
+        .count();
     assert_eq!(model_itself, 0, "only the head is looked at");
 }
 
@@ -144,19 +149,12 @@ async fn another_content_of_the_name_is_replaced_only_if_that_is_wanted() {
     assert_eq!(fs::read(installed(data.path())).unwrap(), newer);
 }
 
-/// Two servers that are peers.
-async fn two() -> (Daemon, Daemon) {
-    let first = node("holder").set("--mesh-share", "peers").set("--mesh-passcode", "ours");
-    let first = first.start().await;
-    let address = lan_address(&first).await;
-    let other = node("other").set("--mesh-peer", &address).set("--mesh-passcode", "ours");
-    (first, other.start().await)
-}
-
 async fn offers_files(daemon: &Daemon) {
     eventually("a peer that passes the model on", DEADLINE, async || {
         let models = mesh(daemon, &["models", "--json"]).await.json();
-        let has = |model: &Value| model["id"] == ID && model["offered_by"].as_array().is_some_and(|by| !by.is_empty());
+        let has = |model: &Value| {
+            model["id"] == ID && model["offered_by"].as_array().is_some_and(|by| !by.is_empty())
+        };
         models["models"].as_array().unwrap().iter().any(has)
     })
     .await;
@@ -164,8 +162,13 @@ async fn offers_files(daemon: &Daemon) {
 
 #[tokio::test]
 async fn peers_that_have_the_model_are_asked_first_and_not_believed() {
-    let (hub, (holder, other)) = (hub().await, two().await);
+    let hub = hub().await;
+    let holder = node("holder").set("--mesh-share", "peers").set("--mesh-passcode", "ours");
     last(&pull(&hub, holder.data_dir(), &[ID, "--json"]).await);
+    let holder = holder.start().await;
+    let address = lan_address(&holder).await;
+    let other = node("other").set("--mesh-peer", &address).set("--mesh-passcode", "ours");
+    let other = other.start().await;
     offers_files(&other).await;
     let whole = |hub: &FakeModelHub| {
         hub.fetched().iter().filter(|asked| asked.head.header("range").is_none()).count()

@@ -3,7 +3,10 @@
 use anyhow::anyhow;
 use hardware::Machine;
 use model_hub::{Hub, Listing, Offer, Variant};
-use models::gguf::{Needs, PROGRAM};
+use models::{
+    Gguf,
+    gguf::{Needs, PROGRAM},
+};
 use serde::Serialize;
 use tokio::task::spawn_blocking;
 
@@ -67,15 +70,18 @@ pub(super) struct Rows<'a> {
     quantizations: Vec<Row<'a>>,
 }
 
+/// What the head of the smallest says. Without it memory is estimated by size alone, so that a failure is none of
+/// the pull.
+pub(super) async fn head(hub: &Hub, listing: &Listing, offer: &Offer) -> Option<Gguf> {
+    let smallest = offer.variants.first()?.files.first()?;
+    hub.head(listing, smallest).await.ok().flatten()
+}
+
 impl<'a> Choosing<'a> {
-    pub(super) async fn new(hub: &Hub, listing: &Listing, offer: &'a Offer) -> Self {
+    /// With what the head of one of them says, where that is known.
+    pub(super) async fn new(offer: &'a Offer, head: Option<Gguf>) -> Self {
         let machine = spawn_blocking(Machine::detect).await;
         let room = machine.as_ref().map_or(Room { fast: 0, all: 0 }, Room::of);
-        let smallest = offer.variants.first().and_then(|variant| variant.files.first());
-        let head = match smallest {
-            Some(file) => hub.head(listing, file).await.ok().flatten(),
-            None => None,
-        };
         let made_for = head.as_ref().and_then(|head| head.context_tokens).unwrap_or(CONTEXT);
         let needs = head.map(|head| head.needs);
         Self { offer, needs, context: made_for.min(CONTEXT), room }

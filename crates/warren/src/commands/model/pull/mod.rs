@@ -31,31 +31,30 @@ use crate::{
     exit,
 };
 
-/// Fetch a GGUF model from Hugging Face, or from another hub that answers as it does. Peers of the mesh that have the
-/// same model are asked first. A pull that was interrupted goes on where it ended; every file's hash is checked
+/// Fetch a model from Hugging Face or another hub, and from peers of the mesh first if they have it. A pull that was
+/// interrupted goes on, and each file's hash is checked
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     warren model pull ggml-org/Qwen3-0.6B-GGUF\n  \
-    warren model pull unsloth/Qwen3-8B-GGUF:Q4_K_M\n  \
-    HF_ENDPOINT=https://hf-mirror.com warren model pull ggml-org/Qwen3-0.6B-GGUF:Q8_0")]
+    warren model pull unsloth/Qwen3-8B-GGUF:Q4_K_M")]
 pub(crate) struct Pull {
-    /// The repository, and which quantization of it [default: one that fits this machine]
+    /// The repository, and which quantization of it [default: one that fits]
     #[arg(value_name = "ORG/REPO[:QUANT]")]
     model: String,
     /// Take what is proposed without asking
     #[arg(long, short)]
     yes: bool,
-    /// Only list the quantizations, with their size, and whether they fit this machine's memory
+    /// Only list the quantizations, their size, and whether they fit
     #[arg(long, conflicts_with = "yes")]
     list: bool,
     /// A branch, tag or commit of the repository
     #[arg(long, value_name = "REVISION", default_value = MAIN, hide_short_help = true)]
     revision: String,
     /// Replace a model of this name that is here and has other content
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     replace: bool,
     /// Do not ask peers
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     only_hub: bool,
     /// Print each step as a line of JSON
     #[arg(long)]
@@ -116,7 +115,9 @@ impl Pull {
         if offer.variants.is_empty() {
             return Err(failed(HubError::NoModels { page: hub.page(&wanted.repo) }));
         }
-        let choosing = Choosing::new(&hub, &listing, &offer).await;
+        let is_open = self.list || (wanted.quantization.is_none() && offer.variants.len() > 1);
+        let head = if is_open { choice::head(&hub, &listing, &offer).await } else { None };
+        let choosing = Choosing::new(&offer, head).await;
         if self.list {
             return self.show(&wanted, &choosing);
         }

@@ -123,15 +123,15 @@ struct Rate {
 
 impl Rate {
     fn note(&mut self, now: Instant, bytes: u64) {
-        let Some((at, before)) = self.began else {
+        let Some((at, before)) = self.began.filter(|(_, before)| bytes >= *before) else {
             self.began = Some((now, bytes));
             return;
         };
         let past = now.duration_since(at);
         if past >= Duration::from_millis(500) {
-            self.rate = (bytes.saturating_sub(before) as f64 / past.as_secs_f64()) as u64;
+            self.rate = ((bytes - before) as f64 / past.as_secs_f64()) as u64;
         }
-        if past >= WINDOW || bytes < before {
+        if past >= WINDOW {
             self.began = Some((now, bytes));
         }
     }
