@@ -285,8 +285,8 @@ async fn a_full_disk_is_told_and_what_has_arrived_stays() {
     setting.server.fail(FILE, &vec![HubFault::Cut(100); 4]);
     setting.fetch().await.unwrap_err();
     let arriving = setting.store.path().join(".arriving");
-    let mut folder = fs::read_dir(&arriving).unwrap().map(|entry| entry.unwrap().path());
-    let file = folder.find(|path| path.is_dir()).unwrap().join("files/0");
+    let mut folders = fs::read_dir(&arriving).unwrap().map(|entry| entry.unwrap().path());
+    let file = folders.find(|path| path.is_dir()).unwrap().join("files/0");
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink("/dev/full", &file).unwrap();
     let error = setting.fetch().await.unwrap_err();
