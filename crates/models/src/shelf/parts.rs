@@ -48,32 +48,42 @@ pub(super) fn join(files: Vec<HeadedFile>, passed_over: &mut Vec<PassedOver>) ->
 /// Of all parts one model.
 fn whole(of: Option<u32>, mut parts: Parts) -> Result<Unnamed, PassedOver> {
     parts.sort_by_key(|(number, _)| *number);
-    let bytes = parts.iter().fold(0, |sum: u64, (_, part)| sum.saturating_add(part.bytes));
-    let parameters =
-        parts.iter().fold(0, |sum: u64, (_, part)| sum.saturating_add(part.head.parameters));
-    let files: Vec<PathBuf> = parts.iter().map(|(_, part)| part.found.path.clone()).collect();
-    let missing = of.and_then(|of| missing(of, &parts));
+    check(of, &parts)?;
+    let sum = |of: fn(&HeadedFile) -> u64| {
+        parts.iter().fold(0, |sum: u64, (_, part)| sum.saturating_add(of(part)))
+    };
+    let (bytes, parameters) = (sum(|part| part.bytes), sum(|part| part.head.parameters));
+    let files = parts.iter().map(|(_, part)| part.found.path.clone()).collect();
     // Each model was begun with a part.
     let (_, first) = parts.swap_remove(0);
-    let path = &first.found.path;
-    if let Some((number, of)) = missing {
-        let reason = format!("its part {number} of {of} is not there yet, or is not whole");
-        return Err(PassedOver::arriving(path, reason));
-    }
-    let said = first.head.split.map(|split| split.of);
-    if of.is_none() && said.is_some() {
-        let reason = "it is a part of a model, and its name does not say which: name it NAME-00001-of-00002.gguf";
-        return Err(PassedOver::new(path, reason));
-    }
-    let cut = shard_stem(&first.found.stem);
+    let stem = match of {
+        Some(_) => shard(&first.found.stem).map_or(first.found.stem.as_str(), |shard| shard.model),
+        None => &first.found.stem,
+    };
     Ok(Unnamed {
-        stem: of.map_or_else(|| first.found.stem.clone(), |_| cut),
+        stem: stem.to_owned(),
         is_given: first.found.is_given,
         id: first.found.id,
         files,
         bytes,
         head: Gguf { parameters, ..first.head },
     })
+}
+
+/// Whether the parts are all that there are, by their names and by the head of the first.
+fn check(of: Option<u32>, parts: &[(u32, HeadedFile)]) -> Result<(), PassedOver> {
+    let Some((_, first)) = parts.first() else { return Ok(()) };
+    let path = &first.found.path;
+    if let Some((number, of)) = of.and_then(|of| missing(of, parts)) {
+        let reason = format!("its part {number} of {of} is not there yet, or is not whole");
+        return Err(PassedOver::arriving(path, reason));
+    }
+    if of.is_none() && first.head.split.is_some() {
+        let reason = "it is a part of a model, and its name does not say which: name it \
+                      NAME-00001-of-00002.gguf";
+        return Err(PassedOver::new(path, reason));
+    }
+    Ok(())
 }
 
 /// The first part that is not there, and how many there should be.
@@ -84,8 +94,4 @@ fn missing(of: u32, parts: &[(u32, HeadedFile)]) -> Option<(u32, u32)> {
     (1..=of.min(most.saturating_add(1)))
         .find(|number| !is_there(*number))
         .map(|number| (number, of))
-}
-
-fn shard_stem(stem: &str) -> String {
-    shard(stem).map_or(stem, |shard| shard.model).to_owned()
 }

@@ -17,7 +17,7 @@ use clap::Args;
 use daemon::{ConfigFile, data::MODELS, signals};
 use model_hub::{Hub, HubError, HubFile, Listing, Offer, Variant, Wanted, hub::MAIN};
 use models::{
-    ModelId, TreeCache,
+    ArrivalError, ModelId, TreeCache,
     arrival::{self, Download, RemoteFile},
 };
 use serde::Serialize;
@@ -165,7 +165,10 @@ impl Pull {
         let open = move || {
             std::fs::create_dir_all(&to)
                 .with_context(|| format!("{} cannot be made", to.display()))?;
-            Ok::<_, anyhow::Error>(Download::open(&to, &id, remote, &models::space::free)?)
+            Download::open(&to, &id, remote, &models::space::free).map_err(|error| match error {
+                ArrivalError::NoSpace { path, needed, free } => no_room(&path, needed, free),
+                other => other.into(),
+            })
         };
         let download = spawn_blocking(open).await??;
         let mut steps = Steps::new(chosen.id.as_str(), hub.host(), self.json);
@@ -259,13 +262,20 @@ impl Chosen {
     async fn is_here(&self, store: &Path, replace: bool) -> anyhow::Result<bool> {
         let (store, id, remote) = (store.to_owned(), self.id.clone(), self.remote.clone());
         match spawn_blocking(move || arrival::has(&store, &id, &remote)).await? {
-            Err(arrival::ArrivalError::Exists { .. }) if replace => Ok(false),
-            Err(error @ arrival::ArrivalError::Exists { .. }) => {
-                Err(anyhow!("{error}, with --replace"))
-            }
+            Err(ArrivalError::Exists { .. }) if replace => Ok(false),
+            Err(error @ ArrivalError::Exists { .. }) => Err(anyhow!("{error}, with --replace")),
             has => Ok(has?),
         }
     }
+}
+
+/// What the disk lacks, in numbers for people.
+fn no_room(path: &Path, needed: u64, free: u64) -> anyhow::Error {
+    let (needed, free) = (bytes(needed), bytes(free));
+    anyhow!(
+        "{needed} are needed in {}, and {free} are free: make room, or choose a smaller quantization",
+        path.display()
+    )
 }
 
 /// With the exit code of its kind.
