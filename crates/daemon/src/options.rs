@@ -84,11 +84,13 @@ pub mod heading;
 mod values;
 // After the macro, which they use.
 mod cluster;
+pub mod engines;
 mod mesh;
 mod prices;
 mod workspace;
 
 pub use cluster::ClusterOptions;
+pub use engines::{EngineCommand, EngineModelOptions, EngineOptions};
 pub use mesh::{MeshOptions, MeshRelayServe, MeshRoute, MeshShare, ShareOptions};
 pub use prices::{PriceOptions, ProviderPriceOptions};
 pub use values::{LendAs, LogFormat, RoomEndpoints, Routing, Seconds, Span};
@@ -306,11 +308,23 @@ options! {
         #[arg(long, env = "WARREN_BACKEND_CA", value_name = "FILE",
             help_heading = heading::MODELS, hide_short_help = true)]
         backend_ca: Option<PathBuf>,
-        /// The models to offer; a=b offers the backend's b as a [default: all that the backend
-        /// lists]
+        /// The models to offer (a=b: b as a), or a folder of model files [default: all]
+        ///
+        /// A text that begins with ./, ../, ~/ or /, ends with /, or names a folder while no --backend is given, is
+        /// a folder: Warren runs a model server for its files.
         #[arg(long, visible_alias = "model", env = "WARREN_MODELS", value_name = "MODEL,…",
             value_delimiter = ',', help_heading = heading::MODELS)]
         models: Option<Vec<String>>,
+        /// Serve a model file, or a folder of them
+        ///
+        /// Repeatable.
+        #[arg(long, env = "WARREN_GGUF", value_name = "FILE", value_delimiter = ',',
+            help_heading = heading::MODELS)]
+        gguf: Option<Vec<PathBuf>>,
+        /// The program that serves model files [default: llama-server]
+        #[arg(long, env = "WARREN_ENGINE", value_name = "COMMAND", help_heading = heading::MODELS,
+            hide_short_help = true)]
+        engine: Option<EngineCommand>,
         /// The APIs that the backend serves, such as /v1/chat/completions; others are translated
         /// [default: the backend is asked]
         #[arg(long, env = "WARREN_ENDPOINTS", value_name = "PATH,…", value_delimiter = ',',
@@ -344,6 +358,9 @@ options! {
         /// Backends with settings of their own: `[[worker.backends]]` in the file
         #[arg(skip)]
         backends: Option<Vec<BackendOptions>>,
+        /// Model servers that this machine runs itself: `[[worker.engines]]` in the file
+        #[arg(skip)]
+        engines: Option<Vec<EngineOptions>>,
     }
 }
 

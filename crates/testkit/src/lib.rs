@@ -17,6 +17,7 @@
 //! - [`gguf`]: tiny files of models
 //! - [`git`]: git without this machine's configuration
 //! - [`process`]: a child process with its log, its signals and its exit code
+//! - [`processes`]: what runs on this machine, and programs that are built for tests
 //! - [`daemon`]: `warren serve` and `warren worker`, the real binary
 //! - [`client`]: an HTTP client that sees bytes as they arrive and hangs up where a test wants
 //! - [`http1`]: just enough HTTP/1.1 to read either side of a connection
@@ -57,6 +58,7 @@ pub mod node;
 pub mod node_server;
 pub mod participant;
 pub mod process;
+pub mod processes;
 pub mod random;
 pub mod raw;
 pub mod relay_server;

@@ -48,8 +48,8 @@ mod tunnel;
 pub mod worker;
 
 pub use backend::{
-    BackendConfig, DEMO_MODEL, DemoConfig, Examined, LocalBackend, MAX_CONTEXT, ModelEntry,
-    NotAModel, Search, examine, find_local, key_file,
+    BackendConfig, DEMO_MODEL, DemoConfig, Examined, LocalBackend, MAX_CONTEXT, ModelEngines,
+    ModelEntry, NotAModel, Search, examine, find_local, key_file,
 };
 pub use config::{Lend, LendEngines, LentAlias, NotAServer, Protocol, ServerTarget, WorkerConfig};
 pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};

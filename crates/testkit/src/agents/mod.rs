@@ -85,8 +85,5 @@ impl FakeAgents {
 /// The program, where cargo puts it beside the tests and the binaries: it is there once the examples
 /// of the crate `workspace` are built.
 pub fn program() -> PathBuf {
-    let own = std::env::current_exe().expect("this program has a path");
-    let places = own.ancestors().skip(1).take(3).map(|dir| dir.join("examples").join(PROGRAM));
-    let found = places.into_iter().find(|path| path.exists());
-    found.unwrap_or_else(|| panic!("{PROGRAM} is missing: cargo build -p workspace --examples"))
+    crate::processes::example(PROGRAM, "workspace")
 }

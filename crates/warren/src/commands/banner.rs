@@ -7,7 +7,7 @@ use daemon::Kept;
 use protocol::model_use::is_for_chat;
 use worker::LocalBackend;
 
-use super::table::plain;
+use super::{model_engines::Offered, table::plain, words::bytes};
 
 /// All that there is to say.
 pub(crate) struct Banner {
@@ -19,6 +19,8 @@ pub(crate) struct Banner {
     pub(crate) port: u16,
     /// The model servers that were found; `None` if others were named, or the demo.
     pub(crate) found: Option<Vec<LocalBackend>>,
+    /// The models that this machine serves itself.
+    pub(crate) engines: Vec<Offered>,
     /// The backends, each with the models that it offers.
     pub(crate) offers: Vec<(String, Vec<String>)>,
     /// The models that are served.
@@ -44,27 +46,46 @@ impl Banner {
 
     /// Where the models are.
     fn backends(&self) -> String {
-        let offers = self.offers.iter().filter(|(_, models)| !models.is_empty());
+        let is_engine =
+            |backend: &String| self.engines.iter().any(|offered| offered.program == *backend);
+        let offers = self.offers.iter();
+        let offers = offers.filter(|(backend, models)| !models.is_empty() && !is_engine(backend));
         let mut lines: Vec<String> = offers
             .map(|(backend, models)| {
                 format!("{} offers {}", plain(&self.called(backend)), plain(&models.join(", ")))
             })
             .collect();
+        lines.extend(self.own_models());
         let Some(found) = &self.found else { return lines.join("\n") };
         let empty = found.iter().filter(|found| found.models.is_empty());
         lines.extend(
             empty.map(|found| format!("{} at {} has no model yet", found.name, plain(&found.url))),
         );
-        if found.iter().all(|found| found.models.is_empty()) {
+        if self.engines.is_empty() && found.iter().all(|found| found.models.is_empty()) {
             let why =
                 if found.is_empty() { "No model server was found" } else { "No model was found" };
             lines.push(format!(
                 "{why} on this machine, so the built-in demo answers.\n\
                  It is no model: it tells about Warren. Start Ollama, llama.cpp, vLLM or LM\n\
-                 Studio, and it is here in seconds."
+                 Studio, and it is here in seconds. Or serve a model file: warren up --gguf FILE"
             ));
         }
         lines.join("\n")
+    }
+
+    /// The models that this machine serves itself, by their programs.
+    fn own_models(&self) -> Vec<String> {
+        let mut programs: Vec<&str> = self.engines.iter().map(|it| it.program.as_str()).collect();
+        programs.dedup();
+        let lines = programs.into_iter().flat_map(|program| {
+            let own = || self.engines.iter().filter(move |it| it.program == program);
+            let head = format!("{} serves, each loads on its first request:", plain(program));
+            let shown = own().take(SHOWN).map(own_model);
+            let more = own().count().saturating_sub(SHOWN);
+            let rest = (more > 0).then(|| format!("  and {more} more: warren models"));
+            std::iter::once(head).chain(shown).chain(rest).collect::<Vec<_>>()
+        });
+        lines.collect()
     }
 
     /// A backend, with the name of the program where it was found.
@@ -146,6 +167,17 @@ impl Banner {
     }
 }
 
+/// The most models of one program that are shown.
+const SHOWN: usize = 12;
+
+/// A model with its size, and the memory that it takes.
+fn own_model(offered: &Offered) -> String {
+    let size =
+        offered.facts.file_bytes.map(|size| format!(", {}", bytes(size))).unwrap_or_default();
+    let memory = offered.facts.memory_bytes.map(|memory| format!(", {} in memory", bytes(memory)));
+    format!("  {}{size}{}", plain(&offered.name), memory.unwrap_or_default())
+}
+
 /// What shows the key in the example.
 const KEY_HEADER: &str = "-H \"authorization: Bearer $KEY\" ";
 
@@ -189,6 +221,7 @@ mod tests {
             only_here: true,
             port: 9178,
             found: Some(Vec::new()),
+            engines: Vec::new(),
             offers: vec![("demo".to_owned(), vec!["warren-demo".to_owned()])],
             models: vec!["warren-demo".to_owned()],
             needs_key: false,
@@ -229,6 +262,27 @@ mod tests {
         assert!(text.contains("No model was found"), "{text}");
         let text = Banner { found: None, ..banner() }.text();
         assert!(text.contains("demo offers warren-demo") && !text.contains("found"), "{text}");
+    }
+
+    #[test]
+    fn own_models_are_shown_with_their_sizes_and_take_the_place_of_the_demo() {
+        let facts = base::ModelFacts {
+            file_bytes: Some(5 << 30),
+            memory_bytes: Some(6 << 30),
+            ..base::ModelFacts::default()
+        };
+        let offered = |number| Offered {
+            program: "llama-server".to_owned(),
+            name: format!("m{number}"),
+            facts: facts.clone(),
+        };
+        let engines: Vec<_> = (0..14).map(offered).collect();
+        let offers = vec![("llama-server".to_owned(), vec!["m0".to_owned()])];
+        let text = Banner { engines, offers, ..banner() }.text();
+        assert!(text.contains("llama-server serves, each loads on its first request:\n"), "{text}");
+        assert!(text.contains("\n  m0, 5.0 GiB, 6.0 GiB in memory\n"), "{text}");
+        assert!(text.contains("\n  and 2 more: warren models\n"), "{text}");
+        assert!(!text.contains("demo answers") && !text.contains("offers m0"), "{text}");
     }
 
     #[test]

@@ -1,14 +1,14 @@
 //! The model servers that are found on this machine while a worker runs: they come and go, and where a demo is
 //! wanted it is there as long as none of them has a model.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use daemon::options::WorkerOptions;
 use tokio::{
     sync::watch,
     time::{MissedTickBehavior, interval},
 };
-use worker::{Lend, LocalBackend, Search};
+use worker::{Lend, LocalBackend, ModelEngines, Search};
 
 use super::worker::{demo, found_backend};
 
@@ -18,19 +18,38 @@ const EVERY: Duration = Duration::from_secs(2);
 /// What was found, and goes on being looked for.
 pub(crate) struct Finder {
     options: WorkerOptions,
-    /// Whether the demo stands in while there is no model.
-    demo: bool,
+    demo: Demo,
     search: Search,
     found: Vec<LocalBackend>,
     lent: watch::Sender<Vec<Lend>>,
 }
 
+/// When the demo is lent.
+#[derive(Debug, Clone)]
+pub(crate) enum Demo {
+    Never,
+    /// As long as no model server that was found has a model, nor any of these.
+    WithoutModels(Vec<Arc<dyn ModelEngines>>),
+}
+
+impl Demo {
+    fn is_wanted(&self, found: &[LocalBackend]) -> bool {
+        match self {
+            Self::Never => false,
+            Self::WithoutModels(engines) => {
+                found.iter().all(|found| found.models.is_empty())
+                    && engines.iter().all(|engines| engines.models().is_empty())
+            }
+        }
+    }
+}
+
 impl Finder {
     /// Looks once.
-    pub(crate) async fn new(options: &WorkerOptions, demo: bool) -> Self {
+    pub(crate) async fn new(options: &WorkerOptions, demo: Demo) -> Self {
         let mut search = Search::usual();
         let found = search.look().await;
-        let lent = watch::Sender::new(backends(&found, options, demo));
+        let lent = watch::Sender::new(backends(&found, options, demo.is_wanted(&found)));
         Self { options: options.clone(), demo, search, found, lent }
     }
 
@@ -48,16 +67,19 @@ impl Finder {
     pub(crate) async fn run(mut self) {
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut had_demo = self.demo.is_wanted(&self.found);
         loop {
             ticks.tick().await;
             let found = self.search.look().await;
-            if found == self.found {
+            let has_demo = self.demo.is_wanted(&found);
+            if found == self.found && has_demo == had_demo {
                 continue;
             }
+            had_demo = has_demo;
             for found in found.iter().filter(|found| !self.found.contains(found)) {
                 tracing::info!(backend = found.name, url = found.url, "found");
             }
-            self.lent.send_replace(backends(&found, &self.options, self.demo));
+            self.lent.send_replace(backends(&found, &self.options, has_demo));
             self.found = found;
         }
     }
@@ -71,7 +93,7 @@ fn backends(found: &[LocalBackend], options: &WorkerOptions, with_demo: bool) ->
             .ok()
     };
     let mut all: Vec<Lend> = found.iter().filter_map(lend).collect();
-    if with_demo && found.iter().all(|found| found.models.is_empty()) {
+    if with_demo {
         all.push(demo(options));
     }
     all
@@ -86,17 +108,18 @@ mod tests {
         LocalBackend { name: "Ollama".to_owned(), url: url.to_owned(), models }
     }
 
-    fn places(found: &[LocalBackend], with_demo: bool) -> Vec<String> {
-        let all = backends(found, &WorkerOptions::default(), with_demo);
+    fn places(found: &[LocalBackend], demo: &Demo) -> Vec<String> {
+        let all = backends(found, &WorkerOptions::default(), demo.is_wanted(found));
         all.iter().map(|lend| lend.place().to_owned()).collect()
     }
 
     #[test]
     fn the_demo_is_there_as_long_as_nobody_has_a_model() {
         let (empty, full) = (found("http://a", &[]), found("http://b", &["m"]));
-        assert_eq!(places(&[], true), ["demo"]);
-        assert_eq!(places(&[], false), Vec::<String>::new());
-        assert_eq!(places(std::slice::from_ref(&empty), true), ["http://a", "demo"]);
-        assert_eq!(places(&[empty, full], true), ["http://a", "http://b"]);
+        let wanted = Demo::WithoutModels(Vec::new());
+        assert_eq!(places(&[], &wanted), ["demo"]);
+        assert_eq!(places(&[], &Demo::Never), Vec::<String>::new());
+        assert_eq!(places(std::slice::from_ref(&empty), &wanted), ["http://a", "demo"]);
+        assert_eq!(places(&[empty, full], &wanted), ["http://a", "http://b"]);
     }
 }

@@ -36,6 +36,7 @@ pub(crate) mod logs;
 pub(crate) mod man;
 pub(crate) mod mesh;
 pub(crate) mod model;
+pub(crate) mod model_engines;
 pub(crate) mod models;
 mod named;
 mod names;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    future::pending,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -19,12 +20,20 @@ use tracing::Level;
 use worker::{Event, Lend, PipeDialer, ServerTarget, WorkerConfig};
 
 use super::{
-    banner::Banner, farewell, found::Finder, keeping, say, server_runtime, worker as lending,
+    banner::Banner,
+    farewell,
+    found::{Demo, Finder},
+    keeping,
+    model_engines::Fleet,
+    say, server_runtime, worker as lending,
 };
 use crate::exit::{self, usage};
 
 /// How long the first models may take to be served before the banner is said without them.
 const FIRST_WITHIN: Duration = Duration::from_secs(3);
+
+/// The directory of model engines in the data directory.
+const ENGINES: &str = "engines";
 
 /// How often it is looked for them.
 const LOOK: Duration = Duration::from_millis(20);
@@ -33,6 +42,7 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     warren up\n  \
+    warren up --gguf qwen3-8b.gguf\n  \
     warren up --demo\n  \
     warren up --listen 0.0.0.0:9178 --require-key")]
 pub(crate) struct Up {
@@ -57,8 +67,9 @@ impl Up {
     }
 }
 
-async fn up(settings: Settings, options: WorkerOptions) -> anyhow::Result<()> {
+async fn up(settings: Settings, mut options: WorkerOptions) -> anyhow::Result<()> {
     let (drain, needs_key) = (settings.drain, settings.require_key);
+    let fleet = Fleet::start(&mut options, &settings.data_dir, ENGINES).await.map_err(usage)?;
     let server = Server::start(settings).await?;
     let sessions = server.sessions();
     let stop = signals::stop_after(move |signal| async move {
@@ -70,10 +81,8 @@ async fn up(settings: Settings, options: WorkerOptions) -> anyhow::Result<()> {
     let mut config = config(&urls, &options, drain)?;
     config.backends = lending::named_backends(&options).map_err(usage)?;
     let clouds = lending::clouds(&config.backends);
-    let finder = match config.backends.iter().all(Lend::is_cloud) {
-        true => Some(Finder::new(&options, config.backends.is_empty()).await),
-        false => None,
-    };
+    let finder = finder(&config.backends, fleet.as_ref(), &options).await;
+    config.backends.extend(fleet.iter().flat_map(Fleet::lent));
     let offers = Arc::<Offers>::default();
     let worker = worker(config, finder.as_ref(), &server, &offers)?;
     let secrets = server.secrets().clone();
@@ -83,6 +92,7 @@ async fn up(settings: Settings, options: WorkerOptions) -> anyhow::Result<()> {
         only_here: address.ip().is_loopback(),
         port: address.port(),
         found: finder.as_ref().map(|finder| finder.found().to_vec()),
+        engines: fleet.as_ref().map(Fleet::offered).unwrap_or_default(),
         offers: Vec::new(),
         models: Vec::new(),
         needs_key,
@@ -95,6 +105,12 @@ async fn up(settings: Settings, options: WorkerOptions) -> anyhow::Result<()> {
     let lending = CancellationToken::new();
     let worker = tokio::spawn(worker.run(lending.clone()));
     let finding = finder.map(|finder| tokio::spawn(finder.run()));
+    let following = async {
+        match &fleet {
+            Some(fleet) => fleet.follow().await,
+            None => pending().await,
+        }
+    };
     say(&format!("listening on {}", banner.urls.join(" and ")))?;
     let greeting = async {
         banner.models = first_models(&served).await;
@@ -106,14 +122,39 @@ async fn up(settings: Settings, options: WorkerOptions) -> anyhow::Result<()> {
         }
     };
     let running = server.run(stop.clone(), farewell::server_stops);
-    let (ended, _said) = tokio::join!(running, stop.asked().run_until_cancelled(greeting));
+    let asked = stop.asked();
+    let (ended, ..) = tokio::join!(
+        running,
+        asked.run_until_cancelled(greeting),
+        asked.run_until_cancelled(following)
+    );
     if let Some(finding) = finding {
         finding.abort();
     }
     lending.cancel();
     worker.await?;
+    if let Some(fleet) = fleet {
+        fleet.stop().await;
+    }
     ended?;
     exit::unless_forced(&stop)
+}
+
+/// Looks for model servers, unless people named backends or engines.
+async fn finder(
+    backends: &[Lend],
+    fleet: Option<&Fleet>,
+    options: &WorkerOptions,
+) -> Option<Finder> {
+    let is_named = fleet.is_some_and(Fleet::is_named) || !backends.iter().all(Lend::is_cloud);
+    if is_named {
+        return None;
+    }
+    let demo = match backends {
+        [] => Demo::WithoutModels(fleet.map(Fleet::programs).unwrap_or_default()),
+        _ => Demo::Never,
+    };
+    Some(Finder::new(options, demo).await)
 }
 
 fn config(

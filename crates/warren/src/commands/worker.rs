@@ -20,8 +20,9 @@ use worker::{
 
 use super::{
     farewell,
-    found::Finder,
+    found::{Demo, Finder},
     join::{JoinedServer, JoinedServers, lent_to},
+    model_engines::Fleet,
     servers::Lookup,
     worker_runtime,
 };
@@ -32,6 +33,7 @@ use crate::exit::{self, usage};
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     warren worker\n  \
+    warren worker --models ./models\n  \
     WARREN_SECRET=wk_… warren worker --server https://gpu.example\n  \
     warren worker --backend http://127.0.0.1:8080 --model fast=qwen3-8b")]
 pub(crate) struct Worker {
@@ -65,7 +67,7 @@ fn joined(options: &WorkerOptions) -> anyhow::Result<Vec<JoinedServer>> {
 
 /// Lends to servers that were joined; if there are none, to those that the options name.
 pub(super) async fn lend(
-    options: WorkerOptions,
+    mut options: WorkerOptions,
     process: ServeOptions,
     joined: Vec<JoinedServer>,
 ) -> anyhow::Result<()> {
@@ -81,22 +83,64 @@ pub(super) async fn lend(
     };
     config.protocol = protocol(&options);
     config.drain_timeout = process.drain_timeout_secs.map_or(DRAIN, |seconds| seconds.0);
+    let fleet = fleet(&mut options, &process).await.map_err(usage)?;
     config.backends = named_backends(&options).map_err(usage)?;
     clouds(&config.backends).iter().for_each(|words| tracing::warn!("{words}"));
-    if !config.backends.iter().all(Lend::is_cloud) {
-        return run(worker::Worker::new(config, dialer)?, &stop).await;
+    let is_named = fleet.as_ref().is_some_and(Fleet::is_named);
+    let looks = !is_named && config.backends.iter().all(Lend::is_cloud);
+    config.backends.extend(fleet.iter().flat_map(Fleet::lent));
+    let ended = match looks {
+        true => lend_with_found(config, dialer, &options, fleet.as_ref(), &stop).await,
+        false => {
+            let running = run(worker::Worker::new(config, dialer)?, &stop);
+            while_following(fleet.as_ref(), running).await
+        }
+    };
+    if let Some(fleet) = fleet {
+        fleet.stop().await;
     }
-    let finder = Finder::new(&options, false).await;
-    if finder.found().is_empty() {
+    ended
+}
+
+/// Model engines of this machine; nothing where there is no place for their logs.
+async fn fleet(
+    options: &mut WorkerOptions,
+    process: &ServeOptions,
+) -> anyhow::Result<Option<Fleet>> {
+    let directory = data_dir(process.data_dir.clone())?;
+    Fleet::start(options, &directory, ENGINES).await
+}
+
+/// Follows the folders of models while something else runs.
+async fn while_following<T>(fleet: Option<&Fleet>, running: impl Future<Output = T>) -> T {
+    let Some(fleet) = fleet else { return running.await };
+    tokio::select! {
+        ended = running => ended,
+        // It goes on for ever.
+        () = fleet.follow() => std::future::pending().await,
+    }
+}
+
+/// Lends the model servers that come and go, too.
+async fn lend_with_found(
+    config: WorkerConfig,
+    dialer: RoamingDialer,
+    options: &WorkerOptions,
+    fleet: Option<&Fleet>,
+    stop: &Stop,
+) -> anyhow::Result<()> {
+    let finder = Finder::new(options, Demo::Never).await;
+    if finder.found().is_empty() && fleet.is_none_or(|fleet| fleet.offered().is_empty()) {
         tracing::warn!(
             "no model server was found on this machine, waiting for one: start one (Ollama, \
-             llama.cpp, vLLM, LM Studio), name one with --backend URL, or try --demo"
+             llama.cpp, vLLM, LM Studio), name one with --backend URL or a model file with --gguf FILE, \
+             or try --demo"
         );
     }
     let worker = worker::Worker::following(config, finder.lent(), dialer)?;
     tokio::select! {
         () = finder.run() => Ok(()),
-        ended = run(worker, &stop) => ended,
+        ended = while_following(fleet, run(worker, stop)) => ended,
     }
 }
 
@@ -211,6 +255,9 @@ pub(super) fn demo(options: &WorkerOptions) -> Lend {
         max_concurrent: options.max_concurrent.unwrap_or(usual.max_concurrent),
     })
 }
+
+/// The directory of a worker's model engines in the data directory. A server beside it has its own.
+const ENGINES: &str = "worker-engines";
 
 /// Jobs that a cloud takes at once, unless it is told otherwise: it has more than one machine.
 const CLOUD_CONCURRENT: u32 = 64;

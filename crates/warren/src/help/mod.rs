@@ -19,7 +19,7 @@ use crate::{Cli, commands::table::terminal_width};
 const ELSEWHERE: [&str; 4] = ["server", "protocol", "secret", "provider"];
 
 /// What a machine that joins by a code seldom chooses.
-const BY_CODE: [&str; 4] = ["server", "backend", "models", "demo"];
+const BY_CODE: [&str; 5] = ["server", "backend", "models", "gguf", "demo"];
 
 /// More commands than this leave no room for examples on one screen.
 const MANY: usize = 7;

@@ -6,16 +6,19 @@ use clap::{Arg, Command, ValueEnum};
 use daemon::{
     ServeOptions, Settings,
     options::{
-        AgentOptions, AliasOptions, BackendOptions, ClusterOptions, Key, LendAs, MeshOptions,
-        PriceOptions, ProviderPriceOptions, RoomEndpoints, RoomOptions, ShareOptions,
-        WorkerOptions, WorkspaceOptions,
+        AgentOptions, AliasOptions, BackendOptions, ClusterOptions, EngineModelOptions,
+        EngineOptions, Key, LendAs, MeshOptions, PriceOptions, ProviderPriceOptions, RoomEndpoints,
+        RoomOptions, ShareOptions, WorkerOptions, WorkspaceOptions,
     },
     settings::DRAIN,
 };
 use worker::{BackendConfig, DemoConfig};
 
 use super::{check, code, head, help_of, note, row, spelled, split, values_of};
-use crate::help;
+use crate::{
+    commands::model_engines::{LOADS_AT_ONCE, MAX_CONCURRENT},
+    help,
+};
 
 #[test]
 fn the_page_of_settings_is_fresh() {
@@ -52,7 +55,7 @@ const fn section(
 }
 
 #[rustfmt::skip]
-const SECTIONS: [Section; 12] = [
+const SECTIONS: [Section; 14] = [
     section("", "serve", "", ServeOptions::KEYS,
         "`warren serve`, and the server of `warren up`."),
     section("models.\"NAME\"", "", "", AliasOptions::KEYS,
@@ -75,6 +78,10 @@ const SECTIONS: [Section; 12] = [
         "`warren worker`, and the worker of `warren up`."),
     section("worker.backends", "", "", BackendOptions::KEYS,
         "Backends with settings of their own: `[[worker.backends]]`, one for each."),
+    section("worker.engines", "", "", EngineOptions::KEYS,
+        "Model servers that this machine runs itself: `[[worker.engines]]`, see [models](models.md)."),
+    section("worker.engines.model.\"NAME\"", "", "", EngineModelOptions::KEYS,
+        "What is different for the models of this name, in which `*` stands for anything."),
     section("room", "room list", "", RoomOptions::KEYS,
         "`warren room` and `warren tui`."),
 ];
@@ -202,7 +209,11 @@ fn kind(key: &Key) -> &'static str {
         "LogFormat" | "Routing" | "RoomEndpoints" | "LendAs" | "MeshRoute" | "MeshShare"
         | "MeshRelayServe" => "word",
         "Vec<String>" | "Vec<PathBuf>" => "list of texts",
-        "Vec<BackendOptions>" => "list of tables",
+        "EngineCommand" => "text or list of texts",
+        "Paths" => "path or list of paths",
+        "Bytes" => "amount with its unit",
+        "Span" => "seconds, or a text such as `10m`",
+        "Vec<BackendOptions>" | "Vec<EngineOptions>" => "list of tables",
         number if number.starts_with(['u', 'i']) => match key.name.rsplit('_').next() {
             Some("mib") => "whole MiB",
             Some("kib") => "whole KiB",
@@ -277,6 +288,8 @@ fn defaults() -> BTreeMap<String, String> {
         ("worker.max_concurrent", backend.max_concurrent.to_string()),
         ("worker.demo_pace", DemoConfig::default().tokens_per_second.to_string()),
         ("worker.backends.max_concurrent", backend.max_concurrent.to_string()),
+        ("worker.engines.max_concurrent", MAX_CONCURRENT.to_string()),
+        ("worker.engines.loads_at_once", LOADS_AT_ONCE.to_string()),
     ];
     assert_eq!(DRAIN, server.drain, "a worker's drain is documented with the server's");
     all.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()

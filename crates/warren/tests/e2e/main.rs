@@ -36,6 +36,7 @@ mod mdns;
 mod memory;
 mod mesh;
 mod model_pull;
+mod model_engines;
 mod network;
 mod node_chat;
 mod node_entry;

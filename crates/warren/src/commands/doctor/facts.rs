@@ -17,19 +17,21 @@ use rustix::{
     process::{Resource, geteuid, getrlimit},
 };
 use rustls_pki_types::{CertificateDer, pem::PemObject};
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{net::TcpStream, task::spawn_blocking, time::timeout};
 use worker::Lend;
 use x509_parser::{extensions::GeneralName, parse_x509_certificate};
 
 use super::{
     backends::Backend,
     data::{self, Data, Entry},
+    engines::ModelEngine,
     machine::{Clocks, Limits, Services, available_memory},
     network::{Health, Mdns, Port, ProxyVariables, Reach, Server},
     settings::{Certificate, Configuration, Dates},
 };
 use crate::commands::{
     listening::address,
+    model_engines,
     service::{self, Known, Systemd},
     target::RunningServer,
     worker as lending,
@@ -57,6 +59,7 @@ pub(super) struct Facts {
     pub(super) clocks: Clocks,
     pub(super) limits: Limits,
     pub(super) backends: Vec<Backend>,
+    pub(super) engines: Vec<ModelEngine>,
     pub(super) proxies: ProxyVariables,
     pub(super) mdns: Mdns,
 }
@@ -73,7 +76,8 @@ pub(super) async fn gather(
     let (options, environment) = options(Known { cli, file: &file });
     let server = server(named, &options).await;
     let listen = listening(named, &options);
-    let (backends, mdns) = tokio::join!(backends(&file.worker), mdns(&options));
+    let (backends, engines, mdns) =
+        tokio::join!(backends(&file.worker), engines(&file.worker, &options), mdns(&options));
     Facts {
         now: Timestamp::now(),
         configuration: configuration(path.and_then(|path| environment.map(|()| path)), &options),
@@ -87,6 +91,7 @@ pub(super) async fn gather(
         proxies: proxies(),
         server,
         backends,
+        engines,
         mdns,
     }
 }
@@ -308,6 +313,18 @@ async fn backends(worker: &WorkerOptions) -> Vec<Backend> {
         all.push(Backend { name: Some(found.name), url: found.url, answer });
     }
     all
+}
+
+/// Model engines, as a worker with these settings would start them.
+async fn engines(worker: &WorkerOptions, options: &ServeOptions) -> Vec<ModelEngine> {
+    let Ok(directory) = data_dir(options.data_dir.clone()) else { return Vec::new() };
+    let worker = worker.clone();
+    let surveyed = spawn_blocking(move || model_engines::survey(&worker, &directory)).await;
+    match surveyed {
+        Ok(Ok(all)) => all.into_iter().map(ModelEngine::from).collect(),
+        Ok(Err(error)) => vec![ModelEngine::wrong(format!("{error:#}"))],
+        Err(_) => Vec::new(),
+    }
 }
 
 async fn named_backends(worker: &WorkerOptions) -> Vec<Backend> {

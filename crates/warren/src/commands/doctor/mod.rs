@@ -7,10 +7,11 @@
 //! - `data`: the data directory
 //! - `network`: the port, the server, its addresses, proxies, mDNS
 //! - `machine`: limits, clock, the service
-//! - `backends`: the model servers
+//! - `backends`: the model servers; `engines`: those that this machine runs itself
 
 mod backends;
 mod data;
+mod engines;
 mod facts;
 mod finding;
 mod machine;
@@ -71,6 +72,7 @@ fn findings(facts: &facts::Facts) -> Vec<Finding> {
         machine::limits(&facts.limits),
     ]);
     findings.extend(backends::all(&facts.backends));
+    findings.extend(engines::all(&facts.engines));
     findings.push(network::proxies(&facts.proxies));
     findings.push(network::mdns(&facts.mdns));
     findings

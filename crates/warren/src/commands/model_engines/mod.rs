@@ -1,0 +1,28 @@
+//! Model engines of this machine: the model servers that a worker runs itself, with the settings and the files of
+//! the person at the terminal.
+//!
+//! - `wanted`: which ones, by flags and file; `wishes`: what is different for one model
+//! - `find`: finds a program; `advice`: how to get one; `program`: programs whose flags are known
+//! - `part`: one program with its models; `offer`: a file as a model to serve; `folders`: models that are no GGUF
+//!   files
+//! - `fleet`: all of them, lent, and their folders followed
+//! - `survey`: the same for `warren doctor`, without starting anything
+
+mod advice;
+mod find;
+mod fleet;
+mod folders;
+mod memory;
+mod offer;
+mod part;
+mod program;
+mod survey;
+mod wanted;
+mod wishes;
+
+#[cfg(test)]
+pub(crate) use self::fleet::{LOADS_AT_ONCE, MAX_CONCURRENT};
+pub(crate) use self::{
+    fleet::{Fleet, Offered},
+    survey::{Surveyed, survey},
+};

@@ -1,0 +1,120 @@
+//! A model on the disk as a model to serve: what its engine is told, and how much memory it takes.
+
+use std::{path::PathBuf, sync::Arc};
+
+use base::ModelFacts;
+use daemon::options::{EngineOptions, engines::TogetherRule};
+use engines::{EngineModel, Group, GroupRule, Program};
+use models::shelf::LocalModel;
+
+use super::{program::Known, wishes::Wishes};
+
+/// The most tokens of a context that nobody has asked for.
+const USUAL_CONTEXT: u64 = 65_536;
+
+/// The least that is tried where memory is short.
+const LEAST_CONTEXT: u64 = 4_096;
+
+/// The program, and what is wished of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Served<'a> {
+    pub(crate) options: &'a EngineOptions,
+    pub(crate) program: &'a Arc<Program>,
+    pub(crate) known: Option<Known>,
+    /// Memory for all models together, in bytes.
+    pub(crate) memory: u64,
+}
+
+impl Served<'_> {
+    /// A model of GGUF files.
+    pub(crate) fn gguf(&self, local: &LocalModel) -> EngineModel {
+        let wishes = Wishes::of(self.options, &local.name);
+        let parallel = wishes.parallel;
+        let each = wishes.context.or_else(|| self.usual_context(local, parallel));
+        let requests = u64::from(parallel.unwrap_or(1));
+        let needed = local.memory(each.unwrap_or(LEAST_CONTEXT), requests);
+        let facts =
+            ModelFacts { context_tokens: each.or(local.facts().context_tokens), ..local.facts() };
+        let model = Unwished {
+            name: local.name.clone(),
+            file: local.file().to_owned(),
+            mmproj: local.projector.as_ref().map(|projector| projector.file.clone()),
+            facts,
+            needed,
+        };
+        self.model(model, each, wishes)
+    }
+
+    /// A folder or a file that is one model, of which no more is known than its length.
+    pub(crate) fn whole(&self, name: String, file: PathBuf, bytes: u64) -> EngineModel {
+        let wishes = Wishes::of(self.options, &name);
+        let facts = ModelFacts {
+            file_bytes: Some(bytes),
+            context_tokens: wishes.context,
+            ..ModelFacts::default()
+        };
+        // A quarter more than its weights: what it computes with.
+        let needed = bytes.saturating_add(bytes / 4);
+        let each = wishes.context;
+        self.model(Unwished { name, file, mmproj: None, facts, needed }, each, wishes)
+    }
+
+    fn model(&self, model: Unwished, each: Option<u64>, wishes: Wishes) -> EngineModel {
+        let whole = |each| match self.known {
+            Some(known) => known.whole_context(each, wishes.parallel),
+            None => each,
+        };
+        let abilities = model.facts.capabilities.unwrap_or_default();
+        let own = self.known.map(|known| known.arguments_for(abilities)).unwrap_or_default();
+        let memory_bytes = wishes.memory.unwrap_or(model.needed);
+        EngineModel {
+            name: wishes.alias.clone().unwrap_or(model.name),
+            file: model.file,
+            mmproj: model.mmproj,
+            facts: ModelFacts { memory_bytes: Some(memory_bytes), ..model.facts },
+            memory_bytes,
+            context: each.map(whole),
+            parallel: wishes.parallel,
+            threads: None,
+            program: Arc::clone(self.program),
+            flags: [own, wishes.flags].concat(),
+            keep: wishes.keep,
+            ttl: wishes.ttl,
+            group: wishes.group.map(|name| self.group(name)),
+        }
+    }
+
+    fn group(&self, name: String) -> Group {
+        let told = self.options.groups.as_ref().and_then(|groups| groups.get(&name)).copied();
+        let rule = match told.unwrap_or_default() {
+            TogetherRule::OneAtATime => GroupRule::OneAtATime,
+            TogetherRule::Alone => GroupRule::Alone,
+        };
+        Group { name, rule }
+    }
+
+    /// What the model was made for, halved until it takes no more than half of the memory; where its files
+    /// alone take more, until it has room at all.
+    fn usual_context(&self, local: &LocalModel, parallel: Option<u32>) -> Option<u64> {
+        let made_for = local.head.context_tokens.filter(|tokens| *tokens > 0)?;
+        let requests = u64::from(parallel.unwrap_or(1));
+        let sizes = std::iter::successors(Some(made_for.min(USUAL_CONTEXT)), |tokens| {
+            Some(tokens / 2).filter(|half| *half >= LEAST_CONTEXT)
+        });
+        let sizes: Vec<u64> = sizes.collect();
+        let fits = |memory: u64| {
+            sizes.iter().copied().find(|tokens| local.memory(*tokens, requests) <= memory)
+        };
+        fits(self.memory / 2).or_else(|| fits(self.memory)).or(sizes.last().copied())
+    }
+}
+
+/// A model before anybody's wishes.
+struct Unwished {
+    name: String,
+    file: PathBuf,
+    mmproj: Option<PathBuf>,
+    facts: ModelFacts,
+    /// In bytes, while it is loaded.
+    needed: u64,
+}

@@ -1,0 +1,128 @@
+//! What model engines would come to on this machine, without starting any: for `warren doctor`.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, SystemTime},
+};
+
+use daemon::{data::MODELS, options::WorkerOptions};
+use hardware::Machine;
+use models::shelf::PassedOver;
+
+use super::{find::Places, memory, part::Part, wanted::wanted};
+
+/// How long a program may take to tell its version.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The longest version that is shown, in characters.
+const LONGEST: usize = 100;
+
+/// What one `[[worker.engines]]` comes to.
+#[derive(Debug, Clone)]
+pub(crate) struct Surveyed {
+    /// Whether people named it.
+    pub(crate) is_named: bool,
+    /// The program with what it says of its version, or how to get it.
+    pub(crate) program: Result<(PathBuf, Option<String>), String>,
+    /// Named files and folders that cannot be read.
+    pub(crate) unreadable: Vec<(PathBuf, String)>,
+    /// Models by name, with the memory that each takes, in bytes.
+    pub(crate) models: Vec<(String, u64)>,
+    pub(crate) passed_over: Vec<PassedOver>,
+    /// For all models together, in bytes.
+    pub(crate) memory: u64,
+}
+
+/// Looks at all that the settings want. Blocks on the disk, and runs each program for its version.
+///
+/// # Errors
+/// When the settings contradict each other.
+pub(crate) fn survey(options: &WorkerOptions, data_dir: &Path) -> anyhow::Result<Vec<Surveyed>> {
+    let Some(wanted) = wanted(&mut options.clone())? else { return Ok(Vec::new()) };
+    let named = memory::named(&wanted.engines)?;
+    let memory = named.unwrap_or_else(|| memory::usual(&Machine::detect()));
+    let (places, store) = (Places::here(), data_dir.join(MODELS));
+    let of = |options| match Part::new(options, &places, &store) {
+        Ok(mut part) => surveyed(&mut part, wanted.is_named, memory),
+        Err(missing) => Surveyed {
+            is_named: wanted.is_named,
+            program: Err(missing.to_string()),
+            unreadable: Vec::new(),
+            models: Vec::new(),
+            passed_over: Vec::new(),
+            memory,
+        },
+    };
+    Ok(wanted.engines.into_iter().map(of).collect())
+}
+
+fn surveyed(part: &mut Part, is_named: bool, memory: u64) -> Surveyed {
+    let stock = part.look(SystemTime::now(), memory);
+    let unreadable = part.paths().iter().filter_map(|path| {
+        let read = if path.is_dir() {
+            std::fs::read_dir(path).map(drop)
+        } else {
+            std::fs::File::open(path).map(drop)
+        };
+        read.err().map(|error| (path.clone(), error.to_string()))
+    });
+    Surveyed {
+        is_named,
+        program: Ok((part.file().to_owned(), version(part.file()))),
+        unreadable: unreadable.collect(),
+        models: stock.models.iter().map(|it| (it.name.clone(), it.memory_bytes)).collect(),
+        passed_over: stock.passed_over,
+        memory,
+    }
+}
+
+/// The line of its output that has the version.
+fn version(program: &Path) -> Option<String> {
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().ok()?;
+    let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+    let pid = child.id();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    let Ok(output) = receiver.recv_timeout(PATIENCE) else {
+        end(pid);
+        return None;
+    };
+    let output = output.ok()?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines().find(|line| line.contains("version")).or_else(|| lines().next())?;
+    Some(line.chars().take(LONGEST).collect())
+}
+
+/// Ends a program that does not tell its version in time; the thread that reads it waits for it.
+fn end(pid: u32) {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        // It may have ended just now.
+        let _gone = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_program_is_asked_for_its_version() {
+        let place = tempfile::tempdir().unwrap();
+        let tells = |script: &str| {
+            let program = place.path().join("program");
+            std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+            version(&program)
+        };
+        assert_eq!(tells("echo; echo 'version: 7' >&2").as_deref(), Some("version: 7"));
+        assert_eq!(tells("echo 0.9.1").as_deref(), Some("0.9.1"));
+        assert_eq!(tells("exit 1"), None);
+    }
+}
