@@ -25,6 +25,7 @@ pub(crate) enum Api {
     Chat,
     Messages,
     Responses,
+    Gemini,
 }
 
 impl Api {
@@ -33,6 +34,7 @@ impl Api {
             Self::Chat => "/v1/chat/completions",
             Self::Messages => "/v1/messages",
             Self::Responses => "/v1/responses",
+            Self::Gemini => "/v1beta/models/bench:streamGenerateContent?alt=sse",
         }
     }
 
@@ -46,6 +48,7 @@ impl Api {
                 "\"}]}",
             ),
             Self::Responses => (head + "\"input\":\"", "\"}"),
+            Self::Gemini => (head + "\"contents\":[{\"parts\":[{\"text\":\"", "\"}]}]}"),
         }
     }
 }
@@ -247,7 +250,7 @@ mod tests {
     #[test]
     fn the_other_apis_say_the_same() {
         let ask = BenchRequest { id: 7, answer: Answer::back_to_back(64) };
-        for api in [Api::Messages, Api::Responses] {
+        for api in [Api::Messages, Api::Responses, Api::Gemini] {
             let body = ask.foreign_body(api, 2000);
             let json: serde_json::Value = serde_json::from_slice(&body).unwrap();
             assert_eq!((body.len(), &json["stream"]), (2000, &serde_json::json!(true)));

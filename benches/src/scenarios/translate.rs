@@ -30,8 +30,12 @@ const MARGIN: Duration = Duration::from_secs(30);
 /// What a translated chunk may cost at most, in microseconds.
 const MOST: f64 = 20.0;
 
-const APIS: [(&str, Api); 3] =
-    [("chat", Api::Chat), ("messages", Api::Messages), ("responses", Api::Responses)];
+const APIS: [(&str, Api); 4] = [
+    ("chat", Api::Chat),
+    ("messages", Api::Messages),
+    ("responses", Api::Responses),
+    ("gemini", Api::Gemini),
+];
 
 const CHUNK_RATE: Column = Column::new("chunks/s", 0);
 const SERVER: Column = Column::new("server µs/chunk", 2);
@@ -101,11 +105,11 @@ fn section(sums: Vec<Sum>) -> Section {
     let goal = |line| ADDED.at_most(line, MOST);
     Section {
         name: "translate".into(),
-        title: format!("streams of {CHUNKS} chunks of a chat backend, through three APIs"),
+        title: format!("streams of {CHUNKS} chunks of a chat backend, through four APIs"),
         columns: vec![RATE, CHUNK_RATE, SERVER, ADDED],
         lines: lines.collect(),
         bases: &["chat"],
-        goals: vec![goal("messages"), goal("responses")],
+        goals: vec![goal("messages"), goal("responses"), goal("gemini")],
     }
 }
 
@@ -119,7 +123,7 @@ mod tests {
             all: Outcome { all: 10, measured: 10, seconds: 1.0, ..Outcome::default() },
             cpu: Duration::from_millis(millis),
         };
-        let section = section(vec![sum(41), sum(82), sum(123)]);
+        let section = section(vec![sum(41), sum(82), sum(123), sum(82)]);
         let added = |at: usize| section.lines[at].values[3];
         assert_eq!(added(0), None);
         assert!((added(1).unwrap() - 1.0).abs() < 0.01);

@@ -12,6 +12,7 @@ mod admin;
 mod admission;
 mod aliases;
 mod count_tokens;
+mod gemini;
 mod joining;
 mod kit;
 mod node_chat;

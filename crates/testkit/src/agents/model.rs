@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Request {
     base: String,
-    path: &'static str,
+    path: String,
     header: String,
     body: Value,
     /// Where the text is in the answer.
@@ -28,6 +28,7 @@ pub(super) fn ask(setting: &Setting) -> String {
         "claude" => anthropic(setting),
         "codex" => responses(setting),
         "opencode" => chat(setting),
+        "gemini" => gemini(setting),
         _ => None,
     };
     match request {
@@ -40,7 +41,7 @@ fn anthropic(setting: &Setting) -> Option<Request> {
     let model = setting.value("--model").unwrap_or("default").to_owned();
     Some(Request {
         base: variable("ANTHROPIC_BASE_URL")?,
-        path: "/v1/messages?beta=true",
+        path: "/v1/messages?beta=true".to_owned(),
         header: format!("authorization: Bearer {}", variable("ANTHROPIC_AUTH_TOKEN")?),
         body: json!({ "model": model, "max_tokens": 64,
             "messages": [{ "role": "user", "content": "hello" }] }),
@@ -56,7 +57,7 @@ fn responses(setting: &Setting) -> Option<Request> {
     };
     Some(Request {
         base: of("base_url")?,
-        path: "/responses",
+        path: "/responses".to_owned(),
         header: format!("authorization: Bearer {}", variable(&of("env_key")?)?),
         body: json!({ "model": setting.value("--model"), "input": "hello" }),
         text: "/output/0/content/0/text",
@@ -69,10 +70,26 @@ fn chat(setting: &Setting) -> Option<Request> {
     let options = &config["provider"][provider]["options"];
     Some(Request {
         base: options["baseURL"].as_str()?.to_owned(),
-        path: "/chat/completions",
+        path: "/chat/completions".to_owned(),
         header: format!("authorization: Bearer {}", options["apiKey"].as_str()?),
         body: json!({ "model": model, "messages": [{ "role": "user", "content": "hello" }] }),
         text: "/choices/0/message/content",
+    })
+}
+
+/// The settings must name the kind of key, or the program refuses to take it.
+fn gemini(setting: &Setting) -> Option<Request> {
+    let settings = setting.json(variable("GEMINI_CLI_SYSTEM_SETTINGS_PATH").as_deref());
+    if settings["security"]["auth"]["selectedType"] != "gemini-api-key" {
+        return None;
+    }
+    let model = setting.value("--model").unwrap_or("default");
+    Some(Request {
+        base: variable("GOOGLE_GEMINI_BASE_URL")?,
+        path: format!("/v1beta/models/{model}:generateContent"),
+        header: format!("x-goog-api-key: {}", variable("GEMINI_API_KEY")?),
+        body: json!({ "contents": [{ "role": "user", "parts": [{ "text": "hello" }] }] }),
+        text: "/candidates/0/content/parts/0/text",
     })
 }
 

@@ -217,7 +217,7 @@ fn tell(key: &KeyJson, json: bool) -> anyhow::Result<()> {
     if let Some(text) = &key.key {
         say(&format!(
             "\n{text}\n\nThis is the key. It is shown now and never again: keep it somewhere safe.\n\
-             Clients send it as `Authorization: Bearer KEY` or `x-api-key: KEY`."
+             Clients send it as `Authorization: Bearer KEY`, `x-api-key: KEY` or `x-goog-api-key: KEY`."
         ))?;
     }
     Ok(())

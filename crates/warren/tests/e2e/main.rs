@@ -25,6 +25,7 @@ mod database;
 mod doctor;
 mod find_server;
 mod for_programs;
+mod gemini;
 mod headers;
 mod joining;
 mod keepalive;

@@ -1,12 +1,12 @@
-//! Gemini CLI as a session. It speaks Google's API only, which Warren does not serve: these tests
-//! have one of their own, under a key in the project's environment.
+//! Gemini CLI as a session: with this server's models, and with a Google of the tests' own, under a key in the
+//! project's environment.
 
 use protocol::workspace::TurnOutcome;
 use serde_json::json;
 use testkit::{ChatScript, MockBackend};
 
 use super::{
-    desk::{Agent, Desk, has_been_told},
+    desk::{self, Agent, Desk, has_been_told, thinks_and_is_counted},
     google::{self, ANSWER, COMMAND, KEY},
     talk::is_text,
 };
@@ -82,9 +82,49 @@ async fn asks_over_acp_before_it_runs_a_command() {
 }
 
 #[tokio::test]
-async fn this_servers_models_are_refused_in_words() {
-    let (desk, _google, _chat) = desk(GEMINI, KEY).await;
-    let refused = desk.client().await.new_session(desk.asked("gemini", "warren:chat", &[])).await;
-    let refused = refused.unwrap_err().to_string();
-    assert!(refused.contains("claude, codex, opencode"), "{refused}");
+async fn thinks_with_a_tiny_model_and_is_counted_by_its_own_key() {
+    thinks_and_is_counted(GEMINI, &[]).await;
+}
+
+#[tokio::test]
+async fn answers_at_the_command_line() {
+    desk::answers_at_the_command_line(GEMINI).await;
+}
+
+/// A script that leaves a note, once it is offered the tool for that.
+fn leaves_a_note() -> ChatScript {
+    let arguments = json!({"command": "touch note-42 && echo hare-$((40 + 2))"});
+    ChatScript::new().calling("run_shell_command", arguments)
+}
+
+#[tokio::test]
+async fn runs_a_command_that_this_servers_model_asks_for() {
+    let (desk, backend) = Desk::chat(GEMINI, leaves_a_note()).await;
+    let args = ["--dangerously-skip-permissions"];
+    let mut talk = desk.talk_with("gemini", "warren:chat", &args).await;
+    let first = talk.answer("the first is clover").await;
+    assert!(desk.work().join("note-42").exists(), "{first:?}");
+    assert!(first.results(true).len() == 1 && first.usage.output_tokens > 0, "{first:?}");
+    talk.answer("the second is grass").await;
+    has_been_told(&backend, &["clover", "grass"]).await;
+}
+
+#[tokio::test]
+async fn asks_over_acp_before_it_runs_what_this_servers_model_asks_for() {
+    let (desk, _backend) = Desk::chat(ACP, leaves_a_note()).await;
+    let mut talk = desk.talk("warren:chat").await;
+    talk.prompt("Leave a note.").await;
+    let asked = talk.question().await;
+    assert!(!desk.work().join("note-42").exists());
+    talk.permits(&asked, true, "").await;
+    let turn = talk.ends().await.well();
+    assert!(desk.work().join("note-42").exists(), "{turn:?}");
+}
+
+#[tokio::test]
+async fn an_error_of_this_server_is_told_in_words() {
+    let (desk, _backend) = Desk::chat(GEMINI, ChatScript::new()).await;
+    let turn = desk.talk("warren:error-400").await.turn("hello").await;
+    assert_eq!(turn.outcome, TurnOutcome::Failed, "{turn:?}");
+    assert!(turn.error.contains("the backend says 400"), "{turn:?}");
 }

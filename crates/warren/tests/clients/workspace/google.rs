@@ -1,5 +1,5 @@
-//! What Gemini CLI asks for: the generation of content as Google's API has it, which Warren does not
-//! serve. A model in the hands of a test answers it, always the same.
+//! Google's API as Gemini CLI asks it with a key of its own: a model in the hands of a test answers it, always
+//! the same.
 
 use serde_json::{Value, json};
 use testkit::{Gate, MockBackend, Received, Reply};

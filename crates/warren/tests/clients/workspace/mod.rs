@@ -2,7 +2,7 @@
 //! turn by turn, and they think with what a worker lends to the same daemon.
 //!
 //! - `desk`: a server whose workspace runs one of them; `talk`: a session of it, as a client sees it
-//! - `google`: what Gemini CLI asks for, which Warren does not serve
+//! - `google`: a Google's API for Gemini CLI that is not Warren's
 //! - the others: one agent each
 
 mod claude_code;
