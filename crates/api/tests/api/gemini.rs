@@ -47,8 +47,9 @@ async fn answered(
     let json_head = head(&[("content-type", "application/json"), ("content-length", "999")]);
     assignment.answer.head(json_head).unwrap();
     assignment.answer.chunk(Bytes::from_static(answer.as_bytes())).unwrap();
+    let (sent, endpoint) = (sent(&assignment), assignment.endpoint);
     assignment.answer.end();
-    (told(response.await.unwrap()).await, sent(&assignment), assignment.endpoint)
+    (told(response.await.unwrap()).await, sent, endpoint)
 }
 
 /// A stream's elements, whichever form it has.

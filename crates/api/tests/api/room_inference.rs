@@ -267,3 +267,26 @@ async fn messages_are_counted_in_a_room_too() {
     assert_eq!(status, 200);
     assert!(counted["input_tokens"].as_u64().unwrap() > 0, "{counted}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn geminis_clients_name_their_participant_in_the_path() {
+    let mut kit = Kit::new();
+    let room = kit.room(None);
+    let _lent = kit.lends(&room, "one", &["a"], CHAT);
+    let asked = r#"{"contents":[{"parts":[{"text":"hi"}]}]}"#;
+    let call = |model: &str| {
+        post(&path(&room, &format!("/v1beta/models/{model}:streamGenerateContent")), asked)
+    };
+    let response = tokio::spawn(kit.meanwhile(call("a")));
+    let mut assignment = kit.assigned().await;
+    assert_eq!(sent(&assignment)["model"], "a");
+    assignment.answer.head(head(&[("content-type", "text/event-stream")])).unwrap();
+    let chunk = "data: {\"choices\":[{\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\n";
+    assignment.answer.chunk(Bytes::from_static(chunk.as_bytes())).unwrap();
+    assignment.answer.end();
+    let (status, array) = told(response.await.unwrap()).await;
+    let text = &array[0]["candidates"][0]["content"]["parts"][0]["text"];
+    assert_eq!((status, text), (200, &json!("hello")), "{array}");
+    let nobody = json!({"error": "No available participant for the requested model"});
+    assert_eq!(kit.told(call("nobody")).await, (404, nobody));
+}

@@ -77,9 +77,15 @@ fn chat(setting: &Setting) -> Option<Request> {
     })
 }
 
+/// The path of Gemini CLI's settings that it is started with.
+pub(super) fn gemini_settings() -> Option<String> {
+    let home = variable("GEMINI_CLI_HOME").map(|home| format!("{home}/.gemini/settings.json"));
+    home.or_else(|| variable("GEMINI_CLI_SYSTEM_SETTINGS_PATH"))
+}
+
 /// The settings must name the kind of key, or the program refuses to take it.
 fn gemini(setting: &Setting) -> Option<Request> {
-    let settings = setting.json(variable("GEMINI_CLI_SYSTEM_SETTINGS_PATH").as_deref());
+    let settings = setting.json(gemini_settings().as_deref());
     if settings["security"]["auth"]["selectedType"] != "gemini-api-key" {
         return None;
     }

@@ -66,7 +66,7 @@ impl Private {
         }
         let written = self.as_its_user(|| {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
-            files.iter().try_for_each(|file| write(&self.dir.join(&file.name), &file.contents))
+            files.iter().try_for_each(|file| self.write_one(file))
         })?;
         written.map_err(|error| {
             Refusal::Failed(format!(
@@ -74,6 +74,15 @@ impl Private {
                 self.dir.display()
             ))
         })
+    }
+
+    /// Writes a file, which may be in a directory below.
+    fn write_one(&self, file: &PrivateFile) -> io::Result<()> {
+        let path = self.dir.join(&file.name);
+        if let Some(parent) = path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        }
+        write(&path, &file.contents)
     }
 
     /// Removes the directory and all files in it. It blocks.
@@ -152,6 +161,9 @@ mod tests {
         private.write(&[file("two")]).unwrap();
         assert_eq!(fs::read_to_string(path.join("a.json")).unwrap(), "two");
         assert_eq!(mode(&path.join("a.json")), 0o600);
+        let below = PrivateFile { name: "b/c.json".to_owned(), contents: "three".to_owned() };
+        private.write(&[below]).unwrap();
+        assert_eq!((mode(&path.join("b")), mode(&path.join("b/c.json"))), (0o700, 0o600));
         private.remove();
         private.remove();
         assert!(!path.exists());

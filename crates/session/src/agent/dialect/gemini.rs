@@ -1,7 +1,8 @@
 //! Gemini CLI: `gemini -o stream-json`, a process for each turn.
 //!
-//! Its traps: it reports a wrong key only in plain text; it refuses a key in its environment unless
-//! its settings name a kind of authentication; it refuses to start in an untrusted directory.
+//! Its traps: it reports a wrong key only in plain text; it refuses a key in its environment for another address
+//! than Google's unless its settings name a kind of authentication; it reads settings of the system only from
+//! files of root's; it refuses to start in an untrusted directory.
 
 use serde_json::{Map, Value, json};
 
@@ -24,6 +25,9 @@ pub(crate) struct Gemini {
 }
 
 pub(super) const SETTINGS_FILE: &str = "gemini-settings.json";
+
+/// The user's settings below a home of the program's own.
+pub(super) const HOME_SETTINGS_FILE: &str = ".gemini/settings.json";
 
 const RESERVED: [&str; 15] = [
     "prompt",
@@ -153,8 +157,9 @@ impl Dialect for Gemini {
     }
 }
 
-/// Adds settings that point the program at a gateway, and at the MCP servers if `with_servers`.
-/// They are system settings, which override the user's own.
+/// Adds settings that point the program at a gateway, and at the MCP servers if `with_servers`. At a gateway it
+/// has a home of its own, so that neither a login nor a setting of the user's leads elsewhere; without one they are
+/// settings of the system, beside the user's.
 pub(super) fn configure(settings: &Settings, with_servers: bool, launch: &mut Launch) {
     let mut object = Map::new();
     if let Some(gateway) = &settings.gateway {
@@ -167,12 +172,16 @@ pub(super) fn configure(settings: &Settings, with_servers: bool, launch: &mut La
         let servers = settings.mcp_object(&[("trust", Value::Bool(true))]);
         object.insert("mcpServers".to_owned(), servers);
     }
-    if !object.is_empty() {
-        let path = settings.path_of(SETTINGS_FILE);
-        launch.env.push(("GEMINI_CLI_SYSTEM_SETTINGS_PATH".to_owned(), path));
-        let contents = Value::Object(object).to_string();
-        launch.files.push(PrivateFile { name: SETTINGS_FILE.to_owned(), contents });
+    if object.is_empty() {
+        return;
     }
+    let (name, variable, path) = match settings.gateway {
+        Some(_) => (HOME_SETTINGS_FILE, "GEMINI_CLI_HOME", settings.private_dir.clone()),
+        None => (SETTINGS_FILE, "GEMINI_CLI_SYSTEM_SETTINGS_PATH", settings.path_of(SETTINGS_FILE)),
+    };
+    launch.env.push((variable.to_owned(), path));
+    let contents = Value::Object(object).to_string();
+    launch.files.push(PrivateFile { name: name.to_owned(), contents });
 }
 
 /// The program's name for a permission mode.

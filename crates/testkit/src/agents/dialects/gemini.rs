@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use super::{pieces, print, prompt};
 use crate::agents::{
     memory::Memory,
+    model::gemini_settings,
     script::{End, Life, Voice, complain, perform},
-    setting::{Setting, new_id, variable},
+    setting::{Setting, new_id},
     tools::Server,
 };
 
@@ -59,7 +60,7 @@ impl Voice for Gemini {
     }
 
     fn server(&self, setting: &Setting) -> Option<Server> {
-        let config = setting.json(variable("GEMINI_CLI_SYSTEM_SETTINGS_PATH").as_deref());
+        let config = setting.json(gemini_settings().as_deref());
         Server::read(config["mcpServers"].as_object()?.values().next()?)
     }
 }

@@ -93,7 +93,7 @@ async fn answers_at_the_command_line() {
 
 /// A script that leaves a note, once it is offered the tool for that.
 fn leaves_a_note() -> ChatScript {
-    let arguments = json!({"command": "touch note-42 && echo hare-$((40 + 2))"});
+    let arguments = json!({"command": "touch note-42"});
     ChatScript::new().calling("run_shell_command", arguments)
 }
 

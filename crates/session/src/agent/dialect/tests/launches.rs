@@ -168,9 +168,9 @@ fn gemini_at_a_gateway_with_a_team() {
     assert!(launch.args.contains(&"--model=tiny".to_owned()));
     assert_eq!(env(&launch, "GOOGLE_GEMINI_BASE_URL"), Some("http://127.0.0.1:9178"));
     assert_eq!(env(&launch, "GEMINI_API_KEY"), Some("k3y"));
-    let path = env(&launch, "GEMINI_CLI_SYSTEM_SETTINGS_PATH");
-    assert_eq!(path, Some("/private/gemini-settings.json"));
-    let written = file(&launch, "gemini-settings.json");
+    assert_eq!(env(&launch, "GEMINI_CLI_HOME"), Some("/private"));
+    assert_eq!(env(&launch, "GEMINI_CLI_SYSTEM_SETTINGS_PATH"), None);
+    let written = file(&launch, ".gemini/settings.json");
     assert_eq!(written["security"]["auth"]["selectedType"], "gemini-api-key");
     assert_eq!(written["mcpServers"]["team"]["trust"], true);
     assert_eq!(written["mcpServers"]["team"]["env"]["TEAM_TOKEN"], "s3cret");
