@@ -144,7 +144,8 @@ impl Offer {
         Ok(files)
     }
 
-    fn has_one_model(&self) -> bool {
+    /// Whether all are one model in several forms.
+    pub fn has_one_model(&self) -> bool {
         let short = |variant: &Variant| shelf::short(&variant.stem).to_lowercase();
         self.variants.windows(2).all(|pair| short(&pair[0]) == short(&pair[1]))
     }
@@ -287,6 +288,7 @@ mod tests {
     fn several_models_of_one_quantization_are_called_as_their_files() {
         let offer = offer(&[("tiny/a-Q8_0.gguf", 1), ("tiny/b-Q8_0.gguf", 2), ("c.gguf", 3)]);
         assert_eq!(names(&offer), ["a-Q8_0", "b-Q8_0", "c"]);
+        assert!(!offer.has_one_model() && usual().has_one_model());
         assert_eq!(offer.find("b-q8_0").unwrap().bytes(), 2);
     }
 
