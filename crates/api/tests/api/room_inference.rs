@@ -281,7 +281,8 @@ async fn geminis_clients_name_their_participant_in_the_path() {
     let mut assignment = kit.assigned().await;
     assert_eq!(sent(&assignment)["model"], "a");
     assignment.answer.head(head(&[("content-type", "text/event-stream")])).unwrap();
-    let chunk = "data: {\"choices\":[{\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let chunk =
+        "data: {\"choices\":[{\"delta\":{\"content\":\"hello\"},\"finish_reason\":\"stop\"}]}\n\n";
     assignment.answer.chunk(Bytes::from_static(chunk.as_bytes())).unwrap();
     assignment.answer.end();
     let (status, array) = told(response.await.unwrap()).await;

@@ -97,7 +97,7 @@ impl Load {
                 Ok(answer) => break answer,
                 // The server is being started again, and has not taken the request.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                    sleep(AGAIN).await
+                    sleep(AGAIN).await;
                 }
                 Err(_) => return failed("the server was killed"),
             }
