@@ -26,6 +26,8 @@ pub(crate) enum Api {
     Messages,
     Responses,
     Gemini,
+    /// Ollama's chat.
+    Ollama,
 }
 
 impl Api {
@@ -35,6 +37,7 @@ impl Api {
             Self::Messages => "/v1/messages",
             Self::Responses => "/v1/responses",
             Self::Gemini => "/v1beta/models/bench:streamGenerateContent?alt=sse",
+            Self::Ollama => "/api/chat",
         }
     }
 
@@ -42,7 +45,9 @@ impl Api {
     fn around(self, stream: bool) -> (String, &'static str) {
         let head = format!("{{\"model\":\"{MODEL}\",\"stream\":{stream},");
         match self {
-            Self::Chat => (head + "\"messages\":[{\"role\":\"user\",\"content\":\"", "\"}]}"),
+            Self::Chat | Self::Ollama => {
+                (head + "\"messages\":[{\"role\":\"user\",\"content\":\"", "\"}]}")
+            }
             Self::Messages => (
                 head + "\"max_tokens\":99999,\"messages\":[{\"role\":\"user\",\"content\":\"",
                 "\"}]}",
@@ -250,7 +255,7 @@ mod tests {
     #[test]
     fn the_other_apis_say_the_same() {
         let ask = BenchRequest { id: 7, answer: Answer::back_to_back(64) };
-        for api in [Api::Messages, Api::Responses, Api::Gemini] {
+        for api in [Api::Messages, Api::Responses, Api::Gemini, Api::Ollama] {
             let body = ask.foreign_body(api, 2000);
             let json: serde_json::Value = serde_json::from_slice(&body).unwrap();
             assert_eq!((body.len(), &json["stream"]), (2000, &serde_json::json!(true)));

@@ -30,11 +30,12 @@ const MARGIN: Duration = Duration::from_secs(30);
 /// What a translated chunk may cost at most, in microseconds.
 const MOST: f64 = 20.0;
 
-const APIS: [(&str, Api); 4] = [
+const APIS: [(&str, Api); 5] = [
     ("chat", Api::Chat),
     ("messages", Api::Messages),
     ("responses", Api::Responses),
     ("gemini", Api::Gemini),
+    ("ollama", Api::Ollama),
 ];
 
 const CHUNK_RATE: Column = Column::new("chunks/s", 0);
@@ -109,7 +110,7 @@ fn section(sums: Vec<Sum>) -> Section {
         columns: vec![RATE, CHUNK_RATE, SERVER, ADDED],
         lines: lines.collect(),
         bases: &["chat"],
-        goals: vec![goal("messages"), goal("responses"), goal("gemini")],
+        goals: ["messages", "responses", "gemini", "ollama"].map(goal).to_vec(),
     }
 }
 
@@ -123,10 +124,11 @@ mod tests {
             all: Outcome { all: 10, measured: 10, seconds: 1.0, ..Outcome::default() },
             cpu: Duration::from_millis(millis),
         };
-        let section = section(vec![sum(41), sum(82), sum(123), sum(82)]);
+        let section = section(vec![sum(41), sum(82), sum(123), sum(82), sum(164)]);
         let added = |at: usize| section.lines[at].values[3];
         assert_eq!(added(0), None);
         assert!((added(1).unwrap() - 1.0).abs() < 0.01);
         assert!((added(2).unwrap() - 2.0).abs() < 0.01);
+        assert!((added(3).unwrap() - 3.0).abs() < 0.01);
     }
 }

@@ -118,7 +118,12 @@ impl Banner {
 
     fn clients(&self) -> String {
         let key = if self.needs_key { "the key below" } else { "any key from here" };
-        format!("Any OpenAI client works: base URL {}/v1, {key}.", self.own_url())
+        let own = self.own_url();
+        let finds = if self.port == OLLAMA_PORT { ", and find it here by themselves" } else { "" };
+        format!(
+            "Any OpenAI client works: base URL {own}/v1, {key}.\n\
+             Tools for Ollama take {own}{finds}."
+        )
     }
 
     /// What other machines need.
@@ -179,6 +184,9 @@ fn own_model(offered: &Offered) -> String {
 }
 
 /// What shows the key in the example.
+/// Where tools for Ollama look for it.
+const OLLAMA_PORT: u16 = 11_434;
+
 const KEY_HEADER: &str = "-H \"authorization: Bearer $KEY\" ";
 
 /// A secret if it is new, which is the only time that it is shown; else where it is kept.

@@ -46,6 +46,7 @@ mod node_tasks;
 mod node_worker;
 mod observe;
 mod ollama_backend;
+mod ollama;
 mod pages;
 mod refusals;
 mod revoked;
