@@ -1,6 +1,7 @@
 //! A model server for tests. What it does wrong is written in its model's file, a word a line:
 //!
 //! - `load=MS`: how long it loads; `exit=CODE`: it ends while it loads; `memory`: it says that memory ran out
+//! - `late=MS`: it begins to listen so late
 //! - `hang`: it never listens; `sick`: it is never ready; `flood`: it writes for ever
 //! - `deaf`: it ignores SIGTERM; `child`: it leaves a process behind
 //! - `once=FILE`: what follows goes only while FILE is not there, which it makes
@@ -42,6 +43,7 @@ pub(crate) fn serve(path: &Path, port: u16) {
     let ready = Instant::now() + Duration::from_millis(number("load=").unwrap_or(0));
     let ready = (!words.contains(&"sick")).then_some(ready);
     let model = Model { ready, name: path.display().to_string() };
+    wait(Duration::from_millis(number("late=").unwrap_or(0)));
     match TcpListener::bind(("127.0.0.1", port)) {
         Ok(listener) => accept(&listener, &model),
         Err(error) => {
@@ -143,12 +145,16 @@ fn chat(mut stream: &TcpStream, body: &[u8], model: &Model) -> std::io::Result<(
     stream.write_all(head.as_bytes())?;
     let first = format!("data: {{\"pid\":{},\"model\":{:?}}}\n\n", std::process::id(), model.name);
     chunk(stream, &first)?;
-    let until = Instant::now() + Duration::from_millis(body["ms"].as_u64().unwrap_or(0));
+    wait(Duration::from_millis(body["ms"].as_u64().unwrap_or(0)));
+    chunk(stream, "data: [DONE]\n\n")?;
+    stream.write_all(b"0\r\n\r\n")
+}
+
+fn wait(time: Duration) {
+    let until = Instant::now() + time;
     while let Some(left) = until.checked_duration_since(Instant::now()).filter(|it| !it.is_zero()) {
         thread::park_timeout(left);
     }
-    chunk(stream, "data: [DONE]\n\n")?;
-    stream.write_all(b"0\r\n\r\n")
 }
 
 fn chunk(mut stream: &TcpStream, text: &str) -> std::io::Result<()> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base::LoadState;
-use tokio::time::Instant;
+use tokio::{io::AsyncWriteExt, time::Instant};
 
 use crate::support::{
     Bench, Signal, first, kill, lives, processes, rest, signal, stands_still, until, within,
@@ -114,6 +114,38 @@ async fn a_server_that_hangs_is_replaced_after_a_request_has_waited_in_vain() {
     assert!(matches!(timeout, backend::BackendError::Timeout { .. }), "{timeout}");
     until("it was ended", || !lives(pid)).await;
     assert_ne!(bench.pid("a").await.unwrap(), pid);
+}
+
+/// The port that a model's server was told to listen on, as soon as there is one.
+async fn port_of(bench: &Bench, model: &str) -> u16 {
+    let file = bench.path(&format!("{model}.gguf"));
+    let file = file.to_str().unwrap();
+    until("its server has begun", || !processes(file).is_empty()).await;
+    let line = std::fs::read(format!("/proc/{}/cmdline", processes(file)[0])).unwrap();
+    let line = String::from_utf8(line).unwrap();
+    line.trim_end_matches('\0').rsplit('\0').next().unwrap().parse().unwrap()
+}
+
+/// Takes the port before the server does, and says that all is well.
+async fn impostor(port: u16) {
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", port)).await.unwrap();
+    loop {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_that_another_program_takes_is_left_to_it() {
+    let bench = Bench::new();
+    bench.set(&[("a", "late=1000")]);
+    let taken = async { impostor(port_of(&bench, "a").await).await };
+    let answered = tokio::select! {
+        answered = bench.pid("a") => answered,
+        () = taken => panic!("it answers for ever"),
+    };
+    assert_ne!(answered.unwrap(), 0);
+    assert_eq!(bench.starts("a"), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
