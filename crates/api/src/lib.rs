@@ -6,6 +6,7 @@
 //! - [`state`]: what every handler needs
 //! - [`consume`]: from a request to a job, the same for every API
 //! - `request_scope`: where a request is served: the server, or one room
+//! - `room_path`: a path without its room
 //! - `admission`: whether a key may have a request served now
 //! - `count_tokens`: a message's tokens, by a model's server or estimated
 //! - [`elsewhere`]: requests of keys whose models are at other servers
@@ -59,6 +60,7 @@ mod request_scope;
 pub mod respond;
 mod response_makers;
 pub mod room;
+mod room_path;
 pub mod shape;
 pub mod state;
 mod translation;
@@ -86,7 +88,6 @@ pub fn router(api: Api) -> Router {
         router.route(shape.endpoint().path(), consumer(shape))
     });
     consumers
-        .route("/v1/models", get(models::list))
         .route("/health", get(health::health))
         .route(messages::JOIN, post(joining::join::join))
         .route(messages::PROOF, post(joining::join::prove))

@@ -15,6 +15,8 @@ use crate::{
     state::{Api, Peer},
 };
 
+pub(crate) use crate::room_path::{path, split_room};
+
 /// Where a request is served, and which key it counts for.
 pub(crate) struct RequestScope {
     scope: Scope,
@@ -172,22 +174,6 @@ fn closed(id: &RoomId) -> ApiError {
     let words = format!("the API key is bound to a room that was closed ({id}): ask for another");
     let error = ApiError::new(StatusCode::FORBIDDEN, Kind::Permission, words);
     ApiError { code: Some("room_closed"), ..error }
-}
-
-/// The path of a request without its room, whose code is a credential: `/rooms/CODE/v1/models`
-/// becomes `/v1/models`.
-pub(crate) fn path(uri: &Uri) -> &str {
-    match split_room(uri.path()) {
-        (_, "") => "/",
-        (_, path) => path,
-    }
-}
-
-/// A path in two parts: the room's, such as `/rooms/CODE`, which is empty on other paths; and the rest.
-pub(crate) fn split_room(path: &str) -> (&str, &str) {
-    const ROOMS: &str = "/rooms/";
-    let Some(in_room) = path.strip_prefix(ROOMS) else { return ("", path) };
-    path.split_at(in_room.find('/').map_or(path.len(), |end| ROOMS.len() + end))
 }
 
 /// Path and query for a provider: without the room and its password.

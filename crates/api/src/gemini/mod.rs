@@ -8,18 +8,15 @@ mod models;
 
 use axum::{
     Router,
-    extract::{Request, State},
-    response::Response,
+    extract::{Path, Request, State, rejection::PathRejection},
+    response::{IntoResponse, Response},
     routing::{get, post},
 };
 use base::Endpoint;
 use http::{Method, StatusCode, Uri};
 use protocol::gemini::{Call, Form};
 
-pub(crate) use self::{
-    key::settle as settle_key,
-    models::{asks_for as asks_for_models, list as list_models, show as show_model},
-};
+pub(crate) use self::key::settle as settle_key;
 use crate::{
     consume,
     error::{ApiError, Kind, nothing_at},
@@ -41,8 +38,29 @@ pub(crate) fn routes() -> Router<Api> {
         let one = format!("{path}/{{*id}}");
         router.route(path, get(models::list)).route(&one, get(models::show).post(call))
     });
-    own.route(SHARED, get(all_models::show).post(call))
+    own.route(SHARED, get(show_shared).post(call))
+        .route("/v1/models", get(list_shared))
         .route("/v1beta/{*rest}", axum::routing::any(nothing))
+}
+
+/// The models in the form of the client that asks: Gemini's or OpenAI's.
+async fn list_shared(state: State<Api>, request: Request) -> Response {
+    if models::asks_for(&request) {
+        return models::list(state, request).await;
+    }
+    all_models::list(state, request).await
+}
+
+/// A model in the form of the client that asks.
+async fn show_shared(
+    state: State<Api>,
+    id: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    if models::asks_for(&request) {
+        return models::show(state, request).await;
+    }
+    all_models::show(state, id, request).await
 }
 
 /// The paths of calls alone, for requests that another server carries here.

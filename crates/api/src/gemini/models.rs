@@ -34,7 +34,7 @@ const LONGEST_PAGE: usize = 1000;
 const UNKNOWN_CONTEXT: u64 = 131_072;
 
 /// Whether a request to a path that several APIs have is one of Gemini's clients.
-pub(crate) fn asks_for(request: &Request) -> bool {
+pub(super) fn asks_for(request: &Request) -> bool {
     let has = |name: &str| request.headers().contains_key(name);
     let in_query = || {
         let query = request.uri().query().unwrap_or_default();
@@ -44,13 +44,13 @@ pub(crate) fn asks_for(request: &Request) -> bool {
     has("x-goog-api-key") || has("x-goog-api-client") || in_query()
 }
 
-pub(crate) async fn list(State(api): State<Api>, mut request: Request) -> Response {
+pub(super) async fn list(State(api): State<Api>, mut request: Request) -> Response {
     settle_key(&mut request);
     let (parts, _) = request.into_parts();
     answer(listed(&api, &parts))
 }
 
-pub(crate) async fn show(State(api): State<Api>, mut request: Request) -> Response {
+pub(super) async fn show(State(api): State<Api>, mut request: Request) -> Response {
     settle_key(&mut request);
     let (parts, _) = request.into_parts();
     if Call::of(parts.uri.path(), None).is_some() {
@@ -71,7 +71,7 @@ fn answer<T: Serialize>(made: Result<T, ApiError>) -> Response {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct List {
+struct List {
     models: Vec<Model>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_page_token: Option<String>,
@@ -80,7 +80,7 @@ pub(crate) struct List {
 /// A model as Google describes one.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Model {
+struct Model {
     name: String,
     base_model_id: String,
     version: &'static str,

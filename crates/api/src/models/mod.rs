@@ -27,7 +27,6 @@ use self::{
 };
 use crate::{
     error::{self, ApiError, Kind},
-    gemini,
     head::new_id,
     nearest::Known,
     request_scope::RequestScope,
@@ -65,9 +64,6 @@ impl Form {
 }
 
 pub(crate) async fn list(State(api): State<Api>, request: Request) -> Response {
-    if gemini::asks_for_models(&request) {
-        return gemini::list_models(State(api), request).await;
-    }
     let (parts, _) = request.into_parts();
     let form = Form::of(&parts.headers);
     let listed = all(&api, &parts).and_then(|models| match form {
@@ -82,9 +78,6 @@ pub(crate) async fn show(
     id: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    if gemini::asks_for_models(&request) {
-        return gemini::show_model(State(api), request).await;
-    }
     let (parts, _) = request.into_parts();
     let form = Form::of(&parts.headers);
     let shown = one(&api, id, &parts).map(|model| match form {

@@ -10,7 +10,7 @@ use protocol::{
 use scheduler::Head;
 
 use super::contract::Shape;
-use crate::{error::ApiError, head, request_scope};
+use crate::{error::ApiError, head, room_path};
 
 /// All but the arrays.
 pub(super) struct Gemini(pub(super) Endpoint);
@@ -99,7 +99,7 @@ fn error_body(error: &ApiError) -> String {
 }
 
 fn complete(uri: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
-    let Some(call) = Call::of(request_scope::path(uri), uri.query()) else { return Ok(body) };
+    let Some(call) = Call::of(room_path::path(uri), uri.query()) else { return Ok(body) };
     Ok(gemini::complete(&body, &call)?)
 }
 

@@ -1,3 +1,5 @@
+//! Requests and answers of Gemini's clients.
+
 use serde_json::{Value, json};
 
 use super::*;

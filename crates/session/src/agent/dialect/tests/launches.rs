@@ -168,7 +168,7 @@ fn gemini_at_a_gateway_with_a_team() {
     assert!(launch.args.contains(&"--model=tiny".to_owned()));
     assert_eq!(env(&launch, "GOOGLE_GEMINI_BASE_URL"), Some("http://127.0.0.1:9178"));
     assert_eq!(env(&launch, "GEMINI_API_KEY"), Some("k3y"));
-    assert_eq!(env(&launch, "GEMINI_CLI_HOME"), Some("/private"));
+    assert_eq!(env(&launch, "GEMINI_CLI_HOME"), Some("/private/"));
     assert_eq!(env(&launch, "GEMINI_CLI_SYSTEM_SETTINGS_PATH"), None);
     let written = file(&launch, ".gemini/settings.json");
     assert_eq!(written["security"]["auth"]["selectedType"], "gemini-api-key");
@@ -199,7 +199,7 @@ fn the_built_in_speakers_of_acp_find_the_gateway_but_are_told_of_servers_later()
     let gemini = launch("gemini-acp", full(), None);
     assert_eq!(gemini.args[..2], ["--acp", "--skip-trust"]);
     assert!(gemini.args.contains(&"--model=tiny".to_owned()));
-    assert_eq!(file(&gemini, "gemini-settings.json").get("mcpServers"), None);
+    assert_eq!(file(&gemini, ".gemini/settings.json").get("mcpServers"), None);
     let opencode = launch("opencode-acp", full(), None);
     assert_eq!(opencode.args, ["acp", "--effort=high"]);
     let written = file(&opencode, "opencode.json");
