@@ -36,6 +36,12 @@ pub(crate) struct Arguments {
     /// For `mesh`: instead, how large a file is fetched whose pull is interrupted, in GiB
     #[arg(long, value_name = "N")]
     pull_gib: Option<f64>,
+    /// For `engines`: the program that serves models, with the flags of llama.cpp's server, instead of a fake one
+    #[arg(long, value_name = "PROGRAM", requires = "model")]
+    engine: Option<PathBuf>,
+    /// For `engines`: the file that each model is a copy of
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
     /// For `mesh`: how often
     #[arg(long, value_name = "K", default_value_t = 3)]
     interrupts: u32,
@@ -47,6 +53,8 @@ enum Soak {
     Cluster,
     /// Generated histories against the dispatcher and its reference model
     Dispatch,
+    /// A worker with twenty models and memory for three, whose engines, worker and server are killed
+    Engines,
     /// Every fuzz target in turn
     Fuzz,
     /// Ten thousand requests through every API: what the ledger holds, and what the backend counted
@@ -65,6 +73,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     match arguments.name {
         Soak::Cluster => cluster(workspace, arguments.minutes.unwrap_or(CLUSTER_MINUTES)),
         Soak::Dispatch => dispatch(workspace, arguments.minutes),
+        Soak::Engines => engines(workspace, arguments),
         Soak::Fuzz => fuzz(workspace, arguments.minutes.unwrap_or(FUZZ_MINUTES)),
         Soak::Ledger => ledger(workspace),
         Soak::Mesh => mesh(workspace, arguments),
@@ -127,6 +136,19 @@ fn cluster(workspace: &Workspace, minutes: u32) -> Result<()> {
     let mut cluster = driver(workspace, "cluster")?;
     cluster.args(["--minutes", &minutes.to_string()]);
     command::run(cluster)
+}
+
+fn engines(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    let mut soak = driver(workspace, "engines")?;
+    let fake = examples(workspace)?.join("fake_engine");
+    soak.arg("--engine").arg(arguments.engine.as_ref().unwrap_or(&fake));
+    if let Some(model) = &arguments.model {
+        soak.arg("--model").arg(model);
+    }
+    // As many requests as take about a minute, for each minute.
+    let requests = 1000 * arguments.minutes.unwrap_or(1);
+    soak.args(["--requests", &requests.to_string()]);
+    command::run(soak)
 }
 
 fn sessions(workspace: &Workspace, minutes: u32) -> Result<()> {

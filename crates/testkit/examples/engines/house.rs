@@ -5,13 +5,14 @@ use std::{
     net::SocketAddr,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use tempfile::TempDir;
 use testkit::{
-    ChildProcess, Daemon, Serve,
+    ChildProcess, DEADLINE, Daemon, Serve,
     daemon::WORKER_SECRET,
+    eventually,
     gguf::GgufFile,
     processes::{self, Process},
 };
@@ -24,6 +25,9 @@ use crate::{GONE_WITHIN, ROOM, Settings, load::Report};
 
 /// Memory that each model is said to take, in MiB.
 const EACH_MIB: usize = 512;
+
+/// How old the models are.
+const AGE: Duration = Duration::from_secs(3600);
 
 /// How often it is looked whether processes have ended.
 const LOOK: Duration = Duration::from_millis(50);
@@ -52,7 +56,7 @@ impl House {
         write_config(place.path());
         let daemon = Serve::new(&settings.binary).set("--max-queue-len", "1000").start().await;
         let worker = start_worker(&settings.binary, place.path(), &daemon.url());
-        daemon.has_workers(1).await;
+        offers(&daemon, &models).await;
         Self {
             binary: settings.binary.clone(),
             models,
@@ -118,15 +122,27 @@ impl House {
     }
 }
 
+/// Waits until all models are offered.
+async fn offers(daemon: &Daemon, models: &[String]) {
+    let all = async || {
+        let list = daemon.client().get("/v1/models").await.json();
+        list["data"].as_array().map_or(0, Vec::len) == models.len()
+    };
+    eventually("every model being offered", DEADLINE, all).await;
+}
+
 fn write_models(place: &Path, settings: &Settings) -> Vec<String> {
     let folder = place.join("models");
     fs::create_dir(&folder).expect("a directory");
     let write = |name: &String| {
         let file = folder.join(format!("{name}.gguf"));
         match &settings.model {
-            Some(model) => drop(fs::copy(model, file).expect("the model can be copied")),
-            None => fs::write(file, GgufFile::model().bytes(0)).expect("it can be written"),
+            Some(model) => drop(fs::copy(model, &file).expect("the model can be copied")),
+            None => fs::write(&file, GgufFile::model().bytes(0)).expect("it can be written"),
         }
+        // A file that was written just now is not offered yet.
+        let file = fs::File::options().append(true).open(file).expect("it is there");
+        file.set_modified(SystemTime::now() - AGE).expect("its time can be set");
     };
     let names: Vec<String> = (0..settings.models).map(|number| format!("model-{number}")).collect();
     names.iter().for_each(write);

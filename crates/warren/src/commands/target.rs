@@ -104,6 +104,11 @@ impl RunningServer {
         Lookup { named: &self.server, data_dir: self.data_dir.as_ref(), config: file }
     }
 
+    /// The data directory that a flag or the file names.
+    pub(crate) fn data_dir(&self, file: &ServeOptions) -> Option<PathBuf> {
+        self.data_dir.clone().or_else(|| file.data_dir.clone())
+    }
+
     /// The workspace of this server.
     pub(crate) fn workspace(&self) -> WorkspaceServer {
         WorkspaceServer::at(self.server.clone(), self.admin_token.clone(), self.data_dir.clone())

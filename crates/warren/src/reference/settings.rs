@@ -79,7 +79,7 @@ const SECTIONS: [Section; 14] = [
     section("worker.backends", "", "", BackendOptions::KEYS,
         "Backends with settings of their own: `[[worker.backends]]`, one for each."),
     section("worker.engines", "", "", EngineOptions::KEYS,
-        "Model servers that this machine runs itself: `[[worker.engines]]`, see [models](models.md)."),
+        "Model servers that this machine runs itself: `[[worker.engines]]`, see [model engines](model-engines.md)."),
     section("worker.engines.model.\"NAME\"", "", "", EngineModelOptions::KEYS,
         "What is different for the models of this name, in which `*` stands for anything."),
     section("room", "room list", "", RoomOptions::KEYS,

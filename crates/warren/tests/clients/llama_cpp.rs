@@ -1,13 +1,13 @@
 //! llama.cpp's own server on a model of random weights: what a real backend does with what Warren
 //! sends it, and Warren with what it says.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, os::unix::fs::PermissionsExt};
 
 use serde_json::{Value, json};
-use testkit::{Client, DEADLINE, eventually};
+use testkit::{ChildProcess, Client, DEADLINE, eventually, processes};
 
 use crate::{
-    house::House,
+    house::{House, binary},
     program::{Program, Running, beside, installed},
     sdk,
 };
@@ -73,6 +73,86 @@ impl Llama {
         assert_eq!(answer.status, 200, "{}", answer.text());
         answer.json()
     }
+}
+
+/// Warren alone, which runs the server itself for a folder of models.
+struct OwnEngines {
+    process: ChildProcess,
+    client: Client,
+    place: tempfile::TempDir,
+}
+
+impl OwnEngines {
+    /// With copies of one model under these names, and memory for one of them.
+    async fn start(names: &[&str]) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let python = installed("python").join("bin/python");
+        let folder = place.path().join("models");
+        std::fs::create_dir_all(&folder).unwrap();
+        let first = folder.join(format!("{}.gguf", names[0]));
+        let made = Program::new(&python).args([beside("tiny_model.py"), first.clone()]);
+        made.args(["--ends-after", "60"]).run().await.well();
+        for name in &names[1..] {
+            std::fs::copy(&first, folder.join(format!("{name}.gguf"))).unwrap();
+        }
+        let engine = place.path().join("llama-server");
+        let (python, script) = (python.display(), beside("llama_server.py"));
+        let text = format!("#!/bin/sh\nexec {python} {} \"$@\"\n", script.display());
+        std::fs::write(&engine, text).unwrap();
+        std::fs::set_permissions(&engine, PermissionsExt::from_mode(0o755)).unwrap();
+        let shown = place.path().display();
+        let settings = format!(
+            "[[worker.engines]]\ncommand = '{shown}/llama-server'\nmodels = '{shown}/models'\n\
+             memory = '300MiB'\ncontext = 8192\nflags = ['--threads', '1']\n\
+             [worker.engines.model.'*']\nmemory = '200MiB'\n"
+        );
+        let config = place.path().join("warren.toml");
+        std::fs::write(&config, settings).unwrap();
+        let data = place.path().join("data").display().to_string();
+        let config = config.display().to_string();
+        let args = ["up", "--listen", "127.0.0.1:0", "--config", &config, "--data-dir", &data];
+        let process = ChildProcess::start_at(place.path(), "up", binary(), &args);
+        let client = Client::new(process.listening("http").await);
+        Self { process, client, place }
+    }
+
+    async fn offers(&self, model: &str) {
+        let offered = async || {
+            let list = self.client.get("/v1/models").await.json();
+            let mut all = list["data"].as_array().into_iter().flatten();
+            all.any(|one| one["id"] == model)
+        };
+        eventually("the model being offered", DEADLINE, offered).await;
+    }
+
+    async fn answers(&self, path: &str, model: &str) -> String {
+        let mut body = hi(json!({"stream": true}));
+        body["model"] = json!(model);
+        let answer = self.client.post_json(path, &body).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.text()
+    }
+
+    fn engines(&self) -> Vec<processes::Process> {
+        processes::with(&self.place.path().join("models").display().to_string(), "--port")
+    }
+}
+
+#[tokio::test]
+async fn warren_runs_it_for_a_folder_of_models_and_leaves_nothing_behind() {
+    let mut own = OwnEngines::start(&["one", "two"]).await;
+    for model in ["one", "two", "one"] {
+        own.offers(model).await;
+        let text = own.answers(CHAT, model).await;
+        assert!(text.ends_with("data: [DONE]\n\n") && text.contains("\"content\":"), "{text}");
+        assert_eq!(own.engines().len(), 1, "there is memory for one");
+    }
+    let message = own.answers("/v1/messages", "two").await;
+    assert!(message.contains("event: message_stop"), "{message}");
+    processes::kill9(own.engines()[0].pid);
+    own.answers(CHAT, "two").await;
+    own.process.kill9().await;
+    eventually("the end of all", DEADLINE, async || own.engines().is_empty()).await;
 }
 
 /// A request of twelve tokens, and what more it shall say.

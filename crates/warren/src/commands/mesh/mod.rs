@@ -1,4 +1,5 @@
-//! `warren mesh`: a file for each command, and `progress`, which shows a transfer.
+//! `warren mesh`: a file for each command, and `progress`, which shows a transfer, and `serve`, which
+//! lends what was fetched.
 
 mod ask;
 mod id;
@@ -7,6 +8,7 @@ mod peers;
 pub(super) mod progress;
 mod pull;
 mod relay;
+mod serve;
 mod transfers;
 
 use clap::Subcommand;
@@ -40,7 +42,7 @@ impl Mesh {
             Self::Id(id) => worker_runtime()?.block_on(id.run(&file)),
             Self::Peers(peers) => worker_runtime()?.block_on(peers.run(&file)),
             Self::Models(models) => worker_runtime()?.block_on(models.run(&file)),
-            Self::Pull(pull) => worker_runtime()?.block_on(pull.run(&file)),
+            Self::Pull(pull) => worker_runtime()?.block_on(pull.run(file)),
             Self::Transfers(transfers) => worker_runtime()?.block_on(transfers.run(&file)),
             Self::Ask(ask) => worker_runtime()?.block_on(ask.run(&file)),
         }

@@ -1,14 +1,16 @@
 //! `warren mesh pull`.
 
+use std::path::PathBuf;
+
 use anyhow::{anyhow, bail};
 use clap::Args;
 use client::{
     ClientError, Warren,
     admin::mesh::{MeshPull, MeshTransfer},
 };
-use daemon::{ConfigFile, signals};
+use daemon::{ConfigFile, ServeOptions, signals};
 
-use super::progress::show;
+use super::{progress::show, serve::serve};
 use crate::commands::{
     note, progress::Progress, say, say_json_line, table::plain, target::RunningServer, words::bytes,
 };
@@ -17,7 +19,8 @@ use crate::commands::{
 /// if this command is interrupted, and resumes where it broke off
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
-    warren mesh pull qwen3-8b --from lab")]
+    warren mesh pull qwen3-8b --from lab\n  \
+    warren mesh pull qwen3-8b --serve")]
 pub(crate) struct Pull {
     /// The model, as `warren mesh models` lists it
     model: String,
@@ -27,6 +30,9 @@ pub(crate) struct Pull {
     /// Stop fetching it instead; what has arrived stays for another pull
     #[arg(long, conflicts_with = "from")]
     cancel: bool,
+    /// Serve it then: unless this machine's server does, lend it until you stop this command
+    #[arg(long, conflicts_with = "cancel")]
+    serve: bool,
     /// Print each step as a line of JSON
     #[arg(long)]
     json: bool,
@@ -35,11 +41,23 @@ pub(crate) struct Pull {
 }
 
 impl Pull {
-    pub(super) async fn run(self, file: &ConfigFile) -> anyhow::Result<()> {
+    pub(super) async fn run(self, file: ConfigFile) -> anyhow::Result<()> {
         let warren = self.server.warren(&file.serve)?;
         if self.cancel {
             return self.stop(&warren).await;
         }
+        let last = self.to_its_end(&warren).await?;
+        let place = PathBuf::from(last.detail.clone().unwrap_or_default());
+        self.tell(last)?;
+        if !self.serve {
+            return Ok(());
+        }
+        let process = ServeOptions { data_dir: self.server.data_dir(&file.serve), ..file.serve };
+        serve(&place, &warren, file.worker, process).await
+    }
+
+    /// Watches it, and returns its last step.
+    async fn to_its_end(&self, warren: &Warren) -> anyhow::Result<MeshTransfer> {
         let stop = signals::shutdown()?;
         tokio::select! {
             () = stop.cancelled() => bail!(
@@ -47,7 +65,7 @@ impl Pull {
                  with --cancel it stops",
                 model = self.model
             ),
-            ended = self.watch(&warren) => self.tell(ended?),
+            ended = self.watch(warren) => ended,
         }
     }
 

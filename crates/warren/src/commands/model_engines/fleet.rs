@@ -13,7 +13,7 @@ use daemon::{
     data::MODELS,
     options::{EngineOptions, WorkerOptions},
 };
-use engines::{EngineModel, Engines, EnginesConfig};
+use engines::{EngineModel, Engines, EnginesConfig, Memory};
 use hardware::Machine;
 use models::shelf::PassedOver;
 use tokio::{
@@ -84,9 +84,9 @@ impl Fleet {
         let Some(wanted) = wanted(options)? else { return Ok(None) };
         let (named, is_named) = (memory::named(&wanted.engines)?, wanted.is_named);
         let Some(parts) = parts(wanted, &data_dir.join(MODELS))? else { return Ok(None) };
-        let machine = spawn_blocking(Machine::detect).await?;
-        let memory = named.unwrap_or_else(|| memory::usual(&machine));
-        let mut config = memory::bounds(EnginesConfig::new(data_dir.join(logs), &machine), named);
+        let whole = spawn_blocking(|| Memory::of(&Machine::detect())).await?;
+        let memory = named.unwrap_or_else(|| memory::usual(whole));
+        let mut config = memory::bounds(EnginesConfig::new(data_dir.join(logs), whole), named);
         let at_once = parts.iter().filter_map(|part| part.options().loads_at_once).max();
         config.loads_at_once = at_once.unwrap_or(LOADS_AT_ONCE) as usize;
         let engines = Engines::new(config);

@@ -3,7 +3,6 @@
 use anyhow::bail;
 use daemon::options::{EngineOptions, engines::Bytes};
 use engines::{EnginesConfig, Memory};
-use hardware::Machine;
 
 /// The amount that the settings name, in bytes.
 ///
@@ -20,9 +19,9 @@ pub(crate) fn named(engines: &[EngineOptions]) -> anyhow::Result<Option<u64>> {
     Ok(Some(first))
 }
 
-/// What models may take on this machine, in bytes.
-pub(crate) fn usual(machine: &Machine) -> u64 {
-    Memory::of(machine).for_models().total()
+/// What models may take on a machine with this memory, in bytes.
+pub(crate) fn usual(whole: Memory) -> u64 {
+    whole.for_models().total()
 }
 
 /// The bounds of engines, with the amount that is named.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use daemon::{data::MODELS, options::WorkerOptions};
+use engines::Memory;
 use hardware::Machine;
 use models::shelf::PassedOver;
 
@@ -41,7 +42,7 @@ pub(crate) struct Surveyed {
 pub(crate) fn survey(options: &WorkerOptions, data_dir: &Path) -> anyhow::Result<Vec<Surveyed>> {
     let Some(wanted) = wanted(&mut options.clone())? else { return Ok(Vec::new()) };
     let named = memory::named(&wanted.engines)?;
-    let memory = named.unwrap_or_else(|| memory::usual(&Machine::detect()));
+    let memory = named.unwrap_or_else(|| memory::usual(Memory::of(&Machine::detect())));
     let (places, store) = (Places::here(), data_dir.join(MODELS));
     let of = |options| match Part::new(options, &places, &store) {
         Ok(mut part) => surveyed(&mut part, wanted.is_named, memory),

@@ -7,8 +7,12 @@ use std::{
 
 use serde_json::{Value, json};
 use testkit::{
-    DEADLINE, Serve, eventually,
+    ChildProcess, DEADLINE, Serve,
+    daemon::WORKER_SECRET,
+    eventually,
+    gguf::GgufFile,
     mesh::{FakeMac, LanPeer, MacSettings},
+    processes::{FAKE_ENGINE, example},
 };
 use tokio::task::JoinSet;
 
@@ -16,7 +20,7 @@ use super::{
     kit::{Machine, listening},
     wire::Wire,
 };
-use crate::common::serve;
+use crate::common::{binary, serve};
 
 const MODEL: &str = "org/tiny";
 const MIB: usize = 1024 * 1024;
@@ -299,4 +303,40 @@ async fn a_stock_peer_that_sends_too_much_or_at_the_wrong_place_is_stopped() {
         receiver.is_healthy().await;
     })
     .await;
+}
+
+/// The server that has fetched the model runs no model engines, so the command lends it.
+#[tokio::test]
+async fn a_pulled_model_is_lent_on() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("org/rabbit/rabbit.gguf");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, GgufFile::model().bytes(0)).unwrap();
+    let giver =
+        Machine::start(listening().set("--mesh-models", place.path().to_str().unwrap())).await;
+    let receiver = Machine::start(serve().set("--mesh-peer", &giver.lan().await)).await;
+    linked(&receiver, 1).await;
+    let engine = place.path().join("llama-server");
+    std::os::unix::fs::symlink(example(FAKE_ENGINE, "testkit"), &engine).unwrap();
+    let settings = format!(
+        "[worker]\nsecret = '{WORKER_SECRET}'\n[[worker.engines]]\ncommand = '{}'\n",
+        engine.display()
+    );
+    let config = place.path().join("warren.toml");
+    std::fs::write(&config, settings).unwrap();
+    let (config, data) =
+        (config.display().to_string(), receiver.daemon.data_dir().display().to_string());
+    let url = receiver.daemon.url();
+    let args = ["mesh", "pull", "org/rabbit", "--serve", "--server", &url, "--config", &config];
+    let process =
+        ChildProcess::start("pull", binary(), &[&args[..], &["--data-dir", &data]].concat());
+    process.line_with("rabbit: lent to").await;
+    let client = receiver.daemon.client();
+    let offered = async || client.get("/v1/models").await.text().contains("\"rabbit\"");
+    eventually("the model being offered", DEADLINE, offered).await;
+    let body = json!({
+        "model": "rabbit", "max_tokens": 1, "messages": [{"role": "user", "content": "hi"}],
+    });
+    let answer = client.post_json("/v1/chat/completions", &body).await;
+    assert!(answer.text().contains("rabbit.0 "), "{}", answer.text());
 }
