@@ -91,6 +91,7 @@ pub(crate) enum LinkProtocol {
 
 /// A backend to lend.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "a machine has a handful of them")]
 pub enum Lend {
     /// A model server.
     Http(BackendConfig),

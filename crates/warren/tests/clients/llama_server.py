@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
 
 def arguments():
     parser = Parser(allow_abbrev=False)
-    parser.add_argument("--version", action="version", version=f"version: {xllamacpp.BUILD_INFO}")
+    parser.add_argument("--version", action="version", version=f"version: {xllamacpp.BUILD_INFO['commit']}")
     parser.add_argument("-m", "--model", required=True)
     parser.add_argument("-a", "--alias")
     parser.add_argument("--host", default="127.0.0.1")
