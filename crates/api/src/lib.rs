@@ -114,12 +114,14 @@ pub fn consumers(api: Api) -> Router {
 }
 
 fn administration() -> Router<Api> {
-    use admin::{audit, invitations, keys, requests, usage, workers};
+    use admin::{audit, invitations, keys, model_changes, requests, usage, workers};
     Router::new()
         .route("/admin/workers", get(workers::workers))
         .route("/admin/stats", get(workers::stats))
         .route("/admin/workers/{id}/drain", post(workers::drain))
         .route("/admin/workers/{id}/refresh", post(workers::refresh))
+        .route("/admin/workers/{id}/models/{model}/load", post(model_changes::load))
+        .route("/admin/workers/{id}/models/{model}/unload", post(model_changes::unload))
         .route("/admin/keys", get(keys::list).post(keys::create))
         .route("/admin/keys/{id}", get(keys::show).delete(keys::revoke))
         .route("/admin/keys/{id}/rotate", post(keys::rotate))

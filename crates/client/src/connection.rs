@@ -86,12 +86,29 @@ impl Connection {
         body: Option<Vec<u8>>,
     ) -> Result<(StatusCode, Bytes), ClientError> {
         let request = self.request(method, path, body)?;
-        self.within_deadline(async {
-            let response = self.client.request(request).await.map_err(|e| self.unreachable(&e))?;
-            self.stay(&response)?;
-            self.read(response).await
-        })
-        .await
+        self.within_deadline(self.whole(request)).await
+    }
+
+    /// As [`Connection::ask`], for an answer that may take as long as this.
+    pub(crate) async fn ask_patiently(
+        &self,
+        method: Method,
+        path: &str,
+        patience: Duration,
+    ) -> Result<Bytes, ClientError> {
+        let request = self.request(method, path, None)?;
+        let whole = timeout(patience, self.whole(request)).await;
+        let (status, body) = whole.map_err(|_| self.late(patience))??;
+        if status.is_success() { Ok(body) } else { Err(self.refusal(status, &body)) }
+    }
+
+    async fn whole(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<(StatusCode, Bytes), ClientError> {
+        let response = self.client.request(request).await.map_err(|e| self.unreachable(&e))?;
+        self.stay(&response)?;
+        self.read(response).await
     }
 
     /// The time in the head of an answer, whatever its status.

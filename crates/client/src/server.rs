@@ -5,6 +5,7 @@ use http::Method;
 use jiff::Timestamp;
 use protocol::admin::{
     AuditList, CreateKey, KeyJson, KeyList,
+    models::ModelChanged,
     requests::{RequestJson, RequestList},
     status::{Health, Stats, WorkerJson, WorkerList},
     stop::StopRequest,
@@ -188,6 +189,23 @@ impl Warren {
     pub async fn workers(&self) -> Result<Vec<WorkerJson>, ClientError> {
         let list: WorkerList = self.get("/admin/workers").await?;
         Ok(list.workers)
+    }
+
+    /// Has a worker load a model, or unload it; returns when that is done. A load may take minutes.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses; when the worker cannot do it.
+    pub async fn change_model(
+        &self,
+        worker: &str,
+        model: &str,
+        loads: bool,
+    ) -> Result<ModelChanged, ClientError> {
+        let (worker, model) = (segment(worker), segment(model));
+        let verb = if loads { "load" } else { "unload" };
+        let path = format!("/admin/workers/{worker}/models/{model}/{verb}");
+        let answer = self.0.ask_patiently(Method::POST, &path, PATIENCE).await?;
+        serde_json::from_slice(&answer).map_err(|error| self.0.strange(error.to_string()))
     }
 
     /// The requests that ended last, the newest first, at most `limit`: those with a number above

@@ -45,11 +45,13 @@ enum Command {
     Chat(Box<commands::chat::Chat>),
     /// List what can be asked, where it is, and what it costs in memory
     Models(Box<commands::models::Models>),
-    /// Fetch models from a hub, and see what is here
+    /// Fetch models, see which is on which machine and in memory, load and unload them
     #[command(
         subcommand,
         after_help = "Examples:\n  \
-        warren model pull ggml-org/Qwen3-0.6B-GGUF"
+        warren model pull ggml-org/Qwen3-0.6B-GGUF\n  \
+        warren model list\n  \
+        warren model load qwen3-8b"
     )]
     Model(Box<commands::model::Model>),
     /// Invite a machine, a guest or a member by one code for `warren join`

@@ -3,6 +3,7 @@
 //!
 //! - [`workers`]: the connected providers, and the queues
 //! - [`keys`]: creates, rotates and revokes keys; [`bound`]: the rooms that they are bound to
+//! - [`model_changes`]: has a worker load or unload a model
 //! - [`invitations`]: makes, lists and revokes invitations of machines
 //! - [`usage`]: the usage, summed up
 //! - [`requests`]: the most recently ended requests, which `recent` keeps
@@ -14,6 +15,7 @@ pub mod audit;
 pub mod bound;
 pub mod invitations;
 pub mod keys;
+pub mod model_changes;
 mod recent;
 pub mod requests;
 mod trust;

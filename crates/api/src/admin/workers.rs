@@ -119,7 +119,7 @@ pub(crate) async fn refresh(
     answer
 }
 
-fn worker(id: Result<Path<String>, PathRejection>) -> Result<ProviderId, ApiError> {
+pub(super) fn worker(id: Result<Path<String>, PathRejection>) -> Result<ProviderId, ApiError> {
     let bad = |words| ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words);
     let Path(id) = id.map_err(|_| bad("that is no worker's id".to_owned()))?;
     id.parse().map_err(|error| bad(format!("{id} is no worker's id: {error}")))
@@ -133,6 +133,10 @@ fn answer(
     if there {
         return Ok((StatusCode::ACCEPTED, Json(ActionDone { worker_id: id.to_string(), done })));
     }
+    Err(not_connected(id))
+}
+
+pub(super) fn not_connected(id: ProviderId) -> ApiError {
     let words = format!("no worker {id} is connected");
-    Err(ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words))
+    ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words)
 }

@@ -10,12 +10,14 @@
 //! - [`stop`]: a server is asked to end
 //! - [`logs`]: the newest lines of its log
 //! - [`invitations`]: invitations of machines
+//! - [`models`]: models that are loaded and unloaded
 //! - [`mesh`]: this machine among its peers
 //! - [`time`]: times as people write them
 
 pub mod invitations;
 pub mod logs;
 pub mod mesh;
+pub mod models;
 pub mod requests;
 pub mod status;
 pub mod stop;

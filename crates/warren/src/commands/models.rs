@@ -25,6 +25,8 @@ const NAME: usize = 28;
 const PLACES: usize = 22;
 
 /// List what can be asked: models and aliases, where they are, and what is known of them
+///
+/// `warren model list` shows each model at each machine, and whether it is in memory there.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -37,6 +37,16 @@ pub(crate) fn span(secs: u64) -> String {
     }
 }
 
+/// A span in its largest unit, for narrow columns.
+pub(crate) fn age(secs: u64) -> String {
+    match secs {
+        0..60 => format!("{secs}s"),
+        60..3_600 => format!("{}m", secs / 60),
+        3_600..86_400 => format!("{}h", secs / 3_600),
+        _ => format!("{}d", secs / 86_400),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +54,11 @@ mod tests {
     #[test]
     fn one_is_singular() {
         assert_eq!([count(1, "room"), count(0, "room")], ["1 room", "0 rooms"]);
+    }
+
+    #[test]
+    fn ages_are_short() {
+        assert_eq!([0, 59, 60, 7_199, 90_000].map(age), ["0s", "59s", "1m", "1h", "1d"]);
     }
 
     #[test]
