@@ -301,6 +301,11 @@ impl Providers {
         self.by_id.keys().copied().collect()
     }
 
+    /// Whether every provider has all its models in memory, as far as it says.
+    pub(crate) fn all_loaded(&self) -> bool {
+        self.unloaded.is_empty()
+    }
+
     pub(crate) fn with_unloaded(&self) -> Vec<ProviderId> {
         self.unloaded.iter().copied().collect()
     }

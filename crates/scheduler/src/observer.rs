@@ -68,6 +68,9 @@ pub struct JobEnd {
     pub queued: Duration,
     /// The time from acceptance to the head of the answer.
     pub first_byte: Option<Duration>,
+    /// The time from the last assignment to the head of the answer, if the provider had to load the
+    /// model for it.
+    pub load_wait: Option<Duration>,
     /// The time from acceptance to the end.
     pub total: Duration,
     /// How often it was assigned again: to another provider, in another shape, or for another model.

@@ -159,6 +159,7 @@ mod tests {
             usage: Usage { estimated: true, prompt_tokens: Some(3), ..Usage::default() },
             bytes: 9,
             queued: Duration::from_millis(5),
+            load_wait: None,
             first_byte: None,
             total: Duration::from_millis(7),
             requeues: 2,

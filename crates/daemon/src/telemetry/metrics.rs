@@ -59,6 +59,7 @@ struct Families {
     requests: Family<Labels<2>, Counter>,
     requeues: Family<Labels<1>, Counter>,
     queue_wait: Family<Labels<1>, Histogram, fn() -> Histogram>,
+    load_wait: Family<Labels<1>, Histogram, fn() -> Histogram>,
     first_byte: Family<Labels<1>, Histogram, fn() -> Histogram>,
     duration: Family<Labels<1>, Histogram, fn() -> Histogram>,
     tokens: Family<Labels<2>, Counter>,
@@ -71,6 +72,7 @@ struct ModelMetrics {
     model: String,
     requeues: Counter,
     queue_wait: Histogram,
+    load_wait: Histogram,
     first_byte: Histogram,
     duration: Histogram,
     prompt_tokens: Counter,
@@ -91,6 +93,7 @@ struct Snapshot {
     worker_load: Family<Labels<2>, Gauge<i64, AtomicI64>>,
     worker_in_flight: Family<Labels<2>, Gauge>,
     worker_capacity: Family<Labels<2>, Gauge>,
+    worker_models: Family<Labels<3>, Gauge>,
 }
 
 /// The labels of a metric, by name.
@@ -240,6 +243,7 @@ impl Families {
         let times: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 20));
         Self {
             queue_wait: Family::new_with_constructor(times),
+            load_wait: Family::new_with_constructor(times),
             first_byte: Family::new_with_constructor(times),
             duration: Family::new_with_constructor(times),
             requests: Family::default(),
@@ -264,6 +268,7 @@ impl Families {
         );
         let times = [
             ("queue_wait", "From acceptance to a worker", &self.queue_wait),
+            ("load_wait", "From a worker that loads the model to the head", &self.load_wait),
             ("time_to_first_byte", "From acceptance to the answer's head", &self.first_byte),
             ("request_duration", "From acceptance to the end", &self.duration),
         ];
@@ -283,6 +288,7 @@ impl ModelMetrics {
         Self {
             requeues: families.requeues.get_or_create_owned(&label),
             queue_wait: families.queue_wait.get_or_create_owned(&label),
+            load_wait: families.load_wait.get_or_create_owned(&label),
             first_byte: families.first_byte.get_or_create_owned(&label),
             duration: families.duration.get_or_create_owned(&label),
             prompt_tokens: tokens("prompt"),
@@ -296,6 +302,9 @@ impl ModelMetrics {
 
     fn ended(&self, families: &Families, outcome: &'static str, ended: &JobEnd) {
         self.duration.observe(ended.total.as_secs_f64());
+        if let Some(wait) = ended.load_wait {
+            self.load_wait.observe(wait.as_secs_f64());
+        }
         self.bytes.inc_by(ended.bytes);
         self.prompt_tokens.inc_by(ended.usage.prompt_tokens.unwrap_or(0));
         self.completion_tokens.inc_by(ended.usage.completion_tokens.unwrap_or(0));
@@ -321,6 +330,8 @@ impl Snapshot {
         registry.register("worker_load", "Load as the worker counts it", self.worker_load.clone());
         let help = "Jobs at a worker";
         registry.register("worker_in_flight", help, self.worker_in_flight.clone());
+        let help = "Models of a worker that are loaded, being loaded, or unloaded";
+        registry.register("worker_models", help, self.worker_models.clone());
         let help = "Jobs a worker takes at once";
         registry.register("worker_capacity", help, self.worker_capacity.clone());
     }
@@ -344,11 +355,17 @@ impl Snapshot {
         self.worker_load.clear();
         self.worker_in_flight.clear();
         self.worker_capacity.clear();
+        self.worker_models.clear();
         for worker in &status.workers {
             let labels = [("worker", worker.name.clone()), ("id", worker.id.to_string())];
             self.worker_load.get_or_create(&labels).set(worker.reported_load.into());
             self.worker_in_flight.get_or_create(&labels).set(worker.in_flight.into());
             self.worker_capacity.get_or_create(&labels).set(worker.max_concurrent.into());
+            let [name, id] = labels;
+            for load in worker.model_facts.values().filter_map(|facts| facts.load) {
+                let labels = [name.clone(), id.clone(), ("state", load.to_string())];
+                self.worker_models.get_or_create(&labels).inc();
+            }
         }
     }
 }

@@ -21,6 +21,7 @@ impl Observer for RequestLog {
             worker = provider,
             requeues = ended.requeues,
             queued_ms = millis(ended.queued),
+            load_wait_ms = ended.load_wait.map(millis),
             first_byte_ms = ended.first_byte.map(millis),
             total_ms = millis(ended.total),
             bytes = ended.bytes,

@@ -85,6 +85,9 @@ impl Dispatcher {
 
     /// The load of a model that a job at a provider waits for.
     pub fn loading(&self, now: Instant, job: JobId) -> Option<Loading> {
+        if self.providers.all_loaded() {
+            return None;
+        }
         let job = self.jobs.get(&job)?;
         let hold = job.hold().filter(|hold| !hold.begun())?;
         let provider = self.providers.get(hold.provider)?;

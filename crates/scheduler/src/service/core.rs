@@ -151,6 +151,7 @@ impl Core {
             }
         };
         entry.give(claim, provider.name(), &model, notes);
+        entry.loads(self.dispatcher.loading(now(), job).is_some());
         // Before the provider has the writer: it may write at once, from another thread.
         entry.exchange.begin_attempt(attempt, answer);
         let alternatives = entry.alternatives(endpoint);

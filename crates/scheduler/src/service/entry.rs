@@ -40,6 +40,8 @@ pub(super) struct Entry {
     /// The message of that provider, or of the translator, about a failure.
     pub(super) detail: Option<String>,
     assigned: Option<Instant>,
+    /// Whether its provider did not have the model in memory when it got the job.
+    loads: bool,
     provider_name: Option<Arc<str>>,
     served_model: Option<ModelName>,
     /// Whether its last provider still has it.
@@ -114,6 +116,7 @@ impl Entry {
             provider: None,
             detail: None,
             assigned: None,
+            loads: false,
             provider_name: None,
             served_model: None,
             held: false,
@@ -184,6 +187,17 @@ impl Entry {
         self.exchange.end_attempt();
     }
 
+    /// Records whether its provider has to load the model first.
+    pub(super) fn loads(&mut self, loads: bool) {
+        self.loads = loads;
+    }
+
+    /// The time from its last assignment to the head of its answer, if the model was loaded then.
+    fn load_wait(&self) -> Option<Duration> {
+        let (begun, assigned) = self.begun.zip(self.assigned).filter(|_| self.loads)?;
+        Some(begun.saturating_duration_since(assigned))
+    }
+
     pub(super) fn ended(&self, outcome: Outcome) -> Note {
         let at = now();
         let account = self.exchange.account();
@@ -196,6 +210,7 @@ impl Entry {
             bytes: account.bytes,
             queued: self.assigned.unwrap_or(at) - self.accepted,
             first_byte: self.begun.map(|begun| begun - self.accepted),
+            load_wait: self.load_wait(),
             total: at - self.accepted,
             requeues: self.attempt,
             cost: None,

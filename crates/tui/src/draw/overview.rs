@@ -1,6 +1,7 @@
 //! The overview: how the server is.
 
-use client::admin::status::{Health, HealthDetails, QueueJson, WorkerJson};
+use base::LoadState;
+use client::admin::status::{Health, HealthDetails, ModelFacts, QueueJson, WorkerJson};
 use protocol::room::RoomSummary;
 use ratatui::{
     Frame,
@@ -135,10 +136,38 @@ fn row(app: &App, worker: &WorkerJson, widths: &[usize], theme: Theme) -> Row<'s
     Row::new([
         name(&worker.worker_name, widths[0]),
         name(&app.rooms.scope(&worker.scope), widths[1]),
-        name(&worker.models.join(", "), widths[2]),
+        name(&models(app, worker), widths[2]),
         styled(state, style),
         number(format!("{}/{}", worker.in_flight, worker.max_concurrent)),
     ])
+}
+
+/// The models of a worker: those in memory first, with their size and how long ago they were used.
+fn models(app: &App, worker: &WorkerJson) -> String {
+    let state = |model: &String| worker.model_facts.get(model).and_then(|facts| facts.load);
+    let rank = |model: &String| match state(model) {
+        Some(LoadState::Loaded) => 0,
+        Some(LoadState::Loading) => 1,
+        None | Some(LoadState::Unloaded) => 2,
+    };
+    let mut models: Vec<&String> = worker.models.iter().collect();
+    models.sort_by_key(|model| rank(model));
+    let now = u64::try_from(app.now.as_millisecond()).unwrap_or(0);
+    let told = |model: &String| {
+        let facts = worker.model_facts.get(model).filter(|_| rank(model) < 2);
+        facts.map_or_else(|| model.clone(), |facts| format!("{model} ({})", memory(facts, now)))
+    };
+    models.into_iter().map(told).collect::<Vec<_>>().join(", ")
+}
+
+/// What is known of a model that is loaded, or being loaded.
+fn memory(facts: &ModelFacts, now_ms: u64) -> String {
+    let state = facts.load.map(|load| load.to_string());
+    let size = facts.memory_bytes.or(facts.file_bytes);
+    let size = size.map(|bytes| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)));
+    let used = facts.last_used_ms.map(|used| now_ms.saturating_sub(used) / 1_000);
+    let used = used.map(|secs| format!("{} ago", span(secs)));
+    [state, size, used].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn rooms(app: &App, area: Rect, theme: Theme, frame: &mut Frame<'_>) {
@@ -189,4 +218,33 @@ fn queue(app: &App, queue: &QueueJson, widths: &[usize]) -> Row<'static> {
         number(queue.depth),
         number(oldest),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::layout::Size;
+
+    use super::*;
+    use crate::app::Settings;
+
+    #[test]
+    fn models_in_memory_come_first_with_size_and_age() {
+        let now = jiff::Timestamp::from_second(1_000).unwrap();
+        let app = App::new(Settings::default(), Size { width: 80, height: 24 }, now);
+        let facts = |load, used| ModelFacts {
+            load: Some(load),
+            memory_bytes: Some(6 << 30),
+            last_used_ms: used,
+            ..ModelFacts::default()
+        };
+        let mut worker = WorkerJson {
+            models: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
+            ..WorkerJson::default()
+        };
+        worker.model_facts.insert("b".to_owned(), facts(LoadState::Unloaded, None));
+        worker.model_facts.insert("c".to_owned(), facts(LoadState::Loading, None));
+        worker.model_facts.insert("d".to_owned(), facts(LoadState::Loaded, Some(955_000)));
+        let told = "d (loaded, 6.0 GiB, 45s ago), c (loading, 6.0 GiB), a, b";
+        assert_eq!(models(&app, &worker), told);
+    }
 }

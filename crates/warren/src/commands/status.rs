@@ -1,9 +1,10 @@
 //! `warren status`: the state of a server, and its last requests.
 
+use base::LoadState;
 use clap::Args;
 use client::admin::{
     requests::RequestJson,
-    status::{Health, HealthDetails, QueueJson, Stats, WorkerJson},
+    status::{Health, HealthDetails, ModelFacts, QueueJson, Stats, WorkerJson},
 };
 use daemon::ConfigFile;
 use jiff::Timestamp;
@@ -14,7 +15,7 @@ use super::{
     say, say_json,
     table::{first_of, plain, table},
     target::RunningServer,
-    words::{count, span},
+    words::{age, bytes, count, span},
     worker_runtime,
 };
 
@@ -64,6 +65,7 @@ impl Tables {
         let all = [
             Some(summary(health, &details)),
             self.workers(&details.workers),
+            self.in_memory(&details.workers),
             queues(&stats.queues),
             self.last(requests),
         ];
@@ -85,6 +87,32 @@ impl Tables {
         let header: Vec<&str> =
             header.into_iter().filter(|name| in_rooms || *name != "scope").collect();
         filled(&header, workers.iter().map(row), 3)
+    }
+
+    /// The models that are loaded or being loaded, where workers say so.
+    fn in_memory(&self, workers: &[WorkerJson]) -> Option<String> {
+        let header = ["in memory", "worker", "state", "used", "size", "memory"];
+        let models = workers.iter().flat_map(|worker| {
+            worker.model_facts.iter().map(move |(model, facts)| (worker, model, facts))
+        });
+        let loaded = models.filter(|(.., facts)| {
+            matches!(facts.load, Some(LoadState::Loaded | LoadState::Loading))
+        });
+        filled(&header, loaded.map(|(worker, model, facts)| self.loaded(worker, model, facts)), 3)
+    }
+
+    fn loaded(&self, worker: &WorkerJson, model: &str, facts: &ModelFacts) -> Vec<String> {
+        let told = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let now_ms = u64::try_from(self.now.as_millisecond()).unwrap_or(0);
+        let used = facts.last_used_ms.map(|used| age(now_ms.saturating_sub(used) / 1_000));
+        vec![
+            plain(model),
+            self.names.shown(&worker.worker_name),
+            told(facts.load.map(|load| load.to_string())),
+            told(used),
+            told(facts.file_bytes.map(bytes)),
+            told(facts.memory_bytes.map(bytes)),
+        ]
     }
 
     fn last(&self, requests: &[RequestJson]) -> Option<String> {
@@ -263,6 +291,29 @@ ENDED      KEY    MODEL     PROVIDER  OUTCOME              PROMPT  ANSWER  FIRST
         let told = tables().workers(&[worker(), in_room]).unwrap();
         assert!(told.contains("SCOPE") && told.contains("swift-eagle-42"), "{told}");
         assert_eq!([0, 999, 1_000, 61_250].map(milliseconds), ["0ms", "999ms", "1.0s", "61.2s"]);
+    }
+
+    #[test]
+    fn models_in_memory_are_listed_and_others_not() {
+        let mut worker = worker();
+        assert_eq!(tables().in_memory(&[worker.clone()]), None);
+        let states =
+            [("a", LoadState::Loaded), ("b", LoadState::Unloaded), ("c", LoadState::Loading)];
+        for (model, load) in states {
+            let facts = ModelFacts {
+                load: Some(load),
+                file_bytes: Some(5 << 30),
+                last_used_ms: (load == LoadState::Loaded).then_some(1_763_654_290_000),
+                ..ModelFacts::default()
+            };
+            worker.model_facts.insert(model.to_owned(), facts);
+        }
+        let told = tables().in_memory(&[worker]).unwrap();
+        let rows: Vec<Vec<&str>> =
+            told.lines().skip(1).map(|row| row.split_whitespace().collect()).collect();
+        assert_eq!(rows[0], ["a", "gpu\u{fffd}", "loaded", "3m", "5.0", "GiB", "-"], "{told}");
+        assert_eq!(rows[1], ["c", "gpu\u{fffd}", "loading", "-", "5.0", "GiB", "-"], "{told}");
+        assert_eq!(rows.len(), 2);
     }
 
     #[test]

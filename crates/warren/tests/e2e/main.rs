@@ -38,6 +38,7 @@ mod memory;
 mod mesh;
 mod model_engines;
 mod model_pull;
+mod model_loads;
 mod network;
 mod node_chat;
 mod node_entry;

@@ -16,6 +16,7 @@ mod engines;
 mod faults;
 mod flow;
 mod links;
+mod model_changes;
 mod nodes;
 mod offers;
 mod rooms;
