@@ -211,7 +211,7 @@ pub(crate) async fn answer(
 ) -> Result<Response, ApiError> {
     let Accepted { job, admission, translation, room, may_be_early } = accepted;
     let (id, model, method) = (job.id, job.model.clone(), job.request.method.clone());
-    // Strangers, and guests of a room, are not told of machines.
+    // Strangers, and guests of a room, do not learn the names of machines.
     let is_known = admission.key().is_some() || job.key == KeyId::local();
     let names_workers = room.is_none() && is_known;
     let gone_from = room.is_none().then(|| served::gone_from(api, &model)).flatten();

@@ -35,7 +35,7 @@ struct Cli {
 enum Command {
     /// Start here: a server, and a worker over every model server found on this machine
     Up(Box<commands::up::Up>),
-    /// Run the server: takes requests, queues them and gives them to workers
+    /// Run the server: queues requests and gives them to workers
     Serve(Box<commands::serve::Serve>),
     /// Lend this machine's model servers to a server
     Worker(Box<commands::worker::Worker>),

@@ -3,7 +3,7 @@
 //! - `accept`: turns an HTTP request into a link
 //! - `register`: turns a worker's first message into a registered worker
 //! - `codec`: a worker's messages and frames, in both forms
-//! - `model_changes`: the loads and unloads of models that a worker was told of
+//! - `model_changes`: the loads and unloads of models that a worker has begun
 //! - `plain`: answers in JSON messages, as stock workers send them
 //! - `scope`: the scope that a worker serves: the whole server, or one room
 //! - `sender`: the scheduler's side of a worker

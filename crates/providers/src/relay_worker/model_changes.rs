@@ -1,4 +1,4 @@
-//! The loads and unloads of models that a worker was told of and has not ended.
+//! The loads and unloads of models that a worker has begun and not ended.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use scheduler::provider::{ModelChange, NotChanged};
 
 use super::codec::MAX_WORDS;
 
-/// The most loads and unloads that a worker is told of at once.
+/// The most loads and unloads that a worker is given at once.
 const MAX_CHANGES: usize = 64;
 
 /// The loads and unloads of one link, by the numbers of their messages.

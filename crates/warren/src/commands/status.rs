@@ -303,7 +303,7 @@ ENDED      KEY    MODEL     PROVIDER  OUTCOME              PROMPT  ANSWER  FIRST
             let facts = ModelFacts {
                 load: Some(load),
                 file_bytes: Some(5 << 30),
-                last_used_ms: (load == LoadState::Loaded).then_some(1_763_654_290_000),
+                last_used_ms: (load == LoadState::Loaded).then_some(1_795_190_270_000),
                 ..ModelFacts::default()
             };
             worker.model_facts.insert(model.to_owned(), facts);

@@ -70,14 +70,14 @@ async fn the_worker_that_has_the_model_in_memory_is_asked() {
 
 #[tokio::test]
 async fn a_stream_that_waits_for_a_load_is_told_so() {
-    let daemon = serve().set("--sse-keepalive-secs", "0.2").start().await;
+    let daemon = serve().set("--sse-keepalive-secs", "1").start().await;
     let mut worker = engine(&daemon, "gpu", on_disk(500_000)).await;
     let mut answer = daemon.client().post(CHAT, &ask(true)).start().await;
     let job = worker.expect_job().await;
-    answer.expect(": waiting for m: the model is being loaded on gpu, about 500 s more\n").await;
+    answer.expect(": waiting for m: the model is being loaded on gpu, about 499 s more\n\n").await;
     worker.begin(&job, 200, &[("content-type", "text/event-stream")]).await;
     worker.chunk(&job, "data: 1\n\n").await;
-    answer.expect("data: 1").await;
+    answer.expect("data: 1\n\n").await;
     worker.finish(&job).await;
 }
 
