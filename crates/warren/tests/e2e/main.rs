@@ -39,6 +39,7 @@ mod mesh;
 mod model_engines;
 mod model_pull;
 mod model_loads;
+mod model_pull;
 mod network;
 mod node_chat;
 mod node_entry;
