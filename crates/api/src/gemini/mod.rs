@@ -9,7 +9,7 @@ mod models;
 use axum::{
     Router,
     extract::{Path, Request, State, rejection::PathRejection},
-    response::{IntoResponse, Response},
+    response::Response,
     routing::{get, post},
 };
 use base::Endpoint;
