@@ -235,6 +235,9 @@ pub enum Verdict {
     /// It could not answer, or only with an error of its own: a fault. If the job has not begun, it may
     /// go to another provider.
     Failed,
+    /// It cannot run the job's model now, though it may well run others: no fault of the provider. If the
+    /// job has not begun, it may go to another provider.
+    ModelFailed,
     /// It is overloaded: a fault. If the job has not begun, it goes to a provider that is free for it
     /// now, with its model or else with the next fallback that has a free provider. If there is none,
     /// this counts as [`Verdict::Failed`].
@@ -260,7 +263,7 @@ impl Verdict {
         match self {
             Self::Answered | Self::AnsweredWithFault | Self::Failed => true,
             Self::Overloaded | Self::Unserved => true,
-            Self::Declined | Self::Unreachable | Self::Loading => false,
+            Self::Declined | Self::Unreachable | Self::Loading | Self::ModelFailed => false,
         }
     }
 }

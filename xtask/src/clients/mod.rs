@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn clients_are_named_alone_or_after_a_step() {
-        assert_eq!(parsed(&[]).named.clients().len(), 12);
+        assert_eq!(parsed(&[]).named.clients(), Client::value_variants());
         assert_eq!(parsed(&["codex"]).named.clients(), [Client::Codex]);
         let Some(Step::Run(named)) = parsed(&["run", "codex", "llama-cpp"]).step else {
             panic!("a step")

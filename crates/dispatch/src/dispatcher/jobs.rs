@@ -84,11 +84,13 @@ impl Dispatcher {
             Verdict::AnsweredWithFault | Verdict::Failed | Verdict::Overloaded => {
                 self.fault(now, hold)
             }
-            Verdict::Declined | Verdict::Unserved => false,
+            Verdict::Declined | Verdict::Unserved | Verdict::ModelFailed => false,
             Verdict::Unreachable | Verdict::Loading => false,
         };
         match verdict {
-            Verdict::Failed | Verdict::Declined => self.not_answered(now, job, hold, verdict),
+            Verdict::Failed | Verdict::ModelFailed | Verdict::Declined => {
+                self.not_answered(now, job, hold, verdict);
+            }
             Verdict::Overloaded => self.overloaded(now, job, hold),
             Verdict::Unserved => self.unserved(now, job, hold),
             Verdict::Unreachable => self.not_ready(now, job, hold, Unready::Away),

@@ -84,7 +84,8 @@ impl Dispatcher {
         job.avoided.push(hold.provider);
         // A pinned job has no other provider to wait for. For a declined job, another provider may
         // still join.
-        let hopeless = how == Verdict::Failed || job.spec.pinned.is_some();
+        let failed = matches!(how, Verdict::Failed | Verdict::ModelFailed);
+        let hopeless = failed || job.spec.pinned.is_some();
         if hopeless && self.nobody_is_able(&job) {
             self.unmet(now, job, Ending::ProviderFailed);
         } else {
@@ -324,8 +325,23 @@ mod tests {
     }
 
     #[test]
+    fn a_model_that_does_not_run_is_no_fault_of_its_provider() {
+        let mut bench = Bench::new();
+        bench.join(1, offer_of(&["m", "n"]));
+        for number in 1..20 {
+            bench.submit(spec(number));
+            let ended = bench.finished(number, 1, Verdict::ModelFailed);
+            assert_eq!(ended, [end(number, Ending::ProviderFailed)]);
+        }
+        bench.submit(spec(20));
+        bench.join(2, offer(1));
+        assert_eq!(bench.finished(20, 1, Verdict::ModelFailed), [assign(20, 2, 1)]);
+    }
+
+    #[test]
     fn after_the_head_nothing_is_tried_again() {
-        for verdict in [Verdict::Failed, Verdict::Declined, Verdict::Overloaded] {
+        use Verdict::{Declined, Failed, ModelFailed, Overloaded};
+        for verdict in [Failed, ModelFailed, Declined, Overloaded] {
             let mut bench = Bench::new();
             bench.join(1, offer(1));
             bench.join(2, offer(1));

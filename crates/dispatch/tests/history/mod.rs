@@ -349,8 +349,8 @@ impl History {
 
     fn finished(&mut self, a: u8, b: u8) -> Result<Input, String> {
         use Verdict::{
-            Answered, AnsweredWithFault, Declined, Failed, Loading, Overloaded, Unreachable,
-            Unserved,
+            Answered, AnsweredWithFault, Declined, Failed, Loading, ModelFailed, Overloaded,
+            Unreachable, Unserved,
         };
         // It must be known which provider takes over from an overloaded one.
         let overloaded = if self.oracle.is_unsure() { Failed } else { Overloaded };
@@ -359,6 +359,7 @@ impl History {
             Answered,
             AnsweredWithFault,
             Failed,
+            ModelFailed,
             overloaded,
             Declined,
             Unserved,

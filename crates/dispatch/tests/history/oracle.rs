@@ -468,13 +468,13 @@ impl Oracle {
             Verdict::Unreachable | Verdict::Loading => {
                 self.refused(by, verdict == Verdict::Unreachable);
             }
-            Verdict::Declined => {}
+            Verdict::Declined | Verdict::ModelFailed => {}
             _ => self.backend_is_there(by),
         }
         match verdict {
             Verdict::Answered => self.answered(held, tokens),
             Verdict::AnsweredWithFault | Verdict::Failed | Verdict::Overloaded => self.fault(held),
-            Verdict::Declined | Verdict::Unserved => {}
+            Verdict::Declined | Verdict::Unserved | Verdict::ModelFailed => {}
             Verdict::Unreachable | Verdict::Loading => {}
         }
         let learnt = self.peer(by).is_some_and(|peer| {
@@ -496,7 +496,8 @@ impl Oracle {
             }
         } else {
             job.avoided.push(by);
-            let failed = matches!(verdict, Verdict::Failed | Verdict::Overloaded);
+            let failed =
+                matches!(verdict, Verdict::Failed | Verdict::ModelFailed | Verdict::Overloaded);
             let hopeless = failed || job.spec.pinned.is_some();
             if held.begun {
                 self.owe_end(id, Ending::ProviderFailed);

@@ -39,8 +39,6 @@ pub const MAX_MODELS: usize = 4_096;
 pub struct LocalModel {
     /// What it is called, as `Qwen3-8B`; no other model of the scan is.
     pub name: String,
-    /// The whole name of its file without `.gguf`, as `Qwen3-8B-Q4_K_M`.
-    pub full_name: String,
     /// Its name for peers, when it arrived from one or from a hub.
     pub id: Option<ModelId>,
     /// Its parts in their order; the first one is what a program is given. Links are not resolved, as
@@ -117,26 +115,11 @@ impl Shelf {
     }
 }
 
-impl Scan {
-    /// The model of this name: its own, that of its whole file, or that for peers.
-    pub fn find(&self, name: &str) -> Option<&LocalModel> {
-        let own = self.models.iter().find(|model| model.name == name);
-        own.or_else(|| self.models.iter().find(|model| model.answers_to(name)))
-    }
-}
-
 impl LocalModel {
     /// The file that a program is given.
     pub fn file(&self) -> &Path {
         // A model has one part at least.
         self.files.first().map_or(Path::new(""), PathBuf::as_path)
-    }
-
-    /// Whether this is one of its names.
-    pub fn answers_to(&self, name: &str) -> bool {
-        self.name == name
-            || self.full_name == name
-            || self.id.as_ref().is_some_and(|id| id.as_str() == name)
     }
 
     /// What is known of it, with its projector.

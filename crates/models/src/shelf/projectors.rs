@@ -40,7 +40,6 @@ pub(super) type Named = (Unnamed, Option<Projector>);
 pub(super) fn named((model, projector): Named, name: String) -> LocalModel {
     LocalModel {
         name,
-        full_name: model.stem,
         id: model.id,
         files: model.files,
         file_bytes: model.bytes,

@@ -70,6 +70,8 @@ pub enum FailureCode {
     Canceled,
     /// The worker is draining and takes nothing new.
     Draining,
+    /// The machine cannot run the model now; others it may.
+    EngineFailed,
     /// The request cannot be sent to a backend.
     BadRequest,
     /// Any other code.
@@ -85,6 +87,7 @@ impl FailureCode {
             Self::BackendBroke => "backend_broke",
             Self::Canceled => "canceled",
             Self::Draining => "draining",
+            Self::EngineFailed => "engine_failed",
             Self::BadRequest => "bad_request",
             Self::Other(code) => code,
         }
@@ -99,6 +102,7 @@ impl From<String> for FailureCode {
             "backend_broke" => Self::BackendBroke,
             "canceled" => Self::Canceled,
             "draining" => Self::Draining,
+            "engine_failed" => Self::EngineFailed,
             "bad_request" => Self::BadRequest,
             _ => Self::Other(code),
         }
@@ -161,7 +165,7 @@ mod tests {
     fn codes_read_back_and_unknown_ones_stay() {
         let codes =
             ["backend_unreachable", "backend_timeout", "backend_broke", "canceled", "draining"];
-        for code in codes.into_iter().chain(["bad_request"]) {
+        for code in codes.into_iter().chain(["bad_request", "engine_failed"]) {
             let read = FailureCode::from(code.to_owned());
             assert!(!matches!(read, FailureCode::Other(_)), "{code}");
             assert_eq!(read.to_string(), code);

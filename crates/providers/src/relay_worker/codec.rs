@@ -330,6 +330,7 @@ impl RelayCodec {
                     FailureCode::BackendUnreachable if !job.incoming.writer.has_begun() => {
                         job.incoming.writer.unready(false);
                     }
+                    FailureCode::EngineFailed => job.incoming.writer.model_failed(words),
                     _ => job.incoming.writer.fail(words),
                 }
             }

@@ -153,6 +153,13 @@ impl AnswerWriter {
         self.scheduler.finished(self.claim, verdict, Some(why));
     }
 
+    /// Fails the job because the provider cannot run its model now. If the answer has not begun, the job
+    /// may go to another provider; this one is not blamed, since it may run other models.
+    pub fn model_failed(mut self, why: &str) {
+        self.done = true;
+        self.scheduler.finished(self.claim, Verdict::ModelFailed, Some(why.to_owned()));
+    }
+
     /// Gives the job back because the provider's backend takes no requests now. `loads`: it loads
     /// its model; otherwise nobody is there. The job goes to another provider or waits, if its
     /// answer has not begun.

@@ -228,6 +228,8 @@ async fn a_model_shows_what_it_costs_also_when_it_is_not_loaded_any_more() {
     let backend = MockBackend::start(&[]).await;
     let list = json!({"data": [{"id": "qwen3:8b", "owned_by": "library"}]});
     backend.set_get("/v1/models", list);
+    let tag = |name: &str| json!({"name": name, "digest": name});
+    backend.set_get("/api/tags", json!({"models": [tag("qwen3:8b")]}));
     let loaded = json!({"name": "qwen3:8b", "size": 6_442_450_944_u64, "context_length": 40_960});
     backend.set_get("/api/ps", json!({"models": [loaded]}));
     let url = backend.url();
@@ -238,6 +240,7 @@ async fn a_model_shows_what_it_costs_also_when_it_is_not_loaded_any_more() {
     })
     .await;
     backend.set_get("/api/ps", json!({"models": []}));
+    backend.set_get("/api/tags", json!({"models": [tag("qwen3:8b"), tag("gemma3:4b")]}));
     backend.set_get(
         "/v1/models",
         json!({"data": [

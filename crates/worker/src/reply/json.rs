@@ -139,7 +139,10 @@ fn status(code: &FailureCode) -> u16 {
         FailureCode::Canceled => CLIENT_CLOSED,
         FailureCode::Draining => 503,
         FailureCode::BackendTimeout => 504,
-        FailureCode::BackendUnreachable | FailureCode::BackendBroke | FailureCode::Other(_) => 502,
+        FailureCode::BackendUnreachable
+        | FailureCode::BackendBroke
+        | FailureCode::EngineFailed
+        | FailureCode::Other(_) => 502,
     }
 }
 

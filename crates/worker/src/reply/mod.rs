@@ -15,9 +15,6 @@ pub(crate) use binary::BinaryReply;
 pub(crate) use json::JsonReply;
 pub(crate) use tunnel::{TunnelReply, failed};
 
-/// The code of a failure of a model that this machine runs itself.
-const ENGINE_FAILED: &str = "engine_failed";
-
 /// Why an answer is not sent to its end.
 #[derive(Debug)]
 pub(crate) enum ReplyError {
@@ -47,7 +44,7 @@ impl From<BackendError> for ReplyError {
             | BackendError::NoModels { .. }
             | BackendError::KeyRefused { .. } => FailureCode::BackendBroke,
             BackendError::Engine { busy: true, .. } => FailureCode::BackendUnreachable,
-            BackendError::Engine { .. } => FailureCode::Other(ENGINE_FAILED.to_owned()),
+            BackendError::Engine { .. } => FailureCode::EngineFailed,
             BackendError::BadAsk(_) => FailureCode::BadRequest,
         };
         Self::Failed(JobFailure { code, message: error.without_address() })
