@@ -44,10 +44,11 @@ fn answered(
 fn is_well_formed(kind: Body, text: &str) {
     let is_json = |text: &str| assert!(serde_json::from_str::<&RawValue>(text).is_ok(), "{text}");
     match kind {
-        Body::Json => is_json(text),
+        Body::Json | Body::Array => is_json(text),
         Body::Lines | Body::NdJson => text.lines().for_each(is_json),
         Body::Events => {
-            assert!(text.is_empty() || text.ends_with("\n\n"), "{text}");
+            let is_whole = text.is_empty() || text.ends_with("\n\n") || text.ends_with("\r\n\r\n");
+            assert!(is_whole, "{text}");
             let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
             data.filter(|data| *data != "[DONE]").for_each(is_json);
         }
