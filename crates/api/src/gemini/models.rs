@@ -17,7 +17,7 @@ use crate::{
     error::{ApiError, Kind},
     head::new_id,
     models::{
-        may_use,
+        details, may_use,
         served::{served, served_in},
     },
     nearest::Known,
@@ -118,25 +118,12 @@ const EMBEDS: [&str; 2] = ["embedContent", "batchEmbedContents"];
 /// The models for a request, with what is known of them.
 fn known(api: &Api, scope: &RequestScope) -> BTreeMap<ModelName, ModelFacts> {
     let served = scope.room().map_or_else(|| served(api), |room| served_in(room));
-    let facts = facts(api, scope);
+    let all = details::of_scope(api, scope.scope());
     let known = |model: ModelName| {
-        let facts = facts.get(model.as_str()).cloned().unwrap_or_default();
+        let facts = details::of(api, scope, &all, &model).facts;
         (model, facts)
     };
     served.into_keys().filter(|model| may_use(scope, model)).map(known).collect()
-}
-
-/// What the providers of a scope say of their models.
-fn facts(api: &Api, scope: &RequestScope) -> BTreeMap<String, ModelFacts> {
-    let status = api.scheduler().status();
-    let mut facts: BTreeMap<String, ModelFacts> = BTreeMap::new();
-    for provider in status.workers.iter().filter(|it| it.scope == *scope.scope()) {
-        for (model, told) in provider.model_facts.iter() {
-            let before = facts.remove(model).unwrap_or_default();
-            facts.insert(model.clone(), before.or(told.clone()));
-        }
-    }
-    facts
 }
 
 fn listed(api: &Api, parts: &Parts) -> Result<List, ApiError> {

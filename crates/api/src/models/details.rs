@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::{Capabilities, Capability, Endpoint, Endpoints, ModelFacts, ModelName, Scope};
 use scheduler::WorkerStatus;
 
-use crate::state::Api;
+use super::served::known_as;
+use crate::{request_scope::RequestScope, state::Api};
 
 /// What is known of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,10 +48,9 @@ impl Details {
     /// Whether the model can do what the endpoint is for, as far as that is known.
     fn is_able(&self, endpoint: Endpoint) -> bool {
         let Some(able) = self.facts.capabilities else { return true };
-        able.contains(match endpoint {
-            Endpoint::Embeddings => Capability::Embedding,
-            _ => Capability::Completion,
-        }) || able == Capabilities::default()
+        let is_for_text = endpoint.generates() || endpoint.counts();
+        able.contains(if is_for_text { Capability::Completion } else { Capability::Embedding })
+            || able == Capabilities::default()
     }
 }
 
@@ -58,6 +58,21 @@ impl Details {
 pub(crate) fn of_scope(api: &Api, scope: &Scope) -> BTreeMap<ModelName, Details> {
     let workers = api.scheduler().status().workers;
     of_workers(workers.iter().filter(|worker| worker.scope == *scope && !worker.draining))
+}
+
+/// What is known of a model, or of the targets of an alias. `known` is of the whole scope.
+pub(crate) fn of(
+    api: &Api,
+    scope: &RequestScope,
+    known: &BTreeMap<ModelName, Details>,
+    name: &ModelName,
+) -> Details {
+    let Some(alias) = api.aliases().get(name).filter(|_| scope.room().is_none()) else {
+        return known.get(name).cloned().unwrap_or_default();
+    };
+    let targets = alias.targets.iter().map(|target| known_as(api, scope.scope(), target));
+    let served = targets.filter_map(|target| known.get(&target).cloned());
+    served.reduce(Details::or).unwrap_or_default()
 }
 
 fn of_workers<'a>(workers: impl Iterator<Item = &'a WorkerStatus>) -> BTreeMap<ModelName, Details> {
@@ -115,6 +130,10 @@ mod tests {
         assert!(!generating.contains(&"/v1/embeddings"));
         chat.endpoints = Endpoints::ASSUMED;
         chat.facts.capabilities = Some(Capabilities::default().with(Capability::Embedding));
-        assert_eq!(chat.paths(), ["/v1/embeddings"]);
+        let own = ["/v1/embeddings", "/api/embed", "/api/embeddings"];
+        let geminis = ["/v1beta/models:embedContent", "/v1beta/models:batchEmbedContents"];
+        assert_eq!(chat.paths(), [&own[..], &geminis].concat());
+        chat.facts.capabilities = Some(Capabilities::default().with(Capability::Completion));
+        assert!(!chat.paths().contains(&"/api/embed"), "{:?}", chat.paths());
     }
 }

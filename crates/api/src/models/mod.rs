@@ -23,7 +23,7 @@ use http::{HeaderMap, HeaderName, StatusCode, header, request::Parts};
 use self::{
     details::Details,
     listed::Listed,
-    served::{known_as, served, served_in, served_since},
+    served::{served, served_in, served_since},
 };
 use crate::{
     error::{self, ApiError, Kind},
@@ -91,9 +91,10 @@ pub(crate) async fn show(
 fn all(api: &Api, parts: &Parts) -> Result<Vec<Listed>, ApiError> {
     let scope = RequestScope::of_plain(api, parts)?;
     let models = scope.room().map_or_else(|| served(api), |room| served_in(room));
-    let mut known = known(api, &scope, parts);
+    let known = known(api, &scope, parts);
     let models = models.into_iter().filter(|(model, _)| may_use(&scope, model));
-    let listed = |(id, created)| Listed { details: of(api, &mut known, &id), id, created };
+    let listed =
+        |(id, created)| Listed { details: details::of(api, &scope, &known, &id), id, created };
     Ok(models.map(listed).collect())
 }
 
@@ -113,7 +114,7 @@ fn one(
     let other = asked.with_or_without_latest().filter(|other| since(other).is_some());
     let model = other.filter(|_| since(&asked).is_none()).unwrap_or(asked);
     if let Some(created) = since(&model).filter(|_| may_use(&scope, &model)) {
-        let details = of(api, &mut known(api, &scope, parts), &model);
+        let details = details::of(api, &scope, &known(api, &scope, parts), &model);
         return Ok(Listed { id: model, created, details });
     }
     let (key, room) = (scope.admitted().key.clone(), scope.room().cloned());
@@ -130,17 +131,6 @@ fn known(api: &Api, scope: &RequestScope, parts: &Parts) -> BTreeMap<ModelName, 
         known.values_mut().for_each(|details| details.machines.clear());
     }
     known
-}
-
-/// What is known of a model or an alias: of an alias, what is known of its targets.
-fn of(api: &Api, known: &mut BTreeMap<ModelName, Details>, name: &ModelName) -> Details {
-    let Some(alias) = api.aliases().get(name) else {
-        return known.get(name).cloned().unwrap_or_default();
-    };
-    let scope = base::Scope::server();
-    let targets = alias.targets.iter().map(|target| known_as(api, &scope, target));
-    let served = targets.filter_map(|target| known.get(&target).cloned());
-    served.reduce(Details::or).unwrap_or_default()
 }
 
 /// Whether the key may use a model. Others are not listed for it.

@@ -8,12 +8,11 @@ use protocol::ollama::{
     asked,
     reply::{digest, parameter_size, timestamp},
 };
-use scheduler::Route;
 use serde::Serialize;
 
 use crate::{
     error::{ApiError, Kind},
-    models::{may_use, served},
+    models::{details, may_use, served},
     nearest::Known,
     request_scope::RequestScope,
     state::Api,
@@ -48,14 +47,15 @@ pub(super) fn all(api: &Api, request_scope: &RequestScope) -> BTreeMap<ModelName
         Some(room) => served::served_in(room),
         None => served::served(api),
     };
-    let facts = Facts::of(api, request_scope);
-    let listed = served.into_iter().filter(|(model, _)| may_use(request_scope, model));
-    listed
-        .map(|(model, seconds)| {
-            let listed = facts.listed(api, request_scope, &model, seconds);
-            (model, listed)
-        })
-        .collect()
+    let known = details::of_scope(api, request_scope.scope());
+    let listed = |(model, seconds)| {
+        let known = details::of(api, request_scope, &known, &model);
+        let (facts, endpoints) = (known.facts, known.endpoints);
+        let (name, modified_at) = (with_tag(&model), timestamp(seconds, 0));
+        (model, Listed { name, modified_at, facts, endpoints })
+    };
+    let usable = served.into_iter().filter(|(model, _)| may_use(request_scope, model));
+    usable.map(listed).collect()
 }
 
 /// The model that a body names.
@@ -85,50 +85,6 @@ pub(super) fn not_found(api: &Api, request_scope: &RequestScope, model: &ModelNa
     let words = base::plain::line(&format!("model '{model}' not found{near}"));
     let error = ApiError::new(StatusCode::NOT_FOUND, Kind::NotFound, words);
     ApiError { code: Some("model_not_found"), ..error }
-}
-
-/// The facts of all models of a scope.
-struct Facts(BTreeMap<String, ModelFacts>);
-
-impl Facts {
-    fn of(api: &Api, request_scope: &RequestScope) -> Self {
-        let mut all: BTreeMap<String, ModelFacts> = BTreeMap::new();
-        let workers = api.scheduler().status().workers.into_iter();
-        for worker in workers.filter(|worker| worker.scope == *request_scope.scope()) {
-            for (name, facts) in &*worker.model_facts {
-                let known = all.remove(name).unwrap_or_default();
-                all.insert(name.clone(), known.or(facts.clone()));
-            }
-        }
-        Self(all)
-    }
-
-    fn listed(
-        &self,
-        api: &Api,
-        request_scope: &RequestScope,
-        model: &ModelName,
-        seconds: u64,
-    ) -> Listed {
-        let served = first_target(api, request_scope, model);
-        let endpoints = api.scheduler().endpoints(request_scope.scope(), &served, Route::default());
-        Listed {
-            name: with_tag(model),
-            modified_at: timestamp(seconds, 0),
-            facts: self.0.get(served.as_str()).cloned().unwrap_or_default(),
-            endpoints,
-        }
-    }
-}
-
-/// The model behind a name: of an alias the first target that is served.
-fn first_target(api: &Api, request_scope: &RequestScope, name: &ModelName) -> ModelName {
-    let scope = request_scope.scope();
-    let alias = api.aliases().get(name).filter(|_| request_scope.room().is_none());
-    let targets = alias.into_iter().flat_map(|alias| &alias.targets);
-    let mut served = targets.map(|target| served::known_as(api, scope, target));
-    let is_served = |model: &ModelName| api.scheduler().serves(scope, model.as_str());
-    served.find(is_served).unwrap_or_else(|| name.clone())
 }
 
 /// The name with `:latest` where it has no tag: Ollama lists no name without one.
