@@ -145,8 +145,8 @@ fn engines(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
     if let Some(model) = &arguments.model {
         soak.arg("--model").arg(model);
     }
-    // As many requests as take about a minute, for each minute.
-    let requests = 1000 * arguments.minutes.unwrap_or(1);
+    // As many requests as take about a minute, for each minute, with a fake engine.
+    let requests = 2000 * arguments.minutes.unwrap_or(1);
     soak.args(["--requests", &requests.to_string()]);
     command::run(soak)
 }
