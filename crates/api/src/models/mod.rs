@@ -2,7 +2,7 @@
 //! that is bound to a room sees those of its participants.
 //!
 //! - `served`: which models there are, by which names, and since when
-//! - [`details`]: what is known of them; `listed`: both together
+//! - `details`: what is known of them; `listed`: both together
 //! - `openai`, `anthropic`: the forms of the two APIs
 
 mod anthropic;

@@ -1,7 +1,7 @@
 //! Gemini's API: what its paths say, its errors, and bytes as it has them.
 //!
 //! - [`call`]: the model, the method and the form of an answer, which are in a path
-//! - [`complete`]: the same as fields of the body
+//! - [`mod@complete`]: the same as fields of the body
 //! - [`error`]: the error envelope
 //! - [`base64`]: bytes in either alphabet of base64
 

@@ -21,7 +21,7 @@ const MAX_TOKEN: u64 = 4096;
 /// The hub to fetch from
 #[derive(Args)]
 pub(super) struct Site {
-    /// The hub: Hugging Face, or another one that answers as it does [default: https://huggingface.co]
+    /// The hub: Hugging Face, or another one that answers as it does [default: huggingface.co]
     #[arg(long, env = "HF_ENDPOINT", value_name = "URL", hide_short_help = true, help_heading = HEADING)]
     endpoint: Option<String>,
     /// A token of an account there [default: what `hf auth login` has stored, for Hugging Face itself]
