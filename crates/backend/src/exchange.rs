@@ -119,7 +119,7 @@ impl AnswerBody {
         body
     }
 
-    /// The same body, changed on its way. `backend`: who is named when it cannot be.
+    /// The same body, changed on its way. `backend`: the name in the error if the change fails.
     #[must_use]
     pub fn changed(self, change: Box<dyn Change>, backend: &str) -> Self {
         Self { change: Some(Changing { change, over: false, backend: backend.into() }), ..self }

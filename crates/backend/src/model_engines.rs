@@ -1,8 +1,8 @@
 //! Models whose servers are started when they are asked for.
 //!
 //! The trait [`ModelEngines`] starts them. Here is what a request does with them: it
-//! claims its model, which waits while that is loaded, and asks the model's server. The claim is kept until
-//! the answer has ended or was dropped, and so long the model stays loaded.
+//! claims its model, which waits while that is loaded, and asks the model's server. The model stays loaded
+//! while the claim is kept: until the answer has ended or was dropped.
 
 use std::{fmt, sync::Arc, time::Duration};
 

@@ -58,7 +58,8 @@ pub struct Program {
     pub command: Vec<String>,
     /// Variables beside those that every child gets.
     pub env: Vec<(String, String)>,
-    /// The path that answers 200 once the model is loaded; `None`: `/health`, and where there is none `/v1/models`.
+    /// The path that answers 200 once the model is loaded. `None`: `/health`, or `/v1/models` if the server has no
+    /// `/health`.
     pub health: Option<String>,
     /// The endpoints that it serves; `None`: the first server that runs is asked.
     pub endpoints: Option<Endpoints>,

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use protocol::{
-    failure::{BadAnswer, Failure, MAX_KEPT},
+    failure::BadAnswer,
     json::{
         self, BadRequest,
         fields::{self, Text},
@@ -16,10 +16,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
-    answer::{Answer, Body},
-    chat_messages,
-    context::Context,
-    errors, gemini_chat,
+    answer::Answer, chat_messages, context::Context, gemini_chat, gemini_whole::WholeAnswer,
     schema::Members,
 };
 
@@ -70,14 +67,10 @@ pub fn told(tokens: u64) -> String {
 
 /// Reads the provider's answer.
 pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
-    Count::default()
-}
-
-/// Keeps the provider's answer until it is complete.
-#[derive(Debug, Default)]
-struct Count {
-    error: Option<u16>,
-    kept: Vec<u8>,
+    WholeAnswer::new(|kept| {
+        let unread = |_| BadAnswer("the backend's count is not understood".to_owned());
+        Ok(told(serde_json::from_slice::<Counted>(kept).map_err(unread)?.input_tokens))
+    })
 }
 
 #[derive(Deserialize)]
@@ -85,43 +78,12 @@ struct Counted {
     input_tokens: u64,
 }
 
-impl Answer for Count {
-    fn head(&mut self, status: u16, _: Body) -> (u16, Body) {
-        self.error = (status >= 400).then_some(status);
-        (status, Body::Json)
-    }
-
-    fn feed(&mut self, chunk: &[u8], _: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.kept.len() + chunk.len() > MAX_KEPT {
-            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
-        }
-        self.kept.extend_from_slice(chunk);
-        Ok(())
-    }
-
-    fn is_over(&self) -> bool {
-        false
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let answer = match self.error {
-            Some(status) => errors::for_gemini(status, &Failure::read(&self.kept)),
-            None => {
-                let unread = |_| BadAnswer("the backend's count is not understood".to_owned());
-                told(serde_json::from_slice::<Counted>(&self.kept).map_err(unread)?.input_tokens)
-            }
-        };
-        out.extend_from_slice(answer.as_bytes());
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::kit::answered;
+    use crate::{answer::Body, kit::answered};
 
     fn context() -> Context {
         Context { id: "0".repeat(32), created: 1, model: "m".to_owned(), streaming: false }

@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 
 use protocol::{
-    failure::{BadAnswer, Failure, MAX_KEPT},
+    failure::BadAnswer,
     gemini::call::bare_name,
     json::{
         self, BadRequest,
@@ -22,11 +22,7 @@ use protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{
-    answer::{Answer, Body},
-    context::Context,
-    errors,
-};
+use crate::{answer::Answer, context::Context, gemini_whole::WholeAnswer};
 
 /// The most contents of one request, as Google has it.
 pub const MAX_CONTENTS: usize = 100;
@@ -164,41 +160,32 @@ struct AskedPart<'a> {
 
 /// Reads the provider's answer for one content.
 pub fn answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
-    Vectors::new(|vectors| match vectors {
-        [only] => Some(format!("{{\"embedding\":{only}}}")),
-        _ => None,
+    WholeAnswer::new(|kept| {
+        whole(kept, |vectors| match vectors {
+            [only] => Some(format!("{{\"embedding\":{only}}}")),
+            _ => None,
+        })
     })
 }
 
 /// Reads the provider's answer for several contents.
 pub fn batch_answer(_: &Context, _: &[u8]) -> impl Answer + use<> {
-    Vectors::new(|vectors| Some(format!("{{\"embeddings\":[{}]}}", vectors.join(","))))
+    WholeAnswer::new(|kept| {
+        whole(kept, |vectors| Some(format!("{{\"embeddings\":[{}]}}", vectors.join(","))))
+    })
 }
 
-/// Keeps the provider's answer until it is complete.
-struct Vectors {
-    error: Option<u16>,
-    kept: Vec<u8>,
-    /// Makes an answer of vectors in JSON, if their number is right.
-    write: fn(&[String]) -> Option<String>,
-}
-
-impl Vectors {
-    fn new(write: fn(&[String]) -> Option<String>) -> Self {
-        Self { error: None, kept: Vec::new(), write }
-    }
-
-    fn whole(&self) -> Result<String, BadAnswer> {
-        let unread = || BadAnswer("the backend's embeddings are not understood".to_owned());
-        let list: List<'_> = serde_json::from_slice(&self.kept).map_err(|_| unread())?;
-        let mut data = list.data;
-        // The order of the texts, whatever the order of the vectors.
-        data.sort_by_key(|one| one.index.unwrap_or(0));
-        let vectors: Vec<String> =
-            data.iter().map(|one| format!("{{\"values\":{}}}", one.embedding.get())).collect();
-        let are_lists = data.iter().all(|one| one.embedding.get().starts_with('['));
-        (self.write)(&vectors).filter(|_| are_lists).ok_or_else(unread)
-    }
+/// The client's answer. `write` makes it of vectors in JSON, if their number is right.
+fn whole(kept: &[u8], write: fn(&[String]) -> Option<String>) -> Result<String, BadAnswer> {
+    let unread = || BadAnswer("the backend's embeddings are not understood".to_owned());
+    let list: List<'_> = serde_json::from_slice(kept).map_err(|_| unread())?;
+    let mut data = list.data;
+    // The order of the texts, whatever the order of the vectors.
+    data.sort_by_key(|one| one.index.unwrap_or(0));
+    let vectors: Vec<String> =
+        data.iter().map(|one| format!("{{\"values\":{}}}", one.embedding.get())).collect();
+    let are_lists = data.iter().all(|one| one.embedding.get().starts_with('['));
+    write(&vectors).filter(|_| are_lists).ok_or_else(unread)
 }
 
 #[derive(Deserialize)]
@@ -214,40 +201,12 @@ struct One<'a> {
     embedding: &'a RawValue,
 }
 
-impl Answer for Vectors {
-    fn head(&mut self, status: u16, _: Body) -> (u16, Body) {
-        self.error = (status >= 400).then_some(status);
-        (status, Body::Json)
-    }
-
-    fn feed(&mut self, chunk: &[u8], _: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        if self.kept.len() + chunk.len() > MAX_KEPT {
-            return Err(BadAnswer(format!("the answer is longer than {MAX_KEPT} bytes")));
-        }
-        self.kept.extend_from_slice(chunk);
-        Ok(())
-    }
-
-    fn is_over(&self) -> bool {
-        false
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>) -> Result<(), BadAnswer> {
-        let answer = match self.error {
-            Some(status) => errors::for_gemini(status, &Failure::read(&self.kept)),
-            None => self.whole()?,
-        };
-        out.extend_from_slice(answer.as_bytes());
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::kit::answered;
+    use crate::{answer::Body, kit::answered};
 
     fn context() -> Context {
         Context { id: "0".repeat(32), created: 1, model: "m".to_owned(), streaming: false }
@@ -313,17 +272,14 @@ mod tests {
     #[test]
     fn vectors_come_in_the_order_of_their_texts() {
         let data = r#"{"data":[{"index":1,"embedding":[2.50]},{"index":0,"embedding":[1]}]}"#;
-        let told = |map: Vectors, status, text: &str| {
-            answered(map, status, Body::Json, &[text.as_bytes()])
+        let told = |status, text: &str| {
+            answered(batch_answer(&context(), b""), status, Body::Json, &[text.as_bytes()])
         };
-        let vectors = |write| Vectors::new(write);
-        let all: fn(&[String]) -> Option<String> =
-            |vectors| Some(format!("{{\"embeddings\":[{}]}}", vectors.join(",")));
         let expected = r#"{"embeddings":[{"values":[1]},{"values":[2.50]}]}"#;
-        assert_eq!(told(vectors(all), 200, data).unwrap(), expected);
+        assert_eq!(told(200, data).unwrap(), expected);
         let text = r#"{"data":[{"index":0,"embedding":"AAAA"}]}"#;
-        assert!(told(vectors(all), 200, text).is_err() && told(vectors(all), 200, "{}").is_err());
-        let refused = told(vectors(all), 400, r#"{"error":{"message":"no"}}"#).unwrap();
+        assert!(told(200, text).is_err() && told(200, "{}").is_err());
+        let refused = told(400, r#"{"error":{"message":"no"}}"#).unwrap();
         assert!(refused.contains("INVALID_ARGUMENT"));
         let one = answered(answer(&context(), b""), 200, Body::Json, &[data.as_bytes()]);
         assert!(one.is_err(), "one was asked for");

@@ -110,8 +110,8 @@ impl Dispatcher {
         estimate.map_or(longest, |estimate| estimate.min(longest))
     }
 
-    /// Assigns the provider its next job, if it has room. If there is none but one that waits for another
-    /// provider, it is looked at again when it need not wait any more.
+    /// Assigns the provider its next job, if it has room. A job that waits for another
+    /// provider is passed over, and looked at again when its wait ends.
     fn give_next(&mut self, now: Instant, id: ProviderId) -> bool {
         let look = Cell::new(None);
         let next = self.next_for(now, id, &look);

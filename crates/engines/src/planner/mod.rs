@@ -333,8 +333,8 @@ impl Planner {
         waiting.into_iter().map(|(name, _)| Arc::clone(name)).collect()
     }
 
-    /// Exactly these of the loaded models get no new requests. Those that had none and get them again answer
-    /// who has waited meanwhile.
+    /// Exactly these of the loaded models drain: they get no new requests. A model that drains no longer gets
+    /// the requests that waited for it.
     fn drain(&mut self, draining: &[Arc<str>]) {
         for (name, model) in &mut self.models {
             model.set_draining(draining.contains(name));

@@ -29,7 +29,7 @@ pub struct View {
 /// Where a model's server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum State {
-    /// There is none.
+    /// No server runs.
     Unloaded,
     /// It was started, and does not answer yet.
     Starting { generation: u64 },
