@@ -103,7 +103,7 @@ impl Oracle {
     /// The same; `lenient` where it cannot be known.
     fn allowed(&self, peer: &Peer, job: &JobRecord, lenient: bool) -> bool {
         let waits = || self.waits_until(peer, job).is_some();
-        let may_tell = !(lenient && self.is_unsure());
+        let may_tell = !(lenient && self.is_unsure_of_loads());
         self.is_open(peer, job, lenient) && !(may_tell && waits())
     }
 
@@ -165,8 +165,8 @@ impl Oracle {
             matches!(job.place, JobState::Queued(..)) && peer.would_load(&model).is_some();
         match job.place {
             JobState::AtTheDoor => self.check_choice(id, by)?,
-            // Whether others had to wait hangs on whether a provider was asleep already.
-            _ if self.is_unsure() && self.somebody_may_load() => {}
+            // Whether others had to wait hangs on whether a provider was asleep, or its backend tried, already.
+            _ if self.is_unsure_of_loads() => {}
             _ if peer.standing == Standing::Healthy => self.check_is_next(job, peer)?,
             _ => self.check_order(job, peer)?,
         }
