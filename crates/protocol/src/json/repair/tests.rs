@@ -81,6 +81,28 @@ fn long_strings_are_cut_and_what_stands_around_them_stays() {
 }
 
 #[test]
+fn a_string_is_cut_before_a_character_that_comes_in_two_pieces() {
+    let bounds = Bounds { total: 0, ..Bounds::WHOLE };
+    for long in [
+        format!("\"{}\"", "€".repeat(600)).into_bytes(),
+        [b"\"a", &[0x86; 1_500][..], b"\""].concat(),
+    ] {
+        let whole = repaired(&long, bounds).unwrap();
+        for at in 0..long.len() {
+            let mut repair = Repair::new(bounds);
+            repair.push(&long[..at]);
+            repair.push(&long[at..]);
+            assert_eq!(repair.finish().as_ref(), Some(&whole));
+        }
+        assert!(
+            !whole.text.contains(char::REPLACEMENT_CHARACTER) && whole.is_cut,
+            "{}",
+            whole.text
+        );
+    }
+}
+
+#[test]
 fn endless_lists_are_left_out_and_what_follows_them_stays() {
     let list = "0,".repeat(1_000_000) + "0";
     let text = format!(r#"{{"a":[{list}],"b":{{"c":[[{list}]],"d":1}},"id":7}}"#);

@@ -180,18 +180,26 @@ impl Text {
         }
     }
 
-    /// Writes as much as there is room for, cut before a character.
+    /// Writes as much as there is room for, cut before a character. That may have begun in the piece before.
     fn write_some(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let Some(room) = self.room.as_mut().filter(|_| !self.is_cut) else { return };
-        let mut end = bytes.len().min(*room);
-        if end < bytes.len() {
-            self.is_cut = true;
-            let continues = |byte: u8| byte & 0xc0 == 0x80;
-            while end > 0 && continues(bytes[end]) {
-                end -= 1;
-            }
+        let (kept, lost) = bytes.split_at(bytes.len().min(*room));
+        *room -= kept.len();
+        out.extend(kept);
+        self.is_cut = !lost.is_empty();
+        if lost.first().copied().is_some_and(continues) {
+            drop_begun_character(out);
         }
-        *room -= end;
-        out.extend(&bytes[..end]);
     }
+}
+
+/// Whether a byte of UTF-8 is none that begins a character.
+fn continues(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+/// Drops a character from the end, some of whose bytes are missing. The string's quote is before it.
+fn drop_begun_character(out: &mut Vec<u8>) {
+    while out.pop_if(|byte| continues(*byte)).is_some() {}
+    out.pop_if(|byte| *byte >= 0xc0);
 }
