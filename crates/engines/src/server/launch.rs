@@ -23,7 +23,7 @@ const SLOWEST: u64 = 20_000_000;
 /// The longest wait between two looks whether the server answers.
 const LOOK: Duration = Duration::from_millis(15);
 /// How long a server whose port somebody else answers at may take to end because of that.
-const TAKEN: Duration = Duration::from_secs(1);
+const TAKEN: Duration = Duration::from_secs(3);
 
 /// How long the last words of a server may take after its end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
