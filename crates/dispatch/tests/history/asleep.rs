@@ -42,7 +42,6 @@ impl Oracle {
     /// Backends that are to be tried again now.
     pub(crate) fn backends_are_tried(&mut self) {
         let now = self.now;
-        self.tries_backends = false;
         for peer in &mut self.peers {
             match peer.backend {
                 BackendState::Waiting { away, until } if until <= now => {

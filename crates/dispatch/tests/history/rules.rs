@@ -165,7 +165,7 @@ impl Oracle {
             matches!(job.place, JobState::Queued(..)) && peer.would_load(&model).is_some();
         match job.place {
             JobState::AtTheDoor => self.check_choice(id, by)?,
-            // Whether others had to wait hangs on whether a provider was asleep, or its backend tried, already.
+            // Whether others had to wait depends on whether a provider was asleep already, or its backend tried.
             _ if self.is_unsure_of_loads() => {}
             _ if peer.standing == Standing::Healthy => self.check_is_next(job, peer)?,
             _ => self.check_order(job, peer)?,

@@ -38,7 +38,7 @@ impl Pair {
         self.attached("cat", &[]).await
     }
 
-    /// This command in a terminal of the owner, with a client of the entry member that sees it.
+    /// A terminal of the owner that runs this command, with a client of the entry member attached to it.
     async fn attached(&self, command: &str, args: &[&str]) -> (Caller, Value) {
         let mut there = self.owner.client().await;
         let open = json!({"type": "open_terminal", "working_dir": self.owner.dir(),

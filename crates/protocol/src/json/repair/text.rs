@@ -180,7 +180,7 @@ impl Text {
         }
     }
 
-    /// Writes as much as there is room for, cut before a character. That may have begun in the piece before.
+    /// Writes as much as there is room for. The cut is before a character, also before one that began in the last piece.
     fn write_some(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         let Some(room) = self.room.as_mut().filter(|_| !self.is_cut) else { return };
         let (kept, lost) = bytes.split_at(bytes.len().min(*room));
@@ -193,12 +193,12 @@ impl Text {
     }
 }
 
-/// Whether a byte of UTF-8 is none that begins a character.
+/// Whether a byte of UTF-8 continues a character.
 fn continues(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-/// Drops a character from the end, some of whose bytes are missing. The string's quote is before it.
+/// Drops an incomplete character from the end. It goes no further than the string's quote.
 fn drop_begun_character(out: &mut Vec<u8>) {
     while out.pop_if(|byte| continues(*byte)).is_some() {}
     out.pop_if(|byte| *byte >= 0xc0);
