@@ -5,13 +5,7 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tungstenite::handshake::derive_accept_key;
 
-use crate::{
-    acks::PromptAcks,
-    io::Io,
-    limits::Limits,
-    link::{Link, Role},
-    outbox::Outbox,
-};
+use crate::{acks::PromptAcks, any_link::Link, io::Io, limits::Limits, link::Role, outbox::Outbox};
 
 /// Why a request cannot become a WebSocket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

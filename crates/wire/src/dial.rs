@@ -15,8 +15,9 @@ use url::Url;
 
 use crate::{
     advice::{Advice, advised},
+    any_link::Link,
     io::Io,
-    link::{Link, Role},
+    link::Role,
     outbox::Outbox,
     proxy::{Proxies, ProxyError, bare},
     tls,

@@ -1,10 +1,11 @@
-//! Sockets: accepting, dialling and driving WebSocket links, and TLS.
+//! Sockets: accepting, dialling and driving WebSocket links, and TLS; and links within the process.
 //!
 //! One task owns a [`Link`] and asks it for the next frame. While it waits, the link writes the
 //! contents of its [`Outbox`]. Frames that gather while the socket is busy leave in one write, and
 //! no frame waits while the socket is free. The frames' meaning is up to other crates.
 //!
-//! - [`link`]: one WebSocket, read and written by one task
+//! - `any_link`: a link, whatever carries it; [`link`]: one WebSocket, read and written by one task; `in_process`: two
+//!   queues between tasks of one process
 //! - [`outbox`]: the bounded queue into a link
 //! - [`accept`]: turns an HTTP upgrade into a link
 //! - [`mod@dial`]: a link to a server
@@ -20,9 +21,11 @@
 pub mod accept;
 pub mod acks;
 pub mod advice;
+mod any_link;
 mod blocking;
 mod close_watch;
 pub mod dial;
+mod in_process;
 pub mod io;
 pub mod limits;
 pub mod link;
@@ -35,10 +38,11 @@ pub mod tls;
 pub use accept::{Upgrade, UpgradeError};
 pub use acks::{Acknowledging, PromptAcks};
 pub use advice::{Advice, advised};
+pub use any_link::Link;
 pub use dial::{Dial, DialError, DialedLink, dial};
 pub use io::{Io, IoStream};
 pub use limits::Limits;
-pub use link::{Link, LinkError, Role};
+pub use link::{LinkError, Role};
 pub use listen::listen;
 pub use outbox::{Frame, FrameSource, Outbox, OutboxClosed, OutboxReader};
 pub use proxy::{ByProxy, Proxies, ProxyError};

@@ -43,7 +43,7 @@ const COPIED: usize = 8 * 1024;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long a close waits for the far end.
-const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
+pub(crate) const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Why a link broke.
 #[derive(Debug, thiserror::Error)]
@@ -59,9 +59,8 @@ pub enum LinkError {
     GivenUp,
 }
 
-/// One WebSocket. Its [`Outbox`] is written to the socket only while a task waits in [`Link::next`]
-/// or [`Link::close`].
-pub struct Link {
+/// One WebSocket, as a [`Link`](crate::Link).
+pub(crate) struct WebSocketLink {
     socket: WebSocket<Blocking>,
     outbox: Outbox,
     limits: Limits,
@@ -70,7 +69,7 @@ pub struct Link {
     blocked: bool,
     unflushed: bool,
     reads: u32,
-    /// Found by [`Link::ready`], to be returned by [`Link::next`].
+    /// Found by [`Self::ready`], to be returned by [`Self::next`].
     broken: Option<WsError>,
     /// Why writing has failed, and how long the link is still read.
     last_words: Option<(LinkError, Pin<Box<Sleep>>)>,
@@ -79,14 +78,9 @@ pub struct Link {
     told_of_text: bool,
 }
 
-impl Link {
-    /// A link over a byte stream whose handshake is done.
-    pub fn new(io: Io, role: Role) -> (Self, Outbox) {
-        Self::within(io, role, Limits::default())
-    }
-
-    /// The same, within other limits than usual.
-    pub fn within(io: Io, role: Role, limits: Limits) -> (Self, Outbox) {
+impl WebSocketLink {
+    /// A link over a byte stream whose handshake is done, within these limits.
+    pub(crate) fn within(io: Io, role: Role, limits: Limits) -> (Self, Outbox) {
         let config = WebSocketConfig::default()
             .read_buffer_size(limits.read_buffer)
             .write_buffer_size(limits.write_buffer)
@@ -113,18 +107,18 @@ impl Link {
 
     /// The next frame of the far end; `None` once it has closed. Text that is not UTF-8 is passed
     /// over, and logged the first time. What came before the link broke is handed out first, also
-    /// after [`Link::write_only`] has ended. May be dropped at any await and called again.
+    /// after [`Self::write_only`] has ended. May be dropped at any await and called again.
     ///
     /// # Errors
     /// [`LinkError`] when the link is broken; it cannot be used after that.
-    pub async fn next(&mut self) -> Result<Option<Frame>, LinkError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, LinkError> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
     /// Returns a frame that has already arrived, without waiting and without writing. For callers
     /// that wait for other things as well and want to take several frames at once between two calls
-    /// of [`Link::next`]. `None` says nothing about the link.
-    pub fn ready(&mut self) -> Option<Frame> {
+    /// of [`Self::next`]. `None` says nothing about the link.
+    pub(crate) fn ready(&mut self) -> Option<Frame> {
         match self.read() {
             Ok(frame) => frame,
             Err(WsError::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => None,
@@ -136,7 +130,7 @@ impl Link {
     }
 
     /// Takes messages of another length, in bytes, from now on.
-    pub fn set_max_message(&mut self, bytes: usize) {
+    pub(crate) fn set_max_message(&mut self, bytes: usize) {
         self.socket.set_config(|config| {
             config.max_message_size = Some(bytes);
             config.max_frame_size = Some(bytes);
@@ -145,7 +139,7 @@ impl Link {
 
     /// Writes the queue and reads nothing: for callers that must not take more from the far end now.
     /// It ends only with the link. May be dropped at any await.
-    pub async fn write_only(&mut self) -> LinkError {
+    pub(crate) async fn write_only(&mut self) -> LinkError {
         poll_fn(|cx| match self.poll_write(cx) {
             Poll::Ready(Err(error)) => Poll::Ready(error),
             Poll::Ready(Ok(())) if self.outbox.is_closed() => Poll::Ready(LinkError::GivenUp),
@@ -154,12 +148,12 @@ impl Link {
         .await
     }
 
-    /// Asks the far end for a sign of life, which shows in [`Link::heard`]. The ping leaves with
+    /// Asks the far end for a sign of life, which shows in [`Self::heard`]. The ping leaves with
     /// the next write.
     ///
     /// # Errors
     /// [`LinkError`] when the link is broken.
-    pub fn ping(&mut self) -> Result<(), LinkError> {
+    pub(crate) fn ping(&mut self) -> Result<(), LinkError> {
         if self.blocked {
             // The far end has enough to read, and shows by reading it that it lives.
             return Ok(());
@@ -168,17 +162,17 @@ impl Link {
     }
 
     /// When bytes last came from the far end, be they of a message that is not complete.
-    pub fn heard(&self) -> Instant {
+    pub(crate) fn heard(&self) -> Instant {
         self.socket.get_ref().heard
     }
 
     /// The code and reason with which the far end closed.
-    pub fn close_reason(&self) -> Option<(u16, String)> {
+    pub(crate) fn close_reason(&self) -> Option<(u16, String)> {
         self.close_reason.clone()
     }
 
     /// Writes the queued frames, sends a close frame, and waits a bounded time for the answer.
-    pub async fn close(mut self, code: u16, reason: &str) {
+    pub(crate) async fn close(mut self, code: u16, reason: &str) {
         let goodbye =
             CloseFrame { code: CloseCode::from(code), reason: Utf8Bytes::from(cut(reason)) };
         let farewell = async {
@@ -382,15 +376,9 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for WebSocketLink {
     fn drop(&mut self) {
         self.outbox.close();
-    }
-}
-
-impl std::fmt::Debug for Link {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link").field("outbox", &self.outbox).finish_non_exhaustive()
     }
 }
 
@@ -399,7 +387,7 @@ fn own(bytes: Bytes) -> Bytes {
 }
 
 /// A close reason is at most 123 bytes long.
-fn cut(reason: &str) -> &str {
+pub(crate) fn cut(reason: &str) -> &str {
     let mut end = reason.len().min(123);
     while !reason.is_char_boundary(end) {
         end -= 1;

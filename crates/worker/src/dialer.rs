@@ -4,7 +4,7 @@ use std::{future::Future, pin::Pin, time::Duration};
 
 use http::{HeaderMap, HeaderValue};
 use protocol::relay::SUBPROTOCOL;
-use wire::{Dial, DialError, DialedLink, Link, Outbox, Proxies, Role};
+use wire::{Dial, DialError, DialedLink, Link, Outbox, Proxies};
 
 use crate::config::ServerTarget;
 
@@ -14,7 +14,7 @@ const DEADLINE: Duration = Duration::from_secs(15);
 /// A link in the making.
 pub type Dialing<'a> = Pin<Box<dyn Future<Output = Result<DialedLink, DialError>> + Send + 'a>>;
 
-/// Gives links to servers: over the network, or over a pipe within the process.
+/// Gives links to servers: over the network, or within the process.
 pub trait Dialer: Send + Sync + 'static {
     /// A new link to this server. A link whose subprotocol is [`SUBPROTOCOL`] carries binary
     /// frames, any other the JSON form.
@@ -49,13 +49,10 @@ fn credentials(server: &ServerTarget) -> Result<HeaderMap, DialError> {
     Ok(headers)
 }
 
-/// The bytes that a pipe holds.
-const PIPE: usize = 256 * 1024;
+/// Links to a server in the same process, without a socket.
+pub struct InProcessDialer<F>(F);
 
-/// Links to a server in the same process, over a pipe in memory.
-pub struct PipeDialer<F>(F);
-
-impl<F> PipeDialer<F>
+impl<F> InProcessDialer<F>
 where
     F: Fn(Link, Outbox) + Send + Sync + 'static,
 {
@@ -65,16 +62,14 @@ where
     }
 }
 
-impl<F> Dialer for PipeDialer<F>
+impl<F> Dialer for InProcessDialer<F>
 where
     F: Fn(Link, Outbox) + Send + Sync + 'static,
 {
     fn dial<'a>(&'a self, _: &'a ServerTarget) -> Dialing<'a> {
         Box::pin(async move {
-            let (near, far) = tokio::io::duplex(PIPE);
-            let (server, server_outbox) = Link::new(Box::pin(far), Role::Server);
+            let [(server, server_outbox), (link, outbox)] = Link::in_process();
             (self.0)(server, server_outbox);
-            let (link, outbox) = Link::new(Box::pin(near), Role::Client);
             let (subprotocol, headers) = (Some(SUBPROTOCOL.to_owned()), HeaderMap::new());
             Ok(DialedLink { link, outbox, subprotocol, headers })
         })

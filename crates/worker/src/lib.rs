@@ -52,7 +52,7 @@ pub use backend::{
     ModelEntry, NotAModel, Search, examine, find_local, key_file,
 };
 pub use config::{Lend, LendEngines, LentAlias, NotAServer, Protocol, ServerTarget, WorkerConfig};
-pub use dialer::{Dialer, Dialing, NetDialer, PipeDialer};
+pub use dialer::{Dialer, Dialing, InProcessDialer, NetDialer};
 pub use event::{Event, Observer};
 pub use failures::Failures;
 pub use outcome::WorkerEnd;

@@ -17,7 +17,7 @@ use daemon::{
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
-use worker::{Event, Lend, PipeDialer, ServerTarget, WorkerConfig};
+use worker::{Event, InProcessDialer, Lend, ServerTarget, WorkerConfig};
 
 use super::{
     banner::Banner,
@@ -169,7 +169,7 @@ fn config(
     Ok(config)
 }
 
-/// A worker whose links are pipes to the server of this process.
+/// A worker whose links to the server of this process need no socket.
 fn worker(
     config: WorkerConfig,
     finder: Option<&Finder>,
@@ -177,7 +177,7 @@ fn worker(
     offers: &Arc<Offers>,
 ) -> anyhow::Result<worker::Worker> {
     let links = server.workers();
-    let dialer = PipeDialer::new(move |link, outbox| {
+    let dialer = InProcessDialer::new(move |link, outbox| {
         let links = links.clone();
         tokio::spawn(async move { links.serve(link, outbox, true).await });
     });

@@ -3,6 +3,7 @@
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf, duplex};
 
 use super::*;
+use crate::Link;
 
 fn pair(capacity: usize) -> ((Link, Outbox), (Link, Outbox)) {
     let (near, far) = duplex(capacity);

@@ -1,0 +1,192 @@
+//! A link between two tasks of one process: two queues of frames, and no socket.
+//!
+//! Each end reads the outbox of the other. So a frame wakes the task that reads it, and nothing is encoded for a wire,
+//! masked or copied on its way.
+
+use std::{
+    future::poll_fn,
+    task::{Context, Poll, Waker, ready},
+};
+
+use tokio::{
+    sync::mpsc,
+    task::coop,
+    time::{Instant, timeout},
+};
+
+use crate::{
+    link::{CLOSE_DEADLINE, LinkError, cut},
+    outbox::{Frame, Outbox},
+};
+
+/// The most signals that one end ever has on their way: a ping, a pong and a close.
+const SIGNALS: usize = 3;
+
+/// What one end tells the other beside frames.
+enum Signal {
+    Ping,
+    Pong,
+    Close(u16, String),
+}
+
+/// One end of a link within the process.
+pub(crate) struct InProcessLink {
+    /// What the far end sends.
+    incoming: Outbox,
+    outbox: Outbox,
+    /// `None` once this end has said that it closes.
+    signals: Option<mpsc::Sender<Signal>>,
+    signalled: mpsc::Receiver<Signal>,
+    /// Whether a ping has no answer yet.
+    asked: bool,
+    /// Whether this end had to wait before the next frame.
+    waited: bool,
+    heard: Instant,
+    /// Whether the far end has closed, or is gone.
+    is_over: bool,
+    close_reason: Option<(u16, String)>,
+}
+
+impl InProcessLink {
+    /// Both ends, each with its outbox.
+    pub(crate) fn pair() -> [(Self, Outbox); 2] {
+        let (near, far) = (Outbox::new(), Outbox::new());
+        let (to_near, from_far) = mpsc::channel(SIGNALS);
+        let (to_far, from_near) = mpsc::channel(SIGNALS);
+        [
+            (Self::end(near.clone(), far.clone(), to_far, from_far), near.clone()),
+            (Self::end(far.clone(), near, to_near, from_near), far),
+        ]
+    }
+
+    fn end(
+        outbox: Outbox,
+        incoming: Outbox,
+        signals: mpsc::Sender<Signal>,
+        signalled: mpsc::Receiver<Signal>,
+    ) -> Self {
+        Self {
+            incoming,
+            outbox,
+            signals: Some(signals),
+            signalled,
+            asked: false,
+            waited: false,
+            heard: Instant::now(),
+            is_over: false,
+            close_reason: None,
+        }
+    }
+
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, LinkError> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    pub(crate) fn ready(&mut self) -> Option<Frame> {
+        let nobody = Context::from_waker(Waker::noop());
+        self.incoming.pop(&nobody).map(|frame| self.arrived(frame))
+    }
+
+    pub(crate) async fn write_only(&mut self) -> LinkError {
+        poll_fn(|cx| match self.outbox.wait_for_close(cx) {
+            true => Poll::Ready(LinkError::GivenUp),
+            false => Poll::Pending,
+        })
+        .await
+    }
+
+    pub(crate) fn ping(&mut self) {
+        if !self.asked {
+            self.asked = true;
+            self.signal(Signal::Ping);
+        }
+    }
+
+    pub(crate) fn heard(&self) -> Instant {
+        self.heard
+    }
+
+    pub(crate) fn close_reason(&self) -> Option<(u16, String)> {
+        self.close_reason.clone()
+    }
+
+    /// The far end reads what is queued, and then the close.
+    pub(crate) async fn close(mut self, code: u16, reason: &str) {
+        self.signal(Signal::Close(code, cut(reason).to_owned()));
+        self.signals = None;
+        let farewell = async { while let Ok(Some(_)) = self.next().await {} };
+        // The link ends here however its farewell went.
+        let _ = timeout(CLOSE_DEADLINE, farewell).await;
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Frame>, LinkError>> {
+        // A far end on another thread could send for ever, and this task must give way to others.
+        let turn = ready!(coop::poll_proceed(cx));
+        if let Some(frame) = self.incoming.pop(cx) {
+            turn.made_progress();
+            return Poll::Ready(Ok(Some(self.arrived(frame))));
+        }
+        self.poll_signals(cx);
+        if self.is_over {
+            // What the far end sent before it closed comes before the close.
+            let last = self.incoming.pop(cx).map(|frame| self.arrived(frame));
+            return Poll::Ready(Ok(last));
+        }
+        if self.outbox.wait_for_close(cx) {
+            return Poll::Ready(Err(LinkError::GivenUp));
+        }
+        self.waited = true;
+        Poll::Pending
+    }
+
+    /// A clock reading for each frame would cost more than the rest of it.
+    fn arrived(&mut self, frame: Frame) -> Frame {
+        if std::mem::take(&mut self.waited) {
+            self.heard = Instant::now();
+        }
+        frame
+    }
+
+    fn poll_signals(&mut self, cx: &mut Context<'_>) {
+        while !self.is_over
+            && let Poll::Ready(signal) = self.signalled.poll_recv(cx)
+        {
+            self.heard = Instant::now();
+            match signal {
+                Some(Signal::Ping) => self.signal(Signal::Pong),
+                Some(Signal::Pong) => self.asked = false,
+                Some(Signal::Close(code, reason)) => {
+                    self.close_reason = Some((code, reason));
+                    self.is_over = true;
+                }
+                None => self.is_over = true,
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(signals) = &self.signals {
+            // There is always room, see `SIGNALS`. A far end that is gone needs none.
+            let _ = signals.try_send(signal);
+        }
+    }
+}
+
+/// As when a socket closes: what the far end has not read is gone, and nobody sends any more.
+impl Drop for InProcessLink {
+    fn drop(&mut self) {
+        // First: the far end sees that this one is gone, not that it was given up itself.
+        self.signals = None;
+        self.outbox.close();
+        self.incoming.close();
+    }
+}
+
+impl std::fmt::Debug for InProcessLink {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("InProcessLink").field("outbox", &self.outbox).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;
