@@ -131,11 +131,15 @@ impl Listener {
             let Ok(permit) = Arc::clone(&self.connections).acquire_owned().await else { return };
             match self.tcp.accept().await {
                 Ok((stream, peer)) => {
-                    let serving = self.connection(stream, peer, stop.clone());
+                    let (tls, router) = (self.tls.clone(), self.router.clone());
+                    let (stop, patience) = (stop.clone(), self.patience);
+                    let acks = PromptAcks::default();
+                    let client = Client { router, peer, acks, stop, patience };
                     let metrics = Arc::clone(&self.metrics);
                     self.tasks.spawn(async move {
                         metrics.http_connections().inc();
-                        serving.await;
+                        // Made here: a future that is made outside and moved in takes its room twice.
+                        client.connected(stream, tls).await;
                         metrics.http_connections().dec();
                         drop(permit);
                     });
@@ -144,33 +148,6 @@ impl Listener {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(REFUSED).await;
                 }
-            }
-        }
-    }
-
-    fn connection(
-        &self,
-        stream: TcpStream,
-        peer: SocketAddr,
-        stop: CancellationToken,
-    ) -> impl Future<Output = ()> + use<> {
-        let (tls, router, patience) = (self.tls.clone(), self.router.clone(), self.patience);
-        async move {
-            // With Nagle's algorithm a token would wait for the acknowledgement of the one before.
-            let _ = stream.set_nodelay(true);
-            keep_alive(&stream);
-            // Boxed, as below.
-            let begun = match tls.is_some() {
-                true => Box::pin(speaking_tls(stream, peer)).await,
-                false => Some(stream),
-            };
-            let Some(stream) = begun else { return };
-            let (stream, acks) = Acknowledging::new(stream);
-            let client = Client { router, peer, acks, stop, patience };
-            match tls {
-                None => client.greet(stream).await,
-                // Boxed: connections without TLS need not hold room for its handshake.
-                Some(tls) => Box::pin(client.secure(stream, tls)).await,
             }
         }
     }
@@ -230,36 +207,59 @@ struct Client {
 }
 
 impl Client {
-    async fn secure(self, stream: Acknowledging, tls: TlsAcceptor) {
+    async fn connected(self, stream: TcpStream, tls: Option<TlsAcceptor>) {
+        // With Nagle's algorithm a token would wait for the acknowledgement of the one before.
+        let _ = stream.set_nodelay(true);
+        keep_alive(&stream);
+        match tls {
+            None => self.spoken_to(Acknowledging::new(stream, self.acks.clone())).await,
+            // Boxed: connections without TLS need not hold room for it.
+            Some(tls) => Box::pin(self.secure(stream, tls)).await,
+        }
+    }
+
+    async fn secure(self, stream: TcpStream, tls: TlsAcceptor) {
         let peer = self.peer;
+        let Some(stream) = speaking_tls(stream, peer).await else { return };
+        let stream = Acknowledging::new(stream, self.acks.clone());
         match timeout(HANDSHAKE, tls.accept(stream)).await {
             Ok(Ok(stream)) => {
                 let stream: Io = Box::pin(stream);
-                self.greet(stream).await;
+                self.spoken_to(stream).await;
             }
             Ok(Err(error)) => tracing::debug!(%peer, %error, "no TLS handshake"),
             Err(_) => tracing::debug!(%peer, "the TLS handshake took too long"),
         }
     }
 
-    async fn greet<S>(self, mut stream: S)
+    async fn spoken_to<S>(self, stream: S)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        // One after the other, and not one within the other: they share their room then.
+        if let Some((version, stream)) = self.greeted(stream).await {
+            self.serve(version, stream).await;
+        }
+    }
+
+    async fn greeted<S>(&self, mut stream: S) -> Option<(Version, ClientStream<S>)>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
     {
         let peer = self.peer;
         let greeted = tokio::select! {
             greeted = timeout(GREETING, version(&mut stream)) => greeted,
-            () = self.stop.cancelled() => return,
+            () = self.stop.cancelled() => return None,
         };
         match greeted {
             Ok(Ok((version, first))) => {
                 clear_text::tell_of_tls(&first);
-                let stream = ClientStream::new(first, stream, self.patience);
-                self.serve(version, stream).await;
+                return Some((version, ClientStream::new(first, stream, self.patience)));
             }
             Ok(Err(error)) => tracing::debug!(%peer, %error, "a connection broke"),
             Err(_) => tracing::debug!(%peer, "a client said nothing"),
         }
+        None
     }
 
     async fn serve<S>(self, version: Version, stream: ClientStream<S>)
@@ -341,6 +341,17 @@ mod tests {
     use super::*;
 
     const PATIENCE: Duration = Duration::from_secs(60);
+
+    fn room_of<A, B, C, F: Future>(_: impl FnOnce(A, B, C) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// A server holds one of these for each connection, for as long as its answer lasts.
+    #[test]
+    fn a_connection_takes_little_memory_beside_its_buffers() {
+        let room = room_of(Client::connected);
+        assert!(room <= 2048, "{room} bytes");
+    }
 
     /// A listener whose only page is larger than the socket buffers.
     async fn start(stop: &CancellationToken) -> (SocketAddr, tokio::task::JoinHandle<TaskTracker>) {

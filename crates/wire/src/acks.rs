@@ -45,10 +45,9 @@ pub struct Acknowledging {
 }
 
 impl Acknowledging {
-    /// The connection, and whether to acknowledge at once.
-    pub fn new(stream: TcpStream) -> (Self, PromptAcks) {
-        let acks = PromptAcks::default();
-        (Self { stream, acks: acks.clone() }, acks)
+    /// The connection, and by what it may be asked.
+    pub fn new(stream: TcpStream, acks: PromptAcks) -> Self {
+        Self { stream, acks }
     }
 }
 
@@ -122,7 +121,8 @@ mod tests {
     async fn reads_are_acknowledged_at_once_when_asked_for() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut far = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let (mut near, acks) = Acknowledging::new(listener.accept().await.unwrap().0);
+        let acks = PromptAcks::default();
+        let mut near = Acknowledging::new(listener.accept().await.unwrap().0, acks.clone());
         // The kernel acknowledges at once on a new connection, and stops when it finds the traffic
         // interactive.
         let mut stopped = false;

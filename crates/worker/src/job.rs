@@ -85,10 +85,12 @@ async fn serve<'a>(
     let slot = lent.slot().await;
     let path = order.path.split('?').next().unwrap_or_default();
     let endpoint = Endpoint::of_path(path);
+    // Boxed: a stream may last for hours, and need not hold room for what its request takes.
     let mut answer = match reply.server_waits() {
-        true => lent.send(&mut order).await?,
-        false => lent.send_patiently(&mut order).await?,
+        true => Box::pin(lent.send(&mut order)).await?,
+        false => Box::pin(lent.send_patiently(&mut order)).await?,
     };
+    drop(order);
     let mut end = endpoint.filter(|_| is_stream(&answer)).map(StreamEnd::of);
     reply.head(answer.status, answer.headers).await?;
     while let Some(bytes) = answer.body.next().await {
@@ -121,5 +123,21 @@ async fn told_to_stop(stop: oneshot::Receiver<JobFailure>) -> JobFailure {
         Ok(why) => why,
         // Nobody is left who could stop it.
         Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room_of<F: Future>(_: impl FnOnce(Job) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// A worker holds one of these for each stream, for as long as it lasts.
+    #[test]
+    fn a_job_that_streams_takes_little_memory() {
+        let room = room_of(Job::run);
+        assert!(room <= 2048, "{room} bytes");
     }
 }
