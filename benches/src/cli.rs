@@ -30,6 +30,14 @@ pub(crate) enum Role {
         /// What to do, as JSON
         plan: String,
     },
+    /// Count what requests cost a server and a worker, for `cargo xtask budget`
+    #[command(hide = true)]
+    Count {
+        /// The warren that is counted
+        warren: PathBuf,
+        /// Where what callgrind writes is kept
+        dir: PathBuf,
+    },
     /// The bare WebSocket echo
     #[command(hide = true)]
     Echo,

@@ -12,6 +12,7 @@
 //! - [`backend`]: the mock model server
 //! - [`echo`], [`copy`]: what the mesh is compared with; [`stock`]: a stock peer of it
 //! - [`load`]: the load generator
+//! - [`count`]: instructions and allocations of requests, which `cargo xtask budget` compares
 //! - [`programs`]: what runs in terminals
 //! - [`payload`]: request bodies and answers, known to both of these byte for byte
 //! - [`rooms`]: rooms of a server, over HTTP
@@ -22,6 +23,7 @@ mod backend;
 mod child;
 mod cli;
 mod copy;
+mod count;
 mod echo;
 mod http1;
 mod lab;
@@ -88,7 +90,7 @@ fn alone(role: Option<&Role>) -> Option<anyhow::Result<()>> {
         Role::Flood { kind, megabytes, pace } => Some(flood::run(*kind, *megabytes, *pace)),
         Role::Keys => Some(keys::run()),
         Role::Agent { arguments } => Some(agent::run(arguments)),
-        Role::Backend | Role::Echo | Role::Load { .. } => None,
+        Role::Backend | Role::Echo | Role::Load { .. } | Role::Count { .. } => None,
     }
 }
 
@@ -97,6 +99,7 @@ async fn play(cli: Cli) -> anyhow::Result<()> {
         Some(Role::Backend) => backend::run().await,
         Some(Role::Load { plan }) => load::run(&plan).await,
         Some(Role::Echo) => echo::run().await,
+        Some(Role::Count { warren, dir }) => count::run(&warren, &dir).await,
         // The others were played before.
         Some(_) => Ok(()),
         None => suite::run(&cli.options).await,

@@ -5,6 +5,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal")]
 
+mod budget;
 mod circles;
 mod clients;
 mod command;
@@ -36,6 +37,7 @@ fn run(task: Task) -> Result<()> {
     match task {
         Task::Layers => layers::run(&workspace).and_then(|()| circles::run(&workspace)),
         Task::Tidy => tidy::run(&workspace),
+        Task::Budget(arguments) => budget::run(&workspace, &arguments),
         Task::Soak(arguments) => soak::run(&workspace, &arguments),
         Task::Sim(arguments) => sim::run(&workspace, &arguments),
         Task::Clients(arguments) => clients::run(&workspace, &arguments),
@@ -57,6 +59,8 @@ enum Task {
     Layers,
     /// Check the rules of the house that no compiler knows
     Tidy,
+    /// Count what a request costs in instructions and allocations, and compare with benches/budget.toml
+    Budget(budget::Arguments),
     /// Run one of the long tests, from a fixed seed
     Soak(soak::Arguments),
     /// Run the simulator of the workspace cluster: one seed, or many

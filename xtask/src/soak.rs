@@ -165,14 +165,19 @@ fn driver(workspace: &Workspace, name: &str) -> Result<Command> {
     Ok(driver)
 }
 
-/// A soak program, built together with `warren` and all the others: built alone, a package would
+/// Builds `warren`, all soak programs and what else is asked for together: built alone, a package would
 /// give the libraries that they share other features, and cargo would compile these again.
-fn program(workspace: &Workspace, name: &str) -> Result<Command> {
+pub(crate) fn build(workspace: &Workspace, more: &[&str]) -> Result<()> {
     let mut build = workspace.cargo(&["build", "--release", "--bin", "warren", "--examples"]);
     for package in ["warren", "testkit", "workspace", "dispatch"] {
         build.args(["--package", package]);
     }
-    command::run(build)?;
+    build.args(more);
+    command::run(build)
+}
+
+fn program(workspace: &Workspace, name: &str) -> Result<Command> {
+    build(workspace, &[])?;
     let mut program = Command::new(examples(workspace)?.join(name));
     program.current_dir(workspace.root());
     Ok(program)

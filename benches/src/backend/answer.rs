@@ -10,7 +10,10 @@ use std::{
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::sleep,
+};
 
 use super::aborts::Guard;
 use crate::payload;
@@ -22,12 +25,14 @@ const READY: u32 = 256;
 pub(crate) struct Pages {
     chunks: Arc<[Bytes]>,
     plain: Mutex<Bytes>,
+    steps: Option<Arc<Semaphore>>,
 }
 
 impl Pages {
-    pub(crate) fn new() -> Self {
+    /// With `steps`, each chunk after a stream's burst, and its end, takes one of them.
+    pub(crate) fn new(steps: Option<Arc<Semaphore>>) -> Self {
         let chunks = (0..READY).map(|index| payload::chunk(index).into()).collect();
-        Self { chunks, plain: Mutex::default() }
+        Self { chunks, plain: Mutex::default(), steps }
     }
 
     /// The plain answer of this length; the last one is kept.
@@ -48,7 +53,7 @@ impl Pages {
         guard: Guard,
     ) -> AnswerBody {
         let ready = self.chunks.clone();
-        let pace = Pace { burst, gap, sleep: None };
+        let pace = Pace { burst, gap, steps: self.steps.clone(), wait: None };
         AnswerBody::Stream(Stream { ready, next: 0, chunks, pace, let_go: true, guard })
     }
 }
@@ -110,7 +115,8 @@ impl Stream {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if self.next < self.chunks && self.pace.poll_turn(self.next, cx).is_pending() {
+        let is_paced = self.next < self.chunks || self.pace.steps.is_some();
+        if is_paced && self.pace.poll_turn(self.next, cx).is_pending() {
             return Poll::Pending;
         }
         self.let_go = false;
@@ -130,21 +136,30 @@ impl Stream {
 struct Pace {
     burst: u32,
     gap: Duration,
-    sleep: Option<Pin<Box<Sleep>>>,
+    steps: Option<Arc<Semaphore>>,
+    wait: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
 impl Pace {
     /// Ready when the chunk of this index is due. The gap is counted from the chunk before.
     fn poll_turn(&mut self, index: u32, cx: &mut Context<'_>) -> Poll<()> {
-        if index < self.burst || self.gap.is_zero() {
+        if index < self.burst || (self.gap.is_zero() && self.steps.is_none()) {
             return Poll::Ready(());
         }
-        let due = Instant::now() + self.gap;
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(due)));
-        let turn = sleep.as_mut().poll(cx);
+        let (gap, steps) = (self.gap, &self.steps);
+        let wait = self.wait.get_or_insert_with(|| Box::pin(due(gap, steps.clone())));
+        let turn = wait.as_mut().poll(cx);
         if turn.is_ready() {
-            self.sleep = None;
+            self.wait = None;
         }
         turn
+    }
+}
+
+async fn due(gap: Duration, steps: Option<Arc<Semaphore>>) {
+    match steps {
+        // An error is a closed semaphore, and nobody closes this one.
+        Some(steps) => steps.acquire().await.map_or((), SemaphorePermit::forget),
+        None => sleep(gap).await,
     }
 }

@@ -18,6 +18,7 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
+    sync::Semaphore,
     time::timeout,
 };
 
@@ -36,7 +37,7 @@ pub(crate) async fn run() -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await.context("listen")?;
     child::announce(listener.local_addr()?)?;
     tokio::select! {
-        () = serve(listener) => Ok(()),
+        () = serve(listener, None) => Ok(()),
         () = child::abandoned() => Ok(()),
     }
 }
@@ -46,12 +47,13 @@ pub(crate) async fn run() -> Result<()> {
 pub(crate) async fn start() -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener));
+    tokio::spawn(serve(listener, None));
     addr
 }
 
-async fn serve(listener: TcpListener) {
-    let shared = Arc::new(Shared { aborts: Arc::default(), pages: Pages::new() });
+/// Serves until it is dropped. With `steps`, each chunk of a stream after its burst, and its end, takes one permit.
+pub(crate) async fn serve(listener: TcpListener, steps: Option<Arc<Semaphore>>) {
+    let shared = Arc::new(Shared { aborts: Arc::default(), pages: Pages::new(steps) });
     loop {
         match listener.accept().await {
             Ok((socket, _)) => drop(tokio::spawn(connection(socket, shared.clone()))),
