@@ -62,8 +62,29 @@ impl Link {
         path: &str,
         body: Bytes,
     ) -> Result<Vec<u8>> {
+        self.asked(method, path, None, body).await
+    }
+
+    /// The same with a key.
+    pub(crate) async fn ask(
+        &mut self,
+        method: Method,
+        path: &str,
+        key: &str,
+        body: Bytes,
+    ) -> Result<Vec<u8>> {
+        self.asked(method, path, Some(key), body).await
+    }
+
+    async fn asked(
+        &mut self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: Bytes,
+    ) -> Result<Vec<u8>> {
         ensure!(self.ready().await, "the connection was closed");
-        let response = self.send(method, path, None, body).await?;
+        let response = self.send(method, path, key, body).await?;
         let status = response.status();
         let answer = read(response.into_body()).await?;
         let words = || String::from_utf8_lossy(&answer).into_owned();

@@ -5,6 +5,7 @@
 //! - [`cancel`]: clients that hang up in the middle of a stream
 //! - [`watch`]: watchers of rooms
 //! - [`mesh`]: messages and nodes at mesh relays
+//! - [`scale`]: many workers, and many requests that wait for them
 //! - [`workspace`]: terminals and agents
 //! - [`failures`]: what went wrong in any of them
 
@@ -12,6 +13,7 @@ pub(crate) mod cancel;
 pub(crate) mod closed;
 mod failures;
 pub(crate) mod mesh;
+pub(crate) mod scale;
 pub(crate) mod slow;
 pub(crate) mod watch;
 pub(crate) mod workspace;
@@ -33,6 +35,8 @@ pub(crate) enum Plan {
     Frames(mesh::frames::Frames),
     Nodes(mesh::nodes::Nodes),
     Workspace(workspace::Plan),
+    ScaleWorkers(scale::workers::Workers),
+    ScaleClients(scale::clients::Clients),
 }
 
 /// Follows a plan given as JSON and prints its outcome as a line of JSON. Ends early when stdin
@@ -61,6 +65,15 @@ pub(crate) async fn run(plan: &str) -> Result<()> {
             Ok(())
         }
         Plan::Workspace(plan) => workspace::run(plan).await,
+        Plan::ScaleWorkers(plan) => {
+            let joined = scale::workers::join(&plan).await?;
+            say(&plan.workers)?;
+            child::told_to_go_on().await?;
+            joined.answer();
+            child::abandoned().await;
+            Ok(())
+        }
+        Plan::ScaleClients(plan) => told(scale::clients::run(&plan)).await,
         Plan::Watch(plan) => {
             let mut held = watch::open(&plan).await?;
             say(&held.opened)?;

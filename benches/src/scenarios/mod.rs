@@ -8,6 +8,7 @@
 //! - [`slow_streams`]: memory of streams that wait
 //! - [`rooms`]: what a room costs, and how fast its watchers are told
 //! - [`mesh`]: models and answers from peers, and the relay between them
+//! - [`scale`]: many keys, models, workers and waiting jobs
 //! - [`workspace`]: terminals and agents
 
 mod accounting;
@@ -15,6 +16,7 @@ mod cancel;
 mod mesh;
 mod requests;
 mod rooms;
+mod scale;
 mod slow_streams;
 mod startup;
 mod translate;
@@ -35,6 +37,8 @@ pub(crate) enum Scenario {
     SlowStreams,
     RoomRequests,
     RoomEvents,
+    ScaleDispatch,
+    ScaleServer,
     Mesh(mesh::Part),
     Workspace(workspace::Part),
 }
@@ -46,6 +50,7 @@ impl Scenario {
         all.extend(Row::all().map(Self::Requests));
         all.extend([Self::Accounting, Self::Translate, Self::Cancel, Self::SlowStreams]);
         all.extend([Self::RoomRequests, Self::RoomEvents]);
+        all.extend([Self::ScaleDispatch, Self::ScaleServer]);
         all.extend(mesh::Part::ALL.map(Self::Mesh));
         all.extend(workspace::Part::ALL.map(Self::Workspace));
         all.retain(|scenario| options.wants(&scenario.name()));
@@ -62,6 +67,8 @@ impl Scenario {
             Self::SlowStreams => "slow-streams".into(),
             Self::RoomRequests => "rooms/request".into(),
             Self::RoomEvents => "rooms/events".into(),
+            Self::ScaleDispatch => "scale/dispatch".into(),
+            Self::ScaleServer => "scale/server".into(),
             Self::Mesh(part) => part.name().into(),
             Self::Workspace(part) => part.name().into(),
         }
@@ -84,6 +91,8 @@ impl Scenario {
             Some(Self::SlowStreams) => slow_streams::measure(lab, report).await,
             Some(Self::RoomRequests) => rooms::requests::measure(lab, report).await,
             Some(Self::RoomEvents) => rooms::events::measure(lab, report).await,
+            Some(Self::ScaleDispatch) => scale::dispatch::measure(lab, report),
+            Some(Self::ScaleServer) => scale::server::measure(lab, report).await,
             Some(Self::Mesh(part)) => part.measure(lab, report).await,
             Some(Self::Workspace(part)) => part.measure(lab, report).await,
             Some(Self::Requests(_)) => {
@@ -111,10 +120,10 @@ mod tests {
     #[test]
     fn names_are_unique_and_select() {
         let mut names: Vec<String> = asked(&[]).iter().map(Scenario::name).collect();
-        assert_eq!(names.len(), 35);
+        assert_eq!(names.len(), 37);
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 35);
+        assert_eq!(names.len(), 37);
         assert_eq!(asked(&["--only", "plain/32/1KiB"]).len(), 1);
     }
 
@@ -122,6 +131,6 @@ mod tests {
     fn request_rows_share_their_targets() {
         let all = asked(&[]);
         let groups: Vec<usize> = all.chunk_by(Scenario::same_targets).map(<[_]>::len).collect();
-        assert_eq!(groups, [&[1, 12][..], &[1; 22]].concat());
+        assert_eq!(groups, [&[1, 12][..], &[1; 24]].concat());
     }
 }

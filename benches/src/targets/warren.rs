@@ -83,6 +83,28 @@ pub(crate) async fn launch_alone(program: &Path) -> Result<Target> {
     Ok(Target::new(Kind::Warren.name(), addr, vec![server], Some(dir)))
 }
 
+/// A server alone that asks for a key.
+#[derive(Debug)]
+pub(crate) struct Keyed {
+    pub(crate) target: Target,
+    /// The secret of its workers.
+    pub(crate) secret: String,
+    /// The administrator's token.
+    pub(crate) admin: String,
+    /// Where it runs.
+    pub(crate) dir: PathBuf,
+}
+
+pub(crate) async fn launch_keyed(program: &Path) -> Result<Keyed> {
+    let (dir, secret) = (directory()?, secret());
+    let mut server = serve(program, dir.path(), &secret, Accounting::Whole)?;
+    let addr = server.listening(LISTENS).await?;
+    let path = dir.path().to_owned();
+    let admin = std::fs::read_to_string(path.join("data/admin.token"))?.trim().to_owned();
+    let target = Target::new(Kind::Warren.name(), addr, vec![server], Some(dir));
+    Ok(Keyed { target, secret, admin, dir: path })
+}
+
 /// A server alone, as it is right after its start.
 #[derive(Debug)]
 pub(crate) struct Started {

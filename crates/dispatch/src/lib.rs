@@ -24,6 +24,7 @@ mod input;
 mod job;
 mod output;
 mod provider;
+mod providers;
 mod queue;
 mod readiness;
 pub mod route;

@@ -1,22 +1,16 @@
-//! Connected providers, and the models that they serve.
+//! A connected provider.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
 
 use crate::{
-    distance::Distance,
-    health::Health,
-    input::{Offer, Unloaded},
-    job::Job,
-    queue::Reach,
-    readiness::Readiness,
-    route::Candidate,
-    speed::Speed,
-    unloaded::UnloadedModels,
+    distance::Distance, health::Health, input::Offer, job::Job, queue::Reach, readiness::Readiness,
+    route::Candidate, speed::Speed, unloaded::UnloadedModels,
 };
 
 /// How long a provider's reports may still count jobs after their cancellation: a report may cross
@@ -26,7 +20,8 @@ const SETTLES: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Provider {
     pub(crate) scope: Scope,
-    pub(crate) models: BTreeSet<ModelName>,
+    /// Shared with those who look at it: a crowd may have many.
+    pub(crate) models: Arc<BTreeSet<ModelName>>,
     /// Those that it does not have in memory.
     pub(crate) unloaded: UnloadedModels,
     /// At least 1.
@@ -51,12 +46,25 @@ pub(crate) struct Provider {
     pub(crate) acknowledges: bool,
     /// Whether it has given no sign of life since it missed an acknowledgement.
     pub(crate) asleep: bool,
+    /// When its waiting jobs are to be looked at because one need not wait for another provider any more.
+    pub(crate) look_at: Option<Instant>,
     /// The number of the last assignment to it.
     pub(crate) last_given: u64,
     /// The moving average of its seconds per job.
     service: Option<f64>,
     /// The number of cancelled jobs that it may still report, and until when.
     settling: Option<(u32, Instant)>,
+}
+
+/// What is noted of a provider beside it, so that others are passed over without a look.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// Whether it may be given a job now, rested or not.
+    pub(crate) open: bool,
+    /// Whether it rests or is on trial.
+    pub(crate) limited: bool,
+    /// Whether it does not have all its models in memory.
+    pub(crate) unloaded: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,9 +96,18 @@ impl Provider {
             readiness: Readiness::default(),
             acknowledges: offer.acknowledges,
             asleep: false,
+            look_at: None,
             last_given: 0,
             service: None,
             settling: None,
+        }
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        Standing {
+            open: self.is_free() && !self.is_draining(),
+            limited: !self.health.is_healthy(),
+            unloaded: !self.unloaded.is_empty(),
         }
     }
 
@@ -137,6 +154,12 @@ impl Provider {
 
     pub(crate) fn serves(&self, model: &ModelName) -> bool {
         self.is_wildcard() || self.models.contains(model)
+    }
+
+    /// The models by which it is found: `*` alone if it serves every model.
+    pub(crate) fn listed_models(&self) -> impl Iterator<Item = &ModelName> {
+        let all = self.is_wildcard();
+        self.models.iter().filter(move |model| !all || model.is_wildcard())
     }
 
     /// The waiting jobs that it might take.
@@ -213,196 +236,6 @@ impl Provider {
     }
 }
 
-/// The connected providers. The driver's links bound their number.
-#[derive(Debug, Default)]
-pub(crate) struct Providers {
-    by_id: BTreeMap<ProviderId, Provider>,
-    /// The providers of each model, by name; those that offer `*` are only listed under `*`.
-    serving: BTreeMap<(Scope, ModelName), BTreeSet<ProviderId>>,
-    /// Providers at rest or on trial.
-    limited: BTreeSet<ProviderId>,
-    /// Providers that do not have all their models in memory.
-    unloaded: BTreeSet<ProviderId>,
-}
-
-impl Providers {
-    pub(crate) fn insert(&mut self, id: ProviderId, provider: Provider) {
-        self.by_id.insert(id, provider);
-        self.list(id);
-        self.note_unloaded(id);
-    }
-
-    pub(crate) fn remove(&mut self, id: ProviderId) -> Option<Provider> {
-        self.unlist(id);
-        self.limited.remove(&id);
-        self.unloaded.remove(&id);
-        self.by_id.remove(&id)
-    }
-
-    pub(crate) fn set_models(&mut self, id: ProviderId, models: Vec<ModelName>) {
-        self.unlist(id);
-        if let Some(provider) = self.by_id.get_mut(&id) {
-            provider.models = distinct(models);
-        }
-        self.list(id);
-    }
-
-    /// Updates the list of providers at rest or on trial after a change of the provider's health.
-    pub(crate) fn note_health(&mut self, id: ProviderId) {
-        match self.by_id.get(&id) {
-            Some(provider) if !provider.health.is_healthy() => self.limited.insert(id),
-            _ => self.limited.remove(&id),
-        };
-    }
-
-    /// Returns whether the provider is connected.
-    pub(crate) fn set_unloaded(
-        &mut self,
-        now: Instant,
-        id: ProviderId,
-        models: Vec<Unloaded>,
-    ) -> bool {
-        let provider = self.by_id.get_mut(&id);
-        let known = provider.map(|provider| provider.unloaded.report(now, models)).is_some();
-        self.note_unloaded(id);
-        known
-    }
-
-    /// Records that a provider has a model in memory. Returns whether that is news.
-    pub(crate) fn has_loaded(&mut self, id: ProviderId, model: &ModelName) -> bool {
-        let provider = self.by_id.get_mut(&id);
-        let news = provider.is_some_and(|provider| provider.unloaded.answers(model));
-        if news {
-            self.note_unloaded(id);
-        }
-        news
-    }
-
-    fn note_unloaded(&mut self, id: ProviderId) {
-        match self.by_id.get(&id) {
-            Some(provider) if !provider.unloaded.is_empty() => self.unloaded.insert(id),
-            _ => self.unloaded.remove(&id),
-        };
-    }
-
-    pub(crate) fn get(&self, id: ProviderId) -> Option<&Provider> {
-        self.by_id.get(&id)
-    }
-
-    pub(crate) fn get_mut(&mut self, id: ProviderId) -> Option<&mut Provider> {
-        self.by_id.get_mut(&id)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (ProviderId, &Provider)> {
-        self.by_id.iter().map(|(id, provider)| (*id, provider))
-    }
-
-    pub(crate) fn ids(&self) -> Vec<ProviderId> {
-        self.by_id.keys().copied().collect()
-    }
-
-    /// Whether every provider has all its models in memory, as far as it says.
-    pub(crate) fn all_loaded(&self) -> bool {
-        self.unloaded.is_empty()
-    }
-
-    pub(crate) fn with_unloaded(&self) -> Vec<ProviderId> {
-        self.unloaded.iter().copied().collect()
-    }
-
-    pub(crate) fn limited(&self) -> Vec<ProviderId> {
-        self.limited.iter().copied().collect()
-    }
-
-    /// All providers of the model in the scope, including draining and resting ones.
-    pub(crate) fn of(
-        &self,
-        scope: &Scope,
-        model: &ModelName,
-    ) -> impl Iterator<Item = (ProviderId, &Provider)> {
-        let named = self.serving.get(&(scope.clone(), model.clone()));
-        let any = (!model.is_wildcard())
-            .then(|| self.serving.get(&(scope.clone(), ModelName::from("*"))))
-            .flatten();
-        let ids = named.into_iter().chain(any).flatten();
-        ids.filter_map(|id| self.by_id.get(id).map(|provider| (*id, provider)))
-    }
-
-    /// All providers that may get this job, now or when they are free and rested.
-    pub(crate) fn able<'a>(
-        &'a self,
-        job: &'a Job,
-    ) -> impl Iterator<Item = (ProviderId, &'a Provider)> {
-        self.fitting(job).filter(|(_, provider)| !provider.is_out())
-    }
-
-    /// The same, and those whose backend is away, which may get it to see whether that is back.
-    pub(crate) fn fitting<'a>(
-        &'a self,
-        job: &'a Job,
-    ) -> impl Iterator<Item = (ProviderId, &'a Provider)> {
-        self.of(&job.spec.scope, &job.spec.model)
-            .filter(|(id, provider)| !provider.is_draining() && job.fits(*id, provider))
-    }
-
-    /// Whether to ignore rests and trials, because no healthy provider may get the job.
-    pub(crate) fn only_limited(&self, job: &Job) -> bool {
-        !self.able(job).any(|(_, provider)| provider.health.is_healthy())
-    }
-
-    /// Whether, for each shape that this provider serves, a healthy provider serves the model in
-    /// it, and takes jobs at least as large and from at least as far. O(providers of the model).
-    pub(crate) fn covered(&self, limited: &Provider, model: &ModelName) -> bool {
-        let others = self.of(&limited.scope, model).map(|(_, provider)| provider);
-        let healthy = others.filter(|other| {
-            other.health.is_healthy()
-                && !other.is_out()
-                && other.max_size >= limited.max_size
-                && reaches_more(other.distance, limited.distance)
-        });
-        let shapes = healthy.fold(Endpoints::NONE, |all, other| all.union(other.endpoints));
-        limited.endpoints.is_within(shapes)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.by_id.is_empty()
-            && self.serving.is_empty()
-            && self.limited.is_empty()
-            && self.unloaded.is_empty()
-    }
-
-    fn list(&mut self, id: ProviderId) {
-        for name in self.names(id) {
-            self.serving.entry(name).or_default().insert(id);
-        }
-    }
-
-    fn unlist(&mut self, id: ProviderId) {
-        for name in self.names(id) {
-            if let Some(ids) = self.serving.get_mut(&name) {
-                ids.remove(&id);
-                if ids.is_empty() {
-                    self.serving.remove(&name);
-                }
-            }
-        }
-    }
-
-    fn names(&self, id: ProviderId) -> Vec<(Scope, ModelName)> {
-        let Some(provider) = self.by_id.get(&id) else { return Vec::new() };
-        let all = provider.is_wildcard();
-        let listed = provider.models.iter().filter(|model| !all || model.is_wildcard());
-        listed.map(|model| (provider.scope.clone(), model.clone())).collect()
-    }
-}
-
-/// Whether all jobs that may go to a provider at the second distance may go to one at the first.
-fn reaches_more(first: Distance, second: Distance) -> bool {
-    let is_cloud = |distance| distance == Distance::Cloud;
-    is_cloud(first) == is_cloud(second) && (first == Distance::Here || second != Distance::Here)
-}
-
-fn distinct(models: Vec<ModelName>) -> BTreeSet<ModelName> {
-    models.into_iter().collect()
+pub(crate) fn distinct(models: Vec<ModelName>) -> Arc<BTreeSet<ModelName>> {
+    Arc::new(models.into_iter().collect())
 }

@@ -1,6 +1,10 @@
 //! Read-only views of the dispatcher, for health, metrics and administration.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use base::{Endpoints, JobId, ModelName, ProviderId, Scope};
 
@@ -78,21 +82,8 @@ impl Wait {
 }
 
 impl<'a> ProviderView<'a> {
-    /// The scope of its jobs.
-    pub fn scope(&self) -> &'a Scope {
-        &self.provider.scope
-    }
-
-    /// Its models, in alphabetical order; `*` stands for every model.
-    pub fn models(&self) -> impl ExactSizeIterator<Item = &'a ModelName> + use<'a> {
-        self.provider.models.iter()
-    }
-}
-
-impl Dispatcher {
-    /// The connected providers, by id.
-    pub fn providers(&self) -> impl Iterator<Item = ProviderView<'_>> {
-        self.providers.iter().map(|(id, provider)| ProviderView {
+    fn of((id, provider): (ProviderId, &'a Provider)) -> Self {
+        Self {
             id,
             max_concurrent: provider.max_concurrent,
             endpoints: provider.endpoints,
@@ -105,7 +96,39 @@ impl Dispatcher {
             draining: provider.drain != Drain::No,
             resting_until: provider.health.resting_until(),
             provider,
-        })
+        }
+    }
+
+    /// The scope of its jobs.
+    pub fn scope(&self) -> &'a Scope {
+        &self.provider.scope
+    }
+
+    /// Its models, in alphabetical order; `*` stands for every model.
+    pub fn models(&self) -> &'a Arc<BTreeSet<ModelName>> {
+        &self.provider.models
+    }
+
+    /// The jobs that it has.
+    pub fn jobs(&self) -> impl Iterator<Item = JobId> + use<'a> {
+        self.provider.jobs.iter().copied()
+    }
+}
+
+impl Dispatcher {
+    /// The connected providers, by id.
+    pub fn providers(&self) -> impl Iterator<Item = ProviderView<'_>> {
+        self.providers.iter().map(ProviderView::of)
+    }
+
+    /// A connected provider.
+    pub fn provider(&self, id: ProviderId) -> Option<ProviderView<'_>> {
+        Some(ProviderView::of((id, self.providers.get(id)?)))
+    }
+
+    /// The models of the scope that a provider serves by name and without a drain, sorted.
+    pub fn served_models(&self, scope: &Scope) -> impl Iterator<Item = &ModelName> {
+        self.providers.models(scope)
     }
 
     /// The queues that hold jobs, by scope and model. Looks at every key's first job.

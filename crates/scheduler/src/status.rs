@@ -1,7 +1,7 @@
 //! The current state of queues and providers.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -36,7 +36,7 @@ pub struct WorkerStatus {
     /// The scope of its jobs.
     pub scope: Scope,
     /// Its models.
-    pub models: Vec<ModelName>,
+    pub models: Arc<BTreeSet<ModelName>>,
     /// What is known of them, by name.
     pub model_facts: Arc<FactsByModel>,
     /// Whether it loads and unloads models when it is told.
@@ -104,7 +104,7 @@ fn workers(dispatcher: &Dispatcher, providers: &ByLink, at: Instant) -> Vec<Work
             id: view.id,
             name: providers.get(&view.id).map_or("", |p| p.name()).to_owned(),
             scope: view.scope().clone(),
-            models: view.models().cloned().collect(),
+            models: Arc::clone(view.models()),
             model_facts: providers.get(&view.id).map(|p| p.facts()).unwrap_or_default(),
             loads_models: providers.get(&view.id).is_some_and(|p| p.loads_models()),
             endpoints: view.endpoints,

@@ -27,7 +27,8 @@ impl Details {
         let load = ours.load.into_iter().chain(theirs.load).min();
         let facts = ModelFacts { context_tokens, load, ..self.facts.or(other.facts) };
         let endpoints = self.endpoints.union(other.endpoints);
-        let machines = self.machines.into_iter().chain(other.machines).collect();
+        let mut machines = self.machines;
+        machines.extend(other.machines);
         Self { facts, endpoints, machines }
     }
 
@@ -78,15 +79,18 @@ pub(crate) fn of(
 fn of_workers<'a>(workers: impl Iterator<Item = &'a WorkerStatus>) -> BTreeMap<ModelName, Details> {
     let mut known: BTreeMap<ModelName, Details> = BTreeMap::new();
     for worker in workers {
-        for model in &worker.models {
-            let details = Details {
-                facts: worker.model_facts.get(model.as_str()).cloned().unwrap_or_default(),
-                endpoints: worker.endpoints,
-                machines: [worker.name.clone()].into(),
+        for model in worker.models.iter() {
+            let facts = worker.model_facts.get(model.as_str()).cloned().unwrap_or_default();
+            let machines = BTreeSet::new();
+            let here = Details { facts, endpoints: worker.endpoints, machines };
+            let details = match known.get_mut(model) {
+                Some(before) => {
+                    *before = std::mem::take(before).or(here);
+                    before
+                }
+                None => known.entry(model.clone()).or_insert(here),
             };
-            let before = known.remove(model);
-            let all = before.map_or(details.clone(), |before| before.or(details));
-            known.insert(model.clone(), all);
+            details.machines.insert(worker.name.clone());
         }
     }
     known

@@ -8,7 +8,8 @@ use crate::{
     input::JobSpec,
     job::{Job, Target},
     output::Ending,
-    provider::{Provider, Providers},
+    provider::Provider,
+    providers::Providers,
 };
 
 /// The outcome of a request for a model.

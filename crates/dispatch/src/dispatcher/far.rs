@@ -11,8 +11,7 @@ impl Dispatcher {
     /// Changes a provider's distance. As with endpoints, jobs that may not leave this server may
     /// have lost their last provider, or found one.
     pub(super) fn moved(&mut self, now: Instant, id: ProviderId, distance: Distance) {
-        if let Some(provider) = self.providers.get_mut(id) {
-            provider.distance = distance;
+        if self.providers.change(id, |provider| provider.distance = distance).is_some() {
             let moved = self.go_on(now, self.concerned(id));
             self.fill(now, id);
             self.place_all(now, moved);
@@ -28,9 +27,11 @@ impl Dispatcher {
         speed: Option<u32>,
         throttle: u8,
     ) {
-        if let Some(provider) = self.providers.get_mut(id) {
+        let told = self.providers.change(id, |provider| {
             provider.speed.told(speed);
             provider.throttle = throttle.min(100);
+        });
+        if told.is_some() {
             self.fill(now, id);
         }
     }

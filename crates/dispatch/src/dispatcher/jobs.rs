@@ -165,9 +165,7 @@ impl Dispatcher {
         let hold = self.jobs.get(&id)?.hold()?;
         self.timers.disarm(Timer::Job(id));
         let job = self.jobs.remove(&id)?;
-        if let Some(provider) = self.providers.get_mut(hold.provider) {
-            provider.release(&job);
-        }
+        self.providers.change(hold.provider, |provider| provider.release(&job));
         Some((job, hold))
     }
 
@@ -201,7 +199,7 @@ impl Dispatcher {
     /// job, or the time limit has passed.
     pub(super) fn ceased(&mut self, now: Instant, by: ProviderId, id: JobId) {
         self.timers.disarm(Timer::Linger(by, id));
-        if self.providers.get_mut(by).is_some_and(|provider| provider.lingering.remove(&id)) {
+        if self.providers.change(by, |provider| provider.lingering.remove(&id)) == Some(true) {
             self.refill(now, by);
         }
     }
@@ -209,7 +207,7 @@ impl Dispatcher {
     /// Tells a provider to stop working on a job and frees its slot for others.
     pub(super) fn stop(&mut self, now: Instant, id: JobId, hold: Hold, reason: CancelReason) {
         let by = hold.provider;
-        if self.providers.get_mut(by).is_some_and(|provider| provider.canceled(now, id)) {
+        if self.providers.change(by, |provider| provider.canceled(now, id)) == Some(true) {
             let longest = self.config.request_timeout;
             self.timers.arm(Timer::Linger(by, id), now, longest, "end of a cancelled job");
         }

@@ -52,8 +52,7 @@ impl Dispatcher {
     /// that can serve a waiting job. A waiting job without a provider and without a served fallback
     /// waits until its time-out: another provider may join.
     pub(super) fn endpoints(&mut self, now: Instant, id: ProviderId, endpoints: Endpoints) {
-        if let Some(provider) = self.providers.get_mut(id) {
-            provider.endpoints = endpoints;
+        if self.providers.change(id, |provider| provider.endpoints = endpoints).is_some() {
             let moved = self.go_on(now, self.concerned(id));
             self.fill(now, id);
             self.place_all(now, moved);
@@ -64,27 +63,27 @@ impl Dispatcher {
 
     pub(super) fn load(&mut self, now: Instant, id: ProviderId, load: u32) {
         self.heard(id);
-        if let Some(provider) = self.providers.get_mut(id) {
-            provider.reports(load, now);
+        if self.providers.change(id, |provider| provider.reports(load, now)).is_some() {
             self.fill(now, id);
         }
     }
 
     pub(super) fn capacity(&mut self, now: Instant, id: ProviderId, max_concurrent: u32) {
-        if let Some(provider) = self.providers.get_mut(id) {
-            provider.max_concurrent = max_concurrent.max(1);
+        let most = max_concurrent.max(1);
+        if self.providers.change(id, |provider| provider.max_concurrent = most).is_some() {
             self.fill(now, id);
         }
     }
 
     /// Starts a drain. A second drain can only shorten the grace.
     pub(super) fn drain(&mut self, now: Instant, id: ProviderId, grace: Duration) {
-        let Some(provider) = self.providers.get_mut(id) else { return };
-        let first = provider.drain == Drain::No;
-        if first {
-            provider.drain = Drain::Draining;
-        }
-        if provider.drain == Drain::Draining && self.is_sooner(now, id, grace) {
+        let drained = self.providers.change(id, |provider| {
+            let before = provider.drain;
+            provider.drain = if before == Drain::No { Drain::Draining } else { before };
+            (before == Drain::No, provider.drain == Drain::Draining)
+        });
+        let Some((first, draining)) = drained else { return };
+        if draining && self.is_sooner(now, id, grace) {
             self.timers.arm(Timer::Grace(id), now, grace, "end of a drain");
         }
         if first {
@@ -137,8 +136,7 @@ impl Dispatcher {
     }
 
     pub(super) fn rest_over(&mut self, now: Instant, id: ProviderId) {
-        if let Some(provider) = self.providers.get_mut(id) {
-            provider.health.rested();
+        if self.providers.change(id, |provider| provider.health.rested()).is_some() {
             self.fill(now, id);
         }
     }
@@ -183,31 +181,34 @@ impl Dispatcher {
     /// Records a good answer of the provider, with the number of tokens if known. Returns false:
     /// the provider does not go to rest.
     pub(super) fn answered(&mut self, now: Instant, hold: Hold, tokens: Option<u64>) -> bool {
-        let Some(provider) = self.providers.get_mut(hold.provider) else { return false };
-        provider.took(now.saturating_duration_since(hold.since), tokens);
-        provider.health.answered(hold.rests);
-        if provider.health.is_healthy() {
+        let is_healthy = self.providers.change(hold.provider, |provider| {
+            provider.took(now.saturating_duration_since(hold.since), tokens);
+            provider.health.answered(hold.rests);
+            provider.health.is_healthy()
+        });
+        if is_healthy == Some(true) {
             self.timers.disarm(Timer::Rest(hold.provider));
         }
-        self.providers.note_health(hold.provider);
         false
     }
 
     /// Records a fault of the provider. Returns whether it goes to rest: then other providers may
     /// now be the last ones for a model.
     pub(super) fn fault(&mut self, now: Instant, hold: Hold) -> bool {
-        let Some(provider) = self.providers.get_mut(hold.provider) else { return false };
-        let Some(rest) = provider.health.fault(hold.rests, now, &self.config) else { return false };
+        let config = &self.config;
+        let rest = self
+            .providers
+            .change(hold.provider, |provider| provider.health.fault(hold.rests, now, config));
+        let Some(rest) = rest.flatten() else { return false };
         self.timers.arm(Timer::Rest(hold.provider), now, rest, "end of a rest");
-        self.providers.note_health(hold.provider);
         true
     }
 
     /// Tells the driver, once, that a draining provider no longer holds any jobs.
     fn retire(&mut self, id: ProviderId, clean: bool) {
-        let Some(provider) = self.providers.get_mut(id) else { return };
-        if provider.drain == Drain::Draining {
-            provider.drain = Drain::Retired;
+        let drains = |provider: &Provider| provider.drain == Drain::Draining;
+        if self.providers.get(id).is_some_and(drains) {
+            self.providers.change(id, |provider| provider.drain = Drain::Retired);
             self.timers.disarm(Timer::Grace(id));
             self.outputs.push_back(Output::Retire { provider: id, clean });
         }

@@ -1,6 +1,9 @@
 //! Jobs and the models in the providers' memory: whom a job waits for rather than have its model loaded.
 
-use std::time::{Duration, Instant};
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
 
 use base::{JobId, ProviderId};
 
@@ -9,6 +12,7 @@ use crate::{
     input::{Input, Unloaded, Verdict},
     job::Job,
     provider::Provider,
+    providers::Providers,
     timers::Timer,
     view::Loading,
 };
@@ -31,12 +35,14 @@ impl Dispatcher {
     /// Until when a job waits for others rather than have this free provider load its model; `None`
     /// if it does not wait. It waits for one that has the model in memory or is loading it, is not
     /// farther away, and lacks nothing but a free slot. It waits no longer, in all queues together,
-    /// than the load would take, or the time-outs allow. O(providers of the model).
+    /// than the load would take, or the time-outs allow. `is_awaited` says whether there is such a one of
+    /// at most this rank; it is asked last, as that costs the most.
     pub(super) fn waits_until(
         &self,
         now: Instant,
         job: &Job,
-        (id, provider): (ProviderId, &Provider),
+        provider: &Provider,
+        is_awaited: impl FnOnce(u8) -> bool,
     ) -> Option<Instant> {
         if provider.unloaded.is_empty() {
             return None;
@@ -44,27 +50,26 @@ impl Dispatcher {
         let takes = provider.unloaded.load_time(&job.spec.model)?;
         let patience = takes.min(self.config.queue_timeout).min(self.config.busy_timeout);
         let left = patience.checked_sub(job.waited(now)).filter(|left| !left.is_zero())?;
-        let rank = |provider: &Provider| {
-            let native = provider.endpoints.contains(job.spec.endpoint);
-            job.spec.route.rank(provider.distance, native)
-        };
-        let worth = |other: &Provider| {
-            other.is_only_full()
-                && other.unloaded.load_time(&job.spec.model).is_none()
-                && rank(other) <= rank(provider)
-        };
-        let mut able = self.providers.able(job);
-        let waits = able.any(|(other, provider)| other != id && worth(provider));
-        waits.then(|| now.checked_add(left)).flatten()
+        is_awaited(rank(job, provider)).then(|| now.checked_add(left)).flatten()
     }
 
     /// Looks at a provider's waiting jobs again at this time, if it is not to be done sooner.
     pub(super) fn look_at_load(&mut self, now: Instant, id: ProviderId, at: Instant) {
-        let timer = Timer::Load(id);
-        if self.timers.deadline(timer).is_none_or(|armed| at < armed) {
+        let sooner = self.providers.change(id, |provider| {
+            let sooner = provider.look_at.is_none_or(|armed| at < armed);
+            provider.look_at = if sooner { Some(at) } else { provider.look_at };
+            sooner
+        });
+        if sooner == Some(true) {
             let after = at.saturating_duration_since(now);
-            self.timers.arm(timer, now, after, Self::LOAD_LOOK);
+            self.timers.arm(Timer::Load(id), now, after, Self::LOAD_LOOK);
         }
+    }
+
+    /// It is time for that look.
+    pub(super) fn load_look_due(&mut self, now: Instant, id: ProviderId) {
+        self.providers.change(id, |provider| provider.look_at = None);
+        self.fill(now, id);
     }
 
     /// The reason of the deadline at which a job need not wait any more for a provider that has its
@@ -76,7 +81,7 @@ impl Dispatcher {
     /// their models in memory).
     pub(super) fn end_waits(&mut self, now: Instant, all: bool) {
         if all && self.queues.depth() > 0 {
-            self.providers.with_unloaded().into_iter().for_each(|id| self.fill(now, id));
+            self.providers.open_with_unloaded().into_iter().for_each(|id| self.fill(now, id));
         }
         while let Some(id) = self.loading.pop() {
             self.fill(now, id);
@@ -98,12 +103,53 @@ impl Dispatcher {
     }
 }
 
+impl Providers {
+    /// The best rank of those that the job would wait for. O(providers of the model), and less if one is of
+    /// the first rank.
+    pub(super) fn best_awaited(&self, job: &Job) -> Option<u8> {
+        let mut best = None;
+        let ranks = self.able(job).filter(|(_, other)| is_worth_a_wait(job, other));
+        for rank in ranks.map(|(_, other)| rank(job, other)) {
+            if rank == 0 {
+                return Some(0);
+            }
+            best = best.into_iter().chain([rank]).min();
+        }
+        best
+    }
+
+    /// Whether there is one of at most this rank that the job would wait for. `known` is one that another job waits
+    /// for: most often the same. O(providers of the model) where it is another.
+    pub(super) fn is_awaited(&self, job: &Job, most: u8, known: &Cell<Option<ProviderId>>) -> bool {
+        let waits = |other: &Provider| is_worth_a_wait(job, other) && rank(job, other) <= most;
+        let same = known.get().and_then(|id| self.able_one(job, id));
+        if same.is_some_and(waits) {
+            return true;
+        }
+        let found = self.able(job).find(|(_, other)| waits(other));
+        known.set(found.map(|(id, _)| id));
+        found.is_some()
+    }
+}
+
+/// Whether the provider lacks nothing but a free slot for the job, and need not load its model.
+fn is_worth_a_wait(job: &Job, provider: &Provider) -> bool {
+    provider.is_only_full() && provider.unloaded.load_time(&job.spec.model).is_none()
+}
+
+fn rank(job: &Job, provider: &Provider) -> u8 {
+    let native = provider.endpoints.contains(job.spec.endpoint);
+    job.spec.route.rank(provider.distance, native)
+}
+
 /// Whether after this input a job may have nobody left that it waits for although another provider
 /// is free.
 pub(super) fn may_end_waits(input: &Input) -> bool {
     match input {
         Input::Submit(_) | Input::Acknowledged { .. } | Input::Begun { .. } => false,
         Input::Load { .. } | Input::Complete { .. } => false,
+        // Its slot goes to one that waited for it.
+        Input::ClientGone { .. } => false,
         Input::Finished { verdict, .. } => *verdict != Verdict::Answered,
         _ => true,
     }

@@ -35,7 +35,7 @@ use crate::{
     input::Input,
     job::Job,
     output::{CancelReason, Ending, Output},
-    provider::Providers,
+    providers::Providers,
     queue::Queues,
     route::{Candidate, Fastest, Policy},
     timers::{Timer, Timers},
@@ -196,7 +196,7 @@ impl Dispatcher {
             match timer {
                 Timer::Backend(provider) => self.backend_due(now, provider),
                 Timer::Linger(provider, job) => self.ceased(now, provider, job),
-                Timer::Load(provider) => self.fill(now, provider),
+                Timer::Load(provider) => self.load_look_due(now, provider),
                 Timer::Job(job) => self.job_due(now, job),
                 Timer::Grace(provider) => self.grace_over(now, provider),
                 Timer::Rest(provider) => self.rest_over(now, provider),

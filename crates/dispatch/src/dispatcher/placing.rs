@@ -1,7 +1,7 @@
 //! Assigns jobs to providers.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, OnceCell},
     time::{Duration, Instant},
 };
 
@@ -40,14 +40,16 @@ impl Dispatcher {
         job.assigned = attempt.saturating_add(1);
         // Whether its look came first, or this at the same instant, makes no difference later.
         job.looked |= job.waits.total() >= self.config.queue_timeout;
-        let (mut rests, mut endpoints, mut phase) = (0, Endpoints::NONE, Phase::Unbegun);
-        if let Some(to) = self.providers.get_mut(provider) {
-            if to.give(now, &job, self.given) {
-                self.loading.push(provider);
-            }
-            rests = to.health.rests();
-            endpoints = to.endpoints;
-            phase = if to.acknowledges { Phase::Given } else { phase };
+        let number = self.given;
+        let (loads, rests, endpoints, phase) = self
+            .providers
+            .change(provider, |to| {
+                let phase = if to.acknowledges { Phase::Given } else { Phase::Unbegun };
+                (to.give(now, &job, number), to.health.rests(), to.endpoints, phase)
+            })
+            .unwrap_or((false, 0, Endpoints::NONE, Phase::Unbegun));
+        if loads {
+            self.loading.push(provider);
         }
         let hold = Hold { provider, since: now, endpoints, rests, phase };
         job.state = JobState::Held(hold);
@@ -131,12 +133,20 @@ impl Dispatcher {
         let mut best = u8::MAX;
         self.candidates.clear();
         let mut looks = std::mem::take(&mut self.looks);
-        for (id, provider) in self.providers.fitting(job) {
-            if !provider.is_free() || !(all || provider.health.may_take()) {
+        let awaited = OnceCell::new();
+        let is_awaited = |most| {
+            awaited
+                .get_or_init(|| self.providers.best_awaited(job))
+                .is_some_and(|best| best <= most)
+        };
+        for (id, provider) in self.providers.open_to(job) {
+            if !(all || provider.health.may_take()) {
                 continue;
             }
-            if let Some(at) = self.waits_until(now, job, (id, provider)) {
-                looks.push((id, at));
+            if let Some(at) = self.waits_until(now, job, provider, is_awaited) {
+                if provider.look_at.is_none_or(|armed| at < armed) {
+                    looks.push((id, at));
+                }
                 continue;
             }
             let native = provider.endpoints.contains(job.spec.endpoint);
@@ -176,8 +186,10 @@ impl Dispatcher {
             return None;
         }
         let scope = &provider.scope;
+        let awaited = Cell::new(None);
         let may_go = |job: &Job| {
-            let until = self.waits_until(now, job, (id, provider));
+            let is_awaited = |most| self.providers.is_awaited(job, most, &awaited);
+            let until = self.waits_until(now, job, provider, is_awaited);
             look.set(look.get().into_iter().chain(until).min());
             until.is_none()
         };

@@ -1,6 +1,6 @@
 //! Retries of a job, at another provider or in another shape.
 
-use std::time::Instant;
+use std::{cell::OnceCell, time::Instant};
 
 use base::{JobId, ProviderId};
 
@@ -54,11 +54,16 @@ impl Dispatcher {
 
     fn somebody_is_idle(&self, now: Instant, job: &Job) -> bool {
         let all = self.providers.only_limited(job);
-        let mut able = self.providers.able(job);
-        able.any(|(id, provider)| {
-            provider.is_free()
+        let awaited = OnceCell::new();
+        let is_awaited = |most| {
+            awaited
+                .get_or_init(|| self.providers.best_awaited(job))
+                .is_some_and(|best| best <= most)
+        };
+        self.providers.open_to(job).any(|(_, provider)| {
+            !provider.is_out()
                 && (all || provider.health.may_take())
-                && self.waits_until(now, job, (id, provider)).is_none()
+                && self.waits_until(now, job, provider, is_awaited).is_none()
         })
     }
 

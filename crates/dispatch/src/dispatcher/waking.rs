@@ -9,6 +9,7 @@ use crate::{
     input::Verdict,
     job::{Hold, Job, Phase},
     output::{CancelReason, Ending},
+    provider::Provider,
     readiness::Unready,
     timers::Timer,
 };
@@ -38,7 +39,7 @@ impl Dispatcher {
 
     /// Records that a provider's backend takes no requests. Returns whether that is news.
     fn refused(&mut self, now: Instant, id: ProviderId, why: Unready) -> bool {
-        let refused = self.providers.get_mut(id).map(|provider| provider.readiness.refused(why));
+        let refused = self.providers.change(id, |provider| provider.readiness.refused(why));
         let Some(wait) = refused.flatten() else { return false };
         self.timers.arm(Timer::Backend(id), now, wait, "next try of a backend");
         true
@@ -55,8 +56,7 @@ impl Dispatcher {
 
     /// It is time to try a backend again.
     pub(super) fn backend_due(&mut self, now: Instant, id: ProviderId) {
-        if let Some(provider) = self.providers.get_mut(id) {
-            provider.readiness.try_again();
+        if self.providers.change(id, |provider| provider.readiness.try_again()).is_some() {
             self.fill(now, id);
         }
     }
@@ -72,8 +72,8 @@ impl Dispatcher {
     /// Records a sign that a provider's backend is there. Returns whether that changes anything:
     /// handle the provider as one that counts again.
     pub(super) fn backend_is_there(&mut self, id: ProviderId) -> bool {
-        let provider = self.providers.get_mut(id);
-        let changes = provider.is_some_and(|provider| provider.readiness.is_back());
+        let changes = self.providers.change(id, |provider| provider.readiness.is_back());
+        let changes = changes.unwrap_or(false);
         if changes {
             self.timers.disarm(Timer::Backend(id));
         }
@@ -82,8 +82,8 @@ impl Dispatcher {
 
     /// Records a sign of life of a provider. Returns whether it was asleep: fill it afterwards.
     pub(super) fn heard(&mut self, id: ProviderId) -> bool {
-        let provider = self.providers.get_mut(id);
-        provider.is_some_and(|provider| std::mem::take(&mut provider.asleep))
+        let was_asleep = |provider: &mut Provider| std::mem::take(&mut provider.asleep);
+        self.providers.change(id, was_asleep).unwrap_or(false)
     }
 
     /// Handles the acknowledgement of a job.
@@ -104,9 +104,7 @@ impl Dispatcher {
         let Some(limit) = self.left_of_request(now, hold) else {
             return self.timed_out(now, id, Ending::RequestTimeout);
         };
-        if let Some(provider) = self.providers.get_mut(hold.provider) {
-            provider.asleep = true;
-        }
+        self.providers.change(hold.provider, |provider| provider.asleep = true);
         let Some(job) = self.jobs.get(&id) else { return };
         let other = self.has_other_provider(job, hold.provider);
         if self.stopping || !(other || self.has_served_fallback(job)) {

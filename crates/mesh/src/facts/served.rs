@@ -67,7 +67,7 @@ fn models(own: &[&WorkerStatus], share: &Share) -> Vec<String> {
     if share.with == Sharing::Off {
         return Vec::new();
     }
-    let all = own.iter().flat_map(|worker| &worker.models);
+    let all = own.iter().flat_map(|worker| worker.models.iter());
     let offered = all.filter(|model| !model.is_wildcard() && share.offers(model.as_str()));
     let mut models: Vec<_> = offered.map(|model| model.as_str().to_owned()).collect();
     models.sort_unstable();

@@ -91,6 +91,17 @@ impl Core {
         }
     }
 
+    /// Takes its jobs from a provider that leaves, before the dispatcher assigns them again: the old
+    /// writers must not write any more.
+    pub(super) fn release_all(&mut self, id: ProviderId) {
+        let held = self.dispatcher.provider(id).into_iter().flat_map(|provider| provider.jobs());
+        for job in held {
+            if let Some(entry) = self.jobs.get_mut(&job).filter(|entry| entry.is_with(id)) {
+                entry.release();
+            }
+        }
+    }
+
     /// Ends a job whose client has the whole answer.
     fn answered(&mut self, job: JobId, notes: &mut Vec<Note>) {
         let Some(entry) = self.jobs.remove(&job) else { return };

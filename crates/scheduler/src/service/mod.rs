@@ -187,18 +187,7 @@ impl Scheduler {
 
     /// The models that are served now, sorted, without `*`.
     pub fn models(&self, scope: &Scope) -> Vec<ModelName> {
-        let core = self.lock();
-        let mut models: Vec<ModelName> = core
-            .dispatcher
-            .providers()
-            .filter(|provider| provider.scope() == scope && !provider.draining)
-            .flat_map(|provider| provider.models())
-            .filter(|model| !model.is_wildcard())
-            .cloned()
-            .collect();
-        models.sort_unstable();
-        models.dedup();
-        models
+        self.lock().dispatcher.served_models(scope).cloned().collect()
     }
 
     /// The current state of all queues and providers.
@@ -221,7 +210,7 @@ impl Scheduler {
     pub(crate) fn models_of(&self, id: ProviderId, models: Vec<ModelName>, load: u32, whole: bool) {
         let known = {
             let core = self.lock();
-            let view = core.dispatcher.providers().find(|view| view.id == id);
+            let view = core.dispatcher.provider(id);
             view.map(|view| view.scope().clone()).zip(core.providers.get(&id).cloned())
         };
         if let Some((scope, provider)) = known {
@@ -234,9 +223,7 @@ impl Scheduler {
     pub(crate) fn leave(&self, id: ProviderId, why: LeaveReason) {
         self.with(|core, notes| {
             core.providers.remove(&id);
-            // Before the dispatcher assigns them again: the old writers must not write any more.
-            let jobs = core.jobs.values_mut();
-            jobs.filter(|entry| entry.is_with(id)).for_each(Entry::release);
+            core.release_all(id);
             core.handle(self, Input::Leave { provider: id, why }, notes);
         });
         for observer in &self.0.observers {
