@@ -37,10 +37,9 @@ impl StreamEnd {
         let mut at = usize::from(self.after_cr && piece.first() == Some(&b'\n'));
         self.after_cr = self.after_cr && piece.is_empty();
         while let Some(line) = next_line(piece, at) {
-            self.push(&piece[line.text]);
             self.after_cr = line.cut_after_cr;
             at = line.next;
-            if self.end_line() {
+            if self.ends_with(&piece[line.text]) {
                 self.is_over = true;
                 return at + self.empty_line(&piece[at..]);
             }
@@ -77,48 +76,58 @@ impl StreamEnd {
         empty.map_or(0, |line| line.next)
     }
 
-    /// Whether the answer ends with this line.
-    fn end_line(&mut self) -> bool {
-        let ends = match self.line.first() {
-            None => self.is_last,
-            Some(b'd') if self.is_done() => true,
-            Some(b'd' | b'e') => {
-                self.is_last |= self.is_of_last_event();
-                false
-            }
-            Some(_) => false,
-        };
-        self.line.clear();
+    /// Whether the answer ends with the line that ends with these bytes.
+    fn ends_with(&mut self, rest: &[u8]) -> bool {
+        // Most lines come whole, and are read where they are.
+        if self.line.is_empty() {
+            return self.ends_with_line(&rest[..rest.len().min(HEAD)]);
+        }
+        self.push(rest);
+        let mut line = std::mem::take(&mut self.line);
+        let ends = self.ends_with_line(&line);
+        line.clear();
+        self.line = line;
         ends
     }
 
-    fn is_done(&self) -> bool {
-        let data = self.line.strip_prefix(b"data:").map(<[u8]>::trim_ascii);
-        data == Some(b"[DONE]")
-            && matches!(self.endpoint, Endpoint::ChatCompletions | Endpoint::Completions)
-    }
-
-    /// Whether the line is the name of the last event, or the beginning of its data.
-    fn is_of_last_event(&self) -> bool {
-        let name = self.line.strip_prefix(b"event:").map(|name| name.trim_ascii().to_vec());
-        let kind = || {
-            let head: Vec<u8> =
-                self.line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-            let kind = head.strip_prefix(b"data:{\"type\":\"")?;
-            Some(kind[..memchr::memchr(b'"', kind)?].to_vec())
-        };
-        name.or_else(kind).is_some_and(|kind| self.ends_with(&kind))
-    }
-
-    fn ends_with(&self, kind: &[u8]) -> bool {
-        match self.endpoint {
-            Endpoint::Messages => matches!(kind, b"message_stop" | b"error"),
-            Endpoint::Responses => {
-                matches!(kind, b"response.completed" | b"response.incomplete" | b"response.failed")
+    fn ends_with_line(&mut self, line: &[u8]) -> bool {
+        match line.first() {
+            None => self.is_last,
+            Some(b'd') if self.is_done(line) => true,
+            Some(b'd' | b'e') => {
+                self.is_last |= is_of_one(last_events(self.endpoint), line);
+                false
             }
-            _ => false,
+            Some(_) => false,
         }
     }
+
+    fn is_done(&self, line: &[u8]) -> bool {
+        matches!(self.endpoint, Endpoint::ChatCompletions | Endpoint::Completions)
+            && line.strip_prefix(b"data:").map(<[u8]>::trim_ascii) == Some(b"[DONE]")
+    }
+}
+
+/// The names of the events with which an answer in this shape ends.
+fn last_events(endpoint: Endpoint) -> &'static [&'static str] {
+    match endpoint {
+        Endpoint::Messages => &["message_stop", "error"],
+        Endpoint::Responses => &["response.completed", "response.incomplete", "response.failed"],
+        _ => &[],
+    }
+}
+
+/// Whether a line is the name of one of these events, or the beginning of its data.
+fn is_of_one(events: &[&str], line: &[u8]) -> bool {
+    let name = line.strip_prefix(b"event:").map(<[u8]>::trim_ascii);
+    events.iter().any(|event| match name {
+        Some(name) => name == event.as_bytes(),
+        None => {
+            let mut line = line.iter().filter(|byte| !byte.is_ascii_whitespace());
+            let begins = [r#"data:{"type":""#, event, "\""];
+            begins.iter().flat_map(|it| it.as_bytes()).all(|byte| line.next() == Some(byte))
+        }
+    })
 }
 
 #[cfg(test)]

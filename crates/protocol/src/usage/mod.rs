@@ -2,6 +2,7 @@
 //!
 //! - `reported`: the counts that an answer reports
 //! - `generated`: counts of the generated text, for answers that report nothing or break off
+//! - `silent`: what it need not read of a stream's line
 //! - `prompt`: an estimate of a request's prompt tokens
 //! - `estimate`: an estimate of the tokens of a text
 //! - `counter`: all of these together, for one answer
@@ -10,7 +11,10 @@ mod counter;
 mod estimate;
 mod generated;
 mod prompt;
+#[cfg(test)]
+mod reference;
 mod reported;
+mod silent;
 
 pub use counter::AnswerCounter;
 pub use estimate::{IMAGE_TOKENS, Tally, estimate_tokens};

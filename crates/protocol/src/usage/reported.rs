@@ -20,6 +20,8 @@ pub struct UsageScanner {
     /// The parts of a prompt in Messages, which add up to it.
     parts: [Option<u64>; 3],
     search: Search,
+    /// The object so far.
+    object: Object,
     /// The last byte before the current one.
     previous: u8,
 }
@@ -33,7 +35,7 @@ const GEMINIS: &[u8] = b"Metadata\"";
 
 static KEY_FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(KEY));
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 enum Search {
     /// Looking for the key, of which this many bytes were found.
     Key(usize),
@@ -44,7 +46,7 @@ enum Search {
     /// After the colon, before the object.
     Object,
     /// In the object.
-    Inside(Object),
+    Inside,
 }
 
 impl Default for Search {
@@ -55,6 +57,7 @@ impl Default for Search {
 
 #[derive(Debug, Clone, Default)]
 struct Object {
+    /// Its bytes from earlier chunks.
     text: Vec<u8>,
     depth: u32,
     in_string: bool,
@@ -71,11 +74,17 @@ impl UsageScanner {
     pub fn feed(&mut self, chunk: &[u8]) {
         let mut at = 0;
         while at < chunk.len() {
-            at = if matches!(self.search, Search::Key(0)) {
-                self.skip_to_key(chunk, at)
-            } else {
-                self.step(chunk[at]);
-                at + 1
+            at = match self.search {
+                Search::Key(0) => self.skip_to_key(chunk, at),
+                Search::Object if chunk[at] == b'{' => {
+                    self.search = Search::Inside;
+                    at
+                }
+                Search::Inside => self.read_object(chunk, at),
+                _ => {
+                    self.step(chunk[at]);
+                    at + 1
+                }
             };
         }
     }
@@ -101,25 +110,36 @@ impl UsageScanner {
         chunk.len()
     }
 
-    fn step(&mut self, byte: u8) {
-        match &mut self.search {
-            Search::Inside(object) => {
-                object.push(byte);
-                if object.depth == 0 || object.text.len() >= MAX_OBJECT {
-                    self.leave_object();
-                }
-            }
-            &mut Search::Key(matched) => self.search = self.match_key(matched, byte),
-            &mut Search::Geminis(matched) => self.search = self.match_geminis(matched, byte),
-            Search::Colon if byte == b':' => self.search = Search::Object,
-            Search::Object if byte == b'{' => {
-                let mut object = Object::default();
-                object.push(byte);
-                self.search = Search::Inside(object);
-            }
-            Search::Colon | Search::Object if byte.is_ascii_whitespace() => {}
-            Search::Colon | Search::Object => self.search = self.match_key(0, byte),
+    /// Reads on in the object; returns up to where.
+    fn read_object(&mut self, chunk: &[u8], from: usize) -> usize {
+        let room = MAX_OBJECT - self.object.text.len();
+        let rest = &chunk[from..chunk.len().min(from + room)];
+        let end = rest.iter().position(|&byte| self.object.ends_with(byte));
+        let here = &rest[..end.map_or(rest.len(), |last| last + 1)];
+        self.previous = here.last().copied().unwrap_or(self.previous);
+        // Most objects come whole, and are read where they are.
+        let is_here = self.object.text.is_empty() && end.is_some();
+        if !is_here {
+            self.object.text.extend_from_slice(here);
         }
+        if end.is_some() || self.object.text.len() >= MAX_OBJECT {
+            let Object { text, .. } = std::mem::take(&mut self.object);
+            self.search = Search::default();
+            if end.is_some() {
+                self.take(if is_here { here } else { &text });
+            }
+        }
+        from + here.len()
+    }
+
+    fn step(&mut self, byte: u8) {
+        self.search = match self.search {
+            Search::Key(matched) => self.match_key(matched, byte),
+            Search::Geminis(matched) => self.match_geminis(matched, byte),
+            Search::Colon if byte == b':' => Search::Object,
+            Search::Colon | Search::Object if byte.is_ascii_whitespace() => self.search,
+            Search::Colon | Search::Object | Search::Inside => self.match_key(0, byte),
+        };
         self.previous = byte;
     }
 
@@ -143,15 +163,7 @@ impl UsageScanner {
         }
     }
 
-    fn leave_object(&mut self) {
-        if let Search::Inside(object) = std::mem::take(&mut self.search)
-            && object.depth == 0
-        {
-            self.take(&object.text);
-        }
-    }
-
-    fn take(&mut self, object: &[u8]) {
+    pub(super) fn take(&mut self, object: &[u8]) {
         let mut json = JsonReader::default();
         let Ok(counts) = json.whole::<Counts<'_>>(object) else { return };
         let prompt = counts.prompt_tokens.and_then(count).or_else(|| self.sum(&counts));
@@ -183,13 +195,13 @@ impl UsageScanner {
 }
 
 impl Object {
-    fn push(&mut self, byte: u8) {
-        self.text.push(byte);
+    /// Takes its next byte. Returns whether that is its last one.
+    fn ends_with(&mut self, byte: u8) -> bool {
         if self.in_string {
             let ends = byte == b'"' && !self.escaped;
             self.in_string = !ends;
             self.escaped = byte == b'\\' && !self.escaped;
-            return;
+            return false;
         }
         match byte {
             b'"' => self.in_string = true,
@@ -197,6 +209,7 @@ impl Object {
             b'}' => self.depth -= 1,
             _ => {}
         }
+        self.depth == 0
     }
 }
 
@@ -261,7 +274,7 @@ fn cut_key(rest: &[u8]) -> usize {
 mod tests {
     use proptest::{collection::vec, prelude::*};
 
-    use super::*;
+    use super::{super::reference, *};
 
     fn scan(answer: &str) -> (Option<u64>, Option<u64>) {
         let mut scanner = UsageScanner::new();
@@ -269,6 +282,7 @@ mod tests {
         let mut bytewise = UsageScanner::new();
         answer.bytes().for_each(|byte| bytewise.feed(&[byte]));
         assert_eq!(scanner.usage(), bytewise.usage(), "{answer}");
+        assert_eq!(scanner.usage(), reference::usage(answer.as_bytes()), "{answer}");
         (scanner.usage().prompt_tokens, scanner.usage().completion_tokens)
     }
 
@@ -380,6 +394,13 @@ mod tests {
             Just("\"usage\"".to_owned()),
             Just("\"usage\":{\"prompt_tokens\":7}".to_owned()),
             Just("\"usage\":{\"output_tokens\":8,\"x\":\"}\\\"\"}".to_owned()),
+            Just(
+                "\"usage\" : {\"input_tokens\":9,\"input_tokens_details\":{\"cached_tokens\":2}}"
+                    .to_owned()
+            ),
+            Just("\"usageMetadata\":{\"promptTokenCount\":3}".to_owned()),
+            Just("\"usage\":null".to_owned()),
+            Just("\"usage\":{\"prompt_tokens\":".to_owned()),
             "[\"\\\\:{}a, \n]{0,4}",
             "\"?usa?ge?\"?:?",
         ]
