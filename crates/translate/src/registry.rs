@@ -2,7 +2,7 @@
 //!
 //! `PAIRS` is the only table of pairs; a route of two steps goes through Chat Completions.
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
 use base::{Endpoint, Endpoints};
 use protocol::{failure::BadAnswer, json::BadRequest};
@@ -17,10 +17,19 @@ use crate::{
     responses_chat,
 };
 
+/// What [`served_as`] says of each endpoint, in the order of [`Endpoint::ALL`]. Every request asks several times.
+static SERVED_AS: LazyLock<[Endpoints; Endpoint::ALL.len()]> = LazyLock::new(|| {
+    Endpoint::ALL.map(|from| {
+        let serves = |to: &Endpoint| may_be_served(*to) && steps(from, *to).is_some();
+        Endpoint::ALL.into_iter().filter(serves).collect()
+    })
+});
+
 /// Every endpoint that a request of this shape can be served in, its own among them if a provider
 /// can have it.
 pub fn served_as(from: Endpoint) -> Endpoints {
-    Endpoint::ALL.into_iter().filter(|&to| may_be_served(to) && steps(from, to).is_some()).collect()
+    let at = Endpoint::ALL.iter().position(|endpoint| *endpoint == from);
+    at.map_or(Endpoints::NONE, |at| SERVED_AS[at])
 }
 
 /// Whether a provider may have this endpoint itself.
@@ -32,7 +41,8 @@ fn may_be_served(endpoint: Endpoint) -> bool {
 /// if it is served, else Chat Completions, else one that Chat Completions translates into, else the one
 /// that this shape alone translates into.
 pub fn route(from: Endpoint, serves: Endpoints) -> Option<Endpoint> {
-    let able = |to: &Endpoint| serves.contains(*to) && served_as(from).contains(*to);
+    let serves_as = served_as(from);
+    let able = |to: &Endpoint| serves.contains(*to) && serves_as.contains(*to);
     use Endpoint::{ChatCompletions, Completions, CountTokens, Embeddings, Messages, Responses};
     [from, ChatCompletions, Messages, Responses, Completions, Embeddings, CountTokens]
         .into_iter()
