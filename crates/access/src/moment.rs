@@ -15,11 +15,13 @@ pub struct Moment {
 impl Moment {
     /// This moment.
     pub fn now() -> Self {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self {
-            wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
-            steady: Instant::now(),
-        }
+        Self::of(Instant::now(), SystemTime::now())
+    }
+
+    /// The moment at which the two clocks showed this.
+    pub fn of(steady: Instant, wall: SystemTime) -> Self {
+        let wall = wall.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX), steady }
     }
 
     /// Seconds since 1970.

@@ -84,6 +84,11 @@ impl Aliases {
         self.0.get_key_value(name)
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// All of them, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&ModelName, &Alias)> {
         self.0.iter()

@@ -98,7 +98,7 @@ impl AnswerBody {
             *left = rest;
         }
         if let Some(events) = &mut self.events {
-            events.passed(&chunk);
+            events.passed(&chunk, self.answer.moved().into());
         }
         Ok(Frame::data(chunk))
     }
@@ -202,13 +202,14 @@ impl Events {
         Self { boundary: Boundary::new(), sequence: None, keepalive }
     }
 
-    fn passed(&mut self, chunk: &[u8]) {
+    /// `at`: when it passed.
+    fn passed(&mut self, chunk: &[u8], at: Instant) {
         self.boundary.feed(chunk);
         if let Some(sequence) = &mut self.sequence {
             sequence.feed(chunk);
         }
         if let Some(keepalive) = &mut self.keepalive {
-            keepalive.sent = Instant::now();
+            keepalive.sent = at;
         }
     }
 

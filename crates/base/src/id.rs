@@ -1,6 +1,10 @@
 //! Identifiers as types of their own, so that no two kinds can be mixed up.
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{
+    fmt,
+    str::FromStr,
+    sync::{Arc, LazyLock},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,13 +28,22 @@ impl JobId {
 
     /// Its 32 hex digits alone: ids in the form of an API are made of them.
     pub fn digits(self) -> String {
-        format!("{:032x}", self.0)
+        // It is ASCII.
+        str::from_utf8(&self.text()[2..]).unwrap_or_default().to_owned()
+    }
+
+    /// Its text, all ASCII, without an allocation.
+    pub fn text(self) -> [u8; 34] {
+        let mut text = *b"r-00000000000000000000000000000000";
+        write_hex(self.0, &mut text[2..]);
+        text
     }
 }
 
 impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "r-{:032x}", self.0)
+        // It is ASCII. In one piece, so that a string that it goes into grows once.
+        f.write_str(str::from_utf8(&self.text()).unwrap_or_default())
     }
 }
 
@@ -55,7 +68,17 @@ impl ProviderId {
 
 impl fmt::Display for ProviderId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "w-{:016x}", self.0)
+        let mut text = *b"w-0000000000000000";
+        write_hex(self.0.into(), &mut text[2..]);
+        f.write_str(str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+/// Writes the last hex digits of a number, as many as there is room for.
+fn write_hex(mut number: u128, room: &mut [u8]) {
+    for digit in room.iter_mut().rev() {
+        *digit = b"0123456789abcdef"[(number & 0xf) as usize];
+        number >>= 4;
     }
 }
 
@@ -171,7 +194,8 @@ const ROOM: &str = "room:";
 impl Scope {
     /// The scope of everything that is in no room.
     pub fn server() -> Self {
-        Self::from("server")
+        static SERVER: LazyLock<Scope> = LazyLock::new(|| Scope::from("server"));
+        SERVER.clone()
     }
 
     /// The scope of a room.
@@ -186,6 +210,12 @@ impl Scope {
 }
 
 impl ModelName {
+    /// The `*` by which a provider offers every model.
+    pub fn wildcard() -> Self {
+        static WILDCARD: LazyLock<ModelName> = LazyLock::new(|| ModelName::from("*"));
+        WILDCARD.clone()
+    }
+
     /// Whether this is the `*` by which a provider offers every model.
     pub fn is_wildcard(&self) -> bool {
         self.as_str() == "*"
@@ -228,7 +258,8 @@ const LATEST: &str = ":latest";
 impl KeyId {
     /// All local requests that carry no key, together.
     pub fn local() -> Self {
-        Self::from("local")
+        static LOCAL: LazyLock<KeyId> = LazyLock::new(|| KeyId::from("local"));
+        LOCAL.clone()
     }
 }
 
@@ -244,6 +275,9 @@ mod tests {
         assert_eq!(job.to_string().parse(), Ok(job));
         let provider = ProviderId::from_random(u64::MAX);
         assert_eq!(provider.to_string().parse(), Ok(provider));
+        let (job, provider) = (JobId::from_random(u128::MAX / 7), ProviderId::from_random(10));
+        assert_eq!(job.to_string(), format!("r-{:032x}", job.bits()));
+        assert_eq!(provider.to_string(), "w-000000000000000a");
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! arguments.
 //!
 //! - [`id`]: jobs, providers, scopes, models, keys, rooms and participants as types of their own
+//! - [`id_map`]: maps by ids that are random
+//! - [`id_map`]: maps by ids that are random
 //! - [`node_id`]: who a node of the mesh is
 //! - [`client_address`]: where a client is, for everything that is counted by address
 //! - [`endpoint`]: the shapes of requests
@@ -28,6 +30,7 @@ pub mod endpoint;
 pub mod error;
 pub mod fingerprint;
 pub mod id;
+pub mod id_map;
 pub mod interface;
 pub mod key;
 pub mod model_facts;
@@ -44,6 +47,7 @@ pub use client_address::ClientAddress;
 pub use endpoint::{Endpoint, Endpoints};
 pub use fingerprint::{Fingerprint, NotAFingerprint};
 pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
+pub use id_map::IdMap;
 pub use key::{Budget, KeyLimits, KeyScope, Period};
 pub use model_facts::{Capabilities, Capability, FactsByModel, LoadState, ModelFacts};
 pub use money::{Currency, Money, MoneyBudget, NotMoney};

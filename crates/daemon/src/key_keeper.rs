@@ -21,7 +21,8 @@ impl Observer for KeySettlement {
         let read = ended.usage.prompt_tokens.unwrap_or(0);
         let written = ended.usage.completion_tokens.unwrap_or(0);
         let (tokens, money) = (read.saturating_add(written), ended.cost.unwrap_or_default());
-        self.0.settle(&job.key, job.id, Charge { tokens, money }, Moment::now());
+        let now = Moment::of(ended.at.0, ended.at.1);
+        self.0.settle(&job.key, job.id, Charge { tokens, money }, now);
     }
 }
 

@@ -61,7 +61,8 @@ impl Observer for RoomEvents {
 
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
         let Some(room) = self.room(job) else { return };
-        room.ended(&JobEnded { job: job.id, how: how(job, ended) }, Moment::now().wall_ms);
+        let now = Moment::of(ended.at.0, ended.at.1);
+        room.ended(&JobEnded { job: job.id, how: how(job, ended) }, now.wall_ms);
     }
 }
 

@@ -146,9 +146,8 @@ impl Dispatcher {
     }
 
     /// Whether some connected provider that is not draining serves the model, by name or by `*`.
-    pub fn serves(&self, scope: &Scope, model: &str) -> bool {
-        let model = ModelName::from(model);
-        self.providers.of(scope, &model).any(|(_, provider)| !provider.is_draining())
+    pub fn serves(&self, scope: &Scope, model: &ModelName) -> bool {
+        self.providers.of(scope, model).any(|(_, provider)| !provider.is_draining())
     }
 
     /// The shapes in which the connected providers that are not draining serve the model, together,

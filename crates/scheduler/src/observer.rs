@@ -1,6 +1,9 @@
 //! Observers of every job: metrics, the request log, the ledger, room events.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
 
 use base::{Endpoint, JobId, KeyId, ModelName, Money, ProviderId, Scope};
 use dispatch::{CancelReason, Ending, LeaveReason};
@@ -54,6 +57,8 @@ pub struct JobFacts {
 pub struct JobEnd {
     /// How it ended.
     pub outcome: Outcome,
+    /// When, by the runtime's clock and by the wall's: observers need not read them again.
+    pub at: (Instant, SystemTime),
     /// The last provider that had it.
     pub provider: Option<ProviderId>,
     /// The name that this provider gave itself.

@@ -1,12 +1,12 @@
 //! The current state of queues and providers.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use base::{Endpoints, FactsByModel, ModelName, ProviderId, Scope};
+use base::{Endpoints, FactsByModel, IdMap, ModelName, ProviderId, Scope};
 use dispatch::{Dispatcher, Distance};
 
 use crate::provider::Provider;
@@ -83,7 +83,7 @@ pub struct QueueStatus {
     pub oldest: Duration,
 }
 
-type ByLink = HashMap<ProviderId, Arc<dyn Provider>>;
+type ByLink = IdMap<ProviderId, Arc<dyn Provider>>;
 
 impl Status {
     pub(crate) fn of(dispatcher: &Dispatcher, providers: &ByLink, at: Instant) -> Self {

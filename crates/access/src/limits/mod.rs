@@ -11,13 +11,12 @@ pub(crate) mod allowance;
 mod rate;
 
 use std::{
-    collections::HashMap,
     num::NonZeroU32,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use base::{JobId, KeyLimits, Money};
+use base::{IdMap, JobId, KeyLimits, Money};
 
 use self::{
     allowance::{Bucket, Calendar},
@@ -99,7 +98,7 @@ pub(crate) struct Limits {
 
 struct Meters {
     /// The reservation of each job in flight. The scheduler bounds their number.
-    open: HashMap<JobId, Charge>,
+    open: IdMap<JobId, Charge>,
     rate: Option<Rate>,
     bucket: Option<Bucket>,
     budget: Option<Calendar>,
@@ -110,7 +109,7 @@ impl Limits {
     pub(crate) fn new(limits: KeyLimits, now: Moment) -> Self {
         let rate = limits.rpm.and_then(NonZeroU32::new);
         let state = Meters {
-            open: HashMap::new(),
+            open: IdMap::default(),
             rate: rate.map(|rpm| Rate::new(rpm, now.steady)),
             bucket: limits.tpm.map(|tpm| Bucket::full(tpm, now.steady)),
             budget: limits.budget.map(|it| Calendar::new(it.tokens, it.per, now.wall_ms)),

@@ -74,15 +74,15 @@ impl Default for RecentRequests {
 
 impl Observer for RecentRequests {
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
-        self.keep(EndedRequest::new(job, ended, Moment::now()));
+        self.keep(EndedRequest::new(job, ended));
     }
 }
 
 impl EndedRequest {
-    fn new(job: &JobFacts, ended: &JobEnd, now: Moment) -> Self {
+    fn new(job: &JobFacts, ended: &JobEnd) -> Self {
         Self {
             n: 0,
-            at_ms: now.wall_ms,
+            at_ms: Moment::of(ended.at.0, ended.at.1).wall_ms,
             job: job.clone(),
             served_model: ended.served_model.clone(),
             provider: ended.provider_name.clone(),
@@ -132,6 +132,8 @@ fn timestamp(ms: u64) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Instant, SystemTime};
+
     use base::{Endpoint, JobId};
     use http::StatusCode;
     use scheduler::{Ending, Failure, Outcome};
@@ -153,6 +155,7 @@ mod tests {
     fn ended(outcome: Outcome) -> JobEnd {
         JobEnd {
             outcome,
+            at: (Instant::now(), SystemTime::now()),
             provider: None,
             provider_name: Some("gpu".into()),
             served_model: Some("m".into()),

@@ -37,7 +37,7 @@ pub(crate) fn served(api: &Api) -> BTreeMap<ModelName, u64> {
 /// serves it now.
 pub(crate) fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
     let scope = Scope::server();
-    let is_served = |model: &ModelName| api.scheduler().serves(&scope, model.as_str());
+    let is_served = |model: &ModelName| api.scheduler().serves(&scope, model);
     let model = match api.aliases().get(name) {
         Some(alias) => {
             let mut targets = alias.targets.iter().map(|target| known_as(api, &scope, target));
@@ -53,7 +53,11 @@ pub(crate) fn served_since(api: &Api, name: &ModelName) -> Option<u64> {
 pub(crate) fn alias_of<'a>(api: &'a Api, name: &ModelName) -> Option<(&'a ModelName, &'a Alias)> {
     let aliases = api.aliases();
     aliases.named(name).or_else(|| {
-        let is_model = api.scheduler().serves(&Scope::server(), name.as_str());
+        // Most servers have none: then nobody asks whether it is a model.
+        if aliases.is_empty() {
+            return None;
+        }
+        let is_model = api.scheduler().serves(&Scope::server(), name);
         aliases.named(&name.with_or_without_latest().filter(|_| !is_model)?)
     })
 }
@@ -62,7 +66,7 @@ pub(crate) fn alias_of<'a>(api: &'a Api, name: &ModelName) -> Option<(&'a ModelN
 /// the [file's](ModelName::file_name) of a path; if it is not served now, the one by which it was; else the given
 /// one.
 pub(crate) fn known_as(api: &Api, scope: &Scope, model: &ModelName) -> ModelName {
-    let is_served = |model: &ModelName| api.scheduler().serves(scope, model.as_str());
+    let is_served = |model: &ModelName| api.scheduler().serves(scope, model);
     let was_served = |model: &ModelName| api.models().knows(scope, model);
     // An alias hides a model of its name.
     let is_model = |name: &ModelName| api.aliases().get(name).is_none();

@@ -46,8 +46,7 @@ pub(crate) fn without_job(
         return if fits { Ok(None) } else { Err(no_raw(model)) };
     }
     let targets = request_scope.resolve(api, model)?;
-    let is_served =
-        |model: &ModelName| api.scheduler().serves(request_scope.scope(), model.as_str());
+    let is_served = |model: &ModelName| api.scheduler().serves(request_scope.scope(), model);
     if !targets.models.iter().any(is_served) {
         return Err(not_found(api, request_scope, model));
     }

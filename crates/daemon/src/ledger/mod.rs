@@ -227,7 +227,7 @@ impl Ledger {
 
 impl Observer for Ledger {
     fn ended(&self, job: &JobFacts, ended: &JobEnd) {
-        self.push(row::entry(job, ended, Moment::now()));
+        self.push(row::entry(job, ended));
     }
 }
 

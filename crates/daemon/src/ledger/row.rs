@@ -10,10 +10,10 @@ use crate::telemetry::metrics::{UNKNOWN_MODEL, is_unknown_model};
 /// Tokens that one row counts at most. Some backends invent numbers; the sums must not overflow.
 const MAX_TOKENS: u64 = 1 << 36;
 
-pub(super) fn entry(job: &JobFacts, ended: &JobEnd, now: Moment) -> UsageEntry {
+pub(super) fn entry(job: &JobFacts, ended: &JobEnd) -> UsageEntry {
     let tokens = |tokens: Option<u64>| tokens.map(|tokens| tokens.min(MAX_TOKENS));
     UsageEntry {
-        at_ms: now.wall_ms,
+        at_ms: Moment::of(ended.at.0, ended.at.1).wall_ms,
         job: job.id,
         key: job.key.clone(),
         model: match is_unknown_model(ended) {

@@ -341,9 +341,9 @@ mod tests {
         bench.finished(1, 1, Verdict::Answered);
         bench.submit(JobSpec { model: "n".into(), ..spec(2) });
         assert_eq!(bench.input(models(1, &["n"], 0)), [assign_for(2, 1, "n", 0)]);
-        assert!(!bench.dispatcher.serves(&base::Scope::server(), "m"));
+        assert!(!bench.dispatcher.serves(&base::Scope::server(), &"m".into()));
         bench.input(models(1, &["*", "n"], 1));
-        assert!(bench.dispatcher.serves(&base::Scope::server(), "m"));
+        assert!(bench.dispatcher.serves(&base::Scope::server(), &"m".into()));
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
         bench.join(1, offer(2));
         bench.submit(spec(1));
         assert_eq!(bench.drain(1, SECOND * 30), []);
-        assert!(!bench.dispatcher.serves(&base::Scope::server(), "m"));
+        assert!(!bench.dispatcher.serves(&base::Scope::server(), &"m".into()));
         assert_eq!(bench.submit(spec(2)), []);
         assert_eq!(bench.finished(1, 1, Verdict::Answered), [retire(1, true)]);
         assert_eq!(bench.drain(1, SECOND), []);

@@ -4,6 +4,7 @@ use std::{
     future::poll_fn,
     sync::Arc,
     task::{Context, Poll},
+    time::Instant,
 };
 
 use base::{JobId, ProviderId};
@@ -23,6 +24,8 @@ pub struct Answer {
     job: JobId,
     span: Span,
     ended: bool,
+    /// When the last chunk was taken, or else the answer was made.
+    moved: Instant,
 }
 
 impl Answer {
@@ -31,8 +34,9 @@ impl Answer {
         scheduler: Scheduler,
         job: JobId,
         span: Span,
+        now: Instant,
     ) -> Self {
-        Self { exchange, scheduler, job, span, ended: false }
+        Self { exchange, scheduler, job, span, ended: false, moved: now }
     }
 
     /// The job that it answers.
@@ -111,6 +115,11 @@ impl Answer {
         }
     }
 
+    /// When the last chunk was taken, by the runtime's clock.
+    pub fn moved(&self) -> Instant {
+        self.moved
+    }
+
     /// What the job waits for, while it is in a queue.
     pub fn wait(&self) -> Option<Wait> {
         self.scheduler.wait(self.job)
@@ -130,6 +139,7 @@ impl Answer {
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
         let mut state = self.exchange.lock();
         if let Some((bytes, due)) = state.take() {
+            self.moved = state.moved;
             drop(state);
             give(due);
             return Poll::Ready(Event::Chunk(bytes));

@@ -106,7 +106,7 @@ pub(crate) struct Account {
 }
 
 impl Exchange {
-    pub(crate) fn new(meter: Box<dyn Meter>) -> Arc<Self> {
+    pub(crate) fn new(meter: Box<dyn Meter>, now: Instant) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(ExchangeState {
                 attempt: None,
@@ -121,7 +121,7 @@ impl Exchange {
                 complete: false,
                 passed: 0,
                 end: None,
-                moved: now(),
+                moved: now,
                 reader: None,
                 meter,
                 reported: Usage::default(),
@@ -149,7 +149,12 @@ impl Exchange {
     }
 
     /// Takes in the head of this claim's answer.
-    pub(crate) fn begin_answer(&self, claim: Claim, head: Head) -> Result<(), WriteError> {
+    pub(crate) fn begin_answer(
+        &self,
+        claim: Claim,
+        head: Head,
+        now: Instant,
+    ) -> Result<(), WriteError> {
         let mut state = self.lock();
         state.writable(claim.attempt)?;
         state.provider = Some(claim.provider);
@@ -160,7 +165,7 @@ impl Exchange {
         };
         state.status = Some(head.status);
         state.head = Some(head);
-        state.moved = now();
+        state.moved = now;
         state.wake_reader();
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The state behind the scheduler's lock: the dispatcher, the jobs and the providers.
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
-use base::{Endpoints, JobId, ModelName, ProviderId};
+use base::{Endpoints, IdMap, JobId, ModelName, ProviderId};
 use dispatch::{
     BlockedOn, CancelReason, Config, Dispatcher, Ending, Input, Output, Verdict, route,
 };
@@ -11,11 +11,11 @@ use tokio::runtime::Handle;
 
 use super::{
     Scheduler,
-    entry::{Entry, Note, PreparedRequest},
+    entry::{Entry, PreparedRequest},
+    note::{Note, Notes},
 };
 use crate::{
     claim::Claim,
-    clock::now,
     exchange::writer::{AnswerWriter, verdict_of},
     job::Failure,
     observer::Outcome,
@@ -25,28 +25,31 @@ use crate::{
 
 pub(super) struct Core {
     pub(super) dispatcher: Dispatcher,
-    pub(super) jobs: HashMap<JobId, Entry>,
-    pub(super) providers: HashMap<ProviderId, Arc<dyn Provider>>,
+    pub(super) jobs: IdMap<JobId, Entry>,
+    pub(super) providers: IdMap<ProviderId, Arc<dyn Provider>>,
     /// When [`Scheduler::run`] wakes up next. It may wake up too early, but never late.
     pub(super) armed: Option<Instant>,
+    /// When the lock was taken: the time of everything that is done under it.
+    pub(super) now: Instant,
 }
 
 impl Core {
-    pub(super) fn new(config: Config, policy: Box<dyn route::Policy>) -> Self {
+    pub(super) fn new(config: Config, policy: Box<dyn route::Policy>, now: Instant) -> Self {
         Self {
             dispatcher: Dispatcher::new(config, policy),
-            jobs: HashMap::new(),
-            providers: HashMap::new(),
+            jobs: IdMap::default(),
+            providers: IdMap::default(),
             armed: None,
+            now,
         }
     }
 
-    pub(super) fn handle(&mut self, scheduler: &Scheduler, input: Input, notes: &mut Vec<Note>) {
-        self.dispatcher.handle(now(), input);
+    pub(super) fn handle(&mut self, scheduler: &Scheduler, input: Input, notes: &mut Notes) {
+        self.dispatcher.handle(self.now, input);
         self.carry_out(scheduler, notes);
     }
 
-    pub(super) fn carry_out(&mut self, scheduler: &Scheduler, notes: &mut Vec<Note>) {
+    pub(super) fn carry_out(&mut self, scheduler: &Scheduler, notes: &mut Notes) {
         while let Some(output) = self.dispatcher.poll_output() {
             match output {
                 Output::Assign { job, provider, model, endpoints, attempt } => {
@@ -70,13 +73,13 @@ impl Core {
     /// Cancels a job at its provider. If the job is gone, or its request was still being
     /// translated, the provider never heard of it: then the dispatcher learns at once that nobody
     /// works on it.
-    fn cancel(&mut self, job: JobId, id: ProviderId, reason: CancelReason, notes: &mut Vec<Note>) {
+    fn cancel(&mut self, job: JobId, id: ProviderId, reason: CancelReason, notes: &mut Notes) {
         let told = self.jobs.get_mut(&job).filter(|entry| !entry.is_preparing());
         let Some(entry) = told else {
             if let Some(entry) = self.jobs.get_mut(&job) {
                 entry.release();
             }
-            return self.dispatcher.handle(now(), Input::Ceased { job, provider: id });
+            return self.dispatcher.handle(self.now, Input::Ceased { job, provider: id });
         };
         entry.release();
         let complete = entry.exchange.is_complete();
@@ -103,10 +106,10 @@ impl Core {
     }
 
     /// Ends a job whose client has the whole answer.
-    fn answered(&mut self, job: JobId, notes: &mut Vec<Note>) {
+    fn answered(&mut self, job: JobId, notes: &mut Notes) {
         let Some(entry) = self.jobs.remove(&job) else { return };
         let status = entry.exchange.account().status.unwrap_or_default();
-        notes.push(entry.ended(Outcome::Answered(status)));
+        notes.push(entry.ended(Outcome::Answered(status), self.now));
     }
 
     fn assign(
@@ -115,7 +118,7 @@ impl Core {
         claim: Claim,
         model: ModelName,
         endpoints: Endpoints,
-        notes: &mut Vec<Note>,
+        notes: &mut Notes,
     ) {
         let entry = self.jobs.get_mut(&claim.job);
         let wanted = entry.as_ref().and_then(|entry| entry.wanted.clone());
@@ -139,7 +142,7 @@ impl Core {
     }
 
     /// Continues an assignment, unless the job was taken back in the meantime.
-    fn prepared(&mut self, scheduler: &Scheduler, ready: PreparedRequest, notes: &mut Vec<Note>) {
+    fn prepared(&mut self, scheduler: &Scheduler, ready: PreparedRequest, notes: &mut Notes) {
         let entry = self.jobs.get_mut(&ready.claim.job);
         if entry.is_some_and(|entry| entry.prepared(ready.claim)) {
             self.hand_over(scheduler, ready, notes);
@@ -147,7 +150,7 @@ impl Core {
         }
     }
 
-    fn hand_over(&mut self, scheduler: &Scheduler, ready: PreparedRequest, notes: &mut Vec<Note>) {
+    fn hand_over(&mut self, scheduler: &Scheduler, ready: PreparedRequest, notes: &mut Notes) {
         let PreparedRequest { claim, model, translated } = ready;
         let Claim { job, provider: id, attempt } = claim;
         let (Some(entry), Some(provider)) = (self.jobs.get_mut(&job), self.providers.get(&id))
@@ -161,8 +164,8 @@ impl Core {
                 return self.give_up(job, Ending::Untranslatable, notes);
             }
         };
-        entry.give(claim, provider.name(), &model, notes);
-        entry.loads(self.dispatcher.loading(now(), job).is_some());
+        entry.give(claim, provider.name(), &model, self.now, notes);
+        entry.loads(self.dispatcher.loading(self.now, job).is_some());
         // Before the provider has the writer: it may write at once, from another thread.
         entry.exchange.begin_attempt(attempt, answer);
         let alternatives = entry.alternatives(endpoint);
@@ -173,9 +176,9 @@ impl Core {
 
     /// Ends a job whose assignment cannot be carried out, because it would wait in vain. Its slot
     /// is freed only after that: the provider never heard of the job, so it gets no cancellation.
-    fn give_up(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {
+    fn give_up(&mut self, job: JobId, ending: Ending, notes: &mut Notes) {
         self.end(job, ending, notes);
-        self.dispatcher.handle(now(), Input::ClientGone { job });
+        self.dispatcher.handle(self.now, Input::ClientGone { job });
     }
 
     /// The job, if the claim still holds.
@@ -187,25 +190,25 @@ impl Core {
     pub(super) fn goes_elsewhere(&self, job: JobId, status: StatusCode) -> bool {
         match verdict_of(status) {
             None => false,
-            Some(Verdict::Overloaded) => self.dispatcher.has_idle_alternative(now(), job),
+            Some(Verdict::Overloaded) => self.dispatcher.has_idle_alternative(self.now, job),
             Some(_) => self.dispatcher.has_alternative(job),
         }
     }
 
-    pub(super) fn end(&mut self, job: JobId, ending: Ending, notes: &mut Vec<Note>) {
+    pub(super) fn end(&mut self, job: JobId, ending: Ending, notes: &mut Notes) {
         if self.jobs.get(&job).is_some_and(|entry| entry.exchange.is_complete()) {
             return self.answered(job, notes);
         }
         let Some(entry) = self.jobs.remove(&job) else { return };
         let failure = Failure { ending, detail: entry.detail.clone() };
         entry.exchange.finish(Err(failure.clone()));
-        notes.push(entry.ended(Outcome::Failed(failure)));
+        notes.push(entry.ended(Outcome::Failed(failure), self.now));
     }
 
     fn answer_progress(&mut self, job: JobId) {
         let progress = self.jobs.get(&job).map(|entry| entry.exchange.progress());
-        let (at, waiting) = progress.unwrap_or((now(), BlockedOn::Provider));
-        self.dispatcher.handle(now(), Input::Progress { job, at, waiting });
+        let (at, waiting) = progress.unwrap_or((self.now, BlockedOn::Provider));
+        self.dispatcher.handle(self.now, Input::Progress { job, at, waiting });
     }
 
     pub(super) fn deadline_moved_up(&self) -> bool {

@@ -2,15 +2,15 @@
 
 use std::{
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use base::{Endpoint, Endpoints, ModelName, ProviderId};
 use tracing::Span;
 
+use super::note::{Note, Notes};
 use crate::{
     claim::Claim,
-    clock::now,
     exchange::state::Exchange,
     job::JobRequest,
     observer::{JobEnd, JobFacts, Outcome},
@@ -91,15 +91,6 @@ pub(super) struct PreparedRequest {
     pub(super) translated: Result<ProviderRequest, Untranslatable>,
 }
 
-/// A step that observers see once the lock is released.
-pub(super) enum Note {
-    Assigned(Arc<TracedJob>, ProviderId, Duration),
-    Requeued(Arc<TracedJob>),
-    FirstByte(Arc<TracedJob>, Duration),
-    Canceled(Arc<TracedJob>, dispatch::CancelReason),
-    Ended(Arc<TracedJob>, Box<JobEnd>),
-}
-
 impl Entry {
     pub(super) fn new(
         job: Arc<TracedJob>,
@@ -146,15 +137,15 @@ impl Entry {
         self.provider == Some(id) || self.preparing.is_some_and(|claim| claim.provider == id)
     }
 
-    /// Records that a provider of this name has it, for this model.
+    /// Records that a provider of this name has it now, for this model.
     pub(super) fn give(
         &mut self,
         claim: Claim,
         name: &str,
         model: &ModelName,
-        notes: &mut Vec<Note>,
+        at: Instant,
+        notes: &mut Notes,
     ) {
-        let at = now();
         if claim.attempt > self.attempt {
             notes.push(Note::Requeued(Arc::clone(&self.job)));
         }
@@ -198,11 +189,11 @@ impl Entry {
         Some(begun.saturating_duration_since(assigned))
     }
 
-    pub(super) fn ended(&self, outcome: Outcome) -> Note {
-        let at = now();
+    pub(super) fn ended(&self, outcome: Outcome, at: Instant) -> Note {
         let account = self.exchange.account();
         let ended = JobEnd {
             outcome,
+            at: (at, SystemTime::now()),
             provider: self.provider,
             provider_name: self.provider_name.clone(),
             served_model: self.served_model.clone(),
@@ -215,6 +206,6 @@ impl Entry {
             requeues: self.attempt,
             cost: None,
         };
-        Note::Ended(Arc::clone(&self.job), Box::new(ended))
+        Note::Ended(Arc::clone(&self.job), ended)
     }
 }

@@ -7,9 +7,11 @@
 //!
 //! - `core`: the state behind the lock, and how the dispatcher's effects are carried out
 //! - `entry`: a job that has not ended
+//! - `note`: what observers are told
 
 mod core;
 mod entry;
+mod note;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -22,7 +24,8 @@ use tokio::sync::Notify;
 
 use self::{
     core::Core,
-    entry::{Entry, KeptRequest, Note, TracedJob},
+    entry::{Entry, KeptRequest, TracedJob},
+    note::{Note, Notes},
 };
 use crate::{
     claim::Claim,
@@ -59,7 +62,7 @@ impl Scheduler {
         observers: Vec<Arc<dyn Observer>>,
     ) -> Self {
         Self(Arc::new(Inner {
-            core: Mutex::new(Core::new(config, policy)),
+            core: Mutex::new(Core::new(config, policy, now())),
             dropped: Mutex::default(),
             wake: Notify::new(),
             observers,
@@ -86,8 +89,9 @@ impl Scheduler {
         let id = job.id;
         let traced = Arc::new(traced(&job));
         let (spec, wanted, meter) = parts(job);
-        let exchange = Exchange::new(meter);
-        let entry = Entry::new(Arc::clone(&traced), Arc::clone(&exchange), wanted, now());
+        let accepted = now();
+        let exchange = Exchange::new(meter, accepted);
+        let entry = Entry::new(Arc::clone(&traced), Arc::clone(&exchange), wanted, accepted);
         traced.span.in_scope(|| {
             for observer in &self.0.observers {
                 observer.accepted(&traced.facts);
@@ -97,7 +101,7 @@ impl Scheduler {
             core.jobs.insert(id, entry);
             core.handle(self, Input::Submit(spec), notes);
         });
-        Answer::new(exchange, self.clone(), id, traced.span.clone())
+        Answer::new(exchange, self.clone(), id, traced.span.clone(), accepted)
     }
 
     /// Registers a provider.
@@ -176,7 +180,7 @@ impl Scheduler {
     }
 
     /// Whether a provider serves the model now.
-    pub fn serves(&self, scope: &Scope, model: &str) -> bool {
+    pub fn serves(&self, scope: &Scope, model: &ModelName) -> bool {
         self.lock().dispatcher.serves(scope, model)
     }
 
@@ -239,9 +243,9 @@ impl Scheduler {
             if core.goes_elsewhere(job, head.status) && core.held(claim).is_some() {
                 return Err(WriteError::Refused);
             }
+            let at = core.now;
             let entry = core.held(claim).ok_or(WriteError::Over)?;
-            entry.exchange.begin_answer(claim, head)?;
-            let at = now();
+            entry.exchange.begin_answer(claim, head, at)?;
             entry.begun = Some(at);
             // The job cannot move any more, so its body need not be kept.
             entry.wanted = None;
@@ -277,7 +281,7 @@ impl Scheduler {
                 let account = entry.exchange.account();
                 let status = account.status.unwrap_or_default();
                 tokens = account.usage.completion_tokens.filter(|_| status.is_success());
-                notes.push(entry.ended(Outcome::Answered(status)));
+                notes.push(entry.ended(Outcome::Answered(status), core.now));
             }
             let finished = Input::Finished { job, provider, verdict, tokens };
             core.handle(self, finished, notes);
@@ -305,7 +309,7 @@ impl Scheduler {
             if let Some(entry) = core.jobs.remove(&job) {
                 // No client reads it: whatever its provider still writes is refused.
                 entry.exchange.finish(Ok(()));
-                notes.push(entry.ended(Outcome::ClientGone));
+                notes.push(entry.ended(Outcome::ClientGone, core.now));
             }
         });
     }
@@ -341,7 +345,7 @@ impl Scheduler {
 
     fn timeout(&self) {
         self.with(|core, notes| {
-            core.dispatcher.handle_timeout(now());
+            core.dispatcher.handle_timeout(core.now);
             core.carry_out(self, notes);
         });
     }
@@ -370,9 +374,10 @@ impl Scheduler {
     }
 
     /// Acts under the lock, then notifies the observers, and the timer if it has to wake earlier.
-    fn with<T>(&self, act: impl FnOnce(&mut Core, &mut Vec<Note>) -> T) -> T {
-        let mut notes = Vec::new();
+    fn with<T>(&self, act: impl FnOnce(&mut Core, &mut Notes) -> T) -> T {
+        let mut notes = Notes::default();
         let mut core = self.lock();
+        core.now = now();
         let result = act(&mut core, &mut notes);
         let earlier = core.deadline_moved_up();
         // Observers run without the lock: they may be slow, and may call the scheduler.
@@ -380,9 +385,7 @@ impl Scheduler {
         if earlier {
             self.0.wake.notify_one();
         }
-        for note in notes {
-            self.tell(&note);
-        }
+        notes.iter().for_each(|note| self.tell(note));
         result
     }
 
