@@ -7,6 +7,7 @@ use std::{
 
 use access::{Admitted, Charge, Gauge, Key, Moment, Standing};
 use base::{Endpoint, JobId, ModelName};
+use bytes::BytesMut;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::error::{ApiError, Kind};
@@ -24,11 +25,16 @@ impl Admission {
     ///
     /// # Errors
     /// 429 when one of the key's limits is used up.
-    pub(crate) fn new(admitted: &Admitted, job: JobId, charge: Charge) -> Result<Self, ApiError> {
+    pub(crate) fn new(
+        admitted: &Admitted,
+        job: JobId,
+        charge: Charge,
+        now: Moment,
+    ) -> Result<Self, ApiError> {
         let Some(key) = &admitted.key else {
             return Ok(Self { key: None, job, standing: Standing::default() });
         };
-        let standing = key.reserve(job, charge, Moment::now())?;
+        let standing = key.reserve(job, charge, now)?;
         Ok(Self { key: Some(Arc::clone(key)), job, standing })
     }
 
@@ -91,37 +97,44 @@ const ANTHROPIC_TOKENS: Names = [
 pub(crate) fn put_standing(headers: &mut HeaderMap, endpoint: Endpoint, standing: &Standing) {
     let anthropic = matches!(endpoint, Endpoint::Messages | Endpoint::CountTokens);
     let limits = usize::from(standing.requests.is_some()) + usize::from(standing.tokens.is_some());
+    if limits == 0 {
+        return;
+    }
+    let lines = limits * if anthropic { 6 } else { 3 };
     // Reserved at once: a map that grows header by header would allocate twice more.
-    headers.reserve(limits * if anthropic { 6 } else { 3 });
+    headers.reserve(lines);
+    // One allocation for all values, which share it.
+    let mut room = BytesMut::with_capacity(lines * Short::MAX);
     if let Some(gauge) = &standing.requests {
-        put(headers, REQUESTS, gauge, span(gauge.reset));
+        put(headers, &mut room, REQUESTS, gauge, span(gauge.reset));
     }
     if let Some(gauge) = &standing.tokens {
-        put(headers, TOKENS, gauge, span(gauge.reset));
+        put(headers, &mut room, TOKENS, gauge, span(gauge.reset));
     }
     if anthropic {
-        put_anthropics(headers, standing);
+        put_anthropics(headers, &mut room, standing);
     }
 }
 
-fn put_anthropics(headers: &mut HeaderMap, standing: &Standing) {
+fn put_anthropics(headers: &mut HeaderMap, room: &mut BytesMut, standing: &Standing) {
     for (names, gauge) in
         [(ANTHROPIC_REQUESTS, standing.requests), (ANTHROPIC_TOKENS, standing.tokens)]
     {
         if let Some(gauge) = gauge {
-            put(headers, names, &gauge, Short::default().text(&instant(gauge.reset)));
+            put(headers, room, names, &gauge, Short::default().text(&instant(gauge.reset)));
         }
     }
 }
 
-fn put(headers: &mut HeaderMap, names: Names, gauge: &Gauge, reset: Short) {
+fn put(headers: &mut HeaderMap, room: &mut BytesMut, names: Names, gauge: &Gauge, reset: Short) {
     let [limit, remaining, whole] = names;
     let number = |number| Short::default().number(number);
     for (name, value) in
         [(limit, number(gauge.limit)), (remaining, number(gauge.remaining)), (whole, reset)]
     {
+        room.extend_from_slice(value.bytes());
         // The value consists of digits, letters and a few marks.
-        if let Ok(value) = HeaderValue::from_bytes(value.bytes()) {
+        if let Ok(value) = HeaderValue::from_maybe_shared(room.split().freeze()) {
             headers.insert(name, value);
         }
     }
@@ -149,15 +162,17 @@ fn span(span: Duration) -> Short {
     short.number(seconds).text("s")
 }
 
-/// The text of a header, made without an allocation, because every answer needs several. Text beyond its
-/// size is dropped; nothing written here is that long.
+/// The text of a header, made without an allocation, because every answer needs several. Text beyond
+/// [`Short::MAX`] is dropped; nothing written here is that long.
 #[derive(Default)]
 struct Short {
-    bytes: [u8; 32],
+    bytes: [u8; Self::MAX],
     len: usize,
 }
 
 impl Short {
+    const MAX: usize = 32;
+
     fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }

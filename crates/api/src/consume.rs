@@ -1,11 +1,8 @@
 //! From a request to a job, the same for every API, for the server and for rooms.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
-use access::Charge;
+use access::{Charge, Moment};
 use axum::{extract::State, response::Response};
 use base::{Endpoint, JobId, KeyId, ModelName, ProviderId};
 use bytes::Bytes;
@@ -13,7 +10,7 @@ use http::{HeaderMap, Method, Request, StatusCode, Uri, request::Parts};
 use protocol::{headers::ROUTE, room::selector::RESERVED, via::VIA};
 use rooms::Room;
 use scheduler::{Answer, Ending, Failure, Job, JobRequest, NoRoute, Route};
-use translate::{BadRequest, Context, served_as};
+use translate::{BadRequest, served_as};
 
 use crate::{
     admission::{Admission, put_standing},
@@ -28,14 +25,14 @@ use crate::{
     models::served,
     nearest::Known,
     ollama::without_job::without_job,
-    peeked::{PeekedRequest, off_thread, peek_request, wire_size},
+    peeked::{INLINE_LIMIT, PeekedRequest, off_thread, peek_request, wire_size},
     read,
     refuse::refuse,
     request_scope::{self, RequestScope, Targets},
     room::inference::recorder::Recorder,
     shape::{self, Shape},
     state::Api,
-    translation::Translation,
+    translation::{Origin, Translation},
     uploads::{HeldBody, HeldMemory},
 };
 
@@ -92,7 +89,7 @@ pub(crate) async fn serve(
         Err(error) => Err(error),
     };
     let accepted = match accepted {
-        Ok(Taken::Job(accepted)) => Ok(*accepted),
+        Ok(Taken::Job(accepted)) => Ok(accepted),
         Ok(Taken::Answered(response)) => return response,
         Err(error) => Err(error),
     };
@@ -121,14 +118,15 @@ pub(crate) async fn chat(
     held: &mut HeldBody<'_>,
 ) -> Result<Answer, ApiError> {
     let shape = shape::of_path(Endpoint::ChatCompletions.path());
-    let via = head::via(api.marks(), request_scope.scope(), &HeaderMap::new())?;
+    let via = head::via(api, request_scope.scope(), &HeaderMap::new())?;
     held.grow(body.len()).await?;
     let (body, peeked) = peek_request(body, api.limits().affinity).await?;
     let route = api.limits().route;
+    let model = ModelName::from(&*peeked.peek.model);
     let draft = JobDraft { shape, id, request_scope, pinned: None, route, peeked };
     let path = shape.endpoint().path().to_owned();
     let headers = head::put_via(HeaderMap::new(), via);
-    let request = draft.request(Method::POST, path, headers, body);
+    let request = draft.request(Method::POST, path, model, headers, body);
     let Accepted { job, admission, .. } = draft.accept(api, request, held).await?;
     let answer = api.scheduler().submit(job);
     admission.submitted();
@@ -147,9 +145,10 @@ pub(crate) struct Accepted {
 }
 
 /// What has become of a request.
+#[expect(clippy::large_enum_variant, reason = "most are jobs, and none is kept")]
 enum Taken {
     /// A job.
-    Job(Box<Accepted>),
+    Job(Accepted),
     /// It needs none.
     Answered(Response),
 }
@@ -168,7 +167,7 @@ async fn accept(
         read::expect_json(&parts.headers)?;
     }
     let passed_on = parts.headers.contains_key(VIA);
-    let via = head::via(api.marks(), request_scope.scope(), &parts.headers)?;
+    let via = head::via(api, request_scope.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
     let body = shaped(shape, &parts.uri, body).await?;
     let shape = *shape;
@@ -184,20 +183,27 @@ async fn accept(
     let draft = JobDraft { shape, id, request_scope, pinned, route, peeked };
     let headers = head::put_via(head::for_provider(std::mem::take(&mut parts.headers)), via);
     let path = request_scope::path_and_query(&parts.uri);
-    let request = draft.request(parts.method.clone(), path, headers, body);
+    let request = draft.request(parts.method.clone(), path, model, headers, body);
     let accepted = draft.accept(api, request, held).await?;
     let may_be_early = early::may_be_early(&accepted.job.request, shape.endpoint(), passed_on);
-    Ok(Taken::Job(Box::new(Accepted { may_be_early, ..accepted })))
+    Ok(Taken::Job(Accepted { may_be_early, ..accepted }))
 }
 
 /// Finds the shape that a body shows, and completes the body for it.
 async fn shaped(shape: &mut &'static dyn Shape, uri: &Uri, body: Bytes) -> Result<Bytes, ApiError> {
-    let (given, uri) = (*shape, uri.clone());
-    let (found, body) = off_thread(body.len(), move || {
+    let given = *shape;
+    let completed = move |uri: &Uri, body: Bytes| {
         let found = given.of_body(&body).unwrap_or(given);
-        (found, found.complete(&uri, body))
-    })
-    .await?;
+        (found, found.complete(uri, body))
+    };
+    let (found, body) = match body.len() {
+        // Most are small, and need no URI of their own.
+        0..=INLINE_LIMIT => completed(uri, body),
+        len => {
+            let uri = uri.clone();
+            off_thread(len, move || completed(&uri, body)).await?
+        }
+    };
     *shape = found;
     body
 }
@@ -214,16 +220,18 @@ pub(crate) async fn answer(
     // Strangers, and guests of a room, do not learn the names of machines.
     let is_known = admission.key().is_some() || job.key == KeyId::local();
     let names_workers = room.is_none() && is_known;
-    let gone_from = room.is_none().then(|| served::gone_from(api, &model)).flatten();
+    let gone_from = || room.is_none().then(|| served::gone_from(api, &model)).flatten();
     let known = Known { api, key: admission.key(), room: room.clone() };
     let mut answer: Answer = api.scheduler().submit(job);
     let standing = admission.submitted();
     let failed = |failure: Failure| {
         let standing = Some(Box::new(standing));
         let error = ApiError::of_failure(&failure, model.as_str());
-        let error = match (&failure.ending, &gone_from) {
-            (Ending::NoProvider, Some(place)) => error.gone_from(place),
-            (Ending::NoProvider, None) => error.with_nearest(&known.nearest(&model)),
+        let error = match failure.ending {
+            Ending::NoProvider => match gone_from() {
+                Some(place) => error.gone_from(&place),
+                None => error.with_nearest(&known.nearest(&model)),
+            },
             _ => error,
         };
         ApiError { standing, ..error }
@@ -275,12 +283,12 @@ impl JobDraft {
         held: &mut HeldBody<'_>,
     ) -> Result<Accepted, ApiError> {
         let targets = self.request_scope.resolve(api, &request.model)?;
-        let charge = self.charge(api, &targets.models);
-        let admission = Admission::new(self.request_scope.admitted(), self.id, charge)?;
+        let (charge, now) = (self.charge(api, &targets.models), Moment::now());
+        let admission = Admission::new(self.request_scope.admitted(), self.id, charge, now)?;
         if self.request_scope.room().is_none() {
             request.body = with_defaults(api, &request.model, request.body).await?;
         }
-        let translation = Arc::new(self.translation(&request));
+        let translation = Arc::new(self.translation(&request, now));
         let prepared = prepare(api, &self, &translation, request, &targets.models).await?;
         if let Some(more) = &prepared.body {
             held.grow(prepared.request.body.len() + more.len()).await?;
@@ -294,28 +302,24 @@ impl JobDraft {
         &self,
         method: Method,
         path_and_query: String,
+        model: ModelName,
         headers: HeaderMap,
         body: Bytes,
     ) -> JobRequest {
         JobRequest {
             method,
             path_and_query,
-            model: ModelName::from(&*self.peeked.peek.model),
+            model,
             streaming: self.peeked.peek.stream || self.shape.always_streams(),
             headers,
             body,
         }
     }
 
-    fn translation(&self, request: &JobRequest) -> Translation {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let context = Context {
-            id: self.id.digits(),
-            created: since.as_secs(),
-            model: request.model.to_string(),
-            streaming: request.streaming,
-        };
-        Translation::new(self.shape.endpoint(), context, self.peeked.peek.clone())
+    fn translation(&self, request: &JobRequest, accepted: Moment) -> Translation {
+        let (model, streaming) = (request.model.clone(), request.streaming);
+        let origin = Origin { job: self.id, accepted, model, streaming };
+        Translation::new(self.shape.endpoint(), origin, self.peeked.peek.clone())
     }
 
     /// The most that it may cost, wherever it is served. What members of a room lend costs nothing.

@@ -5,12 +5,12 @@ use base::{JobId, Scope};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::{
     headers::{is_hop_by_hop, named_by_connection, stays_at_server},
-    via::{Loop, Marks, VIA},
+    via::{Loop, VIA},
 };
 use rand::RngExt;
 use scheduler::{Head, exchange::USAGE_HEADER};
 
-use crate::shape::Shape;
+use crate::{shape::Shape, state::Api};
 
 /// The header with the job's id, for every client.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -32,13 +32,16 @@ pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
 /// # Errors
 /// [`Loop`] when the request has come in a circle.
 pub(crate) fn via(
-    marks: &Marks,
+    api: &Api,
     scope: &Scope,
     headers: &HeaderMap,
 ) -> Result<Option<HeaderValue>, Loop> {
+    if !headers.contains_key(VIA) && *scope == Scope::server() {
+        return Ok(api.via());
+    }
     let before = headers.get_all(VIA).iter().filter_map(|value| value.to_str().ok());
     // The marks consist of digits and commas.
-    Ok(HeaderValue::try_from(marks.pass(scope, before)?).ok())
+    Ok(HeaderValue::try_from(api.marks().pass(scope, before)?).ok())
 }
 
 /// The same headers, with the request's [`VIA`] header.
@@ -83,7 +86,7 @@ pub(crate) fn new_id() -> JobId {
 }
 
 fn put_request_id(headers: &mut HeaderMap, id: JobId) {
-    if let Ok(id) = HeaderValue::try_from(id.to_string()) {
+    if let Ok(id) = HeaderValue::from_bytes(&id.text()) {
         headers.insert(REQUEST_ID, id);
     }
 }
@@ -145,16 +148,20 @@ pub(crate) fn is_event_stream(head: &Head) -> bool {
 
 /// Whether a head announces JSON.
 pub(crate) fn is_json(head: &Head) -> bool {
-    let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("application/json"))
+    begins_with(&head.headers, "application/json")
 }
 
 /// Whether a head announces a stream of events, or of lines, that is not compressed.
 pub(crate) fn is_plain_event_stream(head: &Head) -> bool {
-    let kind = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let kind = kind.unwrap_or_default().trim_start().to_ascii_lowercase();
-    ["text/event-stream", "application/x-ndjson"].iter().any(|stream| kind.starts_with(stream))
+    ["text/event-stream", "application/x-ndjson"].iter().any(|it| begins_with(&head.headers, it))
         && !head.headers.contains_key(header::CONTENT_ENCODING)
+}
+
+/// Whether the content type begins so, in capital letters or small ones.
+fn begins_with(headers: &HeaderMap, beginning: &str) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let begins = kind.and_then(|kind| kind.trim_start().get(..beginning.len()));
+    begins.is_some_and(|begins| begins.eq_ignore_ascii_case(beginning))
 }
 
 #[cfg(test)]

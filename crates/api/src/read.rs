@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::body::Body;
 use base::Pace;
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt;
 use http::{HeaderMap, StatusCode, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -94,13 +95,19 @@ async fn next(body: &mut Body, pace: &mut Pace) -> Result<Option<Bytes>, ApiErro
             let words = "the request body broke off";
             ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
         };
-        let asked = Instant::now();
-        let Some(frame) = timeout(pace.left(), body.frame()).await.map_err(late)? else {
-            return Ok(None);
+        // What is here already needs no timer.
+        let (frame, waited) = match body.frame().now_or_never() {
+            Some(frame) => (frame, Duration::ZERO),
+            None => {
+                let asked = Instant::now();
+                let frame = timeout(pace.left(), body.frame()).await.map_err(late)?;
+                (frame, asked.elapsed())
+            }
         };
+        let Some(frame) = frame else { return Ok(None) };
         let data = frame.map_err(broken)?.into_data();
         // Counts only the time spent waiting for the client, not the time spent waiting for memory.
-        pace.came(data.as_ref().map_or(0, Bytes::len), asked.elapsed());
+        pace.came(data.as_ref().map_or(0, Bytes::len), waited);
         if let Ok(data) = data {
             return Ok(Some(data));
         }
@@ -129,11 +136,15 @@ fn expect_uncompressed(headers: &HeaderMap) -> Result<(), ApiError> {
 /// 415.
 pub(crate) fn expect_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let Some(kind) = headers.get(header::CONTENT_TYPE) else { return Ok(()) };
-    let kind = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
-    let essence = kind.split(';').next().unwrap_or_default().trim();
-    if essence == "application/json" || essence.ends_with("+json") {
+    let essence = kind.as_bytes().split(|&byte| byte == b';').next().unwrap_or_default();
+    let essence = essence.trim_ascii();
+    let suffix = essence.len().checked_sub(b"+json".len()).and_then(|at| essence.get(at..));
+    if essence.eq_ignore_ascii_case(b"application/json")
+        || suffix.is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"+json"))
+    {
         return Ok(());
     }
+    let essence = String::from_utf8_lossy(essence).to_ascii_lowercase();
     Err(unsupported(format!("the content type must be application/json, not {essence}")))
 }
 

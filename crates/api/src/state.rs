@@ -7,8 +7,8 @@ use std::{
 };
 
 use access::ConsumerRules;
-use base::{ClientAddress, ModelName};
-use http::Extensions;
+use base::{ClientAddress, ModelName, Scope};
+use http::{Extensions, HeaderValue};
 use protocol::via::Marks;
 use rooms::Rooms;
 use scheduler::{Route, Scheduler};
@@ -58,6 +58,8 @@ struct Inner {
     names: Names,
     limits: Limits,
     marks: Marks,
+    /// The [`VIA`](protocol::via::VIA) header of requests that come to the server first.
+    via: Option<HeaderValue>,
     address: OnceLock<SocketAddr>,
     elsewhere: OnceLock<Weak<dyn Elsewhere>>,
     uploads: Uploads,
@@ -108,18 +110,28 @@ pub struct Peer(pub IpAddr);
 impl Peer {
     /// The peer of a request. Without one it counts as somebody far away.
     pub fn of(extensions: &Extensions) -> IpAddr {
-        extensions.get::<Self>().map_or(std::net::Ipv4Addr::UNSPECIFIED.into(), |peer| peer.0)
+        // One extension for both: each costs an allocation.
+        let of_client = extensions.get::<Client>().map(|client| client.peer);
+        let peer = of_client.or_else(|| Some(extensions.get::<Self>()?.0));
+        peer.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED.into())
     }
 }
 
 /// Where a request's client is, as a request extension: for everything that is counted by address.
 #[derive(Debug, Clone, Copy)]
-pub struct Client(pub ClientAddress);
+pub struct Client {
+    /// The client, by a trusted proxy's word if it comes by one.
+    pub address: ClientAddress,
+    /// The far end of the connection, as [`Peer`] says it.
+    pub peer: IpAddr,
+}
 
 impl Client {
     /// The client of a request. If nothing says who it is, it is the peer.
     pub fn of(extensions: &Extensions) -> ClientAddress {
-        extensions.get::<Self>().map_or_else(|| Peer::of(extensions).into(), |client| client.0)
+        extensions
+            .get::<Self>()
+            .map_or_else(|| Peer::of(extensions).into(), |client| client.address)
     }
 }
 
@@ -135,6 +147,8 @@ impl Api {
         identity: Identity,
     ) -> Self {
         let Identity { marks, version } = identity;
+        let via = marks.pass(&Scope::server(), []).ok();
+        let via = via.and_then(|via| HeaderValue::try_from(via).ok());
         Self(Arc::new(Inner {
             scheduler,
             rules,
@@ -145,6 +159,7 @@ impl Api {
             refusals: Refusals::default(),
             limits,
             marks,
+            via,
             address: OnceLock::new(),
             elsewhere: OnceLock::new(),
             version,
@@ -242,6 +257,11 @@ impl Api {
 
     pub(crate) fn marks(&self) -> &Marks {
         &self.0.marks
+    }
+
+    /// The header of a request in the server's own scope that has passed no other server.
+    pub(crate) fn via(&self) -> Option<HeaderValue> {
+        self.0.via.clone()
     }
 
     /// Where the server listens, once it does.

@@ -69,8 +69,14 @@ impl HeldBody<'_> {
         if more == 0 {
             return Ok(());
         }
-        let room = Arc::clone(&self.uploads.room).acquire_many_owned(more);
-        let Ok(Ok(permit)) = timeout(WAIT, room).await else { return Err(no_room()) };
+        let room = || Arc::clone(&self.uploads.room);
+        let permit = match room().try_acquire_many_owned(more) {
+            Ok(permit) => permit,
+            Err(_) => match timeout(WAIT, room().acquire_many_owned(more)).await {
+                Ok(Ok(permit)) => permit,
+                _ => return Err(no_room()),
+            },
+        };
         match &mut self.permit {
             Some(held) => held.merge(permit),
             None => self.permit = Some(permit),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use access::LocalRules;
-use api::{Cors, Peer};
+use api::Cors;
 use axum::Router;
 use hyper::server::conn::{http1, http2};
 use hyper_util::{
@@ -274,8 +274,8 @@ impl Client {
             if client.is_by_proxy() {
                 tell_of_proxy(peer.ip(), &rules);
             }
-            request.extensions_mut().insert(Peer(peer.ip()));
-            request.extensions_mut().insert(api::Client(client));
+            let client = api::Client { address: client, peer: peer.ip() };
+            request.extensions_mut().insert(client);
             request.extensions_mut().insert(acks.clone());
             sockets::redirect_node(&mut request);
             request.map(axum::body::Body::new)

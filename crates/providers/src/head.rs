@@ -9,6 +9,9 @@ use scheduler::Head;
 /// The most headers that an answer may have, including those that are dropped.
 const MAX_HEADERS: usize = 256;
 
+/// How many headers the API adds at most to the answers of most requests. Room for them is made at once.
+const OF_API: usize = 8;
+
 /// Why a head cannot be sent to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadHead {
@@ -26,11 +29,12 @@ pub(crate) enum BadHead {
 /// The head of an answer, if it can be sent to a client.
 pub(crate) fn head<'a>(
     status: u16,
-    headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone,
+    headers: impl Iterator<Item = (&'a str, Vec<u8>)>,
 ) -> Result<Head, BadHead> {
     let status = StatusCode::from_u16(status).ok().filter(|status| !status.is_informational());
     let status = status.ok_or(BadHead::Status)?;
-    if headers.clone().nth(MAX_HEADERS).is_some() {
+    let headers: Vec<_> = headers.take(MAX_HEADERS + 1).collect();
+    if headers.len() > MAX_HEADERS {
         return Err(BadHead::TooMany);
     }
     let headers = clean(headers)?;
@@ -39,18 +43,16 @@ pub(crate) fn head<'a>(
 
 /// The headers that may reach the client, without malformed ones and those of the provider's own
 /// connection.
-fn clean<'a>(
-    headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone,
-) -> Result<HeaderMap, BadHead> {
+fn clean(headers: Vec<(&str, Vec<u8>)>) -> Result<HeaderMap, BadHead> {
     let named: HashSet<String> = headers
-        .clone()
+        .iter()
         .filter(|(name, _)| name.eq_ignore_ascii_case("connection"))
         .flat_map(|(_, value)| {
-            let value = String::from_utf8_lossy(&value).into_owned();
+            let value = String::from_utf8_lossy(value).into_owned();
             named_by_connection(&value).collect::<Vec<_>>()
         })
         .collect();
-    let mut cleaned = HeaderMap::new();
+    let mut cleaned = HeaderMap::with_capacity(headers.len() + OF_API);
     for (name, value) in headers {
         let Ok(name) = HeaderName::try_from(name) else { continue };
         let dropped = is_hop_by_hop(name.as_str())

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use base::{Endpoint, Endpoints};
+use base::{Endpoint, Endpoints, ModelName};
 use bytes::Bytes;
 use http::{StatusCode, header};
 use protocol::{
@@ -210,7 +210,7 @@ pub(crate) struct RequestShape {
     /// The other endpoints that the job can be served at.
     alternatives: Endpoints,
     /// The model, by the provider's name for it.
-    model: String,
+    model: ModelName,
     /// Tells it from other requests.
     request: u64,
 }
@@ -220,14 +220,14 @@ impl RequestShape {
         let body = &*request.body;
         let (first, last) = (body.len().min(SAMPLE), body.len().saturating_sub(SAMPLE));
         let request_hash = hashed(&(body.len(), &body[..first], &body[last..]));
-        let model = request.model.as_str().to_owned();
+        let model = request.model.clone();
         Self { endpoint, alternatives, model, request: request_hash }
     }
 
     /// Whether a complete answer says that the endpoint does not exist.
     fn missing(&self, status: u16, body: &[u8]) -> Missing {
         match body.len() {
-            ..=MAX_HELD => missing(status, body, self.endpoint.path(), &self.model),
+            ..=MAX_HELD => missing(status, body, self.endpoint.path(), self.model.as_str()),
             _ => Missing::No,
         }
     }

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use base::Endpoint;
+use base::{Endpoint, JobId};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use protocol::{openai::UsageFilter, sse::StreamEnd};
@@ -104,7 +104,7 @@ fn content_type(body: Body) -> HeaderValue {
 pub(super) struct PassedOn {
     endpoint: Endpoint,
     /// The job's id, for an error that is told in other words.
-    request_id: String,
+    job: JobId,
     /// Whether to take usage out of a stream.
     strips_usage: bool,
     kind: Kind,
@@ -124,8 +124,8 @@ enum Kind {
 const MAX_ERROR: usize = 64 * 1024;
 
 impl PassedOn {
-    pub(super) fn new(endpoint: Endpoint, request_id: String, strips_usage: bool) -> Self {
-        Self { endpoint, request_id, strips_usage, kind: Kind::Unchanged }
+    pub(super) fn new(endpoint: Endpoint, job: JobId, strips_usage: bool) -> Self {
+        Self { endpoint, job, strips_usage, kind: Kind::Unchanged }
     }
 }
 
@@ -182,7 +182,8 @@ impl AnswerMap for PassedOn {
             Kind::Unchanged => Bytes::new(),
             Kind::Stream { usage, .. } => usage.as_mut().map(UsageFilter::end).unwrap_or_default(),
             Kind::Error { status, body } => {
-                let told = translate::told_anew(self.endpoint, *status, body, &self.request_id);
+                let request_id = self.job.to_string();
+                let told = translate::told_anew(self.endpoint, *status, body, &request_id);
                 told.map_or_else(|| std::mem::take(body).into(), Bytes::from)
             }
         })

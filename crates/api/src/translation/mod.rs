@@ -9,12 +9,10 @@
 mod answer;
 mod coding;
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Instant,
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use base::{Endpoint, Endpoints, ModelName};
+use access::Moment;
+use base::{Endpoint, Endpoints, JobId, ModelName};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::{
@@ -34,12 +32,32 @@ use crate::peeked::INLINE_LIMIT;
 /// Makes the providers' requests of one client's request.
 pub(crate) struct Translation {
     endpoint: Endpoint,
-    context: Context,
+    origin: Origin,
     peek: Peek,
-    /// When the job was accepted.
-    since: Instant,
     /// The last request that was made, until it is taken.
     made: Mutex<Option<ProviderRequest>>,
+}
+
+/// The request that a translation is of.
+pub(crate) struct Origin {
+    pub(crate) job: JobId,
+    /// When it was accepted.
+    pub(crate) accepted: Moment,
+    /// The model by the name that the client used.
+    pub(crate) model: ModelName,
+    /// Whether the client asked for a stream.
+    pub(crate) streaming: bool,
+}
+
+impl Origin {
+    fn context(&self) -> Context {
+        Context {
+            id: self.job.digits(),
+            created: self.accepted.seconds(),
+            model: self.model.to_string(),
+            streaming: self.streaming,
+        }
+    }
 }
 
 /// The request for a provider at one endpoint and for one model.
@@ -53,8 +71,8 @@ struct ProviderRequest {
 
 impl Translation {
     /// For a request of shape `endpoint` with these peeked fields.
-    pub(crate) fn new(endpoint: Endpoint, context: Context, peek: Peek) -> Self {
-        Self { endpoint, context, peek, since: Instant::now(), made: Mutex::default() }
+    pub(crate) fn new(endpoint: Endpoint, origin: Origin, peek: Peek) -> Self {
+        Self { endpoint, origin, peek, made: Mutex::default() }
     }
 
     /// Prepares the request for a provider that serves these endpoints and this model. Returns its body, if that
@@ -114,7 +132,7 @@ impl Translation {
     fn edited(&self, request: &JobRequest, model: &ModelName) -> ProviderRequest {
         let to = self.endpoint;
         let Edits { edits, asks_usage } = edits(&request.body, &self.peek, model, to);
-        let passed = PassedOn::new(to, format!("r-{}", self.context.id), asks_usage);
+        let passed = PassedOn::new(to, self.origin.job, asks_usage);
         let answer = Some(Box::new(passed) as Box<dyn AnswerMap>);
         let unchanged = ProviderRequest { model: model.clone(), to, request: None, answer };
         if edits.is_empty() {
@@ -131,7 +149,8 @@ impl Translation {
         model: &ModelName,
         to: Endpoint,
     ) -> Result<ProviderRequest, BadRequest> {
-        let (given, body) = self.translated_body(&request.body, to)?;
+        let context = self.origin.context();
+        let (given, body) = self.translated_body(&request.body, to, &context)?;
         let peek = openai::peek(&body).map_err(|bad| BadRequest {
             param: bad.param().map(str::to_owned),
             message: format!("in {to}, as which it would be served: {bad}"),
@@ -145,9 +164,10 @@ impl Translation {
             headers: for_another_shape(request.headers.clone(), to),
             body,
         };
-        let answer = translate::answer(self.endpoint, to, &self.context, &given);
+        let answer = translate::answer(self.endpoint, to, &context, &given);
+        let since = self.origin.accepted.steady;
         let answer = answer
-            .map(|map| TranslatedAnswer::new(map, self.since))
+            .map(|map| TranslatedAnswer::new(map, since))
             .map(|map| Box::new(Uncoded::new(map)) as Box<dyn AnswerMap>);
         Ok(ProviderRequest {
             model: model.clone(),
@@ -161,8 +181,13 @@ impl Translation {
 impl Translation {
     /// The client's body as it was read, and what it became. A body that strict readers refuse is read
     /// mended.
-    fn translated_body(&self, given: &Bytes, to: Endpoint) -> Result<(Bytes, Bytes), BadRequest> {
-        let translate = |body: &[u8]| translate::request(self.endpoint, to, body, &self.context);
+    fn translated_body(
+        &self,
+        given: &Bytes,
+        to: Endpoint,
+        context: &Context,
+    ) -> Result<(Bytes, Bytes), BadRequest> {
+        let translate = |body: &[u8]| translate::request(self.endpoint, to, body, context);
         match translate(given) {
             Ok(body) => Ok((given.clone(), body.into())),
             Err(bad) => {
@@ -262,10 +287,10 @@ mod tests {
             br#"{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"hi"}]}"#,
         );
         let peek = openai::peek(&body).unwrap();
-        let context = Context {
-            id: "0".repeat(32),
-            created: 0,
-            model: "m".to_owned(),
+        let origin = Origin {
+            job: JobId::from_random(0),
+            accepted: Moment::now(),
+            model: "m".into(),
             streaming: peek.stream,
         };
         let request = JobRequest {
@@ -276,7 +301,7 @@ mod tests {
             headers: HeaderMap::new(),
             body,
         };
-        (Translation::new(Endpoint::Messages, context, peek), Arc::new(request))
+        (Translation::new(Endpoint::Messages, origin, peek), Arc::new(request))
     }
 
     #[test]

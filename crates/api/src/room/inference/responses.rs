@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Instant};
 
-use access::Charge;
+use access::{Charge, Moment};
 use axum::{
     extract::{Path, Request, State, rejection::PathRejection},
     response::Response,
@@ -103,8 +103,9 @@ impl StoredResponse {
         parts: &Parts,
         id: JobId,
     ) -> Result<(Accepted, Arc<Room>, String), ApiError> {
-        let via = head::via(api.marks(), self.request_scope.scope(), &parts.headers)?;
-        let admission = Admission::new(self.request_scope.admitted(), id, Charge::default())?;
+        let via = head::via(api, self.request_scope.scope(), &parts.headers)?;
+        let admission =
+            Admission::new(self.request_scope.admitted(), id, Charge::default(), Moment::now())?;
         let job = self.job(request(parts, via), id);
         let room = Some(Arc::clone(&self.room));
         let (translation, may_be_early) = (None, false);
