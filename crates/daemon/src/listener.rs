@@ -211,8 +211,9 @@ impl Client {
         // With Nagle's algorithm a token would wait for the acknowledgement of the one before.
         let _ = stream.set_nodelay(true);
         keep_alive(&stream);
+        let acks = self.acks.clone();
         match tls {
-            None => self.spoken_to(Acknowledging::new(stream, self.acks.clone())).await,
+            None => self.spoken_to(Acknowledging::new(stream, acks)).await,
             // Boxed: connections without TLS need not hold room for it.
             Some(tls) => Box::pin(self.secure(stream, tls)).await,
         }
