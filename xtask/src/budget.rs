@@ -20,8 +20,10 @@ const KEPT: &str = "target/budget";
 /// How much more than its number a count may be, as a share.
 const GROWTH: f64 = 0.10;
 
-/// What is counted: the part, the work, the measure, and the words for it.
-const COUNTS: [(&str, &str, &str, &str); 8] = [
+/// The part, the work, the measure, and the words for it.
+type Count = (&'static str, &'static str, &'static str, &'static str);
+
+const COUNTS: [Count; 8] = [
     ("server", "plain", "instructions", "server: instructions of a plain request"),
     ("worker", "plain", "instructions", "worker: instructions of a plain request"),
     ("server", "chunk", "instructions", "server: instructions of a streamed chunk"),
@@ -97,7 +99,7 @@ impl Row {
 }
 
 fn rows(counted: &Value, committed: &toml::Table) -> Result<Vec<Row>> {
-    let row = |&(part, work, measure, words)| {
+    let row = |&(part, work, measure, words): &Count| -> Result<Row> {
         let number = committed.get(part).and_then(|at| at.get(work)?.get(measure)).and_then(float);
         let counted = counted[part][work][measure].as_f64();
         Ok(Row {
