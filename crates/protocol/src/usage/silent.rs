@@ -47,7 +47,7 @@ fn first_key(line: &[u8]) -> Key {
 /// Whether what follows these bytes is in no string. `false` also where that would take more than counting
 /// quotes.
 fn is_outside(before: &[u8]) -> bool {
-    memchr2(b'\\', b'\r', before).is_none() && memchr_iter(b'"', before).count() % 2 == 0
+    memchr2(b'\\', b'\r', before).is_none() && memchr_iter(b'"', before).count().is_multiple_of(2)
 }
 
 /// The whole line and its end; nothing where a backslash before that end may be of a string, which goes on.

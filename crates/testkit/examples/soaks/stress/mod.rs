@@ -1,0 +1,100 @@
+//! A server, workers that are killed and restarted all the time, and many clients of which some
+//! hang up. Every request must be answered, or fail by the rules, and no slot may be lost.
+//!
+//! `soaks stress --binary PATH [--requests 20000] [--workers 4] [--clients 64] [--seed 1] [--minutes M]`
+//!
+//! With `--minutes` it goes on for that time, whatever `--requests` says. It ends with one line of
+//! account; the exit code is 1 when something was wrong.
+
+mod load;
+mod workers;
+
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use testkit::{
+    Daemon, MockBackend, Random, Serve,
+    lab::{self, Crew, Outcome, not_zero},
+};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::stress::{
+    load::{Load, Report, Tally},
+    workers::{Killed, kill_and_restart},
+};
+
+/// How long the last slots may take to be free after the last request.
+const SETTLE: Duration = Duration::from_secs(15);
+
+#[derive(Debug, Args)]
+pub(crate) struct Settings {
+    /// The warren binary to be tested
+    #[arg(long)]
+    binary: PathBuf,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    #[arg(long, default_value_t = 20_000)]
+    requests: u64,
+    #[arg(long, default_value_t = 4, value_parser = lab::at_least_one)]
+    workers: usize,
+    #[arg(long, default_value_t = 64, value_parser = lab::at_least_one)]
+    clients: usize,
+    /// How long, in minutes, whatever the number of requests
+    #[arg(long = "minutes", value_parser = lab::minutes)]
+    time: Option<Duration>,
+}
+
+pub(crate) async fn soak(settings: Settings) -> Outcome {
+    let (mut random, report) = (Random::new(settings.seed), Report::default());
+    let backend = MockBackend::start(&["m"]).await;
+    load::script(&backend, random.next());
+    let daemon = Serve::new(&settings.binary).set("--max-queue-len", "1000").start().await;
+    let stop = CancellationToken::new();
+    let killing = kill_and_restart(&settings, &daemon, &backend, random.fork(), stop.clone()).await;
+    let begun = Instant::now();
+    drive(&settings, &daemon, &mut random, &report).await;
+    let seconds = begun.elapsed().as_secs_f64();
+    stop.cancel();
+    let Killed { times, workers } = killing.await.expect("the killer ends");
+    settle(&daemon, &backend, workers.len(), &report).await;
+    let Tally { requests, answered, hung_up, ended_by_event, cut, exhausted } =
+        report.tally(|tally| *tally);
+    let (seed, wrongs, counts) = (settings.seed, report.wrongs(), backend.counts());
+    report.outcome(format!(
+        "seed {seed}: {requests} requests in {seconds:.1} s, {times} workers killed: {answered} answered, {hung_up} hung \
+         up, {ended_by_event} ended by an error event, {cut} cut, {exhausted} with their requeues exhausted, {wrongs} \
+         wrong; the backend was asked {} times and saw {} aborts",
+        counts.started, counts.aborted,
+    ))
+}
+
+/// Sends all requests from several clients at once.
+async fn drive(settings: &Settings, daemon: &Daemon, random: &mut Random, report: &Report) {
+    let load = Arc::new(Load::new(settings, daemon.client()));
+    let mut clients = Crew::of("a client");
+    for _ in 0..settings.clients {
+        clients.spawn(Arc::clone(&load).client(random.fork(), report.clone()));
+    }
+    clients.join(report).await;
+}
+
+/// Checks at the end that nothing is held any more: not by the server, not by the backend.
+async fn settle(daemon: &Daemon, backend: &MockBackend, workers: usize, report: &Report) {
+    let settled = async {
+        daemon.has_workers(workers).await;
+        daemon.is_idle().await;
+        backend.reaches("no request at the backend", |counts| counts.in_flight() == 0).await;
+    };
+    if timeout(SETTLE, settled).await.is_err() {
+        report.wrong(format!("slots are lost: {:?}, {:?}", daemon.workers().await, backend));
+    }
+    let in_flight = |line: &str| line.starts_with("warren_") && line.contains("in_flight");
+    for line in not_zero(&daemon.metrics().await, in_flight) {
+        report.wrong(format!("in /metrics after the end: {line}"));
+    }
+}
