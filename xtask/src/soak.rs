@@ -158,10 +158,10 @@ fn sessions(workspace: &Workspace, minutes: u32) -> Result<()> {
     command::run(soak)
 }
 
-/// The program that drives `warren` in a soak.
+/// The program that drives `warren` in this soak.
 fn driver(workspace: &Workspace, name: &str) -> Result<Command> {
-    let mut driver = program(workspace, name)?;
-    driver.args(["--seed", "1", "--binary"]).arg(workspace.binary()?);
+    let mut driver = program(workspace, "soaks")?;
+    driver.args([name, "--seed", "1", "--binary"]).arg(workspace.binary()?);
     Ok(driver)
 }
 

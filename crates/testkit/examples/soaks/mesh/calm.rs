@@ -10,7 +10,7 @@ use crate::mesh::{
     account::Report,
     judge::{RequestEnd, SentRequest},
     load,
-    mesh::Mesh,
+    peers::Mesh,
     plan::{self, MACHINES, Model},
 };
 

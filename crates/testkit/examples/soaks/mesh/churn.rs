@@ -6,7 +6,7 @@ use testkit::{Random, lab::Crew};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::mesh::{account::Report, machine::Machine, mesh::Mesh, plan::MACHINES, rules};
+use crate::mesh::{account::Report, machine::Machine, peers::Mesh, plan::MACHINES, rules};
 
 /// The shortest time that a machine runs, and the most that is added to it, in milliseconds.
 const RUNS: (u64, u64) = (3_000, 17_000);

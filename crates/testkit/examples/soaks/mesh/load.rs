@@ -10,7 +10,7 @@ use crate::mesh::{
     account::Report,
     judge::{Outcome, RequestEnd, SentRequest, judge},
     machine::Machine,
-    mesh::Mesh,
+    peers::Mesh,
     plan::{self, MACHINES, Model},
     rules::HANGS,
     script,

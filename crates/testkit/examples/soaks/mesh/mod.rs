@@ -33,7 +33,7 @@ mod lines;
 mod load;
 mod long;
 mod machine;
-mod mesh;
+mod peers;
 mod plan;
 mod pull;
 mod relay;
@@ -53,7 +53,7 @@ use testkit::{
     lab::{self, Crew, Outcome},
 };
 
-use crate::mesh::{account::Report, load::Load, mesh::Mesh};
+use crate::mesh::{account::Report, load::Load, peers::Mesh};
 
 #[derive(Debug, Args)]
 pub(crate) struct Settings {

@@ -6,7 +6,7 @@ use testkit::{Random, lab::Crew};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::mesh::{account::Report, file, lines::Lines, machine::Machine, mesh::Mesh, rules};
+use crate::mesh::{account::Report, file, lines::Lines, machine::Machine, peers::Mesh, rules};
 
 /// The machines that fetch it: one that can be dialled, one that is at the relay only, and one that has a link to one
 /// of the sources.

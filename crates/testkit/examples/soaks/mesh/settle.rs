@@ -9,7 +9,7 @@ use testkit::lab::{not_zero, settles};
 use crate::mesh::{
     account::Report,
     machine::Machine,
-    mesh::Mesh,
+    peers::Mesh,
     plan::{self, MACHINES},
 };
 
