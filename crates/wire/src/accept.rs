@@ -162,6 +162,21 @@ mod tests {
     }
 
     #[test]
+    fn two_ends_meet_in_the_newest_version_that_both_know() {
+        let cases = [
+            ("w.3, w.2", &["w.3", "w.2"][..], "w.3"),
+            ("w.3, w.2", &["w.2"], "w.2"),
+            ("w.2", &["w.3", "w.2"], "w.2"),
+        ];
+        for (offer, known, chosen) in cases {
+            let mut request = request(&GOOD);
+            let offer = HeaderValue::from_static(offer);
+            request.headers_mut().insert("sec-websocket-protocol", offer);
+            assert_eq!(Upgrade::new(&mut request, known).unwrap().subprotocol(), Some(chosen));
+        }
+    }
+
+    #[test]
     fn refuses_what_is_no_websocket_request() {
         let plain = Upgrade::new(&mut request(&[]), &[]).unwrap_err();
         assert_eq!(plain, UpgradeError::NotWebSocket);

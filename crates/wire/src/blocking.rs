@@ -2,7 +2,12 @@
 
 use std::{
     io::{self, Read, Write},
-    task::{Context, Poll, Waker},
+    ops::Range,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
 };
 
 use tokio::{io::ReadBuf, time::Instant};
@@ -13,7 +18,13 @@ use crate::{close_watch::CloseWatch, io::Io};
 /// "would block" means that the task of the last [`Blocking::wake`] will be woken.
 pub(crate) struct Blocking {
     io: Io,
-    waker: Waker,
+    /// What was read from the stream; the library has taken all before `unread`.
+    read: Box<[u8]>,
+    unread: Range<usize>,
+    /// The task, and whether there may be something to read for it.
+    readable: Arc<Readable>,
+    reads: Waker,
+    writes: Waker,
     /// When bytes last came.
     pub(crate) heard: Instant,
     /// Sees all that comes.
@@ -21,11 +32,16 @@ pub(crate) struct Blocking {
 }
 
 impl Blocking {
-    /// A stream without a task to wake.
-    pub(crate) fn new(io: Io) -> Self {
+    /// A stream without a task to wake, of which so many bytes are read at once.
+    pub(crate) fn new(io: Io, read_buffer: usize) -> Self {
+        let readable = Arc::new(Readable::default());
         Self {
             io,
-            waker: Waker::noop().clone(),
+            read: vec![0; read_buffer].into(),
+            unread: 0..0,
+            reads: Arc::clone(&readable).into(),
+            writes: readable.task(),
+            readable,
             heard: Instant::now(),
             closes: CloseWatch::default(),
         }
@@ -33,29 +49,50 @@ impl Blocking {
 
     /// The waker to use from now on.
     pub(crate) fn wake(&mut self, cx: &Context<'_>) {
-        self.waker.clone_from(cx.waker());
+        if !self.writes.will_wake(cx.waker()) {
+            self.writes.clone_from(cx.waker());
+            self.readable.set_task(cx.waker().clone());
+        }
+    }
+
+    /// Whether a read may bring something. If not, the task is woken when one may.
+    pub(crate) fn may_read(&self) -> bool {
+        self.readable.is_set.load(Ordering::Acquire)
+    }
+
+    /// Reads from the stream, of which nothing is unread.
+    fn fill(&mut self) -> io::Result<()> {
+        // What comes from here on sets it again.
+        self.readable.is_set.store(false, Ordering::Release);
+        let mut buffer = ReadBuf::new(&mut self.read);
+        let mut cx = Context::from_waker(&self.reads);
+        let read = self.io.as_mut().poll_read(&mut cx, &mut buffer);
+        let Poll::Ready(read) = read else { return Err(io::ErrorKind::WouldBlock.into()) };
+        self.readable.is_set.store(true, Ordering::Release);
+        read?;
+        self.heard = Instant::now();
+        self.closes.see(buffer.filled());
+        self.unread = 0..buffer.filled().len();
+        Ok(())
     }
 }
 
 impl Read for Blocking {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut buffer = ReadBuf::new(buffer);
-        let mut cx = Context::from_waker(&self.waker);
-        match self.io.as_mut().poll_read(&mut cx, &mut buffer) {
-            Poll::Ready(Ok(())) => {
-                self.heard = Instant::now();
-                self.closes.see(buffer.filled());
-                Ok(buffer.filled().len())
-            }
-            Poll::Ready(Err(error)) => Err(error),
-            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+        if self.unread.is_empty() {
+            self.fill()?;
         }
+        let length = buffer.len().min(self.unread.len());
+        let taken = self.unread.start..self.unread.start + length;
+        self.unread.start = taken.end;
+        buffer[..length].copy_from_slice(&self.read[taken]);
+        Ok(length)
     }
 }
 
 impl Write for Blocking {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut cx = Context::from_waker(&self.waker);
+        let mut cx = Context::from_waker(&self.writes);
         match self.io.as_mut().poll_write(&mut cx, bytes) {
             Poll::Ready(result) => result,
             Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
@@ -63,10 +100,44 @@ impl Write for Blocking {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let mut cx = Context::from_waker(&self.waker);
+        let mut cx = Context::from_waker(&self.writes);
         match self.io.as_mut().poll_flush(&mut cx) {
             Poll::Ready(result) => result,
             Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
         }
+    }
+}
+
+/// Whether a stream may have something to read, and the task that is woken then. A task that is woken to
+/// write need not try to read.
+struct Readable {
+    is_set: AtomicBool,
+    task: Mutex<Waker>,
+}
+
+impl Readable {
+    fn task(&self) -> Waker {
+        self.task.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_task(&self, task: Waker) {
+        *self.task.lock().unwrap_or_else(PoisonError::into_inner) = task;
+    }
+}
+
+impl Default for Readable {
+    fn default() -> Self {
+        Self { is_set: AtomicBool::new(true), task: Mutex::new(Waker::noop().clone()) }
+    }
+}
+
+impl Wake for Readable {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_set.store(true, Ordering::Release);
+        self.task().wake();
     }
 }

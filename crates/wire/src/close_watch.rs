@@ -36,7 +36,13 @@ impl CloseWatch {
     /// These bytes have come.
     pub(crate) fn see(&mut self, mut bytes: &[u8]) {
         while let Some((first, rest)) = bytes.split_first() {
-            if self.skipped > 0 {
+            if self.begun.is_empty()
+                && self.skipped == 0
+                && let Some((head, length)) = data_frame(bytes)
+            {
+                self.skipped = length;
+                bytes = &bytes[head..];
+            } else if self.skipped > 0 {
                 let skipped = self.skipped.min(bytes.len() as u64);
                 self.skipped -= skipped;
                 // No more than there are.
@@ -67,6 +73,14 @@ impl CloseWatch {
         }
         self.begun.clear();
     }
+}
+
+/// The lengths of head and payload of a frame that is no close frame, if all of its head is there.
+fn data_frame(bytes: &[u8]) -> Option<(usize, u64)> {
+    let mut head = Cursor::new(bytes);
+    let (header, length) = FrameHeader::parse(&mut head).ok()??;
+    let is_close = header.opcode == OpCode::Control(Control::Close);
+    (!is_close).then_some((head.position() as usize, length))
 }
 
 /// Whether the payload of a close frame, after its code of two bytes, is UTF-8.

@@ -34,6 +34,9 @@ use crate::{
 /// once.
 const READS_BETWEEN_WRITES: u32 = 32;
 
+/// How many bytes the library takes at a time of what was read. It clears as much memory each time.
+const TAKEN: usize = 2 * 1024;
+
 /// Binary messages up to this size, in bytes, are handed out as copies. A slice would keep the
 /// whole buffer that it was read into, and force a new one for the next read.
 const COPIED: usize = 8 * 1024;
@@ -68,6 +71,10 @@ pub(crate) struct WebSocketLink {
     rest: Option<Fragments>,
     blocked: bool,
     unflushed: bool,
+    /// Whether others had their turn since there is something to write.
+    has_yielded: bool,
+    /// Whether the far end has closed: then the library is asked for what is left to do.
+    is_closing: bool,
     reads: u32,
     /// Found by [`Self::ready`], to be returned by [`Self::next`].
     broken: Option<WsError>,
@@ -82,12 +89,12 @@ impl WebSocketLink {
     /// A link over a byte stream whose handshake is done, within these limits.
     pub(crate) fn within(io: Io, role: Role, limits: Limits) -> (Self, Outbox) {
         let config = WebSocketConfig::default()
-            .read_buffer_size(limits.read_buffer)
+            .read_buffer_size(TAKEN)
             .write_buffer_size(limits.write_buffer)
             .max_write_buffer_size(limits.pong_buffer())
             .max_message_size(Some(limits.max_message))
             .max_frame_size(Some(limits.max_message));
-        let blocking = Blocking::new(io);
+        let blocking = Blocking::new(io, limits.read_buffer);
         let outbox = Outbox::new();
         let link = Self {
             socket: WebSocket::from_raw_socket(blocking, role, Some(config)),
@@ -96,6 +103,8 @@ impl WebSocketLink {
             rest: None,
             blocked: false,
             unflushed: false,
+            has_yielded: false,
+            is_closing: false,
             reads: 0,
             broken: None,
             last_words: None,
@@ -215,6 +224,10 @@ impl WebSocketLink {
             return Poll::Ready(LinkError::GivenUp);
         }
         if self.last_words.is_none() {
+            if self.lets_others_go_first() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             let Poll::Ready(Err(error)) = self.poll_write(cx) else { return Poll::Pending };
             // The far end may have sent something before it went, and the system reports failed writes
             // before readable data.
@@ -225,10 +238,20 @@ impl WebSocketLink {
         self.last_words.take().map_or(Poll::Pending, |(error, _)| Poll::Ready(error))
     }
 
+    /// Whether tasks that are ready may have frames for the same write. They have one turn for that.
+    fn lets_others_go_first(&mut self) -> bool {
+        let waits = !self.blocked && !self.has_yielded && self.outbox.has_frames();
+        self.has_yielded = waits;
+        waits
+    }
+
     /// One frame; `None` for a control frame.
     fn read(&mut self) -> Result<Option<Frame>, WsError> {
         if let Some(error) = self.broken.take() {
             return Err(error);
+        }
+        if !self.is_closing && !self.socket.get_ref().may_read() {
+            return Err(WsError::Io(io::ErrorKind::WouldBlock.into()));
         }
         let message = match self.socket.read() {
             // A text before the close, of the same read, may be the one that is meant: the link ends anyway.
@@ -249,6 +272,7 @@ impl WebSocketLink {
             Message::Text(text) => Ok(Some(Frame::Text(text))),
             Message::Binary(bytes) => Ok(Some(Frame::Binary(own(bytes)))),
             Message::Close(frame) => {
+                self.is_closing = true;
                 self.close_reason = frame.map(|f| (f.code.into(), f.reason.as_str().to_owned()));
                 Ok(None)
             }

@@ -186,6 +186,11 @@ impl Outbox {
         state.bytes + OVERHEAD * state.queue.len()
     }
 
+    /// Whether something waits to be written.
+    pub(crate) fn has_frames(&self) -> bool {
+        !self.lock().queue.is_empty()
+    }
+
     /// Whether the link still takes frames.
     pub fn is_closed(&self) -> bool {
         self.lock().closed
@@ -205,18 +210,23 @@ impl Outbox {
     /// [`OutboxClosed`] when the link is closed, or closes while this waits.
     pub async fn room(&self) -> Result<(), OutboxClosed> {
         loop {
-            // Registered before the look, so that room made in between is not missed.
-            let notified = self.0.space.notified();
-            {
-                let state = self.lock();
-                if state.closed {
-                    return Err(OutboxClosed);
-                }
-                if state.bytes <= SOFT_BOUND {
-                    return Ok(());
-                }
+            if let Some(room) = self.room_now() {
+                return room;
             }
-            notified.await;
+            // Registered before the second look, so that room made in between is not missed.
+            let notified = self.0.space.notified();
+            if self.room_now().is_none() {
+                notified.await;
+            }
+        }
+    }
+
+    /// Whether a data frame could be queued; `None` while there is no room.
+    fn room_now(&self) -> Option<Result<(), OutboxClosed>> {
+        let state = self.lock();
+        match state.closed {
+            true => Some(Err(OutboxClosed)),
+            false => (state.bytes <= SOFT_BOUND).then_some(Ok(())),
         }
     }
 

@@ -1,5 +1,10 @@
 //! Links over pipes.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf, duplex};
 
 use super::*;
@@ -293,6 +298,71 @@ async fn frames_that_gather_while_the_socket_is_busy_leave_in_one_write() {
     assert_eq!(read, 100 * 4);
     drop(far);
     driver.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn frames_of_tasks_that_are_ready_leave_in_one_write() {
+    let (near, mut far) = duplex(1 << 16);
+    let (mut link, outbox) = Link::new(Box::pin(near), Role::Server);
+    let driver = tokio::spawn(async move { link.next().await });
+    tokio::task::yield_now().await;
+    // The first frame wakes the link before the second task is there.
+    tokio::spawn(async move {
+        outbox.push("{}".to_owned()).unwrap();
+        tokio::spawn(async move { outbox.push("{}".to_owned()).unwrap() });
+    });
+    let mut first = vec![0; 1 << 16];
+    assert_eq!(far.read(&mut first).await.unwrap(), 2 * 4);
+    drop(far);
+    driver.await.unwrap().unwrap();
+}
+
+/// A stream that counts how often it is read.
+struct Counted(tokio::io::DuplexStream, Arc<AtomicUsize>);
+
+impl AsyncRead for Counted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+#[tokio::test]
+async fn a_link_that_is_woken_to_write_does_not_read_before_something_is_there() {
+    let (near, mut far) = duplex(1 << 16);
+    let reads = Arc::new(AtomicUsize::new(0));
+    let (mut link, outbox) = Link::new(Box::pin(Counted(near, Arc::clone(&reads))), Role::Client);
+    let driver = tokio::spawn(async move { link.next().await });
+    let mut frame = [0; 64];
+    for _ in 0..3 {
+        outbox.push("{}".to_owned()).unwrap();
+        assert_eq!(far.read(&mut frame).await.unwrap(), 2 + 4 + 2);
+        assert_eq!(reads.load(Ordering::Relaxed), 1);
+    }
+    far.write_all(&[0x81, 1, b'a']).await.unwrap();
+    assert_eq!(driver.await.unwrap().unwrap(), Some("a".to_owned().into()));
 }
 
 #[tokio::test(start_paused = true)]
