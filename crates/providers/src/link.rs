@@ -10,9 +10,12 @@ use std::{future::pending, pin::pin, time::Duration};
 use base::JobId;
 use scheduler::LeaveReason;
 use tokio::time::{Instant, sleep, sleep_until};
-use wire::{Frame, Link};
+use wire::{Frame, Link, LinkError};
 
 use crate::notes::{Assigned, Note, Notes};
+
+/// How many frames are taken in one go before anything else is looked at.
+const AT_ONCE: usize = 32;
 
 /// A close code and its reason.
 pub(crate) type Close = (u16, &'static str);
@@ -116,31 +119,19 @@ async fn until_end<C: Codec>(
 ) -> (LeaveReason, Close) {
     let mut ended = pin!(permit.ended());
     let mut check = pin!(sleep(codec.first_check()));
+    let mut noted = Vec::new();
     loop {
         tokio::select! {
             biased;
             close = &mut ended => return (LeaveReason::Closed, close),
             () = permit.changed() => codec.changed(),
-            frame = link.next() => {
-                // Notes come first: an assignment need not wake this task, and the frame may answer
-                // it.
-                if let Some(close) = catch_up(codec, notes) {
-                    return (LeaveReason::Drained, close);
-                }
-                match frame {
-                    Ok(Some(frame)) => {
-                        permit.heard();
-                        codec.frame(frame);
-                    }
-                    Ok(None) => return (LeaveReason::Closed, C::CLOSES.goodbye),
-                    Err(error) => {
-                        tracing::warn!(%error, "the {}'s link broke", C::NAME);
-                        return (LeaveReason::Closed, C::CLOSES.broken);
-                    }
+            read = link.next() => {
+                if let Some(end) = on_frames(link, codec, notes, &mut noted, permit, read) {
+                    return end;
                 }
             }
             () = notes.woken() => {
-                if let Some(close) = catch_up(codec, notes) {
+                if let Some(close) = catch_up(codec, notes, &mut noted) {
                     return (LeaveReason::Drained, close);
                 }
             }
@@ -153,6 +144,40 @@ async fn until_end<C: Codec>(
     }
 }
 
+/// Takes in what was read, and the frames that came with it: waiting again costs more than most frames.
+/// Returns how the link ends, if it does. Notes come before each frame: an assignment need not wake this
+/// task, and the frame may answer it.
+fn on_frames<C: Codec>(
+    link: &mut Link,
+    codec: &mut C,
+    notes: &Notes<C::Job>,
+    noted: &mut Vec<Note<C::Job>>,
+    permit: &impl Permit,
+    read: Result<Option<Frame>, LinkError>,
+) -> Option<(LeaveReason, Close)> {
+    let mut read = Some(read);
+    for _ in 0..AT_ONCE {
+        let Some(frame) = read.take().or_else(|| link.ready().map(|frame| Ok(Some(frame)))) else {
+            break;
+        };
+        if let Some(close) = catch_up(codec, notes, noted) {
+            return Some((LeaveReason::Drained, close));
+        }
+        match frame {
+            Ok(Some(frame)) => {
+                permit.heard();
+                codec.frame(frame);
+            }
+            Ok(None) => return Some((LeaveReason::Closed, C::CLOSES.goodbye)),
+            Err(error) => {
+                tracing::warn!(%error, "the {}'s link broke", C::NAME);
+                return Some((LeaveReason::Closed, C::CLOSES.broken));
+            }
+        }
+    }
+    None
+}
+
 /// Resolves at this time; never, if there is none. Cancel safe.
 pub(crate) async fn until(at: Option<Instant>) {
     match at {
@@ -161,10 +186,16 @@ pub(crate) async fn until(at: Option<Instant>) {
     }
 }
 
-/// Carries out the scheduler's decisions. Returns how to close once the drain is over.
-fn catch_up<C: Codec>(codec: &mut C, notes: &Notes<C::Job>) -> Option<Close> {
+/// Carries out the scheduler's decisions. Returns how to close once the drain is over. `noted` is empty
+/// before and after, and keeps its memory for the next time.
+fn catch_up<C: Codec>(
+    codec: &mut C,
+    notes: &Notes<C::Job>,
+    noted: &mut Vec<Note<C::Job>>,
+) -> Option<Close> {
     let mut close = None;
-    for note in notes.take() {
+    notes.take_into(noted);
+    for note in noted.drain(..) {
         match note {
             Note::Assigned(job) => codec.assigned(*job),
             Note::Canceled(job) => codec.canceled(job),

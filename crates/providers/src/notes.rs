@@ -57,6 +57,11 @@ impl<J: Assigned> Notes<J> {
         std::mem::take(&mut *self.lock())
     }
 
+    /// The same, into a list that is empty. Its memory is used for the next ones.
+    pub(crate) fn take_into(&self, noted: &mut Vec<Note<J>>) {
+        std::mem::swap(&mut *self.lock(), noted);
+    }
+
     pub(crate) fn assign(&self, job: J) {
         self.lock().push(Note::Assigned(Box::new(job)));
         self.wake.notify_one();
