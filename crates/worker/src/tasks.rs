@@ -15,9 +15,15 @@ use crate::{job::Job, lent::LoadGuard, order::Order, reply::Reply};
 /// the backend.
 #[derive(Default)]
 pub(crate) struct JobTasks {
-    tasks: JoinSet<()>,
-    numbers: HashMap<Id, u32>,
-    stops: HashMap<u32, oneshot::Sender<JobFailure>>,
+    /// Each ends with its number.
+    tasks: JoinSet<u32>,
+    running: HashMap<u32, Running>,
+}
+
+struct Running {
+    task: Id,
+    /// Not there once it was told to stop.
+    stop: Option<oneshot::Sender<JobFailure>>,
 }
 
 /// A job's task has ended.
@@ -33,14 +39,17 @@ impl JobTasks {
         let span = tracing::debug_span!("job", request_id = order.request_id, model = order.model);
         let (stop, stopped) = oneshot::channel();
         let job = Job { order, lent, reply, stop: stopped };
-        let task = self.tasks.spawn(job.run().instrument(span));
-        self.numbers.insert(task.id(), number);
-        self.stops.insert(number, stop);
+        let run = async move {
+            job.run().await;
+            number
+        };
+        let task = self.tasks.spawn(run.instrument(span)).id();
+        self.running.insert(number, Running { task, stop: Some(stop) });
     }
 
     /// Has a job stop and tell the server why.
     pub(crate) fn stop(&mut self, number: u32, why: JobFailure) {
-        if let Some(stop) = self.stops.remove(&number) {
+        if let Some(stop) = self.running.get_mut(&number).and_then(|job| job.stop.take()) {
             // A job that has just ended needs no stopping.
             let _ = stop.send(why);
         }
@@ -49,7 +58,7 @@ impl JobTasks {
     /// Waits for the end of a job, for ever if there is none. Cancel safe.
     pub(crate) async fn ended(&mut self) -> TaskEnd {
         loop {
-            let Some(ended) = self.tasks.join_next_with_id().await else {
+            let Some(ended) = self.tasks.join_next().await else {
                 return std::future::pending().await;
             };
             if let Some(end) = self.forget(ended) {
@@ -60,7 +69,7 @@ impl JobTasks {
 
     /// The end of a job that is known already.
     pub(crate) fn try_ended(&mut self) -> Option<TaskEnd> {
-        let ended = self.tasks.try_join_next_with_id()?;
+        let ended = self.tasks.try_join_next()?;
         self.forget(ended)
     }
 
@@ -69,13 +78,18 @@ impl JobTasks {
         self.tasks.shutdown().await;
     }
 
-    fn forget(&mut self, ended: Result<(Id, ()), JoinError>) -> Option<TaskEnd> {
-        let (id, panicked) = match ended {
-            Ok((id, ())) => (id, false),
-            Err(error) => (error.id(), error.is_panic()),
+    fn forget(&mut self, ended: Result<u32, JoinError>) -> Option<TaskEnd> {
+        let (number, panicked) = match ended {
+            Ok(number) => (number, false),
+            Err(error) => (self.number_of(error.id())?, error.is_panic()),
         };
-        let number = self.numbers.remove(&id)?;
-        self.stops.remove(&number);
+        self.running.remove(&number)?;
         Some(TaskEnd { number, panicked })
+    }
+
+    /// The number of a task that told none, which is rare.
+    fn number_of(&self, task: Id) -> Option<u32> {
+        let mut running = self.running.iter();
+        running.find(|(_, job)| job.task == task).map(|(number, _)| *number)
     }
 }
