@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use protocol::headers::{is_hop_by_hop, named_by_connection, stays_at_provider};
 use scheduler::Head;
@@ -26,39 +27,48 @@ pub(crate) enum BadHead {
     Length,
 }
 
-/// The head of an answer, if it can be sent to a client.
-pub(crate) fn head<'a>(
+/// The head of an answer, if it can be sent to a client. `owned` makes a value of its own of one that
+/// is passed on.
+pub(crate) fn head<N: AsRef<[u8]>, V: AsRef<[u8]>>(
     status: u16,
-    headers: impl Iterator<Item = (&'a str, Vec<u8>)>,
+    headers: impl Iterator<Item = (N, V)> + Clone,
+    owned: impl Fn(V) -> Bytes,
 ) -> Result<Head, BadHead> {
     let status = StatusCode::from_u16(status).ok().filter(|status| !status.is_informational());
     let status = status.ok_or(BadHead::Status)?;
-    let headers: Vec<_> = headers.take(MAX_HEADERS + 1).collect();
-    if headers.len() > MAX_HEADERS {
+    let count = headers.clone().take(MAX_HEADERS + 1).count();
+    if count > MAX_HEADERS {
         return Err(BadHead::TooMany);
     }
-    let headers = clean(headers)?;
+    let headers = clean(headers, count, owned)?;
     if has_possible_length(&headers) { Ok(Head { status, headers }) } else { Err(BadHead::Length) }
 }
 
 /// The headers that may reach the client, without malformed ones and those of the provider's own
 /// connection.
-fn clean(headers: Vec<(&str, Vec<u8>)>) -> Result<HeaderMap, BadHead> {
+fn clean<N: AsRef<[u8]>, V: AsRef<[u8]>>(
+    headers: impl Iterator<Item = (N, V)> + Clone,
+    count: usize,
+    owned: impl Fn(V) -> Bytes,
+) -> Result<HeaderMap, BadHead> {
     let named: HashSet<String> = headers
-        .iter()
-        .filter(|(name, _)| name.eq_ignore_ascii_case("connection"))
+        .clone()
+        .filter(|(name, _)| name.as_ref().eq_ignore_ascii_case(b"connection"))
         .flat_map(|(_, value)| {
-            let value = String::from_utf8_lossy(value).into_owned();
+            let value = String::from_utf8_lossy(value.as_ref()).into_owned();
             named_by_connection(&value).collect::<Vec<_>>()
         })
         .collect();
-    let mut cleaned = HeaderMap::with_capacity(headers.len() + OF_API);
+    let mut cleaned = HeaderMap::with_capacity(count + OF_API);
     for (name, value) in headers {
-        let Ok(name) = HeaderName::try_from(name) else { continue };
+        let Ok(name) = HeaderName::from_bytes(name.as_ref()) else { continue };
         let dropped = is_hop_by_hop(name.as_str())
             || stays_at_provider(name.as_str())
             || named.contains(name.as_str());
-        if let (false, Ok(value)) = (dropped, HeaderValue::try_from(value)) {
+        if dropped {
+            continue;
+        }
+        if let Ok(value) = HeaderValue::from_maybe_shared(owned(value)) {
             cleaned.try_append(name, value).map_err(|_| BadHead::TooMany)?;
         }
     }
@@ -104,7 +114,7 @@ mod tests {
             ("x-many", "2"),
         ];
         let given = given.iter().map(|(name, value)| (*name, value.as_bytes().to_vec()));
-        let head = head(429, given).unwrap();
+        let head = head(429, given, Bytes::from).unwrap();
         assert_eq!(head.status, 429);
         let names: Vec<_> = head.headers.keys().map(HeaderName::as_str).collect();
         assert_eq!(names, ["content-type", "x-many"]);
@@ -114,7 +124,8 @@ mod tests {
     #[test]
     fn impossible_statuses_are_refused() {
         for status in [0, 99, 100, 101, 1000] {
-            let refused = head(status, std::iter::empty()).unwrap_err();
+            let none = std::iter::empty::<(&str, Vec<u8>)>();
+            let refused = head(status, none, Bytes::from).unwrap_err();
             assert_eq!(refused, BadHead::Status, "{status}");
         }
     }
@@ -122,9 +133,10 @@ mod tests {
     #[test]
     fn headers_without_end_are_refused() {
         let headers = |count| std::iter::repeat_n(("x-many", b"1".to_vec()), count);
-        assert_eq!(head(200, headers(MAX_HEADERS)).unwrap().headers.len(), MAX_HEADERS);
+        let head = |count| head(200, headers(count), Bytes::from);
+        assert_eq!(head(MAX_HEADERS).unwrap().headers.len(), MAX_HEADERS);
         for count in [MAX_HEADERS + 1, 40_000] {
-            assert_eq!(head(200, headers(count)).unwrap_err(), BadHead::TooMany);
+            assert_eq!(head(count).unwrap_err(), BadHead::TooMany);
         }
     }
 
@@ -132,7 +144,7 @@ mod tests {
     fn impossible_lengths_are_refused() {
         let given = |values: &[&'static str]| {
             let values: Vec<_> = values.iter().map(|value| value.as_bytes().to_vec()).collect();
-            head(200, values.into_iter().map(|value| ("content-length", value)))
+            head(200, values.into_iter().map(|value| ("content-length", value)), Bytes::from)
         };
         assert_eq!(given(&["12"]).unwrap().headers["content-length"], "12");
         assert!(given(&[]).is_ok());

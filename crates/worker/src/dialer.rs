@@ -3,7 +3,7 @@
 use std::{future::Future, pin::Pin, time::Duration};
 
 use http::{HeaderMap, HeaderValue};
-use protocol::relay::SUBPROTOCOL;
+use protocol::relay::Version;
 use wire::{Dial, DialError, DialedLink, Link, Outbox, Proxies};
 
 use crate::config::ServerTarget;
@@ -16,7 +16,7 @@ pub type Dialing<'a> = Pin<Box<dyn Future<Output = Result<DialedLink, DialError>
 
 /// Gives links to servers: over the network, or within the process.
 pub trait Dialer: Send + Sync + 'static {
-    /// A new link to this server. A link whose subprotocol is [`SUBPROTOCOL`] carries binary
+    /// A new link to this server. A link whose subprotocol is the name of a [`Version`] carries binary
     /// frames, any other the JSON form.
     fn dial<'a>(&'a self, server: &'a ServerTarget) -> Dialing<'a>;
 }
@@ -30,7 +30,7 @@ impl Dialer for NetDialer {
         Box::pin(async move {
             let url = server.connect_url();
             let headers = credentials(server)?;
-            let subprotocols: &[&str] = if server.is_for_worker() { &[SUBPROTOCOL] } else { &[] };
+            let subprotocols: &[&str] = if server.is_for_worker() { &Version::NAMES } else { &[] };
             let (deadline, proxies) = (DEADLINE, Proxies::of_environment());
             let pin = server.pin;
             wire::dial(Dial { url: &url, headers, subprotocols, proxies, pin, deadline }).await
@@ -70,7 +70,8 @@ where
         Box::pin(async move {
             let [(server, server_outbox), (link, outbox)] = Link::in_process();
             (self.0)(server, server_outbox);
-            let (subprotocol, headers) = (Some(SUBPROTOCOL.to_owned()), HeaderMap::new());
+            let (subprotocol, headers) =
+                (Some(Version::NEWEST.name().to_owned()), HeaderMap::new());
             Ok(DialedLink { link, outbox, subprotocol, headers })
         })
     }

@@ -1,9 +1,10 @@
 //! One job: the backend is asked, its answer becomes frames of the link.
 
-use std::time::Duration;
+use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
-use backend::{Answer, AnswerBody};
+use backend::{Answer, AnswerBody, BackendError};
 use base::Endpoint;
+use bytes::Bytes;
 use http::header;
 use protocol::{relay::JobFailure, sse::StreamEnd};
 use tokio::{
@@ -93,7 +94,7 @@ async fn serve<'a>(
     drop(order);
     let mut end = endpoint.filter(|_| is_stream(&answer)).map(StreamEnd::of);
     reply.head(answer.status, answer.headers).await?;
-    while let Some(bytes) = answer.body.next().await {
+    while let Some(bytes) = next_piece(&mut answer.body, reply).await? {
         let mut bytes = bytes?;
         lent.count_bytes(bytes.len());
         if let Some(end) = &mut end {
@@ -109,6 +110,19 @@ async fn serve<'a>(
     lent.count_answer();
     let goes_on = end.is_some_and(|end| end.is_over());
     Ok(Rest { body: goes_on.then_some(answer.body), _slot: slot })
+}
+
+/// The next piece of an answer. What the reply holds back leaves before its backend is waited for.
+async fn next_piece(
+    body: &mut AnswerBody,
+    reply: &mut Reply,
+) -> Result<Option<Result<Bytes, BackendError>>, ReplyError> {
+    let mut next = pin!(body.next());
+    if let Poll::Ready(piece) = poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx))).await {
+        return Ok(piece);
+    }
+    reply.flush().await?;
+    Ok(next.await)
 }
 
 /// Whether an answer is a stream of events that can be read.

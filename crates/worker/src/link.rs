@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use protocol::relay::SUBPROTOCOL;
+use protocol::relay::Version;
 use tokio::time::sleep;
 use tracing::Instrument;
 use wire::{DialedLink, dial::jitter};
@@ -97,7 +97,7 @@ impl LinkContext {
 
     /// A server that speaks only the stock protocol would take a cloud for a machine of one's own.
     fn is_unsafe(&self, dialed: &DialedLink) -> bool {
-        let is_warren = dialed.subprotocol.as_deref() == Some(SUBPROTOCOL);
+        let is_warren = dialed.subprotocol.as_deref().and_then(Version::of).is_some();
         self.lent.backend().is_cloud() && !is_warren
     }
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
-use protocol::relay::{Request, RequestHead, header_bytes};
+use protocol::relay::{HeaderFields, Request, RequestHead, header_bytes};
 
 /// A job that is taken, complete with its body once it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Order {
     pub(crate) fn from_head(number: u32, head: RequestHead) -> Self {
         Self {
             number,
-            headers: headers(head.headers.iter().map(|(name, value)| (name, value))),
+            headers: of_fields(&head.headers),
             request_id: head.request_id,
             model: head.model,
             path: head.endpoint_path,
@@ -82,12 +82,27 @@ impl Order {
     }
 }
 
-/// The headers that can be sent; a name or value that cannot is dropped.
+/// The headers that can be sent, whose values share the memory of the fields.
+fn of_fields(fields: &HeaderFields) -> HeaderMap {
+    let values = fields.iter().map(|(name, value)| {
+        (HeaderName::from_bytes(name), HeaderValue::from_maybe_shared(fields.share(value)))
+    });
+    sendable(values)
+}
+
+/// The headers that can be sent.
 pub(crate) fn headers<'a>(pairs: impl IntoIterator<Item = (&'a String, &'a String)>) -> HeaderMap {
+    sendable(pairs.into_iter().map(|(name, value)| {
+        (HeaderName::try_from(name.as_str()), HeaderValue::from_bytes(&header_bytes(value)))
+    }))
+}
+
+/// A name or value that cannot be sent is dropped.
+fn sendable<N, V>(
+    pairs: impl Iterator<Item = (Result<HeaderName, N>, Result<HeaderValue, V>)>,
+) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
-        let name = HeaderName::try_from(name.as_str());
-        let value = HeaderValue::from_bytes(&header_bytes(value));
         if let (Ok(name), Ok(value)) = (name, value) {
             // Headers beyond the map's own bound are dropped, too.
             let _ = headers.try_append(name, value);
@@ -139,8 +154,8 @@ mod tests {
     #[test]
     fn headers_that_cannot_be_sent_are_dropped_and_repeats_kept() {
         let pairs = [("a", "1"), ("a", "caf\u{e9}"), ("b c", "1"), ("d", "x\ny"), ("", "1")];
-        let pairs: Vec<_> = pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-        let head = RequestHead { headers: pairs, ..RequestHead::default() };
+        let fields = pairs.map(|(name, value)| (name, header_bytes(value))).into_iter().collect();
+        let head = RequestHead { headers: fields, ..RequestHead::default() };
         let order = Order::from_head(1, head);
         assert_eq!(order.headers.len(), 2);
         let values: Vec<_> = order.headers.get_all("a").iter().map(|v| v.as_bytes()).collect();

@@ -18,7 +18,7 @@ use wire::{Frame, Outbox, OutboxClosed};
 
 use super::{
     borrow::{Borrower, LentKey},
-    messages::{Ask, Reply, frame, headers, pairs, read},
+    messages::{Ask, Reply, fields, frame, headers, read},
     places::{MOST, Places},
 };
 
@@ -53,7 +53,7 @@ impl Carrier {
             self.cluster.open_service(&self.lent.node, Service::Models, self.caller());
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let ask =
-            Ask::Request { session: self.borrower.session, path, headers: pairs(&parts.headers) };
+            Ask::Request { session: self.borrower.session, path, headers: fields(&parts.headers) };
         // A circuit that has ended says so when it is read.
         let _ended = circuit.send(frame(&ask));
         let sending = tokio::spawn(send(body, circuit.requests()));

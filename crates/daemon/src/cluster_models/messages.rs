@@ -3,7 +3,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use protocol::{
-    relay::{HeaderPairs, ResponseHead, header_bytes, header_text},
+    relay::{HeaderFields, ResponseHead},
     workspace::SessionId,
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -35,7 +35,7 @@ pub(super) enum Ask {
         /// The path, with its query.
         path: String,
         /// The headers to pass on.
-        headers: HeaderPairs,
+        headers: HeaderFields,
     },
     /// The body of the request is complete.
     End,
@@ -91,20 +91,16 @@ pub(super) fn read<Message: DeserializeOwned>(frame: &Frame) -> Option<Message> 
 }
 
 /// Headers for a message.
-pub(super) fn pairs(headers: &HeaderMap) -> HeaderPairs {
-    let pair = |(name, value): (&HeaderName, &HeaderValue)| {
-        (name.as_str().to_owned(), header_text(value.as_bytes()))
-    };
-    headers.iter().map(pair).collect()
+pub(super) fn fields(headers: &HeaderMap) -> HeaderFields {
+    headers.iter().collect()
 }
 
 /// The headers of a message, without those whose name or value is not valid.
-pub(super) fn headers(pairs: &HeaderPairs) -> HeaderMap {
-    let header = |(name, value): &(String, String)| {
-        let value = HeaderValue::from_bytes(&header_bytes(value)).ok()?;
-        Some((HeaderName::try_from(name).ok()?, value))
+pub(super) fn headers(fields: &HeaderFields) -> HeaderMap {
+    let header = |(name, value)| {
+        Some((HeaderName::from_bytes(name).ok()?, HeaderValue::from_bytes(value).ok()?))
     };
-    pairs.iter().filter_map(header).collect()
+    fields.iter().filter_map(header).collect()
 }
 
 #[cfg(test)]
@@ -119,10 +115,10 @@ mod tests {
             (HeaderName::from_static("x-b"), HeaderValue::from_bytes(b"caf\xe9").unwrap()),
         ]);
         let path = "/v1/messages?beta=true".to_owned();
-        let ask = Ask::Request { session, path, headers: pairs(&given) };
-        let Some(Ask::Request { headers: pairs, .. }) = read(&frame(&ask)) else { panic!() };
-        assert_eq!(headers(&pairs), given);
-        let head = ResponseHead { status_code: 200, headers: Vec::new() };
+        let ask = Ask::Request { session, path, headers: fields(&given) };
+        let Some(Ask::Request { headers: fields, .. }) = read(&frame(&ask)) else { panic!() };
+        assert_eq!(headers(&fields), given);
+        let head = ResponseHead { status_code: 200, headers: HeaderFields::default() };
         for reply in [Reply::Head(head), Reply::End, Reply::refused("no")] {
             assert_eq!(read(&frame(&reply)), Some(reply));
         }

@@ -4,7 +4,7 @@ use axum::{body::Body, response::Response};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::{HeaderValue, Method, Request, header};
-use protocol::relay::{HeaderPairs, ResponseHead};
+use protocol::relay::{HeaderFields, ResponseHead};
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tower::ServiceExt as _;
@@ -12,7 +12,7 @@ use wire::{Frame, Outbox, OutboxClosed, OutboxReader};
 
 use super::{
     lend::{Borrowing, KeyLender, Lent, until_left},
-    messages::{Ask, Reply, frame, headers, pairs, read},
+    messages::{Ask, Reply, fields, frame, headers, read},
     places::MOST,
 };
 
@@ -27,7 +27,7 @@ type Piece = Result<Bytes, &'static str>;
 pub(super) async fn request(
     lender: &KeyLender,
     borrowing: &Borrowing,
-    head: (&str, &HeaderPairs),
+    head: (&str, &HeaderFields),
     mut requests: OutboxReader,
     answers: Outbox,
 ) {
@@ -44,7 +44,7 @@ pub(super) async fn request(
 }
 
 /// The request with the session's key, without its body.
-fn made((path, given): (&str, &HeaderPairs), lent: &Lent) -> Option<Request<()>> {
+fn made((path, given): (&str, &HeaderFields), lent: &Lent) -> Option<Request<()>> {
     let mut request = Request::builder().method(Method::POST).uri(path).body(()).ok()?;
     *request.headers_mut() = headers(given);
     let bearer = format!("Bearer {}", lent.secret.expose());
@@ -116,7 +116,7 @@ async fn read_body(
 /// Writes the answer as fast as the circuit takes it.
 async fn answer(response: Response, answers: &Outbox) -> Result<(), OutboxClosed> {
     let (parts, body) = response.into_parts();
-    let head = ResponseHead { status_code: parts.status.as_u16(), headers: pairs(&parts.headers) };
+    let head = ResponseHead { status_code: parts.status.as_u16(), headers: fields(&parts.headers) };
     answers.push(frame(&Reply::Head(head)))?;
     let mut pieces = body.into_data_stream();
     while let Some(piece) = pieces.next().await {

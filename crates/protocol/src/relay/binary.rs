@@ -2,19 +2,52 @@
 //!
 //! Every frame begins with one byte of kind and the job's number as 32 bits, big-endian. The
 //! number is the server's, unique on its connection while the job lives. Decoding slices the
-//! frame: payloads are never copied.
+//! frame: payloads are never copied. The kinds of both versions are read on every link; which are
+//! sent is agreed on with the subprotocol.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::json::{self, clip};
 
-pub use super::heads::{
-    FailureCode, HeaderPairs, JobFailure, RequestHead, ResponseEnd, ResponseHead, header_bytes,
-    header_text,
+pub use super::{
+    fields::HeaderFields,
+    heads::{
+        FailureCode, JobFailure, RequestHead, ResponseEnd, ResponseHead, header_bytes, header_text,
+    },
 };
 
-/// The longest JSON part of a frame, in bytes. A longer one is refused by the decoder.
+/// A version of the binary form. Two ends agree on one by its name as a subprotocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// Heads are JSON, and every answer takes several frames.
+    Two,
+    /// Heads are fields, and a whole answer may be one frame.
+    Three,
+}
+
+impl Version {
+    /// The newest.
+    pub const NEWEST: Self = Self::Three;
+
+    /// The names of all versions as subprotocols, the newest first.
+    pub const NAMES: [&'static str; 2] = [Self::Three.name(), Self::Two.name()];
+
+    /// Its name as a subprotocol.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Two => "warren.relay.2",
+            Self::Three => "warren.relay.3",
+        }
+    }
+
+    /// The version of this subprotocol.
+    pub fn of(subprotocol: &str) -> Option<Self> {
+        [Self::Three, Self::Two].into_iter().find(|version| version.name() == subprotocol)
+    }
+}
+
+/// The longest head of a frame, in bytes. A longer one is refused by the decoder.
 pub const MAX_META: usize = 1024 * 1024;
 
 /// Bytes before the payload: the kind and the job's number.
@@ -23,16 +56,19 @@ pub const PREFIX: usize = 5;
 const REQUEST: u8 = 0x01;
 const BODY: u8 = 0x02;
 const CREDIT: u8 = 0x03;
+const REQUEST_FIELDS: u8 = 0x04;
 const HEAD: u8 = 0x11;
 const CHUNK: u8 = 0x12;
 const END: u8 = 0x13;
 const FAIL: u8 = 0x14;
 const ACCEPTED: u8 = 0x15;
+const HEAD_FIELDS: u8 = 0x16;
+const WHOLE: u8 = 0x17;
 
 /// A frame from a server to a worker. A cancel stays a text message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerFrame {
-    /// `0x01`: a job begins, with the first piece of its body.
+    /// `0x01`, in version 3 `0x04`: a job begins, with the first piece of its body.
     Request {
         /// The job's number.
         job: u32,
@@ -60,7 +96,7 @@ pub enum ServerFrame {
 /// A frame from a worker to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkerFrame {
-    /// `0x11`: the backend has answered.
+    /// `0x11`, in version 3 `0x16`: the backend has answered.
     Head {
         /// The job's number.
         job: u32,
@@ -94,6 +130,15 @@ pub enum WorkerFrame {
         /// The job's number.
         job: u32,
     },
+    /// `0x17`: head, body and end of an answer at once. Sent only in version 3.
+    Whole {
+        /// The job's number.
+        job: u32,
+        /// Status and headers.
+        head: ResponseHead,
+        /// All bytes of the answer, unchanged.
+        body: Bytes,
+    },
 }
 
 /// A frame that could not be read, with its job when that much was there.
@@ -115,10 +160,10 @@ pub enum FrameProblem {
     /// A kind that this end does not take.
     #[error("unknown frame kind {0:#04x}")]
     UnknownKind(u8),
-    /// The JSON part is longer than [`MAX_META`].
+    /// The head is longer than [`MAX_META`].
     #[error("frame head of {0} bytes is over the limit")]
     MetaTooLong(usize),
-    /// The JSON part is invalid for its kind.
+    /// The head is invalid for its kind.
     #[error("bad frame head: {0}")]
     BadMeta(String),
     /// Bytes after the end of a frame of fixed length.
@@ -134,10 +179,10 @@ impl ServerFrame {
         }
     }
 
-    /// Writes the frame.
-    pub fn encode(&self) -> Bytes {
+    /// Writes the frame for a link of this version.
+    pub fn encode(&self, version: Version) -> Bytes {
         match self {
-            Self::Request { job, head, body } => encode_request(*job, head, body),
+            Self::Request { job, head, body } => encode_request(version, *job, head, body),
             Self::Body { job, piece } => encode_raw(BODY, *job, piece),
             Self::Credit { job, bytes } => encode_raw(CREDIT, *job, &bytes.to_be_bytes()),
         }
@@ -147,7 +192,8 @@ impl ServerFrame {
     pub fn decode(frame: Bytes) -> Result<Self, FrameError> {
         let (kind, job, payload) = split(frame)?;
         let read = match kind {
-            REQUEST => decode_request(job, payload),
+            REQUEST => decode_request(job, payload, |head| meta(&head)),
+            REQUEST_FIELDS => decode_request(job, payload, |head| fields(RequestHead::read(head))),
             BODY => Ok(Self::Body { job, piece: payload }),
             CREDIT => decode_credit(job, &payload),
             _ => Err(FrameProblem::UnknownKind(kind)),
@@ -162,18 +208,20 @@ impl WorkerFrame {
         match self {
             Self::Head { job, .. } | Self::Chunk { job, .. } => *job,
             Self::End { job, .. } | Self::Fail { job, .. } | Self::Accepted { job } => *job,
+            Self::Whole { job, .. } => *job,
         }
     }
 
-    /// Writes the frame.
-    pub fn encode(&self) -> Bytes {
+    /// Writes the frame for a link of this version.
+    pub fn encode(&self, version: Version) -> Bytes {
         match self {
-            Self::Head { job, head } => encode_meta(HEAD, *job, head),
+            Self::Head { job, head } => encode_head(version, *job, head),
             Self::Chunk { job, bytes } => encode_raw(CHUNK, *job, bytes),
             Self::End { job, end } if end.token_counts.is_none() => encode_raw(END, *job, b""),
             Self::End { job, end } => encode_meta(END, *job, end),
             Self::Fail { job, failure } => encode_meta(FAIL, *job, failure),
             Self::Accepted { job } => encode_raw(ACCEPTED, *job, b""),
+            Self::Whole { job, head, body } => encode_whole(*job, head, body),
         }
     }
 
@@ -182,6 +230,8 @@ impl WorkerFrame {
         let (kind, job, payload) = split(frame)?;
         let read = match kind {
             HEAD => meta(&payload).map(|head| Self::Head { job, head }),
+            HEAD_FIELDS => decode_head(payload).map(|head| Self::Head { job, head }),
+            WHOLE => decode_whole(job, payload),
             CHUNK => Ok(Self::Chunk { job, bytes: payload }),
             END if payload.is_empty() => Ok(Self::End { job, end: ResponseEnd::default() }),
             END => meta(&payload).map(|end| Self::End { job, end }),
@@ -202,7 +252,22 @@ fn split(mut frame: Bytes) -> Result<(u8, u32, Bytes), FrameError> {
     Ok((kind, u32::from_be_bytes([a, b, c, d]), payload))
 }
 
-fn decode_request(job: u32, mut payload: Bytes) -> Result<ServerFrame, FrameProblem> {
+fn decode_request(
+    job: u32,
+    payload: Bytes,
+    read: impl Fn(Bytes) -> Result<RequestHead, FrameProblem>,
+) -> Result<ServerFrame, FrameProblem> {
+    let (head, body) = split_head(payload)?;
+    Ok(ServerFrame::Request { job, head: read(head)?, body })
+}
+
+fn decode_whole(job: u32, payload: Bytes) -> Result<WorkerFrame, FrameProblem> {
+    let (head, body) = split_head(payload)?;
+    Ok(WorkerFrame::Whole { job, head: decode_head(head)?, body })
+}
+
+/// The head of a payload, which begins with the head's length, and what stands behind it.
+fn split_head(mut payload: Bytes) -> Result<(Bytes, Bytes), FrameProblem> {
     let length = payload.first_chunk().ok_or(FrameProblem::Short)?;
     let length = u32::from_be_bytes(*length) as usize;
     if length > MAX_META {
@@ -213,7 +278,18 @@ fn decode_request(job: u32, mut payload: Bytes) -> Result<ServerFrame, FrameProb
         return Err(FrameProblem::Short);
     }
     let body = rest.split_off(length);
-    Ok(ServerFrame::Request { job, head: meta(&rest)?, body })
+    Ok((rest, body))
+}
+
+fn decode_head(head: Bytes) -> Result<ResponseHead, FrameProblem> {
+    if head.len() > MAX_META {
+        return Err(FrameProblem::MetaTooLong(head.len()));
+    }
+    fields(ResponseHead::read(head))
+}
+
+fn fields<T>(read: Option<T>) -> Result<T, FrameProblem> {
+    read.ok_or_else(|| FrameProblem::BadMeta("its fields do not fit".to_owned()))
 }
 
 fn decode_credit(job: u32, payload: &[u8]) -> Result<ServerFrame, FrameProblem> {
@@ -243,180 +319,53 @@ fn encode_raw(kind: u8, job: u32, payload: &[u8]) -> Bytes {
     frame.freeze()
 }
 
+fn encode_head(version: Version, job: u32, head: &ResponseHead) -> Bytes {
+    if version == Version::Two {
+        return encode_meta(HEAD, job, head);
+    }
+    let mut frame = prefix(HEAD_FIELDS, job, head.len());
+    head.write(&mut frame);
+    frame.freeze()
+}
+
+fn encode_whole(job: u32, head: &ResponseHead, body: &[u8]) -> Bytes {
+    let mut frame = prefix(WHOLE, job, 4 + head.len() + body.len());
+    put_length(&mut frame, head.len());
+    head.write(&mut frame);
+    frame.put_slice(body);
+    frame.freeze()
+}
+
+/// A length that does not fit is over the decoder's limit all the more.
+fn put_length(frame: &mut BytesMut, length: usize) {
+    frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
+}
+
 fn encode_meta(kind: u8, job: u32, meta: &impl Serialize) -> Bytes {
     encode_raw(kind, job, json::write(meta).as_bytes())
 }
 
-fn encode_request(job: u32, head: &RequestHead, body: &[u8]) -> Bytes {
+/// The frame of a request for a link of this version.
+pub fn encode_request<Text: AsRef<str> + Serialize>(
+    version: Version,
+    job: u32,
+    head: &RequestHead<Text>,
+    body: &[u8],
+) -> Bytes {
+    if version == Version::Three {
+        let mut frame = prefix(REQUEST_FIELDS, job, 4 + head.len() + body.len());
+        put_length(&mut frame, head.len());
+        head.write(&mut frame);
+        frame.put_slice(body);
+        return frame.freeze();
+    }
     let meta = json::write(head);
     let mut frame = prefix(REQUEST, job, 4 + meta.len() + body.len());
-    // A length that does not fit is over the decoder's limit all the more.
-    frame.put_u32(u32::try_from(meta.len()).unwrap_or(u32::MAX));
+    put_length(&mut frame, meta.len());
     frame.put_slice(meta.as_bytes());
     frame.put_slice(body);
     frame.freeze()
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::relay::TokenCounts;
-
-    fn request(body: &'static [u8]) -> ServerFrame {
-        let head = RequestHead {
-            request_id: "r-1".into(),
-            model: "m".into(),
-            endpoint_path: "/v1/x?y=1".into(),
-            is_streaming: true,
-            headers: vec![("a".into(), "1".into()), ("a".into(), "\u{e9}".into())],
-            body_len: 9,
-        };
-        ServerFrame::Request { job: 0x0102_0304, head, body: Bytes::from_static(body) }
-    }
-
-    fn server(wire: &[u8], frame: ServerFrame) {
-        assert_eq!(frame.encode(), wire);
-        assert_eq!(ServerFrame::decode(Bytes::copy_from_slice(wire)), Ok(frame));
-    }
-
-    fn worker(wire: &[u8], frame: WorkerFrame) {
-        assert_eq!(frame.encode(), wire);
-        assert_eq!(WorkerFrame::decode(Bytes::copy_from_slice(wire)), Ok(frame));
-    }
-
-    #[test]
-    fn server_frames_byte_for_byte() {
-        let meta = "{\"request_id\":\"r-1\",\"model\":\"m\",\"endpoint_path\":\"/v1/x?y=1\",\
-             \"is_streaming\":true,\"headers\":[[\"a\",\"1\"],[\"a\",\"é\"]],\"body_len\":9}";
-        assert_eq!(meta.len(), 126);
-        let wire = [b"\x01\x01\x02\x03\x04\0\0\0\x7e", meta.as_bytes(), b"\xff{}"].concat();
-        server(&wire, request(b"\xff{}"));
-        server(
-            b"\x02\0\0\0\x07\xff\0",
-            ServerFrame::Body { job: 7, piece: (&b"\xff\0"[..]).into() },
-        );
-        server(b"\x03\0\0\0\x07\0\x04\0\0", ServerFrame::Credit { job: 7, bytes: 256 * 1024 });
-    }
-
-    #[test]
-    fn worker_frames_byte_for_byte() {
-        let headers = vec![("set-cookie".into(), "a".into()), ("set-cookie".into(), "b".into())];
-        worker(
-            b"\x11\0\0\0\x07{\"status_code\":429,\"headers\":[[\"set-cookie\",\"a\"],[\"set-cookie\",\"b\"]]}",
-            WorkerFrame::Head { job: 7, head: ResponseHead { status_code: 429, headers } },
-        );
-        worker(
-            b"\x12\xff\xff\xff\xffdata",
-            WorkerFrame::Chunk { job: u32::MAX, bytes: "data".into() },
-        );
-        worker(b"\x13\0\0\0\x07", WorkerFrame::End { job: 7, end: ResponseEnd::default() });
-        let counts = TokenCounts { prompt_tokens: Some(0), ..TokenCounts::default() };
-        worker(
-            b"\x13\0\0\0\x07{\"token_counts\":{\"prompt_tokens\":0}}",
-            WorkerFrame::End { job: 7, end: ResponseEnd { token_counts: Some(counts) } },
-        );
-        worker(b"\x15\0\0\0\x07", WorkerFrame::Accepted { job: 7 });
-        let failure = JobFailure { code: FailureCode::Draining, message: "bye".into() };
-        worker(
-            b"\x14\0\0\0\x07{\"code\":\"draining\",\"message\":\"bye\"}",
-            WorkerFrame::Fail { job: 7, failure },
-        );
-    }
-
-    #[test]
-    fn payloads_are_slices_of_the_frame() {
-        let frame = WorkerFrame::Chunk { job: 1, bytes: "data".into() }.encode();
-        let Ok(WorkerFrame::Chunk { bytes, .. }) = WorkerFrame::decode(frame.clone()) else {
-            panic!("no chunk")
-        };
-        assert_eq!(bytes.as_ptr(), frame[PREFIX..].as_ptr());
-        let frame = request(b"body").encode();
-        let Ok(ServerFrame::Request { body, .. }) = ServerFrame::decode(frame.clone()) else {
-            panic!("no request")
-        };
-        assert_eq!(body.as_ptr(), frame[frame.len() - 4..].as_ptr());
-    }
-
-    #[test]
-    fn every_cut_of_a_request_head_is_an_error_of_its_job() {
-        let whole = request(b"").encode();
-        for length in 0..whole.len() {
-            let error = ServerFrame::decode(whole.slice(..length)).unwrap_err();
-            assert_eq!(error.job, (length >= PREFIX).then_some(0x0102_0304), "{length}");
-            assert_eq!(error.problem, FrameProblem::Short, "{length}");
-        }
-    }
-
-    #[test]
-    fn bad_frames_name_their_problem() {
-        let server = |wire: &'static [u8]| ServerFrame::decode(wire.into()).unwrap_err().problem;
-        assert_eq!(server(b"\x11\0\0\0\x01{}"), FrameProblem::UnknownKind(0x11));
-        assert_eq!(server(b"\x03\0\0\0\x01\0\0\0"), FrameProblem::Short);
-        assert_eq!(server(b"\x03\0\0\0\x01\0\0\0\0\0"), FrameProblem::Trailing);
-        assert_eq!(
-            server(b"\x01\0\0\0\x01\xff\xff\xff\xff"),
-            FrameProblem::MetaTooLong(0xffff_ffff)
-        );
-        let worker = |wire: &'static [u8]| WorkerFrame::decode(wire.into()).unwrap_err().problem;
-        assert_eq!(worker(b"\x01\0\0\0\x01"), FrameProblem::UnknownKind(1));
-        assert_eq!(worker(b"\x15\0\0\0\x01x"), FrameProblem::Trailing);
-        for wire in
-            [&b"\x11\0\0\0\x01"[..], b"\x11\0\0\0\x01{\"status_code\":-1}", b"\x14\0\0\0\x01\xff"]
-        {
-            assert!(matches!(worker(wire), FrameProblem::BadMeta(_)), "{wire:?}");
-        }
-    }
-
-    #[test]
-    fn a_head_has_a_bound_and_reaches_it() {
-        let head = |value: usize| {
-            let headers = vec![("a".to_owned(), "x".repeat(value))];
-            WorkerFrame::Head { job: 1, head: ResponseHead { status_code: 200, headers } }
-        };
-        let around = head(0).encode().len() - PREFIX;
-        let fits = head(MAX_META - around);
-        assert_eq!(WorkerFrame::decode(fits.encode()), Ok(fits));
-        let error = WorkerFrame::decode(head(MAX_META - around + 1).encode()).unwrap_err();
-        assert_eq!(
-            error,
-            FrameError { job: Some(1), problem: FrameProblem::MetaTooLong(MAX_META + 1) }
-        );
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_read_back_as_they_were_read(
-            kind in prop_oneof![Just(1u8), Just(2), Just(3), 0x11..=0x15u8, any::<u8>()],
-            rest: Vec<u8>,
-        ) {
-            let wire = Bytes::from([&[kind][..], &rest].concat());
-            if let Ok(frame) = ServerFrame::decode(wire.clone()) {
-                prop_assert_eq!(ServerFrame::decode(frame.encode()), Ok(frame));
-            }
-            if let Ok(frame) = WorkerFrame::decode(wire) {
-                prop_assert_eq!(WorkerFrame::decode(frame.encode()), Ok(frame));
-            }
-        }
-
-        #[test]
-        fn requests_read_back(
-            job: u32, request_id: String, model: String, endpoint_path: String, is_streaming: bool,
-            headers: Vec<(String, String)>, body_len: u64, body: Vec<u8>,
-        ) {
-            let head = RequestHead {
-                request_id, model, endpoint_path, is_streaming, headers, body_len,
-            };
-            let frame = ServerFrame::Request { job, head, body: body.into() };
-            prop_assert_eq!(ServerFrame::decode(frame.encode()), Ok(frame));
-        }
-
-        #[test]
-        fn failures_read_back(job: u32, code: String, message: String) {
-            let failure = JobFailure { code: code.into(), message };
-            let frame = WorkerFrame::Fail { job, failure };
-            prop_assert_eq!(WorkerFrame::decode(frame.encode()), Ok(frame));
-        }
-    }
-}
+mod tests;

@@ -1,31 +1,36 @@
-//! The JSON parts of binary frames.
+//! The heads of binary frames: JSON in version 2 of the form, fields in version 3.
 
 use std::{collections::BTreeMap, fmt};
 
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::from_worker::TokenCounts;
+use super::{
+    fields::{HeaderFields, put, take},
+    from_worker::TokenCounts,
+};
+
+/// What a request's head takes as fields beside its texts and headers: flag, length of the body, and the
+/// lengths of three texts.
+const FIXED: usize = 1 + 8 + 3 * 4;
 
 /// Headers of a JSON message: lower-cased names, one value each.
 pub type Headers = BTreeMap<String, String>;
 
-/// Headers as pairs, with their order and repetitions. Values are text from [`header_text`].
-pub type HeaderPairs = Vec<(String, String)>;
-
-/// A request without its body.
+/// A request without its body. Its texts are borrowed where it is only written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RequestHead {
+pub struct RequestHead<Text = String> {
     /// The job, as in logs and in `cancel`.
-    pub request_id: String,
+    pub request_id: Text,
     /// The model asked for.
-    pub model: String,
+    pub model: Text,
     /// The path, with its query, below the backend's base address.
-    pub endpoint_path: String,
+    pub endpoint_path: Text,
     /// Whether the client asked for a stream.
     pub is_streaming: bool,
     /// The headers to pass on.
     #[serde(default)]
-    pub headers: HeaderPairs,
+    pub headers: HeaderFields,
     /// The length of the whole body in bytes, over all its pieces.
     pub body_len: u64,
 }
@@ -37,7 +42,61 @@ pub struct ResponseHead {
     pub status_code: u16,
     /// The backend's headers.
     #[serde(default)]
-    pub headers: HeaderPairs,
+    pub headers: HeaderFields,
+}
+
+impl<Text: AsRef<str>> RequestHead<Text> {
+    /// Its length as fields.
+    pub(super) fn len(&self) -> usize {
+        let texts = [&self.request_id, &self.model, &self.endpoint_path];
+        let texts: usize = texts.map(|text| text.as_ref().len()).iter().sum();
+        FIXED + texts + self.headers.as_bytes().len()
+    }
+
+    /// Writes the head as fields.
+    pub(super) fn write(&self, out: &mut BytesMut) {
+        out.put_u8(self.is_streaming.into());
+        out.put_u64(self.body_len);
+        for text in [&self.request_id, &self.model, &self.endpoint_path] {
+            put(out, text.as_ref().as_bytes());
+        }
+        out.put_slice(self.headers.as_bytes());
+    }
+}
+
+impl RequestHead {
+    /// Reads what [`RequestHead::write`] has written; `None` if it is nothing of the kind.
+    pub(super) fn read(mut fields: Bytes) -> Option<Self> {
+        let is_streaming = match fields.try_get_u8().ok()? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        let body_len = fields.try_get_u64().ok()?;
+        let mut text = || String::from_utf8(take(&mut fields)?.into()).ok();
+        let (request_id, model, endpoint_path) = (text()?, text()?, text()?);
+        let headers = HeaderFields::read(fields)?;
+        Some(Self { request_id, model, endpoint_path, is_streaming, headers, body_len })
+    }
+}
+
+impl ResponseHead {
+    /// Writes the head as fields.
+    pub(super) fn write(&self, out: &mut BytesMut) {
+        out.put_u16(self.status_code);
+        out.put_slice(self.headers.as_bytes());
+    }
+
+    /// Its length as fields.
+    pub(super) fn len(&self) -> usize {
+        size_of::<u16>() + self.headers.as_bytes().len()
+    }
+
+    /// Reads what [`ResponseHead::write`] has written; `None` if it is nothing of the kind.
+    pub(super) fn read(mut fields: Bytes) -> Option<Self> {
+        let status_code = fields.try_get_u16().ok()?;
+        Some(Self { status_code, headers: HeaderFields::read(fields)? })
+    }
 }
 
 /// The end of an answer. On the wire an empty payload when nothing is known.

@@ -1,13 +1,14 @@
 //! The relay worker protocol: workers dial out to a server, which sends them requests.
 //!
 //! Control messages are JSON text ([`message`]). Requests and answers are JSON too for stock peers,
-//! and raw bytes in binary frames ([`binary`]) once both ends have agreed on [`SUBPROTOCOL`].
+//! and raw bytes in binary frames ([`binary`]) once both ends have agreed on a [`Version`] of them.
 //! [`registration`] cleans a worker's registration; [`request`] writes a request for a stock
 //! worker.
 
 pub mod binary;
 pub(crate) mod decode;
 mod endpoints;
+mod fields;
 mod from_server;
 mod from_worker;
 mod heads;
@@ -17,8 +18,8 @@ pub mod request;
 
 pub use crate::json::escaped_len as json_escaped_len;
 pub use binary::{
-    FailureCode, FrameError, FrameProblem, HeaderPairs, JobFailure, RequestHead, ResponseEnd,
-    ResponseHead, ServerFrame, WorkerFrame, header_bytes, header_text,
+    FailureCode, FrameError, FrameProblem, HeaderFields, JobFailure, RequestHead, ResponseEnd,
+    ResponseHead, ServerFrame, Version, WorkerFrame, header_bytes, header_text,
 };
 pub use decode::{MessageError, Problem};
 pub use heads::Headers;
@@ -39,9 +40,6 @@ pub const STOCK_VERSION: &str = "2026-04-bridge-v1";
 /// The reason of the close, with 1008, with which a stock server asks for a short wait: too many
 /// clients have failed to authenticate, perhaps not this one. The other reason is a refusal.
 pub const STOCK_THROTTLED: &str = "worker authentication temporarily rate limited";
-
-/// The WebSocket subprotocol by which two Warrens agree on binary frames.
-pub const SUBPROTOCOL: &str = "warren.relay.2";
 
 /// The longest encoded request, in bytes, that may be sent to a stock worker, which drops the
 /// connection on a message of 64 MiB.

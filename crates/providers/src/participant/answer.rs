@@ -4,6 +4,7 @@
 //! only the headers that an answer needs are passed on, and nothing that a browser would show as a
 //! page.
 
+use bytes::Bytes;
 use http::{HeaderValue, header};
 use scheduler::Head;
 
@@ -28,7 +29,7 @@ pub(super) fn head<'a>(
     headers: impl Iterator<Item = (&'a str, Vec<u8>)> + Clone,
 ) -> Result<Head, BadHead> {
     let passed = |name: &str| PASSED.iter().any(|passed| name.eq_ignore_ascii_case(passed));
-    let mut head = head::head(status, headers.filter(move |(name, _)| passed(name)))?;
+    let mut head = head::head(status, headers.filter(move |(name, _)| passed(name)), Bytes::from)?;
     if !head.headers.get(header::CONTENT_TYPE).is_none_or(is_shown) {
         let bytes = HeaderValue::from_static("application/octet-stream");
         head.headers.insert(header::CONTENT_TYPE, bytes);

@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc};
 use access::{Denied, Lender, Moment};
 use base::ClientAddress;
 use http::{HeaderMap, Request, Response, StatusCode, header};
-use protocol::relay::SUBPROTOCOL;
+use protocol::relay::Version;
 use rooms::{Refused, Room};
 use wire::{Link, Outbox, Upgrade};
 
@@ -25,7 +25,7 @@ impl RelayWorkers {
         request: &mut Request<B>,
         from: ClientAddress,
     ) -> Response<String> {
-        let upgrade = match Upgrade::new(request, &[SUBPROTOCOL]) {
+        let upgrade = match Upgrade::new(request, &Version::NAMES) {
             Ok(upgrade) => upgrade,
             Err(error) => return refuse(error.status(), &error.to_string()),
         };
@@ -47,7 +47,7 @@ impl RelayWorkers {
 
     fn accept(&self, upgrade: Upgrade, admission: Admission) -> Response<String> {
         let response = upgrade.response();
-        let form = upgrade.subprotocol().map_or(Form::Plain, |_| Form::Binary);
+        let form = Form::of(upgrade.subprotocol().and_then(Version::of));
         if form == Form::Plain {
             // Stock workers leave Nagle's algorithm on: a delayed acknowledgement would hold up
             // their next token.
@@ -63,9 +63,10 @@ impl RelayWorkers {
         response
     }
 
-    /// Serves a link of this process until it ends. `binary`: both ends speak `warren.relay.2`.
-    pub async fn serve(&self, link: Link, outbox: Outbox, binary: bool) {
-        self.serve_as(Admission::Lender(Lender::own()), link, outbox, Form::of(binary)).await;
+    /// Serves a link of this process until it ends. `version`: both ends speak this one of the binary
+    /// form, or else the stock form.
+    pub async fn serve(&self, link: Link, outbox: Outbox, version: Option<Version>) {
+        self.serve_as(Admission::Lender(Lender::own()), link, outbox, Form::of(version)).await;
     }
 
     /// Serves a worker that was admitted to a room, and came from this address.
@@ -75,9 +76,9 @@ impl RelayWorkers {
         from: ClientAddress,
         link: Link,
         outbox: Outbox,
-        binary: bool,
+        version: Option<Version>,
     ) {
-        self.serve_as(Admission::Room(room, from), link, outbox, Form::of(binary)).await;
+        self.serve_as(Admission::Room(room, from), link, outbox, Form::of(version)).await;
     }
 
     /// The lender of one of the request's credentials.

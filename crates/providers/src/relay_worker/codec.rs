@@ -13,7 +13,7 @@ use protocol::{
     json::clip,
     relay::{
         CancelReason, Ping, ServerMessage, WorkerMessage,
-        binary::{FailureCode, ResponseEnd, ResponseHead, WorkerFrame, header_bytes},
+        binary::{FailureCode, ResponseEnd, ResponseHead, WorkerFrame},
         message::{ModelsUpdate, ResponseComplete, WorkerError},
         registration::normalise_models,
     },
@@ -26,11 +26,11 @@ use wire::Frame;
 use super::{
     plain::{AnswerError, PlainJob, usage},
     scope::WorkerScope,
-    sender::{Form, NewJob, Sender, SentJob},
+    sender::{NewJob, Sender, SentJob},
 };
 use crate::{
     complaints::Complaints,
-    head,
+    head::{self, BadHead},
     incoming::NO_SENSE,
     jobs::Jobs,
     link::{Closes, Codec},
@@ -94,7 +94,7 @@ impl Codec for RelayCodec {
     fn frame(&mut self, frame: Frame) {
         match frame {
             Frame::Text(text) => self.text(text.as_str()),
-            Frame::Binary(bytes) if self.sender.form() == Form::Binary => self.binary(bytes),
+            Frame::Binary(bytes) if self.sender.form().is_binary() => self.binary(bytes),
             Frame::Binary(bytes) if self.may_complain() => {
                 tracing::warn!(len = bytes.len(), "a binary frame on a JSON link was ignored");
             }
@@ -314,6 +314,10 @@ impl RelayCodec {
                 }
             }
             WorkerFrame::End { end, .. } => self.binary_end(number, &end),
+            WorkerFrame::Whole { .. } if job.incoming.has_head() => {
+                self.spoil(number, "the worker sent a whole answer after a head");
+            }
+            WorkerFrame::Whole { head, body, .. } => self.whole(number, &head, body),
             WorkerFrame::Accepted { .. } => {
                 self.membership.acknowledged(job.incoming.writer.job());
             }
@@ -337,9 +341,22 @@ impl RelayCodec {
         }
     }
 
+    /// Head, body and end of an answer.
+    fn whole(&mut self, number: u32, head: &ResponseHead, body: Bytes) {
+        let Some((_, mut job)) = self.take(number) else { return };
+        let head = match checked(head) {
+            Ok(head) => head,
+            Err(bad) => return job.incoming.writer.fail(&bad.to_string()),
+        };
+        let written = job.incoming.head(head, &self.served);
+        match written.and_then(|()| job.incoming.chunk(body)) {
+            Ok(_) => self.served.end(&self.membership, job.incoming, Self::NAME),
+            Err(error) => job.incoming.finish(Err(error)),
+        }
+    }
+
     fn binary_head(&mut self, number: u32, head: &ResponseHead) {
-        let headers = head.headers.iter().map(|(name, value)| (&**name, header_bytes(value)));
-        match head::head(head.status_code, headers) {
+        match checked(head) {
             Err(bad) => self.spoil(number, &bad.to_string()),
             Ok(head) => {
                 let Some(job) = self.jobs.get_mut(&number) else { return };
@@ -385,6 +402,11 @@ impl RelayCodec {
             }
         }
     }
+}
+
+/// The head of an answer, if it can be sent to a client. Its values share the memory of the frame.
+fn checked(head: &ResponseHead) -> Result<scheduler::Head, BadHead> {
+    head::head(head.status_code, head.headers.iter(), |value| head.headers.share(value))
 }
 
 fn unix_ms() -> u64 {

@@ -86,7 +86,7 @@ impl PlainJob {
         }
         let headers = complete.headers.iter().filter(|(name, _)| !is_length(name));
         let headers = headers.map(|(name, value)| (&**name, value.clone().into_bytes()));
-        let mut head = match head::head(complete.status_code, headers) {
+        let mut head = match head::head(complete.status_code, headers, Bytes::from) {
             Ok(head) => head,
             Err(bad) => return self.incoming.writer.fail(&bad.to_string()),
         };

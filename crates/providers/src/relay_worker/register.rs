@@ -92,7 +92,7 @@ impl RelayWorkers {
             Arc::clone(&scope),
             self.settings.heartbeat,
         );
-        let name = worker.register.link.filter(|_| worker.form == Form::Binary);
+        let name = worker.register.link.filter(|_| worker.form.is_binary());
         let claim = name.map(|name| self.names.take_over(clip(&name, MAX_LINK).to_owned()));
         drive(link, codec, &sender.notes, LinkPermit { scope, claim }).await;
     }
@@ -148,13 +148,13 @@ fn ack(worker: &Worker) -> RegisterAck {
 
 /// Whether the worker acknowledges jobs.
 fn acknowledges(worker: &Worker) -> bool {
-    worker.register.acknowledges && worker.form == Form::Binary
+    worker.register.acknowledges && worker.form.is_binary()
 }
 
 /// Whether the worker is told to load and unload models. The machine of a room's guest is not.
 fn loads_models(worker: &Worker) -> bool {
     let is_own = worker.scope.in_room().is_none();
-    worker.register.loads_models && worker.form == Form::Binary && is_own
+    worker.register.loads_models && worker.form.is_binary() && is_own
 }
 
 fn log(worker: &Worker, max_concurrent: u32) {
@@ -178,7 +178,7 @@ fn offer(worker: &Worker, served: &ServedEndpoints) -> Offer {
         load: worker.register.current_load,
         max_size: match worker.form {
             Form::Plain => STOCK_MAX_REQUEST,
-            Form::Binary => u64::MAX,
+            Form::Binary(_) => u64::MAX,
         },
         endpoints: served.endpoints(),
         distance: if worker.register.cloud { Distance::Cloud } else { Distance::Here },

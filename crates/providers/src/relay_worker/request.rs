@@ -6,7 +6,7 @@ use base::JobId;
 use http::HeaderMap;
 use protocol::relay::{
     BODY_PIECE, Headers,
-    binary::{RequestHead, ServerFrame, header_text},
+    binary::{self, RequestHead, ServerFrame, Version},
     encode_request,
 };
 use scheduler::JobRequest;
@@ -58,6 +58,7 @@ fn joined(headers: &HeaderMap) -> Headers {
 /// Binary frames: the head with the first piece of the body, then further pieces. Other jobs'
 /// frames may go between them.
 pub(super) struct BinaryRequest {
+    version: Version,
     number: u32,
     id: JobId,
     unsent: UnsentRequest,
@@ -66,8 +67,8 @@ pub(super) struct BinaryRequest {
 }
 
 impl BinaryRequest {
-    pub(super) fn new(number: u32, id: JobId, unsent: UnsentRequest) -> Self {
-        Self { number, id, unsent, sent: None }
+    pub(super) fn new(version: Version, number: u32, id: JobId, unsent: UnsentRequest) -> Self {
+        Self { version, number, id, unsent, sent: None }
     }
 }
 
@@ -79,29 +80,26 @@ impl FrameSource for BinaryRequest {
         let piece = request.body.slice(from..to);
         let frame = match self.sent.replace(to) {
             None => {
-                let head = head(self.id, &request);
-                ServerFrame::Request { job: self.number, head, body: piece }
+                let id = self.id.to_string();
+                binary::encode_request(self.version, self.number, &head(&id, &request), &piece)
             }
-            Some(_) => ServerFrame::Body { job: self.number, piece },
+            Some(_) => ServerFrame::Body { job: self.number, piece }.encode(self.version),
         };
         let more = to < request.body.len();
         if !more {
             self.unsent.clear();
         }
-        Some((frame.encode().into(), more))
+        Some((frame.into(), more))
     }
 }
 
-fn head(id: JobId, request: &JobRequest) -> RequestHead {
-    let pairs = request.headers.iter();
+fn head<'a>(id: &'a str, request: &'a JobRequest) -> RequestHead<&'a str> {
     RequestHead {
-        request_id: id.to_string(),
-        model: request.model.as_str().to_owned(),
-        endpoint_path: request.path_and_query.clone(),
+        request_id: id,
+        model: request.model.as_str(),
+        endpoint_path: &request.path_and_query,
         is_streaming: request.streaming,
-        headers: pairs
-            .map(|(name, value)| (name.as_str().to_owned(), header_text(value.as_bytes())))
-            .collect(),
+        headers: request.headers.iter().collect(),
         body_len: request.body.len() as u64,
     }
 }
@@ -129,7 +127,7 @@ mod tests {
         let id = JobId::from_random(1);
         let request = request(2 * BODY_PIECE + 1);
         let unsent = UnsentRequest::new(Arc::clone(&request));
-        let mut source = BinaryRequest::new(7, id, unsent.clone());
+        let mut source = BinaryRequest::new(Version::Three, 7, id, unsent.clone());
         let (first, more) = source.next_frame().unwrap();
         let Frame::Binary(first) = first else { panic!("not binary") };
         let ServerFrame::Request { job, head, body } = ServerFrame::decode(first).unwrap() else {
@@ -137,7 +135,7 @@ mod tests {
         };
         assert!(more && job == 7 && body.len() == BODY_PIECE);
         assert_eq!(head.body_len, 2 * BODY_PIECE as u64 + 1);
-        assert_eq!(head.headers.len(), 2);
+        assert_eq!(head.headers.iter().count(), 2);
         assert!(source.next_frame().unwrap().1);
         assert_eq!(Arc::strong_count(&request), 2);
         unsent.clear();
@@ -150,7 +148,8 @@ mod tests {
         let id = JobId::from_random(1);
         for (body, frames) in [(0, 1), (BODY_PIECE, 1), (BODY_PIECE + 1, 2)] {
             let request = request(body);
-            let mut source = BinaryRequest::new(7, id, UnsentRequest::new(Arc::clone(&request)));
+            let unsent = UnsentRequest::new(Arc::clone(&request));
+            let mut source = BinaryRequest::new(Version::Three, 7, id, unsent);
             assert_eq!(std::iter::from_fn(|| source.next_frame()).count(), frames);
             assert_eq!(Arc::strong_count(&request), 1);
         }

@@ -13,7 +13,8 @@ use base::{FactsByModel, JobId, ModelName};
 use http::Method;
 use protocol::relay::{
     CancelReason as WireReason, GracefulShutdown, INITIAL_CREDIT, ModelsRefresh, ServerMessage,
-    binary::ServerFrame, message::Cancel,
+    binary::{ServerFrame, Version},
+    message::Cancel,
 };
 use scheduler::{
     AnswerWriter, Assignment, CancelReason, Provider, Terms,
@@ -43,12 +44,16 @@ pub(super) enum Form {
     /// JSON messages, as in the spec.
     Plain,
     /// Binary frames, between two Warrens.
-    Binary,
+    Binary(Version),
 }
 
 impl Form {
-    pub(super) fn of(binary: bool) -> Self {
-        if binary { Self::Binary } else { Self::Plain }
+    pub(super) fn of(version: Option<Version>) -> Self {
+        version.map_or(Self::Plain, Self::Binary)
+    }
+
+    pub(super) fn is_binary(self) -> bool {
+        self != Self::Plain
     }
 }
 
@@ -111,7 +116,9 @@ struct CreditMessages(Outbox);
 
 impl CreditSink for CreditMessages {
     fn credit(&self, number: u32, bytes: u32) {
-        ignore_closed(self.0.push(ServerFrame::Credit { job: number, bytes }.encode()));
+        let frame = ServerFrame::Credit { job: number, bytes };
+        // It is the same in every version.
+        ignore_closed(self.0.push(frame.encode(Version::NEWEST)));
     }
 }
 
@@ -180,7 +187,7 @@ impl Provider for Sender {
         let number = unsent.last_number;
         unsent.requests.insert(job, rest.clone());
         drop(unsent);
-        if self.form == Form::Binary {
+        if self.form.is_binary() {
             let sink: Arc<dyn CreditSink> = Arc::<CreditMessages>::clone(&self.credit);
             answer.give_credit(sink, number, CREDIT_PORTION);
         }
@@ -189,7 +196,7 @@ impl Provider for Sender {
         self.notes.assign_sent(NewJob::Sent(SentJob { id: job, number, streaming, incoming }));
         let source: Box<dyn wire::FrameSource> = match self.form {
             Form::Plain => Box::new(PlainRequest { id: job, unsent: rest }),
-            Form::Binary => Box::new(BinaryRequest::new(number, job, rest)),
+            Form::Binary(version) => Box::new(BinaryRequest::new(version, number, job, rest)),
         };
         ignore_closed(self.outbox.push_source(source));
     }

@@ -56,7 +56,9 @@ impl Connect {
     pub fn form(self, form: Form) -> Self {
         match form {
             Form::Stock => self,
-            Form::Binary => self.header("sec-websocket-protocol", protocol::relay::SUBPROTOCOL),
+            Form::Binary => {
+                self.header("sec-websocket-protocol", protocol::relay::Version::NEWEST.name())
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use protocol::relay::binary::ServerFrame;
+use protocol::relay::binary::{ServerFrame, header_text};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
@@ -132,7 +132,7 @@ impl FakeWorker {
                         model: head.model,
                         path: head.endpoint_path,
                         streaming: head.is_streaming,
-                        headers: head.headers,
+                        headers: head.headers.iter().map(pair).collect(),
                         body: Bytes::new(),
                     },
                     body: BytesMut::new(),
@@ -182,4 +182,9 @@ fn stock_job(message: &Value) -> Job {
         headers: headers.collect(),
         body: text("body").into(),
     }
+}
+
+/// A header as text.
+fn pair((name, value): (&[u8], &[u8])) -> (String, String) {
+    (String::from_utf8_lossy(name).into_owned(), header_text(value))
 }

@@ -93,7 +93,7 @@ impl FakeWorker {
 #[cfg(test)]
 mod tests {
     use futures_util::{SinkExt, StreamExt};
-    use protocol::relay::binary::{RequestHead, ServerFrame, WorkerFrame};
+    use protocol::relay::binary::{HeaderFields, RequestHead, ServerFrame, Version, WorkerFrame};
     use tokio::net::TcpListener;
     use tokio_tungstenite::{
         accept_hdr_async,
@@ -172,14 +172,14 @@ mod tests {
             model: "m".to_owned(),
             endpoint_path: "/v1/x".to_owned(),
             is_streaming: true,
-            headers: Vec::new(),
+            headers: HeaderFields::default(),
             body_len: 4,
         };
         let request = ServerFrame::Request { job: 9, head, body: Bytes::from_static(b"ab") };
         let rest = ServerFrame::Body { job: 9, piece: Bytes::from_static(b"cd") };
         let credit = ServerFrame::Credit { job: 9, bytes: 100 };
         for frame in [request, rest, credit] {
-            server.send(Message::Binary(frame.encode())).await.unwrap();
+            server.send(Message::Binary(frame.encode(Version::NEWEST))).await.unwrap();
         }
         let job = worker.expect_job().await;
         assert_eq!((job.number, &job.body[..]), (9, &b"abcd"[..]));

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use futures_util::SinkExt;
-use protocol::relay::binary::{JobFailure, ResponseEnd, ResponseHead, WorkerFrame};
+use protocol::relay::binary::{JobFailure, ResponseEnd, ResponseHead, Version, WorkerFrame};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
@@ -68,7 +68,7 @@ impl FakeWorker {
     pub async fn begin(&mut self, job: &Job, status: u16, headers: &[(&str, &str)]) {
         if self.form == Form::Binary {
             self.begun.insert(job.number);
-            let headers = pairs(headers);
+            let headers = headers.iter().copied().collect();
             let head = ResponseHead { status_code: status, headers };
             self.frame(&WorkerFrame::Head { job: job.number, head }).await;
         }
@@ -167,15 +167,11 @@ impl FakeWorker {
     }
 
     async fn frame(&mut self, frame: &WorkerFrame) {
-        self.send_binary(frame.encode()).await;
+        self.send_binary(frame.encode(Version::NEWEST)).await;
     }
 
     /// A server that has closed the link is no failure here: what it said is read later.
     async fn put(&mut self, message: Message) {
         let _closed = within("sending to the server", self.socket.send(message)).await;
     }
-}
-
-fn pairs(headers: &[(&str, &str)]) -> Vec<(String, String)> {
-    headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }

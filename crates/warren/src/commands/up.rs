@@ -14,6 +14,7 @@ use daemon::{
     signals::{self, EndSignal},
     telemetry,
 };
+use protocol::relay::Version;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -179,7 +180,7 @@ fn worker(
     let links = server.workers();
     let dialer = InProcessDialer::new(move |link, outbox| {
         let links = links.clone();
-        tokio::spawn(async move { links.serve(link, outbox, true).await });
+        tokio::spawn(async move { links.serve(link, outbox, Some(Version::NEWEST)).await });
     });
     let worker = match finder {
         Some(finder) => worker::Worker::following(config, finder.lent(), dialer)?,

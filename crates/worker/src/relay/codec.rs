@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use protocol::relay::{
     INITIAL_CREDIT, JobFailure, ModelDone, ModelsUpdate, Pong, Register, RegisterAck,
-    STOCK_THROTTLED, STOCK_VERSION, SUBPROTOCOL, ServerFrame, ServerMessage, WorkerFrame,
+    STOCK_THROTTLED, STOCK_VERSION, ServerFrame, ServerMessage, Version, WorkerFrame,
     WorkerMessage,
 };
 use tokio::{
@@ -67,7 +67,7 @@ enum Due {
 
 /// The link's state of a running job.
 struct RunningJob {
-    request_id: String,
+    /// Its path, in the JSON form.
     path: String,
     credit: Arc<Credit>,
 }
@@ -78,6 +78,8 @@ pub(crate) struct RelayCodec<'a> {
     lent: &'a Arc<LentBackend>,
     outbox: Outbox,
     form: Form,
+    /// The version of the binary form.
+    version: Version,
     requests: Requests,
     tasks: JobTasks,
     changes: ModelChanges,
@@ -102,14 +104,15 @@ impl<'a> RelayCodec<'a> {
     /// Registers at the server.
     pub(crate) fn new(context: &'a LinkContext, dialed: DialedLink) -> (Link, Self) {
         let DialedLink { link, outbox, subprotocol, .. } = dialed;
-        let binary = subprotocol.as_deref() == Some(SUBPROTOCOL);
-        let form = if binary { Form::Binary } else { Form::Json };
+        let version = subprotocol.as_deref().and_then(Version::of);
+        let form = version.map_or(Form::Json, |_| Form::Binary);
         let lent = &context.lent;
         let mut codec = Self {
             context,
             lent,
             outbox,
             form,
+            version: version.unwrap_or(Version::NEWEST),
             requests: Requests::new(form, lent.max_concurrent()),
             tasks: JobTasks::default(),
             changes: ModelChanges::default(),
@@ -163,22 +166,22 @@ impl<'a> RelayCodec<'a> {
     fn start(&mut self, order: Order) {
         let credit = Arc::new(Credit::new(INITIAL_CREDIT));
         let Order { number, ref request_id, ref path, streaming, .. } = order;
-        let reply = match self.form {
-            Form::Json => Reply::json(self.outbox.clone(), request_id.clone(), path, streaming),
+        let outbox = self.outbox.clone();
+        let (reply, path) = match self.form {
+            Form::Json => (Reply::json(outbox, request_id.clone(), path, streaming), path.clone()),
             Form::Binary => {
-                Reply::Binary(BinaryReply::new(self.outbox.clone(), number, Arc::clone(&credit)))
+                let reply = BinaryReply::new(self.version, outbox, number, Arc::clone(&credit));
+                (Reply::Binary(reply), String::new())
             }
         };
-        let (request_id, path) = (request_id.clone(), path.clone());
-        // Kept here as well: a task that panics can tell the server nothing.
-        self.running.insert(number, RunningJob { request_id, path, credit });
+        self.running.insert(number, RunningJob { path, credit });
         self.tasks.start(order, self.lent.count(), reply);
     }
 
     fn decline(&self, job: u32, request_id: String, path: &str, why: JobFailure) {
         match self.form {
             Form::Json => Reply::json(self.outbox.clone(), request_id, path, false).fail(why),
-            Form::Binary => self.send(WorkerFrame::Fail { job, failure: why }.encode()),
+            Form::Binary => self.send(WorkerFrame::Fail { job, failure: why }.encode(self.version)),
         }
     }
 
@@ -186,7 +189,7 @@ impl<'a> RelayCodec<'a> {
     fn acknowledge(&mut self) {
         self.acknowledge_at = None;
         for job in self.requests.acknowledge() {
-            self.send(WorkerFrame::Accepted { job }.encode());
+            self.send(WorkerFrame::Accepted { job }.encode(self.version));
         }
     }
 
@@ -243,11 +246,10 @@ impl<'a> RelayCodec<'a> {
     }
 
     fn on_ended(&mut self, TaskEnd { number, panicked }: TaskEnd) {
-        let Some(RunningJob { request_id, path, .. }) = self.running.remove(&number) else {
-            return;
-        };
-        self.requests.ended(number);
-        if panicked {
+        let request_id = self.requests.ended(number);
+        let Some(RunningJob { path, .. }) = self.running.remove(&number) else { return };
+        // A task that panics tells the server nothing.
+        if let Some(request_id) = request_id.filter(|_| panicked) {
             let code = "worker_broke".to_owned().into();
             let message = "the worker failed at this request".to_owned();
             self.decline(number, request_id, &path, JobFailure { code, message });

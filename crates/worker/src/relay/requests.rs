@@ -123,11 +123,11 @@ impl Requests {
         self.jobs.len()
     }
 
-    /// A job's task has ended.
-    pub(crate) fn ended(&mut self, number: u32) {
-        if let Some(job) = self.jobs.remove(&number) {
-            self.numbers.remove(&job.request_id);
-        }
+    /// A job's task has ended. Returns its id.
+    pub(crate) fn ended(&mut self, number: u32) -> Option<String> {
+        let request_id = self.jobs.remove(&number)?.request_id;
+        self.numbers.remove(&request_id);
+        Some(request_id)
     }
 
     /// A text message.

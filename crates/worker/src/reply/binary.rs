@@ -1,11 +1,12 @@
-//! Answers as binary frames: bytes as they are, within the job's credit.
+//! Answers as binary frames: bytes as they are, within the job's credit. What is there at once of a short
+//! answer leaves in one frame.
 
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use protocol::relay::{
-    BODY_PIECE, FailureCode, JobFailure, ResponseEnd, ResponseHead, WorkerFrame, header_text,
+    BODY_PIECE, FailureCode, JobFailure, ResponseEnd, ResponseHead, Version, WorkerFrame,
 };
 use tokio::time::timeout;
 use wire::{Outbox, OutboxClosed};
@@ -19,50 +20,96 @@ const CREDIT_DEADLINE: Duration = Duration::from_secs(15 * 60);
 
 #[derive(Debug)]
 pub(crate) struct BinaryReply {
+    version: Version,
     outbox: Outbox,
     job: u32,
     credit: Arc<Credit>,
+    /// Head and first bytes that may turn out to be the whole answer.
+    held: Option<(ResponseHead, Bytes)>,
 }
 
 impl BinaryReply {
-    pub(crate) fn new(outbox: Outbox, job: u32, credit: Arc<Credit>) -> Self {
-        Self { outbox, job, credit }
+    pub(crate) fn new(version: Version, outbox: Outbox, job: u32, credit: Arc<Credit>) -> Self {
+        Self { version, outbox, job, credit, held: None }
     }
 
+    /// Holds the head back until [`BinaryReply::flush`], or until more comes.
     pub(super) async fn head(
-        &self,
+        &mut self,
         status: StatusCode,
         headers: &HeaderMap,
     ) -> Result<(), OutboxClosed> {
-        let pair = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
-            (name.as_str().to_owned(), header_text(value.as_bytes()))
-        };
-        let headers = headers.iter().map(pair).collect();
-        let head = ResponseHead { status_code: status.as_u16(), headers };
-        self.send(WorkerFrame::Head { job: self.job, head }).await
+        let head = ResponseHead { status_code: status.as_u16(), headers: headers.iter().collect() };
+        self.held = Some((head, Bytes::new()));
+        if self.version == Version::Two { self.flush().await } else { Ok(()) }
     }
 
     /// While there is no credit this waits, and the backend's stream is simply not read.
-    pub(super) async fn chunk(&self, mut bytes: Bytes) -> Result<(), ReplyError> {
+    pub(super) async fn chunk(&mut self, bytes: Bytes) -> Result<(), ReplyError> {
+        match &mut self.held {
+            Some((_, held)) if held.is_empty() && bytes.len() <= BODY_PIECE => {
+                // Nothing was taken of the first credit, which is for more than this.
+                self.credit.take_now(bytes.len());
+                *held = bytes;
+                Ok(())
+            }
+            _ => {
+                self.flush().await?;
+                self.pieces(bytes).await
+            }
+        }
+    }
+
+    /// Sends what is held back: nothing more of the answer is there yet.
+    pub(super) async fn flush(&mut self) -> Result<(), OutboxClosed> {
+        if self.held.is_some() {
+            self.outbox.room().await?;
+        }
+        self.release()
+    }
+
+    fn release(&mut self) -> Result<(), OutboxClosed> {
+        let (job, Some((head, bytes))) = (self.job, self.held.take()) else { return Ok(()) };
+        self.push(&WorkerFrame::Head { job, head })?;
+        if bytes.is_empty() { Ok(()) } else { self.push(&WorkerFrame::Chunk { job, bytes }) }
+    }
+
+    async fn pieces(&self, mut bytes: Bytes) -> Result<(), ReplyError> {
         while !bytes.is_empty() {
-            let credit = self.credit.take(bytes.len().min(BODY_PIECE));
-            let length = timeout(CREDIT_DEADLINE, credit).await.map_err(|_| forgotten())?;
+            let length = self.credit_for(bytes.len().min(BODY_PIECE)).await?;
             let piece = bytes.split_to(length);
-            self.send(WorkerFrame::Chunk { job: self.job, bytes: piece }).await?;
+            self.send(&WorkerFrame::Chunk { job: self.job, bytes: piece }).await?;
         }
         Ok(())
     }
 
-    pub(super) async fn end(&self) -> Result<(), OutboxClosed> {
-        self.send(WorkerFrame::End { job: self.job, end: ResponseEnd::default() }).await
+    async fn credit_for(&self, most: usize) -> Result<usize, ReplyError> {
+        match self.credit.take_now(most) {
+            0 => timeout(CREDIT_DEADLINE, self.credit.take(most)).await.map_err(|_| forgotten()),
+            length => Ok(length),
+        }
     }
 
-    pub(super) fn fail(&self, failure: JobFailure) -> Result<(), OutboxClosed> {
-        self.outbox.push(WorkerFrame::Fail { job: self.job, failure }.encode())
+    pub(super) async fn end(&mut self) -> Result<(), OutboxClosed> {
+        let job = self.job;
+        let last = match self.held.take() {
+            Some((head, body)) => WorkerFrame::Whole { job, head, body },
+            None => WorkerFrame::End { job, end: ResponseEnd::default() },
+        };
+        self.send(&last).await
     }
 
-    async fn send(&self, frame: WorkerFrame) -> Result<(), OutboxClosed> {
-        self.outbox.send(frame.encode()).await
+    pub(super) fn fail(&mut self, failure: JobFailure) -> Result<(), OutboxClosed> {
+        self.release()?;
+        self.push(&WorkerFrame::Fail { job: self.job, failure })
+    }
+
+    async fn send(&self, frame: &WorkerFrame) -> Result<(), OutboxClosed> {
+        self.outbox.send(frame.encode(self.version)).await
+    }
+
+    fn push(&self, frame: &WorkerFrame) -> Result<(), OutboxClosed> {
+        self.outbox.push(frame.encode(self.version))
     }
 }
 
@@ -74,15 +121,84 @@ fn forgotten() -> ReplyError {
 #[cfg(test)]
 mod tests {
     use tokio::time::Instant;
-    use wire::{Link, Role};
+    use wire::{Frame, Link, OutboxReader, Role};
 
     use super::*;
+    use protocol::relay::INITIAL_CREDIT;
+
+    fn reply(version: Version) -> (BinaryReply, OutboxReader) {
+        let (outbox, frames) = Outbox::detached();
+        let credit = Arc::new(Credit::new(INITIAL_CREDIT));
+        (BinaryReply::new(version, outbox, 1, credit), frames)
+    }
+
+    fn sent(frames: &mut OutboxReader) -> Vec<&'static str> {
+        let kind = |frame| match frame {
+            Frame::Binary(bytes) => match WorkerFrame::decode(bytes).unwrap() {
+                WorkerFrame::Head { .. } => "head",
+                WorkerFrame::Chunk { .. } => "chunk",
+                WorkerFrame::End { .. } => "end",
+                WorkerFrame::Fail { .. } => "fail",
+                WorkerFrame::Whole { .. } => "whole",
+                WorkerFrame::Accepted { .. } => "accepted",
+            },
+            Frame::Text(text) => panic!("{text}"),
+        };
+        std::iter::from_fn(|| frames.try_next()).map(kind).collect()
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_there_at_once_is_one_frame_where_both_ends_know_it() {
+        for (version, expected) in
+            [(Version::Three, &["whole"][..]), (Version::Two, &["head", "chunk", "end"])]
+        {
+            let (mut reply, mut frames) = reply(version);
+            reply.head(StatusCode::OK, &HeaderMap::new()).await.unwrap();
+            reply.chunk(Bytes::from_static(b"abc")).await.unwrap();
+            reply.end().await.unwrap();
+            assert_eq!(sent(&mut frames), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_there_leaves_before_the_backend_is_waited_for() {
+        let (mut reply, mut frames) = reply(Version::Three);
+        reply.head(StatusCode::OK, &HeaderMap::new()).await.unwrap();
+        reply.flush().await.unwrap();
+        assert_eq!(sent(&mut frames), ["head"]);
+        reply.chunk(Bytes::from_static(b"abc")).await.unwrap();
+        assert_eq!(sent(&mut frames), ["chunk"]);
+        reply.end().await.unwrap();
+        assert_eq!(sent(&mut frames), ["end"]);
+    }
+
+    #[tokio::test]
+    async fn an_answer_of_several_pieces_keeps_their_order_and_long_ones_are_cut() {
+        let (mut reply, mut frames) = reply(Version::Three);
+        reply.head(StatusCode::OK, &HeaderMap::new()).await.unwrap();
+        reply.chunk(Bytes::from_static(b"abc")).await.unwrap();
+        reply.chunk(Bytes::from_static(b"def")).await.unwrap();
+        assert_eq!(sent(&mut frames), ["head", "chunk", "chunk"]);
+        reply.chunk(vec![0; BODY_PIECE + 1].into()).await.unwrap();
+        assert_eq!(sent(&mut frames), ["chunk", "chunk"]);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_breaks_off_has_what_came_of_it() {
+        let (mut reply, mut frames) = reply(Version::Three);
+        reply.head(StatusCode::OK, &HeaderMap::new()).await.unwrap();
+        reply.chunk(Bytes::from_static(b"abc")).await.unwrap();
+        let failure = JobFailure { code: FailureCode::BackendBroke, message: String::new() };
+        reply.fail(failure).unwrap();
+        assert_eq!(sent(&mut frames), ["head", "chunk", "fail"]);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_job_that_the_server_has_forgotten_gives_up_its_slot() {
         let (near, _far) = tokio::io::duplex(64);
         let (_link, outbox) = Link::new(Box::pin(near), Role::Client);
-        let reply = BinaryReply::new(outbox, 1, Arc::new(Credit::new(2)));
+        let credit = Arc::new(Credit::new(2));
+        let mut reply = BinaryReply::new(Version::Three, outbox, 1, credit);
         let start = Instant::now();
         let Err(ReplyError::Failed(failure)) = reply.chunk(Bytes::from_static(b"abc")).await else {
             panic!();

@@ -73,6 +73,14 @@ impl Reply {
         Ok(())
     }
 
+    /// Sends what is held back of the answer. To be called before its backend is waited for.
+    pub(crate) async fn flush(&mut self) -> Result<(), ReplyError> {
+        match self {
+            Self::Binary(reply) => Ok(reply.flush().await?),
+            Self::Json(_) | Self::Tunnel(_) => Ok(()),
+        }
+    }
+
     pub(crate) async fn chunk(&mut self, bytes: Bytes) -> Result<(), ReplyError> {
         match self {
             Self::Json(reply) => reply.chunk(&bytes).await,
@@ -95,7 +103,7 @@ impl Reply {
     }
 
     /// The end of a job that has failed. Never waits.
-    pub(crate) fn fail(&self, failure: JobFailure) {
+    pub(crate) fn fail(&mut self, failure: JobFailure) {
         // A link that is gone has nobody to tell.
         let _ = match self {
             Self::Json(reply) => reply.fail(&failure),

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use backend::{BackendConfig, DemoConfig};
 use http::{HeaderMap, StatusCode};
-use protocol::relay::{
-    GracefulShutdown, Pong, RegisterAck, SUBPROTOCOL, ServerMessage, WorkerMessage,
-};
+use protocol::relay::{GracefulShutdown, Pong, RegisterAck, ServerMessage, Version, WorkerMessage};
 use tokio::{sync::mpsc, time::Instant};
 use wire::{DialError, DialedLink, Link, Outbox, Role};
 use worker::{Dialer, Dialing, Event, Lend, Protocol, ServerTarget, Worker, WorkerConfig};
@@ -155,7 +153,8 @@ impl Dialer for Deaf {
             let (near, far) = tokio::io::duplex(1 << 16);
             self.0.send(Link::new(Box::pin(far), Role::Server)).await.unwrap();
             let (link, outbox) = Link::new(Box::pin(near), Role::Client);
-            let (subprotocol, headers) = (Some(SUBPROTOCOL.to_owned()), HeaderMap::new());
+            let (subprotocol, headers) =
+                (Some(Version::NEWEST.name().to_owned()), HeaderMap::new());
             Ok(DialedLink { link, outbox, subprotocol, headers })
         })
     }

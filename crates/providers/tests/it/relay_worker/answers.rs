@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use dispatch::Ending;
 use protocol::relay::binary::{
-    FailureCode, JobFailure, ResponseEnd, ResponseHead, ServerFrame, WorkerFrame,
+    FailureCode, HeaderFields, JobFailure, ResponseEnd, ResponseHead, ServerFrame, Version,
+    WorkerFrame,
 };
 use scheduler::Event;
 use serde_json::json;
@@ -88,7 +89,58 @@ async fn number(worker: &mut Worker) -> u32 {
 }
 
 fn send(worker: &Worker, frame: &WorkerFrame) {
-    worker.send(frame.encode());
+    worker.send(frame.encode(Version::Three));
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_worker_is_sent_requests_in_the_version_that_it_knows() {
+    for (version, kind) in [(Version::Two, 0x01), (Version::Three, 0x04)] {
+        let mut kit = Kit::new();
+        let mut worker = kit.registered(kit.link_of(Some(version)), json!({})).await;
+        let _answer = kit.submit(true);
+        let Some(Frame::Binary(bytes)) = worker.frame().await else { panic!("no frame") };
+        assert_eq!(bytes[0], kind);
+        assert!(matches!(ServerFrame::decode(bytes), Ok(ServerFrame::Request { .. })));
+    }
+}
+
+fn whole(job: u32, status_code: u16, length: &str) -> WorkerFrame {
+    let headers = HeaderFields::from_iter([("content-length", length)]);
+    let head = ResponseHead { status_code, headers };
+    WorkerFrame::Whole { job, head, body: Bytes::from_static(b"data") }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_answer_in_one_frame_is_head_body_and_end() {
+    let mut kit = Kit::new();
+    let mut worker = kit.worker(true).await;
+    let mut answer = kit.submit(false);
+    let job = number(&mut worker).await;
+    send(&worker, &whole(job, 201, "4"));
+    let _driver = worker.drive();
+    let (status, body, failure) = read(&mut answer).await;
+    assert_eq!((status, &*body), (201, "data"));
+    assert!(failure.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_answer_that_is_bad_or_comes_after_a_head_fails_its_job() {
+    for (frame, begun, why) in [
+        (whole(1, 200, "x"), false, "the provider sent an impossible content-length"),
+        (whole(1, 200, "4"), true, "the worker sent a whole answer after a head"),
+    ] {
+        let mut kit = Kit::new();
+        let mut worker = kit.worker(true).await;
+        let mut answer = kit.submit(true);
+        assert_eq!(number(&mut worker).await, 1);
+        if begun {
+            let head = ResponseHead { status_code: 200, headers: HeaderFields::default() };
+            send(&worker, &WorkerFrame::Head { job: 1, head });
+        }
+        send(&worker, &frame);
+        let _driver = worker.drive();
+        assert_eq!(read(&mut answer).await.2.unwrap().detail.as_deref(), Some(why));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,7 +149,7 @@ async fn binary_answers_pass_whatever_their_bytes_and_give_credit_back() {
     let mut worker = kit.worker(true).await;
     let mut answer = kit.submit(true);
     let job = number(&mut worker).await;
-    let headers = vec![("x-back".to_owned(), "1".to_owned())];
+    let headers = HeaderFields::from_iter([("x-back", "1")]);
     send(&worker, &WorkerFrame::Head { job, head: ResponseHead { status_code: 200, headers } });
     let bytes = Bytes::from(vec![0xff; 70_000]);
     send(&worker, &WorkerFrame::Chunk { job, bytes: bytes.clone() });
@@ -142,12 +194,12 @@ async fn a_job_of_a_backend_that_takes_no_requests_comes_again() {
     assert_ne!(job, again);
     let body = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
     let length = ("content-length".to_owned(), body.len().to_string());
-    let head = ResponseHead { status_code: 503, headers: vec![length] };
+    let head = ResponseHead { status_code: 503, headers: HeaderFields::from_iter([length]) };
     send(&worker, &WorkerFrame::Head { job: again, head });
     send(&worker, &WorkerFrame::Chunk { job: again, bytes: body.into() });
     send(&worker, &WorkerFrame::End { job: again, end: ResponseEnd::default() });
     let third = number(&mut worker).await;
-    let head = ResponseHead { status_code: 200, headers: Vec::new() };
+    let head = ResponseHead { status_code: 200, headers: HeaderFields::default() };
     send(&worker, &WorkerFrame::Head { job: third, head });
     send(&worker, &WorkerFrame::End { job: third, end: ResponseEnd::default() });
     let _driver = worker.drive();
@@ -182,7 +234,7 @@ async fn a_job_that_is_not_acknowledged_goes_to_another_worker() {
     other.settle().await;
     let head = |job, status_code| WorkerFrame::Head {
         job,
-        head: ResponseHead { status_code, headers: Vec::new() },
+        head: ResponseHead { status_code, headers: HeaderFields::default() },
     };
     // The sleeper wakes up: its answer reaches nobody.
     send(&sleeper, &head(first, 201));

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use dispatch::Ending;
-use protocol::relay::binary::{JobFailure, ResponseHead, WorkerFrame};
+use protocol::relay::binary::{HeaderFields, JobFailure, ResponseHead, Version, WorkerFrame};
 use serde_json::json;
 
 use super::kit::{Kit, read};
@@ -59,9 +59,9 @@ async fn a_head_of_headers_without_end_fails_its_job_only() {
     let mut kit = Kit::new();
     let worker = kit.worker(true).await;
     let mut answer = kit.submit(true);
-    let headers = vec![("a".to_owned(), "1".to_owned()); 40_000];
+    let headers = std::iter::repeat_n(("a", "1"), 40_000).collect();
     let head = ResponseHead { status_code: 200, headers };
-    worker.send(WorkerFrame::Head { job: 1, head }.encode());
+    worker.send(WorkerFrame::Head { job: 1, head }.encode(Version::Three));
     let _driver = worker.drive();
     let failure = read(&mut answer).await.2.unwrap();
     assert_eq!(failure.ending, Ending::ProviderFailed);
@@ -74,9 +74,9 @@ async fn an_impossible_length_fails_its_job() {
     let mut kit = Kit::new();
     let worker = kit.worker(true).await;
     let mut answer = kit.submit(true);
-    let headers = vec![("Content-Length".to_owned(), "2, 2".to_owned())];
+    let headers = HeaderFields::from_iter([("Content-Length", "2, 2")]);
     let head = ResponseHead { status_code: 200, headers };
-    worker.send(WorkerFrame::Head { job: 1, head }.encode());
+    worker.send(WorkerFrame::Head { job: 1, head }.encode(Version::Three));
     let _driver = worker.drive();
     let failure = read(&mut answer).await.2.unwrap();
     assert_eq!(failure.ending, Ending::ProviderFailed);
@@ -111,7 +111,7 @@ async fn a_workers_words_are_cut() {
     let worker = kit.worker(true).await;
     let mut answer = kit.submit(false);
     let failure = JobFailure { code: long.clone().into(), message: long };
-    worker.send(WorkerFrame::Fail { job: 1, failure }.encode());
+    worker.send(WorkerFrame::Fail { job: 1, failure }.encode(Version::Three));
     let _driver = worker.drive();
     assert_eq!(read(&mut answer).await.2.unwrap().detail.unwrap().len(), 300);
 }
@@ -134,7 +134,9 @@ async fn binary_frames_out_of_order_cost_their_job() {
     let mut answer = kit.submit(true);
     worker.send(Bytes::from_static(b"\x12"));
     worker.send(Bytes::from_static(b"\x99\x00\x00\x00\x01"));
-    worker.send(WorkerFrame::Chunk { job: 9, bytes: Bytes::from_static(b"late") }.encode());
+    worker.send(
+        WorkerFrame::Chunk { job: 9, bytes: Bytes::from_static(b"late") }.encode(Version::Three),
+    );
     let _driver = worker.drive();
     assert_eq!(read(&mut answer).await.2.unwrap().ending, Ending::ProviderFailed);
     assert_eq!(kit.scheduler.status().workers.len(), 1);
@@ -145,8 +147,8 @@ async fn a_binary_head_without_a_possible_status_fails_its_job() {
     let mut kit = Kit::new();
     let worker = kit.worker(true).await;
     let mut answer = kit.submit(true);
-    let head = ResponseHead { status_code: 1, headers: Vec::new() };
-    worker.send(WorkerFrame::Head { job: 1, head }.encode());
+    let head = ResponseHead { status_code: 1, headers: HeaderFields::default() };
+    worker.send(WorkerFrame::Head { job: 1, head }.encode(Version::Three));
     let _driver = worker.drive();
     assert_eq!(read(&mut answer).await.2.unwrap().ending, Ending::ProviderFailed);
 }

@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use dispatch::Ending;
-use protocol::relay::binary::{ResponseEnd, ResponseHead, ServerFrame, WorkerFrame};
+use protocol::relay::binary::{
+    HeaderFields, ResponseEnd, ResponseHead, ServerFrame, Version, WorkerFrame,
+};
 use scheduler::Answer;
 use serde_json::json;
 use wire::Frame;
@@ -43,15 +45,15 @@ fn answer(worker: &Worker, binary: bool, got: &Got, status: u16, body: &str) {
         return worker.complete(&got.id, status, body);
     }
     let job = got.number;
-    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    let headers = HeaderFields::from_iter([("content-type", "application/json")]);
     let head = ResponseHead { status_code: status, headers };
-    worker.send(WorkerFrame::Head { job, head }.encode());
+    worker.send(WorkerFrame::Head { job, head }.encode(Version::Three));
     let (first, second) = body.split_at(body.len() / 2);
     for piece in [first, second] {
         let bytes = Bytes::from(piece.to_owned());
-        worker.send(WorkerFrame::Chunk { job, bytes }.encode());
+        worker.send(WorkerFrame::Chunk { job, bytes }.encode(Version::Three));
     }
-    worker.send(WorkerFrame::End { job, end: ResponseEnd::default() }.encode());
+    worker.send(WorkerFrame::End { job, end: ResponseEnd::default() }.encode(Version::Three));
 }
 
 /// Reads an answer while the worker's link is driven.

@@ -11,7 +11,7 @@ use access::{Keys, LenderRules, Token};
 use base::{Endpoint, Endpoints, JobId, ModelName};
 use bytes::Bytes;
 use http::{HeaderMap, Method};
-use protocol::relay::binary::ServerFrame;
+use protocol::relay::binary::{ServerFrame, Version};
 use providers::{RelaySettings, RelayWorkers};
 use rooms::{Room, Rooms};
 use scheduler::{
@@ -95,17 +95,23 @@ impl Kit {
 
     /// A link whose worker has said nothing yet.
     pub(crate) fn link(&self, binary: bool) -> Worker {
+        self.link_of(binary.then_some(Version::NEWEST))
+    }
+
+    /// The same of a version of the binary form, or of the stock form.
+    pub(crate) fn link_of(&self, version: Option<Version>) -> Worker {
         let workers = self.workers.clone();
         Worker(FarEnd::connect(|link, outbox| async move {
-            workers.serve(link, outbox, binary).await;
+            workers.serve(link, outbox, version).await;
         }))
     }
 
     /// A link into a room, from this address, whose worker has said nothing yet.
     pub(crate) fn room_link(&self, room: &Arc<Room>, from: IpAddr, binary: bool) -> Worker {
         let (workers, room) = (self.workers.clone(), Arc::clone(room));
+        let version = binary.then_some(Version::NEWEST);
         Worker(FarEnd::connect(|link, outbox| async move {
-            workers.serve_in_room(room, from.into(), link, outbox, binary).await;
+            workers.serve_in_room(room, from.into(), link, outbox, version).await;
         }))
     }
 
@@ -116,7 +122,11 @@ impl Kit {
 
     /// The same with further fields in its registration.
     pub(crate) async fn worker_with(&self, binary: bool, further: Value) -> Worker {
-        let mut worker = self.link(binary);
+        self.registered(self.link(binary), further).await
+    }
+
+    /// The same over this link.
+    pub(crate) async fn registered(&self, mut worker: Worker, further: Value) -> Worker {
         let mut register = json!({
             "type": "register", "worker_name": "gpu", "models": ["m"], "max_concurrent": 2,
         });

@@ -6,6 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use backend::{BackendConfig, DemoConfig};
 use base::Endpoints;
+use protocol::relay::Version;
 pub(crate) use server::{Pipes, ServerEnd};
 pub(crate) use testkit::{DEADLINE, RawConnection as Connection, RawServer};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
@@ -81,11 +82,19 @@ impl Bench {
     }
 
     pub(crate) async fn with(binary: bool, change: impl FnOnce(&mut BackendConfig)) -> Self {
+        Self::of(binary.then_some(Version::NEWEST), change).await
+    }
+
+    /// The same with a version of the binary form, or with the stock form.
+    pub(crate) async fn of(
+        version: Option<Version>,
+        change: impl FnOnce(&mut BackendConfig),
+    ) -> Self {
         let raw = RawServer::start().await;
         let mut backend = backend(&raw);
         change(&mut backend);
         let config = config(vec![Lend::Http(backend)]);
-        let (pipes, mut servers) = Pipes::new(binary);
+        let (pipes, mut servers) = Pipes::of(version);
         let worker = Running::start(
             WorkerConfig { drain_timeout: Duration::from_millis(200), ..config },
             pipes,

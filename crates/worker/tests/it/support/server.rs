@@ -5,8 +5,8 @@ use std::{collections::VecDeque, sync::Mutex};
 use bytes::Bytes;
 use http::HeaderMap;
 use protocol::relay::{
-    Cancel, CancelReason, ModelsUpdate, Register, RegisterAck, Request, RequestHead,
-    ResponseComplete, SUBPROTOCOL, ServerFrame, ServerMessage, WorkerFrame, WorkerMessage,
+    Cancel, CancelReason, HeaderFields, ModelsUpdate, Register, RegisterAck, Request, RequestHead,
+    ResponseComplete, ResponseEnd, ServerFrame, ServerMessage, Version, WorkerFrame, WorkerMessage,
 };
 use tokio::{
     io::duplex,
@@ -21,15 +21,20 @@ use super::DEADLINE;
 /// Links within the process. Each dial fails with the next of `failures`, or gives the test the
 /// server's end.
 pub(crate) struct Pipes {
-    binary: bool,
+    version: Option<Version>,
     servers: mpsc::Sender<ServerEnd>,
     pub(crate) failures: Mutex<VecDeque<DialError>>,
 }
 
 impl Pipes {
     pub(crate) fn new(binary: bool) -> (Self, mpsc::Receiver<ServerEnd>) {
+        Self::of(binary.then_some(Version::NEWEST))
+    }
+
+    /// Links of a version of the binary form, or of the stock form.
+    pub(crate) fn of(version: Option<Version>) -> (Self, mpsc::Receiver<ServerEnd>) {
         let (servers, ends) = mpsc::channel(16);
-        (Self { binary, servers, failures: Mutex::default() }, ends)
+        (Self { version, servers, failures: Mutex::default() }, ends)
     }
 }
 
@@ -43,8 +48,8 @@ impl Dialer for Pipes {
             let (near, far) = duplex(1 << 16);
             let (link, outbox) = Link::new(Box::pin(near), Role::Client);
             let far = Link::new(Box::pin(far), Role::Server);
-            self.servers.send(ServerEnd::new(self.binary, far)).await.unwrap();
-            let subprotocol = self.binary.then(|| SUBPROTOCOL.to_owned());
+            self.servers.send(ServerEnd::new(self.version.is_some(), far)).await.unwrap();
+            let subprotocol = self.version.map(|version| version.name().to_owned());
             Ok(DialedLink { link, outbox, subprotocol, headers: HeaderMap::new() })
         })
     }
@@ -54,6 +59,8 @@ pub(crate) struct ServerEnd {
     pub(crate) binary: bool,
     outbox: Outbox,
     frames: mpsc::Receiver<Frame>,
+    /// What is left of a whole answer.
+    rest: VecDeque<WorkerFrame>,
     close: oneshot::Sender<(u16, &'static str)>,
     closed: oneshot::Receiver<Option<(u16, String)>>,
 }
@@ -79,7 +86,7 @@ impl ServerEnd {
             }
             drop(ended.send(link.close_reason()));
         });
-        Self { binary, outbox, frames, close, closed }
+        Self { binary, outbox, frames, rest: VecDeque::new(), close, closed }
     }
 
     pub(crate) fn close(self, code: u16, reason: &'static str) {
@@ -100,7 +107,7 @@ impl ServerEnd {
     }
 
     pub(crate) fn send(&self, frame: &ServerFrame) {
-        self.outbox.push(frame.encode()).unwrap();
+        self.outbox.push(frame.encode(Version::NEWEST)).unwrap();
     }
 
     /// Asks for something, in the form of the link; `job` is its number and its id `r-JOB`.
@@ -112,7 +119,7 @@ impl ServerEnd {
         let (request_id, model) = (format!("r-{job}"), "m".to_owned());
         let endpoint_path = path.to_owned();
         if self.binary {
-            let headers = vec![("x-foo".to_owned(), "2".to_owned())];
+            let headers = HeaderFields::from_iter([("x-foo", "2")]);
             let body_len = body.len() as u64;
             let head =
                 RequestHead { request_id, model, endpoint_path, is_streaming, headers, body_len };
@@ -189,12 +196,22 @@ impl ServerEnd {
         }
     }
 
-    /// The next binary frame.
+    /// The next binary frame. A whole answer is the same as its parts: how much of an answer is there at
+    /// once is up to the network.
     pub(crate) async fn frame(&mut self) -> WorkerFrame {
-        match self.next().await {
+        if let Some(part) = self.rest.pop_front() {
+            return part;
+        }
+        let frame = match self.next().await {
             Frame::Binary(bytes) => WorkerFrame::decode(bytes).unwrap(),
             Frame::Text(text) => panic!("{text}"),
+        };
+        let WorkerFrame::Whole { job, head, body } = frame else { return frame };
+        if !body.is_empty() {
+            self.rest.push_back(WorkerFrame::Chunk { job, bytes: body });
         }
+        self.rest.push_back(WorkerFrame::End { job, end: ResponseEnd::default() });
+        WorkerFrame::Head { job, head }
     }
 
     pub(crate) async fn next(&mut self) -> Frame {
