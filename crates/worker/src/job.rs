@@ -33,10 +33,11 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Runs to the end, and tells the server how it ended: exactly once, and nothing after it.
-    pub(crate) async fn run(self) {
+    /// Runs to the end, and tells the server how it ended: exactly once, and nothing after it. Returns the
+    /// job's number.
+    pub(crate) async fn run(self) -> u32 {
         let Self { order, lent, mut reply, stop } = self;
-        let request_id = order.request_id.clone();
+        let (number, request_id) = (order.number, order.request_id.clone());
         let ending = tokio::select! {
             // A cancellation wins over an answer that is ready: nobody would read it.
             biased;
@@ -51,6 +52,7 @@ impl Job {
             }
             Err(ReplyError::LinkGone) => {}
         }
+        number
     }
 }
 

@@ -39,11 +39,7 @@ impl JobTasks {
         let span = tracing::debug_span!("job", request_id = order.request_id, model = order.model);
         let (stop, stopped) = oneshot::channel();
         let job = Job { order, lent, reply, stop: stopped };
-        let run = async move {
-            job.run().await;
-            number
-        };
-        let task = self.tasks.spawn(run.instrument(span)).id();
+        let task = self.tasks.spawn(job.run().instrument(span)).id();
         self.running.insert(number, Running { task, stop: Some(stop) });
     }
 
