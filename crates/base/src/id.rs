@@ -210,12 +210,6 @@ impl Scope {
 }
 
 impl ModelName {
-    /// The `*` by which a provider offers every model.
-    pub fn wildcard() -> Self {
-        static WILDCARD: LazyLock<ModelName> = LazyLock::new(|| ModelName::from("*"));
-        WILDCARD.clone()
-    }
-
     /// Whether this is the `*` by which a provider offers every model.
     pub fn is_wildcard(&self) -> bool {
         self.as_str() == "*"
