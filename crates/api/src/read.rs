@@ -1,11 +1,14 @@
 //! The request's body, within its bounds.
 
-use std::time::Duration;
+use std::{
+    pin::Pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
 
 use axum::body::Body;
 use base::Pace;
 use bytes::{Bytes, BytesMut};
-use futures_util::FutureExt;
 use http::{HeaderMap, StatusCode, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -96,9 +99,10 @@ async fn next(body: &mut Body, pace: &mut Pace) -> Result<Option<Bytes>, ApiErro
             ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words)
         };
         // What is here already needs no timer.
-        let (frame, waited) = match body.frame().now_or_never() {
-            Some(frame) => (frame, Duration::ZERO),
-            None => {
+        let here = Pin::new(&mut *body).poll_frame(&mut Context::from_waker(Waker::noop()));
+        let (frame, waited) = match here {
+            Poll::Ready(frame) => (frame, Duration::ZERO),
+            Poll::Pending => {
                 let asked = Instant::now();
                 let frame = timeout(pace.left(), body.frame()).await.map_err(late)?;
                 (frame, asked.elapsed())
