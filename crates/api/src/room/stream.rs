@@ -4,7 +4,11 @@
 use std::{
     convert::Infallible,
     pin::Pin,
-    task::{Context, Poll},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
     time::Duration,
 };
 
@@ -36,14 +40,48 @@ pub(super) struct EventStream<F> {
     pings: Interval,
     /// Ready when the stream has to end before its frames do.
     until: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    bell: Arc<Bell>,
+    /// Whom the bell wakes.
+    task: Waker,
     over: bool,
+}
+
+/// Wakes the task of a stream for its deadlines, and remembers that. Of thousands of streams that are woken by
+/// an event, none need look at its deadlines, which lie elsewhere in memory.
+struct Bell {
+    rung: AtomicBool,
+    task: Mutex<Waker>,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.rung.store(true, Ordering::Release);
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        task.wake();
+    }
+}
+
+impl Bell {
+    /// It has rung: the deadlines have not been looked at yet.
+    fn rung() -> Arc<Self> {
+        Arc::new(Self { rung: AtomicBool::new(true), task: Mutex::new(Waker::noop().clone()) })
+    }
+
+    fn wakes(&self, task: &Waker) {
+        *self.task.lock().unwrap_or_else(PoisonError::into_inner) = task.clone();
+    }
 }
 
 impl<F: Frames> EventStream<F> {
     pub(super) fn new(frames: F) -> Self {
         let mut pings = interval_at(Instant::now() + EVERY, EVERY);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { first: None, frames, pings, until: None, over: false }
+        let (bell, task) = (Bell::rung(), Waker::noop().clone());
+        Self { first: None, frames, pings, until: None, bell, task, over: false }
     }
 
     /// The same with a frame before all others.
@@ -78,12 +116,31 @@ impl<F: Frames> EventStream<F> {
         if let Poll::Ready(frames) = self.frames.poll_frames(cx) {
             return Poll::Ready(frames);
         }
+        if !self.task.will_wake(cx.waker()) {
+            self.task.clone_from(cx.waker());
+            self.bell.wakes(cx.waker());
+        }
+        // Cleared before the look: if it rings meanwhile, the task is woken again.
+        match self.bell.rung.swap(false, Ordering::Acquire) {
+            true => self.poll_deadlines(),
+            false => Poll::Pending,
+        }
+    }
+
+    fn poll_deadlines(&mut self) -> Poll<Option<Bytes>> {
+        let waker = Waker::from(Arc::clone(&self.bell));
+        let cx = &mut Context::from_waker(&waker);
         if let Some(until) = &mut self.until
             && until.as_mut().poll(cx).is_ready()
         {
             return Poll::Ready(None);
         }
-        self.pings.poll_tick(cx).map(|_| Some(Bytes::from_static(PING)))
+        let ping = self.pings.poll_tick(cx).map(|_| Some(Bytes::from_static(PING)));
+        if ping.is_ready() {
+            // Nothing waits for the next one yet.
+            self.bell.rung.store(true, Ordering::Relaxed);
+        }
+        ping
     }
 }
 
