@@ -16,6 +16,9 @@ use crate::{
     route::keep_soonest,
 };
 
+/// To look a line up by its name takes as long as to pass over so many in order that are of other models.
+const PASSED_OVER: usize = 12;
+
 impl Dispatcher {
     /// Chooses a free provider for the job, if there is one; the caller must then assign the job to
     /// it. O(providers of the model).
@@ -195,7 +198,7 @@ impl Dispatcher {
         };
         let first_fit = |model, pin| self.first_fit((id, provider), model, pin, may_go);
         let lines = self.queues.lines(scope, id);
-        if provider.is_wildcard() || lines <= provider.models.len() {
+        if provider.is_wildcard() || lines <= PASSED_OVER * provider.models.len() {
             let mut served = self.queues.oldest_first(scope, id);
             return served.find_map(|(model, pin)| first_fit(model, pin));
         }
@@ -204,7 +207,7 @@ impl Dispatcher {
         served.into_iter().find_map(|(_, model, pin)| first_fit(model, pin))
     }
 
-    /// The lines of a provider that serves fewer models than jobs wait for.
+    /// The lines of a provider that serves far fewer models than jobs wait for.
     fn lines_of<'a>(
         &self,
         id: ProviderId,
@@ -317,6 +320,9 @@ mod tests {
         let mut bench = Bench::new();
         for (number, model) in [(1, "z"), (2, "b"), (3, "y"), (4, "a"), (5, "x")] {
             bench.submit(of_model(number, model));
+        }
+        for number in 0..2 * PASSED_OVER as u128 {
+            bench.submit(of_model(number + 6, &format!("other-{number}")));
         }
         let order = [(2, "b"), (4, "a")].map(|(number, model)| assign_for(number, 1, model, 0));
         assert_eq!(bench.join(1, serving(&["a", "b"], 9)), order);
