@@ -134,7 +134,8 @@ pub(crate) async fn get(addr: SocketAddr, path: &str, limit: Duration) -> Result
     timeout(limit, fetch).await.with_context(|| format!("time-out of {path}"))?
 }
 
-async fn read(mut body: Incoming) -> Result<Vec<u8>> {
+/// Reads a whole body; at most 16 MiB.
+pub(crate) async fn read(mut body: Incoming) -> Result<Vec<u8>> {
     const MOST: usize = 16 << 20;
     let mut all = Vec::new();
     while let Some(frame) = body.frame().await {

@@ -6,18 +6,25 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use http::{Request, header};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tokio::{net::TcpStream, task::JoinSet, time::Instant};
+use tokio::{
+    net::TcpStream,
+    task::JoinSet,
+    time::{Instant, timeout},
+};
 
 use super::model;
-use crate::load::Failures;
+use crate::{http1, load::Failures};
 
 /// Requests of one connection.
 const STREAMS: usize = 100;
+
+/// How long an answer that has begun may take.
+const ENDS: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Clients {
@@ -88,7 +95,7 @@ async fn ask(
     connection.ready().await?;
     let response = connection.send_request(request).await?;
     let status = response.status();
-    tokio::time::timeout(Duration::from_secs(60), response.into_body().collect()).await??;
+    timeout(ENDS, http1::read(response.into_body())).await??;
     ensure!(status == 200, "status {status}");
     Ok(())
 }
