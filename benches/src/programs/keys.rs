@@ -1,18 +1,20 @@
-//! Gives back each key that is typed, with nothing of the terminal's own between.
+//! Gives back each key that is typed, with nothing of the terminal's own between, if there is one.
 
 use anyhow::Result;
 use rustix::{
     io::{read, write},
     stdio::{stdin, stdout},
-    termios::{OptionalActions, tcgetattr, tcsetattr},
+    termios::{OptionalActions, isatty, tcgetattr, tcsetattr},
 };
 
 use super::READY;
 
 pub(crate) fn run() -> Result<()> {
-    let mut modes = tcgetattr(stdin())?;
-    modes.make_raw();
-    tcsetattr(stdin(), OptionalActions::Now, &modes)?;
+    if isatty(stdin()) {
+        let mut modes = tcgetattr(stdin())?;
+        modes.make_raw();
+        tcsetattr(stdin(), OptionalActions::Now, &modes)?;
+    }
     write(stdout(), READY.as_bytes())?;
     let mut keys = [0; 4096];
     loop {

@@ -9,7 +9,7 @@
 //! - [`idle`]: many terminals in which nothing happens
 //! - [`resync`]: one screen again and again
 //! - [`turns`]: prompts to an agent
-//! - [`terminal`]: a terminal, however it is reached: [`bare`], [`tmux`], [`ttyd`], or [`viewer`]
+//! - [`terminal`]: a terminal, however it is reached: [`bare`], [`tcp`], [`tmux`], [`ttyd`], or [`viewer`]
 //! - [`client`]: a connection to a daemon; [`socket`]: any WebSocket; [`frames`]: its frames
 //! - [`find`]: words in a stream
 //! - [`daemon`]: what is known of a daemon, and how long anything is waited for
@@ -27,6 +27,7 @@ pub(crate) mod keys;
 pub(crate) mod members;
 pub(crate) mod resync;
 mod socket;
+mod tcp;
 pub(crate) mod terminal;
 mod tmux;
 mod ttyd;

@@ -5,13 +5,15 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{Daemon, bare, find::Find, tmux, ttyd, viewer};
+use super::{Daemon, bare, find::Find, tcp, tmux, ttyd, viewer};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TerminalKind {
     /// By its master, in this process.
     Bare,
+    /// None: the program at the far end of a connection.
+    Tcp,
     /// By a client of tmux in a terminal of its own.
     Tmux,
     Ttyd,
@@ -45,6 +47,7 @@ pub(super) fn open(way: &TerminalKind, arguments: &[&str]) -> Result<Box<dyn Ter
     let program = program()?;
     Ok(match way {
         TerminalKind::Bare => Box::new(bare::Bare::open(&program, arguments, &[])?),
+        TerminalKind::Tcp => Box::new(tcp::Tcp::open(&program, arguments)?),
         TerminalKind::Tmux => Box::new(tmux::Tmux::open(&program, arguments)?),
         TerminalKind::Ttyd => Box::new(ttyd::Ttyd::open(&program, arguments)?),
         TerminalKind::Warren(daemon) => {
