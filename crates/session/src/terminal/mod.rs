@@ -8,12 +8,14 @@
 //! - [`port`]: finds a development server's port in the output
 //! - [`query`]: what a program asks its terminal, and who answers
 //! - [`screen`]: what a terminal shows now, and the text that repaints it elsewhere
+//! - `control`: a control sequence, taken apart; `run`: runs of bytes of one kind
 
 mod control;
 pub mod input;
 pub mod log;
 pub mod port;
 pub mod query;
+mod run;
 pub mod screen;
 pub mod size;
 pub mod text;

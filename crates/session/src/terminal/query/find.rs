@@ -1,9 +1,9 @@
 //! Finds the queries in a terminal's output, however that is cut.
 
-use memchr::{memchr, memchr3};
+use memchr::memchr3;
 
 use super::{Kind, Query};
-use crate::terminal::control::Control;
+use crate::terminal::{control::Control, run};
 
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
@@ -116,17 +116,15 @@ impl Finder {
 /// The bytes before the next sequence that may ask something. Most sequences are read here in one step.
 fn skip_at_rest(text: &[u8]) -> usize {
     let mut at = 0;
-    while let Some(found) = memchr(ESC, &text[at..]) {
+    while let Some(found) = run::escape(&text[at..]) {
         at += found;
         let Some(body) = text[at..].strip_prefix(b"\x1b[") else { return at };
-        let Some(len) = body.iter().position(|byte| !matches!(byte, b' '..=b'?')) else {
-            return at;
-        };
-        if !matches!(body[len], b'@'..=b'~')
-            || ENDS.contains(&body[len]) && body[len] != b'm'
-            || body[len] == b'm' && body.starts_with(b"?")
-        {
-            return at;
+        let len = run::parameters(body);
+        match body.get(len) {
+            Some(b'm') if !body.starts_with(b"?") => {}
+            Some(b'm') | None => return at,
+            Some(last @ b'@'..=b'~') if !ENDS.contains(last) => {}
+            Some(_) => return at,
         }
         at += 2 + len + 1;
     }

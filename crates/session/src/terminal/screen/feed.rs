@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use alacritty_terminal::vte::ansi::Handler as _;
+use simdutf8::compat::from_utf8;
 
 use super::{Screen, skim, width};
 
@@ -14,7 +15,11 @@ impl Screen {
     /// U+FFFD, as it does in the text that clients are sent.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut rest = self.end_character(bytes);
-        while let Err(error) = std::str::from_utf8(rest) {
+        loop {
+            let error = match from_utf8(rest) {
+                Ok(text) => return self.feed_text(text),
+                Err(error) => error,
+            };
             let (good, bad) = rest.split_at(error.valid_up_to());
             self.feed_text(&String::from_utf8_lossy(good));
             let Some(len) = error.error_len() else {
@@ -24,7 +29,6 @@ impl Screen {
             self.feed_text("\u{fffd}");
             rest = bad.get(len..).unwrap_or_default();
         }
-        self.feed_text(&String::from_utf8_lossy(rest));
     }
 
     /// Ends the character that an earlier call began. Returns the remaining bytes.

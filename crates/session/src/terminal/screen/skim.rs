@@ -6,7 +6,9 @@
 //! text before those line feeds matters only for the pen. The first line feeds, up to `rows` - 1,
 //! may only move the cursor to the bottom; `rows` more then push everything out.
 
-use memchr::{Memchr, memchr, memchr2, memrchr};
+use memchr::{Memchr, memchr2, memrchr};
+
+use crate::terminal::run;
 
 const ESC: u8 = 0x1b;
 /// The longest sequence that is recognised as one of the pen, in bytes: the scanner handles longer
@@ -18,7 +20,7 @@ const LEAST: usize = 256;
 /// The length of the stretch at the beginning of `text`.
 pub(super) fn stretch(text: &[u8]) -> usize {
     let mut end = 0;
-    while let Some(found) = memchr(ESC, &text[end..]) {
+    while let Some(found) = run::escape(&text[end..]) {
         match pen(&text[end + found..]) {
             Some(len) => end += found + len,
             None => return end + found,
@@ -29,7 +31,7 @@ pub(super) fn stretch(text: &[u8]) -> usize {
 
 /// The length of the run of printable ASCII characters at the beginning of a stretch.
 pub(super) fn ascii_run(stretch: &[u8]) -> usize {
-    stretch.iter().position(|byte| !is_printable(byte)).unwrap_or(stretch.len())
+    run::printable(stretch)
 }
 
 /// The length of the part before the next such run or pen: controls and other characters.
@@ -100,8 +102,9 @@ pub(super) fn last_printed(stretch: &str, before: Option<char>) -> Option<char> 
 /// otherwise.
 fn pen(text: &[u8]) -> Option<usize> {
     let body = text.strip_prefix(b"\x1b[")?;
-    let len = body.iter().take(LONGEST_PEN).position(|byte| !matches!(byte, b'0'..=b';'))?;
-    (body[len] == b'm').then_some(len + 3)
+    let body = &body[..body.len().min(LONGEST_PEN)];
+    let len = run::numbers(body);
+    (body.get(len) == Some(&b'm')).then_some(len + 3)
 }
 
 fn ends_in_pen(stretch: &[u8]) -> bool {
