@@ -3,7 +3,9 @@
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
+    pin::Pin,
     sync::Arc,
+    time::Duration,
 };
 
 use bytes::BytesMut;
@@ -13,8 +15,12 @@ use rustix::{
     termios::{Winsize, tcgetpgrp, tcgetwinsize, tcsetwinsize},
 };
 use tokio::{
-    io::{Interest, unix::AsyncFd},
+    io::{
+        Interest,
+        unix::{AsyncFd, AsyncFdReadyGuard},
+    },
     task::yield_now,
+    time::{Instant, Sleep, sleep},
 };
 
 use crate::{
@@ -29,6 +35,13 @@ const PIECE: usize = 4096;
 /// A piece shorter than this, in bytes, is probably the echo of a key, with no more output behind
 /// it.
 const MUCH: usize = 256;
+/// Output of this many bytes, without a pause of this length, is a flood: nobody waits for its next few
+/// lines.
+const FLOOD: usize = 64 * 1024;
+const PAUSE: Duration = Duration::from_millis(10);
+/// How long output of a flood is gathered. Its program writes a few KiB at a time, and each of them would be
+/// noted, stored and sent by itself.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// Both halves of the master of a child's terminal.
 #[derive(Debug)]
@@ -42,6 +55,7 @@ pub struct Terminal {
 pub struct TerminalReader {
     master: Arc<AsyncFd<OwnedFd>>,
     journal: JournalReader,
+    lately: Lately,
 }
 
 /// Types into the terminal and sets its size. When all halves are dropped, the terminal is closed, and
@@ -55,7 +69,7 @@ impl Terminal {
         fcntl_setfl(&master, fcntl_getfl(&master)? | OFlags::NONBLOCK)?;
         let shared = Arc::new(watch(master, Interest::READABLE | Interest::WRITABLE)?);
         let journal = JournalReader::new(Arc::clone(journal))?;
-        let reader = TerminalReader { master: shared.clone(), journal };
+        let reader = TerminalReader { master: shared.clone(), journal, lately: Lately::default() };
         Ok(Self { reader, writer: TerminalWriter(shared) })
     }
 
@@ -108,6 +122,9 @@ impl TerminalReader {
     /// Waits for output and appends all of it, up to [`MOST_PER_READ`]. Returns the number of
     /// bytes. 0 means the end: no process has the terminal open, and all output was read.
     ///
+    /// Of a flood it appends what comes within a millisecond or two, so that there is less to do for each
+    /// of its bytes.
+    ///
     /// The first calls return the output that an earlier daemon had not taken. The caller has taken the
     /// output of one call before it makes the next.
     ///
@@ -124,24 +141,35 @@ impl TerminalReader {
             return Ok(left.len());
         }
         let before = buffer.len();
+        let mut gathered = None;
         loop {
-            let mut ready = self.master.readable().await?;
+            let Some(mut ready) = readable(&self.master, &mut gathered).await? else {
+                return Ok(buffer.len() - before);
+            };
+            let now = Instant::now();
+            if self.lately.is_flood(now) {
+                make_room(buffer);
+            }
             let piece = read_piece(self.master.get_ref(), &mut self.journal, buffer);
             let got = buffer.len() - before;
             match piece {
                 Piece::Little if got + PIECE <= MOST_PER_READ => {}
-                Piece::Much if got + PIECE <= MOST_PER_READ => {
+                Piece::Much(bytes) if got + PIECE <= MOST_PER_READ => {
                     drop(ready);
+                    self.lately.note(bytes, now);
                     yield_now().await;
                 }
                 Piece::Empty => {
                     ready.clear_ready();
-                    if got > 0 {
+                    if got > 0 && !self.lately.is_flood(now) {
                         return Ok(got);
+                    }
+                    if got > 0 && gathered.is_none() {
+                        gathered = Some(Box::pin(sleep(GATHER)));
                     }
                 }
                 Piece::Error(error) if got == 0 => return Err(error),
-                Piece::Little | Piece::Much | Piece::Closed | Piece::Error(_) => return Ok(got),
+                Piece::Little | Piece::Much(_) | Piece::Closed | Piece::Error(_) => return Ok(got),
             }
         }
     }
@@ -218,12 +246,55 @@ impl TerminalWriter {
     }
 }
 
+/// Waits until there is output. `None` once output that is gathered is due.
+async fn readable<'a>(
+    master: &'a AsyncFd<OwnedFd>,
+    gathered: &mut Option<Pin<Box<Sleep>>>,
+) -> io::Result<Option<AsyncFdReadyGuard<'a, OwnedFd>>> {
+    let Some(gathered) = gathered else { return master.readable().await.map(Some) };
+    tokio::select! {
+        biased;
+        ready = master.readable() => ready.map(Some),
+        () = gathered => Ok(None),
+    }
+}
+
+/// Makes room for a whole read at once. The buffer would otherwise grow in steps, and be copied in each.
+fn make_room(buffer: &mut BytesMut) {
+    if buffer.capacity() - buffer.len() < PIECE {
+        buffer.reserve(MOST_PER_READ);
+    }
+}
+
+/// How much output came lately.
+#[derive(Debug, Default)]
+struct Lately {
+    /// The bytes since the last pause.
+    bytes: usize,
+    last: Option<Instant>,
+}
+
+impl Lately {
+    fn note(&mut self, bytes: usize, now: Instant) {
+        self.bytes = if self.goes_on(now) { self.bytes.saturating_add(bytes) } else { bytes };
+        self.last = Some(now);
+    }
+
+    fn is_flood(&self, now: Instant) -> bool {
+        self.bytes >= FLOOD && self.goes_on(now)
+    }
+
+    fn goes_on(&self, now: Instant) -> bool {
+        self.last.is_some_and(|last| now < last + PAUSE)
+    }
+}
+
 /// The result of one read.
 enum Piece {
     /// Some bytes, probably the last for now.
     Little,
-    /// Enough bytes that more may follow.
-    Much,
+    /// So many bytes that more may follow.
+    Much(usize),
     /// Nothing for now.
     Empty,
     /// The end of the output.
@@ -236,7 +307,7 @@ fn read_piece(master: &OwnedFd, journal: &mut JournalReader, buffer: &mut BytesM
     let read = journal.read(buffer, |piece| Ok(rustix::io::read(master, piece)?));
     match read {
         Ok(0) => Piece::Closed,
-        Ok(read) if read >= MUCH => Piece::Much,
+        Ok(read) if read >= MUCH => Piece::Much(read),
         Ok(_) => Piece::Little,
         Err(error) => match Errno::from_io_error(&error) {
             // On Linux a terminal without any open slave gives EIO instead of the end.
@@ -245,5 +316,27 @@ fn read_piece(master: &OwnedFd, journal: &mut JournalReader, buffer: &mut BytesM
             Some(Errno::AGAIN) => Piece::Empty,
             _ => Piece::Error(error),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_much_output_without_a_pause() {
+        let (mut lately, begun) = (Lately::default(), Instant::now());
+        let at = |millis| begun + Duration::from_millis(millis);
+        for millis in 0..15 {
+            lately.note(PIECE, at(millis));
+            assert!(!lately.is_flood(at(millis)), "{millis}");
+        }
+        lately.note(PIECE, at(15));
+        assert!(
+            lately.is_flood(at(24)) && !lately.is_flood(at(25)),
+            "a key's echo is not gathered"
+        );
+        lately.note(PIECE, at(25));
+        assert!(!lately.is_flood(at(25)));
     }
 }
