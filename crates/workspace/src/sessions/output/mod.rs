@@ -46,7 +46,7 @@ const MUCH: usize = 256 * 1024;
 /// The most output that may wait to be painted, in bytes.
 const MOST: usize = 1024 * 1024;
 /// The most output that is painted in one step, in bytes.
-const STEP: u64 = 128 * 1024;
+const STEP: u64 = 256 * 1024;
 
 /// The output of a session, and how far it is painted and written. It has no lock of its own: the
 /// session's covers it together with the viewers, whose positions are positions in its log.

@@ -3,6 +3,7 @@
 //! As long as the log is small and holds all that the terminal ever wrote, only the log is kept,
 //! and a snapshot is painted on request. So idle sessions cost next to nothing.
 
+use bytes::{Bytes, BytesMut};
 use session::terminal::{
     log::{Chunk, Chunks, Log},
     query::Query,
@@ -56,7 +57,7 @@ impl Painter {
     pub(crate) fn resize(&mut self, after: u64, size: Size) {
         self.sizes.push((after, size));
         if self.sizes.len() > FEW_SIZES {
-            self.feed(Vec::new(), self.fed);
+            self.feed(&[], self.fed);
             self.forget_sizes();
         }
     }
@@ -67,10 +68,13 @@ impl Painter {
     }
 
     /// Paints chunks up to the number `last`. The screen is kept from now on.
-    pub(crate) fn feed(&mut self, chunks: Vec<Chunk>, last: u64) {
-        for chunk in chunks {
-            self.resize_up_to(chunk.seq - 1);
-            self.screen().feed(&chunk.text);
+    pub(crate) fn feed(&mut self, chunks: &[Chunk], last: u64) {
+        let mut rest = chunks;
+        while let Some(first) = rest.first() {
+            self.resize_up_to(first.seq - 1);
+            let (run, others) = rest.split_at(self.before_resize(rest));
+            self.screen().feed(&joined(run));
+            rest = others;
         }
         self.resize_up_to(last);
         self.fed = last;
@@ -104,6 +108,12 @@ impl Painter {
         self.screen.get_or_insert_with(|| Screen::new(cells(size)))
     }
 
+    /// How many of these chunks come before the next change of the size. The first does.
+    fn before_resize(&self, chunks: &[Chunk]) -> usize {
+        let next = self.sizes.get(self.resized);
+        next.map_or(chunks.len(), |(after, _)| chunks.partition_point(|chunk| chunk.seq <= *after))
+    }
+
     fn resize_up_to(&mut self, seq: u64) {
         while let Some((after, size)) = self.sizes.get(self.resized).copied()
             && after <= seq
@@ -120,6 +130,47 @@ impl Painter {
     }
 }
 
+/// The text of chunks in one piece: what scrolls away within a piece is never painted.
+fn joined(chunks: &[Chunk]) -> Bytes {
+    match chunks {
+        [only] => only.text.clone(),
+        several => {
+            let length = several.iter().map(|chunk| chunk.text.len()).sum();
+            let mut text = BytesMut::with_capacity(length);
+            several.iter().for_each(|chunk| text.extend_from_slice(&chunk.text));
+            text.freeze()
+        }
+    }
+}
+
 fn cells(size: Size) -> Cells {
     Cells::new(size.cols(), size.rows())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(seq: u64) -> Chunk {
+        Chunk { seq, text: format!("{seq} {}\r\n\x1b[3{}mé", "x".repeat(50), seq % 8).into() }
+    }
+
+    #[test]
+    fn chunks_that_are_painted_together_have_the_sizes_that_each_had() {
+        let sizes = [(2, 60, 10), (2, 30, 9), (5, 20, 8)];
+        let painted = |groups: &[&[u64]]| {
+            let mut painter = Painter::new(Size::DEFAULT);
+            for (after, cols, rows) in sizes {
+                painter.resize(after, Size::new(cols, rows).unwrap());
+            }
+            for group in groups {
+                let chunks: Vec<_> = group.iter().copied().map(chunk).collect();
+                painter.feed(&chunks, *group.last().unwrap());
+            }
+            painter.snapshot().1
+        };
+        let alone = painted(&[&[1], &[2], &[3], &[4], &[5], &[6]]);
+        assert_eq!(painted(&[&[1, 2, 3, 4, 5, 6]]), alone);
+        assert_eq!(painted(&[&[1], &[2, 3, 4], &[5, 6]]), alone);
+    }
 }

@@ -86,7 +86,7 @@ impl PaintedScreen {
     fn feed_some(&self, painter: &mut Painter, session: &impl OutputLock) -> u64 {
         let ((chunks, last), wants_screen) = session
             .with_output(|output, _| (output.take_unpainted(painter), output.wants_screen()));
-        painter.feed(chunks, last);
+        painter.feed(&chunks, last);
         self.painted.notify_waiters();
         if wants_screen {
             let (size, data) = painter.snapshot();

@@ -61,7 +61,7 @@ impl Segments {
         let mut rest = &chunks[chunks.partition_point(is_there)..];
         while let Some(first) = rest.first() {
             let (number, size) = self.last_or_new(first.seq)?;
-            let mut bytes = BytesMut::new();
+            let mut bytes = BytesMut::with_capacity(rest.iter().map(record_size).sum());
             let room = self.retention.segment.saturating_sub(size);
             let count = fill(&mut bytes, rest, room);
             self.write(number, size, &bytes)?;
@@ -197,13 +197,18 @@ impl Segments {
 /// number.
 fn fill(bytes: &mut BytesMut, chunks: &[Chunk], room: u64) -> usize {
     for (count, chunk) in chunks.iter().enumerate() {
-        let size = (bytes.len() + record::HEAD + chunk.text.len()) as u64;
+        let size = (bytes.len() + record_size(chunk)) as u64;
         if count > 0 && size > room {
             return count;
         }
         record::encode(chunk, bytes);
     }
     chunks.len()
+}
+
+/// The size of a chunk's record, in bytes.
+fn record_size(chunk: &Chunk) -> usize {
+    record::HEAD + chunk.text.len()
 }
 
 /// The names of the segments in a directory, the oldest first.
