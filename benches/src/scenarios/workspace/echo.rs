@@ -3,7 +3,7 @@
 //! turns. Beside a flood all of the machine is busy, so that the bare master is slower there, too.
 //!
 //! `tcp` has the program at the far end of a bare connection. A client of a daemon needs such a connection
-//! beside the terminal, whoever serves it.
+//! beside the terminal, too.
 
 use std::path::Path;
 
