@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 use bytes::Bytes;
 use http::{
     Uri,
-    uri::{Authority, PathAndQuery, Scheme},
+    uri::{self, Authority, PathAndQuery, Scheme},
 };
 
 /// What cannot be used as a backend.
@@ -95,15 +95,23 @@ impl BaseUrl {
         self.version == Version::Unnamed
     }
 
-    /// The full address of a path and query below this URL; `None` when there is none.
-    pub fn join(&self, path_and_query: &str) -> Option<Uri> {
+    /// A path and query below this URL, as they stand below its host; `None` when it is none.
+    pub fn join(&self, path_and_query: &str) -> Option<PathAndQuery> {
         if !path_and_query.starts_with('/') {
             return None;
         }
         let full = [self.prefix.as_str(), path_and_query].concat();
-        let path = PathAndQuery::from_maybe_shared(Bytes::from(full)).ok()?;
-        let builder = Uri::builder().scheme(self.scheme.clone());
-        builder.authority(self.authority.clone()).path_and_query(path).build().ok()
+        PathAndQuery::from_maybe_shared(Bytes::from(full)).ok()
+    }
+
+    /// The address of what is there below the host.
+    pub fn at(&self, path: PathAndQuery) -> Uri {
+        let mut parts = uri::Parts::default();
+        parts.scheme = Some(self.scheme.clone());
+        parts.authority = Some(self.authority.clone());
+        parts.path_and_query = Some(path);
+        // All three are there, as an address demands.
+        Uri::from_parts(parts).unwrap_or_default()
     }
 
     /// Whether it is `https`.
@@ -156,7 +164,8 @@ mod tests {
             ("http://host//p//v1//", "http://host/p/v1/x?a=1"),
         ];
         for (url, full) in cases {
-            assert_eq!(BaseUrl::parse(url).unwrap().join("/v1/x?a=1").unwrap(), full);
+            let base = BaseUrl::parse(url).unwrap();
+            assert_eq!(base.at(base.join("/v1/x?a=1").unwrap()), full);
         }
     }
 
@@ -196,7 +205,7 @@ mod tests {
     #[test]
     fn a_path_cannot_leave_the_host() {
         let base = BaseUrl::parse("http://host").unwrap();
-        assert_eq!(base.join("//evil/v1").unwrap().host(), Some("host"));
+        assert_eq!(base.at(base.join("//evil/v1").unwrap()).host(), Some("host"));
         for path in ["@evil/", "", "v1", "/v1 x", "/\n"] {
             assert_eq!(base.join(path), None, "{path:?}");
         }

@@ -1,36 +1,150 @@
-//! The HTTP client: connections that are kept for a while, and a second try where one of them was
-//! already gone.
+//! The HTTP clients: connections that are kept for a while, and a second try where one of them was
+//! already gone. Connections without TLS are our own ([`http1`]), the others hyper's.
 
-use std::time::Duration;
-
-use http::{Extensions, Request, Response};
-use hyper::body::Incoming;
-use hyper_util::{
-    client::legacy::{Client as Legacy, Error},
-    rt::{TokioExecutor, TokioTimer},
+use std::{
+    error::Error,
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
 };
 
-use crate::{connect::Connector, connection::Progress, exchange::Pieces};
+use base::error::chain;
+use bytes::{Bytes, BytesMut};
+use http::{Extensions, HeaderMap, Method, Request, Response, uri::PathAndQuery};
+use hyper::body::{Body as _, Frame, Incoming};
+use hyper_util::{
+    client::legacy::{Client as Legacy, Error as LegacyError},
+    rt::{TokioExecutor, TokioTimer},
+};
+use wire::advised;
+
+use crate::{
+    address::BaseUrl,
+    connect::{Connector, TooLate},
+    connection::Progress,
+    exchange::Pieces,
+    http1::{self, Broken},
+};
 
 /// How long an unused connection is kept. The common model servers close theirs after 5 s, counted
 /// from when they wrote the answer, not from when it was read here: a second for the difference.
-const KEEP_IDLE: Duration = Duration::from_secs(4);
+pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(4);
 
 /// The most unused connections that are kept.
-const MAX_IDLE: usize = 1024;
+pub(crate) const MAX_IDLE: usize = 1024;
 
 /// The most bytes of an answer that are read ahead, and the longest head of an answer. A buffer that
 /// has grown stays as large for as long as a stream lasts.
 const READ_AHEAD: usize = 64 * 1024;
 
-/// Sends requests, over kept connections where there are any.
+/// A request as it goes out.
+#[derive(Debug, Clone)]
+pub(crate) struct Outgoing {
+    pub(crate) method: Method,
+    /// Below the backend's host.
+    pub(crate) path: PathAndQuery,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<Bytes>,
+}
+
+/// Why there is no answer.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) enum SendError {
+    /// There was no connection in time.
+    TooLate,
+    /// No connection came about, and why.
+    Connect(String),
+    /// The connection broke, or what came was no answer, and why.
+    Broke(String),
+}
+
+/// Sends requests to one backend, over kept connections where there are any.
+#[derive(Debug)]
+pub(crate) enum Client {
+    Plain(http1::Client),
+    Secure(Box<SecureClient>),
+}
+
+impl Client {
+    /// Sends a request and waits for the head of its answer. Dropping the wait closes the connection.
+    pub(crate) async fn send(
+        &self,
+        base: &BaseUrl,
+        request: Outgoing,
+    ) -> Result<Response<Body>, SendError> {
+        match self {
+            Self::Plain(client) => {
+                let Outgoing { method, path, headers, body } = request;
+                let request = http1::Request::new(base.host(), &method, &path, &headers, body);
+                drop(headers);
+                Ok(client.send(request).await?.map(Body::Plain))
+            }
+            Self::Secure(client) => {
+                let mut sent = Request::new(request.body.into());
+                *sent.method_mut() = request.method;
+                *sent.uri_mut() = base.at(request.path);
+                *sent.headers_mut() = request.headers;
+                // What TLS needs for a request, requests without it need not.
+                Ok(Box::pin(client.send(sent)).await?.map(Body::Secure))
+            }
+        }
+    }
+}
+
+/// The body of an answer. Dropping it before its end closes the connection.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Plain(http1::Body),
+    Secure(Incoming),
+}
+
+impl Body {
+    /// The next bytes, never empty, or why there are none; `None` at the end.
+    pub(crate) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, String>>> {
+        let body = match self {
+            Self::Plain(body) => {
+                return body.poll_next(cx).map_err(|broken| broken.told());
+            }
+            Self::Secure(body) => body,
+        };
+        loop {
+            let frame = ready!(Pin::new(&mut *body).poll_frame(cx))
+                .map(|frame| frame.map(Frame::into_data));
+            match frame {
+                None => return Poll::Ready(None),
+                Some(Ok(Ok(data))) if !data.is_empty() => return Poll::Ready(Some(Ok(data))),
+                // Trailers, or nothing.
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Poll::Ready(Some(Err(chain(&error)))),
+            }
+        }
+    }
+
+    /// The whole body, or why there is none; an error if it has more than `limit` bytes.
+    pub(crate) async fn whole(mut self, limit: usize) -> Result<Bytes, String> {
+        let mut whole = BytesMut::new();
+        while let Some(piece) = poll_fn(|cx| self.poll_next(cx)).await {
+            whole.extend_from_slice(&piece?);
+            if whole.len() > limit {
+                return Err(format!("it is longer than {limit} bytes"));
+            }
+        }
+        Ok(whole.freeze())
+    }
+}
+
+/// Sends requests by TLS.
+#[derive(Debug)]
+pub(crate) struct SecureClient {
     kept: Legacy<Connector, Pieces>,
     fresh: Legacy<Connector, Pieces>,
 }
 
-impl Client {
+impl SecureClient {
     pub(crate) fn new(connector: Connector) -> Self {
         let kept = Legacy::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
@@ -48,13 +162,8 @@ impl Client {
         Self { kept, fresh }
     }
 
-    /// Sends a request and waits for the head of its answer. Dropping the wait closes the connection.
-    ///
-    /// A server that closes an idle connection may do so while a request is on its way to it. A
-    /// request that this seems to have happened to is sent once more, over a connection of its own:
-    /// the first had answered before, and ended before a byte of this answer. From outside, a server
-    /// that dies of the request looks the same; the second try then fails as well, and that is told.
-    pub(crate) async fn send(&self, request: Request<Pieces>) -> Result<Response<Incoming>, Error> {
+    /// As [`http1::Client::send`], over a connection of its own the second time.
+    async fn send(&self, request: Request<Pieces>) -> Result<Response<Incoming>, LegacyError> {
         let again = request.clone();
         match self.kept.request(request).await {
             Ok(response) => {
@@ -70,7 +179,7 @@ impl Client {
     }
 }
 
-fn met_an_idle_end(error: &Error) -> bool {
+fn met_an_idle_end(error: &LegacyError) -> bool {
     let Some(connected) = error.connect_info() else { return false };
     let mut extras = Extensions::new();
     connected.get_extras(&mut extras);
@@ -79,4 +188,29 @@ fn met_an_idle_end(error: &Error) -> bool {
 
 fn progress(extras: &Extensions) -> Option<&Progress> {
     extras.get()
+}
+
+impl From<LegacyError> for SendError {
+    fn from(error: LegacyError) -> Self {
+        if causes(&error).any(|cause| cause.is::<TooLate>()) {
+            return Self::TooLate;
+        }
+        let reason = advised(error.source().unwrap_or(&error));
+        if error.is_connect() { Self::Connect(reason) } else { Self::Broke(reason) }
+    }
+}
+
+impl From<Broken> for SendError {
+    fn from(broken: Broken) -> Self {
+        Self::Broke(broken.told())
+    }
+}
+
+fn causes<'a>(error: &'a LegacyError) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    let mut next: Option<&'a (dyn Error + 'static)> = error.source();
+    std::iter::from_fn(move || {
+        let cause = next?;
+        next = cause.source();
+        Some(cause)
+    })
 }

@@ -1,9 +1,9 @@
-//! Connections to backends: TCP without delay, or TLS over it, each within a deadline, and each
-//! noting its progress.
+//! Connections to backends: TCP without delay, or TLS over it, each within a deadline. Those by TLS
+//! note their progress.
 
 use std::{
     error::Error,
-    future::Future,
+    future::{Future, poll_fn},
     io,
     net::{IpAddr, SocketAddr},
     path::Path,
@@ -13,7 +13,7 @@ use std::{
 };
 
 use base::Fingerprint;
-use http::Uri;
+use http::{Uri, uri::PathAndQuery};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::{
     client::legacy::connect::{
@@ -24,14 +24,17 @@ use hyper_util::{
 };
 use tokio::{net::TcpStream, time::timeout};
 use tower::Service;
-use wire::{ByProxy, Proxies, tls::http_client_config};
+use wire::{ByProxy, Proxies, advised, tls::http_client_config};
 
 use crate::{
     address::{BaseUrl, NotABackend},
+    client::{Client, SecureClient, SendError},
     connection::TrackedStream,
+    http1,
 };
 
 type Failure = Box<dyn Error + Send + Sync>;
+type Tcp = ByProxy<HttpConnector<Addresses>>;
 type Plain = MaybeHttpsStream<TokioIo<TcpStream>>;
 type Stream = TokioIo<TrackedStream<TokioIo<Plain>>>;
 
@@ -40,46 +43,78 @@ type Stream = TokioIo<TrackedStream<TokioIo<Plain>>>;
 #[error("no connection in time")]
 pub(crate) struct TooLate;
 
-/// Connects within a deadline.
-#[derive(Debug, Clone)]
-pub(crate) struct Connector {
-    inner: HttpsConnector<ByProxy<HttpConnector<Addresses>>>,
+/// Connects without TLS, within a deadline.
+#[derive(Debug)]
+pub(crate) struct PlainConnector {
+    inner: Tcp,
+    to: Uri,
     deadline: Duration,
 }
 
-impl Connector {
-    /// Connects to `only`, if there is one, whatever the host stands for.
-    pub(crate) fn new(
-        base: &BaseUrl,
-        only: Option<IpAddr>,
-        pin: Option<Fingerprint>,
-        ca: Option<&Path>,
-        deadline: Duration,
-    ) -> Result<Self, NotABackend> {
-        // An IP address needs no lookup.
-        let other = base.ip().zip(only).filter(|(written, only)| written != only);
-        if other.is_some() {
-            let reason = "it is another address than the one that may be connected to";
-            return Err(NotABackend::Url { url: base.to_string(), reason });
-        }
-        // A proxy would look the host up again, and may reach what this machine must not.
-        let proxies = if only.is_some() { Proxies::none() } else { Proxies::of_environment() };
-        let addresses = only.map_or_else(|| Addresses::Any(GaiResolver::new()), Addresses::Only);
-        let mut tcp = HttpConnector::new_with_resolver(addresses);
-        tcp.set_nodelay(true);
-        tcp.enforce_http(false);
-        let no_tls = |error: io::Error| {
-            let (url, reason) = (base.to_string(), error.to_string());
-            NotABackend::Tls { url, reason }
+impl PlainConnector {
+    /// A connection of its own.
+    pub(crate) async fn connect(&self) -> Result<TcpStream, SendError> {
+        let mut inner = self.inner.clone();
+        let connecting = async {
+            poll_fn(|cx| inner.poll_ready(cx)).await?;
+            inner.call(self.to.clone()).await
         };
-        let tls = http_client_config(base.is_secure(), pin, ca).map_err(no_tls)?;
-        let inner = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(ByProxy::new(tcp, proxies));
-        Ok(Self { inner, deadline })
+        match timeout(self.deadline, connecting).await {
+            Ok(Ok(stream)) => Ok(stream.into_inner()),
+            Ok(Err(failure)) => Err(SendError::Connect(advised(&*failure))),
+            Err(_) => Err(SendError::TooLate),
+        }
     }
+}
+
+/// Connects by TLS, within a deadline.
+#[derive(Debug, Clone)]
+pub(crate) struct Connector {
+    inner: HttpsConnector<Tcp>,
+    deadline: Duration,
+}
+
+/// A client for a backend. It connects to `only`, if there is one, whatever the host stands for.
+pub(crate) fn client(
+    base: &BaseUrl,
+    only: Option<IpAddr>,
+    pin: Option<Fingerprint>,
+    ca: Option<&Path>,
+    deadline: Duration,
+) -> Result<Client, NotABackend> {
+    // An IP address needs no lookup.
+    let other = base.ip().zip(only).filter(|(written, only)| written != only);
+    if other.is_some() {
+        let reason = "it is another address than the one that may be connected to";
+        return Err(NotABackend::Url { url: base.to_string(), reason });
+    }
+    if !base.is_secure() {
+        let to = base.at(PathAndQuery::from_static("/"));
+        let connector = PlainConnector { inner: tcp(only), to, deadline };
+        return Ok(Client::Plain(http1::Client::new(connector)));
+    }
+    let no_tls = |error: io::Error| {
+        let (url, reason) = (base.to_string(), error.to_string());
+        NotABackend::Tls { url, reason }
+    };
+    let tls = http_client_config(true, pin, ca).map_err(no_tls)?;
+    let inner = HttpsConnectorBuilder::new()
+        .with_tls_config(tls)
+        .https_only()
+        .enable_http1()
+        .wrap_connector(tcp(only));
+    let client = SecureClient::new(Connector { inner, deadline });
+    Ok(Client::Secure(Box::new(client)))
+}
+
+fn tcp(only: Option<IpAddr>) -> Tcp {
+    // A proxy would look the host up again, and may reach what this machine must not.
+    let proxies = if only.is_some() { Proxies::none() } else { Proxies::of_environment() };
+    let addresses = only.map_or_else(|| Addresses::Any(GaiResolver::new()), Addresses::Only);
+    let mut tcp = HttpConnector::new_with_resolver(addresses);
+    tcp.set_nodelay(true);
+    tcp.enforce_http(false);
+    ByProxy::new(tcp, proxies)
 }
 
 impl Service<Uri> for Connector {

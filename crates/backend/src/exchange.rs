@@ -4,21 +4,21 @@ use std::{
     collections::VecDeque,
     convert::Infallible,
     fmt,
+    future::{Future, poll_fn},
+    mem,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
-use base::error::chain;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use tokio::time::timeout;
+use tokio::time::{Instant, Sleep, sleep};
 
 use crate::{
+    client::Body as ReceivedBody,
     demo::DemoBody,
     error::{BackendError, Phase},
     model_engines::Claim,
@@ -100,8 +100,8 @@ enum Source {
 }
 
 impl AnswerBody {
-    pub(crate) fn network(body: Incoming, idle: Duration, backend: Arc<str>) -> Self {
-        Self::of(Source::Network(NetworkBody { body, idle, backend }))
+    pub(crate) fn network(body: ReceivedBody, idle: Duration, backend: Arc<str>) -> Self {
+        Self::of(Source::Network(NetworkBody { body, idle, timer: None, backend }))
     }
 
     pub(crate) fn demo(body: DemoBody) -> Self {
@@ -205,24 +205,37 @@ impl Changing {
 
 #[derive(Debug)]
 struct NetworkBody {
-    body: Incoming,
+    body: ReceivedBody,
     idle: Duration,
+    /// Made when it is waited for the first time.
+    timer: Option<Pin<Box<Sleep>>>,
     backend: Arc<str>,
 }
 
 impl NetworkBody {
     async fn next(&mut self) -> Option<Result<Bytes, BackendError>> {
-        loop {
-            let Ok(frame) = timeout(self.idle, self.body.frame()).await else {
-                return Some(Err(self.stopped()));
-            };
-            match frame?.map(Frame::into_data) {
-                Ok(Ok(data)) if !data.is_empty() => return Some(Ok(data)),
-                // Trailers, or nothing.
-                Ok(_) => {}
-                Err(error) => return Some(Err(self.broke(&error))),
-            }
+        let mut waits = false;
+        poll_fn(|cx| self.poll_next(cx, &mut waits)).await
+    }
+
+    /// `waits`: whether the time runs.
+    fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        waits: &mut bool,
+    ) -> Poll<Option<Result<Bytes, BackendError>>> {
+        if let Poll::Ready(next) = self.body.poll_next(cx) {
+            return Poll::Ready(next.map(|next| next.map_err(|reason| self.broke(reason))));
         }
+        let idle = self.idle;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(idle)));
+        if !mem::replace(waits, true)
+            && let Some(by) = Instant::now().checked_add(idle)
+        {
+            timer.as_mut().reset(by);
+        }
+        ready!(timer.as_mut().poll(cx));
+        Poll::Ready(Some(Err(self.stopped())))
     }
 
     fn stopped(&self) -> BackendError {
@@ -233,8 +246,8 @@ impl NetworkBody {
         }
     }
 
-    fn broke(&self, error: &hyper::Error) -> BackendError {
-        BackendError::Broke { backend: Arc::clone(&self.backend), reason: chain(error) }
+    fn broke(&self, reason: String) -> BackendError {
+        BackendError::Broke { backend: Arc::clone(&self.backend), reason }
     }
 }
 

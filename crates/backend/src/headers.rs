@@ -25,7 +25,7 @@ pub fn from_backend(headers: HeaderMap) -> HeaderMap {
 }
 
 /// The headers without those of one connection, and without those that `also` names.
-fn without(headers: HeaderMap, also: impl Fn(&str) -> bool) -> HeaderMap {
+fn without(mut headers: HeaderMap, also: impl Fn(&str) -> bool) -> HeaderMap {
     let named = named(&headers);
     let goes = |name: &str| {
         is_hop_by_hop(name)
@@ -33,16 +33,10 @@ fn without(headers: HeaderMap, also: impl Fn(&str) -> bool) -> HeaderMap {
             || also(name)
             || named.iter().any(|other| other == name)
     };
-    let mut kept = HeaderMap::with_capacity(headers.keys_len());
-    let mut last: Option<HeaderName> = None;
-    for (name, value) in headers {
-        // A repeated header comes without its name.
-        last = name.map_or(last, |name| (!goes(name.as_str())).then_some(name));
-        if let Some(name) = &last {
-            kept.append(name, value);
-        }
-    }
-    kept
+    let gone: Vec<HeaderName> =
+        headers.keys().filter(|name| goes(name.as_str())).cloned().collect();
+    gone.into_iter().for_each(|name| drop(headers.remove(name)));
+    headers
 }
 
 fn named(headers: &HeaderMap) -> Vec<String> {

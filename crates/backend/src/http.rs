@@ -7,25 +7,21 @@
 //! twice.
 
 use std::{
-    error::Error,
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use base::{Endpoint, Endpoints};
-use http::{HeaderMap, Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
-use hyper_util::client::legacy::Error as ClientError;
+use http::{HeaderMap, Method, Response, StatusCode};
 use tokio::time::timeout;
-use wire::advised;
 
 use crate::{
     address::{BaseUrl, NotABackend},
-    client::Client,
+    client::{Body, Client, Outgoing, SendError},
     config::{BackendConfig, Timeouts},
-    connect::{Connector, TooLate},
+    connect,
     error::{BackendError, Phase},
-    exchange::{Answer, AnswerBody, BackendRequest, Pieces},
+    exchange::{Answer, AnswerBody, BackendRequest},
     facts::{Known, ServerKind},
     headers::{from_backend, to_backend},
     manner::{ANTHROPIC, KeyPlace, Manner},
@@ -61,8 +57,7 @@ impl HttpBackend {
         let base = BaseUrl::parse(&config.url)?;
         let only = config.address.map(|ip| ip.to_canonical());
         let ca = config.ca.as_deref();
-        let client =
-            Client::new(Connector::new(&base, only, config.pin, ca, config.timeouts.connect)?);
+        let client = connect::client(&base, only, config.pin, ca, config.timeouts.connect)?;
         let manner = Manner::new(config.api_key.as_ref(), base.host(), base.names_other_version());
         let manner = manner.ok_or_else(|| NotABackend::Key { url: base.to_string() })?;
         let manner = manner.with_file(config.key_file.clone());
@@ -191,14 +186,69 @@ impl HttpBackend {
         Ok((status, list))
     }
 
-    /// Sends a request, once more with its key in another place if that may help.
+    /// Sends a request, with its key if there is one.
+    pub(crate) async fn exchange(
+        &self,
+        method: Method,
+        ask: BackendRequest,
+        phase: Phase,
+        deadline: Duration,
+    ) -> Result<Response<Body>, BackendError> {
+        if self.manner.has_key() {
+            // Most backends of this machine have none: their requests need no room for this.
+            return Box::pin(self.exchange_with_key(method, ask, phase, deadline)).await;
+        }
+        let (place, headers) = (self.manner.place(), to_backend(ask.headers));
+        let request = self.request(method, &ask.path_and_query, headers, ask.body, place)?;
+        let response = self.respond(request, phase, deadline).await?;
+        self.manner.answered(place, response.status());
+        Ok(response)
+    }
+
+    /// A request that is refused for its key is sent once more if the key's file has another
+    /// one. A cloud that refuses the key has not answered its client.
     async fn exchange_with_key(
         &self,
         method: Method,
         ask: BackendRequest,
         phase: Phase,
         deadline: Duration,
-    ) -> Result<Response<Incoming>, BackendError> {
+    ) -> Result<Response<Body>, BackendError> {
+        let again = ask.clone();
+        let response = self.exchange_in_either_place(method.clone(), ask, phase, deadline).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        let response = match self.read_key_again().await {
+            true => self.exchange_in_either_place(method, again, phase, deadline).await?,
+            false => response,
+        };
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        let status = response.status().as_u16();
+        if self.manner.is_first_refusal() {
+            let backend = &*self.shown;
+            tracing::warn!(
+                backend,
+                status,
+                "the backend refuses its API key: is it the right one?"
+            );
+        }
+        match self.cloud {
+            true => Err(BackendError::KeyRefused { backend: Arc::clone(&self.shown), status }),
+            false => Ok(response),
+        }
+    }
+
+    /// Sends a request, once more with its key in another place if that may help.
+    async fn exchange_in_either_place(
+        &self,
+        method: Method,
+        ask: BackendRequest,
+        phase: Phase,
+        deadline: Duration,
+    ) -> Result<Response<Body>, BackendError> {
         let place = self.manner.place();
         let headers = to_backend(ask.headers);
         let send = |place| {
@@ -221,42 +271,6 @@ impl HttpBackend {
         }
     }
 
-    /// The same; a request that is refused for its key is sent once more if the key's file has another
-    /// one. A cloud that refuses the key has not answered its client.
-    pub(crate) async fn exchange(
-        &self,
-        method: Method,
-        ask: BackendRequest,
-        phase: Phase,
-        deadline: Duration,
-    ) -> Result<Response<Incoming>, BackendError> {
-        let again = ask.clone();
-        let response = self.exchange_with_key(method.clone(), ask, phase, deadline).await?;
-        if response.status() != StatusCode::UNAUTHORIZED || !self.manner.has_key() {
-            return Ok(response);
-        }
-        let response = match self.read_key_again().await {
-            true => self.exchange_with_key(method, again, phase, deadline).await?,
-            false => response,
-        };
-        if response.status() != StatusCode::UNAUTHORIZED {
-            return Ok(response);
-        }
-        let status = response.status().as_u16();
-        if self.manner.is_first_refusal() {
-            let backend = &*self.shown;
-            tracing::warn!(
-                backend,
-                status,
-                "the backend refuses its API key: is it the right one?"
-            );
-        }
-        match self.cloud {
-            true => Err(BackendError::KeyRefused { backend: Arc::clone(&self.shown), status }),
-            false => Ok(response),
-        }
-    }
-
     /// Reads the key's file again, if there is one. Returns whether there is another key now.
     pub async fn read_key_again(&self) -> bool {
         let manner = Arc::clone(&self.manner);
@@ -276,16 +290,12 @@ impl HttpBackend {
         mut headers: HeaderMap,
         body: Vec<bytes::Bytes>,
         place: KeyPlace,
-    ) -> Result<Request<Pieces>, BackendError> {
+    ) -> Result<Outgoing, BackendError> {
         self.manner.put_key(&mut headers, place);
-        let path = self.manner.path(path, place);
-        let uri = self.base.join(path);
-        let uri = uri.ok_or_else(|| BackendError::BadAsk(format!("{path:?} is no path")))?;
-        let mut request = Request::new(body.into());
-        *request.method_mut() = method;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = headers;
-        Ok(request)
+        let asked = self.manner.path(path, place);
+        let path = self.base.join(asked);
+        let path = path.ok_or_else(|| BackendError::BadAsk(format!("{asked:?} is no path")))?;
+        Ok(Outgoing { method, path, headers, body })
     }
 
     /// Whether its paths may begin without `/v1`, as far as its address tells and nothing was learned.
@@ -295,26 +305,22 @@ impl HttpBackend {
 
     pub(crate) async fn respond(
         &self,
-        request: Request<Pieces>,
+        request: Outgoing,
         phase: Phase,
         deadline: Duration,
-    ) -> Result<Response<Incoming>, BackendError> {
-        match timeout(deadline, self.client.send(request)).await {
-            Ok(response) => response.map_err(|error| self.failed(&error)),
+    ) -> Result<Response<Body>, BackendError> {
+        match timeout(deadline, self.client.send(&self.base, request)).await {
+            Ok(response) => response.map_err(|error| self.failed(error)),
             Err(_) => Err(self.late(phase, deadline)),
         }
     }
 
-    fn failed(&self, error: &ClientError) -> BackendError {
+    fn failed(&self, error: SendError) -> BackendError {
         let backend = Arc::clone(&self.shown);
-        if causes(error).any(|cause| cause.is::<TooLate>()) {
-            return self.late(Phase::Connect, self.timeouts.connect);
-        }
-        let reason = advised(error.source().unwrap_or(error));
-        if error.is_connect() {
-            BackendError::Unreachable { backend, reason }
-        } else {
-            BackendError::Broke { backend, reason }
+        match error {
+            SendError::TooLate => self.late(Phase::Connect, self.timeouts.connect),
+            SendError::Connect(reason) => BackendError::Unreachable { backend, reason },
+            SendError::Broke(reason) => BackendError::Broke { backend, reason },
         }
     }
 
@@ -338,13 +344,4 @@ fn of_cloud(host: &str) -> Endpoints {
         OPENAI => chat_and_embeddings().with(Endpoint::Responses),
         _ => chat_and_embeddings(),
     }
-}
-
-fn causes<'a>(error: &'a ClientError) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    let mut next: Option<&'a (dyn Error + 'static)> = error.source();
-    std::iter::from_fn(move || {
-        let cause = next?;
-        next = cause.source();
-        Some(cause)
-    })
 }

@@ -10,6 +10,7 @@
 //! - [`address`]: a backend's base URL
 //! - [`exchange`]: asks, answers and their bodies
 //! - [`http`]: model servers over HTTP
+//! - [`http1`]: HTTP/1.1 to them without TLS
 //! - `manner`: where a model server looks for its key, and how its paths begin
 //! - [`headers`]: what passes to a backend and back
 //! - [`model_engines`]: models whose servers are started when they are asked for
@@ -32,6 +33,7 @@ pub mod exchange;
 mod facts;
 pub mod headers;
 pub mod http;
+pub mod http1;
 pub mod key_file;
 mod manner;
 pub mod model_engines;

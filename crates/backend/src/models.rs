@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use base::{Capabilities, FactsByModel, LoadState, ModelFacts};
 use http::Response;
-use http_body_util::{BodyExt, Limited};
-use hyper::body::Incoming;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::facts::ServerKind;
+use crate::{client::Body, facts::ServerKind};
 
 /// How long a backend may take to give its list.
 pub const DEADLINE: Duration = Duration::from_secs(5);
@@ -36,15 +34,13 @@ pub(crate) struct ModelList {
 }
 
 /// The list in a response, or what is wrong with it.
-pub(crate) async fn read(response: Response<Incoming>) -> Result<ModelList, String> {
+pub(crate) async fn read(response: Response<Body>) -> Result<ModelList, String> {
     let status = response.status();
     let told = response.headers().contains_key(WARREN_HEADER);
     if !status.is_success() {
         return Err(format!("it answered {status}"));
     }
-    #[expect(clippy::disallowed_methods, reason = "the body is limited")]
-    let body = Limited::new(response.into_body(), MAX_LIST).collect().await;
-    let body = body.map_err(|error| error.to_string())?.to_bytes();
+    let body = response.into_body().whole(MAX_LIST).await?;
     let list = parse(&body).ok_or("what it answered is none")?;
     Ok(ModelList { is_warren: told || list.is_warren, ..list })
 }

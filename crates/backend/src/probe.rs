@@ -3,18 +3,17 @@
 //! Each is posted an empty object. A server that has the endpoint says what is missing from it; no
 //! model is named, so none is loaded and nothing is computed.
 
-use std::time::Duration;
+use std::{future::poll_fn, time::Duration};
 
 use base::{Endpoint, Endpoints};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, Method, Response, header};
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use protocol::endpoint::{Missing, may_be_missing, missing};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
+    client::Body,
     error::{BackendError, Phase},
     headers::to_backend,
     http::HttpBackend,
@@ -75,12 +74,13 @@ impl HttpBackend {
 }
 
 /// What there is to judge by: no more of a body than it takes, nor longer than it may take.
-async fn beginning(status: u16, response: Response<Incoming>, by: Instant) -> Vec<u8> {
+async fn beginning(status: u16, response: Response<Body>, by: Instant) -> Vec<u8> {
     let mut body = response.into_body();
     let mut read = Vec::new();
     while read.len() < MAX_ANSWER && may_be_missing(status, &read) {
-        let Ok(Some(Ok(frame))) = timeout_at(by, body.frame()).await else { break };
-        read.extend_from_slice(&frame.into_data().unwrap_or_default());
+        let next = poll_fn(|cx| body.poll_next(cx));
+        let Ok(Some(Ok(piece))) = timeout_at(by, next).await else { break };
+        read.extend_from_slice(&piece);
     }
     read.truncate(MAX_ANSWER);
     read

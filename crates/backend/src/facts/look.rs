@@ -10,7 +10,6 @@ use base::{FactsByModel, LoadState};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use http_body_util::{BodyExt, Limited};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -185,9 +184,7 @@ impl HttpBackend {
             if response.status() != StatusCode::OK {
                 return Ok(None);
             }
-            #[expect(clippy::disallowed_methods, reason = "the body is limited")]
-            let body = Limited::new(response.into_body(), MAX_LIST).collect().await;
-            Ok(body.ok().map(http_body_util::Collected::to_bytes))
+            Ok(response.into_body().whole(MAX_LIST).await.ok())
         };
         let late = |_| Err(self.late(Phase::Models, DEADLINE));
         timeout(DEADLINE, told).await.unwrap_or_else(late)

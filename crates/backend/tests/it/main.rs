@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod exchange;
 mod facts;
 mod http;
 mod keepalive;

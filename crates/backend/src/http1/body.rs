@@ -1,0 +1,214 @@
+//! The body of an answer: where it ends, and what of the bytes is content.
+
+use std::ops::Range;
+
+use super::{MAX_FIELDS, Malformed};
+
+/// The most bytes of extensions behind the sizes of an answer's chunks.
+pub(super) const MAX_EXTENSIONS: usize = 16 * 1024;
+
+/// The most bytes of headers behind a body.
+pub(super) const MAX_TRAILERS: usize = 16 * 1024;
+
+/// How far a body is.
+#[derive(Debug)]
+pub(super) enum BodyReader {
+    /// So many bytes are missing.
+    Length(u64),
+    /// It ends with the connection.
+    UntilClose {
+        closed: bool,
+    },
+    Chunked(Chunked),
+}
+
+impl BodyReader {
+    pub(super) fn none() -> Self {
+        Self::Length(0)
+    }
+
+    pub(super) fn of_length(length: u64) -> Self {
+        Self::Length(length)
+    }
+
+    pub(super) fn until_close() -> Self {
+        Self::UntilClose { closed: false }
+    }
+
+    pub(super) fn chunked() -> Self {
+        Self::Chunked(Chunked::default())
+    }
+
+    /// Whether it tells itself where it ends.
+    pub(super) fn has_end(&self) -> bool {
+        !matches!(self, Self::UntilClose { .. })
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        match self {
+            Self::Length(missing) => *missing == 0,
+            Self::UntilClose { closed } => *closed,
+            Self::Chunked(chunked) => chunked.state == State::Over,
+        }
+    }
+
+    /// Reads bytes. Their content is moved together; returns where it stands, and how many bytes
+    /// belong to the body.
+    pub(super) fn feed(&mut self, bytes: &mut [u8]) -> Result<(Range<usize>, usize), Malformed> {
+        let all = bytes.len();
+        match self {
+            Self::Length(missing) => {
+                let length = at_most(all, *missing);
+                *missing -= length as u64;
+                Ok((0..length, length))
+            }
+            Self::UntilClose { .. } => Ok((0..all, all)),
+            Self::Chunked(chunked) => chunked.feed(bytes),
+        }
+    }
+
+    /// The connection has ended.
+    pub(super) fn close(&mut self) -> Result<(), Malformed> {
+        match self {
+            Self::UntilClose { closed } => *closed = true,
+            whole if whole.is_over() => {}
+            _ => return Err(Malformed::CutOff),
+        }
+        Ok(())
+    }
+}
+
+fn at_most(length: usize, limit: u64) -> usize {
+    usize::try_from(limit).map_or(length, |limit| length.min(limit))
+}
+
+/// A body in chunks.
+#[derive(Debug, Default)]
+pub(super) struct Chunked {
+    state: State,
+    /// The size of the chunk that is read, then what is missing of it.
+    size: u64,
+    extensions: usize,
+    /// The bytes behind the last chunk, if there are headers.
+    trailers: Vec<u8>,
+    trailer_lines: usize,
+}
+
+/// What the next byte of a chunked body is.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// The first digit of a size.
+    #[default]
+    Start,
+    /// A further digit, or what follows the size.
+    Size,
+    /// Behind the size and a space.
+    Space,
+    Extension,
+    SizeLf,
+    Data,
+    DataCr,
+    DataLf,
+    /// Behind the last chunk or a trailer: another one, or the end.
+    End,
+    Trailer,
+    TrailerLf,
+    EndLf,
+    Over,
+}
+
+impl Chunked {
+    fn feed(&mut self, bytes: &mut [u8]) -> Result<(Range<usize>, usize), Malformed> {
+        let (mut at, mut content) = (0, 0..0);
+        while at < bytes.len() && self.state != State::Over {
+            if self.state != State::Data {
+                self.step(bytes[at])?;
+                at += 1;
+                continue;
+            }
+            let length = at_most(bytes.len() - at, self.size);
+            if content.is_empty() {
+                content = at..at;
+            } else {
+                bytes.copy_within(at..at + length, content.end);
+            }
+            content.end += length;
+            at += length;
+            self.size -= length as u64;
+            if self.size == 0 {
+                self.state = State::DataCr;
+            }
+        }
+        Ok((content, at))
+    }
+
+    /// Reads a byte that is no content.
+    fn step(&mut self, byte: u8) -> Result<(), Malformed> {
+        self.state = match (self.state, byte) {
+            (State::Start, byte) => self.digit(byte)?,
+            (State::Size | State::Space, b' ' | b'\t') => State::Space,
+            (State::Size | State::Space, b';') => State::Extension,
+            (State::Size | State::Space | State::Extension, b'\r') => State::SizeLf,
+            (State::Size, byte) => self.digit(byte)?,
+            (State::Extension, byte) if byte != b'\n' => self.extension()?,
+            (State::SizeLf, b'\n') if self.size == 0 => State::End,
+            (State::SizeLf, b'\n') => State::Data,
+            (State::DataCr, b'\r') => State::DataLf,
+            (State::DataLf, b'\n') => State::Start,
+            (State::End | State::Trailer | State::TrailerLf | State::EndLf, byte) => {
+                self.trailer(byte)?
+            }
+            _ => return Err(Malformed::Chunk),
+        };
+        Ok(())
+    }
+
+    fn digit(&mut self, byte: u8) -> Result<State, Malformed> {
+        let digit = char::from(byte).to_digit(16).ok_or(Malformed::Chunk)?;
+        let size = self.size.checked_mul(16).ok_or(Malformed::Chunk)?;
+        self.size = size | u64::from(digit);
+        Ok(State::Size)
+    }
+
+    fn extension(&mut self) -> Result<State, Malformed> {
+        self.extensions += 1;
+        match self.extensions < MAX_EXTENSIONS {
+            true => Ok(State::Extension),
+            false => Err(Malformed::Extensions),
+        }
+    }
+
+    /// Reads a byte behind the last chunk. Trailers are checked and dropped.
+    fn trailer(&mut self, byte: u8) -> Result<State, Malformed> {
+        let next = match (self.state, byte) {
+            (State::End, b'\r') => State::EndLf,
+            (State::Trailer, b'\r') => State::TrailerLf,
+            (State::End | State::Trailer, _) => State::Trailer,
+            (State::TrailerLf, b'\n') => State::End,
+            (State::EndLf, b'\n') => State::Over,
+            _ => return Err(Malformed::Trailers),
+        };
+        if self.trailers.is_empty() && next != State::Trailer {
+            return Ok(next);
+        }
+        self.trailers.push(byte);
+        self.trailer_lines += usize::from(self.state == State::TrailerLf);
+        if self.trailers.len() >= MAX_TRAILERS || self.trailer_lines > MAX_FIELDS {
+            return Err(Malformed::ManyTrailers);
+        }
+        if next == State::Over {
+            self.check_trailers()?;
+        }
+        Ok(next)
+    }
+
+    fn check_trailers(&mut self) -> Result<(), Malformed> {
+        let mut fields = vec![httparse::EMPTY_HEADER; self.trailer_lines];
+        match httparse::parse_headers(&self.trailers, &mut fields) {
+            Ok(httparse::Status::Complete(_)) => {}
+            _ => return Err(Malformed::Trailers),
+        }
+        self.trailers = Vec::new();
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! Plain HTTP/1.1 to one backend, without a task for each connection.
+//!
+//! The exchange is driven by whoever waits for the answer: a read of the socket is one piece of the body,
+//! and dropping the answer closes the connection. What comes is understood by a pure machine, bytes in,
+//! head and body out. Connections by TLS are hyper's.
+//!
+//! - [`AnswerReader`]: an answer, from its bytes; `head` and `body` are its two parts
+//! - `request`: the bytes of a request, and how far they are written
+//! - `exchange`: one request and its answer on one connection
+//! - `pool`: connections that are kept for a while
+//! - `client`: sends requests over kept connections, and once more where one had ended
+
+mod answer;
+mod body;
+mod client;
+mod exchange;
+mod head;
+mod malformed;
+mod pool;
+mod request;
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    answer::{AnswerReader, Fed},
+    head::{Head, MAX_FIELDS, MAX_HEAD},
+    malformed::Malformed,
+};
+pub(crate) use self::{
+    client::Client,
+    exchange::{Body, Broken},
+    request::Request,
+};
