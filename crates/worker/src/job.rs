@@ -67,7 +67,7 @@ impl Rest<'_> {
     /// Waits for the backend's end, and reads nothing more of the answer.
     async fn wait(self) {
         if let Some(body) = self.body {
-            wait_for_end(body).await;
+            Box::pin(wait_for_end(body)).await;
         }
     }
 }

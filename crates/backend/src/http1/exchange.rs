@@ -140,13 +140,13 @@ impl Exchange {
 pub(crate) struct Body {
     /// What came with the head.
     first: Bytes,
-    exchange: Option<Exchange>,
+    exchange: Option<Box<Exchange>>,
     pool: Arc<Pool>,
 }
 
 impl Body {
     pub(super) fn new(first: Bytes, exchange: Exchange, pool: Arc<Pool>) -> Self {
-        let mut body = Self { first, exchange: Some(exchange), pool };
+        let mut body = Self { first, exchange: Some(Box::new(exchange)), pool };
         body.give_back();
         body
     }
