@@ -118,7 +118,7 @@ pub(crate) async fn chat(
     held: &mut HeldBody<'_>,
 ) -> Result<Answer, ApiError> {
     let shape = shape::of_path(Endpoint::ChatCompletions.path());
-    let via = head::via(api, request_scope.scope(), &HeaderMap::new())?;
+    let via = head::via(api.marks(), api.via(), request_scope.scope(), &HeaderMap::new())?;
     held.grow(body.len()).await?;
     let (body, peeked) = peek_request(body, api.limits().affinity).await?;
     let route = api.limits().route;
@@ -167,7 +167,7 @@ async fn accept(
         read::expect_json(&parts.headers)?;
     }
     let passed_on = parts.headers.contains_key(VIA);
-    let via = head::via(api, request_scope.scope(), &parts.headers)?;
+    let via = head::via(api.marks(), api.via(), request_scope.scope(), &parts.headers)?;
     let body = read::read(&parts.headers, body, api.limits().max_body, held).await?;
     let body = shaped(shape, &parts.uri, body).await?;
     let shape = *shape;

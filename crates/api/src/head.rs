@@ -5,12 +5,12 @@ use base::{JobId, Scope};
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use protocol::{
     headers::{is_hop_by_hop, named_by_connection, stays_at_server},
-    via::{Loop, VIA},
+    via::{Loop, Marks, VIA},
 };
 use rand::RngExt;
 use scheduler::{Head, exchange::USAGE_HEADER};
 
-use crate::{shape::Shape, state::Api};
+use crate::shape::Shape;
 
 /// The header with the job's id, for every client.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -27,21 +27,23 @@ pub(crate) fn for_provider(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-/// The [`VIA`] header of a request once it has passed this scope.
+/// The [`VIA`] header of a request once it has passed this scope; `own` is that of one which came to the server
+/// first.
 ///
 /// # Errors
 /// [`Loop`] when the request has come in a circle.
 pub(crate) fn via(
-    api: &Api,
+    marks: &Marks,
+    own: Option<&HeaderValue>,
     scope: &Scope,
     headers: &HeaderMap,
 ) -> Result<Option<HeaderValue>, Loop> {
     if !headers.contains_key(VIA) && *scope == Scope::server() {
-        return Ok(api.via());
+        return Ok(own.cloned());
     }
     let before = headers.get_all(VIA).iter().filter_map(|value| value.to_str().ok());
     // The marks consist of digits and commas.
-    Ok(HeaderValue::try_from(api.marks().pass(scope, before)?).ok())
+    Ok(HeaderValue::try_from(marks.pass(scope, before)?).ok())
 }
 
 /// The same headers, with the request's [`VIA`] header.

@@ -260,8 +260,8 @@ impl Api {
     }
 
     /// The header of a request in the server's own scope that has passed no other server.
-    pub(crate) fn via(&self) -> Option<HeaderValue> {
-        self.0.via.clone()
+    pub(crate) fn via(&self) -> Option<&HeaderValue> {
+        self.0.via.as_ref()
     }
 
     /// Where the server listens, once it does.

@@ -103,7 +103,7 @@ impl StoredResponse {
         parts: &Parts,
         id: JobId,
     ) -> Result<(Accepted, Arc<Room>, String), ApiError> {
-        let via = head::via(api, self.request_scope.scope(), &parts.headers)?;
+        let via = head::via(api.marks(), api.via(), self.request_scope.scope(), &parts.headers)?;
         let admission =
             Admission::new(self.request_scope.admitted(), id, Charge::default(), Moment::now())?;
         let job = self.job(request(parts, via), id);
