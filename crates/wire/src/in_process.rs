@@ -22,6 +22,9 @@ use crate::{
 /// The most signals that one end ever has on their way: a ping, a pong and a close.
 const SIGNALS: usize = 3;
 
+/// How often an end that was woken gives way to other tasks, at most, while these send it more.
+const TURNS: u32 = 32;
+
 /// What one end tells the other beside frames.
 enum Signal {
     Ping,
@@ -39,8 +42,11 @@ pub(crate) struct InProcessLink {
     signalled: mpsc::Receiver<Signal>,
     /// Whether a ping has no answer yet.
     asked: bool,
-    /// Whether this end had to wait before the next frame.
-    waited: bool,
+    /// Whether this end waits for the next frame.
+    waits: bool,
+    /// How often it has given way since frames came, and how much was queued the last time.
+    turns: u32,
+    seen: usize,
     heard: Instant,
     /// Whether the far end has closed, or is gone.
     is_over: bool,
@@ -71,7 +77,9 @@ impl InProcessLink {
             signals: Some(signals),
             signalled,
             asked: false,
-            waited: false,
+            waits: false,
+            turns: 0,
+            seen: 0,
             heard: Instant::now(),
             is_over: false,
             close_reason: None,
@@ -83,8 +91,9 @@ impl InProcessLink {
     }
 
     pub(crate) fn ready(&mut self) -> Option<Frame> {
-        let nobody = Context::from_waker(Waker::noop());
-        self.incoming.pop(&nobody).map(|frame| self.arrived(frame))
+        let frame = self.incoming.pop(&Context::from_waker(Waker::noop()))?;
+        self.has_waited();
+        Some(frame)
     }
 
     pub(crate) async fn write_only(&mut self) -> LinkError {
@@ -120,31 +129,50 @@ impl InProcessLink {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Frame>, LinkError>> {
+        if self.gives_way() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         // A far end on another thread could send for ever, and this task must give way to others.
         let turn = ready!(coop::poll_proceed(cx));
         if let Some(frame) = self.incoming.pop(cx) {
             turn.made_progress();
-            return Poll::Ready(Ok(Some(self.arrived(frame))));
+            return Poll::Ready(Ok(Some(frame)));
         }
         self.poll_signals(cx);
         if self.is_over {
             // What the far end sent before it closed comes before the close.
-            let last = self.incoming.pop(cx).map(|frame| self.arrived(frame));
-            return Poll::Ready(Ok(last));
+            return Poll::Ready(Ok(self.incoming.pop(cx)));
         }
         if self.outbox.wait_for_close(cx) {
             return Poll::Ready(Err(LinkError::GivenUp));
         }
-        self.waited = true;
+        self.waits = true;
         Poll::Pending
     }
 
-    /// A clock reading for each frame would cost more than the rest of it.
-    fn arrived(&mut self, frame: Frame) -> Frame {
-        if std::mem::take(&mut self.waited) {
+    /// Whether tasks that are ready now should run first, since they may send more. All of it is taken in one turn then,
+    /// and leaves in one write where it belongs together.
+    fn gives_way(&mut self) -> bool {
+        let queued = self.incoming.queued();
+        if !self.waits || queued == 0 {
+            return false;
+        }
+        let is_more = queued > self.seen && self.turns < TURNS;
+        if is_more {
+            (self.seen, self.turns) = (queued, self.turns + 1);
+        } else {
+            self.has_waited();
+        }
+        is_more
+    }
+
+    /// Frames are taken now. The clock is not read for each of them.
+    fn has_waited(&mut self) {
+        if std::mem::take(&mut self.waits) {
             self.heard = Instant::now();
         }
-        frame
+        (self.seen, self.turns) = (0, 0);
     }
 
     fn poll_signals(&mut self, cx: &mut Context<'_>) {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use tokio::task::yield_now;
+use tokio::{sync::oneshot, task::yield_now};
 
 use super::*;
 
@@ -39,6 +39,45 @@ async fn a_frame_wakes_the_end_that_waits_for_it() {
     yield_now().await;
     outbox.push("now".to_owned()).unwrap();
     assert_eq!(waiting.await.unwrap().unwrap(), Some("now".to_owned().into()));
+}
+
+/// With one thread, whose woken tasks run first.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn frames_of_tasks_that_are_ready_together_are_taken_in_one_turn() {
+    let ((mut near, _), (_far, outbox)) = pair();
+    let (waits, waited) = oneshot::channel();
+    let reading = tokio::spawn(async move {
+        waits.send(()).unwrap();
+        [near.next().await.unwrap(), near.ready(), near.ready()]
+    });
+    tokio::spawn(async move {
+        waited.await.unwrap();
+        for _ in 0..3 {
+            let outbox = outbox.clone();
+            tokio::spawn(async move { outbox.push("now".to_owned()).unwrap() });
+        }
+    });
+    assert!(reading.await.unwrap().iter().all(Option::is_some));
+}
+
+#[tokio::test]
+async fn an_end_gives_way_a_bounded_number_of_times() {
+    let ((mut near, _), (_far, outbox)) = pair();
+    let reading = tokio::spawn(async move { near.next().await });
+    yield_now().await;
+    let sent = Arc::<AtomicU32>::default();
+    let count = Arc::clone(&sent);
+    // It sends one frame each time that the reader has given way.
+    let sending = tokio::spawn(poll_fn(move |cx| {
+        outbox.push("more".to_owned()).unwrap();
+        count.fetch_add(1, Ordering::Relaxed);
+        cx.waker().wake_by_ref();
+        Poll::<()>::Pending
+    }));
+    assert!(reading.await.unwrap().unwrap().is_some());
+    sending.abort();
+    let sent = sent.load(Ordering::Relaxed);
+    assert!((TURNS..=2 * TURNS).contains(&sent), "{sent}");
 }
 
 #[tokio::test]
