@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::programs::flood;
 
-/// Measures a backend directly, behind nginx, and through Warren, in one run.
+/// Measures a backend directly, behind nginx and bare relays, and through Warren, in one run.
 #[derive(Debug, Parser)]
 #[command(name = "benches", args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
@@ -37,6 +37,27 @@ pub(crate) enum Role {
         warren: PathBuf,
         /// Where what callgrind writes is kept
         dir: PathBuf,
+    },
+    /// The front of the pair of relays without features
+    #[command(hide = true)]
+    BareFront,
+    /// Its back
+    #[command(hide = true)]
+    BareBack {
+        /// Where the front waits for it
+        front: SocketAddr,
+        /// Who is asked
+        backend: SocketAddr,
+    },
+    /// The mock model server as a model engine
+    #[command(hide = true)]
+    Engine {
+        /// The file of its model, which must be there and is not read
+        #[arg(long)]
+        model: PathBuf,
+        /// Where it listens, on loopback
+        #[arg(long)]
+        port: u16,
     },
     /// The bare WebSocket echo
     #[command(hide = true)]
@@ -105,7 +126,7 @@ pub(crate) struct Options {
     /// Measured seconds of each row on each target, over all rounds (default 6; quick 1)
     #[arg(long, value_name = "N", value_parser = seconds)]
     pub(crate) seconds: Option<f64>,
-    /// Rounds the seconds are split into (default 3; quick 1)
+    /// Rounds the seconds are split into (default 6; quick 1)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) rounds: Option<u32>,
     /// Only scenarios whose name contains PATTERN; several, separated by commas
@@ -141,7 +162,7 @@ impl Options {
 
     /// Rounds each row is split into.
     pub(crate) fn rounds(&self) -> u32 {
-        self.rounds.unwrap_or(if self.quick { 1 } else { 3 })
+        self.rounds.unwrap_or(if self.quick { 1 } else { 6 })
     }
 
     /// Measured seconds of one round of one row on one target.
@@ -163,20 +184,27 @@ pub(crate) enum Kind {
     Direct,
     /// The backend behind nginx as a plain reverse proxy.
     Nginx,
+    /// The backend behind a pair of relays without features.
+    Bare,
     /// The backend lent by a Warren worker to a Warren server.
     Warren,
+    /// The backend lent by `warren up`, server and worker in one process.
+    Up,
 }
 
 impl Kind {
     /// All of them, in the order they are shown.
-    pub(crate) const ALL: [Self; 3] = [Self::Direct, Self::Nginx, Self::Warren];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Direct, Self::Nginx, Self::Bare, Self::Warren, Self::Up];
 
     /// Its name in tables and on the command line.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
             Self::Nginx => "nginx",
+            Self::Bare => "bare",
             Self::Warren => "warren",
+            Self::Up => "up",
         }
     }
 }

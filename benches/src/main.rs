@@ -9,7 +9,7 @@
 //! - [`suite`]: one run, from start to report; [`lab`]: what its scenarios use
 //! - [`scenarios`]: what is measured: requests, startup, cancels, slow streams, rooms, the mesh, terminals
 //! - [`targets`]: what it is measured on: direct, nginx, Warren
-//! - [`backend`]: the mock model server
+//! - [`backend`]: the mock model server; [`bare`]: relays without features
 //! - [`echo`], [`copy`]: what the mesh is compared with; [`stock`]: a stock peer of it
 //! - [`load`]: the load generator
 //! - [`count`]: instructions and allocations of requests, which `cargo xtask budget` compares
@@ -20,6 +20,7 @@
 //! - [`stats`], [`report`]: numbers, and how they are shown
 
 mod backend;
+mod bare;
 mod child;
 mod cli;
 mod copy;
@@ -90,7 +91,13 @@ fn alone(role: Option<&Role>) -> Option<anyhow::Result<()>> {
         Role::Flood { kind, megabytes, pace } => Some(flood::run(*kind, *megabytes, *pace)),
         Role::Keys => Some(keys::run()),
         Role::Agent { arguments } => Some(agent::run(arguments)),
-        Role::Backend | Role::Echo | Role::Load { .. } | Role::Count { .. } => None,
+        Role::Backend
+        | Role::BareFront
+        | Role::BareBack { .. }
+        | Role::Engine { .. }
+        | Role::Echo
+        | Role::Load { .. }
+        | Role::Count { .. } => None,
     }
 }
 
@@ -98,6 +105,9 @@ async fn play(cli: Cli) -> anyhow::Result<()> {
     match cli.role {
         Some(Role::Backend) => backend::run().await,
         Some(Role::Load { plan }) => load::run(&plan).await,
+        Some(Role::BareFront) => bare::front().await,
+        Some(Role::BareBack { front, backend }) => bare::back(front, backend).await,
+        Some(Role::Engine { model, port }) => backend::engine(&model, port).await,
         Some(Role::Echo) => echo::run().await,
         Some(Role::Count { warren, dir }) => count::run(&warren, &dir).await,
         // The others were played before.

@@ -37,15 +37,18 @@ pub(crate) struct Column {
 #[derive(Debug, Serialize)]
 pub(crate) struct Line {
     pub(crate) target: &'static str,
-    /// `None`: not measured, or without meaning here.
+    /// `None`: not measured, or without meaning here. Of several rounds, their medians.
     pub(crate) values: Vec<Option<f64>>,
+    /// The values of each round, where rounds were measured apart.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rounds: Vec<Vec<Option<f64>>>,
     /// Connections that the target closed and the clients opened again.
     pub(crate) reconnects: u64,
     pub(crate) failures: Failures,
 }
 
 /// The lines that others are compared with, where a backend is asked in several ways.
-pub(crate) const BACKENDS: &[&str] = &[Kind::Direct.name(), Kind::Nginx.name()];
+pub(crate) const BACKENDS: &[&str] = &[Kind::Direct.name(), Kind::Nginx.name(), Kind::Bare.name()];
 
 /// What one line shall reach in one column. Shown, never asserted.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -91,7 +94,20 @@ impl Goal {
 impl Line {
     /// A target's numbers; none of its connections was closed.
     pub(crate) fn new(target: &'static str, values: Vec<Option<f64>>, failures: Failures) -> Self {
-        Self { target, values, reconnects: 0, failures }
+        Self { target, values, rounds: Vec::new(), reconnects: 0, failures }
+    }
+
+    /// The medians of what each round gave.
+    pub(crate) fn of_rounds(
+        target: &'static str,
+        rounds: Vec<Vec<Option<f64>>>,
+        reconnects: u64,
+        failures: Failures,
+    ) -> Self {
+        let columns = rounds.first().map_or(0, Vec::len);
+        let of = |column: usize| rounds.iter().filter_map(move |round| round[column]).collect();
+        let values = (0..columns).map(|column| median(of(column))).collect();
+        Self { target, values, rounds, reconnects, failures }
     }
 }
 
@@ -217,10 +233,28 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "benches: {text}");
 }
 
+/// The median of the ratios of all rounds: what drifts from one round to the next is in none of them. Without rounds,
+/// the ratio of the values.
 fn ratio(line: &Line, base: &Line, column: usize) -> Option<f64> {
-    let value = line.values.get(column).copied().flatten()?;
-    let base = base.values.get(column).copied().flatten()?;
+    if line.rounds.is_empty() || line.rounds.len() != base.rounds.len() {
+        return quotient(&line.values, &base.values, column);
+    }
+    let pairs = line.rounds.iter().zip(&base.rounds);
+    median(pairs.filter_map(|(line, base)| quotient(line, base, column)).collect())
+}
+
+fn quotient(values: &[Option<f64>], base: &[Option<f64>], column: usize) -> Option<f64> {
+    let value = values.get(column).copied().flatten()?;
+    let base = base.get(column).copied().flatten()?;
     (base != 0.0).then(|| value / base)
+}
+
+/// The middle one, or the mean of the two in the middle.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let upper = values.len() / 2;
+    let lower = values.len().checked_sub(1)? / 2;
+    Some(f64::midpoint(values[lower], values[upper]))
 }
 
 /// The first column to the left, the others to the right, each as wide as its widest cell.
@@ -247,7 +281,7 @@ mod tests {
     use super::*;
 
     fn line(target: &'static str, rate: f64, cpu: Option<f64>) -> Line {
-        Line { target, values: vec![Some(rate), cpu], reconnects: 0, failures: Failures::default() }
+        Line::new(target, vec![Some(rate), cpu], Failures::default())
     }
 
     fn section() -> Section {
@@ -281,6 +315,20 @@ plain/32: words
   goal plain/32: req/s ≤ 250: measured 200.00, reached
 ";
         assert_eq!(section().table(), expected);
+    }
+
+    #[test]
+    fn ratios_of_rounds_are_taken_round_by_round() {
+        let of = |target, rates: [f64; 3]| {
+            let rounds = rates.map(|rate| vec![Some(rate), None]).to_vec();
+            Line::of_rounds(target, rounds, 0, Failures::default())
+        };
+        let (base, line) = (of("nginx", [100.0, 10.0, 1000.0]), of("warren", [50.0, 6.0, 400.0]));
+        assert_eq!(line.values, [Some(50.0), None]);
+        assert_eq!(ratio(&line, &base, 0), Some(0.5));
+        assert_eq!(ratio(&line, &base, 1), None);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(Vec::new()), None);
     }
 
     #[test]

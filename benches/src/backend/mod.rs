@@ -8,7 +8,7 @@
 mod aborts;
 mod answer;
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result};
 use bytes::{Bytes, BytesMut};
@@ -40,6 +40,14 @@ pub(crate) async fn run() -> Result<()> {
         () = serve(listener, None) => Ok(()),
         () = child::abandoned() => Ok(()),
     }
+}
+
+/// Serves on this port until a signal ends it, as model engines do.
+pub(crate) async fn engine(model: &Path, port: u16) -> Result<()> {
+    model.metadata().with_context(|| format!("no {}", model.display()))?;
+    let listener = TcpListener::bind(("127.0.0.1", port)).await.context("listen")?;
+    serve(listener, None).await;
+    Ok(())
 }
 
 /// Serves on a free loopback port inside this process.

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The least rate with accounting, as a share of the rate without.
-const LEAST: f64 = 0.9;
+const LEAST: f64 = 0.95;
 
 pub(crate) async fn measure(lab: &Lab, report: &mut Report) -> Result<()> {
     let Some(program) = lab.launcher.warren() else { return Ok(()) };

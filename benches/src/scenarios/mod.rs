@@ -6,6 +6,7 @@
 //! - [`startup`]: time to ready, idle memory, size of the binary
 //! - [`cancel`]: from a client that hangs up to the abort at the backend
 //! - [`slow_streams`]: memory of streams that wait
+//! - [`engines`]: what a model engine costs
 //! - [`rooms`]: what a room costs, and how fast its watchers are told
 //! - [`mesh`]: models and answers from peers, and the relay between them
 //! - [`scale`]: many keys, models, workers and waiting jobs
@@ -13,6 +14,7 @@
 
 mod accounting;
 mod cancel;
+mod engines;
 mod mesh;
 mod requests;
 mod rooms;
@@ -35,6 +37,7 @@ pub(crate) enum Scenario {
     Translate,
     Cancel,
     SlowStreams,
+    Engines,
     RoomRequests,
     RoomEvents,
     ScaleDispatch,
@@ -49,7 +52,7 @@ impl Scenario {
         let mut all = vec![Self::Startup];
         all.extend(Row::all().map(Self::Requests));
         all.extend([Self::Accounting, Self::Translate, Self::Cancel, Self::SlowStreams]);
-        all.extend([Self::RoomRequests, Self::RoomEvents]);
+        all.extend([Self::Engines, Self::RoomRequests, Self::RoomEvents]);
         all.extend([Self::ScaleDispatch, Self::ScaleServer]);
         all.extend(mesh::Part::ALL.map(Self::Mesh));
         all.extend(workspace::Part::ALL.map(Self::Workspace));
@@ -65,6 +68,7 @@ impl Scenario {
             Self::Translate => "translate".into(),
             Self::Cancel => "cancel".into(),
             Self::SlowStreams => "slow-streams".into(),
+            Self::Engines => "engines".into(),
             Self::RoomRequests => "rooms/request".into(),
             Self::RoomEvents => "rooms/events".into(),
             Self::ScaleDispatch => "scale/dispatch".into(),
@@ -89,6 +93,7 @@ impl Scenario {
             Some(Self::Translate) => translate::measure(lab, report).await,
             Some(Self::Cancel) => cancel::measure(lab, report).await,
             Some(Self::SlowStreams) => slow_streams::measure(lab, report).await,
+            Some(Self::Engines) => engines::measure(lab, report).await,
             Some(Self::RoomRequests) => rooms::requests::measure(lab, report).await,
             Some(Self::RoomEvents) => rooms::events::measure(lab, report).await,
             Some(Self::ScaleDispatch) => scale::dispatch::measure(lab, report),
@@ -120,10 +125,10 @@ mod tests {
     #[test]
     fn names_are_unique_and_select() {
         let mut names: Vec<String> = asked(&[]).iter().map(Scenario::name).collect();
-        assert_eq!(names.len(), 37);
+        assert_eq!(names.len(), 39);
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 37);
+        assert_eq!(names.len(), 39);
         assert_eq!(asked(&["--only", "plain/32/1KiB"]).len(), 1);
     }
 
@@ -131,6 +136,6 @@ mod tests {
     fn request_rows_share_their_targets() {
         let all = asked(&[]);
         let groups: Vec<usize> = all.chunk_by(Scenario::same_targets).map(<[_]>::len).collect();
-        assert_eq!(groups, [&[1, 12][..], &[1; 24]].concat());
+        assert_eq!(groups, [&[1, 12][..], &[1; 26]].concat());
     }
 }

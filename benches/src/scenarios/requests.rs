@@ -9,7 +9,7 @@ use crate::{
     cli::Kind,
     lab::Lab,
     load::{
-        Plan,
+        Failures, Plan,
         closed::{Closed, LIMIT, Outcome},
     },
     payload::Answer,
@@ -58,9 +58,17 @@ impl Row {
         [1 << 10, 100 << 10, 10 << 20].into_iter().flat_map(of)
     }
 
+    /// Streams over many connections, with small bodies.
+    pub(super) const STREAMS: Self = Self { connections: 32, stream: true, body: 1 << 10 };
+
     /// Many connections with small bodies: where what each request costs shows most.
     pub(super) fn busiest() -> impl Iterator<Item = Self> {
         [false, true].into_iter().map(|stream| Self { connections: 32, stream, body: 1 << 10 })
+    }
+
+    /// Streams with small bodies, one and as many as a model engine answers at once.
+    pub(super) fn engines() -> impl Iterator<Item = Self> {
+        [1, 4].into_iter().map(|connections| Self { connections, ..Self::STREAMS })
     }
 
     /// With small bodies, one connection and many.
@@ -89,13 +97,28 @@ impl Row {
         }
     }
 
+    /// Of rows with bodies of 1 KiB, in which the rest shows least.
     fn goals(&self) -> Vec<Goal> {
-        let (warren, nginx) = (Kind::Warren.name(), Kind::Nginx.name());
-        let rate = RATE.at_least(warren, 0.5).beside(nginx);
+        let [nginx, bare, warren, up] =
+            [Kind::Nginx, Kind::Bare, Kind::Warren, Kind::Up].map(Kind::name);
         match (self.connections, self.stream) {
-            (1, _) => vec![P50.at_most(warren, 2.5).beside(nginx)],
-            (_, false) => vec![rate],
-            (_, true) => vec![rate, CHUNK_RATE.at_least(warren, 0.5).beside(nginx)],
+            _ if self.body > 1 << 10 => Vec::new(),
+            (1, false) => vec![P50.at_most(warren, 1.6).beside(nginx)],
+            (1, true) => vec![
+                P50.at_most(warren, 1.6).beside(nginx),
+                FIRST50.at_most(warren, 2.0).beside(nginx),
+            ],
+            (_, false) => vec![
+                RATE.at_least(warren, 0.75).beside(bare),
+                CPU.at_most(warren, 1.9).beside(bare),
+            ],
+            (_, true) => vec![
+                RATE.at_least(warren, 1.0).beside(nginx),
+                CHUNK_RATE.at_least(warren, 1.0).beside(nginx),
+                CPU.at_most(warren, 1.3).beside(nginx),
+                FIRST50.at_most(warren, 1.5).beside(nginx),
+                RATE.at_least(up, 1.0).beside(nginx),
+            ],
         }
     }
 }
@@ -123,11 +146,12 @@ async fn section(row: Row, lab: &Lab, targets: &mut [Target]) -> Result<Section>
 }
 
 pub(super) async fn lines(row: Row, lab: &Lab, targets: &mut [Target]) -> Result<Vec<Line>> {
-    let mut sums: Vec<Sum> = targets.iter().map(|_| Sum::default()).collect();
+    let mut all: Vec<Rounds> = targets.iter().map(|_| Rounds::default()).collect();
     for at in lab.turns(targets.len()) {
-        sums[at].add(&one_round(row, lab, &mut targets[at]).await?);
+        let round = one_round(row, lab, &mut targets[at]).await?;
+        all[at].add(row, &round, &targets[at]);
     }
-    Ok(targets.iter().zip(sums).map(|(target, sum)| sum.line(row, target)).collect())
+    Ok(targets.iter().zip(all).map(|(target, rounds)| rounds.line(target)).collect())
 }
 
 struct Round {
@@ -142,6 +166,7 @@ async fn one_round(row: Row, lab: &Lab, target: &mut Target) -> Result<Round> {
         connections: row.connections,
         prefix: target.prefix.clone(),
         key: target.key.clone(),
+        rewritten: target.rewrites,
         warmup: seconds * WARMUP,
         ..Closed::new(target.addr, row.body, row.answer(), seconds)
     };
@@ -154,28 +179,36 @@ async fn one_round(row: Row, lab: &Lab, target: &mut Target) -> Result<Round> {
     Ok(Round { outcome, cpu: proc::cpu(&pids)?.saturating_sub(before), peak: proc::peak(&pids)? })
 }
 
+/// What each round gave of one target.
 #[derive(Default)]
-struct Sum {
-    all: Outcome,
-    cpu: Duration,
-    peak: u64,
+struct Rounds {
+    values: Vec<Vec<Option<f64>>>,
+    reconnects: u64,
+    failures: Failures,
 }
 
-impl Sum {
-    fn add(&mut self, round: &Round) {
-        self.all.add(&round.outcome);
-        self.cpu += round.cpu;
-        self.peak = self.peak.max(round.peak);
+impl Rounds {
+    fn add(&mut self, row: Row, round: &Round, target: &Target) {
+        self.values.push(round.values(row, target));
+        self.reconnects += round.outcome.reconnects;
+        self.failures.merge(&round.outcome.failures);
     }
 
-    fn line(self, row: Row, target: &Target) -> Line {
-        let all = self.all;
+    fn line(self, target: &Target) -> Line {
+        Line::of_rounds(target.name, self.values, self.reconnects, self.failures)
+    }
+}
+
+impl Round {
+    /// In the order of the columns.
+    fn values(&self, row: Row, target: &Target) -> Vec<Option<f64>> {
+        let all = &self.outcome;
         let rate = all.rate();
         let accounted = !target.parts.is_empty();
         let chunks = rate.filter(|_| row.stream).map(|rate| rate * f64::from(CHUNKS));
         let per_thousand =
             (accounted && all.all > 0).then(|| self.cpu.as_secs_f64() * 1000.0 / all.all as f64);
-        let values = vec![
+        vec![
             rate,
             all.latency.millis(0.5),
             all.latency.millis(0.99),
@@ -184,8 +217,7 @@ impl Sum {
             chunks,
             per_thousand,
             accounted.then(|| mib(self.peak)),
-        ];
-        Line { target: target.name, values, reconnects: all.reconnects, failures: all.failures }
+        ]
     }
 }
 
@@ -210,9 +242,9 @@ mod tests {
 
     #[test]
     fn goals_name_columns_that_exist() {
-        let columns = [RATE, P50, CHUNK_RATE].map(|column| column.name);
+        let columns = COLUMNS.map(|column| column.name);
         let goals: Vec<Goal> = Row::all().flat_map(|row| row.goals()).collect();
-        assert_eq!(goals.len(), 15);
+        assert_eq!(goals.len(), 10);
         assert!(goals.iter().all(|goal| columns.contains(&goal.column)));
     }
 }

@@ -79,7 +79,8 @@ impl Sum {
         let added = untranslated.zip(per_chunk).map(|(without, with)| with - without);
         let chunks = rate.map(|rate| rate * f64::from(CHUNKS));
         let values = vec![rate, chunks, per_chunk, added];
-        Line { target, values, reconnects: self.all.reconnects, failures: self.all.failures }
+        let reconnects = self.all.reconnects;
+        Line { reconnects, ..Line::new(target, values, self.all.failures) }
     }
 }
 

@@ -57,14 +57,14 @@ pub(crate) async fn pair(
     let (mut lends, addr, dir) = serve(program, None, &one).await?;
     let worker = lend(program, dir.path(), addr, backend, SECRET)?;
     knows(addr, &mut lends).await?;
-    let own = Target::new(OWN, addr, vec![lends, worker], Some(dir));
+    let own = Target::new(OWN, addr, vec![lends, worker], Some(dir)).rewriting();
     if relay.is_some() {
         // The second server asks the relay for peers once when it joins, and then not for a minute.
         tokio::time::sleep(TOLD).await;
     }
     let (mut asks, addr, dir) = serve(program, None, &other).await?;
     knows(addr, &mut asks).await?;
-    Ok([own, Target::new(PEER, addr, vec![asks], Some(dir))])
+    Ok([own, Target::new(PEER, addr, vec![asks], Some(dir)).rewriting()])
 }
 
 /// A server that takes part in the mesh, and has neither worker nor peers.

@@ -1,14 +1,18 @@
-//! What is measured: three ways to the same backend.
+//! What is measured: ways to the same backend.
 //!
 //! - [`direct`]: no way at all
 //! - [`nginx`]: a plain reverse proxy
-//! - [`warren`]: a server and a worker
+//! - [`bare`]: a pair of relays without features
+//! - [`warren`]: a server and a worker, as two processes or one
+//! - [`engines`]: model engines that a server has started
 //! - [`rooms`]: a server with rooms
 //! - [`mesh`]: servers that are peers, and a relay
 //! - [`workspace`]: a server with terminals and agents
 //! - [`ways`]: proxies between the members of a cluster
 
+pub(crate) mod bare;
 pub(crate) mod direct;
+pub(crate) mod engines;
 pub(crate) mod mesh;
 pub(crate) mod nginx;
 pub(crate) mod rooms;
@@ -42,6 +46,8 @@ pub(crate) struct Target {
     pub(crate) key: Option<String>,
     /// What stands before the path of each request: that of a room, or nothing.
     pub(crate) prefix: String,
+    /// Whether it serialises events again, so that only their words are compared.
+    pub(crate) rewrites: bool,
     pub(crate) addr: SocketAddr,
     pub(crate) parts: Vec<Part>,
     processes: Vec<Process>,
@@ -64,7 +70,21 @@ impl Target {
     ) -> Self {
         let part = |process: &Process| Part { name: "server", pids: vec![process.pid()] };
         let parts = processes.iter().map(part).collect();
-        Self { name, key: None, prefix: String::new(), addr, parts, processes, _dir: dir }
+        Self {
+            name,
+            key: None,
+            prefix: String::new(),
+            rewrites: false,
+            addr,
+            parts,
+            processes,
+            _dir: dir,
+        }
+    }
+
+    /// Says that it serialises events again, or is compared with one that does.
+    fn rewriting(self) -> Self {
+        Self { rewrites: true, ..self }
     }
 
     pub(crate) fn pids(&self) -> Vec<u32> {
@@ -106,13 +126,15 @@ impl Launcher {
                 report::note("nginx is not installed: left out");
             }
         }
-        if options.targets(Kind::Warren) {
+        if options.targets(Kind::Warren) || options.targets(Kind::Up) {
             launcher.warren = Some(warren::find(options.warren.as_deref()).await?);
         }
         let there = |kind: &Kind| match kind {
             Kind::Direct => options.targets(Kind::Direct),
             Kind::Nginx => launcher.nginx.is_some(),
-            Kind::Warren => launcher.warren.is_some(),
+            Kind::Bare => options.targets(Kind::Bare),
+            Kind::Warren => options.targets(Kind::Warren),
+            Kind::Up => options.targets(Kind::Up),
         };
         launcher.kinds = Kind::ALL.into_iter().filter(there).collect();
         Ok(launcher)
@@ -122,8 +144,9 @@ impl Launcher {
         &self.kinds
     }
 
+    /// The program of Warren, if it is measured.
     pub(crate) fn warren(&self) -> Option<&PathBuf> {
-        self.warren.as_ref()
+        self.warren.as_ref().filter(|_| self.kinds.contains(&Kind::Warren))
     }
 
     /// Starts one, ready for `connections` at once.
@@ -135,6 +158,8 @@ impl Launcher {
             (Kind::Warren, _, Some(program)) => {
                 warren::launch(program, self.backend, Accounting::Usual).await
             }
+            (Kind::Up, _, Some(program)) => warren::launch_up(program, self.backend).await,
+            (Kind::Bare, ..) => bare::launch(self.backend).await,
             _ => Ok(direct::launch(self.backend)),
         }
     }

@@ -1,4 +1,4 @@
-//! A Warren server, and a Warren worker that lends it the backend: two processes, started as
+//! A Warren server, and a Warren worker that lends it the backend: two processes, or one, started as
 //! their users start them.
 
 use std::{
@@ -74,6 +74,22 @@ pub(crate) async fn launch(
     let mut target = Target::new(name, addr, vec![server, worker], Some(dir));
     target.parts[1].name = "worker";
     Ok(Target { key, ..target })
+}
+
+/// Starts `warren up` on `backend` and waits until the model can be asked for.
+pub(crate) async fn launch_up(program: &Path, backend: SocketAddr) -> Result<Target> {
+    let dir = directory()?;
+    let mut command = clean(program, dir.path());
+    command.args(["up", "--listen", "127.0.0.1:0", "--max-concurrent", MAX_CONCURRENT]);
+    command.args(["--backend", &format!("http://{backend}")]);
+    command.arg("--data-dir").arg(dir.path().join("data"));
+    let mut process = Process::spawn(command, "warren-up", dir.path())?;
+    let addr = process.listening(LISTENS).await?;
+    let knows = async || process.check().is_err() || names_model(addr, "/health").await;
+    let up = eventually(CONNECTS, knows).await;
+    process.check()?;
+    ensure!(up, "it has no backend: {}", process.last_words());
+    Ok(Target::new(Kind::Up.name(), addr, vec![process], Some(dir)))
 }
 
 pub(crate) async fn launch_alone(program: &Path) -> Result<Target> {

@@ -99,7 +99,7 @@ impl Sum {
     async fn add(&mut self, lab: &Lab, target: &mut Target) -> Result<()> {
         let seconds = lab.options.round_seconds();
         let plan = Closed {
-            rewritten: true,
+            rewritten: target.rewrites,
             warmup: seconds * 0.15,
             ..Closed::new(target.addr, BODY, Answer::back_to_back(1), seconds)
         };

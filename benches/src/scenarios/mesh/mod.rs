@@ -1,6 +1,7 @@
 //! The mesh, beside what carries bytes with nothing else to do: a plain copy, a bare WebSocket echo.
 //!
 //! - [`transfer`]: a model from one machine to another
+//! - [`requests`]: streams that a peer answers
 //! - [`added`]: what a request takes longer, when a peer answers it
 //! - [`relay`]: messages through a relay
 //! - [`nodes`]: what nodes cost a relay that do nothing
@@ -8,6 +9,7 @@
 mod added;
 mod nodes;
 mod relay;
+mod requests;
 mod transfer;
 
 use std::time::Duration;
@@ -20,6 +22,7 @@ use crate::{child::Process, lab::Lab, load::mesh::frames::Frames, report::Report
 pub(crate) enum Part {
     Sealed,
     Stock,
+    Requests,
     Lan,
     Relay,
     Frames,
@@ -27,13 +30,21 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Sealed, Self::Stock, Self::Lan, Self::Relay, Self::Frames, Self::Nodes];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Sealed,
+        Self::Stock,
+        Self::Requests,
+        Self::Lan,
+        Self::Relay,
+        Self::Frames,
+        Self::Nodes,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sealed => "mesh/transfer/sealed",
             Self::Stock => "mesh/transfer/stock",
+            Self::Requests => "mesh/lan/request",
             Self::Lan => "mesh/lan/added",
             Self::Relay => "mesh/relay/added",
             Self::Frames => "mesh/relay/frames",
@@ -46,6 +57,7 @@ impl Part {
         let section = match self {
             Self::Sealed => transfer::sealed(lab, program).await,
             Self::Stock => transfer::stock(lab, program).await,
+            Self::Requests => requests::measure(lab, program).await,
             Self::Lan => added::measure(lab, program, false).await,
             Self::Relay => added::measure(lab, program, true).await,
             Self::Frames => relay::measure(lab, program).await,
