@@ -60,8 +60,12 @@ pub(super) fn forget(
          WHERE id = sums"
     );
     transaction.execute(&less, [id_from(before), most])?;
-    let empty = "DELETE FROM usage_days WHERE day <= ?1 AND requests = 0";
-    transaction.execute(empty, [before / DAY])?;
+    // Only the sums of these rows can be empty now. A day may have a million others.
+    let empty = format!(
+        "DELETE FROM usage_days WHERE requests = 0
+            AND id IN (SELECT sums FROM usage_rows WHERE {which})"
+    );
+    transaction.execute(&empty, [id_from(before), most])?;
     transaction.execute(&format!("DELETE FROM usage_rows WHERE {which}"), [id_from(before), most])
 }
 
