@@ -27,8 +27,8 @@ use crate::{
     targets::warren::{self, Keyed},
 };
 
-/// Jobs of each model that wait.
-const WAITING: usize = 100;
+/// Jobs of each model that wait, if each gets its share of the slots: some less than its queue holds.
+const WAITING: usize = 95;
 
 /// How often each question is asked.
 const ASKED: usize = 20;
