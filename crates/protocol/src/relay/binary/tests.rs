@@ -36,10 +36,10 @@ fn server_frames_byte_for_byte() {
     assert_eq!(meta.len(), 126);
     let wire = [b"\x01\x01\x02\x03\x04\0\0\0\x7e", meta.as_bytes(), b"\xff{}"].concat();
     server(Version::Two, &wire, request(b"\xff{}"));
-    let fields = b"\x01\0\0\0\0\0\0\0\x09\0\0\0\x03r-1\0\0\0\x01m\0\0\0\x0a/v1/x?y=1\
+    let fields = b"\x01\0\0\0\0\0\0\0\x09\0\0\0\x03r-1\0\0\0\x01m\0\0\0\x09/v1/x?y=1\
         \0\0\0\x01a\0\0\0\x011\0\0\0\x01a\0\0\0\x01\xe9";
-    assert_eq!(fields.len(), 0x37);
-    let wire = [b"\x04\x01\x02\x03\x04\0\0\0\x37", &fields[..], b"\xff{}"].concat();
+    assert_eq!(fields.len(), 0x36);
+    let wire = [b"\x04\x01\x02\x03\x04\0\0\0\x36", &fields[..], b"\xff{}"].concat();
     server(Version::Three, &wire, request(b"\xff{}"));
     for version in BOTH {
         server(
