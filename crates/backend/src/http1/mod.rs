@@ -1,6 +1,6 @@
 //! Plain HTTP/1.1 to one backend, without a task for each connection.
 //!
-//! The exchange is driven by whoever waits for the answer: a read of the socket is one piece of the body,
+//! The exchange is driven by the task that waits for the answer: a read of the socket is one piece of the body,
 //! and dropping the answer closes the connection. What comes is understood by a pure machine, bytes in,
 //! head and body out. Connections by TLS are hyper's.
 //!

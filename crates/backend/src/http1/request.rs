@@ -54,7 +54,7 @@ impl Request {
         self.to_head
     }
 
-    /// Begins anew.
+    /// To be written again.
     pub(super) fn again(self) -> Self {
         Self { written: (0, 0), ..self }
     }

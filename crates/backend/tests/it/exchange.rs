@@ -106,7 +106,7 @@ async fn bytes_behind_an_answer_answer_nothing() {
     let mut second = answered_anew(&server, &backend, "").await;
     // The same a moment later, when the connection is kept.
     second.write(smuggled).await;
-    // Whoever waits for another connection has heard of all that came before.
+    // The runtime that has brought another connection has noted all that came before.
     let to = ("127.0.0.1", server.port);
     let (near, _far) = tokio::join!(TcpStream::connect(to), server.accept());
     near.unwrap();
