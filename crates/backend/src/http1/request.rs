@@ -42,7 +42,8 @@ impl Request {
             field(&mut head, name.as_str(), value.as_bytes());
         }
         let length: usize = body.iter().map(Bytes::len).sum();
-        if length > 0 {
+        // Some servers want it for a method that brings a body, though there is none.
+        if length > 0 || [Method::POST, Method::PUT, Method::PATCH].contains(method) {
             // Writing to memory does not fail.
             let _ = write!(head, "{}: {length}\r\n", header::CONTENT_LENGTH);
         }
@@ -107,4 +108,24 @@ fn field(head: &mut Vec<u8>, name: &str, value: &[u8]) {
     head.extend_from_slice(b": ");
     head.extend_from_slice(value);
     head.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head_of(method: &Method, body: Vec<Bytes>) -> String {
+        let path = PathAndQuery::from_static("/v1/x");
+        let request = Request::new("h:1", method, &path, &HeaderMap::new(), body);
+        String::from_utf8(request.head).unwrap()
+    }
+
+    #[test]
+    fn a_post_tells_its_length_although_it_is_nothing_and_a_get_tells_none() {
+        let told = |method, body| head_of(method, body).contains("content-length: ");
+        assert!(told(&Method::POST, Vec::new()) && !told(&Method::GET, Vec::new()));
+        let three =
+            head_of(&Method::POST, vec![Bytes::from_static(b"ab"), Bytes::from_static(b"c")]);
+        assert!(three.ends_with("host: h:1\r\ncontent-length: 3\r\n\r\n"), "{three}");
+    }
 }
