@@ -184,10 +184,13 @@ async fn an_invalid_task_is_ignored() {
     }
     bench.node.raw(vec![1, 2, 3].into()).await;
     delta(&mut connection, "fine").await;
-    done(&mut connection).await;
-    assert_eq!(bench.node.text(1).await, "fine");
+    assert_eq!(bench.node.answer().await, piece(1, "fine"));
+    // This stop is obeyed after all that was sent before it.
+    bench.node.stop(1).await;
+    connection.closed().await;
     bench.node.task(6, "next").await;
-    connection.request().await;
+    let (mut connection, request) = bench.raw.request().await;
+    assert!(String::from_utf8_lossy(&request.body).contains("next"), "{request:?}");
     connection.write(STREAM).await;
     done(&mut connection).await;
     assert_eq!(bench.node.text(6).await, "");
