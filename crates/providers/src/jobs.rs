@@ -2,17 +2,17 @@
 
 use std::{borrow::Borrow, collections::HashMap, hash::Hash};
 
-use base::JobId;
+use base::{IdMap, JobId};
 
 /// The jobs of one link, by the protocol's name for them and by their id.
 pub(crate) struct Jobs<N, J> {
     jobs: HashMap<N, (JobId, J)>,
-    names: HashMap<JobId, N>,
+    names: IdMap<JobId, N>,
 }
 
 impl<N: Clone + Eq + Hash, J> Jobs<N, J> {
     pub(crate) fn new() -> Self {
-        Self { jobs: HashMap::new(), names: HashMap::new() }
+        Self { jobs: HashMap::new(), names: IdMap::default() }
     }
 
     pub(crate) fn insert(&mut self, name: N, id: JobId, job: J) {

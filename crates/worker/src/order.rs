@@ -1,5 +1,7 @@
 //! A request as a job is made of it, whichever form it came in.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use protocol::relay::{HeaderFields, Request, RequestHead, header_bytes};
@@ -64,8 +66,8 @@ impl Order {
     /// Whether its path belongs to what is lent: the consumer APIs, and nothing else that a model
     /// server offers to who is beside it, such as the deletion of models.
     pub(crate) fn is_served(&self) -> bool {
-        let path = self.path.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
-        let path = path.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
+        let path = self.path.split(['?', '#']).next().unwrap_or_default();
+        let path = plain(path);
         let mut parts = path.split(['/', '\\']);
         path.starts_with("/v1/") && !parts.any(|part| part == "..") && self.may_ask(&path)
     }
@@ -80,6 +82,15 @@ impl Order {
             _ => false,
         }
     }
+}
+
+/// A path in lower case, with the marks that part it.
+fn plain(path: &str) -> Cow<'_, str> {
+    if path.bytes().all(|byte| byte != b'%' && !byte.is_ascii_uppercase()) {
+        return path.into();
+    }
+    let path = path.to_ascii_lowercase();
+    path.replace("%2e", ".").replace("%2f", "/").replace("%5c", "/").into()
 }
 
 /// The headers that can be sent, whose values share the memory of the fields.

@@ -4,12 +4,11 @@
 //! queues a note for the link's task, and returns. That task has the jobs.
 
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use base::{FactsByModel, JobId, ModelName};
+use base::{FactsByModel, IdMap, JobId, ModelName};
 use http::Method;
 use protocol::relay::{
     CancelReason as WireReason, GracefulShutdown, INITIAL_CREDIT, ModelsRefresh, ServerMessage,
@@ -77,7 +76,7 @@ pub(super) struct Sender {
 #[derive(Default)]
 struct Unsent {
     last_number: u32,
-    requests: HashMap<JobId, UnsentRequest>,
+    requests: IdMap<JobId, UnsentRequest>,
 }
 
 /// A job on its way to the link's task.
