@@ -70,8 +70,10 @@ async fn next(child: &Child, terminal: &mut Terminal, taken: &mut u64) -> String
     String::from_utf8(read.to_vec()).unwrap()
 }
 
-/// A script that writes numbers, each in a line, until its input says that it is enough.
-const COUNTS: &str = "stty -echo; n=0; until read -t 0.002 x; do n=$((n+1)); echo $n; done; \
+/// A script that writes numbers, each in a line, until its input says that it is enough. A `read` with a time-out in the
+/// loop itself could lose what was typed: a shell drops what it has read when the time is over in that moment.
+const COUNTS: &str = "stty -echo; trap enough=1 USR1; (read x </dev/tty; kill -USR1 $$) & \
+                      n=0; until [ $enough ]; do n=$((n+1)); echo $n; sleep 0.002; done; \
                       echo end $n; exec sleep 1000";
 
 #[tokio::test]

@@ -11,8 +11,10 @@ use crate::{
     testing::{Site, soon},
 };
 
-/// Writes numbers, each in a line, until something is typed.
-const COUNTS: &str = "stty -echo; n=0; until read -t 0.002 x; do n=$((n+1)); echo $n; done; \
+/// Writes numbers, each in a line, until something is typed. A `read` with a time-out in the loop itself could lose it: a
+/// shell drops what it has read when the time is over in that moment.
+const COUNTS: &str = "stty -echo; trap enough=1 USR1; (read x </dev/tty; kill -USR1 $$) & \
+                      n=0; until [ $enough ]; do n=$((n+1)); echo $n; sleep 0.002; done; \
                       echo end; exec cat";
 
 fn site() -> Site {
