@@ -46,7 +46,7 @@ pub(crate) enum Role {
     BareBack {
         /// Where the front waits for it
         front: SocketAddr,
-        /// Who is asked
+        /// The address of the backend
         backend: SocketAddr,
     },
     /// The mock model server as a model engine

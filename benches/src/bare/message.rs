@@ -10,7 +10,7 @@ const HEADERS: usize = 64;
 /// What is left of a message whose head was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// So many bytes.
+    /// It has this many bytes left.
     Length(u64),
     /// Chunks: how much of the present one is left, and what is read of a line between two.
     Chunks(Chunks),
@@ -21,9 +21,9 @@ pub(super) enum Rest {
 pub(super) enum Chunks {
     /// In the line with a chunk's size, which is this so far; whether its digits are over.
     Size(u64, bool),
-    /// In a chunk with its line break: so many bytes are left.
+    /// In a chunk: this many bytes are left of it and its line break.
     Data(u64),
-    /// After the last chunk, in a line of so many bytes.
+    /// After the last chunk, in a line that has this many bytes so far.
     Trailer(usize),
 }
 

@@ -42,7 +42,7 @@ impl Ends {
         self.backend
     }
 
-    /// Sends so many requests, one after another over one connection: plain ones, or for streams of so many chunks.
+    /// Sends all `requests`, one after another over one connection: for streams of `chunks` chunks, or plain ones.
     /// Every byte of the answers is compared.
     pub(super) async fn ask(
         &mut self,

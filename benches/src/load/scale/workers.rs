@@ -30,7 +30,7 @@ pub(crate) struct Workers {
     pub(crate) addr: SocketAddr,
     pub(crate) secret: String,
     pub(crate) workers: u64,
-    /// Of so many models, counted on from the first, which is so much further for each worker.
+    /// How many models each worker offers, of `models` in all. A worker's first is `step` further than that of the one before.
     pub(crate) each: usize,
     pub(crate) models: usize,
     pub(crate) step: usize,
