@@ -5,7 +5,7 @@
 //! chunks, one request at a time on each connection. Heads pass as they are. A client that reads slowly
 //! holds up all others, and a backend that closes a kept connection costs one request.
 //!
-//! - [`front`], [`back`]: the two programs
+//! - [`mod@front`], [`mod@back`]: the two programs
 //! - [`link`]: frames between them
 //! - [`message`]: where a request or an answer ends
 
