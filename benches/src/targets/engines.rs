@@ -4,6 +4,7 @@ use std::{fs, path::Path};
 
 use anyhow::{Result, ensure};
 use tempfile::TempDir;
+use testkit::gguf::GgufFile;
 use tokio::process::Command;
 
 use super::{
@@ -19,16 +20,13 @@ pub(crate) const ENGINE: &str = "engine";
 /// The model that takes the place of [`MODEL`].
 pub(crate) const OTHER: &str = "other";
 
-/// Bytes of a model's file.
-const SIZE: usize = 4096;
-
 /// Starts the program by hand and waits until it answers.
 pub(crate) async fn by_hand(own: &Path) -> Result<Target> {
     let dir = directory()?;
     let addr = free_address()?;
     let mut command = Command::new(own);
     let model = dir.path().join(MODEL);
-    fs::write(&model, [0; SIZE])?;
+    fs::write(&model, GgufFile::model().bytes(0))?;
     command.args(["engine", "--port", &addr.port().to_string(), "--model"]).arg(model);
     let mut process = Process::spawn(command, "engine", dir.path())?;
     let knows = async || process.check().is_err() || names_model(addr, "/v1/models").await;
@@ -60,7 +58,7 @@ fn settings(own: &Path, dir: &Path) -> Result<String> {
     let models = dir.join("models");
     fs::create_dir(&models)?;
     for name in [MODEL, OTHER] {
-        fs::write(models.join(name), [0; SIZE])?;
+        fs::write(models.join(format!("{name}.gguf")), GgufFile::model().bytes(0))?;
     }
     let (own, models) = (own.display(), models.display());
     Ok(format!(

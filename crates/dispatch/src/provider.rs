@@ -177,13 +177,15 @@ impl Provider {
         self.unloaded.given(now, &job.spec.model, id)
     }
 
-    pub(crate) fn release(&mut self, job: &Job) {
+    /// Takes a job away. Returns whether a model counted as being loaded for it, and does no longer.
+    pub(crate) fn release(&mut self, job: &Job) -> bool {
         let id = job.id();
-        if self.jobs.remove(&id) {
-            self.unloaded.released(&job.spec.model, id);
-            self.reported = self.reported.saturating_sub(1);
-            self.health.released(id);
+        if !self.jobs.remove(&id) {
+            return false;
         }
+        self.reported = self.reported.saturating_sub(1);
+        self.health.released(id);
+        self.unloaded.released(&job.spec.model, id)
     }
 
     /// Records that one of its jobs was cancelled. Returns whether it may continue it.

@@ -66,13 +66,15 @@ impl UnloadedModels {
         begins
     }
 
-    /// Records that a job has left the provider: nothing is loaded for it any more.
-    pub(crate) fn released(&mut self, model: &ModelName, job: JobId) {
-        if let Some(loading) = self.0.get_mut(model)
-            && loading.assumed_for == Some(job)
-        {
+    /// Records that a job has left the provider: nothing is loaded for it any more. Returns whether
+    /// something was.
+    pub(crate) fn released(&mut self, model: &ModelName, job: JobId) -> bool {
+        let loading = self.0.get_mut(model).filter(|loading| loading.assumed_for == Some(job));
+        let was_loading = loading.is_some();
+        if let Some(loading) = loading {
             (loading.since, loading.assumed_for) = (None, None);
         }
+        was_loading
     }
 
     /// Records that an answer of the model has begun: it is in memory. Returns whether that is news.

@@ -165,7 +165,8 @@ impl Dispatcher {
         let hold = self.jobs.get(&id)?.hold()?;
         self.timers.disarm(Timer::Job(id));
         let job = self.jobs.remove(&id)?;
-        self.providers.change(hold.provider, |provider| provider.release(&job));
+        let load_ended = self.providers.change(hold.provider, |provider| provider.release(&job));
+        self.load_ended |= load_ended == Some(true);
         Some((job, hold))
     }
 

@@ -80,6 +80,7 @@ impl Dispatcher {
     /// model (`all`); or another provider has begun to load it. O(the providers that do not have all
     /// their models in memory).
     pub(super) fn end_waits(&mut self, now: Instant, all: bool) {
+        let all = std::mem::take(&mut self.load_ended) || all;
         if all && self.queues.depth() > 0 {
             self.providers.open_with_unloaded().into_iter().for_each(|id| self.fill(now, id));
         }
@@ -148,7 +149,7 @@ pub(super) fn may_end_waits(input: &Input) -> bool {
     match input {
         Input::Submit(_) | Input::Acknowledged { .. } | Input::Begun { .. } => false,
         Input::Load { .. } | Input::Complete { .. } => false,
-        // Its slot goes to one that waited for it.
+        // Its slot goes to one that waited for it. The end of a load is noted by itself.
         Input::ClientGone { .. } => false,
         Input::Finished { verdict, .. } => *verdict != Verdict::Answered,
         _ => true,
@@ -243,6 +244,17 @@ mod tests {
             let outputs = bench.input(event.clone());
             assert!(outputs.contains(&assign(2, 2, 0)), "{event:?}: {outputs:?}");
         }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_load_whose_only_client_has_gone() {
+        let mut bench = Bench::new();
+        bench.join(1, Offer { lingers: true, ..cold(1, 8) });
+        bench.join(2, cold(1, 9));
+        assert_eq!(bench.submit(spec(1)), [assign(1, 1, 0)]);
+        assert_eq!(bench.submit(spec(2)), [], "waits for the one that loads the model");
+        let outputs = bench.client_gone(1);
+        assert!(outputs.contains(&assign(2, 2, 0)), "{outputs:?}");
     }
 
     #[test]

@@ -117,6 +117,8 @@ pub struct Dispatcher {
     looks: Vec<(ProviderId, Instant)>,
     /// Providers that have begun to load the model of a job; empty between calls.
     loading: Vec<ProviderId>,
+    /// Whether the only job that a model was being loaded for has left its provider; `false` between calls.
+    load_ended: bool,
     fastest: Fastest,
     /// The number of accepted jobs.
     accepted: u64,
@@ -139,6 +141,7 @@ impl Dispatcher {
             candidates: Vec::new(),
             looks: Vec::new(),
             loading: Vec::new(),
+            load_ended: false,
             fastest: Fastest::default(),
             accepted: 0,
             given: 0,
