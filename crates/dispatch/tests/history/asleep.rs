@@ -46,7 +46,7 @@ impl Oracle {
             match peer.backend {
                 BackendState::Waiting { away, until } if until <= now => {
                     peer.backend = BackendState::Trying { away };
-                    self.tries_backends = true;
+                    self.due_together = true;
                 }
                 _ => {}
             }

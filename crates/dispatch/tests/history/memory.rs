@@ -119,7 +119,7 @@ impl Oracle {
     /// Whether it cannot be known for whom a job waits rather than have its model loaded.
     pub(crate) fn is_unsure_of_loads(&self) -> bool {
         let somebody_may_load = self.peers.iter().any(|peer| !peer.memory.is_empty());
-        somebody_may_load && (self.tries_backends || self.is_unsure())
+        somebody_may_load && (self.due_together || self.is_unsure())
     }
 
     /// When the first of the waiting jobs need not wait any more.

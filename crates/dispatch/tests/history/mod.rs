@@ -281,7 +281,7 @@ impl History {
             self.oracle.rests_end();
             self.oracle.dozing_ends()?;
             self.oracle.looks_are_over();
-            self.oracle.tries_backends = false;
+            self.oracle.due_together = false;
         }
         self.oracle.check(&self.dispatcher, deadline)?;
         asked.into_iter().try_for_each(|job| self.answer(job))

@@ -46,8 +46,9 @@ pub(crate) struct Oracle {
     /// How often somebody slow was left out since one was tried again, if that is certain.
     pub(crate) left_out: Option<u32>,
     pub(crate) stopping: bool,
-    /// Whether backends are tried again at this deadline. What else is due may come before that, or after.
-    pub(crate) tries_backends: bool,
+    /// Whether backends are tried again at this deadline, or several cancelled jobs end. What else is due may come
+    /// before that, or after.
+    pub(crate) due_together: bool,
 }
 
 impl Oracle {
@@ -81,7 +82,7 @@ impl Oracle {
             given: 0,
             left_out: Some(0),
             stopping: false,
-            tries_backends: false,
+            due_together: false,
         }
     }
 

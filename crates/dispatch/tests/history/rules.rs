@@ -58,10 +58,13 @@ impl Oracle {
 
     /// How long a provider may go on with a cancelled job at most.
     pub(crate) fn lingering_ends(&mut self) {
-        let now = self.now;
+        let (now, mut ended) = (self.now, 0);
         for peer in &mut self.peers {
+            let before = peer.lingering.len();
             peer.lingering.retain(|_, until| *until > now);
+            ended += before - peer.lingering.len();
         }
+        self.due_together = ended > 1;
     }
 
     /// Rests that are over by now turn into trials.
