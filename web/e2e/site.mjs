@@ -1,0 +1,60 @@
+// Serves web/dist below a path and passes everything else there to Warren, as Warren itself is to do it.
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { createServer, request } from "node:http";
+import { extname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
+
+const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+
+/** The headers of CONTRACT.md: with them the page must work. */
+export const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** A site at `base` (`/`, `/warren/`). `warren()` says where requests go now; `stranger` makes them come from elsewhere. */
+export async function serveSite({ warren, base = "/", stranger = false, sessions = null }) {
+  const server = createServer((incoming, outgoing) => {
+    const path = incoming.url.startsWith(base) ? incoming.url.slice(base.length) : null;
+    if (path === null) return outgoing.writeHead(404).end();
+    if (sessions && path === "web/session") return sessions(incoming, outgoing);
+    if (isPage(path)) return void servePage(path, outgoing);
+    pass(incoming, outgoing, `/${path}`, warren().port, stranger);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const origin = `http://127.0.0.1:${server.address().port}`;
+  return { url: origin + base, close: () => { server.closeAllConnections(); server.close(); } };
+}
+
+function isPage(path) {
+  const plain = path.split("?")[0];
+  return plain === "" || plain === "icon.svg" || plain.startsWith("assets/");
+}
+
+async function servePage(path, outgoing) {
+  const file = normalize(path.split("?")[0] || "index.html");
+  try {
+    const body = await readFile(join(DIST, file));
+    outgoing.writeHead(200, { "content-type": TYPES[extname(file)], "content-security-policy": POLICY, "x-content-type-options": "nosniff" });
+    outgoing.end(body);
+  } catch {
+    outgoing.writeHead(404).end();
+  }
+}
+
+/** Hanging up on one side hangs up on the other. */
+function pass(incoming, outgoing, path, port, stranger) {
+  const headers = { ...incoming.headers, host: `127.0.0.1:${port}` };
+  delete headers.origin;
+  if (stranger) headers["x-forwarded-for"] = "192.0.2.7";
+  const onward = request({ host: "127.0.0.1", port, path, method: incoming.method, headers }, (answer) => {
+    outgoing.writeHead(answer.statusCode, answer.headers);
+    answer.pipe(outgoing);
+  });
+  onward.on("error", () => outgoing.destroy());
+  outgoing.on("close", () => onward.destroy());
+  incoming.pipe(onward);
+}

@@ -1,0 +1,60 @@
+import { batch } from "@preact/signals";
+import { enter, signInWithCode, signOut, type Access } from "./api/access";
+import { asApiError } from "./api/errors";
+import { takeLoginCode } from "./api/login";
+import { access, entering, forgetServer, signInError, trouble } from "./live/state";
+import { follow, unfollow } from "./live/watch";
+import { toast } from "./parts/toast";
+
+/** How long the page waits before it tries again to reach a server that is away, in milliseconds. */
+const RETRY_MS = 2000;
+
+/** Gets in with what there is: a login code in the address, a session, a stored token, or nothing. */
+export async function begin(): Promise<void> {
+  const code = takeLoginCode();
+  if (code) return beginWithCode(code);
+  const entry = await enter();
+  if ("access" in entry) return entered(entry.access);
+  batch(() => {
+    signInError.value = entry.error;
+    trouble.value = entry.error?.away ? entry.error : null;
+    entering.value = false;
+  });
+  if (entry.error?.away) setTimeout(() => void begin(), RETRY_MS);
+}
+
+async function beginWithCode(code: string): Promise<void> {
+  try {
+    entered(await signInWithCode(code));
+  } catch (thrown) {
+    await begin();
+    signInError.value = asApiError(thrown);
+    if (access.value) toast(`The login code was not accepted: ${signInError.value.message}`, "error");
+  }
+}
+
+/** From here on the page is open. */
+export function entered(by: Access): void {
+  batch(() => {
+    forgetServer();
+    access.value = by;
+    signInError.value = null;
+    entering.value = false;
+  });
+  follow();
+}
+
+/** Ends the session, and shows what is left without one. */
+export async function leave(): Promise<void> {
+  unfollow();
+  try {
+    await signOut();
+  } catch (thrown) {
+    toast(`The session could not be ended: ${asApiError(thrown).message}`, "error");
+  }
+  batch(() => {
+    forgetServer();
+    access.value = null;
+  });
+  await begin();
+}

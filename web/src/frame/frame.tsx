@@ -1,0 +1,117 @@
+import type { ComponentChildren } from "preact";
+import { leave } from "../begin";
+import { access, health, newVersion, trouble } from "../live/state";
+import { Icon, type IconName } from "../parts/icon";
+import { openPalette } from "../palette/open";
+import { ConversationList } from "../play/list";
+import { hrefOf, route, type Route } from "../route";
+import { nextTheme, setTheme, theme } from "../theme";
+import { Brand } from "./brand";
+import { openSignIn, SignInDialog } from "./sign_in_dialog";
+
+const PAGES: { to: Route; icon: IconName; name: string }[] = [
+  { to: { page: "overview" }, icon: "overview", name: "Overview" },
+  { to: { page: "play", id: null }, icon: "chat", name: "Playground" },
+];
+
+/** What is around every page: the way to the others, the server's state, and messages about it. */
+export function Frame({ children }: { children: ComponentChildren }) {
+  return (
+    <div class="frame">
+      <a class="skip" href="#main" onClick={skip}>Skip to the content</a>
+      <header class="side">
+        <div class="side-head">
+          <Brand />
+          <PaletteButton />
+        </div>
+        <Pages />
+        {route.value.page === "play" && <div class="side-list"><ConversationList /></div>}
+        <Foot />
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Banners />
+        {children}
+      </main>
+      <div class="bottom"><Pages /><PaletteButton named /></div>
+      <SignInDialog />
+    </div>
+  );
+}
+
+/** The address has the page behind `#`, so a plain link into the page would leave it. */
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+function Pages() {
+  return (
+    <nav class="pages" aria-label="Pages">
+      {PAGES.map(({ to, icon, name }) => (
+        <a key={name} href={hrefOf(to)} aria-current={route.value.page === to.page ? "page" : undefined}>
+          <Icon name={icon} />
+          <span>{name}</span>
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+function PaletteButton({ named = false }: { named?: boolean }) {
+  return (
+    <button type="button" class={named ? "pages-button" : "icon-button"} onClick={() => openPalette()} aria-label="Commands" title="Commands (Ctrl K)">
+      <Icon name={named ? "menu" : "search"} />
+      {named && <span aria-hidden="true">More</span>}
+    </button>
+  );
+}
+
+function Foot() {
+  const { icon, label } = { system: { icon: "screen", label: "as the system" }, light: { icon: "sun", label: "light" }, dark: { icon: "moon", label: "dark" } }[theme.value] as { icon: IconName; label: string };
+  return (
+    <div class="side-foot">
+      <ServerState />
+      <button type="button" class="icon-button" aria-label={`Theme: ${label}`} title={`Theme: ${label}`} onClick={() => setTheme(nextTheme(theme.value))}>
+        <Icon name={icon} />
+      </button>
+      {access.value?.by === "open"
+        ? <button type="button" class="icon-button" aria-label="Sign in" title="Sign in" onClick={openSignIn}><Icon name="key" /></button>
+        : <button type="button" class="icon-button" aria-label="Sign out" title="Sign out" onClick={() => void leave()}><Icon name="leave" /></button>}
+    </div>
+  );
+}
+
+function ServerState() {
+  const away = trouble.value !== null;
+  const status = away ? "away" : (health.value?.status ?? "…");
+  return (
+    <span class="server-state" title={health.value?.degraded ?? location.host}>
+      <span class={`dot ${away ? "bad" : status === "ok" ? "good" : "so-so"}`} aria-hidden="true" />
+      <span class="server-name">{location.hostname}</span>
+      <span class="muted">{status === "ok" ? health.value?.version : status}</span>
+    </span>
+  );
+}
+
+function Banners() {
+  return (
+    <div class="banners" role="status">
+      {trouble.value && (
+        <p class="banner bad"><Icon name="warn" /><span>{trouble.value.message} Nothing you typed is lost; the page goes on when it is back.</span></p>
+      )}
+      {!trouble.value && health.value?.status === "draining" && (
+        <p class="banner"><Icon name="pause" /><span>The server is stopping: it finishes what runs, and takes nothing new.</span></p>
+      )}
+      {!trouble.value && health.value?.degraded && (
+        <p class="banner bad"><Icon name="warn" /><span>The server is degraded: {health.value.degraded}</span></p>
+      )}
+      {newVersion.value && (
+        <p class="banner">
+          <Icon name="again" />
+          <span>The server now runs version {newVersion.value}.</span>
+          <button type="button" class="button small" onClick={() => location.reload()}>Reload the page</button>
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,126 @@
+import { batch } from "@preact/signals";
+import * as admin from "../api/admin";
+import { enter } from "../api/access";
+import type { ApiError } from "../api/errors";
+import type { EndedRequest } from "../api/types";
+import { Poll } from "./poll";
+import { pointOf, readingOf, withPoint, type Reading } from "./series";
+import * as state from "./state";
+
+/** How many ended requests the page keeps. */
+const MAX_REQUESTS = 2000;
+
+/** Metrics longer than this, in characters, are read less often. */
+const LONG_METRICS = 512 * 1024;
+
+let lastReading: Reading | null = null;
+let metricsLength = 0;
+let polls: Poll[] = [];
+
+/** Begins to follow the server with what the access allows, instead of what was followed before. */
+export function follow(): void {
+  unfollow();
+  const access = state.access.value;
+  if (!access) return;
+  polls = [poll(lookAtHealth, 2000), poll(lookAtModels, 4000)];
+  if (access.metrics) polls.push(poll(lookAtMetrics, () => (metricsLength > LONG_METRICS ? 15_000 : 2000)));
+  if (access.admin) polls.push(poll(lookAtWork, 2000), poll(lookAtKeys, 60_000));
+  polls.forEach((each) => each.start());
+}
+
+/** Stops following. */
+export function unfollow(): void {
+  polls.forEach((each) => each.stop());
+  polls = [];
+  lastReading = null;
+}
+
+/** Looks at everything now, because something was just changed. */
+export function lookNow(): void {
+  polls.forEach((each) => each.now());
+}
+
+function poll(look: (signal: AbortSignal) => Promise<void>, every: number | (() => number)): Poll {
+  const pause = typeof every === "number" ? () => every : every;
+  return new Poll({ look, every: pause, onError: noteTrouble });
+}
+
+function noteTrouble(error: ApiError): void {
+  if (error.refused) void reenter();
+  else if (error.away || error.status >= 500) state.trouble.value = error;
+}
+
+let reentering = false;
+
+/** The server refused what it allowed before: a key was revoked, or a session ended. */
+async function reenter(): Promise<void> {
+  if (reentering) return;
+  reentering = true;
+  try {
+    const entry = await enter();
+    if ("access" in entry) {
+      state.access.value = entry.access;
+      follow();
+    } else if (entry.error?.away) {
+      state.trouble.value = entry.error;
+    } else {
+      unfollow();
+      state.signInError.value = entry.error;
+      state.access.value = null;
+    }
+  } finally {
+    reentering = false;
+  }
+}
+
+async function lookAtHealth(signal: AbortSignal): Promise<void> {
+  const health = await admin.health(signal);
+  batch(() => {
+    state.health.value = health;
+    state.trouble.value = null;
+    state.firstVersion.value ??= health.version;
+    if (!state.access.value?.admin) state.workers.value = health.workers ?? null;
+  });
+}
+
+async function lookAtModels(signal: AbortSignal): Promise<void> {
+  const models = await admin.models(signal);
+  models.sort((a, b) => a.id.localeCompare(b.id));
+  state.models.value = models;
+}
+
+async function lookAtMetrics(signal: AbortSignal): Promise<void> {
+  const text = await admin.metricsText(signal);
+  metricsLength = text.length;
+  const reading = readingOf(text, Date.now());
+  const point = lastReading && pointOf(reading, lastReading);
+  if (point) state.points.value = withPoint(state.points.value, point);
+  lastReading = reading;
+}
+
+async function lookAtWork(signal: AbortSignal): Promise<void> {
+  const newest = state.requests.value[0]?.n ?? 0;
+  const [workers, stats, ended] = await Promise.all([
+    admin.workers(signal),
+    admin.stats(signal),
+    admin.requests(newest, signal),
+  ]);
+  const restarted = stats.uptime_secs < (state.stats.value?.uptime_secs ?? 0);
+  batch(() => {
+    state.workers.value = workers;
+    state.stats.value = stats;
+    state.requests.value = restarted ? [] : withEnded(state.requests.value, ended);
+  });
+}
+
+/** The requests with those that ended since, newest first, each once. */
+export function withEnded(known: EndedRequest[], ended: EndedRequest[]): EndedRequest[] {
+  const newest = known[0]?.n ?? 0;
+  const fresh = ended.filter(({ n }) => n > newest).sort((a, b) => b.n - a.n);
+  return fresh.length ? [...fresh, ...known].slice(0, MAX_REQUESTS) : known;
+}
+
+async function lookAtKeys(signal: AbortSignal): Promise<void> {
+  const keys = await admin.keys(signal);
+  state.keyNames.value = new Map(keys.map(({ id, name }) => [id, name]));
+}

@@ -1,0 +1,43 @@
+/** The paths of all icons, drawn with a line of 1.6 in a square of 20. */
+const PATHS = {
+  overview: "M3 11h5V3H3zM12 17h5V9h-5zM3 17h5v-3H3zM12 6h5V3h-5z",
+  chat: "M3 4.5h14v9.5H9.5L6 17v-3H3z",
+  search: "M9 15A6 6 0 1 0 9 3a6 6 0 0 0 0 12zM13.5 13.5 17 17",
+  plus: "M10 4v12M4 10h12",
+  send: "M10 16V4M5 9l5-5 5 5",
+  stop: "M5.5 5.5h9v9h-9z",
+  copy: "M7 7h9v9H7zM13 7V4H4v9h3",
+  check: "M4 10.5 8 14.5 16 6",
+  close: "M5 5l10 10M15 5 5 15",
+  trash: "M4 6h12M8 6V4h4v2M5.5 6l.7 10.5h7.6L14.5 6",
+  edit: "M4 16l.8-3.5L13 4.3l2.7 2.7-8.2 8.2z",
+  again: "M16 10a6 6 0 1 1-2-4.5M16 3v3.5h-3.5",
+  sliders: "M4 6h6M14 6h2M4 14h2M10 14h6M12 4v4M8 12v4",
+  columns: "M3.5 4h5.5v12H3.5zM11 4h5.5v12H11z",
+  code: "M7 6l-4 4 4 4M13 6l4 4-4 4",
+  image: "M3 4h14v12H3zM3 13l4-4 4 4 2.5-2.5L17 14M13 7.5h.01",
+  menu: "M3 6h14M3 10h14M3 14h14",
+  list: "M3 5h14M3 10h14M3 15h9",
+  sun: "M10 13.5a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM10 2v2M10 16v2M2 10h2M16 10h2M4.4 4.4l1.4 1.4M14.2 14.2l1.4 1.4M4.4 15.6l1.4-1.4M14.2 5.8l1.4-1.4",
+  moon: "M16 12A6.5 6.5 0 0 1 8 4a6.5 6.5 0 1 0 8 8z",
+  screen: "M3 4h14v9H3zM7 17h6M10 13v4",
+  leave: "M8 4H4v12h4M8 10h9M14 7l3 3-3 3",
+  key: "M12.5 10.5a3.5 3.5 0 1 0-3-3L3 14v3h3v-2h2v-2h2z",
+  down: "M5 8l5 5 5-5",
+  download: "M10 3v10M6 9.5l4 4 4-4M4 17h12",
+  upload: "M10 14V4M6 7.5l4-4 4 4M4 17h12",
+  pause: "M7 5v10M13 5v10",
+  warn: "M10 3.5 17.5 16h-15zM10 8v4M10 14h.01",
+  machine: "M3 4h14v5H3zM3 11h14v5H3zM6 6.5h.01M6 13.5h.01",
+} as const;
+
+export type IconName = keyof typeof PATHS;
+
+/** An icon. It says nothing to screen readers: its button or text does. */
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" focusable="false">
+      <path d={PATHS[name]} fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round" />
+    </svg>
+  );
+}

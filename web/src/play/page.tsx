@@ -1,0 +1,70 @@
+import { useEffect, useState } from "preact/hooks";
+import { models } from "../live/state";
+import { Setup } from "../overview/setup";
+import { Dialog } from "../parts/dialog";
+import { toast } from "../parts/toast";
+import { readAsRoute, route } from "../route";
+import { Composer } from "./composer";
+import { Examples } from "./examples";
+import { ConversationList, listShown } from "./list";
+import { Settings } from "./settings";
+import { openShelf } from "./shelf";
+import { current, open, reload, setModel, startNew } from "./talk";
+import { Thread } from "./thread";
+import { Toolbar } from "./toolbar";
+
+/** Conversations with models. */
+export function PlayPage() {
+  const [settings, setSettings] = useState(false);
+  const [examples, setExamples] = useState(false);
+  useAddress();
+  useFirstModel();
+  useEffect(() => openShelf((id) => void reload(id)), []);
+  if (models.value?.length === 0 && !current.value.turns.length) return <div class="page"><Setup /></div>;
+  return (
+    <div class="play">
+      <Toolbar settings={settings} onSettings={() => setSettings(!settings)} onExamples={() => setExamples(true)} />
+      {settings && <Settings />}
+      <Thread />
+      <Composer />
+      <Examples open={examples} onClose={() => setExamples(false)} />
+      <Dialog open={listShown.value} onClose={() => (listShown.value = false)} label="Conversations" title="Conversations" class="drawer">
+        <ConversationList />
+      </Dialog>
+    </div>
+  );
+}
+
+/** Shows the conversation that the address names, and has the address name the one that is shown. */
+function useAddress(): void {
+  const to = route.value;
+  const id = to.page === "play" ? to.id : null;
+  useEffect(() => {
+    if (to.page !== "play") return;
+    if (id) void openFromAddress(id);
+    else if (current.value.turns.length) startNew();
+  }, [id]);
+  const shown = current.value;
+  useEffect(() => {
+    if (shown.turns.length && !id) readAsRoute({ page: "play", id: shown.id });
+  }, [shown.id, shown.turns.length > 0]);
+}
+
+async function openFromAddress(id: string): Promise<void> {
+  if (await open(id)) return;
+  toast("This browser has no such conversation. Conversations are kept where they were held.");
+  startNew();
+  readAsRoute({ page: "play", id: null });
+}
+
+/** A new conversation takes the model that was used last, or the first one where that is not there. */
+function useFirstModel(): void {
+  const all = models.value;
+  const lanes = current.value.lanes;
+  useEffect(() => {
+    if (!all?.length) return;
+    if (!lanes.length) return startNew();
+    const known = (id: string | undefined) => all.some((model) => model.id === id);
+    if (!current.value.turns.length && !known(lanes[0])) setModel(0, all[0]!.id);
+  }, [all, lanes]);
+}
