@@ -72,8 +72,7 @@ test("a token that is to stay survives a reload, until it is revoked", async () 
 
 test("a login code signs in once, by a session, and leaves the address at once", async () => {
   const asked = [];
-  const token = await key(["inference", "admin"]);
-  const sessions = sessionsOf(asked, token);
+  const sessions = sessionsOf(asked);
   const own = await serveSite({ warren: () => warren, stranger: true, sessions: sessions.serve });
   const page = await openPage(browser, `${own.url}#login=one-time-code`);
   await until(() => asked.length > 0, "the code was sent");
@@ -122,14 +121,13 @@ test("an empty server says what is missing, and changes by itself", async () => 
   const empty = await Warren.start(["serve"], { models: false });
   const own = await serveSite({ warren: () => empty });
   const page = await openPage(browser, own.url);
-  await page.getByText("No model server yet").waitFor().catch(() => undefined);
   await page.getByRole("heading", { name: "Almost there" }).waitFor();
   await shot(page, "setup");
   await assertAccessible(page, "the first page");
   await page.setViewportSize(PHONE);
   await assertFits(page);
   await shot(page, "phone-setup");
-  const worker = await Warren.worker(empty);
+  const worker = empty.worker();
   await page.getByRole("heading", { name: "Models" }).waitFor();
   assertQuiet(page);
   worker.kill("SIGTERM");

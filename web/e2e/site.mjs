@@ -53,6 +53,7 @@ function pass(incoming, outgoing, path, port, stranger) {
   const onward = request({ host: "127.0.0.1", port, path, method: incoming.method, headers }, (answer) => {
     outgoing.writeHead(answer.statusCode, answer.headers);
     answer.pipe(outgoing);
+    answer.on("close", () => answer.complete || outgoing.destroy());
   });
   onward.on("error", () => outgoing.destroy());
   outgoing.on("close", () => onward.destroy());

@@ -9,6 +9,18 @@ import { join } from "node:path";
 /** How long Warren may take until it answers, in milliseconds. */
 const START_MS = 15_000;
 
+/** Processes that still run when the tests end, however they end. */
+const running = new Set();
+process.on("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+
+function run(args, home, stdio) {
+  const env = { PATH: process.env.PATH, HOME: home, WARREN_DATA_DIR: join(home, "data") };
+  const child = spawn(PROGRAM, args, { env, stdio });
+  running.add(child);
+  child.on("exit", () => running.delete(child));
+  return child;
+}
+
 const PROGRAM = process.env.WARREN ?? "warren";
 
 /** A running `warren COMMAND …`. */
@@ -23,8 +35,7 @@ export class Warren {
   static async start(args, { port, home, models = true } = {}) {
     home ??= await mkdtemp(join(tmpdir(), "warren-web-"));
     port ??= await freePort();
-    const env = { PATH: process.env.PATH, HOME: home, WARREN_DATA_DIR: join(home, "data") };
-    const child = spawn(PROGRAM, [...args, "--listen", `127.0.0.1:${port}`], { env, stdio: ["ignore", "pipe", "pipe"] });
+    const child = run([...args, "--listen", `127.0.0.1:${port}`], home, ["ignore", "pipe", "pipe"]);
     let said = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (data) => (said = (said + data).slice(-8192)));
     const warren = new Warren(child, port, home);
@@ -43,6 +54,11 @@ export class Warren {
     } catch {
       return false;
     }
+  }
+
+  /** Starts a worker with the demo model for this server; returns its process. */
+  worker() {
+    return run(["worker", "--demo", "--server", `http://127.0.0.1:${this.port}`], this.home, "ignore");
   }
 
   async adminToken() {

@@ -1,6 +1,6 @@
 import { batch } from "@preact/signals";
 import { enter, signInWithCode, signOut, type Access } from "./api/access";
-import { asApiError } from "./api/errors";
+import { asApiError, type ApiError } from "./api/errors";
 import { takeLoginCode } from "./api/login";
 import { access, entering, forgetServer, signInError, trouble } from "./live/state";
 import { follow, unfollow } from "./live/watch";
@@ -9,27 +9,30 @@ import { toast } from "./parts/toast";
 /** How long the page waits before it tries again to reach a server that is away, in milliseconds. */
 const RETRY_MS = 2000;
 
-/** Gets in with what there is: a login code in the address, a session, a stored token, or nothing. */
-export async function begin(): Promise<void> {
+/**
+ * Gets in with what there is: a login code in the address, a session, a stored token, or nothing. Where that is not
+ * enough, the sign-in page shows `before`, what went wrong earlier.
+ */
+export async function begin(before: ApiError | null = null): Promise<void> {
   const code = takeLoginCode();
   if (code) return beginWithCode(code);
   const entry = await enter();
   if ("access" in entry) return entered(entry.access);
   batch(() => {
-    signInError.value = entry.error;
+    signInError.value = before ?? entry.error;
     trouble.value = entry.error?.away ? entry.error : null;
     entering.value = false;
   });
-  if (entry.error?.away) setTimeout(() => void begin(), RETRY_MS);
+  if (entry.error?.away) setTimeout(() => void begin(before), RETRY_MS);
 }
 
 async function beginWithCode(code: string): Promise<void> {
   try {
     entered(await signInWithCode(code));
   } catch (thrown) {
-    await begin();
-    signInError.value = asApiError(thrown);
-    if (access.value) toast(`The login code was not accepted: ${signInError.value.message}`, "error");
+    const error = asApiError(thrown);
+    await begin(error);
+    if (access.value) toast(`The login code was not accepted. ${error.message}`, "error");
   }
 }
 

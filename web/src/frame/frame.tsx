@@ -59,7 +59,7 @@ function Pages() {
 
 function PaletteButton({ named = false }: { named?: boolean }) {
   return (
-    <button type="button" class={named ? "pages-button" : "icon-button"} onClick={() => openPalette()} aria-label="Commands" title="Commands (Ctrl K)">
+    <button type="button" class={named ? "pages-button" : "icon-button"} onClick={() => openPalette()} aria-label={named ? "More: commands" : "Commands"} title="Commands (Ctrl K)">
       <Icon name={named ? "menu" : "search"} />
       {named && <span aria-hidden="true">More</span>}
     </button>

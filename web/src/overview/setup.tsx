@@ -8,11 +8,13 @@ export function Setup() {
   return (
     <section class="card setup" aria-labelledby="setup-title">
       <h2 id="setup-title">Almost there</h2>
-      <ul class="steps" role="status">
+      <div role="status">
+      <ul class="steps">
         <Step done text="The server runs." />
         <Step done={connected > 0} text={connected > 0 ? "A machine is connected." : "No machine is connected yet."} />
         <Step done={false} text={connected > 0 ? "It offers no model yet: is its model server running?" : "No model server yet: start Ollama or give a GGUF file."} />
       </ul>
+      </div>
       <p class="muted">This page looks by itself, and changes as soon as a model is there. Any one of these is enough:</p>
       <div class="ways">
         <Way title="Ollama on this machine" text="Start it and fetch a model; Warren finds it within half a minute." code={"ollama serve\nollama pull qwen3:4b"} />

@@ -65,7 +65,7 @@ function Rows({ usage, by }: { usage: Usage; by: By }) {
   const most = Math.max(1, ...rows.map(({ total_tokens }) => total_tokens));
   const priced = Number(usage.totals.cost) > 0;
   return (
-    <div class="table-scroll" tabIndex={0} role="region" aria-label="Usage">
+    <div class="table-scroll" tabIndex={0} role="region" aria-label="Table of usage">
       <table class="usage">
         <thead>
           <tr><th scope="col">{by === "day" ? "Day" : by === "model" ? "Model" : "Key"}</th><th scope="col">Tokens</th><th scope="col">Read</th><th scope="col">Written</th><th scope="col">Requests</th><th scope="col">Errors</th>{priced && <th scope="col">Cost</th>}</tr>

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
+import { span } from "../live/words";
 
-/** How much time a chart shows, in milliseconds. */
-const WINDOW_MS = 300_000;
+/** The most and the least time that a chart shows, in milliseconds: it grows with what is known. */
+const [MAX_WINDOW_MS, MIN_WINDOW_MS] = [300_000, 60_000];
 
 /** The inner size that lines are drawn in; the picture is stretched to whatever room there is. */
 const [WIDTH, HEIGHT] = [300, 80];
@@ -28,9 +29,9 @@ interface ChartProps<P> {
 export function Chart<P extends { at: number }>({ title, unit, points, lines, format }: ChartProps<P>) {
   const [hovered, setHovered] = useState<number | null>(null);
   const end = points.at(-1)?.at ?? 0;
-  const seen = points.filter(({ at }) => at >= end - WINDOW_MS);
-  const top = niceTop(Math.max(0, ...seen.flatMap((point) => lines.map((line) => line.of(point) ?? 0))));
-  const shown = hovered === null ? null : nearest(seen, end - WINDOW_MS + hovered * WINDOW_MS);
+  const seen = points.filter(({ at }) => at >= end - MAX_WINDOW_MS);
+  const scale = scaleOf(seen, lines, end);
+  const shown = hovered === null ? null : nearest(seen, end - scale.window + hovered * scale.window);
   const onMove = (event: PointerEvent) => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     setHovered((event.clientX - box.left) / box.width);
@@ -42,15 +43,15 @@ export function Chart<P extends { at: number }>({ title, unit, points, lines, fo
         <Values lines={lines} point={shown} points={seen} format={format} />
       </figcaption>
       <div class="chart-plot" onPointerMove={onMove} onPointerLeave={() => setHovered(null)}>
-        <span class="chart-top muted">{format(top)}</span>
+        <span class="chart-top muted">{format(scale.top)}</span>
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={spoken(title, unit, lines, seen, format)}>
           <path class="grid" d={`M0 .5H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 ${HEIGHT - 0.5}H${WIDTH}`} />
-          {lines.map((line) => <LinePath key={line.name} line={line} points={seen} end={end} top={top} />)}
-          {shown && <path class="cursor" d={`M${xOf(shown.at, end)} 0V${HEIGHT}`} />}
+          {lines.map((line) => <LinePath key={line.name} line={line} points={seen} scale={scale} />)}
+          {shown && <path class="cursor" d={`M${xOf(shown.at, scale)} 0V${HEIGHT}`} />}
         </svg>
       </div>
       <div class="chart-foot muted" aria-hidden="true">
-        <span>{shown ? new Date(shown.at).toLocaleTimeString() : "5 min ago"}</span>
+        <span>{shown ? new Date(shown.at).toLocaleTimeString() : `${span(scale.window)} ago`}</span>
         <span>now</span>
       </div>
     </figure>
@@ -74,21 +75,36 @@ function Values<P>({ lines, point, points, format }: { lines: Line<P>[]; point: 
   );
 }
 
-function LinePath<P extends { at: number }>({ line, points, end, top }: { line: Line<P>; points: P[]; end: number; top: number }) {
-  const runs = runsOf(points, line).map((run) => run.map(([at, value]) => [xOf(at, end), yOf(value, top)] as const));
-  const stroke = runs.map((run) => `M${run.map(pair).join("L")}${run.length === 1 ? "h.01" : ""}`).join("");
+/** What the edges of a chart stand for. */
+interface Scale {
+  end: number;
+  window: number;
+  top: number;
+}
+
+function scaleOf<P extends { at: number }>(points: P[], lines: Line<P>[], end: number): Scale {
+  const age = end - (points[0]?.at ?? end);
+  const top = niceTop(Math.max(0, ...points.flatMap((point) => lines.map((line) => line.of(point) ?? 0))));
+  return { end, window: Math.min(MAX_WINDOW_MS, Math.max(MIN_WINDOW_MS, age)), top };
+}
+
+function LinePath<P extends { at: number }>({ line, points, scale }: { line: Line<P>; points: P[]; scale: Scale }) {
+  const runs = runsOf(points, line).map((run) => run.map(([at, value]) => [xOf(at, scale), yOf(value, scale)] as const));
+  const alone = runs.filter((run) => run.length === 1).map((run) => `M${pair(run[0]!)}h.01`).join("");
+  const stroke = runs.map((run) => `M${run.map(pair).join("L")}`).join("");
   const area = runs.map((run) => `M${run[0]![0]} ${HEIGHT}L${run.map(pair).join("L")}L${run.at(-1)![0]} ${HEIGHT}Z`).join("");
   return (
     <g class={`line ${line.tone}`}>
       {line.tone !== "b" && <path class="area" d={area} />}
       <path class="stroke" d={stroke} />
+      {alone && <path class="alone" d={alone} />}
     </g>
   );
 }
 
 const pair = ([x, y]: readonly [number, number]) => `${x.toFixed(1)} ${y.toFixed(1)}`;
-const xOf = (at: number, end: number) => WIDTH - ((end - at) / WINDOW_MS) * WIDTH;
-const yOf = (value: number, top: number) => HEIGHT - 1 - (value / top) * (HEIGHT - 4);
+const xOf = (at: number, { end, window }: Scale) => WIDTH - ((end - at) / window) * WIDTH;
+const yOf = (value: number, { top }: Scale) => HEIGHT - 1 - (value / top) * (HEIGHT - 4);
 
 /** The stretches of a line without a gap. */
 function runsOf<P extends { at: number }>(points: P[], line: Line<P>): [number, number][][] {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icon";
 
 interface DialogProps {
@@ -16,7 +16,7 @@ interface DialogProps {
 /** A dialog of the browser's own: it keeps the focus inside, gives it back, and closes by Escape or a click beside it. */
 export function Dialog({ open, onClose, label, title, class: name = "", children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = dialog.current;
     if (open && element && !element.open) element.showModal();
     if (!open && element?.open) element.close();

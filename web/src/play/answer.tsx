@@ -17,14 +17,14 @@ interface AnswerProps {
 /** One model's answer, with what it took. */
 export function AnswerView({ answer, turnId, lane, named }: AnswerProps) {
   return (
-    <section class={`answer ${answer.state}`} aria-label={`Answer of ${answer.model}`} aria-busy={isOpen(answer)}>
+    <div role="group" class={`answer ${answer.state}`} aria-label={`Answer of ${answer.model}`} aria-busy={isOpen(answer)}>
       {named && <h2 class="answer-model">{answer.model}</h2>}
       {answer.thought && <Thought text={answer.thought} open={isOpen(answer) && !answer.text} />}
       {answer.text && <Markdown text={answer.text} growing={isOpen(answer)} />}
       {isOpen(answer) && !answer.text && <Waiting answer={answer} />}
       {answer.error && <Failure answer={answer} />}
       <Foot answer={answer} turnId={turnId} lane={lane} />
-    </section>
+    </div>
   );
 }
 

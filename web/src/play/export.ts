@@ -39,9 +39,14 @@ function conversationFrom(value: unknown): Conversation {
     system: textOf(from["system"]),
     parameters: objectOf(from["parameters"]),
     route: textOf(from["route"]),
-    lanes: listOf(from["lanes"]).map(textOf).filter(Boolean).slice(0, 2),
+    lanes: lanesFrom(from["lanes"]),
     turns: listOf(from["turns"]).map(turnFrom),
   };
+}
+
+function lanesFrom(value: unknown): string[] {
+  const lanes = listOf(value).map(textOf).slice(0, 2);
+  return lanes.length ? lanes : [""];
 }
 
 function turnFrom(value: unknown): Turn {

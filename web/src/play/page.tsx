@@ -7,6 +7,7 @@ import { readAsRoute, route } from "../route";
 import { Composer } from "./composer";
 import { Examples } from "./examples";
 import { ConversationList, listShown } from "./list";
+import { canChat } from "./model_select";
 import { Settings } from "./settings";
 import { openShelf } from "./shelf";
 import { current, open, reload, setModel, startNew } from "./talk";
@@ -25,6 +26,7 @@ export function PlayPage() {
     <div class="play">
       <Toolbar settings={settings} onSettings={() => setSettings(!settings)} onExamples={() => setExamples(true)} />
       {settings && <Settings />}
+      {current.value.turns.length > 0 && <h1 class="visually-hidden">{current.value.title}</h1>}
       <Thread />
       <Composer />
       <Examples open={examples} onClose={() => setExamples(false)} />
@@ -60,11 +62,10 @@ async function openFromAddress(id: string): Promise<void> {
 /** A new conversation takes the model that was used last, or the first one where that is not there. */
 function useFirstModel(): void {
   const all = models.value;
-  const lanes = current.value.lanes;
+  const { id, turns } = current.value;
   useEffect(() => {
-    if (!all?.length) return;
-    if (!lanes.length) return startNew();
-    const known = (id: string | undefined) => all.some((model) => model.id === id);
-    if (!current.value.turns.length && !known(lanes[0])) setModel(0, all[0]!.id);
-  }, [all, lanes]);
+    const first = current.value.lanes[0];
+    if (!all?.length || current.value.turns.length || all.some((model) => model.id === first)) return;
+    setModel(0, (all.find(canChat) ?? all[0]!).id);
+  }, [all, id, turns.length > 0]);
 }

@@ -4,17 +4,17 @@ import { change, current } from "./talk";
 type Numbered = "temperature" | "top_p" | "max_tokens" | "seed";
 
 const NUMBERS: { name: Numbered; label: string; min: number; max: number; step: number; hint: string }[] = [
-  { name: "temperature", label: "Temperature", min: 0, max: 2, step: 0.1, hint: "0 is steady, 1 lively" },
-  { name: "top_p", label: "Top p", min: 0, max: 1, step: 0.05, hint: "share of likely words" },
-  { name: "max_tokens", label: "Most tokens", min: 1, max: 1_000_000, step: 1, hint: "of an answer" },
-  { name: "seed", label: "Seed", min: 0, max: 2 ** 31, step: 1, hint: "same seed, same answer" },
+  { name: "temperature", label: "Temperature", min: 0, max: 2, step: 0.1, hint: "0 to 2" },
+  { name: "top_p", label: "Top p", min: 0, max: 1, step: 0.05, hint: "0 to 1" },
+  { name: "max_tokens", label: "Most tokens", min: 1, max: 1_000_000, step: 1, hint: "no limit" },
+  { name: "seed", label: "Seed", min: 0, max: 2 ** 31, step: 1, hint: "by chance" },
 ];
 
 const ROUTES = [
-  { value: "", name: "As the server is set" },
-  { value: "local-only", name: "This server's machines only" },
-  { value: "prefer-local", name: "Prefer this server's machines" },
-  { value: "mesh", name: "All machines of the mesh alike" },
+  { value: "", name: "Server's choice" },
+  { value: "local-only", name: "Own machines only" },
+  { value: "prefer-local", name: "Own machines first" },
+  { value: "mesh", name: "All of the mesh" },
 ];
 
 /** The system prompt and the parameters of this conversation. What is empty is left to the model. */
@@ -37,7 +37,7 @@ export function Settings() {
       ))}
       <label class="field">
         <span>Stop at</span>
-        <input type="text" placeholder="a text that ends answers" value={parameters.stop?.[0] ?? ""} onChange={(event) => setParameter("stop", event.currentTarget.value ? [event.currentTarget.value] : undefined)} />
+        <input type="text" placeholder="no text" value={parameters.stop?.[0] ?? ""} onChange={(event) => setParameter("stop", event.currentTarget.value ? [event.currentTarget.value] : undefined)} />
       </label>
       <label class="field">
         <span>Where it may go</span>

@@ -13,7 +13,7 @@ const DRAW_MS = 33;
 const KEEP_MS = 2000;
 
 /** The conversation on the page. */
-export const current = signal<Conversation>(newConversation([], Date.now()));
+export const current = signal<Conversation>(fresh());
 
 /** Answers that are being made, by conversation, turn and lane. */
 const running = new Map<string, AbortController>();
@@ -25,10 +25,14 @@ const keyOf = (id: string, turn: string, lane: number) => `${id}/${turn}/${lane}
 
 /** Shows a new conversation, with the models that were used last. */
 export function startNew(): void {
+  current.value = fresh();
+}
+
+function fresh(): Conversation {
   const lanes = [choiceOf("model") ?? ""];
   const second = choiceOf("secondModel");
   if (second) lanes.push(second);
-  current.value = newConversation(lanes, Date.now());
+  return newConversation(lanes, Date.now());
 }
 
 /** Shows a conversation; returns false when this browser has none of that id. */
