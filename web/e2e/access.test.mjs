@@ -70,6 +70,19 @@ test("a token that is to stay survives a reload, until it is revoked", async () 
   await page.context().close();
 });
 
+test("the administrator's token administers from elsewhere, and says that it asks no models", async () => {
+  const page = await openPage(browser, site.url);
+  await tokenField(page).fill(await warren.adminToken());
+  await signInButton(page).click();
+  await page.getByRole("table", { name: "Requests" }).or(page.getByText("No request has ended")).waitFor();
+  await page.getByRole("heading", { name: "Models" }).waitFor();
+  await page.getByRole("link", { name: "Playground" }).first().click();
+  await page.getByText("may not ask its models").waitFor();
+  await assertAccessible(page, "the playground of a token without models");
+  assertQuiet(page);
+  await page.context().close();
+});
+
 test("a login code signs in once, by a session, and leaves the address at once", async () => {
   const asked = [];
   const sessions = sessionsOf(asked);
@@ -128,6 +141,7 @@ test("an empty server says what is missing, and changes by itself", async () => 
   await assertFits(page);
   await shot(page, "phone-setup");
   const worker = empty.worker();
+  await page.getByText("warren-demo is here.").waitFor();
   await page.getByRole("heading", { name: "Models" }).waitFor();
   assertQuiet(page);
   worker.kill("SIGTERM");

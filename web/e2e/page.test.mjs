@@ -96,6 +96,34 @@ test("conversations and drafts are there after a reload, can be exported and del
   await page.context().close();
 });
 
+test("a conversation of 2,000 messages scrolls and streams without a long task", async () => {
+  const page = await openPage(browser, `${site.url}#/play`);
+  const answer = { model: "warren-demo", state: "done", text: "Some **words**, `code`\n\n- and\n- a list\n\n```js\nlet x = 1;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |" };
+  const turns = Array.from({ length: 1000 }, (_, i) => ({ text: `Question ${i}`, answers: [answer] }));
+  const file = JSON.stringify({ form: "warren-conversations", version: 1, conversations: [{ title: "Long", lanes: ["warren-demo"], turns }] });
+  await page.locator("input[type=file][accept*=json]").setInputFiles({ name: "long.json", mimeType: "application/json", buffer: Buffer.from(file) });
+  await page.getByRole("link", { name: "Long" }).click();
+  await page.getByText("Question 999").waitFor();
+  await page.evaluate(() => {
+    window.tasks = [];
+    new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
+  });
+  await ask(page, "One more?");
+  await page.locator(".answer.coming .prose p").first().waitFor();
+  await page.locator(".thread").hover();
+  for (let i = 0; i < 30; i += 1) {
+    await page.mouse.wheel(0, -1500);
+    await page.waitForTimeout(50);
+  }
+  await answered(page);
+  const tasks = await page.evaluate(() => window.tasks);
+  console.log(`long tasks while scrolling and streaming: ${tasks.map(Math.round).join(", ") || "none"} ms`);
+  assert.ok(Math.max(0, ...tasks) < 200, "a task took over 200 ms on a busy machine");
+  assert.ok((await page.locator(".turn").count()) > 40);
+  assertQuiet(page);
+  await page.context().close();
+});
+
 test("two models answer side by side, with parameters and as code", async () => {
   const page = await openPage(browser, `${site.url}#/play`);
   await page.getByRole("button", { name: "Compare with a second model" }).click();

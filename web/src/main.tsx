@@ -7,8 +7,14 @@ import "./style/tokens.css";
 import "./style/base.css";
 import "./style/frame.css";
 import "./style/controls.css";
+import "./style/dialogs.css";
 import "./style/overview.css";
+import "./style/charts.css";
+import "./style/tables.css";
+import "./style/setup.css";
 import "./style/play.css";
+import "./style/conversations.css";
+import "./style/composer.css";
 import "./style/prose.css";
 
 followTheme();

@@ -25,11 +25,6 @@ export function holdToken(token: string | null): void {
   heldToken = token;
 }
 
-/** Whether calls carry a token of their own. */
-export function holdsToken(): boolean {
-  return heldToken !== null;
-}
-
 /** The answer to a call, if its status is a good one; otherwise throws an `ApiError`. */
 export async function call(path: string, options: Call = {}): Promise<Response> {
   const signal = withDeadline(options.signal, options.deadline ?? DEADLINE_MS);

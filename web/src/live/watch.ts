@@ -1,8 +1,9 @@
 import { batch } from "@preact/signals";
 import * as admin from "../api/admin";
 import { enter } from "../api/access";
+import { holdToken } from "../api/call";
 import type { ApiError } from "../api/errors";
-import type { EndedRequest } from "../api/types";
+import type { EndedRequest, Model, Worker } from "../api/types";
 import { Poll } from "./poll";
 import { pointOf, readingOf, withPoint, type Reading } from "./series";
 import * as state from "./state";
@@ -22,7 +23,8 @@ export function follow(): void {
   unfollow();
   const access = state.access.value;
   if (!access) return;
-  polls = [poll(lookAtHealth, 2000), poll(lookAtModels, 4000)];
+  polls = [poll(lookAtHealth, 2000)];
+  if (access.models) polls.push(poll(lookAtModels, 4000));
   if (access.metrics) polls.push(poll(lookAtMetrics, () => (metricsLength > LONG_METRICS ? 15_000 : 2000)));
   if (access.admin) polls.push(poll(lookAtWork, 2000), poll(lookAtKeys, 60_000));
   polls.forEach((each) => each.start());
@@ -56,6 +58,7 @@ let reentering = false;
 async function reenter(): Promise<void> {
   if (reentering) return;
   reentering = true;
+  holdToken(null);
   try {
     const entry = await enter();
     if ("access" in entry) {
@@ -110,7 +113,17 @@ async function lookAtWork(signal: AbortSignal): Promise<void> {
     state.workers.value = workers;
     state.stats.value = stats;
     state.requests.value = restarted ? [] : withEnded(state.requests.value, ended);
+    if (!state.access.value?.models) state.models.value = modelsOf(workers);
   });
+}
+
+/** The models of all machines, for an administrator's token that may not ask for them itself. */
+export function modelsOf(workers: Worker[]): Model[] {
+  const machines = new Map<string, string[]>();
+  for (const { models, worker_name } of workers) {
+    for (const model of models) machines.set(model, [...(machines.get(model) ?? []), worker_name]);
+  }
+  return [...machines].map(([id, names]) => ({ id, machines: names })).sort((a, b) => a.id.localeCompare(b.id));
 }
 
 /** The requests with those that ended since, newest first, each once. */

@@ -22,7 +22,7 @@ export function span(ms: number): string {
 export function ago(at: string, now: number): string {
   const ms = now - Date.parse(at);
   if (Number.isNaN(ms)) return "";
-  return ms < 1500 ? "now" : span(ms);
+  return ms < 1500 ? "now" : ms < 60_000 ? `${Math.floor(ms / 1000)} s` : span(ms);
 }
 
 /** Bytes in the unit that fits. */

@@ -165,7 +165,13 @@ class Scanner {
 
   private mark(): boolean {
     const c = this.text[this.at]!;
-    const length = Math.min(runLength(this.text, this.at, c), 2);
+    const run = runLength(this.text, this.at, c);
+    if (run > 3) {
+      this.take(run);
+      return true;
+    }
+    // Of three marks at an end the inner one is ended first.
+    const length = run > 2 && this.frames.at(-1)!.mark === c ? 1 : Math.min(run, 2);
     const mark = c.repeat(length);
     if (!MARKS[mark]) return false;
     const before = this.text[this.at - 1] ?? " ";

@@ -17,8 +17,8 @@ const CHARTS: ChartKind[] = [
   {
     title: "First byte", unit: "of an answer", format: seconds,
     lines: [
-      { name: "middle", tone: "a", of: (p) => p.firstMiddle },
-      { name: "slowest 5 %", tone: "b", of: (p) => p.firstSlow },
+      { name: "median", tone: "a", of: (p) => p.firstMiddle },
+      { name: "p95", tone: "b", of: (p) => p.firstSlow },
     ],
   },
   {

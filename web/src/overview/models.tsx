@@ -1,5 +1,5 @@
 import type { Model } from "../api/types";
-import { models } from "../live/state";
+import { access, models } from "../live/state";
 import { bytes, short } from "../live/words";
 import { go } from "../route";
 import { setModel, startNew } from "../play/talk";
@@ -35,9 +35,11 @@ function ModelRow({ model }: { model: Model }) {
         <b>{model.id}</b>
         <span class="muted small">{detailsOf(model).join(" · ")}</span>
       </span>
-      <button type="button" class="button small" aria-label={`Chat with ${model.id}`} onClick={() => chatWith(model.id)}>
-        <Icon name="chat" /> Chat
-      </button>
+      {access.value?.models && (
+        <button type="button" class="button small" aria-label={`Chat with ${model.id}`} onClick={() => chatWith(model.id)}>
+          <Icon name="chat" /> Chat
+        </button>
+      )}
     </div>
   );
 }

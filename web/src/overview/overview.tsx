@@ -1,6 +1,8 @@
+import { useEffect, useRef } from "preact/hooks";
 import { access, health, models, points, stats, workers } from "../live/state";
 import { count, short, span } from "../live/words";
 import { Icon } from "../parts/icon";
+import { toast } from "../parts/toast";
 import { openSignIn } from "../frame/sign_in_dialog";
 import { Charts } from "./charts";
 import { Machines } from "./machines";
@@ -13,6 +15,7 @@ import { UsageTable } from "./usage";
 /** The server, its machines and models, and what they do now. */
 export function Overview() {
   const ready = (models.value?.length ?? 0) > 0;
+  useArrival();
   return (
     <div class="page overview">
       <Head />
@@ -27,6 +30,16 @@ export function Overview() {
   );
 }
 
+/** Says it when the first model is there, which somebody may have waited for. */
+function useArrival(): void {
+  const all = models.value;
+  const wasEmpty = useRef(false);
+  useEffect(() => {
+    if (wasEmpty.current && all?.length) toast(`${all[0]!.id} is here. Ask it something in the playground.`);
+    wasEmpty.current = all?.length === 0;
+  }, [all]);
+}
+
 function Head() {
   const up = health.value?.uptime_secs;
   return (
@@ -35,7 +48,7 @@ function Head() {
       {health.value && (
         <p class="muted">
           Warren {health.value.version}
-          {up !== undefined && <> · up {span(up * 1000)}</>}
+          {up !== undefined && <> · up {span(Math.max(1, up) * 1000)}</>}
           {!!health.value.peers && <> · {count(health.value.peers, "peer")}</>}
         </p>
       )}
@@ -78,7 +91,7 @@ function NotAdministrator() {
   return (
     <section class="card hint">
       <Icon name="key" />
-      <p>Requests, usage and the buttons of machines are for administrators.</p>
+      <p>Requests, usage and the buttons of machines are for administrators.{access.value?.by !== "open" && " What you signed in with is no administrator's."}</p>
       <button type="button" class="button" onClick={openSignIn}>Sign in as one</button>
     </section>
   );

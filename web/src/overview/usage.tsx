@@ -16,9 +16,9 @@ const BY: { value: By; name: string }[] = [
 ];
 
 const SINCE = [
-  { value: "1d", name: "Day" },
-  { value: "7d", name: "Week" },
-  { value: "30d", name: "Month" },
+  { value: "1d", name: "24 h" },
+  { value: "7d", name: "7 d" },
+  { value: "30d", name: "30 d" },
 ];
 
 /** More rows than this are summed up as one. */

@@ -1,7 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import { models } from "../live/state";
+import { access, models } from "../live/state";
 import { Setup } from "../overview/setup";
+import { openSignIn } from "../frame/sign_in_dialog";
 import { Dialog } from "../parts/dialog";
+import { Icon } from "../parts/icon";
 import { toast } from "../parts/toast";
 import { readAsRoute, route } from "../route";
 import { Composer } from "./composer";
@@ -21,6 +23,7 @@ export function PlayPage() {
   useAddress();
   useFirstModel();
   useEffect(() => openShelf((id) => void reload(id)), []);
+  if (!access.value?.models) return <NotForModels />;
   if (models.value?.length === 0 && !current.value.turns.length) return <div class="page"><Setup /></div>;
   return (
     <div class="play">
@@ -33,6 +36,20 @@ export function PlayPage() {
       <Dialog open={listShown.value} onClose={() => (listShown.value = false)} label="Conversations" title="Conversations" class="drawer">
         <ConversationList />
       </Dialog>
+    </div>
+  );
+}
+
+/** The administrator's own token asks no model from another machine: a key does both. */
+function NotForModels() {
+  return (
+    <div class="page">
+      <h1>Playground</h1>
+      <section class="card hint">
+        <Icon name="key" />
+        <p>This token administers the server, but may not ask its models. Make a key for both, and sign in with it: <code>warren key create --name me --scope inference,admin</code></p>
+        <button type="button" class="button" onClick={openSignIn}>Sign in with a key</button>
+      </section>
     </div>
   );
 }

@@ -1,3 +1,4 @@
+import type { RefObject } from "preact";
 import { memo } from "preact/compat";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../parts/icon";
@@ -6,21 +7,26 @@ import { isOpen, type Picture, type Turn } from "./conversation";
 import { current, isBusy, takeBack } from "./talk";
 import { offerAgain } from "./composer";
 
+/** So many turns are drawn at first, and as many more each time somebody scrolls up to the first of them. */
+const STEP = 40;
+
+/** Closer to the first drawn turn than this, in pixels, earlier ones are drawn. */
+const NEAR_TOP = 600;
+
 /** Closer to the end than this, in pixels, the thread follows what comes. */
 const NEAR_END = 48;
 
 /** The questions and answers of the conversation. */
 export function Thread() {
   const conversation = current.value;
+  const { turns, lanes } = conversation;
   const { box, following, toEnd } = useFollow(conversation.id);
-  if (!conversation.turns.length) return <Welcome />;
-  const two = conversation.lanes.length > 1;
+  const from = useEarlier(box, conversation.id, turns.length);
+  if (!turns.length) return <Welcome />;
   return (
     <div class="thread-wrap">
       <div ref={box} class="thread" tabIndex={0} role="region" aria-label="Conversation">
-        {conversation.turns.map((turn, i) => (
-          <TurnView key={turn.id} turn={turn} two={two || turn.answers.length > 1} last={i === conversation.turns.length - 1} />
-        ))}
+        {turns.slice(from).map((turn) => <TurnView key={turn.id} turn={turn} two={lanes.length > 1 || turn.answers.length > 1} />)}
       </div>
       {!following && (
         <button type="button" class="to-end" onClick={toEnd} aria-label="To the end"><Icon name="down" /></button>
@@ -55,6 +61,30 @@ function useFollow(id: string) {
   return { box, following, toEnd };
 }
 
+/** The first turn that is drawn. When earlier ones are added above, what is seen stays where it is. */
+function useEarlier(box: RefObject<HTMLDivElement | null>, id: string, total: number): number {
+  const [shown, setShown] = useState({ id, turns: STEP });
+  const height = useRef(0);
+  const turns = shown.id === id ? shown.turns : STEP;
+  useEffect(() => {
+    const element = box.current;
+    if (!element || turns >= total) return;
+    const read = () => {
+      if (element.scrollTop > NEAR_TOP) return;
+      height.current = element.scrollHeight;
+      setShown({ id, turns: turns + STEP });
+    };
+    element.addEventListener("scroll", read, { passive: true });
+    return () => element.removeEventListener("scroll", read);
+  }, [id, turns, total]);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element && height.current) element.scrollTop += element.scrollHeight - height.current;
+    height.current = 0;
+  }, [turns]);
+  return Math.max(0, total - turns);
+}
+
 /** What screen readers are told: not each word, but that it comes and that it is there. */
 function Progress() {
   const answers = current.value.turns.at(-1)?.answers ?? [];
@@ -74,12 +104,11 @@ function Welcome() {
 interface TurnProps {
   turn: Turn;
   two: boolean;
-  last: boolean;
 }
 
 /** A turn is drawn again only when it changed: the others of a long conversation stay as they are. */
-const TurnView = memo(({ turn, two, last }: TurnProps) => (
-  <article class={`turn ${last ? "last" : ""}`} aria-label="Question and answer">
+const TurnView = memo(({ turn, two }: TurnProps) => (
+  <article class="turn" aria-label="Question and answer">
     <Question turn={turn} />
     <div class={two ? "lanes two" : "lanes"}>
       {turn.answers.map((answer, lane) => <AnswerView key={lane} answer={answer} turnId={turn.id} lane={lane} named={two} />)}
