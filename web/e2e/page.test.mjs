@@ -119,7 +119,7 @@ test("a conversation of 2,000 messages scrolls and streams without a long task",
   const tasks = await page.evaluate(() => window.tasks);
   console.log(`long tasks while scrolling and streaming: ${tasks.map(Math.round).join(", ") || "none"} ms`);
   assert.ok(Math.max(0, ...tasks) < 200, "a task took over 200 ms on a busy machine");
-  assert.ok((await page.locator(".turn").count()) > 40);
+  assert.ok((await page.locator(".turn").count()) > 20);
   assertQuiet(page);
   await page.context().close();
 });

@@ -8,7 +8,7 @@ import { current, isBusy, takeBack } from "./talk";
 import { offerAgain } from "./composer";
 
 /** So many turns are drawn at first, and as many more each time somebody scrolls up to the first of them. */
-const STEP = 40;
+const STEP = 20;
 
 /** Closer to the first drawn turn than this, in pixels, earlier ones are drawn. */
 const NEAR_TOP = 600;
