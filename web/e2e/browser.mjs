@@ -21,7 +21,7 @@ export async function launch() {
 
 /** A page in a context of its own, with its complaints gathered in `page.complaints`. */
 export async function openPage(browser, url, { viewport = DESKTOP, touch = false, scheme = "light" } = {}) {
-  const context = await browser.newContext({ viewport, hasTouch: touch, isMobile: touch, colorScheme: scheme, acceptDownloads: true });
+  const context = await browser.newContext({ viewport, hasTouch: touch, isMobile: touch, colorScheme: scheme, reducedMotion: "reduce", acceptDownloads: true });
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   page.complaints = [];

@@ -60,7 +60,7 @@ test("an answer streams, and stop stops the machine", async () => {
 
   await ask(page, "And again, at length?");
   await page.locator(".answer.coming .prose p").first().waitFor();
-  await stopButton(page).click();
+  await page.keyboard.press("Escape");
   await page.getByText("stopped").waitFor();
   const ended = await until(
     async () => (await warren.admin("/admin/requests?limit=1")).requests.find(({ outcome }) => outcome === "client_gone"),

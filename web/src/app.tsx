@@ -5,6 +5,8 @@ import { access, entering } from "./live/state";
 import { Overview } from "./overview/overview";
 import { Palette } from "./palette/palette";
 import { PlayPage } from "./play/page";
+import { openShelf } from "./play/shelf";
+import { reload } from "./play/talk";
 import { Toasts } from "./parts/toast";
 import { route } from "./route";
 
@@ -25,6 +27,7 @@ export function App() {
 }
 
 function Inside({ page }: { page: "overview" | "play" }) {
+  useEffect(() => openShelf((id) => void reload(id)), []);
   return (
     <>
       <Frame>{page === "overview" ? <Overview /> : <PlayPage />}</Frame>

@@ -4,8 +4,9 @@ import { pauseAfter } from "../src/live/poll";
 import { ago, bytes, short, span } from "../src/live/words";
 import { best, fit } from "../src/palette/match";
 import { niceTop } from "../src/parts/chart";
+import { allTakePictures } from "../src/play/pictures";
 import { hrefOf, routeOf } from "../src/route";
-import type { EndedRequest, Worker } from "../src/api/types";
+import type { EndedRequest, Model, Worker } from "../src/api/types";
 
 const ended = (...numbers: number[]) => numbers.map((n) => ({ n }) as EndedRequest);
 
@@ -58,6 +59,18 @@ describe("the palette", () => {
     expect(best(names, "zzz", 9)).toEqual([]);
     expect(best(names, " ", 2)).toHaveLength(2);
     expect(fit("abc", "ac")).toBeGreaterThan(0);
+  });
+});
+
+describe("pictures", () => {
+  test("are for models that take them, or may", () => {
+    const model = (more: Partial<Model>): Model => ({ id: "m", ...more });
+    const [sees, blind, unknown] = [model({ capabilities: ["vision"] }), model({ capabilities: ["tools"] }), model({})];
+    expect(allTakePictures([sees])).toBe(true);
+    expect(allTakePictures([model({ architecture: { input_modalities: ["text", "image"] } })])).toBe(true);
+    expect(allTakePictures([sees, unknown])).toBeNull();
+    expect(allTakePictures([unknown, blind])).toBe(false);
+    expect(allTakePictures([undefined])).toBeNull();
   });
 });
 

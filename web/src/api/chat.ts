@@ -82,6 +82,7 @@ export async function* piecesOf(body: ReadableStream<Uint8Array>, signal: AbortS
   } catch (thrown) {
     if (signal.aborted) throw signal.reason;
     if (thrown instanceof SilentStream) throw new ApiError(thrown.message, 0, "silent");
+    if (thrown instanceof TypeError) throw new ApiError("The connection broke in the middle of the answer.", 0, "cut_off");
     throw asApiError(thrown);
   }
   if (!finished) throw new ApiError("The answer was cut off before its end.", 0, "cut_off");

@@ -40,6 +40,8 @@ const ADVICE: Record<string, string> = {
   context_length_exceeded: "Start a new conversation, or shorten this one.",
   model_not_allowed: "This key is not for this model. Choose another one.",
   insufficient_permissions: "Sign in with a key that has this scope.",
+  cut_off: "What came is kept. Ask again when the server is back.",
+  silent: "Ask again, or choose another model.",
   worker_lost: "The machine went away while it answered. Try again.",
   origin_not_allowed: "Open the page at the server's own address, or sign in.",
   host_not_allowed: "Open the page at the server's own address, or sign in.",

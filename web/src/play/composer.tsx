@@ -1,11 +1,12 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { Model } from "../api/types";
 import { models, trouble } from "../live/state";
 import { Icon } from "../parts/icon";
 import { toast } from "../parts/toast";
 import { draftOf, keepDraft } from "../storage/drafts";
 import type { Picture } from "./conversation";
-import { MAX_PICTURES, pictureFrom, takesPictures } from "./pictures";
+import { allTakePictures, MAX_PICTURES, pictureFrom } from "./pictures";
 import { ask, current, isBusy, stop } from "./talk";
 
 /** A question that was taken back and is offered to be changed. */
@@ -77,7 +78,6 @@ function placeholder(): string {
 
 /** Enter sends where there is a keyboard; on a phone it breaks the line, and the button sends. */
 function onKey(event: KeyboardEvent, send: () => void): void {
-  if (event.key === "Escape" && isBusy(current.value)) return stop();
   const plain = event.key === "Enter" && !event.shiftKey && !event.isComposing;
   if (!plain || matchMedia("(pointer: coarse)").matches) return;
   event.preventDefault();
@@ -96,10 +96,13 @@ function onDrop(event: DragEvent, add: (files: Iterable<File>) => void): void {
   add(event.dataTransfer?.files ?? []);
 }
 
+function askedModels(): (Model | undefined)[] {
+  return current.value.lanes.map((lane) => models.value?.find(({ id }) => id === lane));
+}
+
 async function withFiles(pictures: Picture[], files: Iterable<File>): Promise<Picture[]> {
-  const model = models.value?.find(({ id }) => id === current.value.lanes[0]);
-  if (takesPictures(model) === false) {
-    toast(`${model?.id} takes no pictures.`, "error");
+  if (allTakePictures(askedModels()) === false) {
+    toast("A model that is asked takes no pictures.", "error");
     return pictures;
   }
   const added = [...pictures];
@@ -119,8 +122,7 @@ async function withFiles(pictures: Picture[], files: Iterable<File>): Promise<Pi
 
 function PictureButton({ onFiles }: { onFiles: (files: Iterable<File>) => void }) {
   const input = useRef<HTMLInputElement>(null);
-  const model = models.value?.find(({ id }) => id === current.value.lanes[0]);
-  const takes = takesPictures(model);
+  const takes = allTakePictures(askedModels());
   const name = takes === false ? "This model takes no pictures" : takes === null ? "Add pictures (whether this model takes them is not known)" : "Add pictures";
   return (
     <>

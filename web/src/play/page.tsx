@@ -11,8 +11,7 @@ import { Examples } from "./examples";
 import { ConversationList, listShown } from "./list";
 import { canChat } from "./model_select";
 import { Settings } from "./settings";
-import { openShelf } from "./shelf";
-import { current, open, reload, setModel, startNew } from "./talk";
+import { current, isBusy, open, setModel, startNew, stop } from "./talk";
 import { Thread } from "./thread";
 import { Toolbar } from "./toolbar";
 
@@ -22,7 +21,7 @@ export function PlayPage() {
   const [examples, setExamples] = useState(false);
   useAddress();
   useFirstModel();
-  useEffect(() => openShelf((id) => void reload(id)), []);
+  useEscape();
   if (!access.value?.models) return <NotForModels />;
   if (models.value?.length === 0 && !current.value.turns.length) return <div class="page"><Setup /></div>;
   return (
@@ -38,6 +37,17 @@ export function PlayPage() {
       </Dialog>
     </div>
   );
+}
+
+/** Escape stops the answer, wherever the focus is; in a dialog it closes that instead. */
+function useEscape(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === "Escape" && isBusy(current.value) && !document.querySelector("dialog[open]")) stop();
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
 }
 
 /** The administrator's own token asks no model from another machine: a key does both. */

@@ -17,6 +17,12 @@ export function takesPictures(model: Model | undefined): boolean | null {
   return model?.capabilities || inputs ? false : null;
 }
 
+/** Whether all of them take pictures; `null` when one of them may not. */
+export function allTakePictures(models: (Model | undefined)[]): boolean | null {
+  const each = models.map(takesPictures);
+  return each.includes(false) ? false : each.includes(null) ? null : true;
+}
+
 /** A file as a picture of a size that models take. It throws an `Error` that says what is wrong. */
 export async function pictureFrom(file: File): Promise<Picture> {
   if (!file.type.startsWith("image/")) throw new Error(`${file.name} is no picture.`);
