@@ -76,7 +76,8 @@ test("many machines, models and requests are steered, filtered and fit", async (
   const page = await openPage(browser, site.url, { viewport: { width: 1440, height: 2600 } });
   await page.getByText("The server is degraded: the disk is full").waitFor();
   await page.getByText("the oldest for 7.3 s").waitFor();
-  await page.waitForTimeout(30_000);
+  await page.waitForTimeout(20_000);
+  await page.getByRole("button", { name: "Show all 60 machines" }).waitFor();
   await shot(page, "machines");
   await assertAccessible(page, "an overview of many machines");
   assert.ok((await page.locator(".request-table .virtual-row").count()) < 60, "only the rows in sight are in the page");

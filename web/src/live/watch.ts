@@ -88,7 +88,7 @@ async function lookAtHealth(signal: AbortSignal): Promise<void> {
 
 async function lookAtModels(signal: AbortSignal): Promise<void> {
   const models = await admin.models(signal);
-  models.sort((a, b) => a.id.localeCompare(b.id));
+  models.sort((a, b) => a.id.localeCompare(b.id, undefined, { numeric: true }));
   state.models.value = models;
 }
 
@@ -123,7 +123,7 @@ export function modelsOf(workers: Worker[]): Model[] {
   for (const { models, worker_name } of workers) {
     for (const model of models) machines.set(model, [...(machines.get(model) ?? []), worker_name]);
   }
-  return [...machines].map(([id, names]) => ({ id, machines: names })).sort((a, b) => a.id.localeCompare(b.id));
+  return [...machines].map(([id, names]) => ({ id, machines: names })).sort((a, b) => a.id.localeCompare(b.id, undefined, { numeric: true }));
 }
 
 /** The requests with those that ended since, newest first, each once. */

@@ -11,16 +11,22 @@ import { toast } from "../parts/toast";
 /** How many models of a machine are shown before the rest is asked for. */
 const FEW = 8;
 
+/** How many machines are. */
+const FEW_MACHINES = 12;
+
 /** The machines that are connected, with what they do and the buttons to steer them. */
 export function Machines() {
+  const [everyone, setEveryone] = useState(false);
   const all = workers.value;
   if (!all?.length) return null;
+  const shown = everyone ? all : all.slice(0, FEW_MACHINES);
   return (
     <section aria-labelledby="machines-title">
       <h2 id="machines-title">Machines</h2>
       <ul class="machines">
-        {all.map((worker) => <Machine key={worker.worker_id} worker={worker} />)}
+        {shown.map((worker) => <Machine key={worker.worker_id} worker={worker} />)}
       </ul>
+      {shown.length < all.length && <button type="button" class="button" onClick={() => setEveryone(true)}>Show all {all.length} machines</button>}
     </section>
   );
 }
@@ -32,10 +38,9 @@ function Machine({ worker }: { worker: Worker }) {
       <div class="machine-head">
         <span class={`dot ${state.tone}`} aria-hidden="true" />
         <h3 title={worker.worker_id}>{worker.worker_name || worker.worker_id}</h3>
-        <span class="muted">{state.text}{worker.scope !== "server" && ` · room`}</span>
         {access.value?.admin && <MachineButtons worker={worker} />}
       </div>
-      <Load worker={worker} />
+      <Load worker={worker} state={state.text} />
       <MachineModels worker={worker} />
     </li>
   );
@@ -50,7 +55,7 @@ function stateOf(worker: Worker): { text: string; tone: string } {
 }
 
 /** Slots in use. Load beyond this server's own comes from other servers of the same worker. */
-function Load({ worker }: { worker: Worker }) {
+function Load({ worker, state }: { worker: Worker; state: string }) {
   const share = Math.min(1, worker.in_flight / Math.max(1, worker.max_concurrent));
   const elsewhere = Math.max(0, worker.reported_load - worker.in_flight);
   return (
@@ -59,7 +64,7 @@ function Load({ worker }: { worker: Worker }) {
         <span style={{ width: `${share * 100}%` }} />
       </span>
       <span class="muted small">
-        {worker.in_flight} of {count(worker.max_concurrent, "slot")}
+        {state}{worker.scope !== "server" && " · in a room"} · {worker.in_flight} of {count(worker.max_concurrent, "slot")}
         {elsewhere > 0 && <> · {elsewhere} from elsewhere</>}
         {worker.speed ? <> · {short(worker.speed)} tok/s</> : null}
         {(worker.throttle ?? 100) < 100 && <> · throttled to {worker.throttle} %</>}
