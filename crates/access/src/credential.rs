@@ -10,6 +10,9 @@ use subtle::ConstantTimeEq;
 /// The beginning of every key.
 pub(crate) const PREFIX: &str = "wk_";
 
+/// The beginning of every session of the page.
+pub(crate) const PAGE_PREFIX: &str = "wp_";
+
 /// The headers that Anthropic's and Google's clients use.
 const API_KEYS: [&str; 2] = ["x-api-key", "x-goog-api-key"];
 
@@ -21,6 +24,10 @@ impl Token {
     /// The token with this text.
     pub fn new(secret: &Secret) -> Self {
         Self(Sha256::digest(secret.expose().as_bytes()).into())
+    }
+
+    pub(crate) fn digest(&self) -> KeyDigest {
+        KeyDigest(self.0)
     }
 
     /// Whether this text is the token.
@@ -47,10 +54,15 @@ pub fn new_token(prefix: &str) -> Secret {
     Secret::from(format!("{prefix}{}", hex::encode(bits)))
 }
 
-/// Whether a text has the form of a key: the prefix of all keys. A made-up dummy value does not
-/// look like this.
+/// Whether a text has the form of a key or of a session of the page: their prefix. A made-up dummy value does
+/// not look like this.
 pub fn has_key_form(text: &str) -> bool {
-    text.starts_with(PREFIX)
+    text.starts_with(PREFIX) || has_session_form(text)
+}
+
+/// Whether a text has the form of a session of the page.
+pub fn has_session_form(text: &str) -> bool {
+    text.starts_with(PAGE_PREFIX)
 }
 
 /// The credential that a request carries, as `Authorization: Bearer`, or as `x-api-key` or `x-goog-api-key`,
@@ -74,7 +86,7 @@ fn key(value: &HeaderValue) -> Option<&str> {
     while let Some(rest) = strip_bearer(bytes) {
         bytes = rest.trim_ascii_start();
     }
-    let is_key = bytes.starts_with(PREFIX.as_bytes());
+    let is_key = bytes.starts_with(PREFIX.as_bytes()) || bytes.starts_with(PAGE_PREFIX.as_bytes());
     is_key.then(|| std::str::from_utf8(bytes).unwrap_or(PREFIX))
 }
 
@@ -127,6 +139,7 @@ mod tests {
         assert_eq!(presented(&both), Some("sk-dummy"));
         both.append("x-api-key", "wk_a".parse().unwrap());
         assert_eq!(presented(&both), Some("wk_a"));
+        assert_eq!(presented(&headers("x-api-key", "wp_a")), Some("wp_a"), "a session, too");
     }
 
     #[test]

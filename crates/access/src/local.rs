@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Uri, header, uri::Authority};
 use crate::proxies::TrustedProxies;
 
 /// The header in which a browser says where the page is from that sends a request.
-const SITE: &str = "sec-fetch-site";
+pub(crate) const SITE: &str = "sec-fetch-site";
 
 /// Headers that only a proxy adds.
 const PROXY_TRACES: [&str; 4] = ["forwarded", "x-real-ip", "via", "x-forwarded"];
@@ -107,13 +107,15 @@ impl LocalRules {
     pub fn takes_page(&self, uri: &Uri, headers: &HeaderMap) -> bool {
         let Some(origin) = headers.get(header::ORIGIN) else { return true };
         let Ok(origin) = origin.to_str() else { return false };
-        let own = authority(uri, headers).is_some_and(|own| {
-            origin
-                .split_once("://")
-                .is_some_and(|(_, rest)| rest.eq_ignore_ascii_case(own.as_str()))
-        });
-        own || self.allows_origin(origin)
+        is_own_origin(origin, uri, headers) || self.allows_origin(origin)
     }
+}
+
+/// Whether an origin is the server's own, by the name that the request has for the server.
+pub(crate) fn is_own_origin(origin: &str, uri: &Uri, headers: &HeaderMap) -> bool {
+    let place = origin.split_once("://").map(|(_, place)| place);
+    let own = authority(uri, headers);
+    own.zip(place).is_some_and(|(own, place)| place.eq_ignore_ascii_case(own.as_str()))
 }
 
 /// Whether a request came through a proxy, so that its TCP peer is not its sender.

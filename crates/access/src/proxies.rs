@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::local::is_forwarded;
 
 const X_FORWARDED_FOR: &str = "x-forwarded-for";
+const X_FORWARDED_PROTO: &str = "x-forwarded-proto";
 
 /// The most proxies in a row.
 const MOST_HOPS: usize = 32;
@@ -44,6 +45,18 @@ impl TrustedProxies {
         }
         let told = if self.has(peer) { self.told(headers) } else { None };
         ClientAddress::new(told.unwrap_or(peer)).by_proxy()
+    }
+
+    /// Whether this peer is a trusted proxy that says that its client came by TLS. Of several proxies in a row the first
+    /// one, which the client has reached, counts; who invents what it says has only his own cookies sent otherwise.
+    pub fn tell_of_tls(&self, peer: IpAddr, headers: &HeaderMap) -> bool {
+        let first = |name: &str| headers.get(name)?.to_str().ok()?.split(',').next();
+        let is_https = |text: &str| text.trim().trim_matches('"').eq_ignore_ascii_case("https");
+        let standard = || {
+            let mut pairs = first(header::FORWARDED.as_str())?.split(';');
+            pairs.find_map(|pair| pair.trim().strip_prefix("proto="))
+        };
+        self.has(peer) && first(X_FORWARDED_PROTO).or_else(standard).is_some_and(is_https)
     }
 
     /// Whether this is a trusted proxy.

@@ -3,6 +3,7 @@
 //! - [`models`]: which models have been served, and when last
 //! - [`keys`]: who may do what, and how much
 //! - [`invitations`]: by which machines join
+//! - [`page_sessions`]: browsers that are signed in at the web page
 //! - [`usage`]: the ledger, one row for each job
 //! - [`rooms`]: rooms and their participants
 //! - [`workspace`]: what the workspace keeps: projects, sessions, teams
@@ -18,6 +19,7 @@ pub mod error;
 pub mod invitations;
 pub mod keys;
 pub mod models;
+pub mod page_sessions;
 pub mod rooms;
 pub mod sqlite;
 pub mod usage;
@@ -30,6 +32,7 @@ pub use error::StoreError;
 pub use invitations::{InvitationRecord, InvitationStore};
 pub use keys::{KeyDigest, KeyRecord, KeyStore};
 pub use models::{ModelMemory, ModelStore, SeenModel};
+pub use page_sessions::{PageSessionRecord, PageSessionStore};
 pub use rooms::{ParticipantRecord, RoomRecord, RoomStore};
 pub use sqlite::SqliteStore;
 pub use usage::{UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageStore, UsageSums};

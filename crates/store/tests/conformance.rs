@@ -21,6 +21,8 @@ mod keys;
 mod models;
 #[path = "conformance/old.rs"]
 mod old;
+#[path = "conformance/page_sessions.rs"]
+mod page_sessions;
 #[path = "conformance/rooms.rs"]
 mod rooms;
 #[path = "conformance/usage.rs"]
@@ -29,8 +31,8 @@ mod usage;
 mod workspace;
 
 use store::{
-    AgeStore, AuditStore, InvitationStore, KeyStore, ModelStore, RoomStore, SqliteStore,
-    UsageStore, VolatileStore, WorkspaceStore,
+    AgeStore, AuditStore, InvitationStore, KeyStore, ModelStore, PageSessionStore, RoomStore,
+    SqliteStore, UsageStore, VolatileStore, WorkspaceStore,
 };
 
 /// All traits of a store.
@@ -38,6 +40,7 @@ trait Store:
     ModelStore
     + KeyStore
     + InvitationStore
+    + PageSessionStore
     + UsageStore
     + AuditStore
     + RoomStore
@@ -50,6 +53,7 @@ impl<T> Store for T where
     T: ModelStore
         + KeyStore
         + InvitationStore
+        + PageSessionStore
         + UsageStore
         + AuditStore
         + RoomStore

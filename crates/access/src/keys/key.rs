@@ -189,7 +189,7 @@ impl Key {
         self.limits.limits()
     }
 
-    pub(super) fn digest(&self) -> &KeyDigest {
+    pub(crate) fn digest(&self) -> &KeyDigest {
         &self.record.digest
     }
 

@@ -3,9 +3,11 @@
 //!
 //! - `key`: one key
 //! - `change`: creating, rotating and revoking
+//! - `page`: sessions of the page in their place
 
 mod change;
 mod key;
+mod page;
 
 use std::{
     collections::HashMap,
@@ -27,6 +29,7 @@ use crate::{
     credential::digest,
     limits::allowance::began,
     moment::Moment,
+    page_sessions::PageSessions,
     prices::{Charge, Prices},
 };
 
@@ -43,6 +46,7 @@ struct Inner {
     /// Held for a whole change, including the write to the disk: changes are written in their order.
     changing: Mutex<()>,
     prices: OnceLock<Arc<Prices>>,
+    sessions: OnceLock<PageSessions>,
 }
 
 /// Without any price.
@@ -73,8 +77,8 @@ impl Keys {
     }
 
     fn of(store: Arc<dyn KeyStore>, live: RwLock<Live>) -> Self {
-        let (changing, prices) = (Mutex::default(), OnceLock::new());
-        Self(Arc::new(Inner { store, live, changing, prices }))
+        let (changing, prices, sessions) = (Mutex::default(), OnceLock::new(), OnceLock::new());
+        Self(Arc::new(Inner { store, live, changing, prices, sessions }))
     }
 
     /// Sets what models cost, for budgets in money. Called once.
@@ -120,7 +124,7 @@ impl Keys {
         scope: KeyScope,
         now: Moment,
     ) -> Result<Option<Arc<Key>>, Denied> {
-        let Some(key) = self.find(text) else { return Ok(None) };
+        let Some(key) = self.find(text, now) else { return Ok(None) };
         // A token of the configuration has one purpose. For any other it does not count as a key.
         if key.is_ready_made() && !key.has(scope) {
             return Ok(None);
@@ -143,7 +147,7 @@ impl Keys {
         now: Moment,
     ) -> Result<Option<Arc<Key>>, Denied> {
         let is_bound = |key: Arc<Key>| key.room() == Some(room);
-        if self.find(text).is_some_and(is_bound) {
+        if self.find(text, now).is_some_and(is_bound) {
             self.present(text, scope, now)
         } else {
             Ok(None)
@@ -152,15 +156,23 @@ impl Keys {
 
     /// Whether this is the text of a valid key of the server. Keys of a single room do not count.
     pub fn is_valid(&self, text: &str, now: Moment) -> bool {
-        self.find(text).is_some_and(|key| key.is_valid(now) && key.room().is_none())
+        self.find(text, now).is_some_and(|key| key.is_valid(now) && key.room().is_none())
     }
 
-    /// Checks that this is the text of a valid key, of the server or of a room.
+    /// Checks that this is the text of a valid key, of the server or of a room, or of a session of the page.
     ///
     /// # Errors
     /// [`Denied`] when there is no such key, or it is revoked or expired.
     pub fn check(&self, text: &str, now: Moment) -> Result<(), Denied> {
-        self.find(text).ok_or(Denied::KeyUnknown)?.check_valid(now)
+        if self.is_owners_session(text, now) {
+            return Ok(());
+        }
+        self.valid(text, now).map(drop)
+    }
+
+    fn valid(&self, text: &str, now: Moment) -> Result<Arc<Key>, Denied> {
+        let key = self.find(text, now).ok_or(Denied::KeyUnknown)?;
+        key.check_valid(now).map(|()| key)
     }
 
     /// The key of this id.
@@ -244,9 +256,11 @@ impl Keys {
         Ok(())
     }
 
-    fn find(&self, text: &str) -> Option<Arc<Key>> {
+    /// The key of this text, or of the session of the page with this text.
+    fn find(&self, text: &str, now: Moment) -> Option<Arc<Key>> {
         let digest = digest(text);
-        let key = self.live().by_digest.get(&digest).cloned()?;
+        let found = self.live().by_digest.get(&digest).cloned();
+        let Some(key) = found else { return self.of_session(text, now) };
         // The map does not compare digests in constant time. This does.
         let same: bool = key.digest().0.ct_eq(&digest.0).into();
         same.then_some(key)

@@ -3,7 +3,7 @@
 //! One connection writes and another reads, so that a long query of the ledger does not hold up
 //! writers.
 //!
-//! - `keys`, `invitations`, `usage`, `audit`, `models`: a table each
+//! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `models`: a table each
 //! - `files`, `soundness`: whether the open files are still the ones at their paths, and whole
 //! - `reached`: how far the time for deleting by age has come
 
@@ -12,6 +12,7 @@ mod files;
 mod invitations;
 mod keys;
 mod models;
+mod page_sessions;
 mod reached;
 mod rooms;
 mod soundness;
@@ -54,6 +55,7 @@ const STEPS: &[M<'_>] = &[
     M::up(invitations::table::TABLE),
     M::up(usage::tables::COST),
     M::up(keys::COST),
+    M::up(page_sessions::TABLE),
 ];
 
 /// A store in a database file.

@@ -1,10 +1,12 @@
 //! A store in memory, for tests.
 //!
 //! - `ledger`: plain sums
+//! - `page_sessions`: sessions of the page
 //! - `rooms`: rooms and participants
 //! - `workspace`: facts of the workspace
 
 mod ledger;
+mod page_sessions;
 mod rooms;
 mod workspace;
 
@@ -20,8 +22,8 @@ use base::{KeyId, ModelName, Scope};
 
 use crate::{
     Action, AgeStore, AuditStore, InvitationRecord, InvitationStore, KeyRecord, KeyStore,
-    ModelStore, ParticipantRecord, RoomRecord, SeenModel, StoreError, UsageAnswer, UsageEntry,
-    UsageQuery, UsageStore, audit::MAX_ACTIONS,
+    ModelStore, PageSessionRecord, ParticipantRecord, RoomRecord, SeenModel, StoreError,
+    UsageAnswer, UsageEntry, UsageQuery, UsageStore, audit::MAX_ACTIONS,
 };
 
 /// A store in memory.
@@ -30,6 +32,7 @@ pub struct VolatileStore {
     models: Mutex<HashMap<(Scope, ModelName), SeenModel>>,
     keys: Mutex<Vec<KeyRecord>>,
     invitations: Mutex<Vec<InvitationRecord>>,
+    page_sessions: Mutex<Vec<PageSessionRecord>>,
     usage: Mutex<Vec<UsageEntry>>,
     audit: Mutex<VecDeque<Action>>,
     rooms: Mutex<Vec<RoomRecord>>,

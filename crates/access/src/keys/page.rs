@@ -1,0 +1,68 @@
+//! Sessions of the page in the place of keys: a session's text works where its holder's key does.
+
+use std::sync::Arc;
+
+use super::{Key, Keys};
+use crate::{
+    consumer::Denied,
+    moment::Moment,
+    page_sessions::{Holder, PageSessions},
+};
+
+impl Keys {
+    /// Sets the sessions of the page. Called once.
+    pub fn set_page_sessions(&self, sessions: PageSessions) {
+        let _set_before = self.0.sessions.set(sessions);
+    }
+
+    /// The sessions of the page; none until they are set.
+    pub fn page_sessions(&self) -> &PageSessions {
+        self.0.sessions.get_or_init(PageSessions::default)
+    }
+
+    /// Whether this is the text of a session of the server's owner, which is no key's.
+    pub fn is_owners_session(&self, text: &str, now: Moment) -> bool {
+        let session = self.page_sessions().find(text, now).filter(|it| it.holder().key().is_none());
+        session.inspect(|session| session.used(now)).is_some()
+    }
+
+    /// The holder of a credential: the administrator's token, a key of any scope, or a session of the page.
+    ///
+    /// # Errors
+    /// [`Denied`] when it is none of them, or does not work now.
+    pub fn holder(&self, text: &str, now: Moment) -> Result<Holder, Denied> {
+        if let Some(session) = self.page_sessions().find(text, now) {
+            return self.key_of(&session.holder(), now).map(|_| session.holder());
+        }
+        if let Some(owner) = self.page_sessions().owner_by(text) {
+            return Ok(owner);
+        }
+        self.valid(text, now).map(|key| Holder::of_key(&key))
+    }
+
+    /// The key of a holder, if it still is what it was; `None` for the server's owner.
+    ///
+    /// # Errors
+    /// [`Denied`] when the key was rotated or revoked, has expired or is forgotten.
+    pub fn key_of(&self, holder: &Holder, now: Moment) -> Result<Option<Arc<Key>>, Denied> {
+        if holder.key().is_none() {
+            let is_current = self.page_sessions().owner().as_ref() == Some(holder);
+            return if is_current { Ok(None) } else { Err(Denied::KeyUnknown) };
+        }
+        let key = self.held_by(holder).ok_or(Denied::KeyUnknown)?;
+        key.check_valid(now)?;
+        Ok(Some(key))
+    }
+
+    /// The key that a session stands for, whether or not it works now.
+    pub(super) fn of_session(&self, text: &str, now: Moment) -> Option<Arc<Key>> {
+        let session = self.page_sessions().find(text, now)?;
+        let key = self.held_by(&session.holder())?;
+        session.used(now);
+        Some(key)
+    }
+
+    fn held_by(&self, holder: &Holder) -> Option<Arc<Key>> {
+        self.get(holder.key()?).filter(|key| *key.digest() == holder.digest())
+    }
+}

@@ -1,0 +1,82 @@
+//! One session of the page.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use store::{KeyDigest, PageSessionRecord};
+use subtle::ConstantTimeEq;
+
+use super::Holder;
+use crate::{credential::digest, moment::Moment};
+
+/// A session of the page.
+pub struct PageSession {
+    record: PageSessionRecord,
+    /// In seconds since 1970; 0 means never.
+    last_used: AtomicU64,
+    saved_use: AtomicU64,
+}
+
+impl PageSession {
+    pub(super) fn new(record: PageSessionRecord) -> Self {
+        let used = record.last_used.unwrap_or(0);
+        Self { record, last_used: used.into(), saved_use: used.into() }
+    }
+
+    /// Its id, by which it is listed and revoked. It is no credential.
+    pub fn id(&self) -> &str {
+        &self.record.id
+    }
+
+    /// Whom it stands for.
+    pub fn holder(&self) -> Holder {
+        Holder::of(&self.record)
+    }
+
+    /// Its record.
+    pub fn record(&self) -> PageSessionRecord {
+        let last_used = Some(self.last_used.load(Ordering::Relaxed)).filter(|at| *at > 0);
+        PageSessionRecord { last_used, ..self.record.clone() }
+    }
+
+    /// Notes that it is used.
+    pub(crate) fn used(&self, now: Moment) {
+        self.last_used.store(now.seconds(), Ordering::Relaxed);
+    }
+
+    pub(super) fn digest(&self) -> &KeyDigest {
+        &self.record.digest
+    }
+
+    /// The map of sessions does not compare digests in constant time. This does.
+    pub(super) fn has_text(&self, text: &str) -> bool {
+        self.record.digest.0.ct_eq(&digest(text).0).into()
+    }
+
+    pub(super) fn is_expired(&self, now: Moment) -> bool {
+        now.seconds() >= self.record.expires
+    }
+
+    /// What the sessions are ordered by, the oldest first.
+    pub(super) fn age(&self) -> (u64, &str) {
+        (self.record.created, &self.record.id)
+    }
+
+    /// When it was last used, if that is not saved yet.
+    pub(super) fn unsaved_use(&self) -> Option<u64> {
+        let used = self.last_used.load(Ordering::Relaxed);
+        (used != self.saved_use.load(Ordering::Relaxed)).then_some(used)
+    }
+
+    pub(super) fn saved_use(&self, at: u64) {
+        self.saved_use.store(at, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for PageSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PageSession({})", self.record.id)
+    }
+}
