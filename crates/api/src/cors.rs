@@ -4,7 +4,8 @@
 //! page may use the server. Without either, a request must be local. A page of another origin is not local,
 //! and may read nothing but why it was refused.
 //!
-//! There are no cookies, so a browser adds no credential of its own.
+//! A browser adds one credential of its own, the cookie of a session of the server's page. It counts in requests of that
+//! page only, whatever a page of another origin may do: [`SessionCookie`]. No answer lets another origin send credentials.
 
 use std::{
     pin::Pin,
@@ -17,6 +18,8 @@ use axum::body::Body;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use pin_project_lite::pin_project;
 use tower::Service;
+
+use crate::web::cookie::SessionCookie;
 
 /// Response headers that an allowed page may read, beside those that every page may.
 const EXPOSED: &str = "x-request-id, request-id, retry-after, x-should-retry, x-warren-usage, \
@@ -52,12 +55,19 @@ pub(crate) fn open_to_page(response: &mut Response<Body>) {
 pub struct Cors<S> {
     inner: S,
     rules: Arc<LocalRules>,
+    cookie: Option<SessionCookie>,
 }
 
 impl<S> Cors<S> {
     /// Wraps a service. `rules` say which origins need no credential.
     pub fn new(inner: S, rules: LocalRules) -> Self {
-        Self { inner, rules: Arc::new(rules) }
+        Self { inner, rules: Arc::new(rules), cookie: None }
+    }
+
+    /// The same for a server with a page, whose sessions are in this cookie.
+    #[must_use]
+    pub fn with_cookie(self, cookie: SessionCookie) -> Self {
+        Self { cookie: Some(cookie), ..self }
     }
 
     /// The rules that it was made with.
@@ -78,13 +88,17 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         if *request.method() == Method::OPTIONS && is_preflight(&request) {
             let preflight = Some(preflight(request.headers()));
             return Answered { asked: None, reader: None, page: None, preflight };
         }
         let reader = reader(&self.rules, &request);
         let page = request.headers().get(header::ORIGIN).cloned();
+        // After the look at the reader: what the cookie adds is no credential that the page itself presents.
+        if let Some(cookie) = &self.cookie {
+            cookie.present(&mut request);
+        }
         Answered { asked: Some(self.inner.call(request)), reader, page, preflight: None }
     }
 }

@@ -6,10 +6,13 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use crate::{
     error::{ApiError, Kind, nothing_at},
     head::new_id,
-    ollama, room, shape,
+    ollama, room, shape, web,
 };
 
 pub(crate) async fn not_found(uri: Uri, method: Method, headers: HeaderMap) -> Response {
+    if let Some(file) = web::files::answer(&uri, &method, &headers) {
+        return file;
+    }
     if let Some(running) = ollama::running::is_running(&uri, &method, &headers) {
         return running;
     }

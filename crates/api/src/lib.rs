@@ -29,6 +29,7 @@
 //! - [`joining`]: the codes by which machines join
 //! - `nearest`: the names most like an unknown one
 //! - [`cors`]: pages of other origins, in browsers
+//! - `web`: the web page
 //! - [`meter`]: tokens, counted as they pass
 
 pub mod admin;
@@ -65,6 +66,7 @@ pub mod shape;
 pub mod state;
 mod translation;
 mod uploads;
+mod web;
 
 use axum::{
     Router,
@@ -81,6 +83,7 @@ pub use error::ApiError;
 pub use joining::{Joining, Whereabouts};
 pub use room::MessageJobs;
 pub use state::{Api, Client, Identity, Limits, Names, Peer, RoomRules};
+pub use web::cookie::SessionCookie;
 
 /// All paths of this crate.
 pub fn router(api: Api) -> Router {
@@ -95,6 +98,7 @@ pub fn router(api: Api) -> Router {
         .merge(ollama::routes())
         .merge(ollama::routes_of_rooms())
         .merge(administration())
+        .merge(web::routes())
         .merge(room::router())
         .fallback(fallback::not_found)
         .method_not_allowed_fallback(fallback::method_not_allowed)
@@ -114,7 +118,7 @@ pub fn consumers(api: Api) -> Router {
 }
 
 fn administration() -> Router<Api> {
-    use admin::{audit, invitations, keys, model_changes, requests, usage, workers};
+    use admin::{audit, invitations, keys, model_changes, requests, usage, web_sessions, workers};
     Router::new()
         .route("/admin/workers", get(workers::workers))
         .route("/admin/stats", get(workers::stats))
@@ -131,6 +135,8 @@ fn administration() -> Router<Api> {
         .route("/admin/usage", get(usage::show))
         .route("/admin/requests", get(requests::list))
         .route("/admin/audit", get(audit::list))
+        .route(protocol::admin::web::SESSIONS, get(web_sessions::list))
+        .route("/admin/web/sessions/{id}", delete(web_sessions::revoke))
 }
 
 fn consumer(shape: &'static dyn shape::Shape) -> MethodRouter<Api> {

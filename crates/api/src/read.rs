@@ -12,6 +12,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 
 use crate::{
@@ -67,6 +68,29 @@ pub(crate) async fn read(
         whole.extend_from_slice(&piece);
     }
     if whole.len() > limit { Err(too_large(limit)) } else { Ok(whole.freeze()) }
+}
+
+/// Reads JSON of at most `limit` bytes. `words` say what is wrong with another text: the text itself, in which there may
+/// be a secret, is not repeated.
+///
+/// # Errors
+/// As [`read`]; 400 when it is something else.
+pub(crate) async fn json<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    mut body: Body,
+    limit: usize,
+    held: &mut HeldBody<'_>,
+    words: &'static str,
+) -> Result<T, ApiError> {
+    let bytes = match read(headers, &mut body, limit, held).await {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            discard(headers, body).await;
+            return Err(error);
+        }
+    };
+    let wrong = |_| ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words);
+    serde_json::from_slice(&bytes).map_err(wrong)
 }
 
 /// Reads the rest of a refused body, within bounds: a client that is still writing when its

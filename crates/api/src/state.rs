@@ -26,6 +26,7 @@ use crate::{
     response_makers::ResponseMakers,
     room::{message_jobs::MessageJobs, watchers::Watchers},
     uploads::Uploads,
+    web::{Web, cookie::SessionCookie},
 };
 
 /// Bounds and delays of this crate.
@@ -69,6 +70,7 @@ struct Inner {
     watchers: Arc<Watchers>,
     response_makers: ResponseMakers,
     draining: watch::Sender<bool>,
+    web: Web,
 }
 
 /// The server's identity, as others see it.
@@ -149,6 +151,7 @@ impl Api {
         let Identity { marks, version } = identity;
         let via = marks.pass(&Scope::server(), []).ok();
         let via = via.and_then(|via| HeaderValue::try_from(via).ok());
+        let web = Web::new(administration.joining.server_id());
         Self(Arc::new(Inner {
             scheduler,
             rules,
@@ -167,6 +170,7 @@ impl Api {
             watchers: Arc::default(),
             response_makers: ResponseMakers::default(),
             draining: watch::Sender::new(false),
+            web,
         }))
     }
 
@@ -229,6 +233,15 @@ impl Api {
     /// How machines join.
     pub fn joining(&self) -> &Joining {
         &self.0.administration.joining
+    }
+
+    /// The cookie of sessions of the page at this server.
+    pub fn session_cookie(&self) -> SessionCookie {
+        self.0.web.cookie.clone()
+    }
+
+    pub(crate) fn web(&self) -> &Web {
+        &self.0.web
     }
 
     pub(crate) fn scheduler(&self) -> &Scheduler {

@@ -1,4 +1,4 @@
-//! Ends expired keys, settles the use of jobs, and writes when keys were last used.
+//! Ends expired keys and sessions of the page, settles the use of jobs, and writes when both were last used.
 
 use std::time::Duration;
 
@@ -49,7 +49,12 @@ pub(crate) async fn keep(keys: Keys, scheduler: Scheduler, stop: CancellationTok
 
 async fn write(keys: &Keys) {
     let keys = keys.clone();
-    let saved = tokio::task::spawn_blocking(move || keys.save_last_used()).await;
+    let save = move || {
+        keys.save_last_used()?;
+        keys.page_sessions().save_last_used()?;
+        keys.page_sessions().forget_expired(Moment::now())
+    };
+    let saved = tokio::task::spawn_blocking(save).await;
     if let Ok(Err(error)) = saved {
         let error = &error as &dyn std::error::Error;
         tracing::warn!(error, "the last use of keys is not written");

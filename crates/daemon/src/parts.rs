@@ -2,14 +2,14 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use access::{ConsumerRules, Keys, LenderRules, Moment, Prices, Token};
+use access::{ConsumerRules, Keys, LenderRules, Moment, PageSessions, Prices, Token};
 use api::{Limits, MessageJobs, Names, RoomRules, admin::RecentRequests};
 use base::{KeyId, KeyScope, Secret};
 use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
 use providers::{ModelNodes, NodeSettings, RelaySettings, RelayWorkers};
 use rooms::Rooms;
 use scheduler::{Observer, Scheduler};
-use store::{KeyStore, RoomStore, SqliteStore};
+use store::{KeyStore, PageSessionStore, RoomStore, SqliteStore, StoreError};
 
 use crate::{
     data::{ADMIN_TOKEN, CLIENT_TOKEN, DataDir, WORKER_SECRET},
@@ -105,6 +105,17 @@ pub(crate) fn keys(
         keys.add_ready_made(KeyId::from("client-token"), token, &[KeyScope::Inference], now);
     }
     Ok(keys)
+}
+
+/// The sessions of the page, in the place of the keys and of the administrator's token that they stand for.
+pub(crate) fn add_page_sessions(
+    keys: &Keys,
+    store: &Arc<SqliteStore>,
+    admin_token: &Secret,
+) -> Result<(), StoreError> {
+    let kept: Arc<dyn PageSessionStore> = Arc::<SqliteStore>::clone(store);
+    keys.set_page_sessions(PageSessions::open(kept, Token::new(admin_token))?);
+    Ok(())
 }
 
 /// The observers of jobs, in the order in which they are called.

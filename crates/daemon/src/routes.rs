@@ -81,6 +81,7 @@ pub(crate) fn router(
             let from = Client::of(request.extensions());
             participants.connect(&mut request, &code, &id, from).map(Body::from)
         });
+    let cookie = api.session_cookie();
     let router = api::router(api)
         .route("/v1/worker/connect", connect)
         .route("/v1/rooms/{code}/participants/{id}/tunnel", tunnel)
@@ -90,7 +91,7 @@ pub(crate) fn router(
         .merge(of_stop)
         .merge(of_log)
         .method_not_allowed_fallback(api::fallback::method_not_allowed);
-    Cors::new(router, local)
+    Cors::new(router, local).with_cookie(cookie)
 }
 
 /// Adds the protocol to a response that demands an upgrade (RFC 9110 section 7.8).

@@ -2,7 +2,7 @@
 
 use std::{hash::RandomState, net::SocketAddr, sync::Arc, time::Duration};
 
-use access::{Invitations, Keys, Token};
+use access::{Invitations, Keys, Moment, Token};
 use anyhow::Context;
 use api::{
     Administration, Api, Condition, Cors, Elsewhere, Identity, Joining, MessageJobs, Whereabouts,
@@ -105,6 +105,7 @@ impl Server {
         let store = Arc::new(SqliteStore::open(&data.database()?)?);
         let ages = storage::age_clock(&store)?;
         let keys = parts::keys(&store, tokens.client.as_ref(), &settings.prices)?;
+        parts::add_page_sessions(&keys, &store, &tokens.admin)?;
         let invited: Arc<dyn InvitationStore> = Arc::<SqliteStore>::clone(&store);
         let invitations = Invitations::open(invited, keys.clone())?;
         let here = Arc::new(Here::open(&data, settings.fingerprint)?);
@@ -239,6 +240,14 @@ impl Server {
         Ok(running::urls(self.address()?, self.settings.tls.is_some()))
     }
 
+    /// The URL of the server for this machine.
+    ///
+    /// # Errors
+    /// When the socket does not tell.
+    pub fn own_url(&self) -> std::io::Result<String> {
+        Ok(running::own_url(self.address()?, self.settings.tls.is_some()))
+    }
+
     /// Where the secrets that other machines need come from.
     pub fn secrets(&self) -> &KeptSecrets {
         &self.secrets
@@ -261,6 +270,13 @@ impl Server {
         }
         let (_, code) = self.api.joining().invite(None, INVITED_FOR, None, false)?;
         Ok(Some(code.text))
+    }
+
+    /// A code by which one browser signs in at the page as the server's owner, once and within ten minutes. `None` when
+    /// too many are open.
+    pub fn login_code(&self) -> Option<Secret> {
+        let sessions = self.keys.page_sessions();
+        sessions.codes().create(sessions.owner()?, Moment::now()).ok()
     }
 
     /// The terminals and agents, for the caller that stops the server.

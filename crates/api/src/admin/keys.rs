@@ -172,7 +172,7 @@ pub fn shown(key: &KeyRecord) -> KeyJson {
 }
 
 /// The time of these seconds since 1970, cut to the calendar's end.
-pub(super) fn timestamp(seconds: u64) -> Timestamp {
+pub(crate) fn timestamp(seconds: u64) -> Timestamp {
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
     Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
 }

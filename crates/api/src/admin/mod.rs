@@ -8,6 +8,7 @@
 //! - [`usage`]: the usage, summed up
 //! - [`requests`]: the most recently ended requests, which `recent` keeps
 //! - `trust`: which requests the server trusts, and with what
+//! - `web_sessions`: lists and revokes sessions of the web page
 //! - [`audit`]: the log of the operator's actions
 
 pub(crate) mod administration;
@@ -20,13 +21,14 @@ mod recent;
 pub mod requests;
 mod trust;
 pub mod usage;
+pub(crate) mod web_sessions;
 pub mod workers;
 
 use std::sync::Arc;
 
-use access::Moment;
+use access::{Holder, Moment};
 use axum::extract::Request;
-use base::{KeyScope, error::chain};
+use base::{KeyId, KeyScope, error::chain};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use store::Action;
@@ -94,8 +96,14 @@ fn known_operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> 
     if api.administration().token.matches(presented) {
         return Ok(Operator { who: ADMIN_TOKEN.to_owned() });
     }
-    let key = api.rules().keys.present(presented, KeyScope::Admin, Moment::now())?;
-    key.map(|key| Operator { who: key.id().to_string() }).ok_or_else(unknown)
+    let (keys, now) = (&api.rules().keys, Moment::now());
+    let has_key = keys.present(presented, KeyScope::Admin, now)?.is_some();
+    if !has_key && !keys.is_owners_session(presented, now) {
+        return Err(unknown());
+    }
+    let session = keys.page_sessions().find(presented, now);
+    let session = session.as_ref().map(|session| session.id());
+    Ok(Operator::of(&keys.holder(presented, now)?, session))
 }
 
 fn unknown() -> ApiError {
@@ -105,6 +113,13 @@ fn unknown() -> ApiError {
 }
 
 impl Operator {
+    /// A holder of a credential, by a session of the page or without one.
+    pub(crate) fn of(holder: &Holder, session: Option<&str>) -> Self {
+        let holder = holder.key().map_or(ADMIN_TOKEN, KeyId::as_str);
+        let session = session.map(|id| format!(" (page session {id})")).unwrap_or_default();
+        Self { who: format!("{holder}{session}") }
+    }
+
     /// Writes an action and its outcome to the audit log. A failed write does not stop the action.
     pub async fn did<T>(&self, api: &Api, what: &str, target: &str, went: &Result<T, ApiError>) {
         let outcome = went.as_ref().map_or_else(|error| error.message.to_string(), |_| done());

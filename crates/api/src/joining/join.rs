@@ -84,23 +84,9 @@ pub(crate) async fn prove(
 }
 
 async fn body<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, ApiError> {
-    let (parts, mut body) = request.into_parts();
-    let read = read::read(&parts.headers, &mut body, LONGEST, &mut api.uploads().hold()).await;
-    let bytes = match read {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            read::discard(&parts.headers, body).await;
-            return Err(error);
-        }
-    };
-    // The error does not repeat the text, in which there may be a secret.
-    serde_json::from_slice(&bytes).map_err(|_| {
-        ApiError::new(
-            StatusCode::BAD_REQUEST,
-            Kind::Invalid,
-            "that is no request of a joining machine",
-        )
-    })
+    let (parts, body) = request.into_parts();
+    let words = "that is no request of a joining machine";
+    read::json(&parts.headers, body, LONGEST, &mut api.uploads().hold(), words).await
 }
 
 impl From<NotJoined> for ApiError {

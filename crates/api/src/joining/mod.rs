@@ -94,6 +94,11 @@ impl Joining {
         Ok(self.code(place, Purpose::Room { code, password: password.map(Secret::from) }))
     }
 
+    /// The id of this server.
+    pub(crate) fn server_id(&self) -> ServerId {
+        self.whereabouts.id()
+    }
+
     fn code(&self, place: Place, purpose: Purpose) -> Code {
         let urls = place.urls();
         let invitation = Invitation { server: self.whereabouts.id(), place, purpose };

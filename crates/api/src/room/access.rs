@@ -79,7 +79,7 @@ pub(super) fn caller(parts: &Parts) -> Caller<'_> {
 }
 
 fn password_of(parts: &Parts) -> Option<Cow<'_, str>> {
-    let key = access::presented(&parts.headers).map(Cow::Borrowed);
+    let key = shown(&parts.headers).map(Cow::Borrowed);
     key.or_else(|| parameter(&parts.uri, "password"))
 }
 
@@ -93,7 +93,7 @@ pub(super) fn parameter<'a>(uri: &'a Uri, name: &str) -> Option<Cow<'a, str>> {
 
 /// The host's token in a request.
 pub(super) fn host_token(headers: &HeaderMap) -> Option<&str> {
-    header(headers, HOST_TOKEN).or_else(|| access::presented(headers))
+    header(headers, HOST_TOKEN).or_else(|| shown(headers))
 }
 
 /// The participant's token in a request.
@@ -104,7 +104,13 @@ pub(super) fn session(headers: &HeaderMap) -> Option<&str> {
 /// The host's or the participant's token in a request.
 pub(super) fn host_or_session(headers: &HeaderMap) -> Option<&str> {
     let own = header(headers, HOST_TOKEN).or_else(|| session(headers));
-    own.or_else(|| access::presented(headers))
+    own.or_else(|| shown(headers))
+}
+
+/// The password or token of a room that a request shows where keys are. A session of the page is neither: a browser sends
+/// its cookie with everything.
+fn shown(headers: &HeaderMap) -> Option<&str> {
+    access::presented(headers).filter(|text| !access::has_session_form(text))
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {

@@ -12,6 +12,7 @@
 //! - [`invitations`]: invitations of machines
 //! - [`models`]: models that are loaded and unloaded
 //! - [`mesh`]: this machine among its peers
+//! - [`web`]: sessions of the web page
 //! - [`time`]: times as people write them
 
 pub mod invitations;
@@ -23,6 +24,7 @@ pub mod status;
 pub mod stop;
 pub mod time;
 pub mod usage;
+pub mod web;
 
 use base::{KeyLimits, KeyScope};
 use jiff::Timestamp;
@@ -89,7 +91,8 @@ pub struct CreateKey {
 pub struct AuditJson {
     /// When it was done.
     pub at: Timestamp,
-    /// The actor: a key's id, `admin-token`, or `command-line` on a stopped server.
+    /// The actor: a key's id, `admin-token`, or `command-line` on a stopped server. Of a session of the page its holder,
+    /// then the session in brackets.
     pub who: String,
     /// The action, such as `key.create`.
     pub action: String,

@@ -1,0 +1,244 @@
+//! `/web/session`: who is signed in, signing in and signing out.
+
+use std::{sync::Arc, time::Duration};
+
+use access::{Denied, Holder, Key, Moment, PageSession, has_session_form, is_from_own_page};
+use axum::{
+    Json,
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use base::{ClientAddress, KeyScope, Secret};
+use http::{StatusCode, header, request::Parts};
+use protocol::admin::web::SignedIn;
+use serde::Deserialize;
+use tokio::time::Instant;
+
+use super::{cookie::PagePath, kept_private, name_of};
+use crate::{
+    admin::{self, Operator, blocking, keys::timestamp},
+    error::{ApiError, Kind},
+    read,
+    state::{Api, Client, Peer},
+};
+
+/// The longest request, in bytes.
+const LONGEST: usize = 4 * 1024;
+
+/// What the server's owner may do.
+const OWNERS: [KeyScope; 5] = [
+    KeyScope::Inference,
+    KeyScope::WorkspaceAdmin,
+    KeyScope::Admin,
+    KeyScope::Metrics,
+    KeyScope::Rooms,
+];
+
+/// Body of `POST /web/session`. One of both credentials is there.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SignIn {
+    token: Option<Secret>,
+    code: Option<Secret>,
+    path: Option<String>,
+}
+
+/// What somebody signs in by.
+enum Credential {
+    Token(Secret),
+    Code(Secret),
+}
+
+pub(crate) async fn show(State(api): State<Api>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    match signed_in(&api, &parts) {
+        Ok((session, key)) => kept_private(Json(shown(&session, key.as_deref())).into_response()),
+        Err(error) => without_cookie(&api, &parts, error.into_response()),
+    }
+}
+
+pub(crate) async fn sign_in(
+    State(api): State<Api>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let (parts, body) = request.into_parts();
+    if !is_from_own_page(&parts.uri, &parts.headers) {
+        read::discard(&parts.headers, body).await;
+        return Err(foreign());
+    }
+    let mut held = api.uploads().hold();
+    let words = "that is no way to sign in: send {\"token\": …} or {\"code\": …}";
+    let asked: SignIn = read::json(&parts.headers, body, LONGEST, &mut held, words).await?;
+    let path = asked.path.as_deref().map_or_else(|| Some(PagePath::default()), PagePath::of);
+    let (credential, path) = credential(asked.token, asked.code)
+        .zip(path)
+        .ok_or_else(|| ApiError::new(StatusCode::BAD_REQUEST, Kind::Invalid, words))?;
+    let now = Moment::now();
+    let (holder, key) = known(&api, Client::of(&parts.extensions), &credential, now)?;
+    let made = begin(&api, &parts, &holder, key.as_deref(), now).await;
+    let target = made.as_ref().map_or("", |(session, _)| session.id());
+    Operator::of(&holder, None).did(&api, credential.action(), target, &made).await;
+    let (session, text) = made?;
+    let lasts = session.record().expires.saturating_sub(now.seconds());
+    let (cookie, secure) = (&api.web().cookie, is_secure(&api, &parts));
+    let cookie = cookie.set(&text, &path, Duration::from_secs(lasts), secure);
+    let mut answer = kept_private(Json(shown(&session, key.as_deref())).into_response());
+    cookie.into_iter().for_each(|line| drop(answer.headers_mut().insert(header::SET_COOKIE, line)));
+    Ok(answer)
+}
+
+pub(crate) async fn sign_out(State(api): State<Api>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let ended = end(&api, &parts).await;
+    let answer =
+        ended.map_or_else(ApiError::into_response, |()| StatusCode::NO_CONTENT.into_response());
+    without_cookie(&api, &parts, answer)
+}
+
+/// The session that a request came by, with its key unless it is the owner's.
+///
+/// # Errors
+/// 401 when there is none, or it has ended.
+fn signed_in(api: &Api, parts: &Parts) -> Result<(Arc<PageSession>, Option<Arc<Key>>), ApiError> {
+    let (keys, now) = (&api.rules().keys, Moment::now());
+    let text = access::presented(&parts.headers).filter(|text| has_session_form(text));
+    let session = text.and_then(|text| keys.page_sessions().find(text, now)).ok_or_else(nobody)?;
+    let key = keys.key_of(&session.holder(), now)?;
+    Ok((session, key))
+}
+
+async fn begin(
+    api: &Api,
+    parts: &Parts,
+    holder: &Holder,
+    key: Option<&Key>,
+    now: Moment,
+) -> Result<(Arc<PageSession>, Secret), ApiError> {
+    let browser = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+    let browser = browser.unwrap_or_default().to_owned();
+    let expires = key.and_then(|key| key.record().expires);
+    let (sessions, holder) = (api.rules().keys.page_sessions().clone(), holder.clone());
+    let made = blocking(move || sessions.create(&holder, &browser, expires, now)).await?;
+    made.map_err(|error| admin::failed(&error))
+}
+
+async fn end(api: &Api, parts: &Parts) -> Result<(), ApiError> {
+    let (session, _) = signed_in(api, parts)?;
+    let (sessions, id) = (api.rules().keys.page_sessions().clone(), session.id().to_owned());
+    let ended =
+        blocking(move || sessions.revoke(&id)).await?.map_err(|error| admin::failed(&error));
+    let by = Operator::of(&session.holder(), Some(session.id()));
+    by.did(api, "web.session.end", session.id(), &ended).await;
+    ended.map(drop)
+}
+
+/// The holder of a credential. Wrong ones are counted by address; the count and the look are one step, so that an
+/// address cannot have more of them looked at by sending them at once.
+///
+/// # Errors
+/// 401 when it is wrong, 429 when too many were.
+fn known(
+    api: &Api,
+    from: ClientAddress,
+    credential: &Credential,
+    now: Moment,
+) -> Result<(Holder, Option<Arc<Key>>), ApiError> {
+    let mut lock_out = api.web().lock_out();
+    let at = Instant::now().into_std();
+    lock_out.check(from, at).map_err(|wait| ApiError { retry_after: Some(wait), ..too_many() })?;
+    let found = credential.holder(api, now);
+    match &found {
+        Ok(_) => lock_out.succeeded(from),
+        Err(error) => {
+            lock_out.failed(from, at);
+            tracing::info!(outcome = "refused", message = %error.message, "signing in at the page");
+        }
+    }
+    found
+}
+
+impl Credential {
+    fn holder(&self, api: &Api, now: Moment) -> Result<(Holder, Option<Arc<Key>>), ApiError> {
+        let keys = &api.rules().keys;
+        let holder = match self {
+            // A session is for one browser, and lasts no longer by being handed on.
+            Self::Token(text) if has_session_form(text.expose()) => return Err(wrong_token()),
+            Self::Token(text) => {
+                keys.holder(text.expose(), now).map_err(|denied| match denied {
+                    Denied::KeyUnknown => wrong_token(),
+                    known => known.into(),
+                })?
+            }
+            Self::Code(text) => {
+                keys.page_sessions().codes().take(text.expose(), now).ok_or_else(wrong_code)?
+            }
+        };
+        let key = keys.key_of(&holder, now)?;
+        Ok((holder, key))
+    }
+
+    /// Its name in the audit log.
+    const fn action(&self) -> &'static str {
+        match self {
+            Self::Token(_) => "web.session.create",
+            Self::Code(_) => "web.code.use",
+        }
+    }
+}
+
+fn credential(token: Option<Secret>, code: Option<Secret>) -> Option<Credential> {
+    match (token, code) {
+        (Some(token), None) => Some(Credential::Token(token)),
+        (None, Some(code)) => Some(Credential::Code(code)),
+        _ => None,
+    }
+}
+
+/// Has the browser delete the cookie that a request came by, whose session has ended: it would be sent again and again.
+fn without_cookie(api: &Api, parts: &Parts, mut answer: Response) -> Response {
+    let (cookie, presented) = (&api.web().cookie, access::presented(&parts.headers));
+    let kept = cookie.kept(&parts.headers).filter(|kept| presented == Some(kept.text()));
+    if let Some(line) = kept.and_then(|kept| cookie.deleted(kept.path(), is_secure(api, parts))) {
+        answer.headers_mut().insert(header::SET_COOKIE, line);
+    }
+    kept_private(answer)
+}
+
+/// Whether the browser's request came over TLS, to this server or to a proxy that it trusts.
+fn is_secure(api: &Api, parts: &Parts) -> bool {
+    let proxies = &api.rules().local.trusted_proxies;
+    api.rooms().tls || proxies.tell_of_tls(Peer::of(&parts.extensions), &parts.headers)
+}
+
+fn shown(session: &PageSession, key: Option<&Key>) -> SignedIn {
+    let scopes = key.map_or_else(|| OWNERS.to_vec(), |key| key.record().scopes);
+    SignedIn { name: name_of(key), scopes, expires: timestamp(session.record().expires) }
+}
+
+fn nobody() -> ApiError {
+    let words =
+        "nobody is signed in here: sign in at the page, with a key or a login code of `warren web`";
+    ApiError::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words)
+}
+
+fn foreign() -> ApiError {
+    let words = "people sign in at this server's own page only; a proxy in front of the server has to pass the Host \
+                 header on";
+    ApiError::new(StatusCode::FORBIDDEN, Kind::Permission, words)
+}
+
+fn wrong_token() -> ApiError {
+    let words = "this server knows no such token: take a key of `warren key create`, or the content of admin.token in \
+                 the server's data directory";
+    ApiError::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words)
+}
+
+fn wrong_code() -> ApiError {
+    let words = "this login code is unknown, used or too old: `warren web` on the server's machine makes a new one";
+    ApiError::new(StatusCode::UNAUTHORIZED, Kind::Authentication, words)
+}
+
+fn too_many() -> ApiError {
+    let words = "too many wrong tokens and codes came from your address: try again later";
+    ApiError::new(StatusCode::TOO_MANY_REQUESTS, Kind::Overload, words)
+}
