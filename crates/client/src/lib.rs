@@ -2,6 +2,7 @@
 //!
 //! - [`server`]: a server, and its requests
 //! - `joining`: how machines join it
+//! - `page`: its web page
 //! - [`rooms`]: its rooms
 //! - [`mesh`]: its part in the mesh
 //! - [`logs`]: its log
@@ -21,6 +22,7 @@ mod joining;
 mod lines;
 pub mod logs;
 pub mod mesh;
+mod page;
 pub mod rooms;
 pub mod server;
 pub mod stopping;

@@ -107,6 +107,8 @@ enum Command {
     Team(Box<commands::team::TeamCommand>),
     /// Join machines into one workspace
     Cluster(Box<commands::cluster::Cluster>),
+    /// Open the server's web page in a browser, signed in, here or on a phone
+    Web(Box<commands::web::Web>),
     /// Watch servers, rooms, requests, peers and usage live, and ask models
     Tui(Box<commands::tui::Tui>),
     /// Make, list, rotate and remove keys
@@ -188,6 +190,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Git(git) => git.run(&file),
         Command::Team(team) => team.run(&file),
         Command::Cluster(cluster) => cluster.run(&file),
+        Command::Web(web) => web.run(&file),
         Command::Tui(tui) => tui.run(&file),
         Command::Key(key) => key.run(&file),
         Command::Cert(cert) => cert.run(),

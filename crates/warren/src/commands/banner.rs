@@ -7,7 +7,7 @@ use daemon::Kept;
 use protocol::model_use::is_for_chat;
 use worker::LocalBackend;
 
-use super::{model_engines::Offered, table::plain, words::bytes};
+use super::{model_engines::Offered, table::plain, web::login_address, words::bytes};
 
 /// All that there is to say.
 pub(crate) struct Banner {
@@ -31,12 +31,14 @@ pub(crate) struct Banner {
     pub(crate) worker_secret: Kept,
     /// The code by which one machine joins, if others can reach it.
     pub(crate) invitation: Option<Secret>,
+    /// The code that signs a browser in, if the banner is seen by people only.
+    pub(crate) login_code: Option<Secret>,
 }
 
 impl Banner {
     pub(crate) fn text(&self) -> String {
         let mut text = "\nWarren is up.\n".to_owned();
-        let parts = [self.backends(), self.example(), self.clients(), self.others()];
+        let parts = [self.backends(), self.page(), self.example(), self.clients(), self.others()];
         for part in parts {
             // Writing to a string does not fail.
             let _ = write!(text, "\n{part}\n");
@@ -114,6 +116,18 @@ impl Banner {
                  -d '{}'",
             body.replace('\'', "'\\''")
         )
+    }
+
+    /// Where people use it in a browser.
+    fn page(&self) -> String {
+        let own = self.own_url();
+        match &self.login_code {
+            Some(code) => format!(
+                "In a browser, signed in, once and within ten minutes (`warren web` makes more):\n\n  {}",
+                login_address(own, code.expose())
+            ),
+            None => format!("In a browser: {own}/ (`warren web` signs you in)"),
+        }
     }
 
     fn clients(&self) -> String {
@@ -236,7 +250,16 @@ mod tests {
             client_key: Some(Kept::New { secret: "wk_1".into(), file }),
             worker_secret: Kept::Before { file: PathBuf::from("/d/worker.secret") },
             invitation: None,
+            login_code: None,
         }
+    }
+
+    #[test]
+    fn a_browser_is_signed_in_by_a_code_only_where_people_alone_see_it() {
+        let text = Banner { login_code: Some("abc".into()), ..banner() }.text();
+        assert!(text.contains("\n  http://127.0.0.1:9178/#login=abc\n"), "{text}");
+        let text = banner().text();
+        assert!(text.contains("In a browser: http://127.0.0.1:9178/ (`warren web`"), "{text}");
     }
 
     fn ollama(models: &[&str]) -> LocalBackend {

@@ -60,6 +60,7 @@ pub(crate) mod tui;
 pub(crate) mod up;
 pub(crate) mod usage;
 pub(crate) mod version;
+pub(crate) mod web;
 mod words;
 pub(crate) mod worker;
 mod workspace;

@@ -31,6 +31,7 @@ async fn serve(settings: Settings) -> anyhow::Result<()> {
     }
     let server = Server::start(settings).await?;
     say(&format!("listening on {}", server.urls()?.join(" and ")))?;
+    say(&format!("the web page is at {}/ (`warren web` signs you in)", server.own_url()?))?;
     server.run(stop.clone(), farewell::server_stops).await?;
     exit::unless_forced(&stop)
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     future::pending,
+    io::{IsTerminal, stdout},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -100,6 +101,8 @@ async fn up(settings: Settings, mut options: WorkerOptions) -> anyhow::Result<()
         client_key: secrets.client,
         worker_secret: secrets.worker,
         invitation: server.invite()?,
+        // Elsewhere it would lie in a journal that others read.
+        login_code: stdout().is_terminal().then(|| server.login_code()).flatten(),
     };
     let served = server.served();
     // The worker must outlive the drain: it serves the requests in flight.

@@ -9,7 +9,10 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["up", "serve", "worker", "stop", "service"]),
     (
         "Use",
-        &["ask", "chat", "models", "tui", "open", "session", "project", "files", "git", "team"],
+        &[
+            "ask", "chat", "models", "web", "tui", "open", "session", "project", "files", "git",
+            "team",
+        ],
     ),
     ("Share", &["invite", "join", "room", "mesh", "cluster"]),
     ("Administer", &["status", "model", "usage", "key", "logs", "doctor", "version", "cert"]),

@@ -4,7 +4,7 @@
 //! - `list`: shows and revokes invitations
 
 mod list;
-mod shown;
+pub(super) mod shown;
 
 use anyhow::anyhow;
 use base::Secret;
@@ -75,12 +75,12 @@ pub(crate) struct Invite {
 }
 
 #[derive(Args)]
-struct ServerOutput {
+pub(super) struct ServerOutput {
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
     #[command(flatten)]
-    server: RunningServer,
+    pub(super) server: RunningServer,
 }
 
 #[derive(Subcommand)]

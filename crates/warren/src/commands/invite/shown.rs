@@ -61,7 +61,8 @@ fn warnings(urls: &[String]) -> &'static [&'static str] {
     &[]
 }
 
-fn until(at: Timestamp) -> String {
+/// A time within the next days, for people.
+pub(in crate::commands) fn until(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%b %-d %H:%M").to_string()
 }
 

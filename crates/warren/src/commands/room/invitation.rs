@@ -59,7 +59,7 @@ pub(crate) fn is_loopback(url: &str) -> bool {
 }
 
 /// The same server under the first of this machine's network addresses at which it listens.
-async fn on_the_network(own: &str) -> Option<String> {
+pub(crate) async fn on_the_network(own: &str) -> Option<String> {
     let knocks = others(own, hardware::preferred_addresses()).map(|url| tokio::spawn(knock(url)));
     // All at once, in the order of the addresses.
     for knock in knocks.collect::<Vec<_>>() {

@@ -27,7 +27,7 @@ mod watch;
 use clap::Subcommand;
 use daemon::ConfigFile;
 
-pub(super) use self::invitation::is_loopback;
+pub(super) use self::invitation::{is_loopback, on_the_network};
 use super::worker_runtime;
 
 #[derive(Subcommand)]
