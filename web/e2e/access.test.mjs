@@ -90,7 +90,7 @@ test("a login code signs in once, by a session, and leaves the address at once",
   const page = await openPage(browser, `${own.url}#login=one-time-code`);
   await until(() => asked.length > 0, "the code was sent");
   assert.ok(!page.url().includes("login"));
-  assert.deepEqual(asked, [{ code: "one-time-code" }]);
+  assert.deepEqual(asked, [{ code: "one-time-code", path: "/" }]);
   assert.equal((await page.context().cookies())[0].name, "warren");
   assertQuiet(page);
   await page.context().close();

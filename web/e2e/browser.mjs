@@ -5,7 +5,8 @@ import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
-const SHOTS = fileURLToPath(new URL("./shots/", import.meta.url));
+/** Where pictures of the page are put. */
+const SHOTS = process.env.SHOTS ? `${process.env.SHOTS}/` : fileURLToPath(new URL("./shots/", import.meta.url));
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 export const DESKTOP = { width: 1360, height: 900 };
@@ -16,11 +17,11 @@ const PATIENCE_MS = 15_000;
 
 export async function launch() {
   await mkdir(SHOTS, { recursive: true });
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--host-resolver-rules=MAP warren.test 127.0.0.1"] });
 }
 
 /** A page in a context of its own, with its complaints gathered in `page.complaints`. */
-export async function openPage(browser, url, { viewport = DESKTOP, touch = false, scheme = "light" } = {}) {
+export async function openPage(browser, url, { viewport = DESKTOP, touch = false, scheme = "light", origin = url } = {}) {
   const context = await browser.newContext({ viewport, hasTouch: touch, isMobile: touch, colorScheme: scheme, reducedMotion: "reduce", acceptDownloads: true });
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
@@ -30,10 +31,10 @@ export async function openPage(browser, url, { viewport = DESKTOP, touch = false
     // A refused or failed request is logged by the browser itself; tests look at what the page says of it.
     if (message.type() === "error" && !/Failed to load resource/.test(message.text())) page.complaints.push(message.text());
   });
-  const origin = new URL(url).origin;
+  const own = new URL(origin).origin;
   page.on("request", (request) => {
     const to = request.url();
-    if (!to.startsWith(origin) && !/^(data|blob):/.test(to)) page.complaints.push(`request to ${to}`);
+    if (!to.startsWith(own) && !/^(data|blob):/.test(to)) page.complaints.push(`request to ${to}`);
   });
   await page.goto(url);
   return page;

@@ -60,6 +60,7 @@ function metrics() {
 
 function answer(incoming, outgoing) {
   const path = incoming.url.split("?")[0];
+  if (path === "/web/code") return outgoing.end(JSON.stringify({ code: "c0de-c0de-c0de-c0de-42", expires: new Date(Date.now() + 600_000).toISOString() }));
   if (incoming.method === "POST") asked.push(path);
   if (incoming.method === "POST") return outgoing.writeHead(path.endsWith("unload") ? 502 : 202, { "content-type": "application/json" }).end('{"error":{"message":"the model is in use"}}');
   const found = {
@@ -97,4 +98,22 @@ test("many machines, models and requests are steered, filtered and fit", async (
   await assertAccessible(page, "many machines on a phone");
   assertQuiet(page);
   await page.context().close();
+});
+
+test("another device gets an address to scan that signs it in, where it can reach one", async () => {
+  const page = await openPage(browser, site.url.replace("127.0.0.1", "warren.test"));
+  await page.getByRole("button", { name: "Open on a phone" }).click();
+  await page.getByRole("img", { name: "QR code of the login address" }).waitFor();
+  await page.getByText("warren.test").filter({ hasText: "#login=c0de-c0de-c0de-c0de-42" }).waitFor();
+  await shot(page, "phone-code");
+  await assertAccessible(page, "the login address for another device");
+  assertQuiet(page);
+  await page.context().close();
+
+  const local = await openPage(browser, site.url);
+  await local.getByRole("button", { name: "Open on a phone" }).click();
+  await local.getByText("which only this machine reaches").waitFor();
+  assert.equal(await local.getByRole("img", { name: /QR/ }).count(), 0);
+  assertQuiet(local);
+  await local.context().close();
 });

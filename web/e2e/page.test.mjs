@@ -96,19 +96,34 @@ test("conversations and drafts are there after a reload, can be exported and del
   await page.context().close();
 });
 
-test("a conversation of 2,000 messages scrolls while it streams, without a task over 200 ms", async () => {
+test("a conversation of 2,000 messages opens, scrolls and streams without a task over 50 ms", async () => {
   const page = await openPage(browser, `${site.url}#/play`);
   const answer = { model: "warren-demo", state: "done", text: "Some **words**, `code`\n\n- and\n- a list\n\n```js\nlet x = 1;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |" };
   const turns = Array.from({ length: 1000 }, (_, i) => ({ text: `Question ${i}`, answers: [answer] }));
   const file = JSON.stringify({ form: "warren-conversations", version: 1, conversations: [{ title: "Long", lanes: ["warren-demo"], turns }] });
   await page.locator("input[type=file][accept*=json]").setInputFiles({ name: "long.json", mimeType: "application/json", buffer: Buffer.from(file) });
-  await page.getByRole("link", { name: "Long" }).click();
-  await page.getByText("Question 999").waitFor();
+  await page.getByRole("link", { name: "Long" }).waitFor();
   await page.evaluate(() => {
     window.tasks = [];
-    new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
+    new PerformanceObserver((list) => window.tasks.push(...list.getEntries().map(({ duration }) => Math.round(duration)))).observe({ type: "longtask" });
   });
-  await ask(page, "One more?");
+  // The machine that tests may be busy: one of the rounds must be smooth, and what is slow by itself is so in each.
+  const rounds = [];
+  while (rounds.length < 3 && !rounds.some((tasks) => tasks.length === 0)) rounds.push(await longTasks(page, `One more, ${rounds.length}?`));
+  console.log(`tasks over 50 ms, by round: ${rounds.map((tasks) => tasks.join(", ") || "none").join(" / ")}`);
+  assert.deepEqual(rounds.at(-1), []);
+  assert.ok((await page.locator(".turn").count()) > 60);
+  assertQuiet(page);
+  await page.context().close();
+});
+
+/** Opens the long conversation, asks, and scrolls up while the answer comes; returns how long the long tasks took. */
+async function longTasks(page, text) {
+  await page.getByRole("button", { name: "New conversation" }).first().click();
+  await page.evaluate(() => (window.tasks.length = 0));
+  await page.getByRole("link", { name: "Long" }).click();
+  await page.getByText("Question 999").waitFor();
+  await ask(page, text);
   await page.locator(".answer.coming .prose p").first().waitFor();
   await page.locator(".thread").hover();
   for (let i = 0; i < 30; i += 1) {
@@ -116,13 +131,8 @@ test("a conversation of 2,000 messages scrolls while it streams, without a task 
     await page.waitForTimeout(50);
   }
   await answered(page);
-  const tasks = await page.evaluate(() => window.tasks);
-  console.log(`long tasks while scrolling and streaming: ${tasks.map(Math.round).join(", ") || "none"} ms`);
-  assert.ok(Math.max(0, ...tasks) < 200, "a task took over 200 ms on a busy machine");
-  assert.ok((await page.locator(".turn").count()) > 20);
-  assertQuiet(page);
-  await page.context().close();
-});
+  return page.evaluate(() => [...window.tasks]);
+}
 
 test("two models answer side by side, with parameters and as code", async () => {
   const page = await openPage(browser, `${site.url}#/play`);

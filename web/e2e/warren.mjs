@@ -61,6 +61,11 @@ export class Warren {
     return run(["worker", "--demo", "--server", `http://127.0.0.1:${this.port}`], this.home, "ignore");
   }
 
+  /** Lends the demo model in a room; returns the process. */
+  lender(code, nickname) {
+    return run(["room", "join", code, "--demo", "--nickname", nickname, "--server", `http://127.0.0.1:${this.port}`], this.home, "ignore");
+  }
+
   async adminToken() {
     return (await readFile(join(this.home, "data", "admin.token"), "utf8")).trim();
   }

@@ -1,4 +1,5 @@
 import { useEffect } from "preact/hooks";
+import { AdminPage } from "./admin/page";
 import { Frame } from "./frame/frame";
 import { SignInPage } from "./frame/sign_in";
 import { access, entering } from "./live/state";
@@ -8,9 +9,10 @@ import { PlayPage } from "./play/page";
 import { openShelf } from "./play/shelf";
 import { reload } from "./play/talk";
 import { Toasts } from "./parts/toast";
-import { route } from "./route";
+import { RoomsPage } from "./rooms/page";
+import { route, type PageName } from "./route";
 
-const TITLES = { overview: "Overview", play: "Playground" };
+const TITLES: Record<PageName, string> = { overview: "Overview", play: "Playground", rooms: "Rooms", admin: "Administration" };
 
 /** The whole page. */
 export function App() {
@@ -26,14 +28,21 @@ export function App() {
   );
 }
 
-function Inside({ page }: { page: "overview" | "play" }) {
+function Inside({ page }: { page: PageName }) {
   useEffect(() => openShelf((id) => void reload(id)), []);
   return (
     <>
-      <Frame>{page === "overview" ? <Overview /> : <PlayPage />}</Frame>
+      <Frame><Page page={page} /></Frame>
       <Palette />
     </>
   );
+}
+
+/** Who may not administer and opens the address of administration sees the overview, which says how to. */
+function Page({ page }: { page: PageName }) {
+  if (page === "play") return <PlayPage />;
+  if (page === "rooms") return <RoomsPage />;
+  return page === "admin" && access.value?.admin ? <AdminPage /> : <Overview />;
 }
 
 function Outside() {

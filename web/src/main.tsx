@@ -1,6 +1,8 @@
 import { render } from "preact";
 import { App } from "./app";
 import { begin } from "./begin";
+import { roomCodeIn } from "./guest/code";
+import { GuestPage } from "./guest/page";
 import { followAddress } from "./route";
 import { followTheme } from "./theme";
 import "./style/tokens.css";
@@ -16,8 +18,19 @@ import "./style/play.css";
 import "./style/conversations.css";
 import "./style/composer.css";
 import "./style/prose.css";
+import "./style/rooms.css";
 
+const page = document.getElementById("page")!;
+const code = roomCodeIn(location.hash);
 followTheme();
-void begin();
-followAddress();
-render(<App />, document.getElementById("page")!);
+if (code) {
+  // A guest's page asks nothing of the server but the room.
+  render(<GuestPage code={code} />, page);
+} else {
+  void begin();
+  followAddress();
+  render(<App />, page);
+}
+window.addEventListener("hashchange", () => {
+  if (roomCodeIn(location.hash) !== code) location.reload();
+});

@@ -1,7 +1,10 @@
 import { signal } from "@preact/signals";
 
 /** Which page is shown. */
-export type Route = { page: "overview" } | { page: "play"; id: string | null };
+export type Route = { page: "overview" } | { page: "play"; id: string | null } | { page: "rooms" } | { page: "admin" };
+
+/** The pages by their names. */
+export type PageName = Route["page"];
 
 /** The page that the address names. It stands behind `#`, so that the server may serve the page below any path. */
 export const route = signal<Route>({ page: "overview" });
@@ -9,12 +12,15 @@ export const route = signal<Route>({ page: "overview" });
 /** The route that the part of an address behind `#` names; the overview for one that names nothing. */
 export function routeOf(hash: string): Route {
   const play = /^#\/play(?:\/([0-9a-f]{1,64}))?$/.exec(hash);
-  return play ? { page: "play", id: play[1] ?? null } : { page: "overview" };
+  if (play) return { page: "play", id: play[1] ?? null };
+  const other = /^#\/(rooms|admin)$/.exec(hash)?.[1] as "rooms" | "admin" | undefined;
+  return { page: other ?? "overview" };
 }
 
 /** The address of a route, for links. */
 export function hrefOf(to: Route): string {
-  return to.page === "overview" ? "#/" : to.id ? `#/play/${to.id}` : "#/play";
+  if (to.page === "play") return to.id ? `#/play/${to.id}` : "#/play";
+  return to.page === "overview" ? "#/" : `#/${to.page}`;
 }
 
 export function go(to: Route): void {

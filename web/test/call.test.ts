@@ -112,6 +112,17 @@ describe("getting in", () => {
     expect(asked).toEqual([]);
   });
 
+  test("marks what the page sends, and says where the page lies", async () => {
+    const sent: RequestInit[] = [];
+    serve((path, init) => {
+      sent.push(init);
+      return path === "web/session" ? json({ name: "me", scopes: [], expires: null }) : json({});
+    });
+    await signInWithToken("wk_good", false);
+    expect(sent.map(({ headers }) => (headers as Record<string, string>)["x-warren-page"])).toEqual(["1", "1", "1", "1"]);
+    expect(JSON.parse(sent[0]!.body as string)).toEqual({ token: "wk_good", path: "/warren/" });
+  });
+
   test("does not send a token twice where the server has sessions", async () => {
     serve((path, init) => {
       expect(tokenOf(init)).toBeUndefined();

@@ -76,7 +76,7 @@ describe("pictures", () => {
 
 describe("addresses", () => {
   test("name pages, and nothing else", () => {
-    for (const hash of ["#/", "#/play", "#/play/0a1b"]) expect(hrefOf(routeOf(hash))).toBe(hash);
-    for (const hash of ["", "#", "#/play/<img>", "#login=x", "#/other"]) expect(routeOf(hash)).toEqual({ page: "overview" });
+    for (const hash of ["#/", "#/play", "#/play/0a1b", "#/rooms", "#/admin"]) expect(hrefOf(routeOf(hash))).toBe(hash);
+    for (const hash of ["", "#", "#/play/<img>", "#login=x", "#/other", "#/roomsx"]) expect(routeOf(hash)).toEqual({ page: "overview" });
   });
 });

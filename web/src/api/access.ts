@@ -1,3 +1,4 @@
+import { basePath } from "./address";
 import { call, callJson, holdToken } from "./call";
 import { ApiError, asApiError } from "./errors";
 import type { Session } from "./types";
@@ -85,7 +86,7 @@ async function sessionHere(): Promise<Session | null> {
 }
 
 async function newSession(by: { token: string } | { code: string }): Promise<Session | null> {
-  return callJson<Session>("web/session", { method: "POST", body: by, token: null }).catch(nullFor(404));
+  return callJson<Session>("web/session", { method: "POST", body: { ...by, path: basePath() }, token: null }).catch(nullFor(404));
 }
 
 function nullFor(...statuses: number[]) {

@@ -1,6 +1,6 @@
 import { call, callJson } from "./call";
 import { part } from "./address";
-import type { EndedRequest, Health, Key, Model, Stats, Usage, Worker } from "./types";
+import type { EndedRequest, Health, Model, Stats, Usage, Worker } from "./types";
 
 /** Loading a model may take the server this long; its own limit is ten minutes. */
 const LOAD_DEADLINE_MS = 11 * 60_000;
@@ -34,11 +34,6 @@ export async function requests(after: number, signal?: AbortSignal): Promise<End
 /** What was used since `since`, grouped by `by`. Needs the scope `admin`. */
 export function usage(by: string, since: string, signal?: AbortSignal): Promise<Usage> {
   return callJson<Usage>(`admin/usage?by=${part(by)}&since=${part(since)}`, { signal });
-}
-
-/** All keys, for their names. Needs the scope `admin`. */
-export async function keys(signal?: AbortSignal): Promise<Key[]> {
-  return (await callJson<{ keys: Key[] }>("admin/keys", { signal })).keys;
 }
 
 /** The metrics as text. Needs a local request, or the scope `metrics` or `admin`. */

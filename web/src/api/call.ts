@@ -16,7 +16,12 @@ export interface Call {
   headers?: Record<string, string>;
   /** This token instead of the one that the page holds; `null`: none. */
   token?: string | null;
+  /** Whether the page's session goes with it; it does unless said. */
+  session?: boolean;
 }
+
+/** Marks what the page itself sends. A page of another origin cannot send it along with a cookie. */
+const PAGE_MARK = { "x-warren-page": "1" };
 
 let heldToken: string | null = null;
 
@@ -52,7 +57,7 @@ export async function send(path: string, options: Call, signal: AbortSignal): Pr
       headers: headersOf(options),
       body: options.body === undefined ? undefined : JSON.stringify(options.body),
       signal,
-      credentials: "same-origin",
+      credentials: options.session === false ? "omit" : "same-origin",
       cache: "no-store",
       redirect: "error",
     });
@@ -63,7 +68,7 @@ export async function send(path: string, options: Call, signal: AbortSignal): Pr
 }
 
 function headersOf(options: Call): Record<string, string> {
-  const headers: Record<string, string> = { accept: "application/json", ...options.headers };
+  const headers: Record<string, string> = { accept: "application/json", ...PAGE_MARK, ...options.headers };
   if (options.body !== undefined) headers["content-type"] = "application/json";
   const token = options.token === undefined ? heldToken : options.token;
   if (token) headers["authorization"] = `Bearer ${token}`;

@@ -1,5 +1,7 @@
-import { send } from "./call";
+import { part } from "./address";
+import { send, type Call } from "./call";
 import { ApiError, asApiError, errorOf, wordsOf } from "./errors";
+import { opened, type RoomEntry } from "./rooms";
 import { itemsOf, SilentStream } from "./sse";
 
 /** How long an answer's stream may be silent. The server sends comments far more often, also while a request waits. */
@@ -30,6 +32,8 @@ export interface ChatRequest {
   parameters: Parameters;
   /** How far it may go: `local-only`, `prefer-local`, `mesh`; the server's own setting when absent. */
   route?: string;
+  /** The room that is asked instead of the server. */
+  room?: RoomEntry;
 }
 
 /** What comes while an answer is made. */
@@ -56,7 +60,8 @@ export function bodyOf(request: ChatRequest): Record<string, unknown> {
 
 /** Asks a model and yields its answer as it comes. Aborting `signal` hangs up, which stops the machine's work. */
 export async function* chat(request: ChatRequest, signal: AbortSignal): AsyncGenerator<ChatPiece> {
-  const answer = await send("v1/chat/completions", { method: "POST", body: bodyOf(request), headers: headersOf(request) }, signal);
+  const { path, call } = whereOf(request.room);
+  const answer = await send(path, { ...call, method: "POST", body: bodyOf(request), headers: headersOf(request) }, signal);
   if (!answer.ok) throw await errorOf(answer);
   const id = answer.headers.get("x-request-id");
   if (id) yield { kind: "request", id };
@@ -86,6 +91,11 @@ export async function* piecesOf(body: ReadableStream<Uint8Array>, signal: AbortS
     throw asApiError(thrown);
   }
   if (!finished) throw new ApiError("The answer was cut off before its end.", 0, "cut_off");
+}
+
+function whereOf(room: RoomEntry | undefined): { path: string; call: Call } {
+  const path = "v1/chat/completions";
+  return room ? opened(room, `rooms/${part(room.code)}/${path}`) : { path, call: {} };
 }
 
 interface Chunk {

@@ -42,6 +42,8 @@ const ADVICE: Record<string, string> = {
   insufficient_permissions: "Sign in with a key that has this scope.",
   cut_off: "What came is kept. Ask again when the server is back.",
   silent: "Ask again, or choose another model.",
+  nobody_lends: "The page changes by itself as soon as somebody does.",
+  room_closed: "Ask the person who invited you for another room.",
   worker_lost: "The machine went away while it answered. Try again.",
   origin_not_allowed: "Open the page at the server's own address, or sign in.",
   host_not_allowed: "Open the page at the server's own address, or sign in.",

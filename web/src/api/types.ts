@@ -129,6 +129,18 @@ export interface Usage {
 export interface Key {
   id: string;
   name: string;
+  /** The first characters of its text. */
+  prefix: string;
+  scopes: string[];
+  /** The models it is for; empty: all. */
+  models: string[];
+  limits?: { rpm?: number | null; tpm?: number | null; concurrent?: number | null };
+  /** The only room that it reaches. */
+  room: string | null;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  last_used_at: string | null;
 }
 
 /** `GET web/session`. */

@@ -7,12 +7,22 @@ import { ConversationList } from "../play/list";
 import { hrefOf, route, type Route } from "../route";
 import { nextTheme, setTheme, theme } from "../theme";
 import { Brand } from "./brand";
+import { openOnPhone, PhoneDialog } from "./phone_dialog";
 import { openSignIn, SignInDialog } from "./sign_in_dialog";
 
-const PAGES: { to: Route; icon: IconName; name: string }[] = [
+interface PageLink {
+  to: Route;
+  icon: IconName;
+  name: string;
+}
+
+const PAGES: PageLink[] = [
   { to: { page: "overview" }, icon: "overview", name: "Overview" },
   { to: { page: "play", id: null }, icon: "chat", name: "Playground" },
+  { to: { page: "rooms" }, icon: "room", name: "Rooms" },
 ];
+
+const ADMINISTRATION: PageLink = { to: { page: "admin" }, icon: "shield", name: "Administration" };
 
 /** What is around every page: the way to the others, the server's state, and messages about it. */
 export function Frame({ children }: { children: ComponentChildren }) {
@@ -24,7 +34,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
           <Brand />
           <PaletteButton />
         </div>
-        <Pages />
+        <Pages all />
         {route.value.page === "play" && <div class="side-list"><ConversationList /></div>}
         <Foot />
       </header>
@@ -34,6 +44,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       </main>
       <div class="bottom"><Pages /><PaletteButton named /></div>
       <SignInDialog />
+      <PhoneDialog />
     </div>
   );
 }
@@ -44,10 +55,12 @@ function skip(event: Event): void {
   document.getElementById("main")?.focus();
 }
 
-function Pages() {
+/** At the foot of a phone there is room for a few; the palette has all. */
+function Pages({ all = false }: { all?: boolean }) {
+  const shown = all && access.value?.admin ? [...PAGES, ADMINISTRATION] : PAGES;
   return (
     <nav class="pages" aria-label="Pages">
-      {PAGES.map(({ to, icon, name }) => (
+      {shown.map(({ to, icon, name }) => (
         <a key={name} href={hrefOf(to)} aria-current={route.value.page === to.page ? "page" : undefined}>
           <Icon name={icon} />
           <span>{name}</span>
@@ -74,6 +87,7 @@ function Foot() {
       <button type="button" class="icon-button" aria-label={`Theme: ${label}`} title={`Theme: ${label}`} onClick={() => setTheme(nextTheme(theme.value))}>
         <Icon name={icon} />
       </button>
+      <button type="button" class="icon-button" aria-label="Open on a phone" title="Open on a phone" onClick={openOnPhone}><Icon name="phone" /></button>
       {access.value?.by === "open"
         ? <button type="button" class="icon-button" aria-label="Sign in" title="Sign in" onClick={openSignIn}><Icon name="key" /></button>
         : <button type="button" class="icon-button" aria-label="Sign out" title="Sign out" onClick={() => void leave()}><Icon name="leave" /></button>}

@@ -1,6 +1,7 @@
 import { batch } from "@preact/signals";
 import * as admin from "../api/admin";
 import { enter } from "../api/access";
+import { keys as keyList } from "../api/keys";
 import { holdToken } from "../api/call";
 import type { ApiError } from "../api/errors";
 import type { EndedRequest, Model, Worker } from "../api/types";
@@ -134,6 +135,6 @@ export function withEnded(known: EndedRequest[], ended: EndedRequest[]): EndedRe
 }
 
 async function lookAtKeys(signal: AbortSignal): Promise<void> {
-  const keys = await admin.keys(signal);
+  const keys = await keyList(signal);
   state.keyNames.value = new Map(keys.map(({ id, name }) => [id, name]));
 }

@@ -1,9 +1,8 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import * as admin from "../api/admin";
-import { asApiError, type ApiError } from "../api/errors";
 import type { Usage, UsageRow } from "../api/types";
 import { keyNames } from "../live/state";
-import { Poll } from "../live/poll";
+import { usePolled } from "../live/polled";
 import { short } from "../live/words";
 import { Tabs } from "../parts/tabs";
 
@@ -28,7 +27,7 @@ const MAX_ROWS = 31;
 export function UsageTable() {
   const [by, setBy] = useState<By>("day");
   const [since, setSince] = useState("7d");
-  const { usage, error } = useUsage(by, since);
+  const { value: usage, error } = usePolled((signal) => admin.usage(by, since, signal), 15_000, [by, since]);
   return (
     <section aria-labelledby="usage-title">
       <div class="section-head">
@@ -42,22 +41,6 @@ export function UsageTable() {
       </div>
     </section>
   );
-}
-
-function useUsage(by: By, since: string): { usage: Usage | null; error: ApiError | null } {
-  const [usage, setUsage] = useState<Usage | null>(null);
-  const [error, setError] = useState<ApiError | null>(null);
-  useEffect(() => {
-    const poll = new Poll({
-      look: async (signal) => setUsage(await admin.usage(by, since, signal)),
-      every: () => 15_000,
-      onOk: () => setError(null),
-      onError: (thrown) => setError(asApiError(thrown)),
-    });
-    poll.start();
-    return () => poll.stop();
-  }, [by, since]);
-  return { usage, error };
 }
 
 function Rows({ usage, by }: { usage: Usage; by: By }) {

@@ -1,4 +1,5 @@
 import { leave } from "../begin";
+import { openOnPhone } from "../frame/phone_dialog";
 import { openSignIn } from "../frame/sign_in_dialog";
 import { access, models, workers } from "../live/state";
 import { drainWorker, refreshWorker } from "../overview/machines";
@@ -31,8 +32,15 @@ function ofPages(): Command[] {
   return [
     { name: "Overview", icon: "overview", kind: "page", run: () => go({ page: "overview" }) },
     { name: "Playground", icon: "chat", kind: "page", run: () => go({ page: "play", id: null }) },
+    { name: "Rooms", icon: "room", kind: "page", run: () => go({ page: "rooms" }) },
+    ...ofAdministration(),
     { name: "New conversation", icon: "plus", kind: "playground", run: newOne },
   ];
+}
+
+function ofAdministration(): Command[] {
+  if (!access.value?.admin) return [];
+  return [{ name: "Administration: keys and sessions", icon: "shield", kind: "page", run: () => go({ page: "admin" }) }];
 }
 
 function ofConversation(): Command[] {
@@ -75,6 +83,7 @@ function ofConversations(): Command[] {
 
 function ofPage(): Command[] {
   const commands: Command[] = [
+    { name: "Open on a phone", icon: "phone", kind: "session", run: openOnPhone },
     { name: "Theme: light", icon: "sun", kind: "page", run: () => setTheme("light") },
     { name: "Theme: dark", icon: "moon", kind: "page", run: () => setTheme("dark") },
     { name: "Theme: as the system", icon: "screen", kind: "page", run: () => setTheme("system") },

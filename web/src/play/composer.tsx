@@ -1,13 +1,14 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Model } from "../api/types";
+import { ANY_MODEL } from "../live/room";
 import { models, trouble } from "../live/state";
 import { Icon } from "../parts/icon";
 import { toast } from "../parts/toast";
 import { draftOf, keepDraft } from "../storage/drafts";
 import type { Picture } from "./conversation";
 import { allTakePictures, MAX_PICTURES, pictureFrom } from "./pictures";
-import { ask, current, isBusy, stop } from "./talk";
+import { ask, busy, currentId, currentLanes, hasBegun, stop } from "./talk";
 
 /** A question that was taken back and is offered to be changed. */
 const offered = signal<{ text: string; pictures: Picture[] } | null>(null);
@@ -19,11 +20,16 @@ export function offerAgain(text: string, pictures: Picture[]): void {
 
 /** Where a draft belongs: to its conversation, or to the one that has not begun. */
 function draftId(): string {
-  return current.value.turns.length ? current.value.id : "new";
+  return hasBegun.value ? currentId.value : "new";
+}
+
+interface ComposerProps {
+  /** Why nothing can be asked now; the field is there all the same, for what comes next. */
+  waiting?: string | null;
 }
 
 /** The field that questions are written in, and the button that sends or stops. */
-export function Composer() {
+export function Composer({ waiting = null }: ComposerProps) {
   const field = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState("");
   const [pictures, setPictures] = useState<Picture[]>([]);
@@ -44,8 +50,7 @@ export function Composer() {
     keepDraft(id, next);
   };
   const add = async (files: Iterable<File>) => setPictures(await withFiles(pictures, files));
-  const busy = isBusy(current.value);
-  const ready = !busy && !trouble.value?.away && current.value.lanes.every(Boolean) && (text.trim() !== "" || pictures.length > 0);
+  const ready = !busy.value && !waiting && !trouble.value?.away && currentLanes.value.every(Boolean) && (text.trim() !== "" || pictures.length > 0);
   const send = () => {
     if (!ready) return;
     ask(text.trim(), pictures);
@@ -59,10 +64,10 @@ export function Composer() {
       <div class="composer-row">
         <PictureButton onFiles={add} />
         <textarea
-          id="question" ref={field} rows={1} aria-label="Question" placeholder={placeholder()} value={text} enterkeyhint="enter"
+          id="question" ref={field} rows={1} aria-label="Question" placeholder={waiting ?? placeholder()} value={text} enterkeyhint="enter"
           onInput={(event) => write(event.currentTarget.value)} onKeyDown={(event) => onKey(event, send)} onPaste={(event) => onPaste(event, add)}
         />
-        {busy
+        {busy.value
           ? <button type="button" class="round stop" aria-label="Stop" title="Stop (Esc)" onClick={stop}><Icon name="stop" /></button>
           : <button type="submit" class="round" aria-label="Send" title="Send (Enter)" disabled={!ready}><Icon name="send" /></button>}
       </div>
@@ -72,8 +77,8 @@ export function Composer() {
 
 function placeholder(): string {
   if (trouble.value?.away) return "The server is away. Go on writing: nothing is lost.";
-  const [first, second] = current.value.lanes;
-  return second ? `Ask ${first} and ${second}` : `Ask ${first || "a model"}`;
+  const [first, second] = currentLanes.value;
+  return second ? `Ask ${first} and ${second}` : `Ask ${first && first !== ANY_MODEL ? first : "a model"}`;
 }
 
 /** Enter sends where there is a keyboard; on a phone it breaks the line, and the button sends. */
@@ -97,7 +102,7 @@ function onDrop(event: DragEvent, add: (files: Iterable<File>) => void): void {
 }
 
 function askedModels(): (Model | undefined)[] {
-  return current.value.lanes.map((lane) => models.value?.find(({ id }) => id === lane));
+  return currentLanes.value.map((lane) => models.value?.find(({ id }) => id === lane));
 }
 
 async function withFiles(pictures: Picture[], files: Iterable<File>): Promise<Picture[]> {

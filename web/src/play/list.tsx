@@ -7,7 +7,7 @@ import { hrefOf } from "../route";
 import type { Summary } from "../storage/conversations";
 import { fileName, fromJson, MAX_IMPORT, saveFile, toJson } from "./export";
 import { keep, readAll, removeAll, summaries } from "./shelf";
-import { current, discard, startNew } from "./talk";
+import { currentId, discard, startNew } from "./talk";
 import { newOne } from "./toolbar";
 
 /** Whether the list is shown over the page, where there is no room beside it. */
@@ -31,8 +31,8 @@ export function ConversationList() {
 function Row({ summary }: { summary: Summary }) {
   const { id, title } = summary;
   return (
-    <div class={`conversation-row ${current.value.id === id ? "here" : ""}`}>
-      <a href={hrefOf({ page: "play", id })} aria-current={current.value.id === id ? "true" : undefined} title={title} onClick={() => (listShown.value = false)}>{title}</a>
+    <div class={`conversation-row ${currentId.value === id ? "here" : ""}`}>
+      <a href={hrefOf({ page: "play", id })} aria-current={currentId.value === id ? "true" : undefined} title={title} onClick={() => (listShown.value = false)}>{title}</a>
       <button type="button" class="icon-button" aria-label={`Delete ${title}`} title="Delete" onClick={() => void askToDiscard(summary)}><Icon name="trash" /></button>
     </div>
   );

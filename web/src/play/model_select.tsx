@@ -1,4 +1,5 @@
 import type { Model } from "../api/types";
+import { ANY_MODEL } from "../live/room";
 import { models } from "../live/state";
 
 interface ModelSelectProps {
@@ -28,5 +29,6 @@ export function canChat(model: Model): boolean {
 }
 
 function optionText({ id, state }: Model): string {
+  if (id === ANY_MODEL) return "Any model";
   return state === "unloaded" ? `${id} (to be loaded)` : id;
 }

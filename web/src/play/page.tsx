@@ -7,11 +7,12 @@ import { Icon } from "../parts/icon";
 import { toast } from "../parts/toast";
 import { readAsRoute, route } from "../route";
 import { Composer } from "./composer";
+import { useEscape } from "./escape";
 import { Examples } from "./examples";
 import { ConversationList, listShown } from "./list";
 import { canChat } from "./model_select";
 import { Settings } from "./settings";
-import { current, isBusy, open, setModel, startNew, stop } from "./talk";
+import { current, currentId, hasBegun, open, setModel, startNew } from "./talk";
 import { Thread } from "./thread";
 import { Toolbar } from "./toolbar";
 
@@ -23,12 +24,12 @@ export function PlayPage() {
   useFirstModel();
   useEscape();
   if (!access.value?.models) return <NotForModels />;
-  if (models.value?.length === 0 && !current.value.turns.length) return <div class="page"><Setup /></div>;
+  if (models.value?.length === 0 && !hasBegun.value) return <div class="page"><Setup /></div>;
   return (
     <div class="play">
       <Toolbar settings={settings} onSettings={() => setSettings(!settings)} onExamples={() => setExamples(true)} />
       {settings && <Settings />}
-      {current.value.turns.length > 0 && <h1 class="visually-hidden">{current.value.title}</h1>}
+      {hasBegun.value && <Title />}
       <Thread />
       <Composer />
       <Examples open={examples} onClose={() => setExamples(false)} />
@@ -39,15 +40,8 @@ export function PlayPage() {
   );
 }
 
-/** Escape stops the answer, wherever the focus is; in a dialog it closes that instead. */
-function useEscape(): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key === "Escape" && isBusy(current.value) && !document.querySelector("dialog[open]")) stop();
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, []);
+function Title() {
+  return <h1 class="visually-hidden">{current.value.title}</h1>;
 }
 
 /** The administrator's own token asks no model from another machine: a key does both. */
@@ -73,10 +67,10 @@ function useAddress(): void {
     if (id) void openFromAddress(id);
     else if (current.value.turns.length) startNew();
   }, [id]);
-  const shown = current.value;
+  const [shown, begun] = [currentId.value, hasBegun.value];
   useEffect(() => {
-    if (shown.turns.length && !id) readAsRoute({ page: "play", id: shown.id });
-  }, [shown.id, shown.turns.length > 0]);
+    if (begun && !id) readAsRoute({ page: "play", id: shown });
+  }, [shown, begun]);
 }
 
 async function openFromAddress(id: string): Promise<void> {
@@ -89,10 +83,10 @@ async function openFromAddress(id: string): Promise<void> {
 /** A new conversation takes the model that was used last, or the first one where that is not there. */
 function useFirstModel(): void {
   const all = models.value;
-  const { id, turns } = current.value;
+  const [id, begun] = [currentId.value, hasBegun.value];
   useEffect(() => {
     const first = current.value.lanes[0];
-    if (!all?.length || current.value.turns.length || all.some((model) => model.id === first)) return;
+    if (!all?.length || begun || all.some((model) => model.id === first)) return;
     setModel(0, (all.find(canChat) ?? all[0]!).id);
-  }, [all, id, turns.length > 0]);
+  }, [all, id, begun]);
 }

@@ -2,13 +2,14 @@ import { signal } from "@preact/signals";
 import { toast } from "../parts/toast";
 import { openStore, type ConversationStore, type Summary } from "../storage/conversations";
 import { keepDraft } from "../storage/drafts";
+import { keptAs } from "../storage/place";
 import type { Conversation } from "./conversation";
 
 /** The conversations of this browser, the one that changed last first. */
 export const summaries = signal<Summary[]>([]);
 
-/** Tells other tabs that a conversation was changed; the id, or `*` for all. */
-const channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel("warren.conversations");
+/** Tells other tabs that a conversation was changed: the id, or `*` for all. There is none before the shelf is open. */
+let channel: BroadcastChannel | null = null;
 
 let opened: Promise<ConversationStore> | null = null;
 
@@ -23,16 +24,28 @@ function store(): Promise<ConversationStore> {
 /** Reads the list, and calls `onOther` when another tab has changed a conversation. */
 export function openShelf(onOther: (id: string) => void): () => void {
   void relist();
-  if (!channel) return () => undefined;
-  channel.onmessage = ({ data }) => {
+  if (typeof BroadcastChannel === "undefined") return () => undefined;
+  const opened = new BroadcastChannel(keptAs("conversations"));
+  opened.onmessage = ({ data }) => {
     void relist();
     onOther(String(data));
   };
-  return () => (channel.onmessage = null);
+  channel = opened;
+  return () => {
+    opened.close();
+    if (channel === opened) channel = null;
+  };
 }
 
 async function relist(): Promise<void> {
   summaries.value = await (await store()).list();
+}
+
+/** The conversation that changed last. */
+export async function latest(): Promise<Conversation | null> {
+  await relist();
+  const first = summaries.value[0];
+  return first ? read(first.id) : null;
 }
 
 export async function read(id: string): Promise<Conversation | null> {

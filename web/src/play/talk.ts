@@ -1,6 +1,7 @@
-import { signal } from "@preact/signals";
-import { chat } from "../api/chat";
+import { computed, signal } from "@preact/signals";
+import { chat, type ChatRequest } from "../api/chat";
 import { asApiError } from "../api/errors";
+import type { RoomEntry } from "../api/rooms";
 import { choiceOf, choose } from "../storage/choices";
 import { isOpen, messagesFor, newAnswer, newConversation, newTurn, reopened, titleFrom, withAnswer, withPiece } from "./conversation";
 import type { Answer, Conversation, Picture } from "./conversation";
@@ -15,11 +16,25 @@ const KEEP_MS = 2000;
 /** The conversation on the page. */
 export const current = signal<Conversation>(fresh());
 
+// What does not change with each word of an answer, so that only the answer is drawn thirty times a second.
+export const currentId = computed(() => current.value.id);
+export const currentLanes = computed(() => current.value.lanes);
+export const hasBegun = computed(() => current.value.turns.length > 0);
+export const busy = computed(() => isBusy(current.value));
+
 /** Answers that are being made, by conversation, turn and lane. */
 const running = new Map<string, AbortController>();
 
 /** Conversations whose answers go on while another one is on the page. */
 const live = new Map<string, Conversation>();
+
+/** The room that is asked instead of the server, for a guest. */
+let askedRoom: RoomEntry | undefined;
+
+/** Has everything from here on asked in a room. */
+export function askIn(room: RoomEntry): void {
+  askedRoom = room;
+}
 
 const keyOf = (id: string, turn: string, lane: number) => `${id}/${turn}/${lane}`;
 
@@ -157,7 +172,8 @@ async function answered(
 ): Promise<Answer> {
   const model = conversation.lanes[lane] ?? "";
   const { parameters, route } = conversation;
-  const request = { model, messages: messagesFor(conversation, lane, turnId), parameters, route: route || undefined };
+  const messages = messagesFor(conversation, lane, turnId);
+  const request: ChatRequest = { model, messages, parameters, route: route || undefined, room: askedRoom };
   const began = performance.now();
   const ms = () => performance.now() - began;
   let answer = newAnswer(model);

@@ -1,28 +1,31 @@
-import type { RefObject } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { memo } from "preact/compat";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Icon } from "../parts/icon";
 import { AnswerView } from "./answer";
 import { isOpen, type Picture, type Turn } from "./conversation";
-import { current, isBusy, takeBack } from "./talk";
+import { busy, current, takeBack } from "./talk";
 import { offerAgain } from "./composer";
 
-/** So many turns are drawn at first, and as many more each time somebody scrolls up to the first of them. */
-const STEP = 20;
+/** So many turns are drawn at first: those that a window may show, and some more. */
+const FIRST = 8;
+
+/** So many earlier ones are drawn in a frame, as somebody comes near the first of them. More would make the frame late. */
+const STEP = 3;
 
 /** Closer to the first drawn turn than this, in pixels, earlier ones are drawn. */
-const NEAR_TOP = 600;
+const NEAR_TOP = 2500;
 
 /** Closer to the end than this, in pixels, the thread follows what comes. */
 const NEAR_END = 48;
 
 /** The questions and answers of the conversation. */
-export function Thread() {
+export function Thread({ welcome }: { welcome?: ComponentChildren }) {
   const conversation = current.value;
   const { turns, lanes } = conversation;
   const { box, following, toEnd } = useFollow(conversation.id);
   const from = useEarlier(box, conversation.id, turns.length);
-  if (!turns.length) return <Welcome />;
+  if (!turns.length) return <div class="welcome">{welcome ?? <Welcome />}</div>;
   return (
     <div class="thread-wrap">
       <div ref={box} class="thread" tabIndex={0} role="region" aria-label="Conversation">
@@ -63,41 +66,49 @@ function useFollow(id: string) {
 
 /** The first turn that is drawn. When earlier ones are added above, what is seen stays where it is. */
 function useEarlier(box: RefObject<HTMLDivElement | null>, id: string, total: number): number {
-  const [shown, setShown] = useState({ id, turns: STEP });
+  const begun = useMemo(() => Math.max(0, total - FIRST), [id]);
+  const [shown, setShown] = useState({ id, from: begun });
   const height = useRef(0);
-  const turns = shown.id === id ? shown.turns : STEP;
+  const from = Math.min(shown.id === id ? shown.from : begun, Math.max(0, total - 1));
   useEffect(() => {
     const element = box.current;
-    if (!element || turns >= total) return;
-    const read = () => {
-      if (element.scrollTop > NEAR_TOP) return;
+    if (!element || from === 0) return;
+    let frame = 0;
+    const draw = () => {
       height.current = element.scrollHeight;
-      setShown({ id, turns: turns + STEP });
+      setShown({ id, from: Math.max(0, from - STEP) });
     };
+    const read = () => {
+      if (!frame && element.scrollTop < NEAR_TOP) frame = requestAnimationFrame(draw);
+    };
+    read();
     element.addEventListener("scroll", read, { passive: true });
-    return () => element.removeEventListener("scroll", read);
-  }, [id, turns, total]);
+    return () => {
+      cancelAnimationFrame(frame);
+      element.removeEventListener("scroll", read);
+    };
+  }, [id, from]);
   useLayoutEffect(() => {
     const element = box.current;
     if (element && height.current) element.scrollTop += element.scrollHeight - height.current;
     height.current = 0;
-  }, [turns]);
-  return Math.max(0, total - turns);
+  }, [from]);
+  return from;
 }
 
 /** What screen readers are told: not each word, but that it comes and that it is there. */
 function Progress() {
   const answers = current.value.turns.at(-1)?.answers ?? [];
-  const text = isBusy(current.value) ? "The answer is coming." : `The answer ${answers.some(({ state }) => state === "failed") ? "failed" : "is complete"}.`;
+  const text = busy.value ? "The answer is coming." : `The answer ${answers.some(({ state }) => state === "failed") ? "failed" : "is complete"}.`;
   return <p class="visually-hidden" role="status">{text}</p>;
 }
 
 function Welcome() {
   return (
-    <div class="welcome">
+    <>
       <h1>Ask a model</h1>
       <p class="muted">What you write goes to the machine that answers, and is kept in this browser only.</p>
-    </div>
+    </>
   );
 }
 
@@ -108,7 +119,7 @@ interface TurnProps {
 
 /** A turn is drawn again only when it changed: the others of a long conversation stay as they are. */
 const TurnView = memo(({ turn, two }: TurnProps) => (
-  <article class="turn" aria-label="Question and answer">
+  <article class={two ? "turn wide" : "turn"} aria-label="Question and answer">
     <Question turn={turn} />
     <div class={two ? "lanes two" : "lanes"}>
       {turn.answers.map((answer, lane) => <AnswerView key={lane} answer={answer} turnId={turn.id} lane={lane} named={two} />)}

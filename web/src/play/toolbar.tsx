@@ -3,7 +3,7 @@ import { Icon, type IconName } from "../parts/icon";
 import { go } from "../route";
 import { ModelSelect } from "./model_select";
 import { listShown } from "./list";
-import { current, setModel, setSecond, startNew } from "./talk";
+import { currentLanes, setModel, setSecond, startNew } from "./talk";
 
 interface ToolbarProps {
   settings: boolean;
@@ -13,7 +13,7 @@ interface ToolbarProps {
 
 /** What is asked, and how. */
 export function Toolbar({ settings, onSettings, onExamples }: ToolbarProps) {
-  const { lanes } = current.value;
+  const lanes = currentLanes.value;
   const two = lanes.length > 1;
   return (
     <div class="toolbar" role="toolbar" aria-label="Conversation">

@@ -1,4 +1,5 @@
 import type { Conversation } from "../play/conversation";
+import { keptAs } from "./place";
 
 /** What the list of conversations shows of each. */
 export interface Summary {
@@ -7,7 +8,6 @@ export interface Summary {
   updated: number;
 }
 
-const DATABASE = "warren";
 const VERSION = 1;
 
 /** Conversations in this browser. The server keeps none. */
@@ -29,8 +29,14 @@ export async function openStore(): Promise<{ store: ConversationStore; lasting: 
   }
 }
 
+/** The server's own page has had the plain name since there was only that. */
+function databaseName(): string {
+  const name = keptAs("conversations");
+  return name === "warren.conversations" ? "warren" : name;
+}
+
 function openDatabase(): Promise<IDBDatabase> {
-  const opening = indexedDB.open(DATABASE, VERSION);
+  const opening = indexedDB.open(databaseName(), VERSION);
   opening.onupgradeneeded = () => {
     opening.result.createObjectStore("conversations", { keyPath: "id" });
     opening.result.createObjectStore("summaries", { keyPath: "id" });

@@ -1,7 +1,9 @@
+import { keptAs } from "./place";
+
 /** The longest draft that is kept, in characters. */
 const MAX_DRAFT = 200_000;
 
-const name = (id: string) => `warren.draft.${id}`;
+const name = (id: string) => keptAs(`draft.${id}`);
 
 /** What was typed and not sent, in a conversation or (`new`) in one that has not begun. */
 export function draftOf(id: string): string {
