@@ -92,5 +92,6 @@ mod walkthrough_08_drain;
 mod walkthrough_09_models;
 mod walkthrough_10_queue_timeout;
 mod walkthrough_11_request_timeout;
+mod web_page;
 mod worker_faults;
 mod workspace;

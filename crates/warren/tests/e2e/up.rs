@@ -32,6 +32,8 @@ async fn the_printed_example_streams_an_answer() {
     let client = Client::new(address);
     offers(&client, "warren-demo").await;
     process.line_with(", then `warren invite`").await;
+    process.line_with("(`warren web` signs you in)").await;
+    assert!(!process.log().contains("#login="), "a code is for people alone");
     let example = process.line_with("-d '{").await;
     let body = example.trim().trim_start_matches("-d '").trim_end_matches('\'');
     let body: Value = serde_json::from_str(body).expect("the example's body is JSON");
