@@ -15,7 +15,7 @@ before(async () => {
   browser = await launch();
   server = createServer(answer).listen(0, "127.0.0.1");
   await once(server, "listening");
-  site = await serveSite({ warren: () => server.address() });
+  site = await serveSite({ warren: () => server.address(), files: true });
 });
 
 after(async () => {

@@ -1,20 +1,18 @@
-// Rooms and keys as the person who runs the server sees them.
+// Rooms, keys and sessions as the person who runs the server sees them, without anything between browser and Warren.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { assertAccessible, assertFits, assertQuiet, launch, openPage, PHONE, shot } from "./browser.mjs";
-import { serveSite } from "./site.mjs";
 import { Warren } from "./warren.mjs";
 
-let browser, warren, site;
+let browser, warren, url;
 
 before(async () => {
   [browser, warren] = await Promise.all([launch(), Warren.start(["up", "--demo"])]);
-  site = await serveSite({ warren: () => warren });
+  url = `http://127.0.0.1:${warren.port}/`;
 });
 
 after(async () => {
   await browser?.close();
-  site?.close();
   await warren?.remove();
 });
 
@@ -26,7 +24,7 @@ async function signIn(page) {
 }
 
 test("a room is made, a friend invited and watched, and the room closed", async () => {
-  const page = await openPage(browser, `${site.url}#/rooms`);
+  const page = await openPage(browser, `${url}#/rooms`);
   await page.getByText("There is no room that you may see.").waitFor();
   await page.getByRole("button", { name: "New room" }).click();
   await page.getByLabel("Name").fill("Friends");
@@ -65,7 +63,7 @@ test("a room is made, a friend invited and watched, and the room closed", async 
 });
 
 test("a key is made, its text shown once, used, and revoked", async () => {
-  const page = await openPage(browser, site.url);
+  const page = await openPage(browser, url);
   await signIn(page);
   await page.getByRole("link", { name: "Administration" }).click();
   await page.getByText("There is no key.").waitFor();
@@ -93,6 +91,51 @@ test("a key is made, its text shown once, used, and revoked", async () => {
   assert.equal((await asked()).status, 401);
   await page.setViewportSize(PHONE);
   await assertFits(page);
+  assertQuiet(page);
+  await page.context().close();
+});
+
+test("another browser is let in by a code, seen in the list, and sent away", async () => {
+  const page = await openPage(browser, url);
+  await signIn(page);
+  await page.getByRole("button", { name: "Open on a phone" }).click();
+  const address = await page.getByRole("dialog").locator(".share-address code").innerText();
+  await page.keyboard.press("Escape");
+  const other = await openPage(browser, address);
+  await other.getByRole("link", { name: "Administration" }).waitFor();
+  assert.ok(!other.url().includes("login"));
+
+  await page.getByRole("link", { name: "Administration" }).click();
+  const rows = page.getByRole("region", { name: "Table of sessions" }).locator("tbody tr");
+  await rows.filter({ hasText: "this browser" }).waitFor();
+  await shot(page, "sessions");
+  await assertAccessible(page, "administration with sessions");
+  await rows.filter({ hasNotText: "this browser" }).last().getByRole("button", { name: /^Revoke/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
+  await page.getByText("The session is ended.").waitFor();
+  await other.getByRole("button", { name: "Sign in", exact: true }).waitFor();
+  assert.equal(await other.getByRole("link", { name: "Administration" }).count(), 0);
+  assertQuiet(page);
+  assertQuiet(other);
+  await page.context().close();
+  await other.context().close();
+});
+
+test("the session holds over plain http at another name than localhost, where browsers say less of a request", async () => {
+  const page = await openPage(browser, url.replace("127.0.0.1", "warren.test"));
+  assert.equal(await page.evaluate(() => isSecureContext), false);
+  const field = page.getByLabel("Token, or login address");
+  const button = page.getByRole("button", { name: "Sign in", exact: true });
+  await field.or(button).first().waitFor();
+  if (!(await field.count())) await button.click();
+  await field.fill(await warren.adminToken());
+  await page.locator("form").getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Administration" }).waitFor();
+  await page.reload();
+  await page.getByRole("link", { name: "Administration" }).click();
+  await page.getByRole("rowheader", { name: "this browser" }).waitFor();
+  await page.getByRole("button", { name: "Open on a phone" }).click();
+  await page.getByRole("img", { name: "QR code of the login address" }).waitFor();
   assertQuiet(page);
   await page.context().close();
 });

@@ -1,4 +1,4 @@
-// Serves web/dist below a path and passes everything else there to Warren, as Warren itself is to do it.
+// What stands between a browser and Warren: a proxy that takes a prefix away, as Warren's documentation has it.
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
@@ -9,18 +9,21 @@ const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
 
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
 
-/** The headers of CONTRACT.md: with them the page must work. */
-export const POLICY =
+/** The headers of CONTRACT.md, for a server that is a stand-in and has no page. */
+const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** A site at `base` (`/`, `/warren/`). `warren()` says where requests go now; `stranger` makes them come from elsewhere. */
-export async function serveSite({ warren, base = "/", stranger = false, sessions = null }) {
+/**
+ * A site at `base` (`/`, `/warren/`). `warren()` says where requests go now; `stranger` makes them come from elsewhere.
+ * `files`: the site itself has the page. `sessions`: answers `web/session` instead of Warren.
+ */
+export async function serveSite({ warren, base = "/", stranger = false, files = false, sessions = null }) {
   const server = createServer((incoming, outgoing) => {
     const path = incoming.url.startsWith(base) ? incoming.url.slice(base.length) : null;
     if (path === null) return outgoing.writeHead(404).end();
     if (sessions && path === "web/session") return sessions(incoming, outgoing);
-    if (isPage(path)) return void servePage(path, outgoing);
+    if (files && isPage(path)) return void servePage(path, outgoing);
     pass(incoming, outgoing, `/${path}`, warren().port, stranger);
   });
   server.listen(0, "127.0.0.1");
@@ -45,10 +48,9 @@ async function servePage(path, outgoing) {
   }
 }
 
-/** Hanging up on one side hangs up on the other. */
+/** The host of the request is passed on. Hanging up on one side hangs up on the other. */
 function pass(incoming, outgoing, path, port, stranger) {
-  const headers = { ...incoming.headers, host: `127.0.0.1:${port}` };
-  delete headers.origin;
+  const headers = { ...incoming.headers };
   if (stranger) headers["x-forwarded-for"] = "192.0.2.7";
   const onward = request({ host: "127.0.0.1", port, path, method: incoming.method, headers }, (answer) => {
     outgoing.writeHead(answer.statusCode, answer.headers);

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
+import { browserName } from "../src/admin/browser_name";
 import { asked } from "../src/admin/new_key";
 import { isOnlyHere } from "../src/api/address";
 import { eventData, opened } from "../src/api/rooms";
@@ -59,6 +60,16 @@ describe("a new key", () => {
     expect(asked("me", ["admin"], "a, llama*,", "60", 1, 0)).toEqual({
       name: "me", scopes: ["admin"], models: ["a", "llama*"], limits: { rpm: 60 }, expires_at: "1970-01-02T00:00:00.000Z",
     });
+  });
+});
+
+describe("a browser", () => {
+  test("is named in two words, from the beginning of what it says of itself", () => {
+    const named = (told: string) => browserName(told.slice(0, 100));
+    expect(named("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")).toBe("Firefox on Linux");
+    expect(named("Mozilla/5.0 (Linux; Android 15) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Mobile Safari/537.36")).toBe("Chrome on Android");
+    expect(named("Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5")).toBe("Safari on iPhone");
+    expect([named("curl/8"), named("")]).toEqual(["curl/8", "A browser"]);
   });
 });
 

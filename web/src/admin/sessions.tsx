@@ -3,6 +3,7 @@ import { endPageSession, pageSessions, type PageSession } from "../api/web";
 import { keyNames } from "../live/state";
 import { usePolled } from "../live/polled";
 import { toast } from "../parts/toast";
+import { browserName } from "./browser_name";
 import { lastUse } from "./keys";
 import { RevokeButton } from "./revoke_button";
 
@@ -35,8 +36,8 @@ function SessionTable({ sessions, onChange }: { sessions: PageSession[]; onChang
 }
 
 function SessionRow({ session, onChange }: { session: PageSession; onChange: () => void }) {
-  const { id, holder, name, browser, last_used_at, expires_at } = session;
-  const what = browser || "A browser";
+  const { id, holder, name, browser, current, last_used_at, expires_at } = session;
+  const what = browserName(browser ?? "");
   const revoke = async () => {
     try {
       await endPageSession(id);
@@ -48,11 +49,11 @@ function SessionRow({ session, onChange }: { session: PageSession; onChange: () 
   };
   return (
     <tr>
-      <th scope="row" title={id}>{what}</th>
+      <th scope="row" title={`${browser ?? ""} ${id}`}>{current && <span class="chip loaded">this browser</span>} {what}</th>
       <td>{name ?? keyNames.value.get(holder) ?? holder}</td>
       <td class="muted">{lastUse(last_used_at)}</td>
       <td class="muted">{expires_at ? new Date(expires_at).toLocaleDateString() : "no end"}</td>
-      <td><RevokeButton what={what} onRevoke={revoke}>This browser is signed out at once. If it is the one that you sit at, you are.</RevokeButton></td>
+      <td><RevokeButton what={what} onRevoke={revoke}>{current ? "You are signed out here at once." : "That browser is signed out at once."}</RevokeButton></td>
     </tr>
   );
 }

@@ -23,6 +23,11 @@ export interface Access {
 /** What came of trying to get in. */
 export type Entry = { access: Access } | { signIn: true; error: ApiError | null };
 
+let sessions = false;
+
+/** Whether the server has sessions, as far as it was asked; a token need not be kept where it has. */
+export const hasSessions = () => sessions;
+
 /** Gets in with what there is: a session, a stored token, or nothing where the server wants nothing. */
 export async function enter(): Promise<Entry> {
   try {
@@ -82,7 +87,14 @@ export async function signOut(): Promise<void> {
 
 /** The session of the page's cookie; `null` when there is none, or the server has no sessions. */
 async function sessionHere(): Promise<Session | null> {
-  return callJson<Session>("web/session").catch(nullFor(401, 404));
+  try {
+    const session = await callJson<Session>("web/session");
+    sessions = true;
+    return session;
+  } catch (thrown) {
+    sessions = asApiError(thrown).refused;
+    return nullFor(401, 404)(thrown);
+  }
 }
 
 async function newSession(by: { token: string } | { code: string }): Promise<Session | null> {

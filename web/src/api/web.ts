@@ -20,6 +20,8 @@ export interface PageSession {
   last_used_at: string | null;
   /** What the browser calls itself, cut. */
   browser?: string;
+  /** Whether it is the one of this page. */
+  current?: boolean;
 }
 
 /** Makes a code for one who may do as much as this page. Needs a session or a token. */

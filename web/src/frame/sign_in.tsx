@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { signInWithCode, signInWithToken } from "../api/access";
+import { hasSessions, signInWithCode, signInWithToken } from "../api/access";
 import { asApiError, type ApiError } from "../api/errors";
 import { begin, entered } from "../begin";
 import { signInError, trouble } from "../live/state";
@@ -58,10 +58,7 @@ export function SignInForm({ error, onDone }: { error: ApiError | null; onDone?:
           value={text} onInput={(event) => setText(event.currentTarget.value)} aria-describedby="sign-in-help"
         />
       </label>
-      <label class="check">
-        <input type="checkbox" checked={stay} onChange={(event) => setStay(event.currentTarget.checked)} />
-        <span>Stay signed in in this browser</span>
-      </label>
+      {hasSessions() ? <p class="muted small">This browser stays signed in for 30 days, or until you sign out.</p> : <Stay stay={stay} onChange={setStay} />}
       {failure && <Failure error={failure} />}
       <button type="submit" class="button primary wide" disabled={busy || !text.trim()}>{busy ? "Signing in…" : "Sign in"}</button>
       <Help />
@@ -69,11 +66,20 @@ export function SignInForm({ error, onDone }: { error: ApiError | null; onDone?:
   );
 }
 
+function Stay({ stay, onChange }: { stay: boolean; onChange: (stay: boolean) => void }) {
+  return (
+    <label class="check">
+      <input type="checkbox" checked={stay} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>Stay signed in in this browser</span>
+    </label>
+  );
+}
+
 function Failure({ error }: { error: ApiError }) {
   return (
     <p class="notice error" role="alert">
       <Icon name="warn" />
-      <span>{error.message}{error.refused ? " Was it revoked, or copied in part?" : ""}</span>
+      <span>{error.message}</span>
     </p>
   );
 }

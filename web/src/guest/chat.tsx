@@ -77,7 +77,7 @@ function NewButton() {
   const begin = () => {
     if (confirm("Begin again? What was said here is nowhere else, and is deleted.")) void discard(id);
   };
-  return <button type="button" class="icon-button" aria-label="Begin again" title="Begin again" disabled={!hasBegun.value} onClick={begin}><Icon name="edit" /></button>;
+  return <button type="button" class="icon-button" aria-label="Begin again" title="Begin again" disabled={!hasBegun.value} onClick={begin}><Icon name="plus" /></button>;
 }
 
 function Welcome() {
