@@ -74,7 +74,7 @@ test("a session survives a reload, until its key is revoked", async () => {
   await tokenField(page).waitFor();
   await tokenField(page).fill(await key(["inference"]));
   await signInButton(page).click();
-  assert.equal(await page.getByRole("textbox", { name: "Question" }).inputValue(), "not lost");
+  await until(async () => (await page.getByRole("textbox", { name: "Question" }).inputValue()) === "not lost", "the draft");
   assertQuiet(page);
   await page.context().close();
 });
