@@ -286,6 +286,26 @@ mod tests {
     }
 
     #[test]
+    fn a_trusted_proxy_says_whether_its_client_came_by_tls() {
+        let proxies = trusting(&["10.0.0.1"]);
+        let told = |peer: &str, name, value| {
+            proxies.tell_of_tls(peer.parse().unwrap(), &headers(&[(name, value)]))
+        };
+        for (name, value, is_tls) in [
+            ("x-forwarded-proto", "https", true),
+            ("x-forwarded-proto", "HTTPS, http", true),
+            ("x-forwarded-proto", "http", false),
+            ("forwarded", "for=10.0.0.7; proto=https", true),
+            ("forwarded", "for=10.0.0.7;proto=\"https\", for=10.0.0.8;proto=http", true),
+            ("forwarded", "for=10.0.0.7", false),
+            ("x-forwarded-for", "https", false),
+        ] {
+            assert_eq!(told("10.0.0.1", name, value), is_tls, "{name}: {value}");
+            assert!(!told("10.0.0.2", name, value), "another proxy is not believed");
+        }
+    }
+
+    #[test]
     fn networks_have_the_addresses_that_share_their_prefix() {
         for (network, inside, outside) in [
             ("10.1.0.0/16", "10.1.255.255", "10.2.0.0"),

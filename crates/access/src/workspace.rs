@@ -169,6 +169,18 @@ mod tests {
     }
 
     #[test]
+    fn a_page_session_of_the_owner_is_admitted_as_the_owner_is() {
+        let rules =
+            WorkspaceRules { administrator: Some(Token::new(&"admin".into())), ..rules(None) };
+        let kept = std::sync::Arc::new(store::VolatileStore::default());
+        let sessions = crate::PageSessions::open(kept, Token::new(&"admin".into())).unwrap();
+        rules.keys.set_page_sessions(sessions.clone());
+        let (owner, now) = (sessions.owner().unwrap(), Moment::now());
+        let (_, text) = sessions.create(&owner, "", None, now).unwrap();
+        assert_eq!(admit(&rules, text.expose()), Ok(KeyScope::WorkspaceAdmin));
+    }
+
+    #[test]
     fn keys_for_other_things_are_not_for_this_one() {
         let rules = rules(Some("token"));
         let others = [KeyScope::Inference, KeyScope::Admin, KeyScope::Worker, KeyScope::Metrics];

@@ -26,7 +26,7 @@ use crate::{
     response_makers::ResponseMakers,
     room::{message_jobs::MessageJobs, watchers::Watchers},
     uploads::Uploads,
-    web::{Web, cookie::SessionCookie},
+    web::{cookie::SessionCookie, state::Web},
 };
 
 /// Bounds and delays of this crate.

@@ -1,7 +1,13 @@
 //! The files of the page. They have no routes: what no API has at a path is looked for among them.
 
-use axum::{body::Body, response::Response};
-use http::{HeaderMap, Method, Uri, header};
+use axum::{
+    body::Body,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, Method, StatusCode, Uri, header};
+
+/// The longest code of a room that a browser is led to the page with, in bytes.
+const MAX_CODE: usize = 64;
 
 /// A file of the page, if a request asks for one. At `/` only a client that wants HTML does.
 pub(crate) fn answer(uri: &Uri, method: &Method, headers: &HeaderMap) -> Option<Response> {
@@ -9,9 +15,24 @@ pub(crate) fn answer(uri: &Uri, method: &Method, headers: &HeaderMap) -> Option<
     if !asks || headers.contains_key(header::UPGRADE) {
         return None;
     }
-    let file = page::find(uri.path())?;
-    let is_wanted = !file.is_index() || wants_page(headers);
-    is_wanted.then(|| file.answer(method, headers).map(Body::from))
+    match page::find(uri.path()) {
+        Some(file) if file.is_index() && !wants_page(headers) => None,
+        Some(file) => Some(file.answer(method, headers).map(Body::from)),
+        None => to_room(uri.path()).filter(|_| wants_page(headers)),
+    }
+}
+
+/// Leads a browser that follows the address of a room to the page for the room's guests. The address is relative, since
+/// the page may lie below a path of a proxy's. Whether there is such a room is not told.
+fn to_room(path: &str) -> Option<Response> {
+    let is_plain = |code: &&str| {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        (1..=MAX_CODE).contains(&code.len()) && code.bytes().all(is_letter)
+    };
+    let code = path.strip_prefix("/rooms/").filter(is_plain)?;
+    let headers =
+        [(header::LOCATION, format!("../#room={code}")), (header::VARY, "accept".to_owned())];
+    Some((StatusCode::SEE_OTHER, headers).into_response())
 }
 
 /// Whether a client names HTML among what it takes, as browsers do.

@@ -55,7 +55,7 @@ const STEPS: &[M<'_>] = &[
     M::up(invitations::table::TABLE),
     M::up(usage::tables::COST),
     M::up(keys::COST),
-    M::up(page_sessions::TABLE),
+    M::up(page_sessions::table::TABLE),
 ];
 
 /// A store in a database file.

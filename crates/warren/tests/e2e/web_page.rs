@@ -139,7 +139,7 @@ async fn a_login_code_signs_one_browser_in_with_the_rights_of_its_maker() {
     let again = page(&daemon).post_json("/web/session", &json!({"code": made})).await;
     assert_eq!(again.status, 401, "it is good once");
     let second = code(&browser).await;
-    signed_in(&daemon, json!({"code": second})).await;
+    let _other = signed_in(&daemon, json!({"code": second})).await;
     let audit = daemon.admin().get("/admin/audit").await;
     let (audit, log) = (audit.text(), daemon.log());
     for action in ["web.code.create", "web.code.use", &format!("{id} (page session ps-")] {
@@ -226,6 +226,21 @@ async fn a_session_opens_no_room_and_shuts_none() {
     }
     let with_password = format!("{}?password=secret", models(&locked.code));
     assert_eq!(status(&browser, &with_password).await, 200, "nothing was counted as a guess");
+}
+
+#[tokio::test]
+async fn a_browser_that_follows_an_invitation_to_a_room_gets_to_the_page_for_guests() {
+    let daemon = serve().start().await;
+    let room = make_room(&daemon.client(), &json!({"name": "open"})).await;
+    let path = format!("/rooms/{}", room.code);
+    let led = daemon.client().request("GET", &path).header("accept", HTML).send().await;
+    assert_eq!(
+        (led.status, led.header("location")),
+        (303, Some(&*format!("../#room={}", room.code)))
+    );
+    assert_ne!(status(&daemon.client(), &path).await, 303, "programs are told as before");
+    let odd = daemon.client().request("GET", "/rooms/a%0ab").header("accept", HTML).send().await;
+    assert_eq!(odd.header("location"), None);
 }
 
 #[tokio::test]

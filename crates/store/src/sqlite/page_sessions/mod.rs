@@ -1,24 +1,12 @@
-//! The table of the page's sessions.
+//! The page's sessions: their rows, and the `table`.
+
+pub(super) mod table;
 
 use base::KeyId;
 use rusqlite::{Connection, Row, named_params, params};
 
 use super::{SqliteStore, signed, unsigned};
 use crate::{KeyDigest, PageSessionRecord, PageSessionStore, StoreError};
-
-pub(super) const TABLE: &str = "CREATE TABLE page_sessions (
-        id TEXT NOT NULL PRIMARY KEY,
-        digest BLOB NOT NULL,
-        -- the id of a key; null: the server's owner
-        key TEXT,
-        -- of the text of the key or of the owner's token
-        holder BLOB NOT NULL,
-        -- seconds since 1970
-        created INTEGER NOT NULL,
-        expires INTEGER NOT NULL,
-        last_used INTEGER,
-        browser TEXT NOT NULL
-    ) STRICT, WITHOUT ROWID;";
 
 impl PageSessionStore for SqliteStore {
     fn load_page_sessions(&self) -> Result<Vec<PageSessionRecord>, StoreError> {
