@@ -62,6 +62,12 @@ export async function assertFits(page) {
   assert.ok(content <= window, `the page is ${content} px wide in a window of ${window} px`);
 }
 
+/** Waits until the charts have lines. */
+export async function charted(page) {
+  const drawn = () => [...document.querySelectorAll(".chart path.stroke")].some((path) => path.getAttribute("d")?.includes("L"));
+  await until(() => page.evaluate(drawn), "lines in the charts");
+}
+
 export async function shot(page, name) {
   await page.screenshot({ path: `${SHOTS}${name}.png` });
 }

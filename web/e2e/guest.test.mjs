@@ -86,7 +86,7 @@ test("a guest on a phone waits for a lender, chats, and stays in the room after 
 
 test("a password is asked for, a wrong one is told, and a right one holds until the tab is closed", async () => {
   const { code } = await room({ password: "süß 42" });
-  const page = await openRoom(code);
+  const page = await openRoom(code, { scheme: "dark" });
   await page.getByLabel("Password").fill("wrong");
   await page.getByRole("button", { name: "Enter" }).click();
   await page.getByText("This is not the password.").waitFor();
@@ -95,6 +95,7 @@ test("a password is asked for, a wrong one is told, and a right one holds until 
   await page.getByLabel("Password").fill("süß 42");
   await page.getByRole("button", { name: "Enter" }).click();
   await page.getByText("Nobody lends a model in this room now.").waitFor();
+  await assertAccessible(page, "a dark room");
   await page.reload();
   await page.getByText("Nobody lends a model in this room now.").waitFor();
   assertGuest(page, code);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { assertAccessible, assertFits, assertQuiet, launch, openPage, PHONE, shot, until } from "./browser.mjs";
+import { assertAccessible, assertFits, assertQuiet, charted, launch, openPage, PHONE, shot, until } from "./browser.mjs";
 import { serveSite } from "./site.mjs";
 
 const GIB = 1024 ** 3;
@@ -77,7 +77,7 @@ test("many machines, models and requests are steered, filtered and fit", async (
   const page = await openPage(browser, site.url, { viewport: { width: 1440, height: 2600 } });
   await page.getByText("The server is degraded: the disk is full").waitFor();
   await page.getByText("the oldest for 7.3 s").waitFor();
-  await page.waitForTimeout(20_000);
+  await charted(page);
   await page.getByRole("button", { name: "Show all 60 machines" }).waitFor();
   await shot(page, "machines");
   await assertAccessible(page, "an overview of many machines");

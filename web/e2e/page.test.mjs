@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { assertAccessible, assertFits, assertQuiet, launch, openPage, PHONE, shot, until } from "./browser.mjs";
+import { assertAccessible, assertFits, assertQuiet, charted, launch, openPage, PHONE, shot, until } from "./browser.mjs";
 import { longestTasks, startTasks } from "./tasks.mjs";
 import { serveSite } from "./site.mjs";
 import { Warren } from "./warren.mjs";
@@ -155,7 +155,7 @@ test("an administrator sees requests and usage, and drains a machine", async () 
     body: JSON.stringify({ model: "warren-demo", messages: [{ role: "user", content: text }] }),
   });
   await Promise.all([chat("one"), chat("two"), chat("three")]);
-  await page.waitForTimeout(6500);
+  await charted(page);
   await shot(page, "overview");
   await page.setViewportSize({ width: 1360, height: 1500 });
   await shot(page, "overview-tall");
@@ -193,7 +193,7 @@ test("the palette does by keys what the page does by buttons", async () => {
   await assertAccessible(page, "the dark playground");
   await page.goto(site.url);
   await page.getByText("warren-demo").first().waitFor();
-  await page.waitForTimeout(4500);
+  await charted(page);
   await shot(page, "overview-dark");
   await assertAccessible(page, "the dark overview");
   assertQuiet(page);
@@ -204,7 +204,7 @@ test("a phone shows all of it in 360 pixels", async () => {
   const page = await openPage(browser, site.url, { viewport: PHONE, touch: true });
   await signIn(page, await warren.adminToken());
   await page.getByRole("table", { name: "Requests" }).waitFor();
-  await page.waitForTimeout(4500);
+  await charted(page);
   await assertFits(page);
   await shot(page, "phone-overview");
   await assertAccessible(page, "the overview on a phone");

@@ -134,6 +134,8 @@ test("the session holds over plain http at another name than localhost, where br
   await page.reload();
   await page.getByRole("link", { name: "Administration" }).click();
   await page.getByRole("rowheader", { name: "this browser" }).waitFor();
+  await page.emulateMedia({ colorScheme: "dark" });
+  await assertAccessible(page, "dark administration");
   await page.getByRole("button", { name: "Open on a phone" }).click();
   await page.getByRole("img", { name: "QR code of the login address" }).waitFor();
   assertQuiet(page);

@@ -90,7 +90,7 @@ function Foot() {
       <button type="button" class="icon-button" aria-label="Open on a phone" title="Open on a phone" onClick={openOnPhone}><Icon name="phone" /></button>
       {access.value?.by === "open"
         ? <button type="button" class="icon-button" aria-label="Sign in" title="Sign in" onClick={openSignIn}><Icon name="key" /></button>
-        : <button type="button" class="icon-button" aria-label="Sign out" title="Sign out" onClick={() => void leave()}><Icon name="leave" /></button>}
+        : <button type="button" class="icon-button" aria-label="Sign out" title={`Sign out${access.value?.name ? ` (${access.value.name})` : ""}`} onClick={() => void leave()}><Icon name="leave" /></button>}
     </div>
   );
 }

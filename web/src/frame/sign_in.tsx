@@ -79,7 +79,7 @@ function Failure({ error }: { error: ApiError }) {
   return (
     <p class="notice error" role="alert">
       <Icon name="warn" />
-      <span>{error.message}</span>
+      <span>{error.message}{error.retryAfter ? ` Try again in ${error.retryAfter} s.` : ""}</span>
     </p>
   );
 }
