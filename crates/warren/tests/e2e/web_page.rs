@@ -105,6 +105,23 @@ async fn a_session_is_a_credential_of_the_page_and_of_no_other() {
     assert!(!daemon.log().contains(text));
 }
 
+/// Browsers name the page's origin with every WebSocket, and open those of foreign pages without asking first.
+#[tokio::test]
+async fn the_cookie_counts_for_the_own_pages_websockets_only() {
+    let daemon = serve().start().await;
+    let (_, key) = make_key(&daemon, json!({"scopes": ["worker"]})).await;
+    let browser = signed_in(&daemon, json!({"token": key})).await;
+    for (origin, expected) in [(daemon.url(), 101), (FOREIGN.to_owned(), 401)] {
+        let socket = browser.request("GET", "/v1/worker/connect").header("origin", &origin);
+        let socket = socket
+            .header("connection", "upgrade")
+            .header("upgrade", "websocket")
+            .header("sec-websocket-version", "13")
+            .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+        assert_eq!(socket.start().await.status, expected, "{origin}");
+    }
+}
+
 #[tokio::test]
 async fn nobody_is_signed_in_from_elsewhere_nor_by_guessing() {
     let daemon = serve().start().await;
