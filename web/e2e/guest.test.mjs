@@ -103,6 +103,15 @@ test("a password is asked for, a wrong one is told, and a right one holds until 
   await page.context().close();
 });
 
+test("the address in an invitation of the command line leads to the room, below a path, too", async () => {
+  const { spokenCode } = await room({ name: "By address" });
+  const page = await openPage(browser, `${site.url}rooms/${spokenCode}`);
+  await page.getByRole("heading", { name: "By address" }).waitFor();
+  assert.equal(page.url(), `${site.url}#room=${spokenCode}`);
+  assertQuiet(page);
+  await page.context().close();
+});
+
 test("a code of no room says so, and asks for nothing else", async () => {
   const page = await openRoom("swift-eagle-99");
   await page.getByRole("heading", { name: "There is no such room" }).waitFor();
