@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 pub(crate) const PREFIX: &str = "wk_";
 
 /// The beginning of every session of the page.
-pub(crate) const PAGE_PREFIX: &str = "wp_";
+pub(crate) const PAGE_PREFIX: &str = "wb_";
 
 /// The headers that Anthropic's and Google's clients use.
 const API_KEYS: [&str; 2] = ["x-api-key", "x-goog-api-key"];
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(presented(&both), Some("sk-dummy"));
         both.append("x-api-key", "wk_a".parse().unwrap());
         assert_eq!(presented(&both), Some("wk_a"));
-        assert_eq!(presented(&headers("x-api-key", "wp_a")), Some("wp_a"), "a session, too");
+        assert_eq!(presented(&headers("x-api-key", "wb_a")), Some("wb_a"), "a session, too");
     }
 
     #[test]

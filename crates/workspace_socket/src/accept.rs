@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use access::{Foreign, LocalRules};
-use base::ClientAddress;
+use access::{Foreign, LocalRules, has_session_form};
+use base::{ClientAddress, Secret};
 use http::{Request, Response, StatusCode};
 use protocol::workspace::{Role, limits::MAX_BEFORE_AUTH};
 use tokio::time::timeout;
@@ -57,6 +57,7 @@ pub(crate) fn connect<B>(
         let words = "too many connections have not said who they are: try again".to_owned();
         return refuse(StatusCode::SERVICE_UNAVAILABLE, words);
     };
+    let session = session(request);
     let upgrade = match Upgrade::new(request, &[]) {
         Ok(upgrade) => upgrade,
         Err(error) => return no_upgrade(error),
@@ -65,7 +66,7 @@ pub(crate) fn connect<B>(
     let serving = Arc::clone(admission);
     admission.links.spawn(async move {
         match timeout(UPGRADE, upgrade.stream()).await {
-            Ok(Ok(io)) => serve(&serving, io, from, stranger).await,
+            Ok(Ok(io)) => serve(&serving, io, from, stranger, session).await,
             Ok(Err(error)) => tracing::debug!(%error, "a client left before its link stood"),
             Err(_) => tracing::debug!("a client did not take the response to its upgrade"),
         }
@@ -83,17 +84,24 @@ fn page_refused<B>(local: &LocalRules, request: &Request<B>) -> String {
     }
 }
 
-/// Serves a link, from its first byte to its end.
+/// The session of the web page that a request was sent with. A page does not know it: it is in a cookie.
+fn session<B>(request: &Request<B>) -> Option<Secret> {
+    let presented = access::presented(request.headers());
+    presented.filter(|text| has_session_form(text)).map(Secret::from)
+}
+
+/// Serves a link, from its first byte to its end. `session`: that of the web page which opened it.
 pub(crate) async fn serve(
     admission: &Arc<Admission>,
     io: Io,
     from: ClientAddress,
     stranger: Stranger,
+    session: Option<Secret>,
 ) {
     let (io, gate) = gate::gated(io);
     let (mut link, outbox) = Link::within(io, link::Role::Server, LIMITS);
     let greeted = tokio::select! {
-        greeted = greeting::greet(admission, &mut link, &outbox, from) => greeted,
+        greeted = greeting::greet(admission, &mut link, &outbox, from, session) => greeted,
         () = admission.closing.cancelled() => Err(Refused::Goodbye(1001, "the server is stopping")),
     };
     match greeted {

@@ -43,12 +43,14 @@ pub(crate) enum Refused {
     Goodbye(u16, &'static str),
 }
 
-/// Reads the first message of a client, and answers it.
+/// Reads the first message of a client, and answers it. `session`: the session of the web page that opened the link,
+/// which an empty token stands for.
 pub(crate) async fn greet(
     admission: &Arc<Admission>,
     link: &mut Link,
     outbox: &Outbox,
     from: ClientAddress,
+    session: Option<Secret>,
 ) -> Result<Admitted, Refused> {
     let frame = match timeout(AUTH_DEADLINE, link.next()).await {
         Ok(Ok(Some(frame))) => frame,
@@ -66,7 +68,8 @@ pub(crate) async fn greet(
         Ok(auth) => auth,
         Err(words) => return Err(goodbye(outbox, &ServerMessage::error(words))),
     };
-    match admit(admission, from, auth.token) {
+    let token = session.filter(|_| auth.token.expose().is_empty()).unwrap_or(auth.token);
+    match admit(admission, from, token) {
         Ok(admitted) => {
             told(outbox, &result(true, "authenticated".to_owned()));
             Ok(admitted)

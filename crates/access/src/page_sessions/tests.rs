@@ -60,7 +60,7 @@ fn a_session_stands_for_its_key_after_a_restart_too() {
     let server = Server::new();
     let (id, text) = server.key(None);
     let session = server.sign_in(text.expose());
-    assert!(session.expose().starts_with("wp_") && session.expose().len() == 67);
+    assert!(session.expose().starts_with("wb_") && session.expose().len() == 67);
     for server in [Server::on(&server.store, OWNER, server.now), server] {
         assert_eq!(server.used(&session, server.now), Ok(Some(id.clone())));
         let denied =

@@ -165,12 +165,12 @@ mod tests {
     }
 
     const OWN: (&str, &str) = ("origin", "http://box:1");
-    const KEPT: (&str, &str) = ("cookie", "a=b; warren_session_abababab=wp_1:/; c=d");
+    const KEPT: (&str, &str) = ("cookie", "a=b; warren_session_abababab=wb_1:/; c=d");
 
     #[test]
     fn the_cookie_counts_from_the_own_page_only_and_beside_no_other_credential() {
-        assert_eq!(presented(&[OWN, KEPT]).as_deref(), Some("wp_1"));
-        assert_eq!(presented(&[("x-warren-page", "1"), KEPT]).as_deref(), Some("wp_1"));
+        assert_eq!(presented(&[OWN, KEPT]).as_deref(), Some("wb_1"));
+        assert_eq!(presented(&[("x-warren-page", "1"), KEPT]).as_deref(), Some("wb_1"));
         assert_eq!(presented(&[("origin", "http://evil.example"), KEPT]), None);
         assert_eq!(presented(&[KEPT]), None);
         assert_eq!(
@@ -179,33 +179,33 @@ mod tests {
         );
         assert_eq!(presented(&[OWN, KEPT, ("x-api-key", "key")]).as_deref(), Some("key"));
         let proxys = ("authorization", "Basic YTpi");
-        assert_eq!(presented(&[OWN, KEPT, proxys]).as_deref(), Some("wp_1"));
+        assert_eq!(presented(&[OWN, KEPT, proxys]).as_deref(), Some("wb_1"));
     }
 
     #[test]
     fn only_this_servers_cookie_counts_and_only_a_session_in_it() {
         for (line, text) in [
-            ("warren_session_abababab=wp_1", Some("wp_1")),
-            ("warren_session_abababab=wp_1:/warren/", Some("wp_1")),
-            ("warren_session_abababac=wp_1:/", None),
-            ("xwarren_session_abababab=wp_1:/", None),
+            ("warren_session_abababab=wb_1", Some("wb_1")),
+            ("warren_session_abababab=wb_1:/warren/", Some("wb_1")),
+            ("warren_session_abababac=wb_1:/", None),
+            ("xwarren_session_abababab=wb_1:/", None),
             ("warren_session_abababab=wk_1:/", None),
             ("warren_session_abababab=", None),
             ("", None),
         ] {
             assert_eq!(presented(&[OWN, ("cookie", line)]).as_deref(), text, "{line}");
         }
-        let lines = [OWN, ("cookie", "a=b"), ("cookie", "warren_session_abababab=wp_2:/")];
-        assert_eq!(presented(&lines).as_deref(), Some("wp_2"), "HTTP/2 sends several lines");
+        let lines = [OWN, ("cookie", "a=b"), ("cookie", "warren_session_abababab=wb_2:/")];
+        assert_eq!(presented(&lines).as_deref(), Some("wb_2"), "HTTP/2 sends several lines");
     }
 
     #[test]
     fn it_is_set_and_deleted_for_the_path_of_the_page() {
         let path = PagePath::of("/warren/").unwrap();
-        let set = cookie().set(&"wp_1".into(), &path, Duration::from_secs(60), true).unwrap();
+        let set = cookie().set(&"wb_1".into(), &path, Duration::from_secs(60), true).unwrap();
         assert_eq!(
             set,
-            "warren_session_abababab=wp_1:/warren/; HttpOnly; SameSite=Strict; Path=/warren/; Max-Age=60; Secure"
+            "warren_session_abababab=wb_1:/warren/; HttpOnly; SameSite=Strict; Path=/warren/; Max-Age=60; Secure"
         );
         let value = set.to_str().unwrap().split(';').next().unwrap().parse().unwrap();
         let headers = HeaderMap::from_iter([(header::COOKIE, value)]);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access::{LocalRules, Moment, NewKey};
-use base::{ClientAddress, KeyId, KeyScope};
+use base::{ClientAddress, KeyId, KeyScope, Secret};
 use protocol::workspace::frame;
 use serde_json::{Value, json};
 use tokio::{
@@ -58,17 +58,33 @@ impl Kit {
 
     /// A connection from this address that has not authenticated.
     pub(super) fn stranger(&self, from: &str) -> Caller {
+        self.page(from, None)
+    }
+
+    /// The same, which a web page with this session has opened.
+    pub(super) fn page(&self, from: &str, session: Option<Secret>) -> Caller {
         let (far, near) = duplex(64 * 1024);
         let (link, outbox) = Link::new(Box::pin(far), Role::Client);
-        Caller { link, outbox, serving: self.serve(near, from) }
+        Caller { link, outbox, serving: self.serve_page(near, from, session) }
     }
 
     /// Serves the client at the other end of a pipe.
     pub(super) fn serve(&self, near: DuplexStream, from: &str) -> JoinHandle<()> {
+        self.serve_page(near, from, None)
+    }
+
+    fn serve_page(
+        &self,
+        near: DuplexStream,
+        from: &str,
+        session: Option<Secret>,
+    ) -> JoinHandle<()> {
         let (admission, from) =
             (Arc::clone(&self.socket.0), ClientAddress::new(from.parse().unwrap()));
         let stranger = Strangers::new(1).admit(from).unwrap();
-        tokio::spawn(async move { serve(&admission, Box::pin(near), from, stranger).await })
+        tokio::spawn(
+            async move { serve(&admission, Box::pin(near), from, stranger, session).await },
+        )
     }
 
     pub(super) async fn client_with(&self, token: &str) -> Caller {

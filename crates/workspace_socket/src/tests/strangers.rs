@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use access::Moment;
 use base::{ClientAddress, KeyScope};
 use http::{Request, StatusCode};
 use protocol::workspace::{RequestKind, limits::AUTH_DEADLINE};
@@ -60,6 +61,26 @@ async fn five_wrong_tokens_lock_an_address_out_and_no_other() {
     let mut other = kit.stranger("10.0.0.2");
     other.say(json!({"type": "auth", "token": TOKEN}));
     assert_eq!(other.hear().await["success"], true);
+}
+
+/// The page does not know its session, which is in a cookie of the request that opened the link.
+#[tokio::test]
+async fn an_empty_token_stands_for_the_session_of_the_page() {
+    let kit = Kit::new().await;
+    let (_, key) = kit.key(KeyScope::WorkspaceRead);
+    let (keys, now) = (&kit.workspace.keys, Moment::now());
+    let holder = keys.holder(&key, now).unwrap();
+    let (_, session) = keys.page_sessions().create(&holder, "Firefox", None, now).unwrap();
+    for (session, token, success) in [
+        (Some(session.clone()), "", true),
+        (Some(session), "wrong", false),
+        (Some("wb_gone".into()), "", false),
+        (None, "", false),
+    ] {
+        let mut page = kit.page(FAR, session);
+        page.say(json!({"type": "auth", "token": token}));
+        assert_eq!(page.hear().await["success"], success, "{token:?}");
+    }
 }
 
 #[tokio::test]
