@@ -4,7 +4,6 @@ use std::{fs, path::Path};
 
 use anyhow::{Result, ensure};
 use tempfile::TempDir;
-use testkit::gguf::GgufFile;
 use tokio::process::Command;
 
 use super::{
@@ -26,7 +25,7 @@ pub(crate) async fn by_hand(own: &Path) -> Result<Target> {
     let addr = free_address()?;
     let mut command = Command::new(own);
     let model = dir.path().join(MODEL);
-    fs::write(&model, GgufFile::model().bytes(0))?;
+    fs::write(&model, model_file())?;
     command.args(["engine", "--port", &addr.port().to_string(), "--model"]).arg(model);
     let mut process = Process::spawn(command, "engine", dir.path())?;
     let knows = async || process.check().is_err() || names_model(addr, "/v1/models").await;
@@ -58,7 +57,7 @@ fn settings(own: &Path, dir: &Path) -> Result<String> {
     let models = dir.join("models");
     fs::create_dir(&models)?;
     for name in [MODEL, OTHER] {
-        fs::write(models.join(format!("{name}.gguf")), GgufFile::model().bytes(0))?;
+        fs::write(models.join(format!("{name}.gguf")), model_file())?;
     }
     let (own, models) = (own.display(), models.display());
     Ok(format!(
@@ -67,6 +66,20 @@ fn settings(own: &Path, dir: &Path) -> Result<String> {
          models = \"{models}\"\nhealth = \"/v1/models\"\nmemory = \"1GiB\"\n\
          [worker.engines.model.\"*\"]\nmemory = \"768MiB\"\n"
     ))
+}
+
+/// A model's file in the form GGUF: its architecture, and one row of 64 zeros.
+fn model_file() -> Vec<u8> {
+    let string = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    let (row, text_value, one) = (64_u64, 8_u32.to_le_bytes(), 1_u64.to_le_bytes());
+    let head = [b"GGUF".as_slice(), &3_u32.to_le_bytes(), &one, &one].concat();
+    let value = [string("general.architecture"), text_value.to_vec(), string("llama")].concat();
+    let shape = [1_u32.to_le_bytes().as_slice(), &row.to_le_bytes()].concat();
+    // Numbers of 32 bits, from the beginning of the data on.
+    let tensor = [string("token_embd.weight"), shape, vec![0; 4 + 8]].concat();
+    let mut file = [head, value, tensor].concat();
+    file.resize(file.len().next_multiple_of(32) + row as usize * 4, 0);
+    file
 }
 
 fn directory() -> Result<TempDir> {
