@@ -16,6 +16,6 @@ pub mod settle;
 
 pub use crew::Crew;
 pub use report::Report;
-pub use run::{Outcome, at_least_one, minutes, run};
+pub use run::{Outcome, Trial, at_least_one, minutes, run};
 pub use script::{Nonce, Patience, chat_stream, chat_whole, cut, without_comments};
 pub use settle::{not_zero, settles};

@@ -1,8 +1,19 @@
 //! A soak program from its arguments to its exit code.
 
-use std::{num::ParseIntError, process::ExitCode, time::Duration};
+use std::{num::ParseIntError, path::PathBuf, process::ExitCode, time::Duration};
 
-use clap::Parser;
+use clap::{Args, Parser};
+
+/// What every soak is told.
+#[derive(Debug, Clone, Args)]
+pub struct Trial {
+    /// The warren binary to be tested
+    #[arg(long)]
+    pub binary: PathBuf,
+    /// What the faults follow from
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
 
 #[derive(Debug)]
 pub struct Outcome {

@@ -137,7 +137,7 @@ impl Members {
 }
 
 fn serve(settings: &Settings, number: usize, ways: &Ways) -> Serve {
-    let serve = Serve::new(&settings.binary).set("--workspace-token", TOKEN);
+    let serve = Serve::new(&settings.trial.binary).set("--workspace-token", TOKEN);
     let serve = serve.set("--cluster-token", CLUSTER_TOKEN).flag("--no-peer-discovery");
     let serve = serve.set("--peer-listen", "127.0.0.1:0").set("--node-name", &name(number));
     ways.peers_of(number).fold(serve, |serve, peer| serve.set("--peer", &peer))

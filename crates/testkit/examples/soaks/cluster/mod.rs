@@ -23,7 +23,7 @@ mod settle;
 mod talks;
 mod ways;
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use clap::Args;
 use testkit::{
@@ -41,11 +41,8 @@ const CHANGERS: usize = 4;
 
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// The warren binary to be tested
-    #[arg(long)]
-    binary: PathBuf,
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    trial: lab::Trial,
     #[arg(long, default_value_t = 5, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(2..=16))]
     members: usize,
     #[arg(long, default_value_t = 8, value_parser = lab::at_least_one)]
@@ -64,14 +61,15 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
     settle::settle(&members, &ledger, &report).await;
     settle::end(&members, &ledger, &report).await;
     report.check(|counts| counts.too_few());
-    let (seed, took, wrongs) = (settings.seed, begun.elapsed().as_secs_f64(), report.wrongs());
+    let (seed, took, wrongs) =
+        (settings.trial.seed, begun.elapsed().as_secs_f64(), report.wrongs());
     let counts = report.tally(|counts| counts.to_string());
     report.outcome(format!("seed {seed}: {took:.1} s; {counts}; {wrongs} wrong"))
 }
 
 /// Everything at once, until the time is over and all clients have read to the end.
 async fn run(settings: &Settings, members: &Arc<Members>, ledger: &Arc<Ledger>, report: &Report) {
-    let (mut random, until) = (Random::new(settings.seed), Instant::now() + settings.time);
+    let (mut random, until) = (Random::new(settings.trial.seed), Instant::now() + settings.time);
     let (mut chaos, mut clients) = (Crew::of("a fault"), Crew::of("a client"));
     let own = || (Arc::clone(members), report.clone());
     for _ in 0..CHANGERS {

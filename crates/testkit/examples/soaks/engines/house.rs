@@ -54,11 +54,12 @@ impl House {
         // The program is known by its name, and told its flags.
         symlink(&settings.engine, place.path().join("llama-server")).expect("a link");
         write_config(place.path());
-        let daemon = Serve::new(&settings.binary).set("--max-queue-len", "1000").start().await;
-        let worker = start_worker(&settings.binary, place.path(), &daemon.url());
+        let daemon =
+            Serve::new(&settings.trial.binary).set("--max-queue-len", "1000").start().await;
+        let worker = start_worker(&settings.trial.binary, place.path(), &daemon.url());
         offers(&daemon, &models).await;
         Self {
-            binary: settings.binary.clone(),
+            binary: settings.trial.binary.clone(),
             models,
             address: daemon.address(),
             kill_every: Duration::from_secs(settings.kill_every.max(1)),

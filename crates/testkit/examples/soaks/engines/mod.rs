@@ -37,9 +37,8 @@ pub(crate) const GONE_WITHIN: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Settings {
-    /// The warren binary to be tested
-    #[arg(long)]
-    pub(crate) binary: PathBuf,
+    #[command(flatten)]
+    pub(crate) trial: lab::Trial,
     /// The program that serves a model
     #[arg(long)]
     pub(crate) engine: PathBuf,
@@ -52,15 +51,13 @@ pub(crate) struct Settings {
     pub(crate) requests: u64,
     #[arg(long, default_value_t = 16, value_parser = lab::at_least_one)]
     pub(crate) clients: usize,
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
     /// Seconds between two kills
     #[arg(long, default_value_t = 4)]
     pub(crate) kill_every: u64,
 }
 
 pub(crate) async fn soak(settings: Settings) -> Outcome {
-    let (mut random, report) = (Random::new(settings.seed), Report::default());
+    let (mut random, report) = (Random::new(settings.trial.seed), Report::default());
     let house = Arc::new(House::start(&settings).await);
     let begun = Instant::now();
     let mut chaos = Crew::of("the killer");
@@ -83,7 +80,7 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
 }
 
 fn account(settings: &Settings, kills: &Kills, seconds: f64, report: &Report) -> String {
-    let (seed, models) = (settings.seed, settings.models);
+    let (seed, models) = (settings.trial.seed, settings.models);
     let Tally { requests, answered, streams, failed, reasons, most, loads } =
         report.tally(|tally| tally.clone());
     let reasons = reasons.iter().map(|(reason, times)| format!("\n  {times:5} {reason}"));

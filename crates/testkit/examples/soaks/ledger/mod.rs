@@ -8,7 +8,7 @@
 mod backend;
 mod load;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use clap::Args;
 use serde_json::Value;
@@ -27,11 +27,8 @@ const WRITTEN: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// The warren binary to be tested
-    #[arg(long)]
-    binary: PathBuf,
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    trial: lab::Trial,
     #[arg(long, default_value_t = 10_000)]
     requests: u64,
     #[arg(long, default_value_t = 64, value_parser = lab::at_least_one)]
@@ -42,10 +39,10 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
     let (tally, report) = (Arc::new(Tally::default()), Report::default());
     let backend = MockBackend::start(&[WHOLE, LEFT]).await;
     backend::script(&backend, &tally);
-    let daemon = Serve::new(&settings.binary).set("--max-queue-len", "1000").start().await;
+    let daemon = Serve::new(&settings.trial.binary).set("--max-queue-len", "1000").start().await;
     let lend = |name| {
         let args = ["--max-concurrent", "64"];
-        WorkerProcess::start(&settings.binary, &daemon.url(), &backend.url(), name, &args)
+        WorkerProcess::start(&settings.trial.binary, &daemon.url(), &backend.url(), name, &args)
     };
     let _workers = [lend("one"), lend("two")];
     daemon.has_workers(2).await;
@@ -53,12 +50,12 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
     daemon.is_idle().await;
     let ledger = written(&daemon, settings.requests).await;
     tally.compare(&ledger).into_iter().for_each(|wrong| report.wrong(wrong));
-    report.outcome(tally.account(settings.seed, settings.requests, &ledger))
+    report.outcome(tally.account(settings.trial.seed, settings.requests, &ledger))
 }
 
 /// Sends all requests, from several clients at once.
 async fn drive(settings: &Settings, daemon: &Daemon, report: &Report) {
-    let mut random = Random::new(settings.seed);
+    let mut random = Random::new(settings.trial.seed);
     let load = Arc::new(Load::new(settings.requests, daemon.client()));
     let mut clients = Crew::of("a client");
     for _ in 0..settings.clients {

@@ -65,7 +65,7 @@ pub(crate) async fn run(settings: &Settings, gib: f64, report: &Report) -> Strin
 
 impl Three {
     async fn start(settings: &Settings, bytes: u64, report: &Report) -> Self {
-        let mut random = Random::new(settings.seed);
+        let mut random = Random::new(settings.trial.seed);
         let offered = Offered::make(bytes, random.fork()).await;
         let models = offered.directory().display().to_string();
         let mut machines: Vec<Machine> = Vec::new();
@@ -78,7 +78,7 @@ impl Three {
                 _ => flags.extend(["--mesh-models", models.as_str()]),
             }
             let flags = flags.into_iter().map(str::to_owned).collect();
-            let (binary, logs) = (settings.binary.as_path(), settings.logs.as_deref());
+            let (binary, logs) = (settings.trial.binary.as_path(), settings.logs.as_deref());
             machines.push(Machine::new(number, backend, Start { binary, logs, flags }).await);
         }
         let puller = machines.pop().expect("there are three");

@@ -57,11 +57,8 @@ use crate::mesh::{account::Report, load::Load, peers::Mesh};
 
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// The warren binary to be tested
-    #[arg(long)]
-    binary: PathBuf,
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    trial: lab::Trial,
     #[arg(long, default_value_t = 32, value_parser = lab::at_least_one)]
     clients: usize,
     /// How long, in minutes
@@ -88,7 +85,7 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
 }
 
 async fn run(settings: &Settings, report: &Report) -> String {
-    let mut random = Random::new(settings.seed);
+    let mut random = Random::new(settings.trial.seed);
     let mesh = Arc::new(Mesh::start(settings, &mut random, report).await);
     let found = timed(calm::linked(&mesh, report)).await;
     let churn = churn::start(&mesh, &mut random, report);
@@ -102,7 +99,7 @@ async fn run(settings: &Settings, report: &Report) -> String {
     let mib = settle::memory(&mesh, report).await;
     settle::end(&mesh, report).await;
     report.check(|tally| tally.too_few(settings.clients));
-    let (seed, wrongs) = (settings.seed, report.wrongs());
+    let (seed, wrongs) = (settings.trial.seed, report.wrongs());
     let tally = report.tally(|tally| tally.to_string());
     format!(
         "seed {seed}: {driven:.1} s; {tally}; the largest occupies {mib} MiB; {wrongs} wrong; all had found each other \

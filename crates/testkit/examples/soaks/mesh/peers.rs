@@ -36,7 +36,7 @@ pub(crate) struct Mesh {
 
 impl Mesh {
     pub(crate) async fn start(settings: &Settings, random: &mut Random, report: &Report) -> Self {
-        let relay = Relay::new(&settings.binary).await;
+        let relay = Relay::new(&settings.trial.binary).await;
         let offered = Offered::make(MODEL_SIZE, random.fork()).await;
         let mut machines: Vec<Machine> = Vec::new();
         for number in 0..MACHINES {
@@ -44,7 +44,7 @@ impl Mesh {
             let told_of = plan::told_of(number).iter();
             let told_of = told_of.filter_map(|peer| machines[*peer].mesh.as_deref());
             let flags = flags(number, told_of, &relay, offered.directory());
-            let (binary, logs) = (settings.binary.as_path(), settings.logs.as_deref());
+            let (binary, logs) = (settings.trial.binary.as_path(), settings.logs.as_deref());
             machines.push(Machine::new(number, backend, Start { binary, logs, flags }).await);
         }
         Self { machines, relay, offered, next: AtomicU64::new(0) }

@@ -29,7 +29,6 @@ mod settle;
 mod watch;
 
 use std::{
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -65,11 +64,8 @@ const HANGS: Duration = PATIENCE.longest().saturating_add(Duration::from_secs(60
 
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// The warren binary to be tested
-    #[arg(long)]
-    binary: PathBuf,
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    trial: lab::Trial,
     #[arg(long, default_value_t = 3, value_parser = lab::at_least_one)]
     rooms: usize,
     #[arg(long, default_value_t = 50, value_parser = lab::at_least_one)]
@@ -82,8 +78,8 @@ pub(crate) struct Settings {
 }
 
 pub(crate) async fn soak(settings: Settings) -> Outcome {
-    let (mut random, report) = (Random::new(settings.seed), Report::default());
-    let serve = Serve::new(&settings.binary).set("--max-queue-len", QUEUE_LEN);
+    let (mut random, report) = (Random::new(settings.trial.seed), Report::default());
+    let serve = Serve::new(&settings.trial.binary).set("--max-queue-len", QUEUE_LEN);
     let serve =
         PATIENCE.flags().into_iter().fold(serve, |serve, (flag, value)| serve.set(flag, &value));
     let daemon = serve.start().await;
@@ -94,7 +90,8 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
     let watchers = watch::start(&rooms, &mut random, &report);
     let lenders = settings.participants / LENDERS;
     let churn = churn::start(&rooms, settings.participants - lenders, &mut random, &report);
-    let lenders = Lenders::start(&settings.binary, &rooms, lenders, &mut random, &report).await;
+    let lenders =
+        Lenders::start(&settings.trial.binary, &rooms, lenders, &mut random, &report).await;
     let begun = Instant::now();
     drive(&settings, &rooms, &mut random, &report).await;
     let seconds = begun.elapsed().as_secs_f64();
@@ -106,7 +103,7 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
     let mib = settle::memory(&daemon, &report);
     let few = report.tally(|tally| tally.too_few(settings.clients, MESSAGE_CLIENTS));
     few.into_iter().for_each(|few| report.wrong(few));
-    let (seed, wrongs) = (settings.seed, report.wrongs());
+    let (seed, wrongs) = (settings.trial.seed, report.wrongs());
     let tally = report.tally(|tally| tally.to_string());
     report.outcome(format!(
         "seed {seed}: {seconds:.1} s; {tally}; the server occupies {mib} MiB; {wrongs} wrong"

@@ -10,7 +10,6 @@ mod load;
 mod workers;
 
 use std::{
-    path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -33,11 +32,8 @@ const SETTLE: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// The warren binary to be tested
-    #[arg(long)]
-    binary: PathBuf,
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    trial: lab::Trial,
     #[arg(long, default_value_t = 20_000)]
     requests: u64,
     #[arg(long, default_value_t = 4, value_parser = lab::at_least_one)]
@@ -50,10 +46,10 @@ pub(crate) struct Settings {
 }
 
 pub(crate) async fn soak(settings: Settings) -> Outcome {
-    let (mut random, report) = (Random::new(settings.seed), Report::default());
+    let (mut random, report) = (Random::new(settings.trial.seed), Report::default());
     let backend = MockBackend::start(&["m"]).await;
     load::script(&backend, random.next());
-    let daemon = Serve::new(&settings.binary).set("--max-queue-len", "1000").start().await;
+    let daemon = Serve::new(&settings.trial.binary).set("--max-queue-len", "1000").start().await;
     let stop = CancellationToken::new();
     let killing = kill_and_restart(&settings, &daemon, &backend, random.fork(), stop.clone()).await;
     let begun = Instant::now();
@@ -64,7 +60,7 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
     settle(&daemon, &backend, workers.len(), &report).await;
     let Tally { requests, answered, hung_up, ended_by_event, cut, exhausted } =
         report.tally(|tally| *tally);
-    let (seed, wrongs, counts) = (settings.seed, report.wrongs(), backend.counts());
+    let (seed, wrongs, counts) = (settings.trial.seed, report.wrongs(), backend.counts());
     report.outcome(format!(
         "seed {seed}: {requests} requests in {seconds:.1} s, {times} workers killed: {answered} answered, {hung_up} hung \
          up, {ended_by_event} ended by an error event, {cut} cut, {exhausted} with their requeues exhausted, {wrongs} \

@@ -25,7 +25,7 @@ pub(crate) async fn kill_and_restart(
     mut random: Random,
     stop: CancellationToken,
 ) -> JoinHandle<Killed> {
-    let (binary, server, lent) = (settings.binary.clone(), daemon.url(), backend.url());
+    let (binary, server, lent) = (settings.trial.binary.clone(), daemon.url(), backend.url());
     let start = move |number: usize| {
         let name = format!("worker-{number}");
         let args = ["--models", "m", "--max-concurrent", SLOTS];

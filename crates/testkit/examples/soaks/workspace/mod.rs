@@ -43,11 +43,8 @@ const EPOCH: Duration = Duration::from_secs(20);
 
 #[derive(Debug, Args)]
 pub(crate) struct Settings {
-    /// The warren binary to be tested
-    #[arg(long)]
-    binary: PathBuf,
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    trial: lab::Trial,
     /// The program of the fake agents; without it there are none
     #[arg(long)]
     agents: Option<PathBuf>,
@@ -63,7 +60,7 @@ pub(crate) struct Settings {
 }
 
 pub(crate) async fn soak(settings: Settings) -> Outcome {
-    let (mut random, report) = (Random::new(settings.seed), Report::default());
+    let (mut random, report) = (Random::new(settings.trial.seed), Report::default());
     let server = Arc::new(Server::start(&settings, &mut random).await);
     let begun = Instant::now();
     cuts::run(&server, settings.cuts, &mut random, &report).await;
@@ -77,7 +74,8 @@ pub(crate) async fn soak(settings: Settings) -> Outcome {
     }
     let mib = settle::settle(&server, &report).await;
     report.check(|counts| counts.too_few(&settings));
-    let (seed, took, wrongs) = (settings.seed, begun.elapsed().as_secs_f64(), report.wrongs());
+    let (seed, took, wrongs) =
+        (settings.trial.seed, begun.elapsed().as_secs_f64(), report.wrongs());
     let counts = report.tally(|counts| counts.to_string());
     report.outcome(format!(
         "seed {seed}: {took:.1} s; {counts}; the server occupies {mib} MiB; {wrongs} wrong"

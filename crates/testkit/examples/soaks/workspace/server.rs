@@ -36,7 +36,7 @@ impl Server {
         let agents = agents.map(|program| FakeAgents::install(program, &dir.path().join("bin")));
         let config = dir.path().join("warren.toml");
         std::fs::write(&config, configuration(agents.as_ref())).expect("it can be written");
-        let serve = Serve::new(&settings.binary).set("--workspace-token", TOKEN);
+        let serve = Serve::new(&settings.trial.binary).set("--workspace-token", TOKEN);
         let daemon = serve.set("--config", config.to_str().expect("text")).start().await;
         let address = daemon.address();
         let way = Cutter::to(address, random.next(), MOST).await;
