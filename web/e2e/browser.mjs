@@ -30,7 +30,7 @@ export async function openPage(browser, url, { viewport = DESKTOP, touch = false
   page.on("console", (message) => {
     // A refused or failed request is logged by the browser itself; tests look at what the page says of it.
     // Over plain http it logs, too, that it takes no Cross-Origin-Opener-Policy there.
-    if (message.type() === "error" && !/Failed to load resource|Cross-Origin-Opener-Policy header has been ignored/.test(message.text())) page.complaints.push(message.text());
+    if (message.type() === "error" && !/Failed to load resource|^WebSocket connection to |Cross-Origin-Opener-Policy header has been ignored/.test(message.text())) page.complaints.push(message.text());
   });
   const own = new URL(origin).origin;
   page.on("request", (request) => {

@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
+import { connect } from "node:net";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -16,7 +17,7 @@ const POLICY =
 
 /**
  * A site at `base` (`/`, `/warren/`). `warren()` says where requests go now; `stranger` makes them come from elsewhere.
- * `files`: the site itself has the page. `sessions`: answers `web/session` instead of Warren.
+ * `cut()` breaks all WebSockets. `files`: the site itself has the page. `sessions`: answers `web/session` instead of Warren.
  */
 export async function serveSite({ warren, base = "/", stranger = false, files = false, sessions = null }) {
   const server = createServer((incoming, outgoing) => {
@@ -26,10 +27,13 @@ export async function serveSite({ warren, base = "/", stranger = false, files = 
     if (files && isPage(path)) return void servePage(path, outgoing);
     pass(incoming, outgoing, `/${path}`, warren().port, stranger);
   });
+  const links = new Set();
+  server.on("upgrade", (incoming, socket) => passLink(links, incoming, socket, base, warren().port));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const origin = `http://127.0.0.1:${server.address().port}`;
-  return { url: origin + base, close: () => { server.closeAllConnections(); server.close(); } };
+  const cut = () => links.forEach((link) => link.destroy());
+  return { url: origin + base, cut, links, close: () => { cut(); server.closeAllConnections(); server.close(); } };
 }
 
 function isPage(path) {
@@ -46,6 +50,20 @@ async function servePage(path, outgoing) {
   } catch {
     outgoing.writeHead(404).end();
   }
+}
+
+/** Passes a WebSocket on, byte for byte. */
+function passLink(links, incoming, socket, base, port) {
+  const lines = [`GET /${incoming.url.slice(base.length)} HTTP/1.1`];
+  for (let at = 0; at < incoming.rawHeaders.length; at += 2) lines.push(`${incoming.rawHeaders[at]}: ${incoming.rawHeaders[at + 1]}`);
+  const onward = connect(port, "127.0.0.1", () => onward.write(`${lines.join("\r\n")}\r\n\r\n`));
+  const ends = [socket, onward];
+  links.add(socket);
+  ends.forEach((end, at) => {
+    end.on("error", () => end.destroy());
+    end.on("close", () => { links.delete(socket); ends[1 - at].destroy(); });
+    end.pipe(ends[1 - at]);
+  });
 }
 
 /** The host of the request is passed on. Hanging up on one side hangs up on the other. */

@@ -10,9 +10,13 @@ import { openShelf } from "./play/shelf";
 import { reload } from "./play/talk";
 import { Toasts } from "./parts/toast";
 import { RoomsPage } from "./rooms/page";
+import { Later } from "./parts/later";
 import { route, type PageName } from "./route";
 
-const TITLES: Record<PageName, string> = { overview: "Overview", play: "Playground", rooms: "Rooms", admin: "Administration" };
+/** Most visits need no workspace: its page is loaded when it is opened. */
+const workspacePage = () => import("./workspace/page").then(({ WorkspacePage }) => WorkspacePage);
+
+const TITLES: Record<PageName, string> = { overview: "Overview", play: "Playground", rooms: "Rooms", workspace: "Workspace", admin: "Administration" };
 
 /** The whole page. */
 export function App() {
@@ -42,6 +46,7 @@ function Inside({ page }: { page: PageName }) {
 function Page({ page }: { page: PageName }) {
   if (page === "play") return <PlayPage />;
   if (page === "rooms") return <RoomsPage />;
+  if (page === "workspace") return <Later of={workspacePage} props={{}} />;
   return page === "admin" && access.value?.admin ? <AdminPage /> : <Overview />;
 }
 

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 
 /** Which page is shown. */
-export type Route = { page: "overview" } | { page: "play"; id: string | null } | { page: "rooms" } | { page: "admin" };
+export type Route = { page: "overview" } | { page: "play"; id: string | null } | { page: "rooms" } | { page: "workspace"; ids: string[] } | { page: "admin" };
 
 /** The pages by their names. */
 export type PageName = Route["page"];
@@ -13,6 +13,8 @@ export const route = signal<Route>({ page: "overview" });
 export function routeOf(hash: string): Route {
   const play = /^#\/play(?:\/([0-9a-f]{1,64}))?$/.exec(hash);
   if (play) return { page: "play", id: play[1] ?? null };
+  const workspace = /^#\/workspace((?:\/[0-9a-f-]{36}){0,2})$/.exec(hash);
+  if (workspace) return { page: "workspace", ids: workspace[1]!.split("/").filter(Boolean) };
   const other = /^#\/(rooms|admin)$/.exec(hash)?.[1] as "rooms" | "admin" | undefined;
   return { page: other ?? "overview" };
 }
@@ -20,6 +22,7 @@ export function routeOf(hash: string): Route {
 /** The address of a route, for links. */
 export function hrefOf(to: Route): string {
   if (to.page === "play") return to.id ? `#/play/${to.id}` : "#/play";
+  if (to.page === "workspace") return ["#/workspace", ...to.ids].join("/");
   return to.page === "overview" ? "#/" : `#/${to.page}`;
 }
 

@@ -71,7 +71,7 @@ describe("getting in", () => {
 
   test("needs nothing at a local server", async () => {
     serve(local);
-    expect(await enter()).toEqual({ access: { by: "open", name: null, models: true, admin: false, metrics: true } });
+    expect(await enter()).toEqual({ access: { by: "open", name: null, models: true, admin: false, metrics: true, workspace: "no" } });
   });
 
   test("goes by a session where there is one", async () => {

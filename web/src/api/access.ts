@@ -18,6 +18,8 @@ export interface Access {
   admin: boolean;
   /** May read `/metrics`. */
   metrics: boolean;
+  /** May use the workspace, as far as that is known: a token's scopes are not. */
+  workspace: "yes" | "perhaps" | "no";
 }
 
 /** What came of trying to get in. */
@@ -32,7 +34,7 @@ export const hasSessions = () => sessions;
 export async function enter(): Promise<Entry> {
   try {
     const session = await sessionHere();
-    if (session) return { access: await accessBy("cookie", session.name) };
+    if (session) return { access: await accessBy("cookie", session) };
     const stored = storedToken();
     if (stored) return await enterStored(stored);
     const access = await accessBy("open", null);
@@ -57,7 +59,7 @@ export async function signInWithToken(token: string, stay: boolean): Promise<Acc
   const clean = token.trim();
   if (!/^[\x21-\x7e]+$/.test(clean)) throw new ApiError("A token has no spaces and no special characters.", 400);
   const session = await newSession({ token: clean });
-  if (session) return accessBy("cookie", session.name);
+  if (session) return accessBy("cookie", session);
   holdToken(clean);
   const access = await accessBy("token", null);
   if (!access.models && !access.admin && !access.metrics) {
@@ -72,7 +74,7 @@ export async function signInWithToken(token: string, stay: boolean): Promise<Acc
 export async function signInWithCode(code: string): Promise<Access> {
   const session = await newSession({ code });
   if (!session) throw new ApiError("This server takes no login codes. Sign in with a token.", 404);
-  return accessBy("cookie", session.name);
+  return accessBy("cookie", session);
 }
 
 /** Ends the session and forgets the token. */
@@ -109,9 +111,15 @@ function nullFor(...statuses: number[]) {
 }
 
 /** Asks what is allowed, by trying each kind of path once. */
-async function accessBy(by: Access["by"], name: string | null): Promise<Access> {
+async function accessBy(by: Access["by"], session: Session | null): Promise<Access> {
   const [models, admin, metrics] = await Promise.all([may("v1/models"), may("admin/stats"), may("metrics")]);
-  return { by, name, models, admin, metrics };
+  return { by, name: session?.name ?? null, models, admin, metrics, workspace: workspaceBy(by, session) };
+}
+
+/** Nobody gets into the workspace without a key or token, not even where models are free. */
+function workspaceBy(by: Access["by"], session: Session | null): Access["workspace"] {
+  if (by !== "cookie") return by === "token" ? "perhaps" : "no";
+  return session?.scopes.some((scope) => scope.startsWith("workspace:")) ? "yes" : "no";
 }
 
 async function may(path: string): Promise<boolean> {

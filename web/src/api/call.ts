@@ -30,6 +30,9 @@ export function holdToken(token: string | null): void {
   heldToken = token;
 }
 
+/** The token that calls carry now. */
+export const tokenHeld = () => heldToken;
+
 /** The answer to a call, if its status is a good one; otherwise throws an `ApiError`. */
 export async function call(path: string, options: Call = {}): Promise<Response> {
   const signal = withDeadline(options.signal, options.deadline ?? DEADLINE_MS);

@@ -6,6 +6,7 @@ import { openPalette } from "../palette/open";
 import { ConversationList } from "../play/list";
 import { hrefOf, route, type Route } from "../route";
 import { nextTheme, setTheme, theme } from "../theme";
+import { asking } from "../workspace/hub";
 import { Brand } from "./brand";
 import { openOnPhone, PhoneDialog } from "./phone_dialog";
 import { openSignIn, SignInDialog } from "./sign_in_dialog";
@@ -20,6 +21,7 @@ const PAGES: PageLink[] = [
   { to: { page: "overview" }, icon: "overview", name: "Overview" },
   { to: { page: "play", id: null }, icon: "chat", name: "Playground" },
   { to: { page: "rooms" }, icon: "room", name: "Rooms" },
+  { to: { page: "workspace", ids: [] }, icon: "terminal", name: "Workspace" },
 ];
 
 const ADMINISTRATION: PageLink = { to: { page: "admin" }, icon: "shield", name: "Administration" };
@@ -64,10 +66,18 @@ function Pages({ all = false }: { all?: boolean }) {
         <a key={name} href={hrefOf(to)} aria-current={route.value.page === to.page ? "page" : undefined}>
           <Icon name={icon} />
           <span>{name}</span>
+          {to.page === "workspace" && <Asking />}
         </a>
       ))}
     </nav>
   );
+}
+
+/** How many agents ask for permission. */
+function Asking() {
+  const count = asking.value.size;
+  if (!count) return null;
+  return <span class="badge"><span aria-hidden="true">{count}</span><span class="visually-hidden">, {count === 1 ? "an agent asks" : `${count} agents ask`} for permission</span></span>;
 }
 
 function PaletteButton({ named = false }: { named?: boolean }) {

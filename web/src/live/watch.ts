@@ -8,6 +8,7 @@ import type { EndedRequest, Model, Worker } from "../api/types";
 import { Poll } from "./poll";
 import { pointOf, readingOf, withPoint, type Reading } from "./series";
 import * as state from "./state";
+import { followWorkspace, leaveWorkspace } from "../workspace/hub";
 
 /** How many ended requests the page keeps. */
 const MAX_REQUESTS = 2000;
@@ -29,6 +30,7 @@ export function follow(): void {
   if (access.metrics) polls.push(poll(lookAtMetrics, () => (metricsLength > LONG_METRICS ? 15_000 : 2000)));
   if (access.admin) polls.push(poll(lookAtWork, 2000), poll(lookAtKeys, 60_000));
   polls.forEach((each) => each.start());
+  if (access.workspace === "yes") followWorkspace();
 }
 
 /** Stops following. */
@@ -36,6 +38,7 @@ export function unfollow(): void {
   polls.forEach((each) => each.stop());
   polls = [];
   lastReading = null;
+  leaveWorkspace();
 }
 
 /** Looks at everything now, because something was just changed. */

@@ -33,6 +33,7 @@ function ofPages(): Command[] {
     { name: "Overview", icon: "overview", kind: "page", run: () => go({ page: "overview" }) },
     { name: "Playground", icon: "chat", kind: "page", run: () => go({ page: "play", id: null }) },
     { name: "Rooms", icon: "room", kind: "page", run: () => go({ page: "rooms" }) },
+    { name: "Workspace: terminals and agents", icon: "terminal", kind: "page", run: () => go({ page: "workspace", ids: [] }) },
     ...ofAdministration(),
     { name: "New conversation", icon: "plus", kind: "playground", run: newOne },
   ];

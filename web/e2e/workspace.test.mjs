@@ -1,0 +1,148 @@
+// Terminals and agents in a real browser, with a real server whose agents are fakes.
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { after, before, test } from "node:test";
+import { assertAccessible, assertFits, assertQuiet, launch, openPage, PHONE, shot, until } from "./browser.mjs";
+import { serveSite } from "./site.mjs";
+import { Warren } from "./warren.mjs";
+
+const PROVIDERS = ["claude", "codex", "gemini", "opencode"];
+
+let browser, warren, site, home;
+
+before(async () => {
+  home = await mkdtemp(join(tmpdir(), "warren-web-"));
+  [browser, warren] = await Promise.all([launch(), startWarren()]);
+  site = await serveSite({ warren: () => warren, base: "/warren/", files: true });
+});
+
+after(async () => {
+  await browser?.close();
+  site?.close();
+  await warren?.remove();
+});
+
+/** A server whose agents are the test kit's, each under its own name. */
+async function startWarren() {
+  const bin = join(home, "bin");
+  await mkdir(join(bin, "state"), { recursive: true });
+  const fake = process.env.FAKE_AGENT ?? resolve(dirname(resolve(process.env.WARREN)), "examples/fake-agent");
+  for (const name of PROVIDERS) await symlink(fake, join(bin, name));
+  const programs = PROVIDERS.map((name) => `${name} = ${JSON.stringify(join(bin, name))}`).join("\n");
+  await writeFile(join(home, "warren.toml"), `[workspace.agents.programs]\n${programs}\n`);
+  return Warren.start(["serve", "--config", join(home, "warren.toml")], { home, models: false });
+}
+
+/** The page of somebody who administers the server. */
+async function signedIn(options) {
+  const { code } = await warren.admin("/web/code", { method: "POST" });
+  const page = await openPage(browser, `${site.url}#login=${code}`, options);
+  await page.getByRole("link", { name: "Workspace" }).filter({ visible: true }).click();
+  await page.getByRole("heading", { name: "Workspace" }).waitFor();
+  return page;
+}
+
+async function make(page, button, fields) {
+  await page.getByRole("button", { name: button }).click();
+  for (const [label, value] of Object.entries(fields)) await page.getByRole("dialog").getByLabel(label).fill(value);
+  await page.getByRole("button", { name: "Start it" }).click();
+}
+
+/** What the terminal shows. */
+async function screenText(page) {
+  return page.evaluate(() => [...document.querySelectorAll(".xterm-rows > div")].map((row) => row.textContent.replaceAll("\u00a0", " ").trimEnd()).join("\n").trimEnd());
+}
+
+const shows = (page, text) => until(async () => (await screenText(page)).includes(text), `${text} in the terminal`);
+
+test("a terminal types and shows, and its screen is right again after the connection was cut", async () => {
+  const page = await signedIn();
+  await page.getByText("There is no session.").waitFor();
+  await assertAccessible(page, "an empty workspace");
+  await make(page, "New terminal", { Name: "shell", Directory: home, "Command; empty for a shell": "PS1='$ ' exec bash --norc" });
+  await page.locator(".xterm-rows").waitFor();
+  await shows(page, "$");
+  await page.keyboard.type("echo one-$((20 + 22))\n");
+  await shows(page, "one-42");
+  await page.keyboard.type("printf '\\033[38;2;200;40;40mred\\033[0m \\033]0;a <b>title</b>\\007 \\033]52;c;aGFja2Vk\\007 \\033]8;;https://example.org/\\033\\\\link\\033]8;;\\033\\\\\\n'\n");
+  await page.locator(".terminal-title bdi").filter({ hasText: "a <b>title</b>" }).waitFor();
+  const red = page.locator(".xterm-rows span").filter({ hasText: /^red$/ });
+  await red.waitFor();
+  assert.match(await red.evaluate((element) => element.style.color), /^(#|rgb)/);
+  await shot(page, "terminal");
+  await assertAccessible(page, "a terminal");
+
+  await page.keyboard.type("for i in 1 2 3; do sleep 0.7; echo line-$i; done; echo all-$((1 + 1))\n");
+  await shows(page, "line-1");
+  site.cut();
+  await page.getByText("Connecting…").waitFor();
+  await page.keyboard.type("echo typed-$((3 + 4))\n");
+  await shows(page, "typed-7");
+  const lines = (await screenText(page)).split("\n").filter((line) => /^(line-\d|all-2|typed-7)$/.test(line));
+  assert.deepEqual(lines, ["line-1", "line-2", "line-3", "all-2", "typed-7"]);
+  assert.equal(await page.locator("style").count(), 0);
+  assertQuiet(page);
+  await page.context().close();
+});
+
+test("an agent asks for permission, is allowed on a phone, and goes on", async () => {
+  const page = await signedIn({ viewport: PHONE, touch: true });
+  await make(page, "New agent", { Name: "helper", Directory: home });
+  await page.getByText("Nothing was said yet.").waitFor();
+  await page.getByRole("textbox", { name: "Prompt" }).fill("ask Bash; say It is **done**.");
+  await page.getByRole("button", { name: "Send" }).click();
+  await page.getByRole("heading", { name: "May it use Bash?" }).waitFor();
+  await page.getByRole("link", { name: /Workspace.*an agent asks/ }).filter({ visible: true }).waitFor();
+  await assertFits(page);
+  await assertAccessible(page, "a question on a phone");
+  await shot(page, "phone-agent-question");
+
+  await page.getByRole("button", { name: "Back to the sessions" }).click();
+  await page.getByRole("list", { name: "Sessions" }).getByText("asks for permission").waitFor();
+  await assertFits(page);
+  await shot(page, "phone-sessions");
+  await assertAccessible(page, "the list of sessions on a phone");
+  await page.getByRole("list", { name: "Sessions" }).getByRole("link", { name: /helper/ }).click();
+
+  site.cut();
+  await page.getByRole("button", { name: "Allow" }).click();
+  await page.getByText("Bash was allowed").waitFor();
+  await page.locator(".prose strong", { hasText: "done" }).waitFor();
+  await page.getByText("The agent works…").waitFor({ state: "detached" });
+  assert.equal(await page.getByRole("button", { name: "Allow" }).count(), 0);
+  await page.locator(".badge").first().waitFor({ state: "detached" });
+  await page.locator(".agent-fold.tool summary").click();
+  await shot(page, "phone-agent");
+  await assertAccessible(page, "a conversation with an agent");
+  await page.reload();
+  await page.locator(".prose strong", { hasText: "done" }).waitFor();
+  assert.equal(await page.locator(".agent-prompt").count(), 1);
+  assertQuiet(page);
+  await page.context().close();
+});
+
+test("a question of an agent that nobody looks at is seen on any page, and denied", async () => {
+  const page = await signedIn();
+  await make(page, "New agent", { Name: "asker", Directory: home });
+  await page.getByRole("textbox", { name: "Prompt" }).fill("slow 1500; ask Write; wait");
+  await page.keyboard.press("Enter");
+  await page.getByText("The agent works…").waitFor();
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.getByRole("link", { name: /Workspace.*an agent asks/ }).click();
+  await shot(page, "sessions-asking");
+  await assertAccessible(page, "the list of sessions");
+  await page.getByRole("link", { name: /asker/ }).click();
+  await page.getByRole("button", { name: "Deny" }).click();
+  await page.getByText(/Write was denied/).waitFor();
+  await page.getByRole("button", { name: "Interrupt" }).click();
+  await page.getByText("Interrupted.").waitFor();
+  await shot(page, "agent");
+  await page.getByRole("button", { name: "End asker" }).click();
+  await page.getByRole("button", { name: "End it" }).click();
+  await page.getByRole("heading", { name: "Workspace" }).waitFor();
+  assert.equal(await page.getByRole("link", { name: /asker/ }).count(), 0);
+  assertQuiet(page);
+  await page.context().close();
+});

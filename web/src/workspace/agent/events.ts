@@ -1,0 +1,142 @@
+import { isObject, numberOf, textOf } from "../protocol";
+
+/** Something that an agent's conversation shows. */
+export type Entry =
+  | { kind: "prompt"; key: number; text: string }
+  | { kind: "text"; key: number; text: string; unasked: boolean }
+  | { kind: "thinking"; key: number; text: string }
+  | { kind: "tool"; key: number; id: string; name: string; input: string; output: string; state: "runs" | "done" | "failed" }
+  | { kind: "notice"; key: number; text: string; bad: boolean };
+
+/** The most events that are kept, and the most characters of a text among them. */
+const MAX_EVENTS = 6000;
+const MAX_TEXT = 100_000;
+
+type Event = Record<string, unknown>;
+
+/** The events of a session by their numbers, live ones and stored ones, each once. */
+export class Events {
+  private readonly byNumber = new Map<number, Event>();
+  private newest = 0;
+  private isSorted = true;
+
+  /** Takes a live event. One without a number is the newest. */
+  live(number: unknown, event: unknown): void {
+    this.add(numberOf(number) ?? this.newest + 0.001, event);
+  }
+
+  /** Takes the newest stored events. If there are more before them than are known, the known ones are of another time. */
+  stored(events: unknown, more: boolean): void {
+    const list = Array.isArray(events) ? events.filter(isObject) : [];
+    const oldest = numberOf(list[0]?.["number"]) ?? 0;
+    const reaches = [...this.byNumber.keys()].some((number) => number >= oldest);
+    if (more && !reaches) this.byNumber.clear();
+    for (const { number, event } of list) this.add(numberOf(number) ?? 0, event);
+  }
+
+  private add(number: number, event: unknown): void {
+    if (!isObject(event) || this.byNumber.has(number)) return;
+    this.isSorted &&= number > this.newest;
+    this.byNumber.set(number, event);
+    this.newest = Math.max(this.newest, number);
+    if (this.byNumber.size > MAX_EVENTS) this.drop();
+  }
+
+  private drop(): void {
+    if (!this.isSorted) this.inOrder();
+    for (const oldest of this.byNumber.keys()) return void this.byNumber.delete(oldest);
+  }
+
+  private inOrder(): [number, Event][] {
+    if (!this.isSorted) {
+      const sorted = [...this.byNumber].sort(([a], [b]) => a - b);
+      this.byNumber.clear();
+      for (const [number, event] of sorted) this.byNumber.set(number, event);
+      this.isSorted = true;
+    }
+    return [...this.byNumber];
+  }
+
+  /** What the conversation shows, and whether a turn is under way. */
+  read(): { entries: Entry[]; busy: boolean } {
+    const reader = new Reader();
+    for (const [number, event] of this.inOrder()) reader.take(number, event);
+    return { entries: reader.entries, busy: reader.busy };
+  }
+}
+
+/** Reads events, the oldest first. */
+class Reader {
+  readonly entries: Entry[] = [];
+  busy = false;
+  private readonly tools = new Map<string, Entry & { kind: "tool" }>();
+  private hasSaid = false;
+
+  take(key: number, event: Event): void {
+    switch (event["kind"]) {
+      case "turn_started": return this.begin(key, event);
+      case "text": return this.say(key, event);
+      case "thinking": return this.think(key, textOf(event["text"]));
+      case "tool_started": return this.use(key, event);
+      case "tool_finished": return this.used(event);
+      case "notice": return this.note(key, textOf(event["message"]), false);
+      case "turn_ended": return this.end(key, event);
+    }
+  }
+
+  private begin(key: number, event: Event): void {
+    this.busy = true;
+    this.hasSaid = false;
+    const text = textOf(event["prompt"]);
+    if (text) this.entries.push({ kind: "prompt", key, text: text.slice(0, MAX_TEXT) });
+  }
+
+  private say(key: number, event: Event): void {
+    const [text, last] = [textOf(event["text"]), this.entries.at(-1)];
+    const unasked = event["unasked"] === true;
+    this.hasSaid ||= !unasked;
+    if (event["delta"] === true && last?.kind === "text" && last.unasked === unasked) last.text = (last.text + text).slice(0, MAX_TEXT);
+    else this.entries.push({ kind: "text", key, text: text.slice(0, MAX_TEXT), unasked });
+  }
+
+  private think(key: number, text: string): void {
+    const last = this.entries.at(-1);
+    if (last?.kind === "thinking") last.text = (last.text + text).slice(0, MAX_TEXT);
+    else this.entries.push({ kind: "thinking", key, text: text.slice(0, MAX_TEXT) });
+  }
+
+  private use(key: number, event: Event): void {
+    const id = textOf(event["id"]);
+    const tool = { kind: "tool" as const, key, id, name: textOf(event["name"]).slice(0, 200), input: inputText(event["input"]), output: "", state: "runs" as const };
+    this.entries.push(tool);
+    this.tools.set(id, tool);
+  }
+
+  private used(event: Event): void {
+    const tool = this.tools.get(textOf(event["id"]));
+    if (!tool) return;
+    tool.output = textOf(event["output"]).slice(0, MAX_TEXT);
+    tool.state = event["ok"] === false ? "failed" : "done";
+  }
+
+  private end(key: number, event: Event): void {
+    this.busy = false;
+    const text = textOf(event["text"]);
+    if (!this.hasSaid && text) this.entries.push({ kind: "text", key, text: text.slice(0, MAX_TEXT), unasked: false });
+    for (const tool of this.tools.values()) if (tool.state === "runs") tool.state = "failed";
+    this.tools.clear();
+    if (event["outcome"] === "interrupted") this.note(key + 0.0001, "Interrupted.", false);
+    if (event["outcome"] === "failed") this.note(key + 0.0001, `The turn failed: ${textOf(event["error"]) || "the agent does not say why."}`, true);
+  }
+
+  private note(key: number, text: string, bad: boolean): void {
+    if (text) this.entries.push({ kind: "notice", key, text: text.slice(0, 2000), bad });
+  }
+}
+
+/** A tool's input as a person reads it: the command of a command, else JSON. */
+export function inputText(input: unknown): string {
+  if (typeof input === "string") return input.slice(0, MAX_TEXT);
+  if (isObject(input) && Object.keys(input).length === 1 && typeof input["command"] === "string") return input["command"].slice(0, MAX_TEXT);
+  return input === null || input === undefined ? "" : JSON.stringify(input, null, 2).slice(0, MAX_TEXT);
+}

@@ -1,0 +1,25 @@
+import { Icon } from "../../parts/icon";
+import type { Question } from "../protocol";
+import { inputText } from "./events";
+
+interface QuestionProps {
+  question: Question;
+  /** Whether it was answered here, and the agent does not have the answer yet. */
+  answered: boolean;
+  onAnswer: (allow: boolean) => void;
+}
+
+/** An agent asks whether it may use a tool. */
+export function QuestionView({ question: { tool, input }, answered, onAnswer }: QuestionProps) {
+  return (
+    <section class="agent-question card" aria-label={`May it use ${tool}?`}>
+      <h2><Icon name="shield" /> May it use {tool}?</h2>
+      <pre class="agent-pre" tabIndex={0}>{inputText(input)}</pre>
+      <div class="question-buttons">
+        <button type="button" class="button" disabled={answered} onClick={() => onAnswer(false)}>Deny</button>
+        <button type="button" class="button primary" disabled={answered} onClick={() => onAnswer(true)}>Allow</button>
+      </div>
+      {answered && <p class="muted small" role="status">The answer is on its way…</p>}
+    </section>
+  );
+}

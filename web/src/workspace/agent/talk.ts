@@ -1,0 +1,165 @@
+import { signal } from "@preact/signals";
+import { toast } from "../../parts/toast";
+import { linkOptions, noteQuestion, replaceQuestions } from "../hub";
+import { randomId } from "../inputs";
+import { Link, type LinkState } from "../link";
+import { numberOf, questionOf, textOf, type Message, type Question } from "../protocol";
+import { Events, type Entry } from "./events";
+
+/** How many bytes of stored events are asked for. */
+const STORED_BYTES = 1024 * 1024;
+
+/** How long after the beginning of a stream its open questions have come, in milliseconds. */
+const QUESTIONS_MS = 500;
+
+/** So many prompts may wait for the server. */
+const MAX_PROMPTS = 8;
+
+/** So many turns are counted. */
+const MAX_TURNS = 2000;
+
+/** What is known of a conversation. */
+export interface Shown {
+  entries: Entry[];
+  busy: boolean;
+  /** Whether the stored events came. */
+  loaded: boolean;
+}
+
+/** What the turns since the page was opened used. */
+export interface Used {
+  input: number;
+  output: number;
+  cost: number | null;
+}
+
+/** A conversation with an agent, which goes on over lost connections. */
+export class Talk {
+  readonly shown = signal<Shown>({ entries: [], busy: false, loaded: false });
+  readonly used = signal<Used | null>(null);
+  readonly state = signal<LinkState>("connecting");
+  /** The prompts that the server has not taken yet. */
+  readonly prompts = signal<Message[]>([]);
+  /** The questions that were answered, and whose answers may be on the way. */
+  readonly answers = signal<ReadonlyMap<string, Message>>(new Map());
+  private readonly link: Link;
+  private readonly events = new Events();
+  private readonly usage = new Map<number, Message>();
+  private open: Question[] | null = null;
+  private frame = 0;
+  private loaded = false;
+
+  constructor(private readonly sessionId: string) {
+    this.link = new Link({ ...linkOptions(), onOpen: () => this.attach(), onMessage: (message) => this.take(message), onState: (state) => (this.state.value = state) });
+  }
+
+  start(): void {
+    this.link.start();
+  }
+
+  stop(): void {
+    cancelAnimationFrame(this.frame);
+    this.link.stop();
+  }
+
+  /** Sends a prompt; `false` if too many wait. It is taken once, however often it is sent. */
+  prompt(input: string): boolean {
+    if (this.prompts.value.length >= MAX_PROMPTS) return false;
+    const message = { type: "send_input", session_id: this.sessionId, input, input_id: randomId() };
+    this.prompts.value = [...this.prompts.value, message];
+    this.link.send(message);
+    return true;
+  }
+
+  answer(question: Question, allow: boolean): void {
+    const message = { type: "permission_response", session_id: this.sessionId, request_id: question.requestId, allow, message: null };
+    this.answers.value = new Map(this.answers.value).set(question.requestId, message);
+    this.link.send(message);
+  }
+
+  interrupt(): void {
+    if (!this.link.send({ type: "interrupt", session_id: this.sessionId })) toast("The workspace cannot be reached now.", "error");
+  }
+
+  private attach(): void {
+    this.open = [];
+    this.link.send({ type: "attach", session_id: this.sessionId, after_seq: null });
+    this.link.ask({ type: "get_turns", session_id: this.sessionId, max_bytes: STORED_BYTES }, "turns").then(
+      ({ events, more }) => this.stored(events, more === true),
+      () => this.stored([], false),
+    );
+  }
+
+  private stored(events: unknown, more: boolean): void {
+    this.loaded = true;
+    this.events.stored(events, more);
+    this.show();
+  }
+
+  private take(message: Message): void {
+    if (message.type === "input_ack") this.taken(message["input_id"]);
+    else if (message.type === "error") this.refused(textOf(message["message"]));
+    if (message["session_id"] !== this.sessionId) return;
+    noteQuestion(message);
+    if (message.type === "agent_event") this.happened(message);
+    else if (message.type === "session_history") this.begun();
+    else if (message.type === "permission_request") this.asked(message);
+    else if (message.type === "permission_resolved") this.forgetAnswer(textOf(message["request_id"]));
+    else if (message.type === "usage") this.count(message);
+  }
+
+  /** The stream begins again: what was not taken is sent again, and the open questions follow. */
+  private begun(): void {
+    for (const prompt of this.prompts.value) this.link.send(prompt);
+    setTimeout(() => this.settleQuestions(), QUESTIONS_MS);
+  }
+
+  private asked(message: Message): void {
+    const question = questionOf(message);
+    if (!question) return;
+    this.open?.push(question);
+    const answer = this.answers.value.get(question.requestId);
+    if (answer) this.link.send(answer);
+  }
+
+  private settleQuestions(): void {
+    if (this.open) replaceQuestions(this.sessionId, this.open);
+    this.open = null;
+  }
+
+  private forgetAnswer(requestId: string): void {
+    const left = new Map(this.answers.value);
+    left.delete(requestId);
+    this.answers.value = left;
+  }
+
+  private happened(message: Message): void {
+    this.events.live(message["number"], message["event"]);
+    this.show();
+  }
+
+  private taken(id: unknown): void {
+    this.prompts.value = this.prompts.value.filter((prompt) => prompt["input_id"] !== id);
+  }
+
+  private refused(words: string): void {
+    this.prompts.value = [];
+    this.answers.value = new Map();
+    toast(words, "error");
+  }
+
+  private count(message: Message): void {
+    const turn = numberOf(message["turn"]);
+    if (turn === null || this.usage.size >= MAX_TURNS) return;
+    this.usage.set(turn, message);
+    const sum = (field: string) => [...this.usage.values()].reduce((all, each) => all + (numberOf(each[field]) ?? 0), 0);
+    const costs = [...this.usage.values()].some((each) => numberOf(each["cost_usd"]) !== null);
+    this.used.value = { input: sum("input_tokens"), output: sum("output_tokens"), cost: costs ? sum("cost_usd") : null };
+  }
+
+  /** Text comes in many small pieces: it is drawn once for each frame. */
+  private show(): void {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(() => (this.shown.value = { ...this.events.read(), loaded: this.loaded }));
+  }
+}

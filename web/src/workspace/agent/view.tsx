@@ -1,0 +1,66 @@
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { questions } from "../hub";
+import type { Session } from "../protocol";
+import { textOf } from "../protocol";
+import { EntryView } from "./entry";
+import { Prompt } from "./prompt";
+import { QuestionView } from "./question";
+import { Talk, type Used } from "./talk";
+
+/** So many entries are drawn: the newest. */
+const MAX_DRAWN = 400;
+
+/** Closer to the end than this, in pixels, the conversation follows what comes. */
+const NEAR_END = 60;
+
+/** An agent's session as a conversation. */
+export function AgentView({ session }: { session: Session }) {
+  const talk = useMemo(() => new Talk(session.id), [session.id]);
+  useEffect(() => {
+    talk.start();
+    return () => talk.stop();
+  }, [talk]);
+  const { entries, busy, loaded } = talk.shown.value;
+  const open = [...questions.value.values()].filter(({ sessionId }) => sessionId === session.id);
+  const works = busy || session.status === "running";
+  return (
+    <div class="agent">
+      <Following by={[talk.shown.value, open.length, talk.prompts.value]}>
+        {loaded && !entries.length && <p class="empty muted">Nothing was said yet.</p>}
+        {entries.slice(-MAX_DRAWN).map((entry, at, all) => <EntryView key={entry.key} entry={entry} growing={works && at === all.length - 1} />)}
+        {talk.prompts.value.map((prompt) => <div key={textOf(prompt["input_id"])} class="agent-prompt waiting"><p>{textOf(prompt["input"])}</p><span class="muted small">on its way…</span></div>)}
+        {open.map((question) => <QuestionView key={question.requestId} question={question} answered={talk.answers.value.has(question.requestId)} onAnswer={(allow) => talk.answer(question, allow)} />)}
+        {works && !open.length && <p class="agent-works muted small" role="status"><span class="dot good" aria-hidden="true" /> The agent works…</p>}
+      </Following>
+      {talk.state.value !== "open" && <p class="terminal-away small" role="status">Connecting…</p>}
+      <Prompt id={session.id} over={session.status === "exited"} works={works} onPrompt={(text) => talk.prompt(text)} onInterrupt={() => talk.interrupt()} />
+      {talk.used.value && <UsedLine used={talk.used.value} />}
+    </div>
+  );
+}
+
+interface FollowingProps {
+  /** What changes when something comes. */
+  by: unknown[];
+  children: ComponentChildren;
+}
+
+/** Keeps the end in sight, unless the person has scrolled away from it. */
+function Following({ by, children }: FollowingProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const wanted = useRef(true);
+  const read = () => {
+    const { scrollHeight, scrollTop, clientHeight } = box.current!;
+    wanted.current = scrollHeight - scrollTop - clientHeight < NEAR_END;
+  };
+  useLayoutEffect(() => {
+    if (wanted.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, by);
+  return <div ref={box} class="agent-thread" tabIndex={0} role="region" aria-label="Conversation with the agent" onScroll={read}>{children}</div>;
+}
+
+function UsedLine({ used: { input, output, cost } }: { used: Used }) {
+  const number = (value: number) => value.toLocaleString("en");
+  return <p class="agent-used muted small">Since this page was opened: {number(input)} tokens read, {number(output)} written{cost !== null && `, $${cost.toFixed(cost < 1 ? 4 : 2)}`}</p>;
+}

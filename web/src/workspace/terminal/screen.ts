@@ -1,0 +1,173 @@
+import { FitAddon } from "@xterm/addon-fit";
+import { Unicode11Addon } from "@xterm/addon-unicode11";
+import { WebLinksAddon } from "@xterm/addon-web-links";
+import { Terminal } from "@xterm/xterm";
+import "@xterm/xterm/css/xterm.css";
+import { isSize, type Snapshot } from "../protocol";
+import { openLink } from "./links";
+import { paletteOf } from "./palette";
+
+/** The lines above the screen that are kept. */
+const SCROLLBACK = 5000;
+
+/** More output than this that xterm.js has not read, in characters, is not kept: the screen is asked for instead. */
+const MAX_UNREAD = 4 * 1024 * 1024;
+
+/** The longest title. */
+const MAX_TITLE = 200;
+
+/** A size in characters. */
+export interface Size {
+  cols: number;
+  rows: number;
+}
+
+export interface ScreenOptions {
+  /** What was typed, and what xterm.js answers to a program. */
+  onInput: (text: string) => void;
+  /** There is room for this many characters now. */
+  onRoom: (size: Size) => void;
+  /** The program gave a title; it is text of strangers. */
+  onTitle: (title: string) => void;
+  onSelect: (has: boolean) => void;
+  /** Output was left out, since there was too much; the screen must be asked for. */
+  onFlood: () => void;
+}
+
+/** A terminal within an element of the page. */
+export class Screen {
+  private readonly terminal: Terminal;
+  private readonly fit = new FitAddon();
+  private readonly watched: ResizeObserver;
+  private unread = 0;
+  private flooded = false;
+
+  constructor(private readonly host: HTMLElement, private readonly options: ScreenOptions) {
+    const style = getComputedStyle(host);
+    this.terminal = new Terminal({
+      allowProposedApi: true,
+      fontFamily: style.getPropertyValue("--mono"),
+      fontSize: matchMedia("(pointer: coarse)").matches ? 13 : 14,
+      scrollback: SCROLLBACK,
+      minimumContrastRatio: 4.5,
+      macOptionIsMeta: true,
+      theme: paletteOf(style),
+      linkHandler: { activate: openLink, allowNonHttpProtocols: false },
+    });
+    this.load();
+    this.terminal.open(host);
+    this.watched = new ResizeObserver(() => this.measure());
+    this.watched.observe(host);
+  }
+
+  private load(): void {
+    const { terminal } = this;
+    terminal.loadAddon(this.fit);
+    terminal.loadAddon(new Unicode11Addon());
+    terminal.unicode.activeVersion = "11";
+    terminal.loadAddon(new WebLinksAddon(openLink));
+    // Programs may not reach the clipboard.
+    terminal.parser.registerOscHandler(52, () => true);
+    terminal.onData(this.options.onInput);
+    terminal.onBinary(this.options.onInput);
+    terminal.onTitleChange((title) => this.options.onTitle(title.slice(0, MAX_TITLE)));
+    terminal.onSelectionChange(() => this.options.onSelect(terminal.hasSelection()));
+    terminal.attachCustomKeyEventHandler((event) => !this.copies(event));
+  }
+
+  /** Becomes the screen of a snapshot, after all output before it. */
+  reset(snapshot: Snapshot, after?: () => void): void {
+    this.flooded = false;
+    this.terminal.write("", () => {
+      this.terminal.reset();
+      this.terminal.resize(snapshot.cols, snapshot.rows);
+    });
+    this.terminal.write(snapshot.data, after);
+  }
+
+  write(text: string): void {
+    if (this.flooded) return;
+    if (this.unread > MAX_UNREAD) return this.flood();
+    this.unread += text.length;
+    this.terminal.write(text, () => (this.unread -= text.length));
+  }
+
+  /** Takes a size, after all output before it. */
+  resize({ cols, rows }: Size): void {
+    this.terminal.write("", () => this.terminal.resize(cols, rows));
+  }
+
+  /** How many characters there is room for; `null` while the element is not shown, or too small. */
+  room(): Size | null {
+    const size = this.fit.proposeDimensions();
+    if (!size || !Number.isFinite(size.cols)) return null;
+    const [cols, rows] = [Math.min(1000, Math.max(20, size.cols)), Math.min(500, Math.max(5, size.rows))];
+    return isSize(cols, rows) ? { cols, rows } : null;
+  }
+
+  focus(): void {
+    this.terminal.focus();
+  }
+
+  paste(text: string): void {
+    this.terminal.paste(text);
+  }
+
+  /** Types keys that the page has as buttons. */
+  type(text: string): void {
+    this.terminal.input(text, true);
+  }
+
+  selection(): string {
+    return this.terminal.getSelection();
+  }
+
+  /** Whether arrows are typed as programs with a screen of their own want them. */
+  get hasApplicationArrows(): boolean {
+    return this.terminal.modes.applicationCursorKeysMode;
+  }
+
+  /** What is on the screen and above it, as text. */
+  text(): string {
+    const { active } = this.terminal.buffer;
+    const lines: string[] = [];
+    for (let at = 0; at < active.length; at += 1) {
+      const line = active.getLine(at);
+      if (!line) continue;
+      const text = line.translateToString(true);
+      if (line.isWrapped && lines.length) lines[lines.length - 1] += text;
+      else lines.push(text);
+    }
+    return lines.join("\n").trimEnd();
+  }
+
+  repaint(): void {
+    this.terminal.options.theme = paletteOf(getComputedStyle(this.host));
+  }
+
+  dispose(): void {
+    this.watched.disconnect();
+    this.terminal.dispose();
+  }
+
+  private measure(): void {
+    const size = this.room();
+    if (size) this.options.onRoom(size);
+  }
+
+  /** Lets xterm.js read what it has; the rest is not worth reading. */
+  private flood(): void {
+    this.flooded = true;
+    this.terminal.write("", () => this.options.onFlood());
+  }
+
+  /** Copies by Ctrl Shift C, or by Ctrl C while something is selected. */
+  private copies(event: KeyboardEvent): boolean {
+    const isCopy = event.type === "keydown" && event.ctrlKey && event.key.toLowerCase() === "c";
+    if (!isCopy || !this.terminal.hasSelection()) return false;
+    document.execCommand("copy");
+    this.terminal.clearSelection();
+    event.preventDefault();
+    return true;
+  }
+}
