@@ -87,6 +87,115 @@ test("a terminal types and shows, and its screen is right again after the connec
   await page.context().close();
 });
 
+/** A terminal with a bare shell. */
+async function makeShell(page, name) {
+  await make(page, "New terminal", { Name: name, Directory: home, "Command; empty for a shell": "PS1='$ ' exec bash --norc" });
+  await shows(page, "$");
+}
+
+test("a phone has the keys that it lacks, scrolls, pastes, and shares a terminal with a desktop", async () => {
+  const page = await signedIn({ viewport: PHONE, touch: true, scheme: "dark" });
+  await makeShell(page, "shared");
+  await page.locator(".xterm").click();
+  await page.keyboard.type("cat");
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Ctrl" }).click();
+  await page.keyboard.type("c");
+  await shows(page, "^C");
+  await page.getByRole("button", { name: "Up" }).click();
+  await until(async () => (await screenText(page)).split("$ cat").length === 3, "the command before");
+  await page.getByRole("button", { name: "Ctrl" }).click();
+  await page.keyboard.type("u");
+  await page.getByRole("button", { name: "Paste" }).click();
+  await page.getByLabel("What the program gets").fill("seq 1 200; stty size");
+  await page.getByRole("button", { name: "Paste it" }).click();
+  await page.keyboard.press("Enter");
+  await shows(page, "200");
+  await assertFits(page);
+  await assertAccessible(page, "a terminal on a phone");
+  await shot(page, "phone-terminal");
+  await swipe(page, ".terminal-host", 400);
+  await until(async () => !(await screenText(page)).includes("200"), "earlier lines");
+  await page.getByRole("button", { name: "Show as text" }).click();
+  const text = await page.locator(".terminal-text").innerText();
+  assert.ok(text.includes("1\n2\n3\n") && text.includes("199\n200\n"));
+  await assertAccessible(page, "a terminal as text");
+  await page.keyboard.press("Escape");
+
+  const [rows, cols] = /200\n(\d+) (\d+)/.exec(text).slice(1).map(Number);
+  assert.ok(cols < 60 && rows > 15, `${rows} rows of ${cols} columns`);
+  const desk = await signedIn();
+  await desk.getByRole("link", { name: /shared/ }).click();
+  await shows(desk, "200");
+  await desk.keyboard.type("stty size; echo at-the-desk\n");
+  await shows(desk, "at-the-desk");
+  const wide = await until(async () => /\n(\d+) (\d\d\d)\nat-the-desk/.exec(await screenText(desk)), "a wide terminal");
+  assert.ok(Number(wide[2]) > 100);
+  await shows(page, "at-the-desk");
+  await page.locator(".xterm").click();
+  await page.keyboard.type("\nclear; stty size; echo on-the-phone\n");
+  await until(async () => new RegExp(`(^|\n)${rows} ${cols}\non-the-phone`).test(await screenText(page)), "the phone's size again");
+  await until(async () => (await screenText(desk)).includes(`${rows} ${cols}\non-the-phone`), "the same at the desk");
+  assertQuiet(page);
+  assertQuiet(desk);
+  await page.context().close();
+  await desk.context().close();
+});
+
+/** Draws one finger down. */
+async function swipe(page, selector, distance) {
+  await page.locator(selector).evaluate((element, distance) => {
+    const { left, top } = element.getBoundingClientRect();
+    const fire = (type, y) => {
+      const touch = new Touch({ identifier: 1, target: element, clientX: left + 50, clientY: y });
+      element.dispatchEvent(new TouchEvent(type, { touches: type === "touchend" ? [] : [touch], changedTouches: [touch], bubbles: true, cancelable: true }));
+    };
+    fire("touchstart", top + 20);
+    for (let moved = 0; moved <= distance; moved += 20) fire("touchmove", top + 20 + moved);
+    fire("touchend", top + 20 + distance);
+  }, distance);
+}
+
+test("two terminals are side by side; a flood and a link do no harm; the program's end is told", async () => {
+  const page = await signedIn();
+  await makeShell(page, "left");
+  const left = page.url().split("/").pop();
+  await page.getByRole("button", { name: "Back to the sessions" }).click();
+  await makeShell(page, "right");
+  await page.getByRole("button", { name: "Show another beside it" }).click();
+  await page.getByRole("dialog").getByRole("link", { name: /left/ }).click();
+  await page.locator(".pane").nth(1).waitFor();
+  assert.ok(page.url().endsWith(left));
+  await page.locator(".xterm").nth(1).click();
+  await page.keyboard.type("echo second-$((1 + 1))\n");
+  await shows(page, "second-2");
+  await assertAccessible(page, "two terminals");
+  await shot(page, "terminals");
+  await page.getByRole("button", { name: "Close the view of left" }).click();
+
+  await page.locator(".xterm").click();
+  await page.evaluate(() => (window.open = (...how) => (window.opened = how)));
+  await page.keyboard.type("clear; echo https://example.org/x\n");
+  const link = page.locator(".xterm-rows span").filter({ hasText: /^https:..example.org.x/ }).first();
+  await link.waitFor();
+  const box = await link.boundingBox();
+  await page.mouse.move(box.x + 40, box.y + 8);
+  await page.mouse.click(box.x + 40, box.y + 8);
+  assert.equal(await page.evaluate(() => window.opened), undefined);
+  await page.keyboard.down("Control");
+  await page.mouse.click(box.x + 40, box.y + 8);
+  await page.keyboard.up("Control");
+  assert.deepEqual(await page.evaluate(() => window.opened), ["https://example.org/x", "_blank", "noopener,noreferrer"]);
+
+  await page.keyboard.type("clear; seq 1 3000000; clear; echo after-$((40 + 2))\n");
+  await until(async () => (await screenText(page)).trim().startsWith("after-42"), "the end of the flood");
+  await page.keyboard.type("exit 3\n");
+  await page.getByText("ended with 3").waitFor();
+  await page.getByText("The program has ended.").waitFor();
+  assertQuiet(page);
+  await page.context().close();
+});
+
 test("an agent asks for permission, is allowed on a phone, and goes on", async () => {
   const page = await signedIn({ viewport: PHONE, touch: true });
   await make(page, "New agent", { Name: "helper", Directory: home });

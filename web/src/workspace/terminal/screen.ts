@@ -6,6 +6,7 @@ import "@xterm/xterm/css/xterm.css";
 import { isSize, type Snapshot } from "../protocol";
 import { openLink } from "./links";
 import { paletteOf } from "./palette";
+import { followTouch } from "./touch";
 
 /** The lines above the screen that are kept. */
 const SCROLLBACK = 5000;
@@ -39,6 +40,7 @@ export class Screen {
   private readonly terminal: Terminal;
   private readonly fit = new FitAddon();
   private readonly watched: ResizeObserver;
+  private readonly leaveTouch: () => void;
   private unread = 0;
   private flooded = false;
 
@@ -58,6 +60,7 @@ export class Screen {
     this.terminal.open(host);
     this.watched = new ResizeObserver(() => this.measure());
     this.watched.observe(host);
+    this.leaveTouch = followTouch(host, { lineHeight: () => this.lineHeight, scroll: (lines) => this.scroll(lines) });
   }
 
   private load(): void {
@@ -147,7 +150,24 @@ export class Screen {
 
   dispose(): void {
     this.watched.disconnect();
+    this.leaveTouch();
     this.terminal.dispose();
+  }
+
+  private get lineHeight(): number {
+    const height = this.terminal.element?.querySelector(".xterm-screen")?.clientHeight ?? 0;
+    return Math.max(8, height / this.terminal.rows);
+  }
+
+  /** A program with a screen of its own, or with a mouse, gets the turns of a wheel. */
+  private scroll(lines: number): void {
+    const { terminal } = this;
+    if (terminal.modes.mouseTrackingMode === "none" && terminal.buffer.active.type === "normal") return terminal.scrollLines(lines);
+    const target = terminal.element?.querySelector(".xterm-screen");
+    const { left = 0, top = 0 } = target?.getBoundingClientRect() ?? {};
+    for (let turn = 0; turn < Math.min(20, Math.abs(lines)); turn += 1) {
+      target?.dispatchEvent(new WheelEvent("wheel", { deltaY: Math.sign(lines), deltaMode: WheelEvent.DOM_DELTA_LINE, clientX: left + 1, clientY: top + 1, bubbles: true, cancelable: true }));
+    }
   }
 
   private measure(): void {
