@@ -17,7 +17,7 @@ const POLICY =
 
 /**
  * A site at `base` (`/`, `/warren/`). `warren()` says where requests go now; `stranger` makes them come from elsewhere.
- * `cut()` breaks all WebSockets. `files`: the site itself has the page. `sessions`: answers `web/session` instead of Warren.
+ * `cut()` breaks all WebSockets, `freeze()` lets them say nothing more to Warren. `files`: the site itself has the page. `sessions`: answers `web/session` instead of Warren.
  */
 export async function serveSite({ warren, base = "/", stranger = false, files = false, sessions = null }) {
   const server = createServer((incoming, outgoing) => {
@@ -33,7 +33,8 @@ export async function serveSite({ warren, base = "/", stranger = false, files = 
   await once(server, "listening");
   const origin = `http://127.0.0.1:${server.address().port}`;
   const cut = () => links.forEach((link) => link.destroy());
-  return { url: origin + base, cut, links, close: () => { cut(); server.closeAllConnections(); server.close(); } };
+  const freeze = () => links.forEach((link) => link.unpipe().pause());
+  return { url: origin + base, cut, freeze, links, close: () => { cut(); server.closeAllConnections(); server.close(); } };
 }
 
 function isPage(path) {

@@ -255,3 +255,64 @@ test("a question of an agent that nobody looks at is seen on any page, and denie
   assertQuiet(page);
   await page.context().close();
 });
+
+test("a terminal goes on when the server starts again, and a page that was away goes on with it", async () => {
+  const page = await signedIn();
+  await makeShell(page, "lasting");
+  await page.keyboard.type("clear; (sleep 2; echo from-the-gap) & echo before-$((1 + 1))\n");
+  await shows(page, "before-2");
+  warren.child.kill("SIGKILL");
+  await page.getByText("Connecting…").waitFor();
+  warren = await Warren.start(["serve", "--config", join(home, "warren.toml")], { home, port: warren.port, models: false });
+  await shows(page, "from-the-gap");
+  await page.keyboard.type("echo after-$((2 + 2))\n");
+  await shows(page, "after-4");
+  assert.ok((await screenText(page)).includes("before-2"));
+  assertQuiet(page);
+  await page.context().close();
+});
+
+test("a connection that died in its sleep is noticed when the page wakes up, and Ctrl K is the terminal's", async () => {
+  const page = await signedIn();
+  await makeShell(page, "sleeper");
+  site.freeze();
+  await page.keyboard.type("echo XY");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("echo awake-$((1 + 1))\n");
+  await page.evaluate(() => window.dispatchEvent(new Event("online")));
+  await page.getByText(/Connecting….*typed characters wait/).waitFor();
+  await shows(page, "awake-2");
+  assert.ok(!(await screenText(page)).includes("XY"));
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  assertQuiet(page);
+  await page.context().close();
+});
+
+test("who may only look sees sessions, and has no way to change them", async () => {
+  const { key } = await warren.admin("/admin/keys", { method: "POST", body: JSON.stringify({ name: "looker", scopes: ["inference", "workspace:read"] }) });
+  const page = await openPage(browser, site.url);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.getByLabel("Token, or login address").fill(key);
+  await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Workspace" }).click();
+  await page.getByRole("link", { name: /lasting/ }).click();
+  await shows(page, "after-4");
+  await page.getByText("You may look, not type.").waitFor();
+  await page.locator(".xterm").click();
+  await page.keyboard.type("echo not-typed\n");
+  await page.getByRole("button", { name: "Back to the sessions" }).click();
+  await page.getByRole("list", { name: "Sessions" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: /^(New|End)/ }).count(), 0);
+  assertQuiet(page);
+  await page.context().close();
+});
+
+test("without a sign-in the page says what to do, and opens no socket", async () => {
+  const page = await openPage(browser, `${site.url}#/workspace`);
+  await page.getByRole("button", { name: "Sign in to the workspace" }).waitFor();
+  assert.equal(site.links.size, 0);
+  await assertAccessible(page, "the workspace of somebody who is not signed in");
+  assertQuiet(page);
+  await page.context().close();
+});

@@ -19,7 +19,7 @@ export interface Access {
   /** May read `/metrics`. */
   metrics: boolean;
   /** May use the workspace, as far as that is known: a token's scopes are not. */
-  workspace: "yes" | "perhaps" | "no";
+  workspace: "work" | "look" | "perhaps" | "no";
 }
 
 /** What came of trying to get in. */
@@ -119,7 +119,9 @@ async function accessBy(by: Access["by"], session: Session | null): Promise<Acce
 /** Nobody gets into the workspace without a key or token, not even where models are free. */
 function workspaceBy(by: Access["by"], session: Session | null): Access["workspace"] {
   if (by !== "cookie") return by === "token" ? "perhaps" : "no";
-  return session?.scopes.some((scope) => scope.startsWith("workspace:")) ? "yes" : "no";
+  const scopes = session?.scopes ?? [];
+  if (scopes.some((scope) => scope === "workspace:write" || scope === "workspace:admin")) return "work";
+  return scopes.includes("workspace:read") ? "look" : "no";
 }
 
 async function may(path: string): Promise<boolean> {

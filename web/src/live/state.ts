@@ -7,6 +7,9 @@ import type { Point } from "./series";
 /** What the page may do; `null` while it is signed out. */
 export const access = signal<Access | null>(null);
 
+/** Whether the page may change things in the workspace, as far as that is known. */
+export const mayWork = computed(() => access.value?.workspace !== "look");
+
 /** Why the sign-in page is shown, where there is something to say. */
 export const signInError = signal<ApiError | null>(null);
 

@@ -30,7 +30,7 @@ export function follow(): void {
   if (access.metrics) polls.push(poll(lookAtMetrics, () => (metricsLength > LONG_METRICS ? 15_000 : 2000)));
   if (access.admin) polls.push(poll(lookAtWork, 2000), poll(lookAtKeys, 60_000));
   polls.forEach((each) => each.start());
-  if (access.workspace === "yes") followWorkspace();
+  if (access.workspace === "work" || access.workspace === "look") followWorkspace();
 }
 
 /** Stops following. */

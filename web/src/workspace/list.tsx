@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { mayWork } from "../live/state";
 import { ago } from "../live/words";
 import { Icon } from "../parts/icon";
 import { hrefOf } from "../route";
@@ -19,8 +20,8 @@ export function SessionList() {
     <div class="page">
       <div class="page-head workspace-head">
         <h1>Workspace</h1>
-        <button type="button" class="button" onClick={() => setMaking("agent")}><Icon name="plus" /> New agent</button>
-        <button type="button" class="button primary" onClick={() => setMaking("terminal")}><Icon name="plus" /> New terminal</button>
+        {mayWork.value && <button type="button" class="button" onClick={() => setMaking("agent")}><Icon name="plus" /> New agent</button>}
+        {mayWork.value && <button type="button" class="button primary" onClick={() => setMaking("terminal")}><Icon name="plus" /> New terminal</button>}
       </div>
       {!all && <p class="card empty muted" role="status">{hubState.value === "away" ? "The workspace cannot be reached now. The page goes on trying." : "Asking for the sessions…"}</p>}
       {all?.length === 0 && <p class="card empty muted">There is no session. A terminal or an agent goes on when this page is closed, and is here again from any browser.</p>}
@@ -61,7 +62,7 @@ function Row({ of: session }: { of: Session }) {
         </span>
         <span class={`session-state ${look}`}><span class={`dot ${look}`} aria-hidden="true" />{words}</span>
       </a>
-      <KillButton of={session} />
+      {mayWork.value && <KillButton of={session} />}
     </li>
   );
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { mayWork } from "../live/state";
 import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { Later } from "../parts/later";
@@ -63,7 +64,7 @@ function Head({ of: session, others, onClose }: HeadProps) {
       <span class="muted small pane-about">{kindOf(session)}{node && ` · ${node}`} · {session.directory}</span>
       <span class={`session-state ${look}`}><span class={`dot ${look}`} aria-hidden="true" />{words}</span>
       {!others.length && <Beside id={session.id} />}
-      <KillButton of={session} onKilled={onClose} />
+      {mayWork.value && <KillButton of={session} onKilled={onClose} />}
     </header>
   );
 }

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { mayWork } from "../../live/state";
 import { Icon } from "../../parts/icon";
 import { toast } from "../../parts/toast";
 import { draftOf, keepDraft } from "../../storage/drafts";
@@ -32,7 +33,7 @@ export function Prompt({ id, over, works, onPrompt, onInterrupt }: PromptProps) 
     event.preventDefault();
     send();
   };
-  if (over) return <p class="empty muted">This agent has ended.</p>;
+  if (over || !mayWork.value) return <p class="empty muted">{over ? "This agent has ended." : "You may look, not work."}</p>;
   return (
     <form class="composer" onSubmit={(event) => { event.preventDefault(); send(); }}>
       <div class="composer-row">

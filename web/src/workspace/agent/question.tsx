@@ -1,3 +1,4 @@
+import { mayWork } from "../../live/state";
 import { Icon } from "../../parts/icon";
 import type { Question } from "../protocol";
 import { inputText } from "./events";
@@ -16,8 +17,8 @@ export function QuestionView({ question: { tool, input }, answered, onAnswer }: 
       <h2><Icon name="shield" /> May it use {tool}?</h2>
       <pre class="agent-pre" tabIndex={0}>{inputText(input)}</pre>
       <div class="question-buttons">
-        <button type="button" class="button" disabled={answered} onClick={() => onAnswer(false)}>Deny</button>
-        <button type="button" class="button primary" disabled={answered} onClick={() => onAnswer(true)}>Allow</button>
+        <button type="button" class="button" disabled={answered || !mayWork.value} onClick={() => onAnswer(false)}>Deny</button>
+        <button type="button" class="button primary" disabled={answered || !mayWork.value} onClick={() => onAnswer(true)}>Allow</button>
       </div>
       {answered && <p class="muted small" role="status">The answer is on its way…</p>}
     </section>

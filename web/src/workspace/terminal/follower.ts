@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { mayWork } from "../../live/state";
 import { toast } from "../../parts/toast";
 import { linkOptions } from "../hub";
 import { Inputs } from "../inputs";
@@ -33,7 +34,7 @@ export class Follower {
       onOpen: () => this.attach(),
       onMessage: (message) => this.take(message),
       onOutput: (output) => this.step(this.position.output(output)),
-      onState: (state) => (this.state.value = state),
+      onState: (state) => this.become(state),
     });
     this.inputs = new Inputs(sessionId, (message) => this.link.send(message));
   }
@@ -51,6 +52,7 @@ export class Follower {
   }
 
   type(text: string): void {
+    if (!mayWork.value) return;
     if (!this.inputs.type(text)) toast("Too much is typed that the terminal has not read yet.", "error");
     this.count();
   }
@@ -66,6 +68,11 @@ export class Follower {
   restart(): void {
     this.position.forget();
     this.attach();
+  }
+
+  private become(state: LinkState): void {
+    this.state.value = state;
+    this.count();
   }
 
   private attach(): void {
@@ -106,7 +113,7 @@ export class Follower {
   }
 
   private tellSize = (): void => {
-    if (!this.own || !this.link.isOpen) return;
+    if (!this.own || !this.link.isOpen || !mayWork.value) return;
     const message = { type: "resize", session_id: this.sessionId, ...this.own, visible: document.visibilityState === "visible" };
     if (JSON.stringify(message) === this.told || !this.link.send(message)) return;
     this.told = JSON.stringify(message);

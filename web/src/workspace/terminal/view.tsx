@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { mayWork } from "../../live/state";
 import { copyText } from "../../parts/copy";
 import { toast } from "../../parts/toast";
 import { theme } from "../../theme";
@@ -92,6 +93,7 @@ function TerminalState({ follower, title, over }: StateProps) {
     <p class="terminal-title small" role="status">
       {away && <span class="terminal-away">Connecting…{waiting > 0 && ` ${waiting} typed characters wait.`}</span>}
       {!away && over && <span class="muted">The program has ended.</span>}
+      {!away && !over && !mayWork.value && <span class="muted">You may look, not type.</span>}
       {!away && !over && title && <bdi class="muted">{title}</bdi>}
     </p>
   );
