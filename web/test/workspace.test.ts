@@ -193,6 +193,15 @@ describe("an agent's events", () => {
     expect(entries[2]).toMatchObject({ kind: "notice", text: "The turn failed: exit 1", bad: true });
   });
 
+  it("before the known ones come first", () => {
+    const events = new Events();
+    expect(events.stored([{ number: 5, event: { kind: "text", text: "b", delta: false } }], true)).toBe(true);
+    expect(events.oldest).toBe(5);
+    expect(events.earlier([{ number: 2, event: { kind: "text", text: "a", delta: false } }])).toBe(true);
+    expect(events.stored([{ number: 5, event: { kind: "text", text: "b", delta: false } }], true)).toBe(false);
+    expect(events.read().entries).toMatchObject([{ text: "a" }, { text: "b" }]);
+  });
+
   it("of another time are dropped when the newest do not reach them", () => {
     const events = new Events();
     events.live(1, { kind: "text", text: "old", delta: false });
@@ -202,8 +211,9 @@ describe("an agent's events", () => {
 
   it("are bounded", () => {
     const events = new Events();
-    for (let number = 1; number <= 7000; number += 1) events.live(number, { kind: "notice", message: "n" });
-    expect(events.read().entries.length).toBe(6000);
+    for (let number = 1; number <= 21_000; number += 1) events.live(number, { kind: "notice", message: "n" });
+    expect(events.read().entries.length).toBe(20_000);
+    expect(events.earlier([{ number: 0, event: { kind: "notice", message: "n" } }])).toBe(false);
   });
 });
 

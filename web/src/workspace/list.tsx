@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { mayWork } from "../live/state";
+import { mayWork, trouble } from "../live/state";
 import { ago } from "../live/words";
 import { Icon } from "../parts/icon";
 import { hrefOf } from "../route";
@@ -23,12 +23,18 @@ export function SessionList() {
         {mayWork.value && <button type="button" class="button" onClick={() => setMaking("agent")}><Icon name="plus" /> New agent</button>}
         {mayWork.value && <button type="button" class="button primary" onClick={() => setMaking("terminal")}><Icon name="plus" /> New terminal</button>}
       </div>
-      {!all && <p class="card empty muted" role="status">{hubState.value === "away" ? "The workspace cannot be reached now. The page goes on trying." : "Asking for the sessions…"}</p>}
+      {!all && <p class="card empty muted" role="status">{whileMissing()}</p>}
       {all?.length === 0 && <p class="card empty muted">There is no session. A terminal or an agent goes on when this page is closed, and is here again from any browser.</p>}
       {all && all.length > 0 && <Rows all={inNeed(all)} />}
       <NewSessionDialog kind={making} onClose={() => setMaking(null)} />
     </div>
   );
+}
+
+/** What is said before the list came. */
+function whileMissing(): string {
+  if (hubState.value !== "away") return "Asking for the sessions…";
+  return trouble.value ? "The server cannot be reached now. The page goes on trying." : "The server answers, but not its workspace; perhaps it runs none. The page goes on trying.";
 }
 
 /** Those that ask come first. */

@@ -9,7 +9,7 @@ export type Entry =
   | { kind: "notice"; key: number; text: string; bad: boolean };
 
 /** The most events that are kept, and the most characters of a text among them. */
-const MAX_EVENTS = 6000;
+const MAX_EVENTS = 20_000;
 const MAX_TEXT = 100_000;
 
 type Event = Record<string, unknown>;
@@ -25,13 +25,30 @@ export class Events {
     this.add(numberOf(number) ?? this.newest + 0.001, event);
   }
 
-  /** Takes the newest stored events. If there are more before them than are known, the known ones are of another time. */
-  stored(events: unknown, more: boolean): void {
+  /**
+   * Takes the newest stored events. If there are more before them than are known, the known ones are of another time and are
+   * dropped. Returns whether these are now the oldest.
+   */
+  stored(events: unknown, more: boolean): boolean {
     const list = Array.isArray(events) ? events.filter(isObject) : [];
     const oldest = numberOf(list[0]?.["number"]) ?? 0;
-    const reaches = [...this.byNumber.keys()].some((number) => number >= oldest);
-    if (more && !reaches) this.byNumber.clear();
+    const known = [...this.byNumber.keys()];
+    if (more && !known.some((number) => number >= oldest)) this.byNumber.clear();
     for (const { number, event } of list) this.add(numberOf(number) ?? 0, event);
+    return this.byNumber.size === 0 || this.oldest === oldest;
+  }
+
+  /** Takes stored events from before all that are known; `false` if there is no room for more. */
+  earlier(events: unknown): boolean {
+    const list = Array.isArray(events) ? events.filter(isObject) : [];
+    if (this.byNumber.size + list.length > MAX_EVENTS) return false;
+    for (const { number, event } of list) this.add(numberOf(number) ?? 0, event);
+    return true;
+  }
+
+  /** The number of the oldest event; `null` without one. */
+  get oldest(): number | null {
+    return this.inOrder()[0]?.[0] ?? null;
   }
 
   private add(number: number, event: unknown): void {

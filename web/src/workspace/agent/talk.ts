@@ -4,6 +4,7 @@ import { linkOptions, noteQuestion, replaceQuestions } from "../hub";
 import { randomId } from "../inputs";
 import { Link, type LinkState } from "../link";
 import { numberOf, questionOf, textOf, type Message, type Question } from "../protocol";
+import { tell } from "../words";
 import { Events, type Entry } from "./events";
 
 /** How many bytes of stored events are asked for. */
@@ -24,6 +25,8 @@ export interface Shown {
   busy: boolean;
   /** Whether the stored events came. */
   loaded: boolean;
+  /** Whether there are events before these. */
+  more: boolean;
 }
 
 /** What the turns since the page was opened used. */
@@ -35,7 +38,7 @@ export interface Used {
 
 /** A conversation with an agent, which goes on over lost connections. */
 export class Talk {
-  readonly shown = signal<Shown>({ entries: [], busy: false, loaded: false });
+  readonly shown = signal<Shown>({ entries: [], busy: false, loaded: false, more: false });
   readonly used = signal<Used | null>(null);
   readonly state = signal<LinkState>("connecting");
   /** The prompts that the server has not taken yet. */
@@ -48,6 +51,7 @@ export class Talk {
   private open: Question[] | null = null;
   private frame = 0;
   private loaded = false;
+  private more = false;
 
   constructor(private readonly sessionId: string) {
     this.link = new Link({ ...linkOptions(), onOpen: () => this.attach(), onMessage: (message) => this.take(message), onState: (state) => (this.state.value = state) });
@@ -81,18 +85,32 @@ export class Talk {
     if (!this.link.send({ type: "interrupt", session_id: this.sessionId })) toast("The workspace cannot be reached now.", "error");
   }
 
+  /** Asks for what was before. */
+  async earlier(): Promise<void> {
+    try {
+      const before = this.events.oldest;
+      const { events, more } = await this.link.ask({ type: "get_turns", session_id: this.sessionId, before, max_bytes: STORED_BYTES }, "turns");
+      this.more = this.events.earlier(events) && more === true;
+      this.show();
+    } catch (thrown) {
+      tell(thrown);
+    }
+  }
+
   private attach(): void {
     this.open = [];
     this.link.send({ type: "attach", session_id: this.sessionId, after_seq: null });
     this.link.ask({ type: "get_turns", session_id: this.sessionId, max_bytes: STORED_BYTES }, "turns").then(
       ({ events, more }) => this.stored(events, more === true),
-      () => this.stored([], false),
+      (thrown) => this.link.isOpen && tell(thrown),
     );
   }
 
   private stored(events: unknown, more: boolean): void {
+    // What is known from before may reach further back than what came now.
+    const isAnew = this.events.stored(events, more);
+    if (isAnew) this.more = more;
     this.loaded = true;
-    this.events.stored(events, more);
     this.show();
   }
 
@@ -160,6 +178,6 @@ export class Talk {
   /** Text comes in many small pieces: it is drawn once for each frame. */
   private show(): void {
     cancelAnimationFrame(this.frame);
-    this.frame = requestAnimationFrame(() => (this.shown.value = { ...this.events.read(), loaded: this.loaded }));
+    this.frame = requestAnimationFrame(() => (this.shown.value = { ...this.events.read(), loaded: this.loaded, more: this.more }));
   }
 }

@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { questions } from "../hub";
 import type { Session } from "../protocol";
@@ -8,8 +8,8 @@ import { Prompt } from "./prompt";
 import { QuestionView } from "./question";
 import { Talk, type Used } from "./talk";
 
-/** So many entries are drawn: the newest. */
-const MAX_DRAWN = 400;
+/** So many entries are drawn at first, the newest, and so many more for each click. */
+const STEP = 300;
 
 /** Closer to the end than this, in pixels, the conversation follows what comes. */
 const NEAR_END = 60;
@@ -21,14 +21,20 @@ export function AgentView({ session }: { session: Session }) {
     talk.start();
     return () => talk.stop();
   }, [talk]);
-  const { entries, busy, loaded } = talk.shown.value;
+  const [drawn, setDrawn] = useState(STEP);
+  const { entries, busy, loaded, more } = talk.shown.value;
   const open = [...questions.value.values()].filter(({ sessionId }) => sessionId === session.id);
   const works = busy || session.status === "running";
+  const earlier = () => {
+    setDrawn(drawn + STEP);
+    if (more && entries.length < drawn + STEP) void talk.earlier();
+  };
   return (
     <div class="agent">
       <Following by={[talk.shown.value, open.length, talk.prompts.value]}>
         {loaded && !entries.length && <p class="empty muted">Nothing was said yet.</p>}
-        {entries.slice(-MAX_DRAWN).map((entry, at, all) => <EntryView key={entry.key} entry={entry} growing={works && at === all.length - 1} />)}
+        {(more || entries.length > drawn) && <button type="button" class="button small agent-earlier" onClick={() => earlier()}>Show what was before</button>}
+        {entries.slice(-drawn).map((entry, at, all) => <EntryView key={entry.key} entry={entry} growing={works && at === all.length - 1} />)}
         {talk.prompts.value.map((prompt) => <div key={textOf(prompt["input_id"])} class="agent-prompt waiting"><p>{textOf(prompt["input"])}</p><span class="muted small">on its way…</span></div>)}
         {open.map((question) => <QuestionView key={question.requestId} question={question} answered={talk.answers.value.has(question.requestId)} onAnswer={(allow) => talk.answer(question, allow)} />)}
         {works && !open.length && <p class="agent-works muted small" role="status"><span class="dot good" aria-hidden="true" /> The agent works…</p>}

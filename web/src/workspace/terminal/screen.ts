@@ -116,11 +116,6 @@ export class Screen {
     this.terminal.paste(text);
   }
 
-  /** Types keys that the page has as buttons. */
-  type(text: string): void {
-    this.terminal.input(text, true);
-  }
-
   selection(): string {
     return this.terminal.getSelection();
   }

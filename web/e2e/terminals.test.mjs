@@ -1,67 +1,25 @@
-// Terminals and agents in a real browser, with a real server whose agents are fakes.
+// Terminals in a real browser, with a real server.
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
 import { after, before, test } from "node:test";
-import { assertAccessible, assertFits, assertQuiet, launch, openPage, PHONE, shot, until } from "./browser.mjs";
-import { serveSite } from "./site.mjs";
-import { Warren } from "./warren.mjs";
+import { assertAccessible, assertFits, assertQuiet, openPage, PHONE, shot, until } from "./browser.mjs";
+import { make, makeShell, screenText, shows, startPlace } from "./workspace.mjs";
 
-const PROVIDERS = ["claude", "codex", "gemini", "opencode"];
-
-let browser, warren, site, home;
+let browser, place;
 
 before(async () => {
-  home = await mkdtemp(join(tmpdir(), "warren-web-"));
-  [browser, warren] = await Promise.all([launch(), startWarren()]);
-  site = await serveSite({ warren: () => warren, base: "/warren/", files: true });
+  [browser, place] = await startPlace();
 });
 
 after(async () => {
   await browser?.close();
-  site?.close();
-  await warren?.remove();
+  await place?.remove();
 });
 
-/** A server whose agents are the test kit's, each under its own name. */
-async function startWarren() {
-  const bin = join(home, "bin");
-  await mkdir(join(bin, "state"), { recursive: true });
-  const fake = process.env.FAKE_AGENT ?? resolve(dirname(resolve(process.env.WARREN)), "examples/fake-agent");
-  for (const name of PROVIDERS) await symlink(fake, join(bin, name));
-  const programs = PROVIDERS.map((name) => `${name} = ${JSON.stringify(join(bin, name))}`).join("\n");
-  await writeFile(join(home, "warren.toml"), `[workspace.agents.programs]\n${programs}\n`);
-  return Warren.start(["serve", "--config", join(home, "warren.toml")], { home, models: false });
-}
-
-/** The page of somebody who administers the server. */
-async function signedIn(options) {
-  const { code } = await warren.admin("/web/code", { method: "POST" });
-  const page = await openPage(browser, `${site.url}#login=${code}`, options);
-  await page.getByRole("link", { name: "Workspace" }).filter({ visible: true }).click();
-  await page.getByRole("heading", { name: "Workspace" }).waitFor();
-  return page;
-}
-
-async function make(page, button, fields) {
-  await page.getByRole("button", { name: button }).click();
-  for (const [label, value] of Object.entries(fields)) await page.getByRole("dialog").getByLabel(label).fill(value);
-  await page.getByRole("button", { name: "Start it" }).click();
-}
-
-/** What the terminal shows. */
-async function screenText(page) {
-  return page.evaluate(() => [...document.querySelectorAll(".xterm-rows > div")].map((row) => row.textContent.replaceAll("\u00a0", " ").trimEnd()).join("\n").trimEnd());
-}
-
-const shows = (page, text) => until(async () => (await screenText(page)).includes(text), `${text} in the terminal`);
-
 test("a terminal types and shows, and its screen is right again after the connection was cut", async () => {
-  const page = await signedIn();
+  const page = await place.signedIn();
   await page.getByText("There is no session.").waitFor();
   await assertAccessible(page, "an empty workspace");
-  await make(page, "New terminal", { Name: "shell", Directory: home, "Command; empty for a shell": "PS1='$ ' exec bash --norc" });
+  await make(page, "New terminal", { Name: "shell", Directory: place.home, "Command; empty for a shell": "PS1='$ ' exec bash --norc" });
   await page.locator(".xterm-rows").waitFor();
   await shows(page, "$");
   await page.keyboard.type("echo one-$((20 + 22))\n");
@@ -76,7 +34,7 @@ test("a terminal types and shows, and its screen is right again after the connec
 
   await page.keyboard.type("for i in 1 2 3; do sleep 0.7; echo line-$i; done; echo all-$((1 + 1))\n");
   await shows(page, "line-1");
-  site.cut();
+  place.site.cut();
   await page.getByText("Connecting…").waitFor();
   await page.keyboard.type("echo typed-$((3 + 4))\n");
   await shows(page, "typed-7");
@@ -87,15 +45,9 @@ test("a terminal types and shows, and its screen is right again after the connec
   await page.context().close();
 });
 
-/** A terminal with a bare shell. */
-async function makeShell(page, name) {
-  await make(page, "New terminal", { Name: name, Directory: home, "Command; empty for a shell": "PS1='$ ' exec bash --norc" });
-  await shows(page, "$");
-}
-
 test("a phone has the keys that it lacks, scrolls, pastes, and shares a terminal with a desktop", async () => {
-  const page = await signedIn({ viewport: PHONE, touch: true, scheme: "dark" });
-  await makeShell(page, "shared");
+  const page = await place.signedIn({ viewport: PHONE, touch: true, scheme: "dark" });
+  await makeShell(place, page, "shared");
   await page.locator(".xterm").click();
   await page.keyboard.type("cat");
   await page.keyboard.press("Enter");
@@ -124,7 +76,7 @@ test("a phone has the keys that it lacks, scrolls, pastes, and shares a terminal
 
   const [rows, cols] = /200\n(\d+) (\d+)/.exec(text).slice(1).map(Number);
   assert.ok(cols < 60 && rows > 15, `${rows} rows of ${cols} columns`);
-  const desk = await signedIn();
+  const desk = await place.signedIn();
   await desk.getByRole("link", { name: /shared/ }).click();
   await shows(desk, "200");
   await desk.keyboard.type("stty size; echo at-the-desk\n");
@@ -157,11 +109,11 @@ async function swipe(page, selector, distance) {
 }
 
 test("two terminals are side by side; a flood and a link do no harm; the program's end is told", async () => {
-  const page = await signedIn();
-  await makeShell(page, "left");
+  const page = await place.signedIn();
+  await makeShell(place, page, "left");
   const left = page.url().split("/").pop();
   await page.getByRole("button", { name: "Back to the sessions" }).click();
-  await makeShell(page, "right");
+  await makeShell(place, page, "right");
   await page.getByRole("button", { name: "Show another beside it" }).click();
   await page.getByRole("dialog").getByRole("link", { name: /left/ }).click();
   await page.locator(".pane").nth(1).waitFor();
@@ -196,74 +148,14 @@ test("two terminals are side by side; a flood and a link do no harm; the program
   await page.context().close();
 });
 
-test("an agent asks for permission, is allowed on a phone, and goes on", async () => {
-  const page = await signedIn({ viewport: PHONE, touch: true });
-  await make(page, "New agent", { Name: "helper", Directory: home });
-  await page.getByText("Nothing was said yet.").waitFor();
-  await page.getByRole("textbox", { name: "Prompt" }).fill("ask Bash; say It is **done**.");
-  await page.getByRole("button", { name: "Send" }).click();
-  await page.getByRole("heading", { name: "May it use Bash?" }).waitFor();
-  await page.getByRole("link", { name: /Workspace.*an agent asks/ }).filter({ visible: true }).waitFor();
-  await assertFits(page);
-  await assertAccessible(page, "a question on a phone");
-  await shot(page, "phone-agent-question");
-
-  await page.getByRole("button", { name: "Back to the sessions" }).click();
-  await page.getByRole("list", { name: "Sessions" }).getByText("asks for permission").waitFor();
-  await assertFits(page);
-  await shot(page, "phone-sessions");
-  await assertAccessible(page, "the list of sessions on a phone");
-  await page.getByRole("list", { name: "Sessions" }).getByRole("link", { name: /helper/ }).click();
-
-  site.cut();
-  await page.getByRole("button", { name: "Allow" }).click();
-  await page.getByText("Bash was allowed").waitFor();
-  await page.locator(".prose strong", { hasText: "done" }).waitFor();
-  await page.getByText("The agent works…").waitFor({ state: "detached" });
-  assert.equal(await page.getByRole("button", { name: "Allow" }).count(), 0);
-  await page.locator(".badge").first().waitFor({ state: "detached" });
-  await page.locator(".agent-fold.tool summary").click();
-  await shot(page, "phone-agent");
-  await assertAccessible(page, "a conversation with an agent");
-  await page.reload();
-  await page.locator(".prose strong", { hasText: "done" }).waitFor();
-  assert.equal(await page.locator(".agent-prompt").count(), 1);
-  assertQuiet(page);
-  await page.context().close();
-});
-
-test("a question of an agent that nobody looks at is seen on any page, and denied", async () => {
-  const page = await signedIn();
-  await make(page, "New agent", { Name: "asker", Directory: home });
-  await page.getByRole("textbox", { name: "Prompt" }).fill("slow 1500; ask Write; wait");
-  await page.keyboard.press("Enter");
-  await page.getByText("The agent works…").waitFor();
-  await page.getByRole("link", { name: "Overview" }).click();
-  await page.getByRole("link", { name: /Workspace.*an agent asks/ }).click();
-  await shot(page, "sessions-asking");
-  await assertAccessible(page, "the list of sessions");
-  await page.getByRole("link", { name: /asker/ }).click();
-  await page.getByRole("button", { name: "Deny" }).click();
-  await page.getByText(/Write was denied/).waitFor();
-  await page.getByRole("button", { name: "Interrupt" }).click();
-  await page.getByText("Interrupted.").waitFor();
-  await shot(page, "agent");
-  await page.getByRole("button", { name: "End asker" }).click();
-  await page.getByRole("button", { name: "End it" }).click();
-  await page.getByRole("heading", { name: "Workspace" }).waitFor();
-  assert.equal(await page.getByRole("link", { name: /asker/ }).count(), 0);
-  assertQuiet(page);
-  await page.context().close();
-});
-
 test("a terminal goes on when the server starts again, and a page that was away goes on with it", async () => {
-  const page = await signedIn();
-  await makeShell(page, "lasting");
+  const page = await place.signedIn();
+  await makeShell(place, page, "lasting");
   await page.keyboard.type("clear; (sleep 2; echo from-the-gap) & echo before-$((1 + 1))\n");
   await shows(page, "before-2");
-  warren.child.kill("SIGKILL");
+  await place.crash();
   await page.getByText("Connecting…").waitFor();
-  warren = await Warren.start(["serve", "--config", join(home, "warren.toml")], { home, port: warren.port, models: false });
+  await place.startAgain();
   await shows(page, "from-the-gap");
   await page.keyboard.type("echo after-$((2 + 2))\n");
   await shows(page, "after-4");
@@ -273,9 +165,9 @@ test("a terminal goes on when the server starts again, and a page that was away 
 });
 
 test("a connection that died in its sleep is noticed when the page wakes up, and Ctrl K is the terminal's", async () => {
-  const page = await signedIn();
-  await makeShell(page, "sleeper");
-  site.freeze();
+  const page = await place.signedIn();
+  await makeShell(place, page, "sleeper");
+  place.site.freeze();
   await page.keyboard.type("echo XY");
   await page.keyboard.press("Control+a");
   await page.keyboard.press("Control+k");
@@ -290,8 +182,8 @@ test("a connection that died in its sleep is noticed when the page wakes up, and
 });
 
 test("who may only look sees sessions, and has no way to change them", async () => {
-  const { key } = await warren.admin("/admin/keys", { method: "POST", body: JSON.stringify({ name: "looker", scopes: ["inference", "workspace:read"] }) });
-  const page = await openPage(browser, site.url);
+  const { key } = await place.warren.admin("/admin/keys", { method: "POST", body: JSON.stringify({ name: "looker", scopes: ["inference", "workspace:read"] }) });
+  const page = await openPage(browser, place.site.url);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.getByLabel("Token, or login address").fill(key);
   await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
@@ -309,9 +201,9 @@ test("who may only look sees sessions, and has no way to change them", async () 
 });
 
 test("without a sign-in the page says what to do, and opens no socket", async () => {
-  const page = await openPage(browser, `${site.url}#/workspace`);
+  const page = await openPage(browser, `${place.site.url}#/workspace`);
   await page.getByRole("button", { name: "Sign in to the workspace" }).waitFor();
-  assert.equal(site.links.size, 0);
+  assert.equal(place.site.links.size, 0);
   await assertAccessible(page, "the workspace of somebody who is not signed in");
   assertQuiet(page);
   await page.context().close();

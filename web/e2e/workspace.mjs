@@ -1,0 +1,81 @@
+// A real server with a workspace, whose agents are the test kit's fakes; and what tests do with its terminals.
+import { mkdir, mkdtemp, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { launch, openPage, until } from "./browser.mjs";
+import { serveSite } from "./site.mjs";
+import { Warren } from "./warren.mjs";
+
+const PROVIDERS = ["claude", "codex", "gemini", "opencode"];
+
+/** The program that is every agent: `FAKE_AGENT`, or where cargo puts it beside Warren. */
+const fakeAgent = () => process.env.FAKE_AGENT ?? join(dirname(resolve(process.env.WARREN)), "examples", "fake-agent");
+
+/** A browser, and a place to work in. */
+export async function startPlace() {
+  const [browser, home] = await Promise.all([launch(), mkdtemp(join(tmpdir(), "warren-web-"))]);
+  return [browser, await new Place(browser, home).start()];
+}
+
+class Place {
+  constructor(browser, home) {
+    this.browser = browser;
+    this.home = home;
+    this.config = join(home, "warren.toml");
+  }
+
+  async start() {
+    const bin = join(this.home, "bin");
+    await mkdir(join(bin, "state"), { recursive: true });
+    for (const name of PROVIDERS) await symlink(fakeAgent(), join(bin, name));
+    const programs = PROVIDERS.map((name) => `${name} = ${JSON.stringify(join(bin, name))}`).join("\n");
+    await writeFile(this.config, `[workspace.agents.programs]\n${programs}\n`);
+    await this.startAgain();
+    this.site = await serveSite({ warren: () => this.warren, base: "/warren/", files: process.env.DIST === "1" });
+    return this;
+  }
+
+  /** Starts the server, at the port that it had. */
+  async startAgain() {
+    this.warren = await Warren.start(["serve", "--config", this.config], { home: this.home, port: this.warren?.port, models: false });
+  }
+
+  /** Ends the server without a word. */
+  async crash() {
+    this.warren.child.kill("SIGKILL");
+  }
+
+  /** The page *Workspace* of somebody who administers the server. */
+  async signedIn(options) {
+    const { code } = await this.warren.admin("/web/code", { method: "POST" });
+    const page = await openPage(this.browser, `${this.site.url}#login=${code}`, options);
+    await page.getByRole("link", { name: "Workspace" }).filter({ visible: true }).click();
+    await page.getByRole("heading", { name: "Workspace" }).waitFor();
+    return page;
+  }
+
+  async remove() {
+    this.site?.close();
+    await this.warren?.remove();
+  }
+}
+
+/** Makes a session by the button of this name. */
+export async function make(page, button, fields) {
+  await page.getByRole("button", { name: button }).click();
+  for (const [label, value] of Object.entries(fields)) await page.getByRole("dialog").getByLabel(label).fill(value);
+  await page.getByRole("button", { name: "Start it" }).click();
+}
+
+/** Makes a terminal with a bare shell. */
+export async function makeShell(place, page, name) {
+  await make(page, "New terminal", { Name: name, Directory: place.home, "Command; empty for a shell": "PS1='$ ' exec bash --norc" });
+  await shows(page, "$");
+}
+
+/** What all terminals of the page show. */
+export async function screenText(page) {
+  return page.evaluate(() => [...document.querySelectorAll(".xterm-rows > div")].map((row) => row.textContent.replaceAll("\u00a0", " ").trimEnd()).join("\n").trimEnd());
+}
+
+export const shows = (page, text) => until(async () => (await screenText(page)).includes(text), `${text} in the terminal`);
