@@ -200,6 +200,26 @@ test("who may only look sees sessions, and has no way to change them", async () 
   await page.context().close();
 });
 
+test("a server without sessions gets the token at its socket, once the workspace is opened", async () => {
+  const sessions = (_, outgoing) => outgoing.writeHead(404, { "content-type": "application/json" }).end('{"error":{"message":"nothing"}}');
+  const own = await place.serve({ sessions });
+  const page = await openPage(browser, own.url);
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.getByLabel("Token, or login address").fill(await place.warren.adminToken());
+  await page.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Administration" }).waitFor();
+  assert.equal(own.links.size, 0);
+  await page.getByRole("link", { name: "Workspace" }).click();
+  await makeShell(place, page, "by-token");
+  own.cut();
+  await page.locator(".xterm").click();
+  await page.keyboard.type("echo back-$((1 + 1))\n");
+  await shows(page, "back-2");
+  assertQuiet(page);
+  await page.context().close();
+  own.close();
+});
+
 test("without a sign-in the page says what to do, and opens no socket", async () => {
   const page = await openPage(browser, `${place.site.url}#/workspace`);
   await page.getByRole("button", { name: "Sign in to the workspace" }).waitFor();

@@ -31,8 +31,13 @@ class Place {
     const programs = PROVIDERS.map((name) => `${name} = ${JSON.stringify(join(bin, name))}`).join("\n");
     await writeFile(this.config, `[workspace.agents.programs]\n${programs}\n`);
     await this.startAgain();
-    this.site = await serveSite({ warren: () => this.warren, base: "/warren/", files: process.env.DIST === "1" });
+    this.site = await this.serve();
     return this;
+  }
+
+  /** What stands between the browser and the server. */
+  serve(options) {
+    return serveSite({ warren: () => this.warren, base: "/warren/", files: process.env.DIST === "1", ...options });
   }
 
   /** Starts the server, at the port that it had. */
