@@ -29,7 +29,7 @@ impl Warren {
     /// Ends a session of the page.
     ///
     /// # Errors
-    /// When the server cannot be reached, or refuses; [`ClientError::NotFound`] when there is none with this id.
+    /// When the server cannot be reached, or refuses; [`ClientError::NotFound`] when no session has this id.
     pub async fn revoke_page_session(&self, id: &str) -> Result<PageSessionJson, ClientError> {
         self.ask(Method::DELETE, &format!("{SESSIONS}/{}", segment(id)), None).await
     }

@@ -29,7 +29,7 @@ impl Keys {
     /// The holder of a credential: the administrator's token, a key of any scope, or a session of the page.
     ///
     /// # Errors
-    /// [`Denied`] when it is none of them, or does not work now.
+    /// [`Denied`] when the text is no credential of this server, or one that no longer works.
     pub fn holder(&self, text: &str, now: Moment) -> Result<Holder, Denied> {
         if let Some(session) = self.page_sessions().find(text, now) {
             return self.key_of(&session.holder(), now).map(|_| session.holder());

@@ -143,7 +143,7 @@ impl PageSessions {
         all
     }
 
-    /// Ends a session. `None` if there is none with this id. Blocks on the disk.
+    /// Ends the session with this id. `None` if no session has it. Blocks on the disk.
     ///
     /// # Errors
     /// When that cannot be written; it has ended even then, but a restart brings it back.
@@ -195,7 +195,7 @@ impl PageSessions {
             (false, true) => all.first(),
             (false, false) => None,
         };
-        // One that stays in the store is over the bound at the next start, and goes then.
+        // If one stays in the store, the next start brings it back as the oldest, and it is the next to go.
         oldest.into_iter().for_each(|session| drop(self.forget(session)));
     }
 

@@ -2,7 +2,7 @@
 //!
 //! - `files`: its files
 //! - `cookie`: the cookie of a session, and when it counts
-//! - `session`: `/web/session`: who is signed in, signing in and out
+//! - `session`: tells who is signed in, signs a browser in, and signs it out
 //! - `code`: `POST /web/code`: login codes
 //! - `state`: what signing in needs
 //! - `told`: how holders of sessions are named, and answers about credentials sent

@@ -1,4 +1,4 @@
-//! `/web/session`: who is signed in, signing in and signing out.
+//! `/web/session` tells who is signed in, signs a browser in, and signs it out.
 
 use std::{sync::Arc, time::Duration};
 
@@ -101,7 +101,7 @@ pub(crate) async fn sign_out(State(api): State<Api>, request: Request) -> Respon
 /// The session that a request came by, with its key unless it is the owner's.
 ///
 /// # Errors
-/// 401 when there is none, or it has ended.
+/// 401 when the request shows no session, or one that has ended.
 fn signed_in(api: &Api, parts: &Parts) -> Result<(Arc<PageSession>, Option<Arc<Key>>), ApiError> {
     let (keys, now) = (&api.rules().keys, Moment::now());
     let text = access::presented(&parts.headers).filter(|text| has_session_form(text));
