@@ -239,6 +239,7 @@ describe("new sessions", () => {
   const wish = { name: " ", directory: " /p ", node: "", command: "", provider: "codex", model: "" };
   it("are asked for as the protocol has it", () => {
     expect(requestFor("agent", wish)).toEqual({ type: "new_session", mode: "sdk", provider: "codex", model: null, name: null, working_dir: "/p", node_id: null });
+    expect(requestFor("terminal", { ...wish, directory: " " })).toMatchObject({ working_dir: "~" });
     expect(requestFor("terminal", { ...wish, command: "top" })).toMatchObject({ type: "open_terminal", command: "sh", args: ["-c", "top"] });
   });
 });

@@ -13,6 +13,9 @@ export type NewKind = "terminal" | "agent";
 /** The agents that servers know without settings. */
 const PROVIDERS = ["claude", "codex", "gemini", "opencode"];
 
+/** The home directory of the server's user, where a session begins unless somebody wants another place. */
+const HOME = "~";
+
 /** Starts the shell of the server's user. */
 const SHELL = 'exec "${SHELL:-/bin/sh}"';
 
@@ -29,7 +32,7 @@ export interface Wish {
 
 /** The request for a new session. */
 export function requestFor(kind: NewKind, { name, directory, node, command, provider, model }: Wish): Message {
-  const all = { name: name.trim() || null, working_dir: directory.trim(), node_id: node || null };
+  const all = { name: name.trim() || null, working_dir: directory.trim() || HOME, node_id: node || null };
   if (kind === "agent") return { type: "new_session", mode: "sdk", provider: provider.trim(), model: model.trim() || null, ...all };
   return { type: "open_terminal", command: "sh", args: ["-c", command.trim() || SHELL], ...all };
 }
@@ -41,7 +44,7 @@ export function NewSessionDialog({ kind, onClose }: { kind: NewKind | null; onCl
 }
 
 function Form({ kind, onClose }: { kind: NewKind; onClose: () => void }) {
-  const [wish, setWish] = useState<Wish>({ name: "", directory: choiceOf("directory") ?? "", node: "", command: "", provider: choiceOf("provider") ?? "claude", model: "" });
+  const [wish, setWish] = useState<Wish>({ name: "", directory: choiceOf("directory") ?? HOME, node: "", command: "", provider: choiceOf("provider") ?? "claude", model: "" });
   const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);
   const set = (field: keyof Wish) => (event: { currentTarget: { value: string } }) => setWish({ ...wish, [field]: event.currentTarget.value });
@@ -62,7 +65,7 @@ function Form({ kind, onClose }: { kind: NewKind; onClose: () => void }) {
     <form class="form" onSubmit={submit}>
       {kind === "agent" && <label class="field"><span>Agent</span><input type="text" required list="providers" maxLength={100} autocapitalize="off" value={wish.provider} onInput={set("provider")} /></label>}
       <datalist id="providers">{PROVIDERS.map((each) => <option key={each} value={each} />)}</datalist>
-      <label class="field"><span>Directory</span><input type="text" maxLength={4096} placeholder="/home/me/project" autocapitalize="off" spellcheck={false} value={wish.directory} onInput={set("directory")} /></label>
+      <label class="field"><span>Directory</span><input type="text" maxLength={4096} placeholder={HOME} autocapitalize="off" spellcheck={false} value={wish.directory} onInput={set("directory")} /></label>
       {kind === "terminal" && <label class="field"><span>Command; empty for a shell</span><input type="text" maxLength={4096} placeholder="your shell" autocapitalize="off" spellcheck={false} value={wish.command} onInput={set("command")} /></label>}
       {kind === "agent" && <label class="field"><span>Model; empty for the agent's own choice</span><input type="text" maxLength={200} autocapitalize="off" spellcheck={false} value={wish.model} onInput={set("model")} /></label>}
       <div class="form-row">
