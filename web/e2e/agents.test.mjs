@@ -84,7 +84,7 @@ test("a long conversation is drawn in parts, and streams without a long task", a
   await page.keyboard.press("Enter");
   await page.getByText("waits for a prompt").waitFor();
   await page.locator(".agent-fold b", { hasText: /^Tool399$/ }).waitFor();
-  assert.equal(await page.locator(".agent-fold").count(), 300);
+  assert.equal(await page.locator(".agent-fold, .agent-turn-used").count(), 300);
   await page.getByRole("button", { name: "Show what was before" }).click();
   await page.locator(".agent-fold b", { hasText: /^Tool0$/ }).waitFor({ state: "attached" });
   assert.equal(await page.getByRole("button", { name: "Show what was before" }).count(), 0);

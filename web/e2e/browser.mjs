@@ -15,14 +15,16 @@ export const PHONE = { width: 360, height: 740 };
 /** The longest that a test waits for anything, in milliseconds. */
 const PATIENCE_MS = 15_000;
 
+/** Without a graphics card the page draws terminals as elements, which tests can read. */
 export async function launch() {
   await mkdir(SHOTS, { recursive: true });
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--host-resolver-rules=MAP warren.test 127.0.0.1"] });
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--host-resolver-rules=MAP warren.test 127.0.0.1"] });
 }
 
-/** A page in a context of its own, with its complaints gathered in `page.complaints`. */
-export async function openPage(browser, url, { viewport = DESKTOP, touch = false, scheme = "light", origin = url } = {}) {
+/** A page in a context of its own, with its complaints gathered in `page.complaints`. `webgl`: terminals are drawn by it all the same. */
+export async function openPage(browser, url, { viewport = DESKTOP, touch = false, scheme = "light", origin = url, webgl = false } = {}) {
   const context = await browser.newContext({ viewport, hasTouch: touch, isMobile: touch, colorScheme: scheme, reducedMotion: "reduce", acceptDownloads: true });
+  if (webgl) await context.addInitScript(() => localStorage.getItem("warren.terminalDrawing") ?? localStorage.setItem("warren.terminalDrawing", "webgl"));
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   page.complaints = [];

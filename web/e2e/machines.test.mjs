@@ -58,6 +58,24 @@ function metrics() {
   return `warren_requests_total{model="a",outcome="answered"} ${n}\nwarren_requests_total{model="a",outcome="worker_failed"} ${Math.floor(readings / 3)}\nwarren_tokens_total{model="a",kind="prompt"} ${n * 800}\nwarren_tokens_total{model="a",kind="completion"} ${n * 240}\n${first("0.128", 0.3)}\n${first("0.256", 0.8)}\n${first("1.024", 1)}\n${first("+Inf", 1)}\n# EOF\n`;
 }
 
+/** Whether the stand-in keeps the last minutes and tells what runs, as newer servers do. */
+let keeps = false;
+const askedOf = [];
+const readMetrics = () => askedOf.filter((path) => path === "/metrics").length;
+
+const series = () => {
+  const now = Math.floor(Date.now() / 2000) * 2;
+  const points = Array.from({ length: 300 }, (_, i) => ({
+    at: now - (299 - i) * 2, requests: 6 + Math.round(4 * Math.sin(i / 9)), errors: i % 40 ? 0 : 1, tokens: 900 + 300 * Math.round(Math.sin(i / 7)),
+    first_token_ms: i % 5 ? 240 + i : null, first_byte_ms: i % 5 ? 120 + i : null, queued: 1, in_flight: 4,
+  }));
+  return { step_secs: 2, points };
+};
+const running = Array.from({ length: 9 }, (_, i) => ({
+  id: `run-${i}`, model: i % 2 ? "qwen3-8b" : "<b>gemma</b>", endpoint: "/v1/chat/completions", key: i % 2 ? "k-1" : "local", worker: i > 6 ? null : "gpu-box",
+  state: i > 6 ? "queued" : "running", waiting_ms: 900 + i, running_ms: i > 6 ? 0 : 4000 + i * 1000, tokens: i * 31,
+}));
+
 function answer(incoming, outgoing) {
   const path = incoming.url.split("?")[0];
   if (path === "/web/code") return outgoing.end(JSON.stringify({ code: "c0de-c0de-c0de-c0de-42", expires: new Date(Date.now() + 600_000).toISOString() }));
@@ -68,7 +86,9 @@ function answer(incoming, outgoing) {
     "/v1/models": { data: models }, "/admin/workers": { workers }, "/admin/requests": { requests: incoming.url.includes("after=0&") ? requests : [] },
     "/admin/stats": { queue_depth: { server: 5 }, queues: [{ scope: "server", model: "qwen3-8b", depth: 5, oldest_secs: 7.25 }], active_workers: 60, in_flight: 118, uptime_secs: 180_000 },
     "/admin/keys": { keys: [{ id: "k-1", name: "laptop" }] }, "/admin/usage": { rows: days, totals: { ...days[0], requests: 800 }, currency: "EUR" },
+    ...(keeps && { "/admin/series": series(), "/admin/requests/running": { requests: running } }),
   }[path];
+  askedOf.push(path);
   if (path === "/metrics") return outgoing.end(metrics());
   outgoing.writeHead(found ? 200 : 404, { "content-type": "application/json" }).end(JSON.stringify(found ?? { error: { message: "nothing" } }));
 }
@@ -96,6 +116,34 @@ test("many machines, models and requests are steered, filtered and fit", async (
   await assertFits(page);
   await shot(page, "phone-machines");
   await assertAccessible(page, "many machines on a phone");
+  assertQuiet(page);
+  await page.context().close();
+});
+
+test("a server that keeps the last minutes fills the charts at once, and tells what runs", async () => {
+  keeps = true;
+  askedOf.length = 0;
+  const page = await openPage(browser, site.url, { viewport: { width: 1440, height: 1900 } });
+  await page.getByRole("figure").filter({ hasText: "First token" }).waitFor();
+  const widths = () => page.evaluate(() => [...document.querySelectorAll(".chart path.stroke")].map((path) => path.getAttribute("d").split("L").length));
+  await until(async () => (await widths())[0] > 100, "five minutes in the first chart");
+  // Once, to see whether they may be read.
+  assert.equal(readMetrics(), 1);
+  await page.getByText("7 requests, and 2 waiting").waitFor();
+  const rows = page.getByRole("list", { name: "Requests that run" }).getByRole("listitem");
+  assert.match(await rows.first().innerText(), /runs\s+<b>gemma<\/b>\s+gpu-box\s+local\s+186 tokens\s+10 s/);
+  assert.match(await rows.last().innerText(), /waits\s+qwen3-8b\s+no machine yet\s+laptop\s+907 ms/);
+  await shot(page, "overview-series");
+  await assertAccessible(page, "an overview with what runs");
+  running.splice(3);
+  await page.getByText("3 requests", { exact: true }).waitFor();
+  running.splice(0);
+  await page.getByText("Nothing waits and nothing runs.").waitFor();
+  await page.setViewportSize(PHONE);
+  await assertFits(page);
+  keeps = false;
+  await until(() => readMetrics() > 1, "the metrics of a server that keeps nothing");
+  await page.getByRole("figure").filter({ hasText: "First byte" }).waitFor();
   assertQuiet(page);
   await page.context().close();
 });

@@ -6,29 +6,35 @@ import { connect } from "node:net";
 import { extname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const DIST = fileURLToPath(new URL("../dist/", import.meta.url));
+/** The folder of the page: `dist`, or the one that `DIST` names. */
+export const DIST = process.env.DIST && process.env.DIST !== "1" ? process.env.DIST : fileURLToPath(new URL("../dist/", import.meta.url));
 
-const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+const TYPES = {
+  ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml",
+  ".png": "image/png", ".webmanifest": "application/manifest+json",
+};
 
 /** The headers of CONTRACT.md, for a server that is a stand-in and has no page. */
 const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; manifest-src 'self'; " +
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; manifest-src 'self'; worker-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
  * A site at `base` (`/`, `/warren/`). `warren()` says where requests go now; `stranger` makes them come from elsewhere.
- * `cut()` breaks all WebSockets, `freeze()` lets them say nothing more to Warren. `files`: the site itself has the page. `sessions`: answers `web/session` instead of Warren.
+ * `cut()` breaks all WebSockets, `freeze()` lets them say nothing more to Warren. `files`: the site itself has the page, from `folder`. `gone()`: whether nobody answers now, or the status with which a proxy does. `sessions`: answers `web/session` instead of Warren.
  */
-export async function serveSite({ warren, base = "/", stranger = false, files = false, sessions = null }) {
+export async function serveSite({ warren, base = "/", stranger = false, files = false, folder = DIST, gone = () => false, sessions = null }) {
   const server = createServer((incoming, outgoing) => {
+    const away = gone();
+    if (away) return away === true ? incoming.socket.destroy() : outgoing.writeHead(away).end("a proxy's own page");
     const path = incoming.url.startsWith(base) ? incoming.url.slice(base.length) : null;
     if (path === null) return outgoing.writeHead(404).end();
     if (sessions && path === "web/session") return sessions(incoming, outgoing);
-    if (files && isPage(path)) return void servePage(path, outgoing);
+    if (files && isPage(path)) return void servePage(folder, path, outgoing);
     pass(incoming, outgoing, `/${path}`, warren().port, stranger);
   });
   const links = new Set();
-  server.on("upgrade", (incoming, socket) => passLink(links, incoming, socket, base, warren().port));
+  server.on("upgrade", (incoming, socket) => gone() ? socket.destroy() : passLink(links, incoming, socket, base, warren().port));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const origin = `http://127.0.0.1:${server.address().port}`;
@@ -39,14 +45,15 @@ export async function serveSite({ warren, base = "/", stranger = false, files = 
 
 function isPage(path) {
   const plain = path.split("?")[0];
-  return plain === "" || plain === "icon.svg" || plain.startsWith("assets/");
+  return plain === "" || plain.startsWith("assets/") || /^[\w-]+\.(svg|png|js|webmanifest)$/.test(plain);
 }
 
-async function servePage(path, outgoing) {
+async function servePage(folder, path, outgoing) {
   const file = normalize(path.split("?")[0] || "index.html");
   try {
-    const body = await readFile(join(DIST, file));
-    outgoing.writeHead(200, { "content-type": TYPES[extname(file)], "content-security-policy": POLICY, "x-content-type-options": "nosniff" });
+    const body = await readFile(join(folder, file));
+    const cached = file.startsWith("assets/") ? "public, max-age=31536000, immutable" : "no-cache";
+    outgoing.writeHead(200, { "content-type": TYPES[extname(file)], "cache-control": cached, "content-security-policy": POLICY, "x-content-type-options": "nosniff" });
     outgoing.end(body);
   } catch {
     outgoing.writeHead(404).end();

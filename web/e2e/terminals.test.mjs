@@ -1,5 +1,7 @@
 // Terminals in a real browser, with a real server.
 import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { assertAccessible, assertFits, assertQuiet, openPage, PHONE, shot, until } from "./browser.mjs";
 import { make, makeShell, screenText, shows, startPlace } from "./workspace.mjs";
@@ -221,6 +223,176 @@ test("a server without sessions gets the token at its socket, once the workspace
   assertQuiet(page);
   await page.context().close();
   own.close();
+});
+
+test("a terminal is drawn by WebGL, and by elements once that fails or somebody wants it", async () => {
+  const page = await place.signedIn({ webgl: true });
+  await make(page, "New terminal", { Name: "drawn", Directory: place.home, "Command; empty for a shell": "PS1='$ ' exec bash --norc" });
+  const canvas = page.locator(".xterm-screen > canvas").first();
+  await canvas.waitFor();
+  assert.equal(await page.locator(".xterm-rows").count(), 0);
+  await page.keyboard.type("printf '\\033[41m \\033[42m \\033[0m drawn-%s\\n' $((40 + 2))\n");
+  await until(async () => (await asText(page)).includes("drawn-42"), "what the terminal shows as text");
+  await page.locator(".xterm").click();
+  const first = await canvas.screenshot();
+  await page.keyboard.type("echo more\n");
+  await until(async () => !(await canvas.screenshot()).equals(first), "another picture");
+  await shot(page, "terminal-webgl");
+  await assertAccessible(page, "a terminal drawn by WebGL");
+
+  await page.getByRole("button", { name: "How terminals are shown" }).click();
+  await page.locator(".tabs label", { hasText: "Plain" }).click();
+  await page.keyboard.press("Escape");
+  await shows(page, "drawn-42");
+  assert.equal(await page.locator(".xterm-screen > canvas").count(), 0);
+  await page.getByRole("button", { name: "How terminals are shown" }).click();
+  await shot(page, "terminal-options");
+  await assertAccessible(page, "how terminals are shown");
+  await page.locator(".tabs label", { hasText: "WebGL" }).click();
+  await page.keyboard.press("Escape");
+  await canvas.waitFor();
+  await page.reload();
+  await canvas.waitFor();
+  const lost = await page.evaluate(() => {
+    const drawing = [...document.querySelectorAll(".xterm-screen > canvas")].map((each) => each.getContext("webgl2")).find(Boolean);
+    drawing.getExtension("WEBGL_lose_context").loseContext();
+    return drawing.isContextLost();
+  });
+  assert.ok(lost);
+  await shows(page, "drawn-42");
+  await page.locator(".xterm").click();
+  await page.keyboard.type("echo after-$((1 + 1))\n");
+  await shows(page, "after-2");
+  assertQuiet(page);
+  await page.context().close();
+});
+
+/** What the dialog with the terminal's text has. */
+async function asText(page) {
+  await page.getByRole("button", { name: "Show as text" }).click();
+  const text = await page.locator(".terminal-text").innerText();
+  await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
+  return text;
+}
+
+test("what was printed before is read back, searched and saved", async () => {
+  const page = await place.signedIn();
+  await makeShell(place, page, "past");
+  await page.keyboard.type("for i in $(seq 1 60000); do echo line $i of many; done; printf '\\033[31mNEEDLE\\033[0m\\n'; seq 1 100; echo all-$((1 + 1))\n");
+  await shows(page, "all-2");
+  await page.reload();
+  await shows(page, "all-2");
+  // A new page has no line above the screen.
+  const earlier = page.getByRole("button", { name: "Show earlier output" });
+  assert.equal(await earlier.count(), 0);
+  await page.locator(".xterm").hover();
+  await page.mouse.wheel(0, -100);
+  await earlier.waitFor();
+  await page.keyboard.type("seq 1 300; echo again-$((1 + 1))\n");
+  await shows(page, "again-2");
+  await earlier.waitFor({ state: "detached" });
+  await until(async () => {
+    await page.mouse.wheel(0, -20_000);
+    return earlier.isVisible();
+  }, "the top of the terminal");
+  await earlier.click();
+  const list = page.getByRole("list", { name: "Output" });
+  await list.getByText("again-2", { exact: true }).waitFor();
+  await page.getByRole("searchbox", { name: "Search the output" }).fill("needle");
+  await page.locator("mark.now", { hasText: "NEEDLE" }).waitFor();
+  await page.getByText("1 of 1 so far").waitFor();
+  await shot(page, "terminal-earlier");
+  await assertAccessible(page, "earlier output");
+  await page.getByRole("searchbox", { name: "Search the output" }).fill("");
+  await until(async () => {
+    await list.evaluate((element) => (element.scrollTop = 0));
+    return list.getByText("line 1 of many", { exact: true }).isVisible();
+  }, "the beginning");
+  assert.equal(await page.getByRole("button", { name: "Read more" }).count(), 0);
+  assert.ok((await list.getByRole("listitem").count()) < 100);
+  const download = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Save as a file" }).click();
+  const saved = await readFile(await (await download).path(), "utf8");
+  const numbers = saved.split("\n").map((line) => /^line (\d+) of many$/.exec(line)?.[1]).filter(Boolean).map(Number);
+  assert.deepEqual(numbers, Array.from({ length: 60_000 }, (_, i) => i + 1));
+  assert.ok(!saved.includes("\u001b"));
+  await page.keyboard.press("Escape");
+  assertQuiet(page);
+  await page.context().close();
+});
+
+test("a phone reads earlier output, in the dark", async () => {
+  const page = await place.signedIn({ viewport: PHONE, touch: true, scheme: "dark" });
+  await page.getByRole("link", { name: /past/ }).click();
+  await shows(page, "again-2");
+  await page.getByRole("button", { name: "Earlier output, and search" }).click();
+  await page.getByRole("list", { name: "Output" }).getByText("again-2", { exact: true }).waitFor();
+  await page.getByRole("searchbox", { name: "Search the output" }).fill("many");
+  await page.locator("mark.now").waitFor();
+  await assertFits(page);
+  await assertAccessible(page, "earlier output on a phone");
+  await shot(page, "phone-terminal-earlier");
+  assertQuiet(page);
+  await page.context().close();
+});
+
+test("a screen reader gets the lines of a terminal", async () => {
+  const page = await place.signedIn();
+  await makeShell(place, page, "read aloud");
+  assert.equal(await page.locator(".xterm-accessibility").count(), 0);
+  await page.getByRole("button", { name: "How terminals are shown" }).click();
+  await page.getByRole("checkbox", { name: /screen reader/ }).check();
+  await page.keyboard.press("Escape");
+  await page.locator(".xterm").click();
+  await page.keyboard.type("echo aloud-$((1 + 1))\n");
+  await page.locator(".xterm-accessibility-tree").getByText("aloud-2").waitFor();
+  await assertAccessible(page, "a terminal for a screen reader");
+  await page.reload();
+  await page.locator(".xterm-accessibility-tree").getByText("aloud-2").waitFor();
+  assertQuiet(page);
+  await page.context().close();
+});
+
+test("what programs print harms nothing: titles, links, the clipboard, questions, a line without an end", async () => {
+  const page = await place.signedIn();
+  await makeShell(place, page, "hostile");
+  await page.evaluate(() => {
+    window.open = (...how) => (window.opened = how);
+    navigator.clipboard.writeText = (text) => (window.copied = text);
+    document.execCommand = () => (window.copied = "by command");
+  });
+  const script = join(place.home, "hostile.sh");
+  await writeFile(script, `printf '\\033]0;<img src=x onerror=alert(1)>%s\\007' "$(head -c 5000 /dev/zero | tr '\\0' t)"
+printf '\\033]52;c;aGFja2Vk\\007\\033]52;p;aGFja2Vk\\033\\\\'
+printf '\\033]8;;javascript:alert(1)\\033\\\\badlink\\033]8;;\\033\\\\\\n'
+printf '\\033[8;200;400t\\033[21t\\033[c\\033[>q\\033[6n'
+printf '\\033]4;1;?\\007\\033]1337;File=inline=1:AAAA\\007\\033Pq#0~~\\033\\\\'
+printf '\\033]0;'; head -c 3000000 /dev/zero | tr '\\0' u; printf '\\007'
+head -c 10485760 /dev/zero | tr '\\0' x; echo; echo survived-$((1 + 1))
+`);
+  await page.keyboard.type(`clear; sh ${script}\n`);
+  await shows(page, "survived-2");
+  await page.keyboard.press("Control+c");
+  await page.keyboard.type("\nclear; echo typing-$((2 + 2))\n");
+  await shows(page, "typing-4");
+  assert.ok((await page.locator(".terminal-title").innerText()).length <= 200);
+  assert.equal(await page.locator("img").count(), 0);
+  await page.keyboard.type("clear; printf '\\033]8;;javascript:alert(1)\\033\\\\badlink\\033]8;;\\033\\\\\\n'\n");
+  const link = page.locator(".xterm-rows span").filter({ hasText: /^badlink$/ }).first();
+  await link.waitFor();
+  const box = await link.boundingBox();
+  await page.keyboard.down("Control");
+  for (let clicks = 0; clicks < 5; clicks += 1) {
+    await page.mouse.move(box.x + 5 + clicks, box.y + 8);
+    await page.mouse.click(box.x + 5 + clicks, box.y + 8);
+  }
+  await page.keyboard.up("Control");
+  assert.deepEqual(await page.evaluate(() => [window.opened, window.copied]), [undefined, undefined]);
+  await page.getByRole("button", { name: "Earlier output, and search" }).click();
+  await page.getByRole("list", { name: "Output" }).getByText("badlink", { exact: true }).first().waitFor();
+  assert.equal(await page.locator(".earlier a").count(), 0);
+  assertQuiet(page);
+  await page.context().close();
 });
 
 test("without a sign-in the page says what to do, and opens no socket", async () => {

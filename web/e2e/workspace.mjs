@@ -13,14 +13,20 @@ const fakeAgent = () => process.env.FAKE_AGENT ?? join(dirname(resolve(process.e
 
 /** A browser, and a place to work in. */
 export async function startPlace() {
-  const [browser, home] = await Promise.all([launch(), mkdtemp(join(tmpdir(), "warren-web-"))]);
-  return [browser, await new Place(browser, home).start()];
+  const browser = await launch();
+  return [browser, await anotherPlace(browser)];
+}
+
+/** A place to work in, whose server is started with these arguments, too. */
+export async function anotherPlace(browser, args = []) {
+  return new Place(browser, await mkdtemp(join(tmpdir(), "warren-web-")), args).start();
 }
 
 class Place {
-  constructor(browser, home) {
+  constructor(browser, home, args) {
     this.browser = browser;
     this.home = home;
+    this.args = args;
     this.config = join(home, "warren.toml");
   }
 
@@ -37,12 +43,12 @@ class Place {
 
   /** What stands between the browser and the server. */
   serve(options) {
-    return serveSite({ warren: () => this.warren, base: "/warren/", files: process.env.DIST === "1", ...options });
+    return serveSite({ warren: () => this.warren, base: "/warren/", files: Boolean(process.env.DIST), ...options });
   }
 
   /** Starts the server, at the port that it had. */
   async startAgain() {
-    this.warren = await Warren.start(["serve", "--config", this.config], { home: this.home, port: this.warren?.port, models: false });
+    this.warren = await Warren.start(["serve", "--config", this.config, ...this.args], { home: this.home, port: this.warren?.port, models: false });
   }
 
   /** Ends the server without a word. */
@@ -84,3 +90,19 @@ export async function screenText(page) {
 }
 
 export const shows = (page, text) => until(async () => (await screenText(page)).includes(text), `${text} in the terminal`);
+
+/** Asks the workspace for something as the page could, over a connection of its own, and gives the answer of this type. */
+export async function tell(page, message, answer) {
+  return page.evaluate(([message, answer]) => new Promise((resolve, reject) => {
+    const socket = new WebSocket(new URL("ws", location.href).href.replace(/^http/, "ws"));
+    socket.onopen = () => [{ type: "auth", token: "" }, message].forEach((each) => socket.send(JSON.stringify(each)));
+    socket.onerror = () => reject(new Error("no connection"));
+    socket.onmessage = ({ data }) => {
+      const told = JSON.parse(data);
+      if (told.type === "error") reject(new Error(told.message));
+      if (told.type !== answer) return;
+      socket.close();
+      resolve(told);
+    };
+  }), [message, answer]);
+}

@@ -1,8 +1,9 @@
 import { useEffect } from "preact/hooks";
-import { AdminPage } from "./admin/page";
 import { Frame } from "./frame/frame";
 import { SignInPage } from "./frame/sign_in";
 import { access, entering } from "./live/state";
+import { followNotices } from "./notify/follow";
+import { titled, unseen } from "./notify/unseen";
 import { Overview } from "./overview/overview";
 import { Palette } from "./palette/palette";
 import { PlayPage } from "./play/page";
@@ -13,17 +14,20 @@ import { RoomsPage } from "./rooms/page";
 import { Later } from "./parts/later";
 import { route, type PageName } from "./route";
 
-/** Most visits need no workspace: its page is loaded when it is opened. */
+/** Most visits need none of these: they are loaded when they are opened. */
 const workspacePage = () => import("./workspace/page").then(({ WorkspacePage }) => WorkspacePage);
+const filesPage = () => import("./files/page").then(({ FilesPage }) => FilesPage);
+const meshPage = () => import("./mesh/page").then(({ MeshPage }) => MeshPage);
+const adminPage = () => import("./admin/page").then(({ AdminPage }) => AdminPage);
 
-const TITLES: Record<PageName, string> = { overview: "Overview", play: "Playground", rooms: "Rooms", workspace: "Workspace", admin: "Administration" };
+const TITLES: Record<PageName, string> = { overview: "Overview", play: "Playground", rooms: "Rooms", workspace: "Workspace", files: "Files", mesh: "Mesh", admin: "Administration" };
 
 /** The whole page. */
 export function App() {
   const page = route.value.page;
   useEffect(() => {
-    document.title = `${TITLES[page]} · Warren`;
-  }, [page]);
+    document.title = titled(`${TITLES[page]} · Warren`);
+  }, [page, unseen.value]);
   return (
     <>
       {access.value ? <Inside page={page} /> : <Outside />}
@@ -34,6 +38,7 @@ export function App() {
 
 function Inside({ page }: { page: PageName }) {
   useEffect(() => openShelf((id) => void reload(id)), []);
+  useEffect(followNotices, []);
   return (
     <>
       <Frame><Page page={page} /></Frame>
@@ -47,7 +52,9 @@ function Page({ page }: { page: PageName }) {
   if (page === "play") return <PlayPage />;
   if (page === "rooms") return <RoomsPage />;
   if (page === "workspace") return <Later of={workspacePage} props={{}} />;
-  return page === "admin" && access.value?.admin ? <AdminPage /> : <Overview />;
+  if (page === "files") return <Later of={filesPage} props={{}} />;
+  if (page === "mesh" && access.value?.admin) return <Later of={meshPage} props={{}} />;
+  return page === "admin" && access.value?.admin ? <Later of={adminPage} props={{}} /> : <Overview />;
 }
 
 function Outside() {

@@ -20,10 +20,15 @@ export async function begin(before: ApiError | null = null): Promise<void> {
   if ("access" in entry) return entered(entry.access);
   batch(() => {
     signInError.value = before ?? entry.error;
-    trouble.value = entry.error?.away ? entry.error : null;
+    trouble.value = isAway(entry.error) ? entry.error : null;
     entering.value = false;
   });
-  if (entry.error?.away) setTimeout(() => void begin(before), RETRY_MS);
+  if (isAway(entry.error)) setTimeout(() => void begin(before), RETRY_MS);
+}
+
+/** Whether nobody answers, or a proxy does in place of the server. */
+function isAway(error: ApiError | null): boolean {
+  return error !== null && (error.away || error.status >= 502);
 }
 
 async function beginWithCode(code: string): Promise<void> {

@@ -3,6 +3,8 @@ import { App } from "./app";
 import { begin } from "./begin";
 import { roomCodeIn } from "./guest/code";
 import { GuestPage } from "./guest/page";
+import { followInstallOffer } from "./offline/install";
+import { keepOffline } from "./offline/register";
 import { followAddress } from "./route";
 import { followTheme } from "./theme";
 import "./style/tokens.css";
@@ -29,7 +31,9 @@ if (code) {
 } else {
   void begin();
   followAddress();
+  followInstallOffer();
   render(<App />, page);
+  keepOffline();
 }
 window.addEventListener("hashchange", () => {
   if (roomCodeIn(location.hash) !== code) location.reload();

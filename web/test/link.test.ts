@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Link, type LinkState } from "../src/workspace/link";
-import type { Message } from "../src/workspace/protocol";
+import { sessionOf, type Message } from "../src/workspace/protocol";
 import { Scout } from "../src/workspace/scout";
 
 /** A socket whose other side is the test. */
@@ -139,8 +139,8 @@ test("requests fail with their connection, and in time", async () => {
 test("agents in a turn are visited, one after the other, and what they ask is found", () => {
   const sent: Message[] = [];
   const found: [string, number][] = [];
-  const session = (id: string, status: "running" | "idle") => ({ id, name: "", kind: "agent" as const, program: "", status, node: null, reachable: true, directory: "", lastActive: "", lastSeq: 7, exitCode: null });
-  const scout = new Scout({ send: (message) => sent.push(message) > 0, sessions: () => [session("a", "running"), session("b", "idle"), session("c", "running")], found: (id, open) => found.push([id, open.length]) });
+  const session = (id: string, status: "running" | "idle") => sessionOf({ id, mode: "sdk", status, last_seq: 7 })!;
+  const scout = new Scout({ send: (message) => sent.push(message) > 0, sessions: () => [session("a", "running"), session("b", "idle"), session("c", "running")], known: () => 0, found: (id, open) => found.push([id, open.length]) });
   scout.start();
   vi.advanceTimersByTime(4000);
   expect(sent).toEqual([{ type: "attach", session_id: "a", after_seq: 7 }]);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { buckets, parseMetrics, quantile, since, sum } from "../src/api/metrics";
-import { pointOf, readingOf, withPoint, MAX_POINTS } from "../src/live/series";
+import { pointOf, pointsOf, readingOf, withPoint, withPoints, MAX_POINTS } from "../src/live/series";
+import { inOrder } from "../src/overview/running";
 
 const TEXT = `# HELP warren_requests Jobs ended, by outcome.
 # TYPE warren_requests counter
@@ -79,5 +80,39 @@ describe("points of the charts", () => {
     let points = [point];
     for (let i = 0; i < MAX_POINTS + 10; i += 1) points = withPoint(points, point);
     expect(points).toHaveLength(MAX_POINTS);
+  });
+});
+
+describe("a series that the server kept", () => {
+  const series = { step_secs: 2, points: [{ at: 100, requests: 4, errors: 1, tokens: 60, first_token_ms: 250, first_byte_ms: null, queued: 1, in_flight: 2 }, { at: 102 }] };
+
+  test("is rates, and seconds", () => {
+    expect(pointsOf(series)).toEqual([
+      { at: 100_000, requests: 2, errors: 0.5, tokensOut: 30, tokensIn: null, firstToken: 0.25, firstMiddle: null, firstSlow: null },
+      { at: 102_000, requests: 0, errors: 0, tokensOut: 0, tokensIn: null, firstToken: null, firstMiddle: null, firstSlow: null },
+    ]);
+  });
+
+  test("is read leniently", () => {
+    expect(pointsOf({})).toEqual([]);
+    expect(pointsOf({ step_secs: 0, points: [{ at: 1, requests: 2 }, { at: NaN }, null as never] })).toMatchObject([{ requests: 1 }]);
+  });
+
+  test("goes on where the points are, and replaces those that were told before", () => {
+    const [first, second] = pointsOf(series);
+    const grown = { ...second!, requests: 9 };
+    expect(withPoints([first!, second!], [grown])).toEqual([first, grown]);
+    expect(withPoints([first!], [])).toEqual([first]);
+    expect(withPoints([], pointsOf({ points: Array.from({ length: 900 }, (_, at) => ({ at })) }))).toHaveLength(MAX_POINTS);
+  });
+});
+
+describe("requests that run", () => {
+  test("come before those that wait, the oldest first", () => {
+    const all = [
+      { id: "q1", state: "queued" as const, waiting_ms: 5 }, { id: "r1", state: "running" as const, running_ms: 5 },
+      { id: "r2", state: "running" as const, running_ms: 9 }, { id: "q2", state: "queued" as const, waiting_ms: 50 }, { id: "?" },
+    ];
+    expect(inOrder(all).map(({ id }) => id)).toEqual(["r2", "r1", "?", "q2", "q1"]);
   });
 });

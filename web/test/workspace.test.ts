@@ -176,7 +176,7 @@ describe("an agent's events", () => {
     const events = new Events();
     events.live(4, { kind: "text", text: "lo", delta: true });
     events.stored([{ number: 1, event: { kind: "turn_started", turn: 1, prompt: "Say it" } }, { number: 3, event: { kind: "text", text: "Hel", delta: false } }, { number: 4, event: { kind: "text", text: "lo", delta: true } }], false);
-    expect(events.read()).toEqual({ busy: true, entries: [{ kind: "prompt", key: 1, text: "Say it" }, { kind: "text", key: 3, text: "Hello", unasked: false }] });
+    expect(events.read()).toEqual({ busy: true, turn: 1, entries: [{ kind: "prompt", key: 1, text: "Say it" }, { kind: "text", key: 3, text: "Hello", unasked: false }] });
   });
 
   it("tell tools and ends of turns", () => {

@@ -9,12 +9,17 @@ import { toast } from "../parts/toast";
 import { NewKeyDialog } from "./new_key";
 import { RevokeButton } from "./revoke_button";
 
+/** So many keys are shown before the rest is asked for. */
+const FEW = 25;
+
 /** The keys of this server. A key's text is shown once, when it is made. */
 export function Keys() {
   const { value: all, error, look } = usePolled(keys, 10_000);
   const [making, setMaking] = useState(false);
   const [past, setPast] = useState(false);
-  const shown = (all ?? []).filter((key) => past || isGood(key)).reverse();
+  const [everyone, setEveryone] = useState(false);
+  const chosen = (all ?? []).filter((key) => past || isGood(key)).reverse();
+  const shown = everyone ? chosen : chosen.slice(0, FEW);
   const ended = (all ?? []).filter((key) => !isGood(key)).length;
   return (
     <section aria-labelledby="keys-title">
@@ -28,6 +33,7 @@ export function Keys() {
         {all && !shown.length && <p class="empty muted">There is no key. Programs on other machines need one; make one for each, so that each can be revoked alone.</p>}
         {shown.length > 0 && <KeyTable keys={shown} onChange={look} />}
       </div>
+      {shown.length < chosen.length && <button type="button" class="button" onClick={() => setEveryone(true)}>Show all {chosen.length} keys</button>}
       <NewKeyDialog open={making} onClose={() => setMaking(false)} onMade={look} />
     </section>
   );

@@ -1,6 +1,7 @@
 import { call, callJson } from "./call";
 import { part } from "./address";
-import type { EndedRequest, Health, Model, Stats, Usage, Worker } from "./types";
+import { ApiError } from "./errors";
+import type { EndedRequest, Health, Model, RunningRequest, Series, Stats, Usage, Worker } from "./types";
 
 /** Loading a model may take the server this long; its own limit is ten minutes. */
 const LOAD_DEADLINE_MS = 11 * 60_000;
@@ -29,6 +30,25 @@ export const stats = (signal?: AbortSignal) => callJson<Stats>("admin/stats", { 
 export async function requests(after: number, signal?: AbortSignal): Promise<EndedRequest[]> {
   const path = `admin/requests?after=${after}&limit=500`;
   return (await callJson<{ requests: EndedRequest[] }>(path, { signal })).requests;
+}
+
+/** What happened in the last so many seconds; `null` from a server that does not keep it. Needs the scope `admin`. */
+export const series = (since: number, signal?: AbortSignal) => unlessMissing(callJson<Series>(`admin/series?since=${since}`, { signal }));
+
+/** The requests that wait or run now; `null` from a server that does not say. Needs the scope `admin`. */
+export async function running(signal?: AbortSignal): Promise<RunningRequest[] | null> {
+  const answer = await unlessMissing(callJson<{ requests?: RunningRequest[] }>("admin/requests/running", { signal }));
+  return answer && (Array.isArray(answer.requests) ? answer.requests.filter((each) => typeof each?.id === "string") : []);
+}
+
+/** Servers of an older version have not all paths. */
+async function unlessMissing<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer;
+  } catch (thrown) {
+    if (thrown instanceof ApiError && (thrown.status === 404 || thrown.status === 405)) return null;
+    throw thrown;
+  }
 }
 
 /** What was used since `since`, grouped by `by`. Needs the scope `admin`. */

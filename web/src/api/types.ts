@@ -81,6 +81,39 @@ export interface Queue {
   oldest_secs?: number;
 }
 
+/** `GET /admin/series`: what happened in each step of some seconds, the oldest first. */
+export interface Series {
+  step_secs?: number;
+  points?: SeriesPoint[];
+}
+
+/** One step of it. */
+export interface SeriesPoint {
+  /** Seconds since 1970. */
+  at: number;
+  requests?: number;
+  errors?: number;
+  tokens?: number;
+  /** The medians of the answers that began in it. */
+  first_token_ms?: number | null;
+  first_byte_ms?: number | null;
+  queued?: number;
+  in_flight?: number;
+}
+
+/** A request that waits or runs now: one of `GET /admin/requests/running`. */
+export interface RunningRequest {
+  id: string;
+  model?: string;
+  endpoint?: string;
+  key?: string;
+  worker?: string | null;
+  state?: "queued" | "running";
+  waiting_ms?: number;
+  running_ms?: number;
+  tokens?: number;
+}
+
 /** A job that ended: one of `GET /admin/requests`. */
 export interface EndedRequest {
   n: number;

@@ -4,6 +4,7 @@ import { access, health, newVersion, trouble } from "../live/state";
 import { Icon, type IconName } from "../parts/icon";
 import { openPalette } from "../palette/open";
 import { ConversationList } from "../play/list";
+import { NoticesDialog, openNotices } from "../notify/dialog";
 import { hrefOf, route, type Route } from "../route";
 import { nextTheme, setTheme, theme } from "../theme";
 import { asking } from "../workspace/hub";
@@ -24,7 +25,12 @@ const PAGES: PageLink[] = [
   { to: { page: "workspace", ids: [] }, icon: "terminal", name: "Workspace" },
 ];
 
-const ADMINISTRATION: PageLink = { to: { page: "admin" }, icon: "shield", name: "Administration" };
+/** Where there is room for them. */
+const FILES: PageLink = { to: { page: "files", project: null }, icon: "folder", name: "Files" };
+const OF_ADMINISTRATORS: PageLink[] = [
+  { to: { page: "mesh" }, icon: "mesh", name: "Mesh" },
+  { to: { page: "admin" }, icon: "shield", name: "Administration" },
+];
 
 /** What is around every page: the way to the others, the server's state, and messages about it. */
 export function Frame({ children }: { children: ComponentChildren }) {
@@ -34,7 +40,10 @@ export function Frame({ children }: { children: ComponentChildren }) {
       <header class="side">
         <div class="side-head">
           <Brand />
-          <PaletteButton />
+          <span class="buttons">
+            <button type="button" class="icon-button" aria-label="Notifications" title="Notifications" onClick={openNotices}><Icon name="bell" /></button>
+            <PaletteButton />
+          </span>
         </div>
         <Pages all />
         {route.value.page === "play" && <div class="side-list"><ConversationList /></div>}
@@ -47,6 +56,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       <div class="bottom"><Pages /><PaletteButton named /></div>
       <SignInDialog />
       <PhoneDialog />
+      <NoticesDialog />
     </div>
   );
 }
@@ -59,7 +69,7 @@ function skip(event: Event): void {
 
 /** At the foot of a phone there is room for a few; the palette has all. */
 function Pages({ all = false }: { all?: boolean }) {
-  const shown = all && access.value?.admin ? [...PAGES, ADMINISTRATION] : PAGES;
+  const shown = all ? [...PAGES, FILES, ...(access.value?.admin ? OF_ADMINISTRATORS : [])] : PAGES;
   return (
     <nav class="pages" aria-label="Pages">
       {shown.map(({ to, icon, name }) => (

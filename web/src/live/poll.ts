@@ -9,11 +9,13 @@ export interface PollOptions {
   look: (signal: AbortSignal) => Promise<void>;
   /** The pause between looks, in milliseconds; asked before each, so that it may change. */
   every: () => number;
+  /** Whether to look also while the page is hidden; browsers then look less often by themselves. */
+  whileHidden?: boolean;
   onError?: (error: ApiError) => void;
   onOk?: () => void;
 }
 
-/** Looks again and again while the page is visible. After failures the pauses get longer. */
+/** Looks again and again, while the page is visible unless said otherwise. After failures the pauses get longer. */
 export class Poll {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private running: AbortController | null = null;
@@ -70,7 +72,7 @@ export class Poll {
   }
 
   private schedule(): void {
-    if (this.stopped || this.running || document.visibilityState === "hidden") return;
+    if (this.stopped || this.running || (document.visibilityState === "hidden" && !this.options.whileHidden)) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(this.now, pauseAfter(this.failures, this.options.every()));
   }

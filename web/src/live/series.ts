@@ -1,3 +1,4 @@
+import type { Series } from "../api/types";
 import { buckets, parseMetrics, quantile, since, sum, type Buckets } from "../api/metrics";
 
 /** How many points are kept: ten minutes at one point each two seconds. */
@@ -10,7 +11,10 @@ export interface Point {
   requests: number;
   errors: number;
   tokensOut: number;
-  tokensIn: number;
+  /** `null` where only the written ones are told. */
+  tokensIn: number | null;
+  /** Seconds to the first token of answers, in the middle; `null`, too, where it is not told. */
+  firstToken: number | null;
   /** Seconds to the first byte of answers, in the middle and for the slowest twentieth. */
   firstMiddle: number | null;
   firstSlow: number | null;
@@ -57,6 +61,7 @@ export function pointOf(later: Reading, earlier: Reading): Point | null {
     errors: rate((reading) => reading.errors),
     tokensOut: rate((reading) => reading.tokensOut),
     tokensIn: rate((reading) => reading.tokensIn),
+    firstToken: null,
     firstMiddle: quantile(first, 0.5),
     firstSlow: quantile(first, 0.95),
   };
@@ -70,4 +75,30 @@ function grown(later: number, earlier: number): number {
 /** Adds a point, and drops what is too old. */
 export function withPoint(points: Point[], point: Point): Point[] {
   return [...points.slice(-(MAX_POINTS - 1)), point];
+}
+
+/** The steps that the server kept, as points; those without a time are left out. */
+export function pointsOf(series: Series): Point[] {
+  const step = series.step_secs && series.step_secs > 0 ? series.step_secs : 2;
+  const told = Array.isArray(series.points) ? series.points.slice(-MAX_POINTS) : [];
+  return told.filter((each) => Number.isFinite(each?.at)).map((each) => ({
+    at: each.at * 1000,
+    requests: (each.requests ?? 0) / step,
+    errors: (each.errors ?? 0) / step,
+    tokensOut: (each.tokens ?? 0) / step,
+    tokensIn: null,
+    firstToken: secondsOf(each.first_token_ms),
+    firstMiddle: secondsOf(each.first_byte_ms),
+    firstSlow: null,
+  }));
+}
+
+function secondsOf(ms: number | null | undefined): number | null {
+  return typeof ms === "number" ? ms / 1000 : null;
+}
+
+/** The points with those that were told later. A step that was told before may have grown since. */
+export function withPoints(points: Point[], told: Point[]): Point[] {
+  const first = told[0]?.at ?? Infinity;
+  return [...points.filter(({ at }) => at < first), ...told].slice(-MAX_POINTS);
 }

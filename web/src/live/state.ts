@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import type { Access } from "../api/access";
 import type { ApiError } from "../api/errors";
-import type { EndedRequest, Health, Model, Stats, Worker } from "../api/types";
+import type { EndedRequest, Health, Model, RunningRequest, Stats, Worker } from "../api/types";
 import type { Point } from "./series";
 
 /** What the page may do; `null` while it is signed out. */
@@ -31,11 +31,17 @@ export const stats = signal<Stats | null>(null);
 /** The requests that ended last, newest first. */
 export const requests = signal<EndedRequest[]>([]);
 
+/** The requests that wait or run now; `null` where the server does not say. */
+export const running = signal<RunningRequest[] | null>(null);
+
 /** Names of keys by their ids. */
 export const keyNames = signal<Map<string, string>>(new Map());
 
 /** The points of the live charts. */
 export const points = signal<Point[]>([]);
+
+/** Whether the points are the server's own, which knows more than its metrics say. */
+export const keepsSeries = signal(false);
 
 /** Why the server does not answer; `null` while it does. */
 export const trouble = signal<ApiError | null>(null);
@@ -56,6 +62,8 @@ export function forgetServer(): void {
   workers.value = null;
   stats.value = null;
   requests.value = [];
+  running.value = null;
+  keepsSeries.value = false;
   keyNames.value = new Map();
   points.value = [];
   trouble.value = null;

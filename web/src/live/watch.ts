@@ -6,7 +6,7 @@ import { holdToken } from "../api/call";
 import type { ApiError } from "../api/errors";
 import type { EndedRequest, Model, Worker } from "../api/types";
 import { Poll } from "./poll";
-import { pointOf, readingOf, withPoint, type Reading } from "./series";
+import { pointOf, pointsOf, readingOf, withPoint, withPoints, type Reading } from "./series";
 import * as state from "./state";
 import { followWorkspace, leaveWorkspace } from "../workspace/hub";
 
@@ -16,8 +16,13 @@ const MAX_REQUESTS = 2000;
 /** Metrics longer than this, in characters, are read less often. */
 const LONG_METRICS = 512 * 1024;
 
+/** How much of the past is asked for at first, in seconds. */
+const SERIES_SECS = 600;
+
 let lastReading: Reading | null = null;
 let metricsLength = 0;
+let hasSeries = true;
+let hasRunning = true;
 let polls: Poll[] = [];
 
 /** Begins to follow the server with what the access allows, instead of what was followed before. */
@@ -27,8 +32,8 @@ export function follow(): void {
   if (!access) return;
   polls = [poll(lookAtHealth, 2000)];
   if (access.models) polls.push(poll(lookAtModels, 4000));
-  if (access.metrics) polls.push(poll(lookAtMetrics, () => (metricsLength > LONG_METRICS ? 15_000 : 2000)));
-  if (access.admin) polls.push(poll(lookAtWork, 2000), poll(lookAtKeys, 60_000));
+  if (access.admin || access.metrics) polls.push(poll(lookAtCharts, () => (metricsLength > LONG_METRICS ? 15_000 : 2000)));
+  if (access.admin) polls.push(poll(lookAtWork, 2000), poll(lookAtRunning, 2000), poll(lookAtKeys, 60_000));
   polls.forEach((each) => each.start());
   if (access.workspace === "work" || access.workspace === "look") followWorkspace();
 }
@@ -38,6 +43,8 @@ export function unfollow(): void {
   polls.forEach((each) => each.stop());
   polls = [];
   lastReading = null;
+  metricsLength = 0;
+  [hasSeries, hasRunning] = [true, true];
   leaveWorkspace();
 }
 
@@ -94,6 +101,31 @@ async function lookAtModels(signal: AbortSignal): Promise<void> {
   const models = await admin.models(signal);
   models.sort((a, b) => a.id.localeCompare(b.id, undefined, { numeric: true }));
   state.models.value = models;
+}
+
+/** What the server kept, where it keeps it; else what its metrics tell from here on. */
+async function lookAtCharts(signal: AbortSignal): Promise<void> {
+  const access = state.access.value;
+  if (access?.admin && hasSeries) hasSeries = await lookAtSeries(signal);
+  if (access?.metrics && !(access.admin && hasSeries)) await lookAtMetrics(signal);
+}
+
+async function lookAtSeries(signal: AbortSignal): Promise<boolean> {
+  const known = state.keepsSeries.value ? state.points.value : [];
+  const age = known.length ? Math.ceil((Date.now() - known.at(-1)!.at) / 1000) : SERIES_SECS;
+  const series = await admin.series(Math.min(SERIES_SECS, Math.max(0, age) + 10), signal);
+  batch(() => {
+    state.keepsSeries.value = series !== null;
+    if (series) state.points.value = withPoints(known, pointsOf(series));
+  });
+  return series !== null;
+}
+
+async function lookAtRunning(signal: AbortSignal): Promise<void> {
+  if (!hasRunning) return;
+  const running = await admin.running(signal);
+  hasRunning = running !== null;
+  state.running.value = running?.slice(0, MAX_REQUESTS) ?? null;
 }
 
 async function lookAtMetrics(signal: AbortSignal): Promise<void> {

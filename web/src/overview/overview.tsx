@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import { access, health, models, points, stats, workers } from "../live/state";
+import { access, health, keepsSeries, models, points, stats, workers } from "../live/state";
 import { count, short, span } from "../live/words";
 import { Icon } from "../parts/icon";
 import { toast } from "../parts/toast";
@@ -9,6 +9,7 @@ import { Machines } from "./machines";
 import { Models } from "./models";
 import { Queues } from "./queues";
 import { Requests } from "./requests";
+import { Running } from "./running";
 import { Setup } from "./setup";
 import { UsageTable } from "./usage";
 
@@ -21,7 +22,7 @@ export function Overview() {
       <Head />
       {models.value && !ready && <Setup />}
       {ready && <Counts />}
-      {ready && points.value && access.value?.metrics && <Charts />}
+      {ready && points.value && (access.value?.metrics || keepsSeries.value) && <Charts />}
       <Queues />
       <Machines />
       {ready && <Models />}
@@ -81,6 +82,7 @@ function Count({ name, value, note }: { name: string; value: number | undefined;
 function ForAdministrators() {
   return (
     <>
+      <Running />
       <Requests />
       <UsageTable />
     </>

@@ -4,6 +4,8 @@ import { openSignIn } from "../frame/sign_in_dialog";
 import { access, models, workers } from "../live/state";
 import { drainWorker, refreshWorker } from "../overview/machines";
 import { chatWith } from "../overview/models";
+import { openNotices } from "../notify/dialog";
+import { install, isInstallable } from "../offline/install";
 import type { IconName } from "../parts/icon";
 import { fileName, saveFile, toJson, toMarkdown } from "../play/export";
 import { exportAll } from "../play/list";
@@ -34,6 +36,9 @@ function ofPages(): Command[] {
     { name: "Playground", icon: "chat", kind: "page", run: () => go({ page: "play", id: null }) },
     { name: "Rooms", icon: "room", kind: "page", run: () => go({ page: "rooms" }) },
     { name: "Workspace: terminals and agents", icon: "terminal", kind: "page", run: () => go({ page: "workspace", ids: [] }) },
+    { name: "Teams of agents", icon: "team", kind: "page", run: () => go({ page: "workspace", ids: [], tab: "teams" }) },
+    { name: "Ports of development servers", icon: "port", kind: "page", run: () => go({ page: "workspace", ids: [], tab: "ports" }) },
+    { name: "Files and changes of projects", icon: "folder", kind: "page", run: () => go({ page: "files", project: null }) },
     ...ofAdministration(),
     { name: "New conversation", icon: "plus", kind: "playground", run: newOne },
   ];
@@ -41,7 +46,13 @@ function ofPages(): Command[] {
 
 function ofAdministration(): Command[] {
   if (!access.value?.admin) return [];
-  return [{ name: "Administration: keys and sessions", icon: "shield", kind: "page", run: () => go({ page: "admin" }) }];
+  return [
+    { name: "Mesh: peers and transfers", icon: "mesh", kind: "page", run: () => go({ page: "mesh" }) },
+    { name: "Administration: keys and sessions", icon: "shield", kind: "page", run: () => go({ page: "admin" }) },
+    { name: "Configuration as it stands", icon: "sliders", kind: "page", run: () => go({ page: "admin", tab: "configuration" }) },
+    { name: "Audit log", icon: "list", kind: "page", run: () => go({ page: "admin", tab: "audit" }) },
+    { name: "Health of the server", icon: "check", kind: "page", run: () => go({ page: "admin", tab: "health" }) },
+  ];
 }
 
 function ofConversation(): Command[] {
@@ -84,6 +95,8 @@ function ofConversations(): Command[] {
 
 function ofPage(): Command[] {
   const commands: Command[] = [
+    ...(isInstallable() ? [{ name: "Install Warren as an app", icon: "download", kind: "page", run: () => void install() } satisfies Command] : []),
+    { name: "Notifications: what I am told of", icon: "bell", kind: "page", run: openNotices },
     { name: "Open on a phone", icon: "phone", kind: "session", run: openOnPhone },
     { name: "Theme: light", icon: "sun", kind: "page", run: () => setTheme("light") },
     { name: "Theme: dark", icon: "moon", kind: "page", run: () => setTheme("dark") },

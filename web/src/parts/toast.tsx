@@ -6,6 +6,8 @@ interface Toast {
   id: number;
   text: string;
   kind: "note" | "error";
+  /** The address within the page that it is about. */
+  href?: string;
 }
 
 /** More than this are never shown at once. */
@@ -15,10 +17,10 @@ const toasts = signal<Toast[]>([]);
 let nextId = 1;
 
 /** Shows a message for some seconds; errors stay longer. */
-export function toast(text: string, kind: Toast["kind"] = "note"): void {
+export function toast(text: string, kind: Toast["kind"] = "note", href?: string): void {
   const id = nextId;
   nextId += 1;
-  toasts.value = [...toasts.value.slice(-(MAX_TOASTS - 1)), { id, text, kind }];
+  toasts.value = [...toasts.value.slice(-(MAX_TOASTS - 1)), { id, text, kind, href }];
   setTimeout(() => dismiss(id), kind === "error" ? 12_000 : 5000);
 }
 
@@ -30,9 +32,9 @@ function dismiss(id: number): void {
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {toasts.value.map(({ id, text, kind }) => (
+      {toasts.value.map(({ id, text, kind, href }) => (
         <div key={id} class={`toast ${kind}`}>
-          <span>{text}</span>
+          {href ? <a href={href} onClick={() => dismiss(id)}>{text}</a> : <span>{text}</span>}
           <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => dismiss(id)}><Icon name="close" /></button>
         </div>
       ))}

@@ -1,7 +1,7 @@
 import { keptAs } from "./place";
 
 /** What a person chose and finds again: never a secret. */
-export type Choice = "theme" | "model" | "secondModel" | "directory" | "provider";
+export type Choice = "theme" | "model" | "secondModel" | "directory" | "provider" | "diff" | "terminalDrawing" | "terminalReader" | "notices";
 
 /** A choice as it was made last; `null` when it never was. */
 export function choiceOf(choice: Choice): string | null {

@@ -1,5 +1,5 @@
 import { ApiError } from "../api/errors";
-import { textOf, type Message } from "./protocol";
+import { isObject, textOf, type Message } from "./protocol";
 
 /** How long an answer may take, and how many requests may wait for their turn. */
 const DEADLINE_MS = 20_000;
@@ -8,6 +8,7 @@ const MAX_WAITING = 64;
 interface Request {
   message: Message;
   answers: string[];
+  deadlineMs: number;
   resolve: (answer: Message) => void;
   reject: (error: ApiError) => void;
 }
@@ -20,10 +21,10 @@ export class Asker {
 
   constructor(private readonly send: (message: Message) => boolean) {}
 
-  ask(message: Message, answers: string[]): Promise<Message> {
+  ask(message: Message, answers: string[], deadlineMs = DEADLINE_MS): Promise<Message> {
     return new Promise((resolve, reject) => {
       if (this.waiting.length >= MAX_WAITING) return reject(new ApiError("Too much is asked of the workspace at once.", 0));
-      this.waiting.push({ message, answers, resolve, reject });
+      this.waiting.push({ message, answers, deadlineMs, resolve, reject });
       this.next();
     });
   }
@@ -32,12 +33,13 @@ export class Asker {
   take(message: Message): boolean {
     const open = this.open;
     if (!open) return false;
-    if (message.type === "error" || (message.type === "session_unknown" && open.message["session_id"] === message["session_id"])) {
+    if (!isAbout(open.message, message)) return false;
+    if (isFailure(message)) {
       this.done();
-      open.reject(new ApiError(textOf(message["message"]) || "There is no such session any more.", 400));
+      open.reject(new ApiError(textOf(message["message"]) || textOf(message["error"]) || "There is no such session any more.", 400, message.type));
       return true;
     }
-    if (!open.answers.includes(message.type) || !isAbout(open.message, message)) return false;
+    if (!open.answers.includes(message.type)) return false;
     this.done();
     open.resolve(message);
     // Everybody is told of these: they are answers and news.
@@ -55,18 +57,18 @@ export class Asker {
   private next(): void {
     if (this.open || !this.waiting.length) return;
     this.open = this.waiting.shift()!;
-    this.deadline = setTimeout(() => this.late(), DEADLINE_MS);
+    this.deadline = setTimeout(() => this.late(), this.open.deadlineMs);
     if (!this.send(this.open.message)) this.fail("The workspace cannot be reached now.");
   }
 
   private late(): void {
-    this.fail("The workspace did not answer in time.");
+    this.fail("The workspace did not answer in time.", "timeout");
   }
 
-  private fail(words: string): void {
+  private fail(words: string, code: string | null = null): void {
     const open = this.open;
     this.done();
-    open?.reject(new ApiError(words, 0));
+    open?.reject(new ApiError(words, 0, code));
   }
 
   private done(): void {
@@ -76,8 +78,27 @@ export class Asker {
   }
 }
 
-/** Whether two messages are about the same session, where both name one. */
+/** `error`, and the errors of files and git. */
+function isFailure({ type }: Message): boolean {
+  return type === "session_unknown" || type === "error" || type.endsWith("_error");
+}
+
+/** Whether two messages are about the same thing, where both name one. */
 function isAbout(request: Message, answer: Message): boolean {
-  const [asked, told] = [textOf(request["session_id"]), textOf(answer["session_id"])];
-  return !asked || !told || asked === told;
+  if (answer.type === "session_unknown" && request["session_id"] !== answer["session_id"]) return false;
+  const isSame = ["session_id", "project_id", "request_id"].every((field) => {
+    const [asked, told] = [textOf(request[field]), textOf(answer[field] ?? (field === "session_id" && idOf(answer["session"])))];
+    return !asked || !told || asked === told;
+  });
+  return isSame && (!/^project_file_(error|list|content|saved)$/.test(answer.type) || isAboutPath(request, answer));
+}
+
+/** The id in the description of a session. */
+function idOf(session: unknown): unknown {
+  return isObject(session) ? session["id"] : null;
+}
+
+/** An error of a watch has no path, and no request waits for it. */
+function isAboutPath(request: Message, answer: Message): boolean {
+  return "path" in request && textOf(request["path"]) === textOf(answer["path"]) && !request.type.startsWith("git_");
 }

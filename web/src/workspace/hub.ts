@@ -2,14 +2,15 @@ import { batch, computed, signal } from "@preact/signals";
 import { address } from "../api/address";
 import { tokenHeld } from "../api/call";
 import { Link, type LinkOptions, type LinkState } from "./link";
+import { inOrder, without, withSession } from "./order";
 import { isObject, questionOf, sessionOf, textOf, type Message, type Question, type Session } from "./protocol";
 import { Scout } from "./scout";
 
 /** The most sessions and questions that are kept. */
-const MAX_SESSIONS = 4096;
+const MAX_SESSIONS = 20_000;
 const MAX_QUESTIONS = 256;
 
-/** The sessions of all nodes, the newest use first; `null` before the list came. */
+/** The sessions of all nodes, hidden ones too, the newest use first; `null` before the list came. */
 export const sessions = signal<Session[] | null>(null);
 
 /** What agents ask, by the questions' ids. */
@@ -18,15 +19,25 @@ export const questions = signal<ReadonlyMap<string, Question>>(new Map());
 /** The names of the nodes, by their ids. */
 export const nodes = signal<ReadonlyMap<string, string>>(new Map());
 
+/** The node that serves this page; `null` without a cluster. It is the first that the cluster's status names. */
+export const ownNode = computed(() => nodes.value.keys().next().value || null);
+
 /** The connection's state, and why the server refused it. */
 export const hubState = signal<LinkState>("away");
 export const refusal = signal("");
 
-/** The sessions whose agents ask something. */
-export const asking = computed(() => new Set([...questions.value.values()].map(({ sessionId }) => sessionId)));
+/** The sessions whose agents ask something, as the server says or as they were heard to. */
+export const asking = computed(() => {
+  const told = (sessions.value ?? []).filter(({ asks }) => asks).map(({ id }) => id);
+  const heard = [...questions.value.values()].map(({ sessionId }) => sessionId);
+  return new Set([...told, ...heard]);
+});
+
+/** Who else takes what the workspace tells by itself. */
+const listeners = new Set<(message: Message) => void>();
 
 let hub: Link | null = null;
-const scout = new Scout({ send: (message) => hub?.send(message) ?? false, sessions: () => sessions.value ?? [], found: replaceQuestions });
+const scout = new Scout({ send: (message) => hub?.send(message) ?? false, sessions: () => sessions.value ?? [], known: questionsOf, found: replaceQuestions });
 
 /** The options that every connection of the page has. */
 export function linkOptions(): Pick<LinkOptions, "url" | "token"> {
@@ -65,6 +76,12 @@ export function ask(message: Message, ...answers: string[]): Promise<Message> {
   return hub ? hub.ask(message, ...answers) : Promise.reject(new Error("The workspace is not open."));
 }
 
+/** Takes what the workspace tells from here on, too; returns how to stop. */
+export function listen(listener: (message: Message) => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
 function become(state: LinkState, words: string): void {
   batch(() => {
     hubState.value = state;
@@ -72,8 +89,13 @@ function become(state: LinkState, words: string): void {
   });
 }
 
+/** Asks for all sessions again: of hidden ones there is no news to those who are not attached. */
+export function lookAgain(): Promise<void> {
+  return ask({ type: "list_sessions", include_hidden: true }, "session_list").then(takeList);
+}
+
 function look(): void {
-  const list = ask({ type: "list_sessions" }, "session_list").then(takeList);
+  const list = lookAgain();
   const cluster = ask({ type: "cluster_status" }, "cluster_status").then(takeCluster);
   // A connection that breaks meanwhile is made again, and asks again.
   void Promise.allSettled([list, cluster]);
@@ -100,26 +122,28 @@ function take(message: Message): void {
   else noteQuestion(message);
   const session = sessionOf(message["session"]);
   if (session) put(session);
+  for (const listener of listeners) listener(message);
+}
+
+/** Takes what another connection is told of a hidden session: only those who are attached are told. */
+export function noteHidden(message: Message): void {
+  const session = sessionOf(message["session"]);
+  if (session?.hidden) put(session);
+  if (message.type === "session_killed") remove(textOf(message["session_id"]));
 }
 
 function put(session: Session): void {
   const before = sessions.value ?? [];
   const known = before.find(({ id }) => id === session.id);
-  const rest = before.filter(({ id }) => id !== session.id);
-  sessions.value = inOrder([...rest, session].slice(-MAX_SESSIONS));
+  sessions.value = withSession(before, session).slice(0, MAX_SESSIONS);
+  if (session.asks === 0) replaceQuestions(session.id, []);
   if (session.status !== "running") forgetAnswered();
-  else if (session.kind === "agent" && known?.status !== "running") scout.now();
+  else if (session.kind === "agent" && (session.asks || known?.status !== "running")) scout.now();
 }
 
 function remove(id: string): void {
-  sessions.value = (sessions.value ?? []).filter((session) => session.id !== id);
+  sessions.value = without(sessions.value ?? [], id);
   forgetAnswered();
-}
-
-/** Sessions that run first, and then those that were used last. */
-function inOrder(list: Session[]): Session[] {
-  const rank = ({ status }: Session) => (status === "exited" ? 1 : 0);
-  return list.sort((a, b) => rank(a) - rank(b) || b.lastActive.localeCompare(a.lastActive));
 }
 
 /** Takes what a message says of questions, whichever connection it came by. */
@@ -138,8 +162,14 @@ export function replaceQuestions(sessionId: string, open: Question[]): void {
   forgetQuestions((each) => each.sessionId === sessionId && !ids.has(each.requestId));
 }
 
+/** How many questions of a session are known. */
+function questionsOf(sessionId: string): number {
+  return [...questions.value.values()].filter((each) => each.sessionId === sessionId).length;
+}
+
 /** An agent asks only while it is in a turn. */
 function forgetAnswered(): void {
+  if (!questions.value.size) return;
   const running = new Set((sessions.value ?? []).filter(({ status }) => status === "running").map(({ id }) => id));
   forgetQuestions(({ sessionId }) => !running.has(sessionId));
 }

@@ -1,4 +1,5 @@
 import { ApiError } from "../api/errors";
+import { rests } from "../live/awake";
 import { Asker } from "./asker";
 import { messageOf, outputOf, textOf, type Message, type Output } from "./protocol";
 
@@ -82,9 +83,15 @@ export class Link {
     return this.asker.ask(message, answers);
   }
 
+  /** The same for what may take longer than most requests. */
+  askWithin(deadlineMs: number, message: Message, ...answers: string[]): Promise<Message> {
+    if (!this.isOpen) return Promise.reject(new ApiError("The workspace cannot be reached now.", 0));
+    return this.asker.ask(message, answers, deadlineMs);
+  }
+
   /** Connects again now if there is no connection, and checks the one that there is. */
   private wake = (): void => {
-    if (this.stopped || document.visibilityState === "hidden") return;
+    if (this.stopped || rests()) return;
     if (this.state === "away") this.connect();
     else if (this.state === "open") this.check(WAKE_SILENCE_MS);
   };
@@ -128,7 +135,7 @@ export class Link {
       return this.become("refused", textOf(message["message"]));
     }
     this.failures = 0;
-    this.beat = setInterval(() => document.visibilityState === "visible" && this.check(SILENCE_MS), BEAT_MS);
+    this.beat = setInterval(() => !rests() && this.check(SILENCE_MS), BEAT_MS);
     this.become("open");
     this.options.onOpen();
   }
@@ -145,7 +152,7 @@ export class Link {
     if (this.stopped) return;
     this.failures += 1;
     this.become("away");
-    this.retry = setTimeout(() => document.visibilityState === "visible" && this.connect(), pauseBefore(this.failures, Math.random()));
+    this.retry = setTimeout(() => !rests() && this.connect(), pauseBefore(this.failures, Math.random()));
   }
 
   private close(): void {

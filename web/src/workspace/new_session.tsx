@@ -11,7 +11,7 @@ import { sessionOf, type Message } from "./protocol";
 export type NewKind = "terminal" | "agent";
 
 /** The agents that servers know without settings. */
-const PROVIDERS = ["claude", "codex", "gemini", "opencode"];
+export const PROVIDERS = ["claude", "codex", "gemini", "opencode"];
 
 /** The home directory of the server's user, where a session begins unless somebody wants another place. */
 const HOME = "~";

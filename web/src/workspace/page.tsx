@@ -1,12 +1,16 @@
 import { useEffect } from "preact/hooks";
 import { openSignIn } from "../frame/sign_in_dialog";
 import { access } from "../live/state";
+import { Later } from "../parts/later";
 import { route } from "../route";
 import { followWorkspace, hubState, refusal, retryWorkspace, sessions } from "./hub";
 import { SessionList } from "./list";
 import { Pane } from "./pane";
 import "../style/workspace.css";
 import "../style/agent.css";
+
+const teamsPage = () => import("../teams/page").then(({ TeamsPage }) => TeamsPage);
+const portsPage = () => import("../ports/page").then(({ PortsPage }) => PortsPage);
 
 /** Terminals and agents: the list of all, or those that are opened. */
 export function WorkspacePage() {
@@ -16,7 +20,9 @@ export function WorkspacePage() {
   }, [may]);
   if (may === "no") return <NoAccess />;
   if (hubState.value === "refused") return <Refused />;
-  const ids = route.value.page === "workspace" ? route.value.ids : [];
+  const { ids, tab } = route.value.page === "workspace" ? route.value : { ids: [] };
+  if (tab === "teams") return <Later of={teamsPage} props={{}} />;
+  if (tab === "ports") return <Later of={portsPage} props={{}} />;
   if (!ids.length) return <SessionList />;
   if (!sessions.value) return <p class="entering" role="status">Looking for the session…</p>;
   return <div class="panes">{ids.map((id, at) => <Pane key={id} id={id} others={ids.filter((_, i) => i !== at)} />)}</div>;

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { openFolderAsProject } from "../files/open_folder";
 import { mayWork } from "../live/state";
 import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
@@ -8,6 +9,7 @@ import { go, hrefOf } from "../route";
 import { AgentView } from "./agent/view";
 import { asking, sessions } from "./hub";
 import { KillButton } from "./kill";
+import { MoreButton } from "./more";
 import type { Session } from "./protocol";
 import { kindOf, nodeOf, stateOf, titleOf } from "./words";
 
@@ -64,15 +66,24 @@ function Head({ of: session, others, onClose }: HeadProps) {
       <span class="muted small pane-about">{kindOf(session)}{node && ` · ${node}`} · {session.directory}</span>
       <span class={`session-state ${look}`}><span class={`dot ${look}`} aria-hidden="true" />{words}</span>
       {!others.length && <Beside id={session.id} />}
+      <FilesButton of={session} />
+      {mayWork.value && <MoreButton of={session} />}
       {mayWork.value && <KillButton of={session} onKilled={onClose} />}
     </header>
   );
 }
 
+/** Shows the files of the folder that the session works in. */
+function FilesButton({ of: session }: { of: Session }) {
+  if (!session.project && !session.directory) return null;
+  const open = () => (session.project ? go({ page: "files", project: session.project }) : void openFolderAsProject(session.directory, session.node));
+  return <button type="button" class="icon-button" aria-label="Files of its folder" title="Files of its folder" onClick={open}><Icon name="folder" /></button>;
+}
+
 /** Opens another session beside this one, where the window is wide enough. */
 function Beside({ id }: { id: string }) {
   const [choosing, setChoosing] = useState(false);
-  const others = (sessions.value ?? []).filter((each) => each.id !== id).slice(0, MAX_BESIDE);
+  const others = (sessions.value ?? []).filter((each) => each.id !== id && !each.hidden).slice(0, MAX_BESIDE);
   if (!others.length) return null;
   return (
     <>

@@ -35,6 +35,17 @@ export interface Session {
   lastActive: string;
   lastSeq: number | null;
   exitCode: number | null;
+  /** Whether lists leave it out unless somebody wants all. */
+  hidden: boolean;
+  /** How many of its questions are open; `null` where the server does not say. */
+  asks: number | null;
+  /** What it was marked with when it was made. */
+  tags: string[];
+  /** The port of a development server, once it listens. */
+  port: number | null;
+  /** The project and the team that it belongs to. */
+  project: string | null;
+  team: string | null;
 }
 
 /** An agent's question whether it may use a tool. */
@@ -45,8 +56,9 @@ export interface Question {
   input: unknown;
 }
 
-/** The most of a name or a directory that is shown. */
+/** The most of a name or a directory that is shown, and the most tags of a session. */
 const MAX_WORDS = 300;
+const MAX_TAGS = 32;
 
 const HEADER_BYTES = 25;
 const OUTPUT_FRAME = 1;
@@ -105,6 +117,12 @@ export function sessionOf(value: unknown): Session | null {
     lastActive: textOf(value["last_active"]),
     lastSeq: numberOf(value["last_seq"]),
     exitCode: numberOf(value["exit_code"]),
+    hidden: value["hidden"] === true,
+    asks: numberOf(value["asks"]),
+    tags: Array.isArray(value["tags"]) ? value["tags"].slice(0, MAX_TAGS).map(words) : [],
+    port: numberOf(value["dev_server_port"]),
+    project: textOf(value["project_id"]) || null,
+    team: textOf(value["team_id"]) || null,
   };
 }
 

@@ -1,3 +1,4 @@
+import { rests } from "../live/awake";
 import { questionOf, textOf, type Message, type Question, type Session } from "./protocol";
 
 /** How often running agents are visited, and how long a visit listens for open questions, in milliseconds. */
@@ -11,13 +12,16 @@ const MAX_VISITS = 64;
 export interface ScoutOptions {
   send: (message: Message) => boolean;
   sessions: () => Session[];
+  /** How many questions of a session are known. */
+  known: (sessionId: string) => number;
   /** A session was visited; these are its open questions. */
   found: (sessionId: string, questions: Question[]) => void;
 }
 
 /**
  * Looks what agents ask. The server tells questions to those who are attached to the session, so each agent in a turn
- * is visited in turn, for a moment.
+ * is visited in turn, for a moment. Where the server says how many questions are open, only those are visited whose
+ * questions are not all known.
  */
 export class Scout {
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -53,10 +57,15 @@ export class Scout {
   }
 
   private begin(): void {
-    if (document.visibilityState === "hidden") return this.rest();
-    const running = this.options.sessions().filter(({ kind, status, reachable }) => kind === "agent" && status === "running" && reachable);
-    this.round = running.slice(0, MAX_VISITS).map(({ id }) => id);
+    if (rests()) return this.rest();
+    const worthwhile = this.options.sessions().filter((session) => this.mayAsk(session));
+    this.round = worthwhile.slice(0, MAX_VISITS).map(({ id }) => id);
     this.next();
+  }
+
+  private mayAsk({ id, kind, status, reachable, asks }: Session): boolean {
+    if (kind !== "agent" || status !== "running" || !reachable) return false;
+    return asks === null || asks > this.options.known(id);
   }
 
   private next(): void {

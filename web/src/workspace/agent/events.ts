@@ -5,8 +5,17 @@ export type Entry =
   | { kind: "prompt"; key: number; text: string }
   | { kind: "text"; key: number; text: string; unasked: boolean }
   | { kind: "thinking"; key: number; text: string }
-  | { kind: "tool"; key: number; id: string; name: string; input: string; output: string; state: "runs" | "done" | "failed" }
-  | { kind: "notice"; key: number; text: string; bad: boolean };
+  | { kind: "tool"; key: number; id: string; name: string; input: string; raw: unknown; output: string; state: "runs" | "done" | "failed" }
+  | { kind: "notice"; key: number; text: string; bad: boolean }
+  | { kind: "used"; key: number; used: Used };
+
+/** What a turn used, or several. */
+export interface Used {
+  input: number;
+  output: number;
+  /** In US dollars; `null` where the agent does not say. */
+  cost: number | null;
+}
 
 /** The most events that are kept, and the most characters of a text among them. */
 const MAX_EVENTS = 20_000;
@@ -74,11 +83,11 @@ export class Events {
     return [...this.byNumber];
   }
 
-  /** What the conversation shows, and whether a turn is under way. */
-  read(): { entries: Entry[]; busy: boolean } {
-    const reader = new Reader();
+  /** What the conversation shows, whether a turn is under way, and the number of the last turn. `used` has what turns used, as far as it is known. */
+  read(used: ReadonlyMap<number, Used> = new Map()): { entries: Entry[]; busy: boolean; turn: number } {
+    const reader = new Reader(used);
     for (const [number, event] of this.inOrder()) reader.take(number, event);
-    return { entries: reader.entries, busy: reader.busy };
+    return { entries: reader.entries, busy: reader.busy, turn: reader.turn };
   }
 }
 
@@ -86,8 +95,11 @@ export class Events {
 class Reader {
   readonly entries: Entry[] = [];
   busy = false;
+  turn = 0;
   private readonly tools = new Map<string, Entry & { kind: "tool" }>();
   private hasSaid = false;
+
+  constructor(private readonly used: ReadonlyMap<number, Used>) {}
 
   take(key: number, event: Event): void {
     switch (event["kind"]) {
@@ -95,7 +107,7 @@ class Reader {
       case "text": return this.say(key, event);
       case "thinking": return this.think(key, textOf(event["text"]));
       case "tool_started": return this.use(key, event);
-      case "tool_finished": return this.used(event);
+      case "tool_finished": return this.finish(event);
       case "notice": return this.note(key, textOf(event["message"]), false);
       case "turn_ended": return this.end(key, event);
     }
@@ -104,6 +116,7 @@ class Reader {
   private begin(key: number, event: Event): void {
     this.busy = true;
     this.hasSaid = false;
+    this.turn = Math.max(this.turn, numberOf(event["turn"]) ?? 0);
     const text = textOf(event["prompt"]);
     if (text) this.entries.push({ kind: "prompt", key, text: text.slice(0, MAX_TEXT) });
   }
@@ -124,12 +137,12 @@ class Reader {
 
   private use(key: number, event: Event): void {
     const id = textOf(event["id"]);
-    const tool = { kind: "tool" as const, key, id, name: textOf(event["name"]).slice(0, 200), input: inputText(event["input"]), output: "", state: "runs" as const };
+    const tool = { kind: "tool" as const, key, id, name: textOf(event["name"]).slice(0, 200), input: inputText(event["input"]), raw: event["input"], output: "", state: "runs" as const };
     this.entries.push(tool);
     this.tools.set(id, tool);
   }
 
-  private used(event: Event): void {
+  private finish(event: Event): void {
     const tool = this.tools.get(textOf(event["id"]));
     if (!tool) return;
     tool.output = textOf(event["output"]).slice(0, MAX_TEXT);
@@ -144,6 +157,8 @@ class Reader {
     this.tools.clear();
     if (event["outcome"] === "interrupted") this.note(key + 0.0001, "Interrupted.", false);
     if (event["outcome"] === "failed") this.note(key + 0.0001, `The turn failed: ${textOf(event["error"]) || "the agent does not say why."}`, true);
+    const used = this.used.get(numberOf(event["turn"]) ?? -1);
+    if (used) this.entries.push({ kind: "used", key: key + 0.0002, used });
   }
 
   private note(key: number, text: string, bad: boolean): void {

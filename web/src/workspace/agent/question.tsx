@@ -1,7 +1,7 @@
 import { mayWork } from "../../live/state";
 import { Icon } from "../../parts/icon";
 import type { Question } from "../protocol";
-import { inputText } from "./events";
+import { ToolInput } from "./tool_input";
 
 interface QuestionProps {
   question: Question;
@@ -15,7 +15,7 @@ export function QuestionView({ question: { tool, input }, answered, onAnswer }: 
   return (
     <section class="agent-question card" aria-label={`May it use ${tool}?`}>
       <h2><Icon name="shield" /> May it use {tool}?</h2>
-      <pre class="agent-pre" tabIndex={0}>{inputText(input)}</pre>
+      <ToolInput tool={tool} input={input} />
       <div class="question-buttons">
         <button type="button" class="button" disabled={answered || !mayWork.value} onClick={() => onAnswer(false)}>Deny</button>
         <button type="button" class="button primary" disabled={answered || !mayWork.value} onClick={() => onAnswer(true)}>Allow</button>

@@ -1,11 +1,11 @@
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
 import { toast } from "../../parts/toast";
-import { linkOptions, noteQuestion, replaceQuestions } from "../hub";
+import { linkOptions, noteHidden, noteQuestion, replaceQuestions } from "../hub";
 import { randomId } from "../inputs";
 import { Link, type LinkState } from "../link";
 import { numberOf, questionOf, textOf, type Message, type Question } from "../protocol";
 import { tell } from "../words";
-import { Events, type Entry } from "./events";
+import { Events, type Entry, type Used } from "./events";
 
 /** How many bytes of stored events are asked for. */
 const STORED_BYTES = 1024 * 1024;
@@ -29,13 +29,6 @@ export interface Shown {
   more: boolean;
 }
 
-/** What the turns since the page was opened used. */
-export interface Used {
-  input: number;
-  output: number;
-  cost: number | null;
-}
-
 /** A conversation with an agent, which goes on over lost connections. */
 export class Talk {
   readonly shown = signal<Shown>({ entries: [], busy: false, loaded: false, more: false });
@@ -43,15 +36,18 @@ export class Talk {
   readonly state = signal<LinkState>("connecting");
   /** The prompts that the server has not taken yet. */
   readonly prompts = signal<Message[]>([]);
+  /** The prompts that the server has taken, and whose turns have not begun, by the numbers of those. */
+  readonly queued = signal<ReadonlyMap<number, string>>(new Map());
   /** The questions that were answered, and whose answers may be on the way. */
   readonly answers = signal<ReadonlyMap<string, Message>>(new Map());
   private readonly link: Link;
   private readonly events = new Events();
-  private readonly usage = new Map<number, Message>();
+  private readonly usage = new Map<number, Used>();
   private open: Question[] | null = null;
   private frame = 0;
   private loaded = false;
   private more = false;
+  private turn = 0;
 
   constructor(private readonly sessionId: string) {
     this.link = new Link({ ...linkOptions(), onOpen: () => this.attach(), onMessage: (message) => this.take(message), onState: (state) => (this.state.value = state) });
@@ -115,7 +111,8 @@ export class Talk {
   }
 
   private take(message: Message): void {
-    if (message.type === "input_ack") this.taken(message["input_id"]);
+    noteHidden(message);
+    if (message.type === "input_ack") this.taken(message["input_id"], numberOf(message["turn"]));
     else if (message.type === "error") this.refused(textOf(message["message"]));
     if (message["session_id"] !== this.sessionId) return;
     noteQuestion(message);
@@ -156,8 +153,10 @@ export class Talk {
     this.show();
   }
 
-  private taken(id: unknown): void {
-    this.prompts.value = this.prompts.value.filter((prompt) => prompt["input_id"] !== id);
+  private taken(id: unknown, turn: number | null): void {
+    const prompt = this.prompts.value.find((each) => each["input_id"] === id);
+    this.prompts.value = this.prompts.value.filter((each) => each !== prompt);
+    if (prompt && turn !== null && turn > this.turn) this.queued.value = new Map(this.queued.value).set(turn, textOf(prompt["input"]));
   }
 
   private refused(words: string): void {
@@ -169,15 +168,36 @@ export class Talk {
   private count(message: Message): void {
     const turn = numberOf(message["turn"]);
     if (turn === null || this.usage.size >= MAX_TURNS) return;
-    this.usage.set(turn, message);
-    const sum = (field: string) => [...this.usage.values()].reduce((all, each) => all + (numberOf(each[field]) ?? 0), 0);
-    const costs = [...this.usage.values()].some((each) => numberOf(each["cost_usd"]) !== null);
-    this.used.value = { input: sum("input_tokens"), output: sum("output_tokens"), cost: costs ? sum("cost_usd") : null };
+    this.usage.set(turn, usedOf(message));
+    this.used.value = sumOf([...this.usage.values()]);
+    this.show();
   }
 
   /** Text comes in many small pieces: it is drawn once for each frame. */
   private show(): void {
     cancelAnimationFrame(this.frame);
-    this.frame = requestAnimationFrame(() => (this.shown.value = { ...this.events.read(), loaded: this.loaded, more: this.more }));
+    this.frame = requestAnimationFrame(() => this.draw());
   }
+
+  private draw(): void {
+    const { entries, busy, turn } = this.events.read(this.usage);
+    this.turn = turn;
+    batch(() => {
+      this.shown.value = { entries, busy, loaded: this.loaded, more: this.more };
+      const waiting = [...this.queued.value].filter(([number]) => number > turn);
+      if (waiting.length !== this.queued.value.size) this.queued.value = new Map(waiting);
+    });
+  }
+}
+
+/** What a turn used, as the server says it. */
+export function usedOf(message: Message): Used {
+  return { input: numberOf(message["input_tokens"]) ?? 0, output: numberOf(message["output_tokens"]) ?? 0, cost: numberOf(message["cost_usd"]) };
+}
+
+/** What several turns used together. */
+export function sumOf(all: Used[]): Used {
+  const costs = all.flatMap(({ cost }) => (cost === null ? [] : [cost]));
+  const sum = (numbers: number[]) => numbers.reduce((a, b) => a + b, 0);
+  return { input: sum(all.map(({ input }) => input)), output: sum(all.map(({ output }) => output)), cost: costs.length ? sum(costs) : null };
 }

@@ -6,7 +6,8 @@ import { textOf } from "../protocol";
 import { EntryView } from "./entry";
 import { Prompt } from "./prompt";
 import { QuestionView } from "./question";
-import { Talk, type Used } from "./talk";
+import { Talk } from "./talk";
+import { usedWords } from "./used";
 
 /** So many entries are drawn at first, the newest, and so many more for each click. */
 const STEP = 300;
@@ -31,17 +32,18 @@ export function AgentView({ session }: { session: Session }) {
   };
   return (
     <div class="agent">
-      <Following by={[talk.shown.value, open.length, talk.prompts.value]}>
+      <Following by={[talk.shown.value, open.length, talk.prompts.value, talk.queued.value]}>
         {loaded && !entries.length && <p class="empty muted">Nothing was said yet.</p>}
         {(more || entries.length > drawn) && <button type="button" class="button small agent-earlier" onClick={() => earlier()}>Show what was before</button>}
         {entries.slice(-drawn).map((entry, at, all) => <EntryView key={entry.key} entry={entry} growing={works && at === all.length - 1} />)}
+        {[...talk.queued.value].map(([turn, text]) => <div key={turn} class="agent-prompt waiting"><p>{text}</p><span class="muted small">waits for its turn</span></div>)}
         {talk.prompts.value.map((prompt) => <div key={textOf(prompt["input_id"])} class="agent-prompt waiting"><p>{textOf(prompt["input"])}</p><span class="muted small">on its way…</span></div>)}
         {open.map((question) => <QuestionView key={question.requestId} question={question} answered={talk.answers.value.has(question.requestId)} onAnswer={(allow) => talk.answer(question, allow)} />)}
         {works && !open.length && <p class="agent-works muted small" role="status"><span class="dot good" aria-hidden="true" /> The agent works…</p>}
       </Following>
       {talk.state.value !== "open" && <p class="terminal-away small" role="status">Connecting…</p>}
       <Prompt id={session.id} over={session.status === "exited"} works={works} onPrompt={(text) => talk.prompt(text)} onInterrupt={() => talk.interrupt()} />
-      {talk.used.value && <UsedLine used={talk.used.value} />}
+      {talk.used.value && <p class="agent-used muted small">Since this page was opened: {usedWords(talk.used.value)}</p>}
     </div>
   );
 }
@@ -64,9 +66,4 @@ function Following({ by, children }: FollowingProps) {
     if (wanted.current && box.current) box.current.scrollTop = box.current.scrollHeight;
   }, by);
   return <div ref={box} class="agent-thread" tabIndex={0} role="region" aria-label="Conversation with the agent" onScroll={read}>{children}</div>;
-}
-
-function UsedLine({ used: { input, output, cost } }: { used: Used }) {
-  const number = (value: number) => value.toLocaleString("en");
-  return <p class="agent-used muted small">Since this page was opened: {number(input)} tokens read, {number(output)} written{cost !== null && `, $${cost.toFixed(cost < 1 ? 4 : 2)}`}</p>;
 }

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { Icon } from "../../parts/icon";
 import type { Held, Key } from "./keys";
 
 interface BarProps {
@@ -9,10 +10,12 @@ interface BarProps {
   onCopy: (() => void) | null;
   onText: () => void;
   onPaste: () => void;
+  onEarlier: () => void;
+  onOptions: () => void;
 }
 
 /** Keys that phones lack, and the clipboard. */
-export function KeyBar({ held, onHold, onKey, onCopy, onText, onPaste }: BarProps) {
+export function KeyBar({ held, onHold, onKey, onCopy, onText, onPaste, onEarlier, onOptions }: BarProps) {
   const key = (name: Key, label: string, sign: ComponentChildren) => <BarButton label={label} onPress={() => onKey(name)}>{sign}</BarButton>;
   return (
     <div class="key-bar" role="toolbar" aria-label="Keys of the terminal">
@@ -29,6 +32,8 @@ export function KeyBar({ held, onHold, onKey, onCopy, onText, onPaste }: BarProp
       {onCopy && <BarButton label="Copy what is selected" onPress={onCopy}>Copy</BarButton>}
       <BarButton label="Paste" onPress={onPaste}>Paste</BarButton>
       <BarButton label="Show as text" onPress={onText}>Text</BarButton>
+      <BarButton label="Earlier output, and search" onPress={onEarlier}>Earlier</BarButton>
+      <BarButton label="How terminals are shown" onPress={onOptions}><Icon name="sliders" /></BarButton>
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { mayWork } from "../../live/state";
 import { toast } from "../../parts/toast";
-import { linkOptions } from "../hub";
+import { linkOptions, noteHidden } from "../hub";
 import { Inputs } from "../inputs";
 import { Link, type LinkState } from "../link";
 import { Position, type Step } from "../position";
@@ -81,6 +81,7 @@ export class Follower {
   }
 
   private take(message: Message): void {
+    noteHidden(message);
     if (message.type === "input_ack") this.inputs.acknowledged(message["input_id"]);
     else if (message.type === "error") this.refused(textOf(message["message"]));
     else this.step(this.position.message(message));

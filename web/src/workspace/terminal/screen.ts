@@ -4,7 +4,9 @@ import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { isSize, type Snapshot } from "../protocol";
+import { Drawer, readerChosen } from "./drawing";
 import { openLink } from "./links";
+import { Pace } from "./pace";
 import { paletteOf } from "./palette";
 import { followTouch } from "./touch";
 
@@ -31,6 +33,8 @@ export interface ScreenOptions {
   /** The program gave a title; it is text of strangers. */
   onTitle: (title: string) => void;
   onSelect: (has: boolean) => void;
+  /** Whether the oldest line that the terminal keeps is in sight. */
+  onTop: (isTop: boolean) => void;
   /** Output was left out, since there was too much; the screen must be asked for. */
   onFlood: () => void;
 }
@@ -39,10 +43,15 @@ export interface ScreenOptions {
 export class Screen {
   private readonly terminal: Terminal;
   private readonly fit = new FitAddon();
+  private readonly drawer: Drawer;
   private readonly watched: ResizeObserver;
   private readonly leaveTouch: () => void;
+  private readonly pace = new Pace((text) => this.terminal.write(text, () => (this.unread -= text.length)));
   private unread = 0;
   private flooded = false;
+  private atTop = false;
+  /** Whether somebody tried to scroll beyond the oldest line, since something was typed. */
+  private beyond = false;
 
   constructor(private readonly host: HTMLElement, private readonly options: ScreenOptions) {
     const style = getComputedStyle(host);
@@ -53,11 +62,15 @@ export class Screen {
       scrollback: SCROLLBACK,
       minimumContrastRatio: 4.5,
       macOptionIsMeta: true,
+      screenReaderMode: readerChosen(),
       theme: paletteOf(style),
       linkHandler: { activate: openLink, allowNonHttpProtocols: false },
     });
     this.load();
     this.terminal.open(host);
+    this.drawer = new Drawer(this.terminal, () => this.measure());
+    void this.drawer.follow();
+    host.addEventListener("wheel", this.onWheel, { capture: true, passive: true });
     this.watched = new ResizeObserver(() => this.measure());
     this.watched.observe(host);
     this.leaveTouch = followTouch(host, { lineHeight: () => this.lineHeight, scroll: (lines) => this.scroll(lines) });
@@ -71,15 +84,17 @@ export class Screen {
     terminal.loadAddon(new WebLinksAddon(openLink));
     // Programs may not reach the clipboard.
     terminal.parser.registerOscHandler(52, () => true);
-    terminal.onData(this.options.onInput);
+    terminal.onData((text) => this.typed(text));
     terminal.onBinary(this.options.onInput);
     terminal.onTitleChange((title) => this.options.onTitle(title.slice(0, MAX_TITLE)));
+    terminal.onRender(() => this.tellTop());
     terminal.onSelectionChange(() => this.options.onSelect(terminal.hasSelection()));
     terminal.attachCustomKeyEventHandler((event) => !this.copies(event));
   }
 
   /** Becomes the screen of a snapshot, after all output before it. */
   reset(snapshot: Snapshot, after?: () => void): void {
+    this.pace.flush();
     this.flooded = false;
     this.terminal.write("", () => {
       this.terminal.reset();
@@ -92,11 +107,12 @@ export class Screen {
     if (this.flooded) return;
     if (this.unread > MAX_UNREAD) return this.flood();
     this.unread += text.length;
-    this.terminal.write(text, () => (this.unread -= text.length));
+    this.pace.put(text);
   }
 
   /** Takes a size, after all output before it. */
   resize({ cols, rows }: Size): void {
+    this.pace.flush();
     this.terminal.write("", () => this.terminal.resize(cols, rows));
   }
 
@@ -139,14 +155,55 @@ export class Screen {
     return lines.join("\n").trimEnd();
   }
 
+  /** Follows what the person chose of drawing and of screen readers. */
+  followChoices(): void {
+    this.terminal.options.screenReaderMode = readerChosen();
+    void this.drawer.follow();
+  }
+
+  /** Its size now. */
+  get size(): Size {
+    return { cols: this.terminal.cols, rows: this.terminal.rows };
+  }
+
   repaint(): void {
     this.terminal.options.theme = paletteOf(getComputedStyle(this.host));
   }
 
   dispose(): void {
     this.watched.disconnect();
+    this.host.removeEventListener("wheel", this.onWheel, { capture: true });
     this.leaveTouch();
+    this.drawer.stop();
+    this.pace.stop();
     this.terminal.dispose();
+  }
+
+  private typed(text: string): void {
+    this.beyond = false;
+    this.options.onInput(text);
+  }
+
+  private onWheel = ({ deltaY }: WheelEvent): void => {
+    if (deltaY < 0) this.goBeyond();
+  };
+
+  private goBeyond(): void {
+    this.beyond ||= this.isAtOldest && this.terminal.modes.mouseTrackingMode === "none";
+    this.tellTop();
+  }
+
+  /** Programs with a screen of their own have no lines above it. */
+  private get isAtOldest(): boolean {
+    const { active } = this.terminal.buffer;
+    return active.type === "normal" && active.viewportY === 0;
+  }
+
+  private tellTop(): void {
+    const isTop = this.isAtOldest && (this.beyond || this.terminal.buffer.active.baseY > 0);
+    if (isTop === this.atTop) return;
+    this.atTop = isTop;
+    this.options.onTop(isTop);
   }
 
   private get lineHeight(): number {
@@ -157,6 +214,7 @@ export class Screen {
   /** A program with a screen of its own, or with a mouse, gets the turns of a wheel. */
   private scroll(lines: number): void {
     const { terminal } = this;
+    if (lines < 0) this.goBeyond();
     if (terminal.modes.mouseTrackingMode === "none" && terminal.buffer.active.type === "normal") return terminal.scrollLines(lines);
     const target = terminal.element?.querySelector(".xterm-screen");
     const { left = 0, top = 0 } = target?.getBoundingClientRect() ?? {};
@@ -172,6 +230,7 @@ export class Screen {
 
   /** Lets xterm.js read what it has; the rest is not worth reading. */
   private flood(): void {
+    this.pace.flush();
     this.flooded = true;
     this.terminal.write("", () => this.options.onFlood());
   }

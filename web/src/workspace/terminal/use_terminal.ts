@@ -18,6 +18,8 @@ export interface TerminalHandle {
   title: string;
   /** Whether something is selected. */
   selected: boolean;
+  /** Whether the oldest line that the terminal keeps is in sight. */
+  top: boolean;
 }
 
 /** A screen that follows a session, as long as the part of the page is there. */
@@ -26,10 +28,11 @@ export function useTerminal(sessionId: string): TerminalHandle {
   const screen = useRef<Screen>(null);
   const [title, setTitle] = useState("");
   const [selected, setSelected] = useState(false);
+  const [top, setTop] = useState(false);
   const follower = useMemo(() => new Follower(sessionId, () => screen.current), [sessionId]);
   const { held, hold, type } = useHeld(follower);
   useEffect(() => {
-    const own = new Screen(host.current!, { onInput: type, onRoom: (size) => follower.room(size), onTitle: setTitle, onSelect: setSelected, onFlood: () => follower.restart() });
+    const own = new Screen(host.current!, { onInput: type, onRoom: (size) => follower.room(size), onTitle: setTitle, onSelect: setSelected, onTop: setTop, onFlood: () => follower.restart() });
     screen.current = own;
     follower.start();
     // On a phone it would bring the keyboard up.
@@ -45,7 +48,7 @@ export function useTerminal(sessionId: string): TerminalHandle {
     follower.type(codeOf(key, held, screen.current?.hasApplicationArrows ?? false));
     hold(NONE);
   };
-  return { host, screen, follower, held, hold, press, title, selected };
+  return { host, screen, follower, held, hold, press, title, selected, top };
 }
 
 /** The modifiers of the bar hold for the next key. */
