@@ -4,7 +4,7 @@
 //! the client itself sent. So the headers are read from their right end, and only up to the first address
 //! that is no trusted proxy's. What stands before it may be invented.
 
-use std::{net::IpAddr, str::FromStr};
+use std::{fmt, net::IpAddr, str::FromStr};
 
 use base::ClientAddress;
 use http::{HeaderMap, header};
@@ -142,6 +142,14 @@ impl Network {
             }
             _ => false,
         }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let longest = if self.first.is_ipv4() { 32 } else { 128 };
+        self.first.fmt(f)?;
+        if self.prefix == longest { Ok(()) } else { write!(f, "/{}", self.prefix) }
     }
 }
 

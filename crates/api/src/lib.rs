@@ -118,7 +118,10 @@ pub fn consumers(api: Api) -> Router {
 }
 
 fn administration() -> Router<Api> {
-    use admin::{audit, invitations, keys, model_changes, requests, usage, web_sessions, workers};
+    use admin::{
+        audit, invitations, keys, model_changes, requests, running, series, usage, web_sessions,
+        workers,
+    };
     Router::new()
         .route("/admin/workers", get(workers::workers))
         .route("/admin/stats", get(workers::stats))
@@ -134,6 +137,8 @@ fn administration() -> Router<Api> {
         .route("/admin/invitations/{id}", delete(invitations::revoke))
         .route("/admin/usage", get(usage::show))
         .route("/admin/requests", get(requests::list))
+        .route("/admin/requests/running", get(running::list))
+        .route("/admin/series", get(series::show))
         .route("/admin/audit", get(audit::list))
         .route(protocol::admin::web::SESSIONS, get(web_sessions::list))
         .route("/admin/web/sessions/{id}", delete(web_sessions::revoke))

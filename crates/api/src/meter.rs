@@ -23,6 +23,10 @@ impl Meter for UsageMeter {
         usage(self.0.told(), false)
     }
 
+    fn has_text(&self) -> bool {
+        self.0.has_text()
+    }
+
     fn estimate(&self) -> Usage {
         usage(self.0.estimate(), true)
     }

@@ -5,6 +5,7 @@ use http::Method;
 use jiff::Timestamp;
 use protocol::admin::{
     AuditList, CreateKey, KeyJson, KeyList,
+    config::ConfigJson,
     models::ModelChanged,
     requests::{RequestJson, RequestList},
     status::{Health, Stats, WorkerJson, WorkerList},
@@ -172,6 +173,14 @@ impl Warren {
     /// When the server cannot be reached.
     pub async fn clock(&self) -> Result<Option<Timestamp>, ClientError> {
         self.0.date("/health").await
+    }
+
+    /// Its settings, and where each is from.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or refuses.
+    pub async fn config(&self) -> Result<ConfigJson, ClientError> {
+        self.get("/admin/config").await
     }
 
     /// The state of its queues.

@@ -5,6 +5,7 @@
 //!
 //! - [`options`]: settings as they are written in flags, environment and file
 //! - [`settings`]: their values, with the defaults
+//! - [`configuration`]: the settings as a running server tells them, and where each is from
 //! - [`data`]: the data directory, its lock and its tokens
 //! - [`running`]: where the running server of a data directory is
 //! - [`server`]: a running server, from start to drain
@@ -34,6 +35,7 @@ mod clear_text;
 mod client_stream;
 mod cluster_models;
 mod cluster_part;
+pub mod configuration;
 pub mod data;
 mod greeting;
 mod key_keeper;

@@ -1,7 +1,7 @@
 //! Settings as they are written. A flag wins over an environment variable, which wins over the file.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -43,6 +43,18 @@ pub struct Key {
     pub attributes: &'static str,
 }
 
+/// What the ids of a setting's flag may be, the likelier first: `mesh_route` or `route` for `mesh.route`. `section`: the
+/// name of the section whose command has the flag, which is empty for the server. `None` for settings in deeper tables,
+/// which have no flags.
+pub fn flag_ids(section: &str, name: &str) -> Option<[String; 2]> {
+    let name = match section {
+        "" => name,
+        section => name.strip_prefix(section)?.strip_prefix('.')?,
+    };
+    let (_, key) = name.rsplit_once('.').unwrap_or(("", name));
+    (name.matches('.').count() < 2).then(|| [name.replace('.', "_"), key.to_owned()])
+}
+
 /// A section of the file: a struct that knows its own keys.
 macro_rules! section {
     ($(#[$meta:meta])* $name:ident { $($(#[$field_meta:meta])* $field:ident: $kind:ty,)+ }) => {
@@ -56,6 +68,18 @@ macro_rules! section {
                 kind: stringify!($kind),
                 attributes: concat!($(stringify!($field_meta), "\0"),+),
             }),+];
+        }
+
+        impl $crate::options::listed::Setting for $name {
+            fn list(&self, name: &str, into: &mut Vec<$crate::options::listed::Listed>) {
+                $(self.$field.list(&$crate::options::listed::below(name, stringify!($field)), into);)+
+            }
+
+            fn list_absent(name: &str, into: &mut Vec<$crate::options::listed::Listed>) {
+                $(<$kind as $crate::options::listed::Setting>::list_absent(
+                    &$crate::options::listed::below(name, stringify!($field)), into,
+                );)+
+            }
         }
     };
 }
@@ -81,6 +105,7 @@ macro_rules! options {
 }
 
 pub mod heading;
+pub mod listed;
 mod values;
 // After the macro, which they use.
 mod cluster;
@@ -473,6 +498,8 @@ pub struct ConfigFile {
     pub worker: WorkerOptions,
     /// Where rooms are looked for.
     pub room: RoomOptions,
+    /// The names of all settings that it has, as [`listed::names`] spells them.
+    pub names: BTreeSet<String>,
 }
 
 impl ConfigFile {
@@ -500,8 +527,9 @@ impl ConfigFile {
         Ok(Self { path: Some(path.to_owned()), ..file })
     }
 
-    fn parse(text: &str) -> anyhow::Result<Self> {
+    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let mut table = spelled_with_underscores(text.parse()?);
+        let names = listed::names(&table);
         let worker = section(&mut table, "worker")?;
         let room = section(&mut table, "room")?;
         let mesh = section(&mut table, "mesh")?;
@@ -514,7 +542,7 @@ impl ConfigFile {
         }
         let rest = toml::Value::Table(table).try_into()?;
         let serve = ServeOptions { mesh, workspace, cluster, ..rest };
-        Ok(Self { path: None, serve, worker, room })
+        Ok(Self { path: None, serve, worker, room, names })
     }
 }
 

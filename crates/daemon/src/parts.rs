@@ -3,7 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use access::{ConsumerRules, Keys, LenderRules, Moment, PageSessions, Prices, Token};
-use api::{Limits, MessageJobs, Names, RoomRules, admin::RecentRequests};
+use api::{
+    Limits, MessageJobs, Names, RoomRules,
+    admin::{RecentRequests, RecentSeries},
+};
 use base::{KeyId, KeyScope, Secret};
 use dispatch::route::{LeastLoaded, Policy, PrefixAffinity};
 use providers::{ModelNodes, NodeSettings, RelaySettings, RelayWorkers};
@@ -125,12 +128,14 @@ pub(crate) fn observers(
     models: &Arc<KnownModels>,
     metrics: &Arc<Metrics>,
     requests: &Arc<RecentRequests>,
+    series: &Arc<RecentSeries>,
     ledger: &Arc<Ledger>,
 ) -> Vec<Arc<dyn Observer>> {
     let mut priced: Vec<Arc<dyn Observer>> = vec![
         Arc::new(KeySettlement(keys.clone())),
         Arc::<Metrics>::clone(metrics),
         Arc::<RecentRequests>::clone(requests),
+        Arc::<RecentSeries>::clone(series),
     ];
     if settings.ledger {
         priced.push(Arc::<Ledger>::clone(ledger));

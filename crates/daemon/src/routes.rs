@@ -13,10 +13,12 @@ use axum::{
 };
 use http::{HeaderValue, StatusCode, header};
 use mesh::Mesh;
+use protocol::admin::config::ConfigJson;
 use providers::{ModelNodes, Participants, RelayWorkers};
 use scheduler::Scheduler;
 
 use crate::{
+    configuration,
     peering::{self, Relay},
     sockets,
     stopping::{self, Pending, StopCell},
@@ -47,6 +49,7 @@ pub(crate) struct Acceptors {
     pub(crate) workspace: Option<WorkspacePart>,
     pub(crate) stop: StopCell,
     pub(crate) pending: Pending,
+    pub(crate) configuration: ConfigJson,
 }
 
 /// The router of the listener. `local`: the pages that may use the server without a key.
@@ -57,9 +60,10 @@ pub(crate) fn router(
     metrics: Arc<Metrics>,
     local: LocalRules,
 ) -> Cors<Router> {
-    let Acceptors { workers, nodes, participants, mesh, relay, workspace, stop, pending } = doors;
+    let Acceptors { workers, nodes, participants, mesh, relay, workspace, .. } = doors;
+    let of_configuration = configuration::router(api.clone(), doors.configuration);
     let of_mesh = peering::router(api.clone(), mesh.clone(), relay.clone());
-    let of_stop = stopping::router(api.clone(), stop, pending);
+    let of_stop = stopping::router(api.clone(), doors.stop, doors.pending);
     let of_log = log_requests::router(api.clone());
     let operator = MetricsState {
         api: api.clone(),
@@ -90,6 +94,7 @@ pub(crate) fn router(
         .merge(of_mesh)
         .merge(of_stop)
         .merge(of_log)
+        .merge(of_configuration)
         .method_not_allowed_fallback(api::fallback::method_not_allowed);
     Cors::new(router, local).with_cookie(cookie)
 }

@@ -6,7 +6,7 @@ use access::{Invitations, Keys, Moment, Token};
 use anyhow::Context;
 use api::{
     Administration, Api, Condition, Cors, Elsewhere, Identity, Joining, MessageJobs, Whereabouts,
-    admin::RecentRequests,
+    admin::{RecentRequests, RecentSeries},
 };
 use axum::Router;
 use base::Secret;
@@ -19,7 +19,7 @@ use providers::{Participants, RelayWorkers};
 use rooms::Rooms;
 use scheduler::Scheduler;
 use store::{AgeClock, InvitationStore, SqliteStore, UsageStore};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, MissedTickBehavior, timeout};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
@@ -76,6 +76,7 @@ pub struct Server {
     rooms: Rooms,
     participants: Participants,
     ledger: Arc<Ledger>,
+    series: Arc<RecentSeries>,
     api: Api,
     listener: Listener,
     mesh: Option<MeshPart>,
@@ -116,8 +117,9 @@ impl Server {
         let kept = Retention { kept: settings.usage_retention, ages: Arc::clone(&ages) };
         let ledger = Arc::new(Ledger::new(Arc::clone(&usage), kept, metrics.ledger()));
         let requests = Arc::new(RecentRequests::default());
+        let series = Arc::new(RecentSeries::default());
         let mut observers =
-            parts::observers(&settings, &keys, &models, &metrics, &requests, &ledger);
+            parts::observers(&settings, &keys, &models, &metrics, &requests, &series, &ledger);
         let by_message = Arc::<MessageJobs>::default();
         observers.push(Arc::new(RoomEvents::new(rooms.clone(), Arc::clone(&by_message))));
         let scheduler = parts::scheduler(&settings, observers);
@@ -147,7 +149,14 @@ impl Server {
         let api = Api::new(
             scheduler.clone(),
             parts::consumer_rules(&settings, keys.clone()),
-            Administration { token, usage, audit: audit_store, requests, joining },
+            Administration {
+                token,
+                usage,
+                audit: audit_store,
+                requests,
+                series: Arc::clone(&series),
+                joining,
+            },
             Arc::new(condition),
             parts::names(&settings, &models, &rooms, by_message),
             parts::limits(&settings),
@@ -174,6 +183,7 @@ impl Server {
                 workspace: workspace.clone(),
                 stop: Arc::clone(&stop),
                 pending: pending.clone(),
+                configuration: settings.configuration.clone(),
             },
             scheduler.clone(),
             Arc::clone(&metrics),
@@ -209,6 +219,7 @@ impl Server {
             rooms,
             participants,
             ledger,
+            series,
             api,
             listener,
             mesh: part,
@@ -303,6 +314,7 @@ impl Server {
         let _earlier = self.stop.set(asked.clone());
         let stop = asked.asked().clone();
         let timers = tokio::spawn(self.scheduler.clone().run());
+        let steps = tokio::spawn(end_steps(self.series, self.scheduler.clone()));
         let keeping =
             tokio::spawn(Arc::clone(&self.models).keep(self.scheduler.clone(), stop.clone()));
         let keeper = key_keeper::keep(self.keys.clone(), self.scheduler.clone(), stop.clone());
@@ -358,6 +370,7 @@ impl Server {
         self.links.close();
         let _ = timeout(FAREWELL, self.links.wait()).await;
         timers.abort();
+        steps.abort();
         caller.abort();
         // All jobs have ended, so the ledger has every row.
         self.ledger.close(FLUSH_WITHIN);
@@ -369,6 +382,19 @@ impl Server {
         withdrawing.await?;
         running::forget(self.data.path());
         Ok(())
+    }
+}
+
+/// Ends the steps of the series in time, forever.
+async fn end_steps(series: Arc<RecentSeries>, scheduler: Scheduler) {
+    let mut steps = tokio::time::interval(RecentSeries::STEP);
+    steps.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // The first tick is at once.
+    steps.tick().await;
+    loop {
+        steps.tick().await;
+        let (queued, in_flight) = scheduler.counts();
+        series.end_step(Moment::now().seconds(), queued, in_flight);
     }
 }
 

@@ -3,6 +3,7 @@
 mod cluster;
 mod mesh;
 mod prices;
+mod values;
 mod workspace;
 
 use std::{
@@ -17,6 +18,7 @@ use access::{LocalRules, Prices, TrustedProxies};
 use anyhow::{Context, bail};
 use api::Aliases;
 use base::{Fingerprint, Secret};
+use protocol::admin::config::ConfigJson;
 use rustls::ServerConfig;
 
 use crate::options::{
@@ -112,6 +114,8 @@ pub struct Settings {
     pub log_format: LogFormat,
     /// The log filter.
     pub log: String,
+    /// The settings as they were given and where each is from, if the caller says so.
+    pub configuration: ConfigJson,
 }
 
 impl Settings {
@@ -166,6 +170,7 @@ impl Settings {
             admin_token: secret(options.admin_token, "admin-token")?,
             log_format: options.log_format.unwrap_or_default(),
             log: options.log.unwrap_or_else(|| LOG.to_owned()),
+            configuration: ConfigJson::default(),
         })
     }
 }

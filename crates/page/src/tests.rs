@@ -81,6 +81,26 @@ fn files_whose_names_change_with_them_are_kept_and_others_asked_for_again() {
         assert_eq!(headers["cross-origin-opener-policy"], "same-origin");
         let policy = headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
         assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
+        assert!(policy.contains("; worker-src 'self';"), "{policy}");
+    }
+}
+
+/// The types that browsers need to take a file for what it is: a manifest, a worker of the page, an icon.
+#[test]
+fn files_have_the_types_of_their_names() {
+    for file in FILES.iter().filter(|file| !file.is_index()) {
+        let (_, ending) = file.path.rsplit_once('.').unwrap();
+        let kind = match ending {
+            "js" => "text/javascript; charset=utf-8",
+            "css" => "text/css; charset=utf-8",
+            "txt" => "text/plain; charset=utf-8",
+            "webmanifest" => "application/manifest+json",
+            "svg" => "image/svg+xml",
+            "png" => "image/png",
+            ending => panic!("{ending}: add its type here"),
+        };
+        let answer = file.answer(&Method::GET, &HeaderMap::new());
+        assert_eq!(answer.headers()[header::CONTENT_TYPE], kind, "{}", file.path);
     }
 }
 

@@ -95,6 +95,11 @@ pub trait Meter: Send {
     /// The usage that the answer has reported so far.
     fn usage(&self) -> Usage;
 
+    /// Whether text of the model has passed. It is asked after each chunk until it is so.
+    fn has_text(&self) -> bool {
+        false
+    }
+
     /// This meter's own estimate of the usage so far, for counts that no provider reports. Used
     /// only for answers with a good status.
     fn estimate(&self) -> Usage {

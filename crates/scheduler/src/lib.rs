@@ -34,7 +34,7 @@ pub use job::{Failure, Job, JobRequest, Meter, Usage};
 pub use observer::{Announcement, JobEnd, JobFacts, Observer, Outcome};
 pub use provider::{Assignment, Membership, Offer, Provider};
 pub use service::Scheduler;
-pub use status::{ModelLoad, QueueStatus, Status, WorkerStatus};
+pub use status::{ModelLoad, QueueStatus, RunningJob, Status, WorkerStatus};
 pub use terms::{RequestEdit, Terms};
 pub use translate::{
     AnswerMap, ProviderRequest, Translator, Unreadable, Untranslatable, Untranslated,

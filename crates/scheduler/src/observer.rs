@@ -73,6 +73,9 @@ pub struct JobEnd {
     pub queued: Duration,
     /// The time from acceptance to the head of the answer.
     pub first_byte: Option<Duration>,
+    /// The time from acceptance to the first text of the answer. Of an answer in one piece that reports its tokens,
+    /// it is not known.
+    pub first_token: Option<Duration>,
     /// The time from the last assignment to the head of the answer, if the provider had to load the
     /// model for it.
     pub load_wait: Option<Duration>,
@@ -135,6 +138,16 @@ impl Outcome {
                 Ending::Closed => "room_closed",
                 Ending::ShuttingDown => "shutting_down",
             },
+        }
+    }
+
+    /// Whether it is no success: the answer is missing, cut off, or an error. A client that leaves is not to blame
+    /// anybody for.
+    pub fn is_error(&self) -> bool {
+        match self {
+            Self::Answered(status) => status.is_client_error() || status.is_server_error(),
+            Self::Failed(_) => true,
+            Self::ClientGone => false,
         }
     }
 

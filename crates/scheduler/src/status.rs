@@ -9,7 +9,7 @@ use std::{
 use base::{Endpoints, FactsByModel, IdMap, ModelName, ProviderId, Scope};
 use dispatch::{Dispatcher, Distance};
 
-use crate::provider::Provider;
+use crate::{observer::JobFacts, provider::Provider};
 
 /// The current state of all queues and providers.
 #[derive(Debug, Clone)]
@@ -68,6 +68,21 @@ pub struct ModelLoad {
     pub provider: String,
     /// About how much longer it takes, where that is known.
     pub left: Option<Duration>,
+}
+
+/// A job that has not ended.
+#[derive(Debug, Clone)]
+pub struct RunningJob {
+    /// Its facts.
+    pub job: JobFacts,
+    /// The name that its provider gave itself; `None` while it waits for one.
+    pub provider: Option<Arc<str>>,
+    /// The time from its acceptance until its provider got it, or until now.
+    pub waited: Duration,
+    /// The time since then; `None` while it waits.
+    pub ran: Option<Duration>,
+    /// Tokens of its answer so far, as far as known.
+    pub tokens: Option<u64>,
 }
 
 /// A queue.

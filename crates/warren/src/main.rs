@@ -13,7 +13,8 @@ mod reference;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use daemon::configuration::Origins;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The hidden command with which the daemon starts its supervisor.
@@ -64,6 +65,8 @@ enum Command {
     Stop(Box<commands::stop::Stop>),
     /// Show the newest lines of a server's log
     Logs(Box<commands::logs::Logs>),
+    /// Show the settings of a running server, and where each is from
+    Config(Box<commands::config::Config>),
     /// Check configuration, data, port, server, clock, limits and model servers, and say what to do
     Doctor(Box<commands::doctor::Doctor>),
     /// Keep Warren running without a terminal, as a service of systemd
@@ -140,10 +143,9 @@ fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
     let mut command = help::command(&args);
     let parsed = command.try_get_matches_from_mut(&args);
-    let parsed =
-        parsed.and_then(|found| Ok((Cli::from_arg_matches(&found)?, help::wants_json(&found))));
+    let parsed = parsed.and_then(|found| Ok((Cli::from_arg_matches(&found)?, found)));
     match parsed {
-        Ok((cli, json)) => exit::code(run(cli), json),
+        Ok((cli, found)) => exit::code(run(cli, &found), help::wants_json(&found)),
         Err(error) => exit::misread(&error.format(&mut command), help::asks_for_json(&args)),
     }
 }
@@ -160,18 +162,20 @@ fn raise_file_limit() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
 }
 
-fn run(cli: Cli) -> anyhow::Result<()> {
+/// `found`: the command line as clap has read it, which knows where each setting is from.
+fn run(cli: Cli, found: &ArgMatches) -> anyhow::Result<()> {
     raise_file_limit();
     let file = daemon::ConfigFile::find(cli.config.as_deref()).map_err(exit::usage);
     if let Command::Doctor(doctor) = cli.command {
         return doctor.run(file, &Cli::command());
     }
     let file = file?;
+    let origins = Origins::new(&file, found.subcommand().map_or(found, |(_, found)| found));
     match cli.command {
         // It takes a file that cannot be read, too.
         Command::Doctor(doctor) => doctor.run(Ok(file), &Cli::command()),
-        Command::Up(up) => up.run(file),
-        Command::Serve(serve) => serve.run(file),
+        Command::Up(up) => up.run(file, &origins),
+        Command::Serve(serve) => serve.run(file, &origins),
         Command::Worker(worker) => worker.run(file),
         Command::Ask(ask) => ask.run(&file),
         Command::Chat(chat) => chat.run(&file),
@@ -196,6 +200,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Cert(cert) => cert.run(),
         Command::Usage(usage) => usage.run(&file),
         Command::Logs(logs) => logs.run(&file),
+        Command::Config(config) => config.run(&file),
         Command::Service(service) => {
             service.run(commands::service::Known { cli: &Cli::command(), file: &file })
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use access::Token;
 use store::{AuditStore, UsageStore};
 
-use super::recent::RecentRequests;
+use super::{recent::RecentRequests, steps::RecentSeries};
 use crate::joining::Joining;
 
 /// What the administration endpoints need beside the keys and the scheduler.
@@ -19,6 +19,8 @@ pub struct Administration {
     /// The most recently ended requests. An observer: the scheduler reports each ended request to
     /// it.
     pub requests: Arc<RecentRequests>,
+    /// The last minutes. An observer, too; the server's timer ends its steps.
+    pub series: Arc<RecentSeries>,
     /// How machines join.
     pub joining: Joining,
 }

@@ -6,7 +6,8 @@
 //! - [`model_changes`]: has a worker load or unload a model
 //! - [`invitations`]: makes, lists and revokes invitations of machines
 //! - [`usage`]: the usage, summed up
-//! - [`requests`]: the most recently ended requests, which `recent` keeps
+//! - [`requests`]: the most recently ended requests, which `recent` keeps; `running`: those that have not ended
+//! - `series`: the last minutes as a series of points, which `steps` keeps
 //! - `trust`: which requests the server trusts, and with what
 //! - `web_sessions`: lists and revokes sessions of the web page
 //! - [`audit`]: the log of the operator's actions
@@ -19,6 +20,9 @@ pub mod keys;
 pub mod model_changes;
 mod recent;
 pub mod requests;
+pub(crate) mod running;
+pub(crate) mod series;
+mod steps;
 mod trust;
 pub mod usage;
 pub(crate) mod web_sessions;
@@ -40,6 +44,7 @@ use crate::{
 };
 pub use administration::Administration;
 pub use recent::RecentRequests;
+pub use steps::RecentSeries;
 
 /// The name of the administrator's token in the audit log.
 const ADMIN_TOKEN: &str = "admin-token";

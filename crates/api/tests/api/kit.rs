@@ -142,6 +142,7 @@ impl Kit {
             usage: Arc::<VolatileStore>::clone(&store),
             audit: Arc::<VolatileStore>::clone(&store),
             requests: Arc::default(),
+            series: Arc::default(),
             joining: joining(&store, rules.keys.clone()),
         };
         let models = ModelMemory::open(store, std::time::SystemTime::now()).unwrap();

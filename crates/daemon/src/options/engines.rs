@@ -131,6 +131,16 @@ pub enum TogetherRule {
     Alone,
 }
 
+impl TogetherRule {
+    /// Its name in the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OneAtATime => "one-at-a-time",
+            Self::Alone => "alone",
+        }
+    }
+}
+
 /// Paths: one text, or a list of them. A leading `~/` is the home directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Paths(pub Vec<PathBuf>);

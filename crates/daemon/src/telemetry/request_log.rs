@@ -23,6 +23,7 @@ impl Observer for RequestLog {
             queued_ms = millis(ended.queued),
             load_wait_ms = ended.load_wait.map(millis),
             first_byte_ms = ended.first_byte.map(millis),
+            first_token_ms = ended.first_token.map(millis),
             total_ms = millis(ended.total),
             bytes = ended.bytes,
             prompt_tokens = ended.usage.prompt_tokens,

@@ -47,6 +47,10 @@ impl Meter for Cost {
         of(told, false)
     }
 
+    fn has_text(&self) -> bool {
+        self.lock().as_ref().is_some_and(AnswerCounter::has_text)
+    }
+
     fn estimate(&self) -> Usage {
         let seen = self.lock().as_ref().map(AnswerCounter::estimate).unwrap_or_default();
         of(seen, true)

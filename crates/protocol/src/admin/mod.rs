@@ -5,7 +5,9 @@
 //!
 //! - this module: keys and the audit log
 //! - [`status`]: the server's present state: its health, workers and queues
-//! - [`requests`]: the requests that ended last
+//! - [`config`]: its settings, and where each is from
+//! - [`requests`]: the requests that ended last, and those that have not ended
+//! - [`series`]: its last minutes as a series of points
 //! - [`usage`]: usage reports
 //! - [`stop`]: a server is asked to end
 //! - [`logs`]: the newest lines of its log
@@ -15,11 +17,13 @@
 //! - [`web`]: sessions of the web page
 //! - [`time`]: times as people write them
 
+pub mod config;
 pub mod invitations;
 pub mod logs;
 pub mod mesh;
 pub mod models;
 pub mod requests;
+pub mod series;
 pub mod status;
 pub mod stop;
 pub mod time;

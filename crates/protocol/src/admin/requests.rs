@@ -1,4 +1,4 @@
-//! The JSON of `/admin/requests`: the requests that ended last.
+//! The JSON of `/admin/requests`: the requests that ended last, and below it those that have not ended.
 
 use base::Money;
 use jiff::Timestamp;
@@ -52,6 +52,10 @@ pub struct RequestJson {
     pub queue_ms: u64,
     /// Milliseconds from its acceptance to the head of the answer.
     pub first_byte_ms: Option<u64>,
+    /// Milliseconds from its acceptance to the first text of the answer. Of an answer in one piece that reports its
+    /// tokens, it is not known.
+    #[serde(default)]
+    pub first_token_ms: Option<u64>,
     /// Milliseconds from its acceptance to its end.
     pub total_ms: u64,
     /// Whether it asked for a stream.
@@ -63,6 +67,52 @@ pub struct RequestJson {
     pub cost: Option<Money>,
 }
 
+/// Requests that [`RunningList`] has at most.
+pub const MOST_RUNNING: usize = 500;
+
+/// Answer of `GET /admin/requests/running`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningList {
+    /// The oldest first. Beyond [`MOST_RUNNING`] the newest are left out.
+    pub requests: Vec<RunningJson>,
+}
+
+/// One request that became a job and has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningJson {
+    /// The request's id, the same as in the `x-request-id` of its answer.
+    pub id: String,
+    /// The model, by the name that the client used.
+    pub model: String,
+    /// The endpoint, by its path.
+    pub endpoint: String,
+    /// The id of the key that it counts for; null if none was needed.
+    pub key: Option<String>,
+    /// Where its provider is looked for, if not among the server's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// The name of the provider that has it; null while it waits for one.
+    pub worker: Option<String>,
+    /// Whether a provider has it.
+    pub state: RunningState,
+    /// Milliseconds from its acceptance until its provider got it, or until now.
+    pub waiting_ms: u64,
+    /// Milliseconds since then; 0 while it waits.
+    pub running_ms: u64,
+    /// The tokens written so far, if known; mostly an estimate.
+    pub tokens: Option<u64>,
+}
+
+/// Where a request is that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunningState {
+    /// It waits for a provider.
+    Queued,
+    /// A provider has it.
+    Running,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,7 +122,7 @@ mod tests {
         let json = r#"{"n":7,"id":"r-1","at":"2026-11-20T16:00:00Z","key":"local","model":"fast",
             "served_model":"m","endpoint":"/v1/messages","provider":"gpu","outcome":"answered",
             "status":200,"prompt_tokens":3,"completion_tokens":null,"estimated":false,
-            "queue_ms":0,"first_byte_ms":12,"total_ms":40,"streaming":true,"requeues":1}"#;
+            "queue_ms":0,"first_byte_ms":12,"first_token_ms":15,"total_ms":40,"streaming":true,"requeues":1}"#;
         let request: RequestJson = serde_json::from_str(json).unwrap();
         assert_eq!((request.n, &request.scope), (7, &None));
         let written = serde_json::to_value(&request).unwrap();

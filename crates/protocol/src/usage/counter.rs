@@ -29,12 +29,19 @@ impl AnswerCounter {
     /// The next bytes of the answer.
     pub fn feed(&mut self, chunk: &[u8]) {
         self.told.feed(chunk);
-        // A count that was reported is never taken back, so that nobody asks for an estimate of it.
+        let is_told = self.told.usage().completion_tokens.is_some();
+        // A count that was reported is never taken back, so that nobody asks for an estimate of it. But a stream may
+        // report one before its first text, which is waited for.
         if let Some(generated) = &mut self.generated
-            && self.told.usage().completion_tokens.is_none()
+            && (!is_told || !(generated.has_text() || generated.is_plain_with(chunk)))
         {
             generated.feed(chunk);
         }
+    }
+
+    /// Whether text of the model has passed. Of an answer in one piece that reports its tokens, nothing is known.
+    pub fn has_text(&self) -> bool {
+        self.generated.as_ref().is_some_and(GeneratedCounter::has_text)
     }
 
     /// The usage that the answer has reported.
@@ -53,6 +60,22 @@ impl AnswerCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_text_is_seen_behind_a_count_that_came_before_it() {
+        let start =
+            r#"{"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}}"#;
+        let text = r#"{"type":"content_block_delta","delta":{"type":"text_delta","text":"a"}}"#;
+        let mut counter = AnswerCounter::new(Endpoint::Messages, 9);
+        for (event, has_text) in [(start, false), (start, false), (text, true)] {
+            counter.feed(format!("data: {event}\n\n").as_bytes());
+            assert_eq!(counter.has_text(), has_text, "{event}");
+        }
+        assert_eq!(counter.told().completion_tokens, Some(1));
+        let mut plain = AnswerCounter::new(Endpoint::Messages, 9);
+        plain.feed(br#" {"content":[{"text":"a"}],"usage":{"output_tokens":1}}"#);
+        assert!(!plain.has_text(), "nothing is counted that is reported");
+    }
 
     #[test]
     fn what_an_answer_reports_is_not_counted_as_well() {

@@ -95,6 +95,20 @@ impl GeneratedCounter {
         }
     }
 
+    /// Whether it has seen any such text.
+    pub fn has_text(&self) -> bool {
+        self.bytes > 0
+    }
+
+    /// Whether an answer with these bytes next is one piece of JSON, and no stream.
+    pub(super) fn is_plain_with(&self, next: &[u8]) -> bool {
+        let first = next.iter().copied().find(|byte| kind_of(*byte).is_some());
+        match self.kind {
+            Kind::Unknown => first.and_then(kind_of) == Some(Kind::Plain),
+            kind => kind == Kind::Plain,
+        }
+    }
+
     /// Whether the beginning of the line can be skipped as far as it is [`silent`].
     fn may_skip(&self) -> bool {
         let Line { has_delta, has_choices } = self.line;
@@ -127,11 +141,8 @@ impl GeneratedCounter {
 
     fn outside(&mut self, byte: u8) {
         if self.kind == Kind::Unknown {
-            self.kind = match byte {
-                b'{' | b'[' => Kind::Plain,
-                b' ' | b'\t' | b'\n' | b'\r' | 0xef | 0xbb | 0xbf => return,
-                _ => Kind::Stream,
-            };
+            let Some(kind) = kind_of(byte) else { return };
+            self.kind = kind;
         }
         match byte {
             b'"' => self.open(),
@@ -213,6 +224,15 @@ impl GeneratedCounter {
             | b"partial_json" | b"thinking" => !of_stream || has_delta,
             _ => false,
         }
+    }
+}
+
+/// The kind of an answer that begins with this byte; `None`: the next one tells.
+fn kind_of(first: u8) -> Option<Kind> {
+    match first {
+        b'{' | b'[' => Some(Kind::Plain),
+        b' ' | b'\t' | b'\n' | b'\r' | 0xef | 0xbb | 0xbf => None,
+        _ => Some(Kind::Stream),
     }
 }
 

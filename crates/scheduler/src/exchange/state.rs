@@ -72,6 +72,8 @@ pub(super) struct ExchangeState {
     pub(super) passed: u64,
     pub(super) end: Option<Result<(), Failure>>,
     pub(super) moved: Instant,
+    /// When the first chunk with text of the model came.
+    first_text: Option<Instant>,
     pub(super) reader: Option<Waker>,
     pub(super) meter: Box<dyn Meter>,
     pub(super) reported: Usage,
@@ -103,6 +105,8 @@ pub(crate) struct Account {
     pub(crate) usage: Usage,
     pub(crate) bytes: u64,
     pub(crate) status: Option<StatusCode>,
+    /// When the first text of the model came.
+    pub(crate) first_text: Option<Instant>,
 }
 
 impl Exchange {
@@ -122,6 +126,7 @@ impl Exchange {
                 passed: 0,
                 end: None,
                 moved: now,
+                first_text: None,
                 reader: None,
                 meter,
                 reported: Usage::default(),
@@ -210,7 +215,17 @@ impl Exchange {
 
     pub(crate) fn account(&self) -> Account {
         let state = self.lock();
-        Account { usage: state.usage(), bytes: state.passed, status: state.status }
+        Account {
+            usage: state.usage(),
+            bytes: state.passed,
+            status: state.status,
+            first_text: state.first_text,
+        }
+    }
+
+    /// Tokens of the answer so far, as far as known.
+    pub(crate) fn tokens(&self) -> Option<u64> {
+        self.lock().usage().completion_tokens
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, ExchangeState> {
@@ -245,6 +260,15 @@ impl ExchangeState {
             return usage.or(Usage { estimated: true, ..self.meter.estimate() });
         }
         usage
+    }
+
+    /// Counts a chunk of the provider.
+    pub(super) fn count(&mut self, chunk: &[u8]) {
+        self.meter.feed(chunk);
+        self.moved = now();
+        if self.first_text.is_none() && self.meter.has_text() {
+            self.first_text = Some(self.moved);
+        }
     }
 
     pub(super) fn wake_reader(&mut self) {

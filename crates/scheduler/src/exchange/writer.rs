@@ -11,7 +11,7 @@ use super::{
     state::{Credit, Exchange, Piece, give},
     traffic::{CreditSink, HELD_BACK, Head, WriteError},
 };
-use crate::{claim::Claim, clock::now, job::Usage, service::Scheduler, translate::Unreadable};
+use crate::{claim::Claim, job::Usage, service::Scheduler, translate::Unreadable};
 
 /// The provider's end of an exchange, for one attempt at a job.
 pub struct AnswerWriter {
@@ -92,8 +92,7 @@ impl AnswerWriter {
         if chunk.is_empty() || state.discarding || state.complete {
             return Ok(state.held_back);
         }
-        state.meter.feed(&chunk);
-        state.moved = now();
+        state.count(&chunk);
         // Credit counts the provider's bytes: a translated answer has another length.
         let cost = chunk.len();
         let read = match &mut state.map {

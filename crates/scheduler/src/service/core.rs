@@ -20,6 +20,7 @@ use crate::{
     job::Failure,
     observer::Outcome,
     provider::{Assignment, Provider},
+    status::RunningJob,
     translate::{ProviderRequest, Untranslatable},
 };
 
@@ -209,6 +210,17 @@ impl Core {
         let progress = self.jobs.get(&job).map(|entry| entry.exchange.progress());
         let (at, waiting) = progress.unwrap_or((self.now, BlockedOn::Provider));
         self.dispatcher.handle(self.now, Input::Progress { job, at, waiting });
+    }
+
+    /// Jobs that have not ended: at most so many of the oldest, the oldest first.
+    pub(super) fn running(&self, most: usize, now: Instant) -> Vec<RunningJob> {
+        let mut all: Vec<&Entry> = self.jobs.values().collect();
+        if all.len() > most {
+            all.select_nth_unstable_by_key(most, |entry| entry.accepted);
+            all.truncate(most);
+        }
+        all.sort_by_key(|entry| entry.accepted);
+        all.into_iter().map(|entry| entry.running(now)).collect()
     }
 
     pub(super) fn deadline_moved_up(&self) -> bool {

@@ -14,6 +14,7 @@ use crate::{
     exchange::state::Exchange,
     job::JobRequest,
     observer::{JobEnd, JobFacts, Outcome},
+    status::RunningJob,
     terms::Terms,
     translate::{ProviderRequest, Translator, Untranslatable},
 };
@@ -189,6 +190,18 @@ impl Entry {
         Some(begun.saturating_duration_since(assigned))
     }
 
+    /// Its figures while it has not ended.
+    pub(super) fn running(&self, now: Instant) -> RunningJob {
+        let assigned = self.assigned.filter(|_| self.held);
+        RunningJob {
+            job: self.job.facts.clone(),
+            provider: self.provider_name.clone().filter(|_| self.held),
+            waited: assigned.unwrap_or(now).saturating_duration_since(self.accepted),
+            ran: assigned.map(|assigned| now.saturating_duration_since(assigned)),
+            tokens: self.exchange.tokens(),
+        }
+    }
+
     pub(super) fn ended(&self, outcome: Outcome, at: Instant) -> Note {
         let account = self.exchange.account();
         let ended = JobEnd {
@@ -201,6 +214,7 @@ impl Entry {
             bytes: account.bytes,
             queued: self.assigned.unwrap_or(at) - self.accepted,
             first_byte: self.begun.map(|begun| begun - self.accepted),
+            first_token: account.first_text.map(|text| text - self.accepted),
             load_wait: self.load_wait(),
             total: at - self.accepted,
             requeues: self.attempt,

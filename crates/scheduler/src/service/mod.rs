@@ -38,7 +38,7 @@ use crate::{
     job::{Job, Meter},
     observer::{Announcement, JobFacts, Observer, Outcome},
     provider::{Membership, ModelChange, ModelChanging, Offer, Provider},
-    status::{ModelLoad, Status},
+    status::{ModelLoad, RunningJob, Status},
 };
 
 /// A handle to the scheduler; clones share it.
@@ -198,6 +198,17 @@ impl Scheduler {
     pub fn status(&self) -> Status {
         let core = self.lock();
         Status::of(&core.dispatcher, &core.providers, now())
+    }
+
+    /// Jobs that wait, and jobs at providers.
+    pub fn counts(&self) -> (usize, usize) {
+        let core = self.lock();
+        (core.dispatcher.queue_depth(), core.dispatcher.in_flight())
+    }
+
+    /// Jobs that have not ended: at most so many of the oldest, the oldest first.
+    pub fn running(&self, most: usize) -> Vec<RunningJob> {
+        self.lock().running(most, now())
     }
 
     pub(crate) fn wait(&self, job: JobId) -> Option<Wait> {

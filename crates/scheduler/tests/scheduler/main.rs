@@ -18,6 +18,7 @@ mod refused;
 mod remote;
 mod requeue;
 mod revoke;
+mod running;
 mod terms;
 mod timeouts;
 mod translation;

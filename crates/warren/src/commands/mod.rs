@@ -22,6 +22,7 @@ pub(crate) mod cert;
 pub(crate) mod chat;
 pub(crate) mod cluster;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod doctor;
 mod farewell;
 pub(crate) mod files;

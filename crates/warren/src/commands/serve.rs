@@ -1,7 +1,9 @@
 //! `warren serve`: the server.
 
 use clap::Args;
-use daemon::{ConfigFile, ServeOptions, Server, Settings, signals, telemetry};
+use daemon::{
+    ConfigFile, ServeOptions, Server, Settings, configuration::Origins, signals, telemetry,
+};
 
 use super::{farewell, say, server_runtime};
 use crate::exit::{self, usage};
@@ -17,8 +19,11 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    pub(crate) fn run(self, file: ConfigFile) -> anyhow::Result<()> {
-        let settings = Settings::new(self.options.or(file.serve), false).map_err(usage)?;
+    pub(crate) fn run(self, file: ConfigFile, origins: &Origins) -> anyhow::Result<()> {
+        let options = self.options.or(file.serve);
+        let mut settings = Settings::new(options.clone(), false).map_err(usage)?;
+        let told = origins.settings("", &options, &settings.values());
+        settings.configuration = origins.configuration(told);
         let _log = telemetry::log::start(settings.log_format, &settings.log).map_err(usage)?;
         server_runtime()?.block_on(serve(settings))
     }

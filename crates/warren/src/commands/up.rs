@@ -11,6 +11,7 @@ use std::{
 use clap::Args;
 use daemon::{
     ConfigFile, ServeOptions, Server, Settings,
+    configuration::Origins,
     options::WorkerOptions,
     signals::{self, EndSignal},
     telemetry,
@@ -23,6 +24,7 @@ use worker::{Event, InProcessDialer, Lend, ServerTarget, WorkerConfig};
 
 use super::{
     banner::Banner,
+    config::worker_defaults,
     farewell,
     found::{Demo, Finder},
     keeping,
@@ -55,14 +57,18 @@ pub(crate) struct Up {
 }
 
 impl Up {
-    pub(crate) fn run(self, file: ConfigFile) -> anyhow::Result<()> {
+    pub(crate) fn run(self, file: ConfigFile, origins: &Origins) -> anyhow::Result<()> {
         let mut serve = self.serve.or(file.serve);
+        let given = serve.clone();
         // A newcomer should see the example, not log lines; `warren logs` shows all.
         let shown = if serve.log.is_none() { Level::WARN } else { Level::TRACE };
         let worker = self.worker.or(file.worker);
         // One name for one machine, unless peers are to see another.
         serve.mesh.name = serve.mesh.name.or_else(|| worker.name.clone());
-        let settings = Settings::new(serve, true).map_err(usage)?;
+        let mut settings = Settings::new(serve, true).map_err(usage)?;
+        let mut told = origins.settings("", &given, &settings.values());
+        told.extend(origins.settings("worker", &worker, &worker_defaults()));
+        settings.configuration = origins.configuration(told);
         let log = telemetry::log::start_showing(settings.log_format, &settings.log, shown);
         let _log = log.map_err(usage)?;
         server_runtime()?.block_on(up(settings, worker))

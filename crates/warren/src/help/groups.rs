@@ -15,7 +15,10 @@ pub(super) const GROUPS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Share", &["invite", "join", "room", "mesh", "cluster"]),
-    ("Administer", &["status", "model", "usage", "key", "logs", "doctor", "version", "cert"]),
+    (
+        "Administer",
+        &["status", "model", "usage", "key", "logs", "config", "doctor", "version", "cert"],
+    ),
     ("Your shell", &["completions", "man"]),
 ];
 

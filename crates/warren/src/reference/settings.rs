@@ -1,40 +1,46 @@
 //! `settings-reference.md`: every key of the configuration file, with the default that it really has.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
-use clap::{Arg, Command, ValueEnum};
+use clap::{Arg, Command};
 use daemon::{
     ServeOptions, Settings,
     options::{
         AgentOptions, AliasOptions, BackendOptions, ClusterOptions, EngineModelOptions,
-        EngineOptions, Key, LendAs, MeshOptions, PriceOptions, ProviderPriceOptions, RoomEndpoints,
-        RoomOptions, ShareOptions, WorkerOptions, WorkspaceOptions,
+        EngineOptions, Key, MeshOptions, PriceOptions, ProviderPriceOptions, RoomOptions,
+        ShareOptions, WorkerOptions, WorkspaceOptions, flag_ids,
     },
     settings::DRAIN,
 };
-use worker::{BackendConfig, DemoConfig};
+use serde_json::Value;
 
 use super::{check, code, head, help_of, note, row, spelled, split, values_of};
-use crate::{
-    commands::model_engines::{LOADS_AT_ONCE, MAX_CONCURRENT},
-    help,
-};
+use crate::{commands::config::worker_defaults, help};
 
 #[test]
 fn the_page_of_settings_is_fresh() {
     check("settings-reference.md", &page());
 }
 
-/// A section of the file: its name, which command has its flags, how their ids begin, its keys.
+/// A section of the file: its name, which command has its flags, its keys.
 struct Section {
     name: &'static str,
     about: &'static str,
     command: &'static str,
-    prefix: &'static str,
     keys: &'static [Key],
 }
 
 impl Section {
+    /// The section whose flags the command has.
+    fn root(&self) -> &'static str {
+        if self.command == "serve" { "" } else { self.name }
+    }
+
+    /// A key with the names of its sections.
+    fn path(&self, key: &Key) -> String {
+        format!("{}.{}", self.name, key.name).trim_start_matches('.').to_owned()
+    }
+
     /// Whether a field that is no `Option` must be written: such sections have no default as a whole.
     fn is_required(&self) -> bool {
         matches!(
@@ -47,42 +53,41 @@ impl Section {
 const fn section(
     name: &'static str,
     command: &'static str,
-    prefix: &'static str,
     keys: &'static [Key],
     about: &'static str,
 ) -> Section {
-    Section { name, about, command, prefix, keys }
+    Section { name, about, command, keys }
 }
 
 #[rustfmt::skip]
 const SECTIONS: [Section; 14] = [
-    section("", "serve", "", ServeOptions::KEYS,
+    section("", "serve", ServeOptions::KEYS,
         "`warren serve`, and the server of `warren up`."),
-    section("models.\"NAME\"", "", "", AliasOptions::KEYS,
+    section("models.\"NAME\"", "", AliasOptions::KEYS,
         "A name that stands for models: see [aliases](aliases.md)."),
-    section("prices.\"MODEL\"", "", "", PriceOptions::KEYS,
+    section("prices.\"MODEL\"", "", PriceOptions::KEYS,
         "What a million tokens of a model cost: see [usage](usage.md#what-it-costs)."),
-    section("prices.\"MODEL\".providers.\"NAME\"", "", "", ProviderPriceOptions::KEYS,
+    section("prices.\"MODEL\".providers.\"NAME\"", "", ProviderPriceOptions::KEYS,
         "What they cost at the providers of a name."),
-    section("mesh", "serve", "mesh_", MeshOptions::KEYS,
+    section("mesh", "serve", MeshOptions::KEYS,
         "The server's part in [the mesh](mesh.md)."),
-    section("mesh.share", "", "", ShareOptions::KEYS,
+    section("mesh.share", "", ShareOptions::KEYS,
         "How much of this machine peers may have. It takes the place of `share` in `[mesh]`."),
-    section("workspace", "serve", "workspace_", WorkspaceOptions::KEYS,
+    section("workspace", "serve", WorkspaceOptions::KEYS,
         "The server's [workspace](workspace.md)."),
-    section("workspace.agents", "", "", AgentOptions::KEYS,
+    section("workspace.agents", "", AgentOptions::KEYS,
         "How [agents](agents/agents.md) are run."),
-    section("cluster", "serve", "cluster_", ClusterOptions::KEYS,
+    section("cluster", "serve", ClusterOptions::KEYS,
         "The server's place among [several machines](workspace-cluster.md)."),
-    section("worker", "worker", "", WorkerOptions::KEYS,
+    section("worker", "worker", WorkerOptions::KEYS,
         "`warren worker`, and the worker of `warren up`."),
-    section("worker.backends", "", "", BackendOptions::KEYS,
+    section("worker.backends", "", BackendOptions::KEYS,
         "Backends with settings of their own: `[[worker.backends]]`, one for each."),
-    section("worker.engines", "", "", EngineOptions::KEYS,
+    section("worker.engines", "", EngineOptions::KEYS,
         "Model servers that this machine runs itself: `[[worker.engines]]`, see [model engines](model-engines.md)."),
-    section("worker.engines.model.\"NAME\"", "", "", EngineModelOptions::KEYS,
+    section("worker.engines.model.\"NAME\"", "", EngineModelOptions::KEYS,
         "What is different for the models of this name, in which `*` stands for anything."),
-    section("room", "room list", "", RoomOptions::KEYS,
+    section("room", "room list", RoomOptions::KEYS,
         "`warren room` and `warren tui`."),
 ];
 
@@ -124,8 +129,8 @@ fn setting(
     key: &Key,
     defaults: &BTreeMap<String, String>,
 ) -> String {
-    let ids = [format!("{}{}", section.prefix, key.name), key.name.to_owned()];
     let arg = command.and_then(|command| {
+        let ids = flag_ids(section.root(), &section.path(key))?;
         ids.iter().find_map(|id| command.get_arguments().find(|arg| arg.get_id() == id.as_str()))
     });
     let (mut meaning, told) = arg.map_or_else(|| split(&documentation(key)), help_of);
@@ -146,9 +151,8 @@ fn default_of(
     told: Option<String>,
     defaults: &BTreeMap<String, String>,
 ) -> String {
-    let path = format!("{}.{}", section.name, key.name);
-    let path = path.trim_start_matches('.');
-    let real = defaults.get(path);
+    let path = section.path(key);
+    let real = defaults.get(&path);
     if let (Some(real), Some(told)) = (real, &told) {
         let said = told.split([',', ';']).next().unwrap_or_default();
         assert_eq!(said, real, "the help of {path} states another default than the program has");
@@ -229,84 +233,10 @@ fn defaults() -> BTreeMap<String, String> {
     let data_dir = Some("/data".into());
     let server =
         Settings::new(ServeOptions { data_dir, ..ServeOptions::default() }, false).unwrap();
-    let (mesh, jobs) = (&server.mesh, &server.dispatch);
-    let workspace = server.workspace.as_ref().unwrap();
-    let agents = &workspace.agents;
-    let secs = |duration: Duration| duration.as_secs_f64().to_string();
-    let mib = |bytes: u64| (bytes >> 20).to_string();
-    let backend = BackendConfig::new("");
-    let written = |value: &dyn std::fmt::Debug| kebab(&format!("{value:?}"));
-    let all = [
-        ("listen", server.listen.to_string()),
-        ("max_queue_len", jobs.max_queue_len.to_string()),
-        ("queue_timeout_secs", secs(jobs.queue_timeout)),
-        ("busy_timeout_secs", secs(jobs.busy_timeout)),
-        ("request_timeout_secs", secs(jobs.request_timeout)),
-        ("idle_timeout_secs", secs(jobs.idle_timeout)),
-        ("max_requeue_count", jobs.max_requeue_count.to_string()),
-        ("max_queued_mib", mib(jobs.max_queued_bytes)),
-        ("heartbeat_interval_secs", secs(server.heartbeat)),
-        ("max_body_mib", mib(server.max_body as u64)),
-        ("drain_timeout_secs", secs(server.drain)),
-        ("log_format", value_name(&server.log_format)),
-        ("log", server.log.clone()),
-        ("sse_keepalive_secs", secs(server.keepalive)),
-        ("routing", value_name(&server.routing)),
-        ("ledger", server.ledger.to_string()),
-        ("usage_retention_days", (server.usage_retention.as_secs() / 86_400).to_string()),
-        ("require_key", server.require_key.to_string()),
-        ("open_rooms", server.open_rooms.to_string()),
-        ("room_idle_secs", secs(server.room_idle)),
-        ("room_endpoints", value_name(&RoomEndpoints::default())),
-        ("open", server.open.to_string()),
-        ("mesh.enabled", mesh.enabled.to_string()),
-        ("mesh.plain_passcode", mesh.plain_passcode.to_string()),
-        ("mesh.require_sealed", mesh.require_sealed.to_string()),
-        ("mesh.share", written(&mesh.share.with)),
-        ("mesh.route", written(&mesh.route)),
-        ("mesh.accept_unsigned", mesh.accept_unsigned.to_string()),
-        ("mesh.share.with", written(&mesh.share.with)),
-        ("mesh.share.pause_on_battery", mesh.share.pause_on_battery.to_string()),
-        ("mesh.share.offer_models", mesh.share.models_offered.to_string()),
-        ("workspace.enabled", server.workspace.is_some().to_string()),
-        ("workspace.log_kib", (workspace.log_bytes >> 10).to_string()),
-        ("workspace.history_mib", mib(workspace.history_bytes)),
-        ("workspace.max_sessions", workspace.max_sessions.to_string()),
-        ("workspace.max_processes", workspace.max_processes.unwrap_or_default().to_string()),
-        ("workspace.max_clients", workspace.max_clients.to_string()),
-        ("workspace.message_rate", workspace.message_rate.to_string()),
-        ("workspace.keep_sessions", format!("{}s", workspace.keep_sessions.as_secs())),
-        ("workspace.lag_timeout_secs", secs(workspace.lag_timeout)),
-        ("workspace.stop_grace_secs", secs(workspace.stop_grace)),
-        ("workspace.agents.use_gateway", agents.use_gateway.to_string()),
-        ("workspace.agents.idle_secs", secs(agents.idle)),
-        ("workspace.agents.silence_secs", secs(agents.silence)),
-        ("workspace.agents.permission_secs", secs(agents.permission)),
-        ("cluster.no_peer_discovery", (!server.cluster.discovery).to_string()),
-        ("cluster.allow_plain_peers", server.cluster.allow_plain.to_string()),
-        ("worker.protocol", value_name(&LendAs::default())),
-        ("worker.max_concurrent", backend.max_concurrent.to_string()),
-        ("worker.demo_pace", DemoConfig::default().tokens_per_second.to_string()),
-        ("worker.backends.max_concurrent", backend.max_concurrent.to_string()),
-        ("worker.engines.max_concurrent", MAX_CONCURRENT.to_string()),
-        ("worker.engines.loads_at_once", LOADS_AT_ONCE.to_string()),
-    ];
     assert_eq!(DRAIN, server.drain, "a worker's drain is documented with the server's");
-    all.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-fn value_name(value: &impl ValueEnum) -> String {
-    value.to_possible_value().unwrap().get_name().to_owned()
-}
-
-/// `PreferLocal` as it is written in a file.
-fn kebab(name: &str) -> String {
-    let mut text = String::new();
-    for (place, letter) in name.char_indices() {
-        if letter.is_uppercase() && place > 0 {
-            text.push('-');
-        }
-        text.extend(letter.to_lowercase());
-    }
-    text
+    let all = server.values().into_iter().chain(worker_defaults());
+    // Its default is another one on each machine: the help says which.
+    let all = all.filter(|(name, _)| name != "data_dir");
+    let written = |value: Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    all.map(|(name, value)| (name, written(value))).collect()
 }

@@ -20,9 +20,7 @@ mod survey;
 mod wanted;
 mod wishes;
 
-#[cfg(test)]
-pub(crate) use self::fleet::{LOADS_AT_ONCE, MAX_CONCURRENT};
 pub(crate) use self::{
-    fleet::{Fleet, Offered},
+    fleet::{Fleet, LOADS_AT_ONCE, MAX_CONCURRENT, Offered},
     survey::{Surveyed, survey},
 };

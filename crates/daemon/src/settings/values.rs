@@ -1,0 +1,101 @@
+//! The values of settings by their names, as a file would have them.
+
+use serde_json::{Value, json};
+
+use super::Settings;
+use crate::{
+    configuration::Defaults,
+    options::{
+        RoomEndpoints,
+        listed::{secs, word},
+    },
+};
+
+impl Settings {
+    /// The values that the settings have, for those that may have one that nobody has set. The settings reference
+    /// is made of these.
+    pub fn values(&self) -> Defaults {
+        let all = [self.of_server(), self.of_mesh(), self.of_workspace()].concat();
+        all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    fn of_server(&self) -> Vec<(&'static str, Value)> {
+        let jobs = &self.dispatch;
+        vec![
+            ("listen", json!(self.listen)),
+            ("data_dir", json!(self.data_dir)),
+            ("max_queue_len", json!(jobs.max_queue_len)),
+            ("queue_timeout_secs", secs(jobs.queue_timeout)),
+            ("busy_timeout_secs", secs(jobs.busy_timeout)),
+            ("request_timeout_secs", secs(jobs.request_timeout)),
+            ("idle_timeout_secs", secs(jobs.idle_timeout)),
+            ("max_requeue_count", json!(jobs.max_requeue_count)),
+            ("max_queued_mib", json!(jobs.max_queued_bytes >> 20)),
+            ("heartbeat_interval_secs", secs(self.heartbeat)),
+            ("max_body_mib", json!(self.max_body >> 20)),
+            ("drain_timeout_secs", secs(self.drain)),
+            ("log_format", word(&self.log_format)),
+            ("log", json!(self.log)),
+            ("sse_keepalive_secs", secs(self.keepalive)),
+            ("routing", word(&self.routing)),
+            ("ledger", json!(self.ledger)),
+            ("usage_retention_days", json!(self.usage_retention.as_secs() / 86_400)),
+            ("require_key", json!(self.require_key)),
+            ("open_rooms", json!(self.open_rooms)),
+            ("room_idle_secs", secs(self.room_idle)),
+            ("room_endpoints", word(&RoomEndpoints::default())),
+            ("open", json!(self.open)),
+            ("cluster.no_peer_discovery", json!(!self.cluster.discovery)),
+            ("cluster.allow_plain_peers", json!(self.cluster.allow_plain)),
+        ]
+    }
+
+    fn of_mesh(&self) -> Vec<(&'static str, Value)> {
+        let mesh = &self.mesh;
+        vec![
+            ("mesh.enabled", json!(mesh.enabled)),
+            ("mesh.plain_passcode", json!(mesh.plain_passcode)),
+            ("mesh.require_sealed", json!(mesh.require_sealed)),
+            ("mesh.route", kebab(&mesh.route)),
+            ("mesh.accept_unsigned", json!(mesh.accept_unsigned)),
+            ("mesh.share", kebab(&mesh.share.with)),
+            ("mesh.share.with", kebab(&mesh.share.with)),
+            ("mesh.share.pause_on_battery", json!(mesh.share.pause_on_battery)),
+            ("mesh.share.offer_models", json!(mesh.share.models_offered)),
+        ]
+    }
+
+    fn of_workspace(&self) -> Vec<(&'static str, Value)> {
+        let enabled = ("workspace.enabled", json!(self.workspace.is_some()));
+        let Some(workspace) = &self.workspace else { return vec![enabled] };
+        let agents = &workspace.agents;
+        vec![
+            enabled,
+            ("workspace.log_kib", json!(workspace.log_bytes >> 10)),
+            ("workspace.history_mib", json!(workspace.history_bytes >> 20)),
+            ("workspace.max_sessions", json!(workspace.max_sessions)),
+            ("workspace.max_processes", json!(workspace.max_processes.unwrap_or_default())),
+            ("workspace.max_clients", json!(workspace.max_clients)),
+            ("workspace.message_rate", json!(workspace.message_rate)),
+            ("workspace.keep_sessions", json!(format!("{}s", workspace.keep_sessions.as_secs()))),
+            ("workspace.lag_timeout_secs", secs(workspace.lag_timeout)),
+            ("workspace.stop_grace_secs", secs(workspace.stop_grace)),
+            ("workspace.agents.use_gateway", json!(agents.use_gateway)),
+            ("workspace.agents.idle_secs", secs(agents.idle)),
+            ("workspace.agents.silence_secs", secs(agents.silence)),
+            ("workspace.agents.permission_secs", secs(agents.permission)),
+        ]
+    }
+}
+
+/// `PreferLocal` as it is written in a file.
+fn kebab(name: &dyn std::fmt::Debug) -> Value {
+    let mut text = String::new();
+    for (place, letter) in format!("{name:?}").char_indices() {
+        if letter.is_uppercase() && place > 0 {
+            text.push('-');
+        }
+        text.extend(letter.to_lowercase());
+    }
+    json!(text)
+}
