@@ -66,6 +66,10 @@ pub struct SessionInfo {
     pub exit_code: Option<i32>,
     /// The number of its newest output, if known. Ours.
     pub last_seq: Option<u64>,
+    /// How many permission questions of its agent are open: 0 where none is, or where its daemon
+    /// does not say. Ours.
+    #[serde(default, deserialize_with = "or_default")]
+    pub asks: u32,
     /// Its tags, set when it was made. Ours.
     #[serde(default, deserialize_with = "or_default")]
     pub tags: Vec<String>,

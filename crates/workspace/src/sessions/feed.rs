@@ -125,6 +125,7 @@ impl Feed {
         if let Some(session) = self.session.upgrade() {
             let asked = session.lock().inputs.questions.ask(self.id, request_id, tool, input);
             session.say(ServerMessage::PermissionRequest(asked));
+            session.announce(now());
         }
     }
 
@@ -137,6 +138,7 @@ impl Feed {
             outcome,
             message: None,
         }));
+        session.announce(now());
     }
 
     /// A client's prompt was taken. It waits until [`Feed::turn_started`], and is stored with the facts.

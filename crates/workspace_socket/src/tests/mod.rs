@@ -6,9 +6,11 @@
 //! - `rules`: roles, malformed messages, bounds
 //! - `users`: projects of another user
 //! - `work`: sessions, projects, files, git, the cluster
+//! - `asking`: open questions of agents
 //! - `members`: the same through another member of the cluster; `remote_teams`: team workers there
 //! - `moves`: agents that move
 
+mod asking;
 mod kit;
 mod large;
 mod leaving;

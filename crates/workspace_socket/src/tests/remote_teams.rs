@@ -19,7 +19,8 @@ pub(super) struct TeamPair {
     leader: Value,
 }
 
-async fn kit() -> Kit {
+/// A machine with fake agents.
+pub(super) async fn kit() -> Kit {
     Kit::with(|settings| {
         let agents = FakeAgents::install(&program(), &settings.dir.join("agents"));
         settings.agents.programs = agents.all();

@@ -405,6 +405,7 @@ fn info(facts: &Facts) -> SessionInfo {
         dev_server_port: None,
         exit_code: None,
         last_seq: None,
+        asks: 0,
         tags: facts.tags.clone(),
     }
 }

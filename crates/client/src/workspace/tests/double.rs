@@ -158,6 +158,7 @@ pub(super) fn info(status: SessionStatus) -> SessionInfo {
         dev_server_port: None,
         exit_code: None,
         last_seq: None,
+        asks: 0,
         tags: Vec::new(),
     }
 }

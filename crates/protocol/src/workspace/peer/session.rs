@@ -210,6 +210,8 @@ struct SessionFields {
     #[serde(deserialize_with = "count")]
     last_seq: Option<u64>,
     #[serde(deserialize_with = "or_default")]
+    asks: u32,
+    #[serde(deserialize_with = "or_default")]
     tags: Vec<String>,
 }
 
@@ -242,6 +244,7 @@ fn info_of(session: &SessionObject, fields: SessionFields) -> SessionInfo {
         dev_server_port: fields.dev_server_port,
         exit_code: fields.exit_code,
         last_seq: fields.last_seq,
+        asks: fields.asks,
         tags: shown(fields.tags),
     }
 }

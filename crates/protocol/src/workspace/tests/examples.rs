@@ -87,7 +87,7 @@ fn an_older_daemons_session_has_defaults() {
     assert_eq!((session.kind, session.provider.as_str()), (SessionKind::Claude, "claude"));
     assert!(session.reachable && !session.hidden && !session.is_team_leader);
     assert_eq!((session.dev_server_port, session.team_id, session.node_id), (None, None, None));
-    assert!(session.tags.is_empty());
+    assert!(session.tags.is_empty() && session.asks == 0);
 }
 
 #[test]

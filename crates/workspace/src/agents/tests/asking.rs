@@ -79,6 +79,8 @@ async fn a_question_is_there_for_who_comes_later() {
     let id = first.id;
     prompt(&workspace, id, "ask Bash").unwrap();
     let question = first.question().await;
+    let asks = || workspace.sessions.info(id).unwrap().asks;
+    assert_eq!(asks(), 1);
     drop(first);
     let mut second = Watcher::attach(&workspace, id);
     assert_eq!(second.question().await, question);
@@ -89,6 +91,7 @@ async fn a_question_is_there_for_who_comes_later() {
     third.answer(&workspace, "say on").await;
     let asked = |message: &ServerMessage| matches!(message, ServerMessage::PermissionRequest(_));
     assert!(!third.messages.iter().any(asked), "it is answered");
+    assert_eq!(asks(), 0);
     workspace.shut_down().await;
 }
 

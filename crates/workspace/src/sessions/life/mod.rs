@@ -48,13 +48,15 @@ pub(crate) struct Life {
     pub(crate) is_gone: bool,
 }
 
-/// The facts about viewers and output that the clients' form of a session has.
+/// The facts about viewers, output and questions that the clients' form of a session has.
 pub(crate) struct Seen {
     pub(crate) attached_clients: usize,
     /// Whether there were viewers, and all of them have left.
     pub(crate) viewers_have_left: bool,
     /// The number of the newest output, if known.
     pub(crate) last_seq: Option<u64>,
+    /// How many questions of the agent are open.
+    pub(crate) asks: usize,
 }
 
 impl Life {
@@ -85,7 +87,7 @@ impl Life {
             model: facts.model.clone(),
             created_at: facts.created_at,
             last_active: facts.last_active,
-            attached_clients: u32::try_from(seen.attached_clients).unwrap_or(u32::MAX),
+            attached_clients: count(seen.attached_clients),
             adopted_pid: facts.adopted.map(|(pid, _)| pid),
             project_id: facts.project_id,
             node_id: self.node.get(),
@@ -98,6 +100,7 @@ impl Life {
             dev_server_port: self.port.found(),
             exit_code: facts.exit_code,
             last_seq: seen.last_seq,
+            asks: count(seen.asks),
             tags: facts.tags.clone(),
         }
     }
@@ -211,4 +214,9 @@ impl Life {
         }
         self.facts.ended.is_none()
     }
+}
+
+/// A number of things, as clients get it.
+fn count(things: usize) -> u32 {
+    u32::try_from(things).unwrap_or(u32::MAX)
 }

@@ -294,6 +294,7 @@ impl SessionState {
             attached_clients: self.viewers.len(),
             viewers_have_left: self.viewers.have_left(),
             last_seq: self.output.last_seq(),
+            asks: self.inputs.questions.open().count(),
         })
     }
 

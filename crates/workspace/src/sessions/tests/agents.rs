@@ -10,6 +10,7 @@ use super::{bare::Bare, seen::Watcher};
 use crate::{
     engine::PermissionAnswer,
     sessions::{Activity, ClientId, Feed},
+    testing::soon,
 };
 
 fn text(text: &str) -> AgentEvent {
@@ -102,6 +103,29 @@ async fn a_question_waits_for_whoever_comes_and_is_answered_once() {
     );
     let again = bare.sessions.permit(session.id, answer).unwrap_err();
     assert!(again.to_string().contains("nobody asks"), "{again}");
+}
+
+#[tokio::test]
+async fn every_change_of_the_number_of_open_questions_is_told_to_all_clients() {
+    let bare = Bare::new();
+    let (session, feed, _) = bare.session(SessionMode::Sdk);
+    let mut events = bare.sessions.0.shared.events.subscribe();
+    let mut told = async || loop {
+        let message = soon(events.recv()).await.unwrap().message;
+        if let ServerMessage::SessionStatusChanged(told) = message {
+            break told.session.asks;
+        }
+    };
+    let ask = |id: &str| feed.ask(id.to_owned(), "Bash".to_owned(), json!({}));
+    assert_eq!(session.info().asks, 0);
+    ask("toolu_1");
+    assert_eq!(told().await, 1);
+    ask("toolu_2");
+    assert_eq!(told().await, 2);
+    feed.resolved("toolu_1", PermissionOutcome::Allow);
+    assert_eq!(told().await, 1);
+    feed.resolved("toolu_2", PermissionOutcome::Expired);
+    assert_eq!(told().await, 0);
 }
 
 #[tokio::test]

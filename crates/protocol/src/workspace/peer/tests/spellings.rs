@@ -199,7 +199,8 @@ fn a_description_is_made_of_nearly_nothing() {
     assert_eq!(info.mode, crate::workspace::SessionMode::Pty);
     assert_eq!(info.status, crate::workspace::SessionStatus::Running);
     assert_eq!((info.working_dir.as_str(), info.tags.as_slice()), ("", &["a".to_owned()][..]));
-    assert!(info.reachable && info.name.is_none());
+    assert!(info.reachable && info.name.is_none() && info.asks == 0);
+    assert_eq!(session(&with(self::info(), &json!({"asks": 2}))).info().asks, 2);
     let team = TeamObject::from_text(&json!({"id": ID}).to_string()).unwrap();
     assert_eq!((team.leader, team.team()), (None, None));
 }

@@ -108,6 +108,7 @@ pub(super) mod tests {
             dev_server_port: None,
             exit_code: None,
             last_seq: None,
+            asks: 0,
             tags: Vec::new(),
         }
     }
