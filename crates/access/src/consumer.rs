@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use base::{KeyId, KeyScope};
+use base::{KeyId, KeyScope, PageSessionId};
 use http::{HeaderMap, Uri};
 
 use crate::{
@@ -33,6 +33,8 @@ pub struct Admitted {
     pub id: KeyId,
     /// The key, with its models and limits; `None` if no key is needed.
     pub key: Option<Arc<Key>>,
+    /// The session of the page that stood for the key, or for the server's owner.
+    pub page_session: Option<PageSessionId>,
 }
 
 /// Why a request was denied.
@@ -60,6 +62,13 @@ pub enum Denied {
     Foreign(Box<Foreign>),
 }
 
+impl Admitted {
+    /// A consumer that needs no key, and is counted for this id.
+    pub const fn without_key(id: KeyId) -> Self {
+        Self { id, key: None, page_session: None }
+    }
+}
+
 impl ConsumerRules {
     /// Admits a request, or denies it.
     ///
@@ -80,18 +89,19 @@ impl ConsumerRules {
         if let Some(credential) = credential
             && let Some(key) = self.keys.present(credential, KeyScope::Inference, now)?
         {
-            return Ok(Admitted { id: key.id().clone(), key: Some(key) });
+            let page_session = self.keys.page_session_of(credential, now);
+            return Ok(Admitted { id: key.id().clone(), key: Some(key), page_session });
         }
-        let unnamed = |id| Ok(Admitted { id, key: None });
-        if credential.is_some_and(|text| self.keys.is_owners_session(text, now)) {
-            return unnamed(KeyId::local());
+        if let Some(text) = credential.filter(|text| self.keys.is_owners_session(text, now)) {
+            let page_session = self.keys.page_session_of(text, now);
+            return Ok(Admitted { page_session, ..Admitted::without_key(KeyId::local()) });
         }
         self.check_key(headers, now)?;
         if self.open {
-            return unnamed(KeyId::from("open"));
+            return Ok(Admitted::without_key(KeyId::from("open")));
         }
         if !self.require_key && self.local.is_local(peer, uri, headers) {
-            return unnamed(KeyId::local());
+            return Ok(Admitted::without_key(KeyId::local()));
         }
         let foreign = Foreign::of_local(&self.local, peer, uri, headers);
         if let Some(foreign) = foreign.filter(|_| !self.require_key) {

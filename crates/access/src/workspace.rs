@@ -9,6 +9,7 @@ use crate::{
     credential::Token,
     keys::{Key, Keys},
     moment::Moment,
+    page_sessions::PageSession,
 };
 
 /// The scopes of the workspace, the highest first: each includes those after it.
@@ -33,6 +34,8 @@ pub struct WorkspaceClient {
     /// Its highest scope of the workspace.
     pub scope: KeyScope,
     by: Credential,
+    /// The session of the page that stood for the credential.
+    session: Option<Arc<PageSession>>,
 }
 
 /// The credential that a client was admitted with.
@@ -68,20 +71,30 @@ impl WorkspaceRules {
     /// # Errors
     /// [`NotAdmitted`] when it is neither the token nor a key that may be used for this now.
     pub fn admit(&self, presented: &str, now: Moment) -> Result<WorkspaceClient, NotAdmitted> {
+        // Found before the credential, so that a session that ends meanwhile ends its client, too.
+        let session = self.keys.page_sessions().find(presented, now);
+        let (scope, by) = self.credential(presented, now)?;
+        Ok(WorkspaceClient { scope, by, session })
+    }
+
+    /// What this text is, and the highest scope that it has.
+    fn credential(
+        &self,
+        presented: &str,
+        now: Moment,
+    ) -> Result<(KeyScope, Credential), NotAdmitted> {
         let tokens = [(&self.token, "workspace-token"), (&self.administrator, "admin-token")];
         for (token, name) in tokens {
             if token.as_ref().is_some_and(|token| token.matches(presented)) {
-                let scope = KeyScope::WorkspaceAdmin;
-                return Ok(WorkspaceClient { scope, by: Credential::Token(name) });
+                return Ok((KeyScope::WorkspaceAdmin, Credential::Token(name)));
             }
         }
         if self.administrator.is_some() && self.keys.is_owners_session(presented, now) {
-            let by = Credential::Token("admin-token");
-            return Ok(WorkspaceClient { scope: KeyScope::WorkspaceAdmin, by });
+            return Ok((KeyScope::WorkspaceAdmin, Credential::Token("admin-token")));
         }
         for scope in SCOPES {
             match self.keys.present(presented, scope, now) {
-                Ok(Some(key)) => return Ok(WorkspaceClient { scope, by: Credential::Key(key) }),
+                Ok(Some(key)) => return Ok((scope, Credential::Key(key))),
                 Ok(None) => return Err(self.unknown(now)),
                 Err(Denied::Scope(_)) => {}
                 Err(denied) => return Err(NotAdmitted::Key(denied)),
@@ -111,17 +124,37 @@ impl WorkspaceClient {
         }
     }
 
-    /// Waits until its key is revoked, rotated or expired. With a token it never returns.
+    /// Waits until its key is revoked, rotated or expired, or its session of the page has ended. With a token alone it
+    /// never returns.
     pub async fn ended(&self) {
-        match &self.by {
-            Credential::Key(key) => key.ended().await,
-            Credential::Token(_) => std::future::pending().await,
+        tokio::select! {
+            () = self.by.ended() => {}
+            () = ended(self.session.as_deref()) => {}
         }
+    }
+}
+
+impl Credential {
+    async fn ended(&self) {
+        match self {
+            Self::Key(key) => key.ended().await,
+            Self::Token(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// Waits for the end of a session of the page; for ever if there is none.
+async fn ended(session: Option<&PageSession>) {
+    match session {
+        Some(session) => session.ended().await,
+        None => std::future::pending().await,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::keys::NewKey;
 
@@ -208,6 +241,37 @@ mod tests {
         rules.keys.revoke(&id, Moment::now()).unwrap();
         assert_eq!(admit(&rules, "anything"), Err(NotAdmitted::NoKeys));
         assert_eq!(admit(&rules, &text), Err(NotAdmitted::Key(Denied::KeyRevoked)));
+    }
+
+    /// Which of these clients have to go.
+    async fn ended_of(clients: &[WorkspaceClient]) -> Vec<bool> {
+        let mut ended = Vec::new();
+        for client in clients {
+            ended.push(tokio::time::timeout(Duration::ZERO, client.ended()).await.is_ok());
+        }
+        ended
+    }
+
+    #[tokio::test]
+    async fn a_page_session_that_is_revoked_or_expires_ends_its_client_and_no_other() {
+        let rules = rules(None);
+        let now = Moment::now();
+        let (_, text) = key(&rules.keys, &[KeyScope::WorkspaceRead]);
+        let (sessions, holder) =
+            (rules.keys.page_sessions(), rules.keys.holder(&text, now).unwrap());
+        let soon = Some(now.seconds() + 60);
+        let begin = |expires| sessions.create(&holder, "", expires, now).unwrap();
+        let [(revoked, first), (_, second), (_, third)] = [None, soon, None].map(begin);
+        let clients =
+            [&first, &second, &third].map(|text| rules.admit(text.expose(), now).unwrap());
+        let by_key = rules.admit(&text, now).unwrap();
+        sessions.revoke(revoked.id().as_str()).unwrap();
+        assert_eq!(ended_of(&clients).await, [true, false, false]);
+        let later = now.after(Duration::from_secs(61));
+        assert_eq!(sessions.end_expired(later).len(), 1);
+        assert_eq!(sessions.end_expired(later), [], "that is no news any more");
+        assert_eq!(ended_of(&clients).await, [true, true, false]);
+        assert_eq!(ended_of(&[by_key]).await, [false]);
     }
 
     #[tokio::test]

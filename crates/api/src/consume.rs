@@ -348,6 +348,7 @@ impl JobDraft {
             serve_as: served_as(endpoint),
             translator: Arc::<Translation>::clone(translation),
             key: self.request_scope.admitted().id.clone(),
+            page_session: self.request_scope.admitted().page_session.clone(),
             size: self.peeked.size.max(sent),
             affinity: self.peeked.affinity,
             pinned: self.pinned,

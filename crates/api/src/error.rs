@@ -136,6 +136,12 @@ impl ApiError {
                 Self::new(S::UNAUTHORIZED, Kind::Authentication, "the API key was revoked")
                     .code("invalid_api_key")
             }
+            Ending::SignedOut => Self::new(
+                S::UNAUTHORIZED,
+                Kind::Authentication,
+                "the session of this browser has ended",
+            )
+            .code("invalid_api_key"),
             Ending::Closed => {
                 Self::new(S::GONE, Kind::NotFound, "the room was closed").code("room_closed")
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access::{Admitted, Key, Moment};
-use base::{KeyId, ModelName, RoomId, Scope};
+use base::{KeyId, ModelName, PageSessionId, RoomId, Scope};
 use http::{StatusCode, Uri, request::Parts};
 use protocol::room::{Selector, selector::participant_name};
 use rooms::{Room, room::Available};
@@ -57,15 +57,19 @@ impl RequestScope {
     }
 
     /// A room, for a caller with a key that is bound to it.
-    pub(crate) fn with_key(room: Arc<Room>, key: Arc<Key>) -> Self {
-        Self::in_room(room, Admitted { id: key.id().clone(), key: Some(key) })
+    pub(crate) fn with_key(
+        room: Arc<Room>,
+        key: Arc<Key>,
+        page_session: Option<PageSessionId>,
+    ) -> Self {
+        Self::in_room(room, Admitted { id: key.id().clone(), key: Some(key), page_session })
     }
 
     /// A room, for a request without a key. It counts for the room's id, because the room's code is
     /// a credential and must not be logged.
     pub(crate) fn for_anybody(room: Arc<Room>) -> Self {
         let id = KeyId::from(room.scope().as_str());
-        Self::in_room(room, Admitted { id, key: None })
+        Self::in_room(room, Admitted::without_key(id))
     }
 
     fn in_room(room: Arc<Room>, admitted: Admitted) -> Self {

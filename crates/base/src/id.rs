@@ -182,6 +182,8 @@ names! {
     ModelName,
     /// The consumer that a request is counted for: a key's id, or `local` for requests that need none.
     KeyId,
+    /// A browser's session at the web page. It is no credential.
+    PageSessionId,
     /// A room, by the id that no person types.
     RoomId,
     /// A participant of a room, by the id that it chose.

@@ -46,7 +46,7 @@ pub use backoff::Backoff;
 pub use client_address::ClientAddress;
 pub use endpoint::{Endpoint, Endpoints};
 pub use fingerprint::{Fingerprint, NotAFingerprint};
-pub use id::{JobId, KeyId, ModelName, ParticipantId, ProviderId, RoomId, Scope};
+pub use id::{JobId, KeyId, ModelName, PageSessionId, ParticipantId, ProviderId, RoomId, Scope};
 pub use id_map::IdMap;
 pub use key::{Budget, KeyLimits, KeyScope, Period};
 pub use model_facts::{Capabilities, Capability, FactsByModel, LoadState, ModelFacts};

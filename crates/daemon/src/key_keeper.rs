@@ -36,23 +36,33 @@ pub(crate) async fn keep(keys: Keys, scheduler: Scheduler, stop: CancellationTok
             _ = looks.tick() => {}
             () = stop.cancelled() => {}
         }
-        for id in keys.end_expired(Moment::now()) {
-            tracing::info!(key = %id, "a key has expired");
-            scheduler.revoke(&id);
-        }
+        let now = Moment::now();
+        end_expired(&keys, &scheduler, now);
         if written.elapsed() >= WRITE || stop.is_cancelled() {
             written = Instant::now();
-            write(&keys).await;
+            write(&keys, now).await;
         }
     }
 }
 
-async fn write(keys: &Keys) {
+fn end_expired(keys: &Keys, scheduler: &Scheduler, now: Moment) {
+    for id in keys.end_expired(now) {
+        tracing::info!(key = %id, "a key has expired");
+        scheduler.revoke(&id);
+    }
+    for id in keys.page_sessions().end_expired(now) {
+        tracing::info!(page_session = %id, "a session of the page has expired");
+        scheduler.sign_out(&id);
+    }
+}
+
+/// Forgets, too, the sessions of the page that had expired at `now`: their ends are carried out.
+async fn write(keys: &Keys, now: Moment) {
     let keys = keys.clone();
     let save = move || {
         keys.save_last_used()?;
         keys.page_sessions().save_last_used()?;
-        keys.page_sessions().forget_expired(Moment::now())
+        keys.page_sessions().forget_expired(now)
     };
     let saved = tokio::task::spawn_blocking(save).await;
     if let Ok(Err(error)) = saved {

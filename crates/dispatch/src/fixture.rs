@@ -29,6 +29,7 @@ pub(crate) fn spec(number: u128) -> JobSpec {
         endpoint: Endpoint::ChatCompletions,
         serve_as: Endpoints::only(Endpoint::ChatCompletions),
         key: KeyId::from("k"),
+        page_session: None,
         size: 1,
         affinity: Affinity::default(),
         pinned: None,

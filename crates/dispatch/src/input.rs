@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, PageSessionId, ProviderId, Scope};
 
 use crate::distance::{Distance, Route};
 
@@ -105,6 +105,8 @@ pub enum Input {
     ClientGone { job: JobId },
     /// A key was revoked: all its jobs end.
     Revoked { key: KeyId },
+    /// A page session was revoked, signed out or has expired: all its jobs end.
+    SignedOut { page_session: PageSessionId },
     /// A scope was closed: all its jobs end.
     Closed { scope: Scope },
     /// The server stops: queued jobs end, new ones are refused, assigned jobs may finish.
@@ -191,6 +193,8 @@ pub struct JobSpec {
     pub serve_as: Endpoints,
     /// The key that it counts for: queues are fair between keys.
     pub key: KeyId,
+    /// The page session that it came by, if it came from the web page.
+    pub page_session: Option<PageSessionId>,
     /// Its size on the wire, in bytes.
     pub size: u64,
     /// The conversations that it continues.

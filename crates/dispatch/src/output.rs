@@ -110,6 +110,8 @@ pub enum Ending {
     Untranslatable,
     /// Its key was revoked.
     Revoked,
+    /// The page session that it came by has ended.
+    SignedOut,
     /// Its scope was closed.
     Closed,
     /// The server is stopping.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, PageSessionId, ProviderId, Scope};
 use bytes::Bytes;
 use dispatch::{Affinity, Ending, Route};
 use http::{HeaderMap, Method};
@@ -27,6 +27,8 @@ pub struct Job {
     pub translator: Arc<dyn Translator>,
     /// The key that it counts for.
     pub key: KeyId,
+    /// The page session that it came by, if it came from the web page.
+    pub page_session: Option<PageSessionId>,
     /// Its size on the wire in its largest form, in bytes.
     pub size: u64,
     /// Which conversations it continues.
@@ -58,6 +60,7 @@ impl Job {
             serve_as: Endpoints::only(endpoint),
             translator: Arc::new(Untranslated(endpoint)),
             key: "local".into(),
+            page_session: None,
             size: request.body.len() as u64,
             affinity: Affinity::default(),
             pinned: None,

@@ -135,6 +135,7 @@ impl Outcome {
                 Ending::NotServed => "not_served",
                 Ending::Untranslatable => "not_translatable",
                 Ending::Revoked => "key_revoked",
+                Ending::SignedOut => "signed_out",
                 Ending::Closed => "room_closed",
                 Ending::ShuttingDown => "shutting_down",
             },

@@ -151,7 +151,7 @@ fn told(outbox: &Outbox, message: &ServerMessage) {
 }
 
 impl Credential {
-    /// Waits until the key is no longer valid. Never returns for a token; a member's token is
+    /// Waits until the key, or the page session that stood for it, is no longer valid. Never returns for a token; a member's token is
     /// checked at each tick of its connection instead.
     pub(crate) async fn ended(&self) {
         match self {

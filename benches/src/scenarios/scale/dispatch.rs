@@ -234,6 +234,7 @@ impl Simulation {
             endpoint: Endpoint::ChatCompletions,
             serve_as: Endpoints::only(Endpoint::ChatCompletions),
             key: self.keys[key].clone(),
+            page_session: None,
             size: 1024,
             affinity: Affinity { heads: [head, 0, 0, 0] },
             pinned: None,

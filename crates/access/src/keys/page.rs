@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base::PageSessionId;
+
 use super::{Key, Keys};
 use crate::{
     consumer::Denied,
@@ -24,6 +26,11 @@ impl Keys {
     pub fn is_owners_session(&self, text: &str, now: Moment) -> bool {
         let session = self.page_sessions().find(text, now).filter(|it| it.holder().key().is_none());
         session.inspect(|session| session.used(now)).is_some()
+    }
+
+    /// The id of the session with this text; `None` for the text of a key, and for any other.
+    pub fn page_session_of(&self, text: &str, now: Moment) -> Option<PageSessionId> {
+        self.page_sessions().find(text, now).map(|session| session.id().clone())
     }
 
     /// The holder of a credential: the administrator's token, a key of any scope, or a session of the page.

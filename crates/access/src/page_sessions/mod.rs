@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use base::Secret;
+use base::{PageSessionId, Secret};
 use rand::RngExt;
 use store::{KeyDigest, PageSessionRecord, PageSessionStore, StoreError, VolatileStore};
 
@@ -149,10 +149,17 @@ impl PageSessions {
     /// When that cannot be written; it has ended even then, but a restart brings it back.
     pub fn revoke(&self, id: &str) -> Result<Option<Arc<PageSession>>, StoreError> {
         let _changing = self.changing();
-        let found = self.live().values().find(|session| session.id() == id).cloned();
+        let found = self.live().values().find(|session| session.id().as_str() == id).cloned();
         let Some(session) = found else { return Ok(None) };
         self.forget(&session)?;
         Ok(Some(session))
+    }
+
+    /// Ends the connections of sessions that have expired since the last call. Returns their ids.
+    pub fn end_expired(&self, now: Moment) -> Vec<PageSessionId> {
+        let live = self.live();
+        let expired = live.values().filter(|session| session.is_expired(now) && session.end());
+        expired.map(|session| session.id().clone()).collect()
     }
 
     /// Forgets those that have expired. Blocks on the disk.
@@ -179,7 +186,7 @@ impl PageSessions {
             return Ok(());
         }
         let rows: Vec<_> =
-            used.iter().map(|(session, at)| (session.id().to_owned(), *at)).collect();
+            used.iter().map(|(session, at)| (session.id().to_string(), *at)).collect();
         self.0.store.touch_page_sessions(&rows)?;
         used.iter().for_each(|(session, at)| session.saved_use(*at));
         Ok(())
@@ -202,7 +209,8 @@ impl PageSessions {
     /// It ends at once, and is then taken out of the store.
     fn forget(&self, session: &PageSession) -> Result<(), StoreError> {
         self.live_mut().remove(session.digest());
-        self.0.store.forget_page_session(session.id())
+        session.end();
+        self.0.store.forget_page_session(session.id().as_str())
     }
 
     fn live(&self) -> RwLockReadGuard<'_, HashMap<KeyDigest, Arc<PageSession>>> {

@@ -5,29 +5,42 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use base::PageSessionId;
 use store::{KeyDigest, PageSessionRecord};
 use subtle::ConstantTimeEq;
+use tokio_util::sync::CancellationToken;
 
 use super::Holder;
 use crate::{credential::digest, moment::Moment};
 
 /// A session of the page.
 pub struct PageSession {
+    id: PageSessionId,
     record: PageSessionRecord,
     /// In seconds since 1970; 0 means never.
     last_used: AtomicU64,
     saved_use: AtomicU64,
+    /// Cancelled when its connections have to end.
+    ended: CancellationToken,
 }
 
 impl PageSession {
     pub(super) fn new(record: PageSessionRecord) -> Self {
         let used = record.last_used.unwrap_or(0);
-        Self { record, last_used: used.into(), saved_use: used.into() }
+        let (last_used, saved_use) = (used.into(), used.into());
+        let id = PageSessionId::from(record.id.as_str());
+        Self { id, record, last_used, saved_use, ended: CancellationToken::new() }
     }
 
     /// Its id, by which it is listed and revoked. It is no credential.
-    pub fn id(&self) -> &str {
-        &self.record.id
+    pub const fn id(&self) -> &PageSessionId {
+        &self.id
+    }
+
+    /// Waits until it is revoked, signed out, expired or made room for another: then its connections have to end. The
+    /// end of its holder's key is for the key to say.
+    pub async fn ended(&self) {
+        self.ended.cancelled().await;
     }
 
     /// Whom it stands for.
@@ -44,6 +57,13 @@ impl PageSession {
     /// Notes that it is used.
     pub(crate) fn used(&self, now: Moment) {
         self.last_used.store(now.seconds(), Ordering::Relaxed);
+    }
+
+    /// Ends its connections. Returns whether this is the first call.
+    pub(super) fn end(&self) -> bool {
+        let first = !self.ended.is_cancelled();
+        self.ended.cancel();
+        first
     }
 
     pub(super) fn digest(&self) -> &KeyDigest {

@@ -99,8 +99,8 @@ fn a_session_ends_after_its_time_and_when_it_is_revoked() {
         (Ok(None), Err(Denied::KeyUnknown))
     );
     let session = server.sessions().find(first.expose(), server.now).unwrap();
-    assert!(server.sessions().revoke(session.id()).unwrap().is_some());
-    assert!(server.sessions().revoke(session.id()).unwrap().is_none());
+    assert!(server.sessions().revoke(session.id().as_str()).unwrap().is_some());
+    assert!(server.sessions().revoke(session.id().as_str()).unwrap().is_none());
     assert_eq!(
         (server.used(&first, server.now), server.used(&second, server.now)),
         (Ok(None), Ok(Some(id)))

@@ -107,7 +107,7 @@ fn known_operator(api: &Api, headers: &HeaderMap) -> Result<Operator, ApiError> 
         return Err(unknown());
     }
     let session = keys.page_sessions().find(presented, now);
-    let session = session.as_ref().map(|session| session.id());
+    let session = session.as_ref().map(|session| session.id().as_str());
     Ok(Operator::of(&keys.holder(presented, now)?, session))
 }
 

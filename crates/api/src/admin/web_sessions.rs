@@ -6,6 +6,7 @@ use axum::{
     extract::{Path, State, rejection::PathRejection},
     response::IntoResponse,
 };
+use base::PageSessionId;
 use http::{HeaderMap, StatusCode};
 use protocol::admin::web::{PageSessionJson, PageSessionList};
 
@@ -23,7 +24,7 @@ pub(crate) async fn list(
     operator(&api, &headers)?;
     let (sessions, now) = (api.rules().keys.page_sessions(), Moment::now());
     let own = access::presented(&headers).and_then(|text| sessions.find(text, now));
-    let own = own.as_ref().map(|session| session.id());
+    let own = own.as_ref().map(|session| session.id().as_str());
     let sessions = sessions.list(now);
     let shown = sessions.iter().filter_map(|session| shown(&api, session, own, now));
     Ok(Json(PageSessionList { sessions: shown.collect() }))
@@ -38,6 +39,8 @@ pub(crate) async fn revoke(
     let Path(id) = id.map_err(|_| unknown(""))?;
     let (sessions, named) = (api.rules().keys.page_sessions().clone(), id.clone());
     let revoked = blocking(move || sessions.revoke(&named)).await?;
+    // Also when the store failed: in memory the session has already ended.
+    api.scheduler().sign_out(&PageSessionId::from(id.as_str()));
     let revoked = revoked.map_err(|error| failed(&error));
     let revoked = revoked.and_then(|session| session.ok_or_else(|| unknown(&id)));
     operator.did(&api, "web.session.revoke", protocol::json::clip(&id, 64), &revoked).await;

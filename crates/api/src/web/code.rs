@@ -25,7 +25,7 @@ pub(crate) async fn create(
     let (keys, now) = (&api.rules().keys, Moment::now());
     let holder = keys.holder(presented, now)?;
     let session = keys.page_sessions().find(presented, now);
-    let by = Operator::of(&holder, session.as_ref().map(|session| session.id()));
+    let by = Operator::of(&holder, session.as_ref().map(|session| session.id().as_str()));
     let made = keys.page_sessions().codes().create(holder, now).map_err(ApiError::from);
     by.did(&api, "web.code.create", "", &made).await;
     let expires = timestamp(now.after(access::page_sessions::GOOD_FOR).seconds());

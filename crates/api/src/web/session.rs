@@ -79,7 +79,7 @@ pub(crate) async fn sign_in(
     let now = Moment::now();
     let (holder, key) = known(&api, Client::of(&parts.extensions), &credential, now)?;
     let made = begin(&api, &parts, &holder, key.as_deref(), now).await;
-    let target = made.as_ref().map_or("", |(session, _)| session.id());
+    let target = made.as_ref().map_or("", |(session, _)| session.id().as_str());
     Operator::of(&holder, None).did(&api, credential.action(), target, &made).await;
     let (session, text) = made?;
     let lasts = session.record().expires.saturating_sub(now.seconds());
@@ -127,11 +127,13 @@ async fn begin(
 
 async fn end(api: &Api, parts: &Parts) -> Result<(), ApiError> {
     let (session, _) = signed_in(api, parts)?;
-    let (sessions, id) = (api.rules().keys.page_sessions().clone(), session.id().to_owned());
-    let ended =
-        blocking(move || sessions.revoke(&id)).await?.map_err(|error| admin::failed(&error));
-    let by = Operator::of(&session.holder(), Some(session.id()));
-    by.did(api, "web.session.end", session.id(), &ended).await;
+    let (sessions, id) = (api.rules().keys.page_sessions().clone(), session.id().clone());
+    let ended = blocking(move || sessions.revoke(id.as_str())).await?;
+    let ended = ended.map_err(|error| admin::failed(&error));
+    // Also when the store failed: in memory the session has already ended.
+    api.scheduler().sign_out(session.id());
+    let by = Operator::of(&session.holder(), Some(session.id().as_str()));
+    by.did(api, "web.session.end", session.id().as_str(), &ended).await;
     ended.map(drop)
 }
 

@@ -495,6 +495,27 @@ mod tests {
     }
 
     #[test]
+    fn the_jobs_of_an_ended_page_session_end_and_no_others_of_its_key() {
+        let of = |session: Option<&str>, number| JobSpec {
+            page_session: session.map(Into::into),
+            ..spec(number)
+        };
+        let mut bench = Bench::new();
+        bench.join(1, offer(1));
+        for (session, number) in
+            [(Some("gone"), 1), (Some("gone"), 2), (Some("other"), 3), (None, 4)]
+        {
+            bench.submit(of(session, number));
+        }
+        let signed_out = || Input::SignedOut { page_session: "gone".into() };
+        let ended = |number| end(number, Ending::SignedOut);
+        let told = cancel(1, 1, CancelReason::ClientDisconnect);
+        assert_eq!(bench.input(signed_out()), [ended(2), told, ended(1), assign(3, 1, 0)]);
+        assert_eq!(bench.input(signed_out()), []);
+        assert_eq!(bench.finished(3, 1, Verdict::Answered), [assign(4, 1, 0)]);
+    }
+
+    #[test]
     fn the_jobs_of_a_closed_scope_end_and_no_others() {
         let of = |scope: &str, number| JobSpec { scope: scope.into(), ..spec(number) };
         let mut bench = Bench::new();

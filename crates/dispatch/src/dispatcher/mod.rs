@@ -185,6 +185,10 @@ impl Dispatcher {
             Input::Revoked { key } => {
                 self.end_all(now, &Ending::Revoked, |job| job.key == key);
             }
+            Input::SignedOut { page_session } => {
+                let its = Some(page_session);
+                self.end_all(now, &Ending::SignedOut, |job| job.page_session == its);
+            }
             Input::Closed { scope } => {
                 self.end_all(now, &Ending::Closed, |job| job.scope == scope);
             }

@@ -11,7 +11,7 @@ mod rules;
 
 use std::time::{Duration, Instant};
 
-use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{Endpoint, Endpoints, JobId, KeyId, ModelName, PageSessionId, ProviderId, Scope};
 use dispatch::{
     Affinity, BlockedOn, Config, Dispatcher, Distance, Input, JobSpec, LeastLoaded, LeaveReason,
     Offer, Output, Route, Unloaded, Verdict,
@@ -161,7 +161,8 @@ impl History {
             156..=195 => self.finished(a, b)?,
             196..=207 => Input::ClientGone { job: self.any_job(a) },
             208..=209 => self.progress(a, b),
-            210..=211 => Input::Revoked { key: key(a) },
+            210 => Input::Revoked { key: key(a) },
+            211 => Input::SignedOut { page_session: page_session(a) },
             212 if a < 16 => Input::Shutdown,
             213 if a < 8 => Input::Abort,
             214..=229 => return self.wait(Duration::from_millis(u64::from(a) * 10)),
@@ -328,6 +329,7 @@ impl History {
             endpoint,
             serve_as,
             key: key(b / 4),
+            page_session: (!c.is_multiple_of(3)).then(|| page_session(c / 3)),
             size: u64::from(c % 24),
             affinity: Affinity::default(),
             pinned: (c > 225).then(|| self.provider(c)),
@@ -451,6 +453,10 @@ fn scope(choice: u8) -> Scope {
 fn distance(choice: u8) -> Distance {
     use Distance::{Cloud, Far, Here, Near};
     [Here, Near, Here, Far, Cloud][usize::from(choice % 5)]
+}
+
+fn page_session(choice: u8) -> PageSessionId {
+    PageSessionId::from(["s", "t", "u"][usize::from(choice % 3)])
 }
 
 fn key(choice: u8) -> KeyId {

@@ -147,6 +147,10 @@ impl Oracle {
             Input::Revoked { key } => {
                 self.end_all(&Ending::Revoked, |spec| spec.key == *key);
             }
+            Input::SignedOut { page_session } => {
+                let its = Some(page_session);
+                self.end_all(&Ending::SignedOut, |spec| spec.page_session.as_ref() == its);
+            }
             Input::Closed { scope } => {
                 self.end_all(&Ending::Closed, |spec| spec.scope == *scope);
             }

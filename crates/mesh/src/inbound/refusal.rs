@@ -81,7 +81,7 @@ impl Refused {
             Ending::RequeueExhausted => {
                 (ErrorCode::Unavailable, "every backend that was tried was lost".to_owned())
             }
-            Ending::Revoked | Ending::Closed | Ending::ClientStalled => {
+            Ending::Revoked | Ending::SignedOut | Ending::Closed | Ending::ClientStalled => {
                 (ErrorCode::Cancelled, "the request was stopped".to_owned())
             }
             Ending::TooLarge { limit } => {
@@ -150,6 +150,7 @@ mod tests {
             (Ending::ShuttingDown, ErrorCode::Unavailable),
             (Ending::RequeueExhausted, ErrorCode::Unavailable),
             (Ending::Revoked, ErrorCode::Cancelled),
+            (Ending::SignedOut, ErrorCode::Cancelled),
             (Ending::ClientStalled, ErrorCode::Cancelled),
             (Ending::ProviderLost, ErrorCode::InternalError),
             (Ending::ProviderFailed, ErrorCode::InternalError),

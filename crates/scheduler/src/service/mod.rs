@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::{Endpoints, JobId, KeyId, ModelName, ProviderId, Scope};
+use base::{Endpoints, JobId, KeyId, ModelName, PageSessionId, ProviderId, Scope};
 use dispatch::{Config, Ending, Input, JobSpec, LeaveReason, Loading, Route, Verdict, Wait, route};
 use tokio::sync::Notify;
 
@@ -167,6 +167,11 @@ impl Scheduler {
     /// Ends every job of a key that was revoked.
     pub fn revoke(&self, key: &KeyId) {
         self.handle(Input::Revoked { key: key.clone() });
+    }
+
+    /// Ends every job of a page session that has ended.
+    pub fn sign_out(&self, page_session: &PageSessionId) {
+        self.handle(Input::SignedOut { page_session: page_session.clone() });
     }
 
     /// Ends every job of a closed scope.
@@ -453,6 +458,7 @@ fn parts(job: Job) -> (JobSpec, KeptRequest, Box<dyn Meter>) {
         endpoint: job.endpoint,
         serve_as: job.serve_as,
         key: job.key,
+        page_session: job.page_session,
         size: job.size,
         affinity: job.affinity,
         pinned: job.pinned,

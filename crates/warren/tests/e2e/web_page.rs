@@ -1,11 +1,11 @@
 //! The web page: its files, signing in, and what a session of a browser may do.
 
 use serde_json::{Value, json};
-use testkit::{Client, Daemon, Response};
+use testkit::{Client, Daemon, Form, Response};
 
 use crate::{
     cli::{make_key, revoke, warren},
-    common::serve,
+    common::{CHAT, ask, join, openai_error, post, serve},
     rooms_kit::make_room,
 };
 
@@ -211,6 +211,33 @@ async fn sessions_outlive_a_restart_and_are_listed_and_revoked() {
     assert_eq!(status(&first, "/v1/models").await, 401);
     let gone = daemon.admin().request("DELETE", &format!("/admin/web/sessions/{id}")).send().await;
     assert_eq!(gone.status, 404);
+}
+
+/// What runs by a session ends with it; what its key and the holder's other browsers run does not.
+#[tokio::test]
+async fn running_requests_end_when_their_session_is_revoked_or_signed_out() {
+    let daemon = serve().start().await;
+    let (_, key) = make_key(&daemon, json!({})).await;
+    let mut worker = join(&daemon, Form::Binary, "w", 3).await;
+    for is_revoked in [true, false] {
+        let browser = signed_in(&daemon, json!({"token": key})).await;
+        let running = post(&browser, CHAT, ask(false));
+        let job = worker.expect_job().await;
+        let theirs = post(&daemon.client().with_token(&key), CHAT, ask(false));
+        let other = worker.expect_job().await;
+        let listed = daemon.admin().get("/admin/web/sessions").await.json();
+        let id = listed["sessions"][0]["id"].as_str().unwrap();
+        let ended = match is_revoked {
+            true => daemon.admin().request("DELETE", &format!("/admin/web/sessions/{id}")),
+            false => browser.request("DELETE", "/web/session"),
+        };
+        assert_eq!(ended.send().await.status / 100, 2);
+        let error = openai_error(&running.await.unwrap(), 401);
+        assert_eq!(error["message"], "the session of this browser has ended");
+        assert_eq!(worker.expect_cancel().await.0, job.request_id);
+        worker.complete(&other, 200, &json!({"ok": true})).await;
+        assert_eq!(theirs.await.unwrap().status, 200);
+    }
 }
 
 #[tokio::test]

@@ -151,7 +151,7 @@ impl Client {
             let done = tokio::select! {
                 biased;
                 () = &mut closed => Err(End::Goodbye(1001, "the server is stopping")),
-                () = &mut ended => Err(End::Goodbye(1008, "the key was revoked or has expired")),
+                () = &mut ended => Err(End::Goodbye(1008, "the key or the page's session has ended")),
                 frame = next_frame(&mut self.link, self.paused, is_heard) => match frame {
                     Ok(Some(frame)) => self.frame(frame).await,
                     Ok(None) => Err(End::Closed),

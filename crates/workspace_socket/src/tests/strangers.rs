@@ -202,6 +202,26 @@ async fn a_key_that_is_revoked_closes_what_is_connected_with_it() {
 }
 
 #[tokio::test]
+async fn a_page_session_that_is_revoked_closes_what_it_has_opened_and_no_more() {
+    let kit = Kit::new().await;
+    let (_, key) = kit.key(KeyScope::WorkspaceRead);
+    let (keys, now) = (&kit.workspace.keys, Moment::now());
+    let (sessions, holder) = (keys.page_sessions(), keys.holder(&key, now).unwrap());
+    let opened = async || {
+        let (session, text) = sessions.create(&holder, "Firefox", None, now).unwrap();
+        let mut page = kit.page(FAR, Some(text));
+        page.ask(json!({"type": "auth", "token": ""}), "auth_result").await;
+        (session, page)
+    };
+    let [(revoked, first), (_, mut second)] = [opened().await, opened().await];
+    sessions.revoke(revoked.id().as_str()).unwrap();
+    first.until_over().await;
+    second.ask(json!({"type": "list_sessions"}), "session_list").await;
+    let mut by_key = kit.client_with(&key).await;
+    by_key.ask(json!({"type": "list_sessions"}), "session_list").await;
+}
+
+#[tokio::test]
 async fn when_the_workspace_shuts_down_clients_are_told_goodbye_and_nobody_comes_in() {
     let kit = Kit::new().await;
     let (client, stranger) = (kit.client().await, kit.stranger(FAR));

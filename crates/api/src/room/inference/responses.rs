@@ -123,6 +123,7 @@ impl StoredResponse {
             serve_as: Endpoints::only(Endpoint::Responses),
             translator: Arc::new(Untranslated(Endpoint::Responses)),
             key: self.request_scope.admitted().id.clone(),
+            page_session: self.request_scope.admitted().page_session.clone(),
             size: 0,
             affinity: Affinity::default(),
             pinned: Some(self.provider),
