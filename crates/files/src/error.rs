@@ -49,6 +49,14 @@ pub enum FileError {
         /// The most bytes that are allowed.
         limit: u64,
     },
+    /// A part of an upload begins behind the end of what has come.
+    #[error(
+        "{expected} bytes of the upload are here: send the part that begins at offset {expected}"
+    )]
+    Gap {
+        /// Where the next part has to begin, in bytes.
+        expected: u64,
+    },
     /// The file contains a NUL.
     #[error("a binary file cannot be opened as text; download it instead")]
     Binary,

@@ -18,7 +18,7 @@
 //! - `shares`: bounds the memory of long answers
 //! - `lanes`: requests that run beside the connection, in order
 //! - `services`: the parts of the workspace that serve requests; `project_files`: files, accessed
-//!   as their projects' users
+//!   as their projects' users; `uploads`: files that come in parts
 //! - `reading`: decodes messages, and answers those that cannot be decoded; `family`: which message
 //!   reports a failure
 //! - `output_stream`: sends a session's output to a client; `project_watch`: reports a project's changes
@@ -57,6 +57,7 @@ mod shown_reach;
 mod strangers;
 mod table;
 mod team_members;
+mod uploads;
 
 #[cfg(test)]
 mod tests;

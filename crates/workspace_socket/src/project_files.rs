@@ -7,6 +7,8 @@ use protocol::workspace::ProjectId;
 use tokio::{sync::Semaphore, task, time::timeout};
 use workspace::{Projects, Refusal};
 
+use crate::uploads::Uploads;
+
 /// The longest wait for a turn, and then for the work: a directory may be mounted from a machine
 /// that is gone.
 const WITHIN: Duration = Duration::from_secs(15 * 60);
@@ -20,11 +22,14 @@ pub(crate) struct ProjectFiles {
     pub(crate) unfinished: Option<Arc<Unfinished>>,
     /// Bounds the threads that work on files, for all clients together.
     pub(crate) turns: Arc<Semaphore>,
+    /// The uploads that come in parts.
+    pub(crate) uploads: Uploads,
 }
 
 impl ProjectFiles {
     pub(crate) fn new(projects: Arc<Projects>, unfinished: Option<Arc<Unfinished>>) -> Self {
-        Self { projects, unfinished, turns: Arc::new(Semaphore::new(AT_ONCE)) }
+        let (turns, uploads) = (Arc::new(Semaphore::new(AT_ONCE)), Uploads::default());
+        Self { projects, unfinished, turns, uploads }
     }
 
     /// Waits for a turn, then runs blocking work on a thread.

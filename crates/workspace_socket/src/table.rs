@@ -171,6 +171,9 @@ requests! {
     UploadProjectFile(of) => Project(of.project_id), Write, Workspace,
         Action(of.project_id, of.request_id.clone()), Request, Asker,
         Files: files::upload(&asker, of);
+    UploadProjectFilePart(of) => Project(of.project_id), Write, Workspace,
+        Action(of.project_id, of.request_id.clone()), Request, Asker,
+        Files: files::upload_part(&asker, of);
     WatchProjectFiles(of) => Project(of.project_id), Read, Workspace,
         File(of.project_id, String::new()), Short, Asker, Files: files::watch(&asker, of);
     UnwatchProjectFiles(of) => Project(of.project_id), Read, Workspace, Plain, Short, Asker,

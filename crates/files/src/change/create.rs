@@ -44,15 +44,17 @@ pub fn directory(root: &Root, path: &RelPath) -> Result<(), FileError> {
 /// As [`file()`], [`FileError::TooLarge`] and [`FileError::NoSpace`].
 pub fn upload(root: &Root, path: &RelPath, bytes: &[u8]) -> Result<(), FileError> {
     within(bytes.len() as u64, UPLOAD_MAX as u64)?;
-    let place = new_place(root, path)?;
-    if place.stat_if_there()?.is_some() {
-        // Checked before the bytes are written, to save the work; the rename at the end checks
-        // again.
-        return Err(FileError::Exists);
-    }
+    let place = free_place(root, path)?;
     let mut beside = Temporary::create(&place, PLAIN)?;
     beside.fill(bytes)?;
     beside.publish(place.name())
+}
+
+/// The name of a new entry, which is not taken. It is checked before the bytes are written, to save the work; the rename
+/// at the end checks again.
+pub(super) fn free_place(root: &Root, path: &RelPath) -> Result<NameInDir, FileError> {
+    let place = new_place(root, path)?;
+    if place.stat_if_there()?.is_some() { Err(FileError::Exists) } else { Ok(place) }
 }
 
 /// The name of a new entry. The root cannot be one, since it exists.

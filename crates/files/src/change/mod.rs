@@ -1,6 +1,7 @@
 //! Entries created, moved, copied, deleted and uploaded. Nothing is ever overwritten.
 //!
 //! - [`file()`], [`directory`], [`upload`]: new entries
+//! - [`Upload`]: a new file of any size, which comes in parts
 //! - [`move_entry`]: moves and renames
 //! - [`copy`]: copies, with everything inside
 //! - [`delete`]: deletion, with everything inside
@@ -10,6 +11,7 @@ mod copy;
 mod create;
 mod delete;
 mod moving;
+mod parts;
 pub(crate) mod rename;
 #[cfg(test)]
 mod tests;
@@ -19,4 +21,5 @@ pub use self::{
     create::{directory, file, upload},
     delete::delete,
     moving::move_entry,
+    parts::Upload,
 };

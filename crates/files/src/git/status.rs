@@ -5,6 +5,8 @@ use protocol::workspace::{
     client::{ChangeStatus, GitChange, GitStatus},
 };
 
+use crate::write::is_temporary;
+
 /// The status of a work tree, or of the part of it that is the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Status {
@@ -113,8 +115,12 @@ impl Status {
         Some(())
     }
 
+    /// An untracked path. Unfinished files of ours are no user's.
     fn unknown(&mut self, path: &[u8], prefix: &[u8]) -> Option<()> {
-        self.untracked.push(text(without(path, prefix)));
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        if !is_temporary(name) {
+            self.untracked.push(text(without(path, prefix)));
+        }
         Some(())
     }
 }

@@ -37,6 +37,11 @@ impl NameInDir {
         self.unfinished.as_ref()
     }
 
+    /// The directory, the name, and the list in which temporary files are noted.
+    pub(crate) fn into_parts(self) -> (OwnedFd, CString, Option<Arc<Unfinished>>) {
+        (self.dir, self.name, self.unfinished)
+    }
+
     pub(crate) fn dir(&self) -> BorrowedFd<'_> {
         self.dir.as_fd()
     }

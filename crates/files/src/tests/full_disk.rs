@@ -97,6 +97,12 @@ fn fails_cleanly(dir: &Path) {
     assert!(matches!(written, Err(FileError::NoSpace)), "{written:?}");
     let uploaded = change::upload(&root, &path("new"), large.as_bytes());
     assert!(matches!(uploaded, Err(FileError::NoSpace)), "{uploaded:?}");
+    let mut parts = change::Upload::begin(&root, &path("new")).unwrap();
+    parts.take(0, b"fits").unwrap();
+    let taken = parts.take(4, large.as_bytes());
+    assert!(matches!(taken, Err(FileError::NoSpace)), "{taken:?}");
+    assert_eq!(parts.length(), 4, "it can be sent again");
+    drop(parts);
     assert_eq!(read::text(&root, &path("old")).unwrap().content, "old text");
     assert_eq!(names(dir), ["old"]);
 }

@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -14,7 +15,7 @@ use ignore::{
     gitignore::{Gitignore, GitignoreBuilder},
 };
 
-use crate::regular;
+use crate::{regular, write::is_temporary};
 
 /// The files in git's own directory whose change means a change of the repository.
 const TELLING: [&str; 7] = [
@@ -58,7 +59,8 @@ impl Rules {
         Self(Arc::new(Mutex::new(known)))
     }
 
-    /// Whether git ignores this path. The path's directory itself must not be ignored.
+    /// Whether git ignores this path, or it is an unfinished file of ours. The path's directory itself must not be
+    /// ignored.
     pub(super) fn ignore(&self, path: &Path, is_dir: bool) -> bool {
         self.lock().ignore(path, is_dir)
     }
@@ -92,6 +94,9 @@ impl Rules {
 
 impl KnownRules {
     fn ignore(&mut self, path: &Path, is_dir: bool) -> bool {
+        if !is_dir && path.file_name().is_some_and(|name| is_temporary(name.as_bytes())) {
+            return true;
+        }
         let dirs = path.ancestors().skip(1).take_while(|dir| dir.starts_with(&self.root));
         for dir in dirs.map(Path::to_owned).collect::<Vec<_>>() {
             let matched = self.of_dir(dir).matched(path, is_dir);

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::*;
+use crate::{RelPath, Root, change::Upload};
 
 const LONG: Duration = Duration::from_secs(20);
 /// Longer than any tick takes to arrive.
@@ -133,6 +134,37 @@ async fn ignored_paths_are_neither_watched_nor_reported() {
     watched.write("target/f");
     watched.silence().await;
     watched.write("sub/keep.log");
+    watched.tick().await;
+}
+
+fn begun(watched: &Watched) -> Upload {
+    let root = Root::open(watched.dir.path()).unwrap();
+    Upload::begin(&root, &RelPath::parse("new").unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn an_upload_is_reported_when_it_has_its_name() {
+    let mut watched = Watched::new(|_| {}).await;
+    let mut upload = begun(&watched);
+    upload.take(0, b"some").unwrap();
+    watched.silence().await;
+    upload.take(4, b" more").unwrap();
+    drop(upload);
+    watched.silence().await;
+    begun(&watched).finish().unwrap();
+    watched.tick().await;
+}
+
+/// Its directory has changed when it began, and a scan sees that.
+#[tokio::test]
+async fn a_scan_does_not_see_an_upload_grow() {
+    let limits = Limits { directories: 0, ..Limits::default() };
+    let mut watched = Watched::with(limits, Watches::default(), |_| {}).await;
+    let mut upload = begun(&watched);
+    watched.ticks().await;
+    upload.take(0, b"some").unwrap();
+    watched.silence().await;
+    upload.finish().unwrap();
     watched.tick().await;
 }
 

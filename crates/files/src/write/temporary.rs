@@ -4,7 +4,11 @@ use std::{
     ffi::{CStr, CString},
     fs::File,
     io::Write,
-    os::fd::BorrowedFd,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::fs::FileExt,
+    },
+    sync::Arc,
 };
 
 use rand::RngExt;
@@ -13,7 +17,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::unfinished::{NotedFile, name};
+use super::unfinished::{NotedFile, Unfinished, name};
 use crate::{
     change::rename,
     error::{FileError, doing},
@@ -30,8 +34,8 @@ const DRAWS: usize = 8;
 /// A new file in the directory of its final name. It is removed if it is dropped before it has that
 /// name.
 #[derive(Debug)]
-pub(crate) struct Temporary<'a> {
-    dir: BorrowedFd<'a>,
+pub(crate) struct Temporary<D: AsFd> {
+    dir: D,
     name: CString,
     file: File,
     named: bool,
@@ -39,14 +43,23 @@ pub(crate) struct Temporary<'a> {
     noted: Option<NotedFile>,
 }
 
-impl<'a> Temporary<'a> {
+impl<'a> Temporary<BorrowedFd<'a>> {
     pub(crate) fn create(place: &'a NameInDir, mode: Mode) -> Result<Self, FileError> {
-        let dir = place.dir();
+        Self::create_in(place.dir(), place.unfinished(), mode)
+    }
+}
+
+impl<D: AsFd> Temporary<D> {
+    pub(crate) fn create_in(
+        dir: D,
+        unfinished: Option<&Arc<Unfinished>>,
+        mode: Mode,
+    ) -> Result<Self, FileError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         for _ in 0..DRAWS {
             let name = draw()?;
-            let noted = place.unfinished().and_then(|list| list.note(dir, &name));
-            match openat(dir, &name, flags | OFlags::CLOEXEC, mode) {
+            let noted = unfinished.and_then(|list| list.note(dir.as_fd(), &name));
+            match openat(&dir, &name, flags | OFlags::CLOEXEC, mode) {
                 Err(Errno::EXIST) => {}
                 Err(other) => return Err(FileError::of("write it", other)),
                 Ok(fd) => {
@@ -70,11 +83,21 @@ impl<'a> Temporary<'a> {
         self.sync()
     }
 
+    /// Writes bytes at a place of the file.
+    pub(crate) fn write_at(&self, bytes: &[u8], offset: u64) -> Result<(), FileError> {
+        self.file.write_all_at(bytes, offset).map_err(|error| FileError::of_io("write it", error))
+    }
+
+    /// Cuts off what is beyond this length: what a write has left that failed half way.
+    pub(crate) fn cut(&self, length: u64) -> Result<(), FileError> {
+        self.file.set_len(length).map_err(|error| FileError::of_io("write it", error))
+    }
+
     fn write(&mut self, bytes: &[u8]) -> Result<(), FileError> {
         self.file.write_all(bytes).map_err(|error| FileError::of_io("write it", error))
     }
 
-    fn sync(&self) -> Result<(), FileError> {
+    pub(crate) fn sync(&self) -> Result<(), FileError> {
         self.file.sync_all().map_err(|error| FileError::of_io("write it", error))
     }
 
@@ -93,14 +116,16 @@ impl<'a> Temporary<'a> {
 
     /// Gives the file a free name.
     pub(crate) fn publish(mut self, name: &CStr) -> Result<(), FileError> {
-        rename::exclusively(self.dir, &self.name, self.dir, name).map_err(doing("name it"))?;
+        let dir = self.dir.as_fd();
+        rename::exclusively(dir, &self.name, dir, name).map_err(doing("name it"))?;
         self.mark_named();
         Ok(())
     }
 
     /// Gives the file a name, replacing the file that had the name.
     pub(super) fn replace(mut self, name: &CStr) -> Result<(), FileError> {
-        rustix::fs::renameat(self.dir, &self.name, self.dir, name).map_err(doing("replace it"))?;
+        let dir = self.dir.as_fd();
+        rustix::fs::renameat(dir, &self.name, dir, name).map_err(doing("replace it"))?;
         self.mark_named();
         Ok(())
     }
@@ -110,16 +135,16 @@ impl<'a> Temporary<'a> {
     fn mark_named(&mut self) {
         self.named = true;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        if let Err(errno) = openat(self.dir, ".", flags, Mode::empty()).and_then(fsync) {
+        if let Err(errno) = openat(&self.dir, ".", flags, Mode::empty()).and_then(fsync) {
             tracing::debug!(%errno, "a directory could not be synced");
         }
     }
 }
 
-impl Drop for Temporary<'_> {
+impl<D: AsFd> Drop for Temporary<D> {
     fn drop(&mut self) {
         if !self.named
-            && let Err(errno) = unlinkat(self.dir, &self.name, AtFlags::empty())
+            && let Err(errno) = unlinkat(&self.dir, &self.name, AtFlags::empty())
         {
             tracing::warn!(name = ?self.name, %errno, "a temporary file could not be removed");
             // The file stays on the list, so that the next start removes it.

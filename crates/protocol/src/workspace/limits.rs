@@ -13,6 +13,8 @@ pub const AUTH_DEADLINE: Duration = Duration::from_secs(5);
 pub const TEXT_FILE_MAX: usize = 1024 * 1024;
 /// The largest file that is uploaded, in bytes, before base64.
 pub const UPLOAD_MAX: usize = 25 * 1024 * 1024;
+/// The largest part of an upload in parts, in bytes, before base64.
+pub const UPLOAD_PART_MAX: usize = 8 * 1024 * 1024;
 /// The largest window of a download, in bytes, before base64.
 pub const CHUNK_MAX: usize = 8 * 1024 * 1024;
 /// The narrowest terminal that `resize` may ask for.

@@ -50,6 +50,9 @@ pub fn sample(kind: &str) -> Value {
         "upload_project_file" => {
             json!({"project_id": NOBODY, "path": "a", "data": "YQ==", "request_id": "r"})
         }
+        "upload_project_file_part" => json!({
+            "project_id": NOBODY, "path": "a", "data": "YQ==", "request_id": "r", "upload_id": "u", "offset": 0,
+        }),
         "git_diff" => json!({"project_id": NOBODY, "path": "a", "staged": false}),
         "create_team" => json!({"name": "n", "working_dir": "/nowhere/at/all"}),
         "spawn_worker" | "get_team" | "delete_team" | "team_wait" => of_team(),

@@ -9,15 +9,18 @@ use protocol::workspace::{
         ClientNotice, CreateProjectEntry, DeleteProjectEntry, ListProjectFiles, Notice,
         NoticeLevel, OfProject, ProjectFileChunk, ProjectFileContent, ProjectFileList,
         ProjectFileSaved, ProjectFileWriteConflict, ProjectFsActionResult, ReadProjectFile,
-        ReadProjectFileChunk, TransferProjectEntry, UploadProjectFile, WriteProjectFile,
-        connection::DIRECTORY_CUT,
+        ReadProjectFileChunk, TransferProjectEntry, UploadProjectFile, UploadProjectFilePart,
+        WriteProjectFile, connection::DIRECTORY_CUT,
     },
-    limits::UPLOAD_MAX,
+    limits::{UPLOAD_MAX, UPLOAD_PART_MAX},
 };
 use workspace::Refusal;
 
 use super::asker::{Answer, Asker};
-use crate::project_files::ProjectFiles;
+use crate::{
+    project_files::ProjectFiles,
+    uploads::{self, Part},
+};
 
 pub(crate) async fn watch(asker: &Asker, asked: OfProject) -> Answer {
     let folder = asker.services.projects.folder_soon(asked.project_id).await?;
@@ -144,6 +147,32 @@ pub(crate) async fn upload(asker: &Asker, asked: UploadProjectFile) -> Answer {
         Ok(done(project_id, request_id, path))
     })
     .await
+}
+
+/// Takes a part of an upload. The log has its end, and parts that are refused.
+pub(crate) async fn upload_part(asker: &Asker, asked: UploadProjectFilePart) -> Answer {
+    let target = target(asked.project_id, &asked.path);
+    let (audit, me) = (Arc::clone(&asker.services.audit), Arc::clone(&asker.me));
+    let files = &asker.services.files;
+    let taken = files.run(move |files| {
+        let (project_id, request_id) = (asked.project_id, asked.request_id.clone());
+        let taken = part(asked).and_then(|part| files.uploads.take(files, &part).map(|()| part));
+        if taken.as_ref().map_or(true, |part| part.is_last) {
+            audit.note_outcome(&me.who, "file.upload", &target, &taken);
+        }
+        taken.map(|part| done(project_id, request_id, part.path))
+    });
+    let taken = taken.await;
+    if files.uploads.needs_watch() {
+        tokio::spawn(uploads::watch(Arc::downgrade(files)));
+    }
+    taken.map(Some)
+}
+
+fn part(asked: UploadProjectFilePart) -> Result<Part, Refusal> {
+    let UploadProjectFilePart { project_id, path, upload_id, offset, data, done, .. } = asked;
+    let bytes = base64::decode(&data, UPLOAD_PART_MAX).map_err(|error| Refusal::failed(&error))?;
+    Ok(Part { project: project_id, path, upload_id, offset, bytes, is_last: done })
 }
 
 async fn create(

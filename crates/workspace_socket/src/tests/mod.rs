@@ -4,6 +4,7 @@
 //! - `strangers`: connections before they authenticate
 //! - `leaving`: what was sent before the end; `large`: messages that are begun and never finished
 //! - `rules`: roles, malformed messages, bounds
+//! - `uploads`: files that come in parts
 //! - `users`: projects of another user
 //! - `work`: sessions, projects, files, git, the cluster
 //! - `asking`: open questions of agents
@@ -19,5 +20,6 @@ mod moves;
 mod remote_teams;
 mod rules;
 mod strangers;
+mod uploads;
 mod users;
 mod work;

@@ -123,5 +123,16 @@ async fn files_are_made_by_and_closed_to_a_projects_user() {
     let made = fs::metadata(theirs.dir.join("own")).unwrap();
     let nobody = User::lookup("nobody").unwrap();
     assert_eq!((made.uid(), made.gid()), (nobody.uid, nobody.gid));
+    let part = |path: &str| {
+        json!({"path": path, "request_id": "r", "upload_id": path, "offset": 0,
+        "data": "", "done": true})
+    };
+    let part_of = theirs.of("upload_project_file_part", part("parts"));
+    theirs.client.ask(part_of, "project_fs_action_result").await;
+    let made = fs::metadata(theirs.dir.join("parts")).unwrap();
+    assert_eq!((made.uid(), made.gid()), (nobody.uid, nobody.gid));
+    let closed = theirs.of("upload_project_file_part", part("secret/new"));
+    let refused = theirs.client.ask(closed, "project_fs_action_error").await;
+    assert_eq!(refused["message"], "permission denied");
     theirs.kit.shut_down().await;
 }

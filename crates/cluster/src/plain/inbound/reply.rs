@@ -91,7 +91,8 @@ fn kinds(request: RequestKind) -> &'static [ReplyKind] {
         | K::MoveProjectEntry
         | K::CopyProjectEntry
         | K::DeleteProjectEntry
-        | K::UploadProjectFile => &[A::ProjectFsActionResult, A::ProjectFsActionError],
+        | K::UploadProjectFile
+        | K::UploadProjectFilePart => &[A::ProjectFsActionResult, A::ProjectFsActionError],
         K::GitStatus => &[A::GitStatusResult, A::GitError],
         K::GitDiff => &[A::GitDiffResult, A::GitError],
         K::CreateTeam => &[A::TeamCreated],

@@ -19,7 +19,7 @@ const RECORDED: &[u8] = b"# branch.oid 5b1c2e5b1c2e5b1c2e5b1c2e5b1c2e5b1c2e5b1c\
 2 .R N... 100644 100644 100644 aaaa aaaa R90 later\0before\0\
 u UU N... 100644 100644 100644 100644 aaaa bbbb cccc conflict ed\0\
 u DU N... 100644 000000 100644 100644 aaaa 0000 cccc theirs\0\
-? untracked one\0? dir/\0! ignored\0";
+? untracked one\0? dir/\0? sub/.warren-00000000000000000000000000000000\0! ignored\0";
 
 fn change(path: &str, status: ChangeStatus, from: Option<&str>) -> GitChange {
     GitChange { path: path.to_owned(), status, from: from.map(str::to_owned) }

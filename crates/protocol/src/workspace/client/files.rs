@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::{
-    bounded::{maybe_text, text},
+    bounded::{maybe_text, or_default, text},
     ids::ProjectId,
     limits::{PATH_MAX, REQUEST_ID_MAX},
 };
@@ -286,6 +286,31 @@ pub struct UploadProjectFile {
     /// The id that its answer will have.
     #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
     pub request_id: String,
+}
+
+/// `upload_project_file_part`: a part of a new file of any size. Parts are sent in their order; the file has its name once
+/// the last one has come. Ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UploadProjectFilePart {
+    /// The project.
+    pub project_id: ProjectId,
+    /// The path, which must not exist yet. It is the same in all parts.
+    #[serde(deserialize_with = "text::<_, PATH_MAX>")]
+    pub path: String,
+    /// The id that its answer will have.
+    #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
+    pub request_id: String,
+    /// Names the upload within the project, on any connection: a random text of the client.
+    #[serde(deserialize_with = "text::<_, REQUEST_ID_MAX>")]
+    pub upload_id: String,
+    /// Where the part begins in the file, in bytes. The first part begins at 0.
+    pub offset: u64,
+    /// The part's bytes, [`UPLOAD_PART_MAX`](crate::workspace::limits::UPLOAD_PART_MAX) at most, as base64;
+    /// [`crate::workspace::base64::decode`] reads it.
+    pub data: String,
+    /// Whether the file ends with this part.
+    #[serde(default, deserialize_with = "or_default")]
+    pub done: bool,
 }
 
 /// `project_fs_action_result`: it was made, moved, copied or deleted.

@@ -32,7 +32,7 @@ pub use files::{
     ListDirectory, ListProjectFiles, ProjectFileChunk, ProjectFileChunkError, ProjectFileContent,
     ProjectFileError, ProjectFileList, ProjectFileSaved, ProjectFileWriteConflict,
     ProjectFsActionError, ProjectFsActionResult, ReadProjectFile, ReadProjectFileChunk,
-    TransferProjectEntry, UploadProjectFile, WriteProjectFile,
+    TransferProjectEntry, UploadProjectFile, UploadProjectFilePart, WriteProjectFile,
 };
 pub use git::{ChangeStatus, GitChange, GitDiff, GitDiffResult, GitError, GitStatus};
 pub use projects::{CreateProject, OfProject, ProjectList, ProjectSaved, UpdateProject};

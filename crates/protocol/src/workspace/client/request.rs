@@ -9,7 +9,8 @@ use super::{
     connection::Auth,
     files::{
         CreateProjectEntry, DeleteProjectEntry, ListDirectory, ListProjectFiles, ReadProjectFile,
-        ReadProjectFileChunk, TransferProjectEntry, UploadProjectFile, WriteProjectFile,
+        ReadProjectFileChunk, TransferProjectEntry, UploadProjectFile, UploadProjectFilePart,
+        WriteProjectFile,
     },
     git::GitDiff,
     projects::{CreateProject, OfProject, UpdateProject},
@@ -104,6 +105,8 @@ messages! {
         "delete_project_entry" => DeleteProjectEntry(DeleteProjectEntry),
         /// Make a file of any bytes.
         "upload_project_file" => UploadProjectFile(UploadProjectFile),
+        /// A part of a new file of any size. Ours.
+        "upload_project_file_part" => UploadProjectFilePart(UploadProjectFilePart),
         /// Subscribe to changes of files; replaces what was watched before.
         "watch_project_files" => WatchProjectFiles(OfProject),
         /// Unsubscribe from changes of files.

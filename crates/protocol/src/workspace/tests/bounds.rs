@@ -49,6 +49,7 @@ fn every_text_has_a_length() {
         "create_project_directory",
         "delete_project_entry",
         "upload_project_file",
+        "upload_project_file_part",
         "git_diff",
     ] {
         reaches(kind, "path", PATH_MAX);
@@ -59,6 +60,8 @@ fn every_text_has_a_length() {
         reaches(kind, "request_id", REQUEST_ID_MAX);
     }
     reaches("upload_project_file", "request_id", REQUEST_ID_MAX);
+    reaches("upload_project_file_part", "request_id", REQUEST_ID_MAX);
+    reaches("upload_project_file_part", "upload_id", REQUEST_ID_MAX);
     reaches("terminal_input", "input_id", REQUEST_ID_MAX);
     reaches("terminal_input", "data", INPUT_MAX);
     reaches("send_input", "input", PROMPT_MAX);

@@ -96,6 +96,7 @@ fn missing_required_fields_are_refused() {
         ("write_project_file", "content"),
         ("move_project_entry", "to"),
         ("upload_project_file", "request_id"),
+        ("upload_project_file_part", "offset"),
         ("handoff", "prompt"),
         ("permission_response", "allow"),
         ("report_result", "result"),

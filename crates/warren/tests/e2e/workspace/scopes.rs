@@ -27,7 +27,7 @@ fn may_send(scope: &str, name: &str) -> bool {
 }
 
 /// Messages that those may not send who may only look.
-const WRITES: [&str; 31] = [
+const WRITES: [&str; 32] = [
     "new_session",
     "open_terminal",
     "send_input",
@@ -46,6 +46,7 @@ const WRITES: [&str; 31] = [
     "copy_project_entry",
     "delete_project_entry",
     "upload_project_file",
+    "upload_project_file_part",
     "create_team",
     "spawn_worker",
     "delete_team",
