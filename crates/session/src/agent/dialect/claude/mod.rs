@@ -4,7 +4,7 @@
 //!
 //! - `init` comes with every turn.
 //! - The reported cost is that of the whole process.
-//! - A text that came in pieces comes once more as a whole.
+//! - A text that came in pieces comes once more as a whole, before the next text begins.
 //! - A process that resumes a conversation may report an id that does not exist.
 //! - A control request without an answer blocks the program.
 //! - An interrupted turn may end with `success`; only its `terminal_reason` shows the interrupt.
@@ -147,24 +147,30 @@ impl Claude {
         settle_id(&mut self.conversation, id).into_iter().collect()
     }
 
-    /// Handles a piece of text. The text of the agent's helpers is not part of the session's answer.
+    /// Handles a piece of a message. The text of the agent's helpers is not part of the session's answer.
     fn piece(&mut self, line: &Value) -> ParsedLine {
-        let mut said = Vec::new();
-        if is_own(line) {
-            let delta = part(line, "/event/delta");
-            match text(&delta, "/type") {
-                "text_delta" => {
-                    self.said_in_pieces = true;
-                    said.push(self.text(text(&delta, "/text"), true));
-                }
-                "thinking_delta" => {
-                    self.thought_in_pieces = true;
-                    said.push(AgentOutput::thinking(text(&delta, "/thinking")));
-                }
-                _ => {}
-            }
+        if !is_own(line) {
+            return ParsedLine::progress(Vec::new());
         }
-        ParsedLine::progress(said)
+        if text(line, "/event/type") == "message_start" {
+            (self.said_in_pieces, self.thought_in_pieces) = (false, false);
+        }
+        ParsedLine::progress(self.delta(&part(line, "/event/delta")).into_iter().collect())
+    }
+
+    /// Handles a piece of text, which goes on with the one before it in the same block, or begins a new text.
+    fn delta(&mut self, delta: &Value) -> Option<AgentOutput> {
+        match text(delta, "/type") {
+            "text_delta" => {
+                let goes_on = std::mem::replace(&mut self.said_in_pieces, true);
+                Some(self.text(text(delta, "/text"), goes_on))
+            }
+            "thinking_delta" => {
+                self.thought_in_pieces = true;
+                Some(AgentOutput::thinking(text(delta, "/thinking")))
+            }
+            _ => None,
+        }
     }
 
     fn assistant(&mut self, line: &Value) -> ParsedLine {

@@ -122,7 +122,7 @@ fn a_text_that_came_in_pieces_does_not_come_again_whole() {
     assert_eq!(
         events(&outputs),
         [
-            AgentEvent::Text { text: "Hel".into(), delta: true, unasked: false },
+            AgentEvent::Text { text: "Hel".into(), delta: false, unasked: false },
             AgentEvent::Text { text: "lo".into(), delta: true, unasked: false },
         ]
     );
@@ -131,6 +131,68 @@ fn a_text_that_came_in_pieces_does_not_come_again_whole() {
         events(&outputs),
         [AgentEvent::Text { text: "Another".into(), delta: false, unasked: false }]
     );
+}
+
+/// Messages with all lines that the program prints of them.
+#[test]
+fn each_message_that_comes_in_pieces_begins_a_new_text() {
+    let mut rig = Rig::new("claude");
+    rig.start("look");
+    let event = |event: &str| {
+        format!(
+            r#"{{"type":"stream_event","event":{event},"session_id":"{ID}","parent_tool_use_id":null,"uuid":"u2"}}"#
+        )
+    };
+    let begins = |block: &str| {
+        let message = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"opus","content":[],"stop_reason":null,"usage":{"input_tokens":10,"output_tokens":1}}}"#;
+        let start =
+            format!(r#"{{"type":"content_block_start","index":0,"content_block":{block}}}"#);
+        [event(message), event(&start)].join("\n")
+    };
+    let ends = [
+        event(r#"{"type":"content_block_stop","index":0}"#),
+        event(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":7}}"#),
+        event(r#"{"type":"message_stop"}"#),
+    ]
+    .join("\n");
+    let said = |text: &str| assistant(&format!(r#"{{"type":"text","text":"{text}"}}"#));
+    let empty = begins(r#"{"type":"text","text":""}"#);
+    let lines = [
+        &init(ID),
+        &empty,
+        &piece("I "),
+        &piece("look."),
+        &said("I look."),
+        &ends,
+        &empty,
+        &piece("Two "),
+        &piece("files."),
+        &said("Two files."),
+        &ends,
+        // This one is broken off and asked for again.
+        &empty,
+        &piece("The"),
+        &empty,
+        &piece("That "),
+        &piece("is all."),
+        &said("That is all."),
+        &ends,
+    ];
+    let lines = lines.map(String::as_str).join("\n");
+    let texts = events(&rig.lines(&lines)).into_iter().map(|event| match event {
+        AgentEvent::Text { text, delta, .. } => (text, delta),
+        other => panic!("{other:?}"),
+    });
+    let expected = [
+        ("I ", false),
+        ("look.", true),
+        ("Two ", false),
+        ("files.", true),
+        ("The", false),
+        ("That ", false),
+        ("is all.", true),
+    ];
+    assert!(texts.eq(expected.map(|(text, delta)| (text.to_owned(), delta))));
 }
 
 #[test]
