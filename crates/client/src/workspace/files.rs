@@ -6,7 +6,8 @@ use protocol::workspace::{
     ClientMessage, FileEntry, ProjectId, ServerMessage, base64,
     client::{
         CreateProjectEntry, DeleteProjectEntry, FileVersion, ListProjectFiles, ProjectFileChunk,
-        ReadProjectFileChunk, TransferProjectEntry, UploadProjectFile, WriteProjectFile,
+        ReadProjectFileChunk, TransferProjectEntry, UploadProjectFile, UploadProjectFilePart,
+        WriteProjectFile,
     },
     limits::{CHUNK_MAX, UPLOAD_MAX},
 };
@@ -42,6 +43,19 @@ pub struct AskedWindow {
     pub len: u64,
     /// Whether the digest of everything before it is wanted.
     pub check: bool,
+}
+
+/// A part of an upload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UploadPart<'a> {
+    /// Names the upload in its project: a random text.
+    pub upload_id: &'a str,
+    /// Where the part begins in the file, in bytes.
+    pub offset: u64,
+    /// Its bytes, [`UPLOAD_PART_MAX`](protocol::workspace::limits::UPLOAD_PART_MAX) at most.
+    pub bytes: &'a [u8],
+    /// Whether the file ends with it.
+    pub is_last: bool,
 }
 
 impl Workspace {
@@ -154,6 +168,34 @@ impl Workspace {
         let (path, data) = (path.to_owned(), base64::encode(bytes));
         let upload = |request_id| UploadProjectFile { project_id, path, data, request_id };
         self.change(|id| ClientMessage::UploadProjectFile(upload(id))).await
+    }
+
+    /// Sends a part of a new file of any size. After a lost connection the same part can be sent again over another one.
+    ///
+    /// # Errors
+    /// [`ClientError::Declined`] when parts before it are missing, or the file exists.
+    pub async fn upload_part(
+        &mut self,
+        project_id: ProjectId,
+        path: &str,
+        part: UploadPart<'_>,
+    ) -> Result<(), ClientError> {
+        let UploadPart { offset, is_last: done, .. } = part;
+        let (path, upload_id) = (path.to_owned(), part.upload_id.to_owned());
+        let data = base64::encode(part.bytes);
+        let upload = |request_id| {
+            let part = UploadProjectFilePart {
+                project_id,
+                path,
+                request_id,
+                upload_id,
+                offset,
+                data,
+                done,
+            };
+            ClientMessage::UploadProjectFilePart(part)
+        };
+        self.change(upload).await
     }
 
     /// Writes a text file, 1 MiB at most, over any earlier content. The file is written completely

@@ -1,11 +1,12 @@
 //! `warren files`: files of projects.
 //!
 //! - `path`: a project and a path in it; `list`, `change`: looking, and what needs no transfer
-//! - `get`, `put`: files from there and to there; `progress`: how far they are
+//! - `get`, `put`: files from there and to there; `parts`: a large one to there; `progress`: how far they are
 
 mod change;
 mod get;
 mod list;
+mod parts;
 mod path;
 mod progress;
 mod put;
@@ -46,7 +47,7 @@ enum Command {
     Cat(get::Cat),
     /// Fetch a file, of any size
     Get(get::Get),
-    /// Send a file, of 25 MiB at most
+    /// Send a file, of any size
     Put(put::Put),
     /// Delete files
     #[command(visible_alias = "rm")]

@@ -17,13 +17,13 @@ use protocol::workspace::{
 };
 use serde_json::json;
 
-use super::{ProjectPath, find, progress::bar};
+use super::{ProjectPath, find, parts::LargeFile, progress::bar};
 use crate::{
     commands::{say, say_json_line, table::plain, words::bytes, workspace::Output},
     exit::usage,
 };
 
-/// Send a file, of 25 MiB at most
+/// Send a file, of any size
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     warren files put logo.png site:assets/logo.png")]
@@ -46,15 +46,24 @@ impl Put {
         let content = read(&self.from)?;
         let (mut workspace, project) = find(&self.output.place, file, &self.to).await?;
         let path = self.destination(&mut workspace, project).await?;
-        let bar = bar(&path, content.len() as u64);
-        let size = content.len() as u64;
-        if self.force {
-            let text = text(content)?;
-            workspace.write_text(project, &path, text).await?;
-        } else {
-            workspace.upload(project, &path, &content).await?;
-        }
-        bar.finish_and_clear();
+        let size = match content {
+            Content::Whole(content) => {
+                let size = content.len() as u64;
+                let bar = bar(&path, size);
+                if self.force {
+                    workspace.write_text(project, &path, text(content)?).await?;
+                } else {
+                    workspace.upload(project, &path, &content).await?;
+                }
+                bar.finish_and_clear();
+                size
+            }
+            Content::Large(_) if self.force => return Err(anyhow!(only_text())),
+            Content::Large(large) => {
+                let connect = async || find(&self.output.place, file, &self.to).await;
+                large.send((workspace, project), &path, connect).await?
+            }
+        };
         match self.output.json {
             true => Ok(say_json_line(&json!({"path": path, "size": size}))?),
             false => Ok(say(&format!("{} has {}", plain(&path), bytes(size)))?),
@@ -85,26 +94,39 @@ impl Put {
     }
 }
 
-/// The whole file as it was at one moment, and no more than may be sent.
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+/// What is sent: in one message, or in parts.
+enum Content {
+    Whole(Vec<u8>),
+    Large(LargeFile),
+}
+
+/// The file as it was at one moment.
+fn read(path: &Path) -> anyhow::Result<Content> {
     let shown = path.display();
-    let content = if path == Path::new("-") {
-        read_all(&mut stdin().lock())?
-    } else {
-        let whole = (0..TRIES).find_map(|_| read_once(path).transpose());
-        let unreadable = || format!("{shown} cannot be read");
-        whole
-            .ok_or_else(|| anyhow!("{shown} changes all the time: try again when it rests"))?
-            .with_context(unreadable)?
-    };
-    if content.len() > UPLOAD_MAX {
-        let most = bytes(UPLOAD_MAX as u64);
-        return Err(anyhow!(
-            "{shown} is larger than {most}, which is the most that can be sent; in a terminal there, \
-             fetch it with scp or curl instead"
-        ));
+    if path == Path::new("-") {
+        return Ok(stream(stdin())?);
     }
-    Ok(content)
+    let unreadable = || format!("{shown} cannot be read");
+    let file = File::open(path).with_context(unreadable)?;
+    let is = file.metadata().with_context(unreadable)?;
+    if is.is_file() && is.len() > UPLOAD_MAX as u64 {
+        return Ok(Content::Large(LargeFile::of(file, is)?));
+    }
+    if !is.is_file() && !is.is_dir() {
+        return stream(file).with_context(unreadable);
+    }
+    let whole = (0..TRIES).find_map(|_| read_once(path).transpose());
+    let changes = || anyhow!("{shown} changes all the time: try again when it rests");
+    Ok(Content::Whole(whole.ok_or_else(changes)?.with_context(unreadable)?))
+}
+
+/// What comes from a pipe.
+fn stream(mut from: impl Read + 'static) -> io::Result<Content> {
+    let begin = read_all(&mut from)?;
+    Ok(match begin.len() > UPLOAD_MAX {
+        true => Content::Large(LargeFile::of_stream(io::Cursor::new(begin).chain(from))),
+        false => Content::Whole(begin),
+    })
 }
 
 /// Reads a file; `None` if it was changed meanwhile. Of a file that grows, what was there.
@@ -116,7 +138,7 @@ fn read_once(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     }
     let mut content = read_all(&mut file)?;
     let after = file.metadata()?;
-    if !before.is_file() || same(&before, &after) {
+    if same(&before, &after) {
         return Ok(Some(content));
     }
     content.truncate(usize::try_from(before.len()).unwrap_or(usize::MAX));
@@ -132,7 +154,7 @@ fn read_all(from: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 /// Whether a file has not been written to.
-fn same(before: &Metadata, after: &Metadata) -> bool {
+pub(super) fn same(before: &Metadata, after: &Metadata) -> bool {
     let of = |it: &Metadata| (it.len(), it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec());
     of(before) == of(after)
 }
@@ -142,12 +164,15 @@ const TRIES: usize = 5;
 
 /// What may be written over: the protocol replaces a file in one step only where it is text.
 fn text(content: Vec<u8>) -> anyhow::Result<String> {
-    let most = bytes(TEXT_FILE_MAX as u64);
-    let advice = format!("only text of {most} at most is written over: delete what is there first");
     if content.len() > TEXT_FILE_MAX || content.contains(&0) {
-        return Err(anyhow!(advice));
+        return Err(anyhow!(only_text()));
     }
-    String::from_utf8(content).map_err(|_| anyhow!(advice))
+    String::from_utf8(content).map_err(|_| anyhow!(only_text()))
+}
+
+fn only_text() -> String {
+    let most = bytes(TEXT_FILE_MAX as u64);
+    format!("only text of {most} at most is written over: delete what is there first")
 }
 
 #[cfg(test)]
@@ -155,15 +180,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_the_bound_is_read_and_a_larger_one_refused() {
+    fn a_file_of_the_bound_is_sent_at_once_and_a_larger_one_in_parts() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a");
         let file = File::create(&path).unwrap();
         file.set_len(UPLOAD_MAX as u64).unwrap();
-        assert_eq!(read(&path).unwrap().len(), UPLOAD_MAX);
+        let whole = read(&path).unwrap();
+        assert!(matches!(whole, Content::Whole(content) if content.len() == UPLOAD_MAX));
         file.set_len(UPLOAD_MAX as u64 + 1).unwrap();
-        let words = read(&path).unwrap_err().to_string();
-        assert!(words.contains("25.0 MiB"), "{words}");
+        assert!(matches!(read(&path).unwrap(), Content::Large(_)));
+        for (more, is_large) in [(0, false), (1, true)] {
+            let piped = stream(io::repeat(7).take(UPLOAD_MAX as u64 + more)).unwrap();
+            assert_eq!(matches!(piped, Content::Large(_)), is_large);
+        }
         assert!(read(directory.path()).is_err());
     }
 

@@ -80,9 +80,14 @@ async fn files_are_listed_read_written_and_moved() {
     let put = place.cli(&["files", "put"], &[&at("got.bin"), "site:assets/up.bin", "--json"]).await;
     assert_eq!(put.json()["size"], bytes.len(), "{put:?}");
     assert!(fs::read(place.path().join("assets/up.bin")).unwrap() == bytes);
-    fs::write(at("too-large"), vec![0; 25 * 1024 * 1024 + 1]).unwrap();
-    let refused = place.cli(&["files", "put"], &[&at("too-large"), "site:too-large"]).await;
-    assert!(refused.code == Some(1) && refused.err.contains("25"), "{refused:?}");
+    let large: Vec<u8> =
+        (0..25 * 1024 * 1024 + 1).map(|at: u32| at.to_le_bytes()[at as usize % 3]).collect();
+    fs::write(at("large"), &large).unwrap();
+    let put = place.cli(&["files", "put"], &[&at("large"), "site:large", "--json"]).await;
+    assert_eq!(put.json()["size"], large.len(), "{put:?}");
+    assert!(fs::read(place.path().join("large")).unwrap() == large);
+    let refused = place.cli(&["files", "put"], &[&at("large"), "site:large"]).await;
+    assert!(refused.code == Some(1) && refused.err.contains("already exists"), "{refused:?}");
 
     let moved = place.cli(&["files", "mv"], &["site:README.md", "site:assets/READ ME"]).await;
     assert_eq!(moved.code, Some(0), "{moved:?}");
