@@ -40,7 +40,9 @@ pub(crate) async fn answer(
 ) -> Response {
     let parameters = Parameters::of(request.uri().query().unwrap_or_default());
     let upgrades = request.headers().contains_key(header::UPGRADE);
-    if parameters.names_node() || !upgrades {
+    // Also without an upgrade: a browser hides from its page why a socket was refused, so the page asks once more.
+    let lacks_workspace = workspace.is_none() && !parameters.node;
+    if parameters.names_node() || !(upgrades || lacks_workspace) {
         return nodes.connect(&mut request).map(Body::from);
     }
     match (relay, workspace) {

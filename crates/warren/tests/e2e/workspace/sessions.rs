@@ -78,6 +78,25 @@ async fn health_counts_sessions_and_clients() {
 }
 
 #[tokio::test]
+async fn a_server_without_a_workspace_says_so_with_and_without_an_upgrade() {
+    let daemon = crate::common::serve().flag("--workspace=false").start().await;
+    let plain = || daemon.client().request("GET", "/ws");
+    let upgrade = plain()
+        .header("connection", "upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+    for request in [plain(), upgrade] {
+        let answer = request.send().await;
+        assert_eq!(answer.status, 501, "{}", answer.text());
+        let words = answer.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(words.contains("no workspace") && words.contains("--workspace=false"), "{words}");
+    }
+    let has_one = WorkspaceHost::start().await;
+    assert_eq!(has_one.daemon.client().get("/ws").await.status, 426);
+}
+
+#[tokio::test]
 async fn attach_takes_the_place_of_what_was_attached_before() {
     let (place, mut client) = WorkspaceHost::with_client().await;
     let one = place.runs(&mut client, "while read x; do echo one $x; done").await;
