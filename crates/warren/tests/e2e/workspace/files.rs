@@ -328,6 +328,26 @@ async fn upload_project_file_takes_any_bytes_up_to_25_mib() {
 }
 
 #[tokio::test]
+async fn upload_project_file_part_takes_a_file_of_any_size() {
+    const PART: usize = 8 * 1024 * 1024;
+    let mut files = Files::new().await;
+    let part = |offset: usize, data: &[u8], done: bool| json!({"path": "film", "upload_id": "u", "offset": offset, "data": encode(data), "done": done});
+    let (bytes, kind) = (vec![7; PART + 1], "upload_project_file_part");
+    files.may_not(kind, part(0, &bytes, false), "8388608").await;
+    for number in 0..4 {
+        files.acts(kind, part(number * PART, &bytes[1..], false), "film").await;
+    }
+    files.may_not(kind, part(5 * PART, b"", true), "offset 33554432").await;
+    assert!(!files.root().join("film").exists());
+    files.acts(kind, part(4 * PART, b"end", true), "film").await;
+    let film = fs::metadata(files.root().join("film")).unwrap();
+    assert_eq!(film.len(), 4 * PART as u64 + 3);
+    let taken =
+        json!({"path": "README.md", "upload_id": "v", "offset": 0, "data": "", "done": true});
+    files.may_not(kind, taken, "already exists").await;
+}
+
+#[tokio::test]
 async fn list_directory_tells_a_directory_of_the_machine() {
     let mut files = Files::new().await;
     let dir = files.place.dir();

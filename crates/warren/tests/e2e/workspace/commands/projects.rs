@@ -11,10 +11,13 @@ use std::{
 };
 
 use serde_json::json;
-use testkit::git::git;
+use testkit::{git::git, workspace::Cutter};
 
-use crate::common::assert_fields;
-use crate::workspace::kit::WorkspaceHost;
+use crate::{
+    cli::warren,
+    common::assert_fields,
+    workspace::kit::{TOKEN, WorkspaceHost},
+};
 
 /// A server with the project `site`.
 async fn with_project() -> WorkspaceHost {
@@ -106,6 +109,32 @@ async fn files_are_listed_read_written_and_moved() {
     assert_eq!(missing.code, Some(4), "{missing:?}");
     let out = place.cli(&["files", "cat"], &["site:../../etc/passwd"]).await;
     assert!(out.code == Some(1) && out.out.is_empty() && out.err.contains("escapes"), "{out:?}");
+}
+
+/// How much of an upload there is, under its hidden name.
+fn has_come(place: &WorkspaceHost) -> u64 {
+    let entries = fs::read_dir(place.path()).unwrap().flatten();
+    let hidden = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".warren-");
+    entries.filter(hidden).filter_map(|entry| entry.metadata().ok()).map(|is| is.len()).sum()
+}
+
+#[tokio::test]
+async fn a_large_file_goes_on_after_a_lost_connection() {
+    let place = with_project().await;
+    let here = tempfile::tempdir().unwrap();
+    let large: Vec<u8> = (0..(96 << 20) + 1_u32).map(|at| (at / 4096) as u8).collect();
+    let from = here.path().join("large");
+    fs::write(&from, &large).unwrap();
+    let way = Cutter::calm(place.daemon.address()).await;
+    let (server, from) = (format!("http://{}", way.address()), from.display().to_string());
+    let args = ["files", "put", "--server", &server, "--token", TOKEN, &from, "site:large"];
+    let (put, ()) = tokio::join!(warren(&args), async {
+        testkit::eventually("it comes", testkit::DEADLINE, async || has_come(&place) > 0).await;
+        way.cut();
+    });
+    assert_eq!((put.code, way.cuts()), (Some(0), 1), "{put:?}");
+    assert!(fs::read(place.path().join("large")).unwrap() == large);
+    assert_eq!(has_come(&place), 0);
 }
 
 #[tokio::test]
