@@ -1,4 +1,4 @@
-//! Durable state behind traits, embedded in SQLite.
+//! Durable state behind traits: embedded in SQLite, or for several servers in PostgreSQL.
 //!
 //! - [`models`]: which models have been served, and when last
 //! - [`keys`]: who may do what, and how much
@@ -9,17 +9,22 @@
 //! - [`workspace`]: what the workspace keeps: projects, sessions, teams
 //! - [`age`]: the time by which things are deleted for their age
 //! - [`audit`]: who did what to the server
+//! - [`changes`]: what other servers have changed
 //! - [`sqlite`]: the database file
+//! - `postgres`: the database that several servers share, with the feature `postgres`
 //! - [`volatile`]: the same in memory, for tests
 //! - [`error`]: why it cannot be read or written
 
 pub mod age;
 pub mod audit;
+pub mod changes;
 pub mod error;
 pub mod invitations;
 pub mod keys;
 pub mod models;
 pub mod page_sessions;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 pub mod rooms;
 pub mod sqlite;
 pub mod usage;
@@ -28,11 +33,14 @@ pub mod workspace;
 
 pub use age::{AgeClock, AgeStore};
 pub use audit::{Action, AuditStore};
+pub use changes::Changes;
 pub use error::StoreError;
 pub use invitations::{InvitationRecord, InvitationStore};
 pub use keys::{KeyDigest, KeyRecord, KeyStore};
 pub use models::{ModelMemory, ModelStore, SeenModel};
 pub use page_sessions::{PageSessionRecord, PageSessionStore};
+#[cfg(feature = "postgres")]
+pub use postgres::PostgresStore;
 pub use rooms::{ParticipantRecord, RoomRecord, RoomStore};
 pub use sqlite::SqliteStore;
 pub use usage::{UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageStore, UsageSums};

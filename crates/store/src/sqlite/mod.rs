@@ -29,7 +29,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use rusqlite_migration::{Error as MigrationError, M, MigrationDefinitionError, Migrations};
 
 use self::soundness::Soundness;
-use crate::StoreError;
+use crate::{StoreError, usage::days::signed};
 
 /// How long a writer waits for another process.
 const BUSY: Duration = Duration::from_secs(2);
@@ -170,11 +170,6 @@ fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let reader = Connection::open_with_flags(path, flags)?;
     reader.busy_timeout(BUSY)?;
     Ok(reader)
-}
-
-/// SQLite has no unsigned integers.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// A number from a column that only holds results of [`signed`].

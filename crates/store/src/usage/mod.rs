@@ -1,4 +1,8 @@
 //! The ledger: one row for each job that ended, never changed, without any content.
+//!
+//! - `days`: the whole days that rows are summed up by
+
+pub(crate) mod days;
 
 use std::sync::Arc;
 
