@@ -18,7 +18,7 @@ pub(crate) fn entry(at_ms: u64, key: &str, model: &str, tokens: (u64, u64)) -> U
         served_model: Some("other".into()),
         provider: Some("gpu".into()),
         endpoint: Endpoint::Messages,
-        outcome: "answered",
+        outcome: "answered".into(),
         status: Some(200),
         prompt_tokens: Some(tokens.0),
         completion_tokens: Some(tokens.1),
@@ -35,7 +35,7 @@ pub(crate) fn entry(at_ms: u64, key: &str, model: &str, tokens: (u64, u64)) -> U
 fn refused(at_ms: u64) -> UsageEntry {
     UsageEntry {
         provider: None,
-        outcome: "queue_full",
+        outcome: "queue_full".into(),
         status: None,
         prompt_tokens: None,
         completion_tokens: None,
@@ -45,7 +45,8 @@ fn refused(at_ms: u64) -> UsageEntry {
 }
 
 fn some_usage(store: &dyn Store) {
-    let left = UsageEntry { outcome: "client_gone", estimated: true, ..entry(3, "a", "n", (1, 1)) };
+    let left =
+        UsageEntry { outcome: "client_gone".into(), estimated: true, ..entry(3, "a", "n", (1, 1)) };
     let first = [entry(1, "a", "m", (10, 5)), refused(2), left];
     store.add_usage(&first).unwrap();
     let priced = UsageEntry { cost: Some(Money(7)), ..entry(DAY * 18_000, "b", "m", (100, 50)) };
@@ -190,7 +191,7 @@ fn jobs() -> impl Strategy<Value = Vec<UsageEntry>> {
     let job = (time, 0..3u64, any::<bool>(), 0..100u64, any::<bool>(), any::<bool>());
     let entry = job.prop_map(|(at, key, provider, tokens, well, estimated)| UsageEntry {
         provider: provider.then(|| "gpu".into()),
-        outcome: if well { "answered" } else { "worker_failed" },
+        outcome: if well { "answered" } else { "worker_failed" }.into(),
         prompt_tokens: (tokens > 20).then_some(tokens),
         estimated,
         cost: (tokens > 40).then_some(Money(tokens)),

@@ -208,7 +208,7 @@ fn bind(
     bind(&entry.job.bits().to_be_bytes())?;
     bind(sums)?;
     bind(&entry.served_model.as_ref().map(|model| model.as_str()))?;
-    bind(&(entry.outcome != ANSWERED).then_some(entry.outcome))?;
+    bind(&(entry.outcome != ANSWERED).then_some(&*entry.outcome))?;
     bind(&entry.status)?;
     bind(&entry.prompt_tokens.map(signed))?;
     bind(&entry.completion_tokens.map(signed))?;
