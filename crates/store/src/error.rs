@@ -93,6 +93,12 @@ pub enum StoreError {
         /// The last version that this program knows.
         known: i32,
     },
+    /// Too many rows wait for the database that several servers share.
+    #[error("{most} rows wait for the database already, and no more are kept")]
+    Full {
+        /// The most that may wait.
+        most: usize,
+    },
     /// What was given as a database is none.
     #[error("{problem}: a database is given as postgres://USER:PASSWORD@HOST/NAME")]
     Address {

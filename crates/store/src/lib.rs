@@ -5,6 +5,7 @@
 //! - [`invitations`]: by which machines join
 //! - [`page_sessions`]: browsers that are signed in at the web page
 //! - [`usage`]: the ledger, one row for each job
+//! - [`outbox`]: what waits for the database that several servers share
 //! - [`rooms`]: rooms and their participants
 //! - [`workspace`]: what the workspace keeps: projects, sessions, teams
 //! - [`age`]: the time by which things are deleted for their age
@@ -12,6 +13,7 @@
 //! - [`changes`]: what other servers have changed
 //! - [`sqlite`]: the database file
 //! - `postgres`: the database that several servers share, with the feature `postgres`
+//! - `shared`: the same as one of them has it, with a copy for the time while it is away
 //! - [`volatile`]: the same in memory, for tests
 //! - [`error`]: why it cannot be read or written
 
@@ -22,10 +24,13 @@ pub mod error;
 pub mod invitations;
 pub mod keys;
 pub mod models;
+pub mod outbox;
 pub mod page_sessions;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 pub mod rooms;
+#[cfg(feature = "postgres")]
+pub mod shared;
 pub mod sqlite;
 pub mod usage;
 pub mod volatile;
@@ -42,6 +47,8 @@ pub use page_sessions::{PageSessionRecord, PageSessionStore};
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresStore;
 pub use rooms::{ParticipantRecord, RoomRecord, RoomStore};
+#[cfg(feature = "postgres")]
+pub use shared::SharedStore;
 pub use sqlite::SqliteStore;
 pub use usage::{UsageAnswer, UsageEntry, UsageGroup, UsageQuery, UsageStore, UsageSums};
 pub use volatile::VolatileStore;

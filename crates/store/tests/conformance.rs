@@ -21,6 +21,11 @@ mod keys;
 mod models;
 #[path = "conformance/old.rs"]
 mod old;
+#[cfg(feature = "testing")]
+#[path = "conformance/outage.rs"]
+mod outage;
+#[path = "conformance/outbox.rs"]
+mod outbox;
 #[path = "conformance/page_sessions.rs"]
 mod page_sessions;
 #[path = "conformance/rooms.rs"]

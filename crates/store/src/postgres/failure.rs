@@ -3,7 +3,7 @@
 use std::{error::Error, time::Duration};
 
 use base::error::chain;
-use tokio_postgres::error::{DbError, SqlState};
+use tokio_postgres::error::DbError;
 
 use crate::StoreError;
 
@@ -41,22 +41,15 @@ impl Failure {
 impl From<tokio_postgres::Error> for Failure {
     fn from(error: tokio_postgres::Error) -> Self {
         match error.as_db_error() {
-            Some(told) if !may_pass(told) => Self::Refused(Box::new(error)),
+            Some(told) if is_about_values(told) => Self::Refused(Box::new(error)),
             Some(_) | None => Self::Away(chain(&error)),
         }
     }
 }
 
-/// Whether what the database says may be over later: it stops or starts, has no room or no time, is another
-/// server's turn, or lets nobody in just now.
-fn may_pass(told: &DbError) -> bool {
-    let code = told.code();
-    let passing = [
-        SqlState::LOCK_NOT_AVAILABLE,
-        SqlState::QUERY_CANCELED,
-        SqlState::READ_ONLY_SQL_TRANSACTION,
-        SqlState::UNDEFINED_DATABASE,
-    ];
-    let classes = ["08", "28", "40", "53", "57P", "58"];
-    passing.contains(code) || classes.iter().any(|class| code.code().starts_with(class))
+/// Whether the database refuses what is to be written: a value, one that another row has, or one that is too long
+/// for an index. Everything else somebody may put right: it stops or starts, has no room or no time, lets nobody in.
+fn is_about_values(told: &DbError) -> bool {
+    let code = told.code().code();
+    ["22", "23", "54"].iter().any(|class| code.starts_with(class))
 }

@@ -10,6 +10,7 @@
 //! - `schema`: the tables, made once however many servers start
 //! - `changes`: what other servers have changed
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `rooms`, `reached`: a table each
+//! - `sources`: rows that waited on a server's disk
 //! - `columns`: values of rows
 //! - `testing`: a database server for tests
 
@@ -26,6 +27,7 @@ mod page_sessions;
 mod reached;
 mod rooms;
 mod schema;
+mod sources;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod tls;

@@ -4,7 +4,8 @@
 use tokio_postgres::{Client, Transaction};
 
 use super::{
-    audit, changes, failure::Failure, invitations, keys, page_sessions, reached, rooms, usage,
+    audit, changes, failure::Failure, invitations, keys, page_sessions, reached, rooms, sources,
+    usage,
 };
 
 /// The steps that led to this version's tables. A released step never changes: databases have passed it already.
@@ -17,6 +18,7 @@ const STEPS: &[&[&str]] = &[&[
     audit::TABLE,
     rooms::TABLES,
     reached::TABLE,
+    sources::TABLE,
 ]];
 
 /// The version of the tables after all steps.

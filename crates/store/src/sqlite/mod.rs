@@ -5,6 +5,7 @@
 //!
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `models`: a table each
 //! - `files`, `soundness`: whether the open files are still the ones at their paths, and whole
+//! - `outbox`: what waits for the database that several servers share
 //! - `reached`: how far the time for deleting by age has come
 
 mod audit;
@@ -12,6 +13,7 @@ mod files;
 mod invitations;
 mod keys;
 mod models;
+mod outbox;
 mod page_sessions;
 mod reached;
 mod rooms;
@@ -56,6 +58,7 @@ const STEPS: &[M<'_>] = &[
     M::up(usage::tables::COST),
     M::up(keys::COST),
     M::up(page_sessions::table::TABLE),
+    M::up(outbox::table::TABLES),
 ];
 
 /// A store in a database file.

@@ -6,7 +6,22 @@ use base::KeyId;
 use rusqlite::{Connection, Row, Transaction, named_params};
 
 use super::{SqliteStore, signed, unsigned};
-use crate::{InvitationRecord, InvitationStore, KeyDigest, StoreError};
+use crate::{Changes, InvitationRecord, InvitationStore, KeyDigest, StoreError};
+
+impl SqliteStore {
+    /// Puts changes of a store of which this is a copy into it.
+    ///
+    /// # Errors
+    /// When they cannot be written; then nothing is changed.
+    pub fn copy_invitations(&self, changes: &Changes<InvitationRecord>) -> Result<(), StoreError> {
+        self.write(|transaction| {
+            if changes.whole {
+                transaction.execute("DELETE FROM invitations", [])?;
+            }
+            changes.records.iter().try_for_each(|it| save(transaction, it, "TRUE").map(drop))
+        })
+    }
+}
 
 impl InvitationStore for SqliteStore {
     fn load_invitations(&self) -> Result<Vec<InvitationRecord>, StoreError> {
