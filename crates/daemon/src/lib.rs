@@ -56,6 +56,7 @@ pub mod signals;
 mod sockets;
 mod stopping;
 mod storage;
+mod stores;
 mod streams;
 mod strict;
 pub mod telemetry;

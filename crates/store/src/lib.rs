@@ -5,7 +5,7 @@
 //! - [`invitations`]: by which machines join
 //! - [`page_sessions`]: browsers that are signed in at the web page
 //! - [`usage`]: the ledger, one row for each job
-//! - [`outbox`]: what waits for the database that several servers share
+//! - [`unsent`]: what waits for the database that several servers share
 //! - [`rooms`]: rooms and their participants
 //! - [`workspace`]: what the workspace keeps: projects, sessions, teams
 //! - [`age`]: the time by which things are deleted for their age
@@ -24,7 +24,6 @@ pub mod error;
 pub mod invitations;
 pub mod keys;
 pub mod models;
-pub mod outbox;
 pub mod page_sessions;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -32,6 +31,7 @@ pub mod rooms;
 #[cfg(feature = "postgres")]
 pub mod shared;
 pub mod sqlite;
+pub mod unsent;
 pub mod usage;
 pub mod volatile;
 pub mod workspace;

@@ -24,8 +24,6 @@ mod old;
 #[cfg(feature = "testing")]
 #[path = "conformance/outage.rs"]
 mod outage;
-#[path = "conformance/outbox.rs"]
-mod outbox;
 #[path = "conformance/page_sessions.rs"]
 mod page_sessions;
 #[path = "conformance/rooms.rs"]
@@ -33,6 +31,8 @@ mod rooms;
 #[cfg(feature = "testing")]
 #[path = "conformance/shared.rs"]
 mod shared;
+#[path = "conformance/unsent.rs"]
+mod unsent;
 #[path = "conformance/usage.rs"]
 mod usage;
 #[path = "conformance/workspace.rs"]
@@ -69,7 +69,7 @@ impl<T: Store + ModelStore + WorkspaceStore> OwnStore for T {}
 fn every_store(check: impl Fn(&dyn Store)) {
     every_own_store(|store| check(store));
     #[cfg(feature = "testing")]
-    check(&store::postgres::testing::PostgresServer::shared().store());
+    check(&shared::store());
 }
 
 /// Runs a check with a new store of every kind that is one machine's own.

@@ -12,16 +12,6 @@ use crate::{
     audit::{Action, AuditStore, MAX_ACTIONS},
 };
 
-pub(super) const TABLE: &str = "CREATE TABLE audit (
-        id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-        -- seconds since 1970
-        at BIGINT NOT NULL,
-        who TEXT NOT NULL,
-        what TEXT NOT NULL,
-        target TEXT NOT NULL,
-        outcome TEXT NOT NULL
-    );";
-
 impl AuditStore for PostgresStore {
     fn add_action(&self, action: &Action) -> Result<(), StoreError> {
         let action = action.clone();

@@ -9,26 +9,6 @@ use tokio_postgres::{Row, Transaction};
 use super::{PostgresStore, STATEMENT, columns::value, failure::Failure};
 use crate::{Changes, StoreError};
 
-pub(super) const TABLES: &str = "CREATE TABLE revisions (
-        name TEXT PRIMARY KEY,
-        -- the number of the last change, and of the last deletion
-        revision BIGINT NOT NULL,
-        deleted BIGINT NOT NULL
-    );
-    INSERT INTO revisions VALUES ('keys', 0, 0), ('invitations', 0, 0), ('page_sessions', 0, 0);
-    CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-    BEGIN
-        UPDATE revisions SET revision = revision + 1 WHERE name = TG_TABLE_NAME RETURNING revision INTO NEW.changed;
-        PERFORM pg_notify('warren', TG_TABLE_NAME);
-        RETURN NEW;
-    END $$;
-    CREATE FUNCTION note_deletion() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-    BEGIN
-        UPDATE revisions SET revision = revision + 1, deleted = revision + 1 WHERE name = TG_TABLE_NAME;
-        PERFORM pg_notify('warren', TG_TABLE_NAME);
-        RETURN NULL;
-    END $$;";
-
 /// A table that every server has a copy of in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SharedTable {

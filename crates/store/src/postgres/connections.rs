@@ -81,7 +81,7 @@ impl Connections {
         let work: Work = Box::new(move |pool| {
             pool.answer(within, work, answer).map(move |()| drop(place)).boxed_local()
         });
-        // Whoever has a place finds room.
+        // A caller that has a place finds room.
         self.work.try_send(work).map_err(|_| ended())?;
         answered.recv_timeout(within + GRACE).unwrap_or_else(|why| Err(unanswered(why, within)))
     }

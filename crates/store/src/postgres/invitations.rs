@@ -10,23 +10,6 @@ use super::{
 };
 use crate::{Changes, InvitationRecord, InvitationStore, StoreError};
 
-pub(super) const TABLE: &str = r#"CREATE TABLE invitations (
-        id TEXT COLLATE "C" PRIMARY KEY,
-        digest BYTEA NOT NULL,
-        name TEXT,
-        -- seconds since 1970
-        created BIGINT NOT NULL,
-        expires BIGINT NOT NULL,
-        used BIGINT,
-        -- the id of a key
-        key TEXT,
-        revoked BIGINT,
-        -- the number of its last change
-        changed BIGINT NOT NULL
-    );
-    CREATE TRIGGER changed BEFORE INSERT OR UPDATE ON invitations FOR EACH ROW EXECUTE FUNCTION note_change();
-    CREATE TRIGGER deleted AFTER DELETE ON invitations FOR EACH ROW EXECUTE FUNCTION note_deletion();"#;
-
 impl PostgresStore {
     /// The invitations that were changed after this number, and the number that this leads to. `None`: all.
     ///

@@ -10,36 +10,6 @@ use super::{
 };
 use crate::{Changes, KeyRecord, KeyStore, StoreError};
 
-pub(super) const TABLE: &str = r#"CREATE TABLE keys (
-        id TEXT COLLATE "C" PRIMARY KEY,
-        digest BYTEA NOT NULL UNIQUE,
-        name TEXT NOT NULL,
-        prefix TEXT NOT NULL,
-        scopes TEXT[] NOT NULL,
-        models TEXT[] NOT NULL,
-        rpm BIGINT,
-        tpm BIGINT,
-        concurrent BIGINT,
-        -- TOKENS/day or TOKENS/month
-        budget TEXT,
-        -- such as 5.00USD/month
-        budget_money TEXT,
-        no_cloud BOOLEAN NOT NULL,
-        room TEXT,
-        -- seconds since 1970
-        created BIGINT NOT NULL,
-        expires BIGINT,
-        revoked BIGINT,
-        last_used BIGINT,
-        -- the number of its last change
-        changed BIGINT NOT NULL
-    );
-    CREATE INDEX keys_changed ON keys (changed);
-    CREATE TRIGGER changed BEFORE INSERT OR UPDATE OF digest, name, prefix, scopes, models, rpm, tpm, concurrent,
-        budget, budget_money, no_cloud, room, created, expires, revoked ON keys
-        FOR EACH ROW EXECUTE FUNCTION note_change();
-    CREATE TRIGGER deleted AFTER DELETE ON keys FOR EACH ROW EXECUTE FUNCTION note_deletion();"#;
-
 impl PostgresStore {
     /// The keys that were changed after this number, and the number that this leads to. `None`: all keys.
     ///
@@ -71,7 +41,7 @@ impl KeyStore for PostgresStore {
         })
     }
 
-    /// The latest use holds, whichever server tells of it last.
+    /// The latest use holds, whichever server says so last.
     fn touch_keys(&self, used: &[(KeyId, u64)]) -> Result<(), StoreError> {
         let ids: Vec<String> = used.iter().map(|(id, _)| text(id.as_str())).collect();
         let at: Vec<i64> = used.iter().map(|(_, at)| signed(*at)).collect();

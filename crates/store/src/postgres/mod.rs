@@ -7,12 +7,11 @@
 //! - `address`: where the database is
 //! - `connections`: the thread and its connections; `connecting`, `tls`: how one is made
 //! - `failure`: what an error means
-//! - `schema`: the tables, made once however many servers start
+//! - `schema`: the tables, made once however many servers start; `tables`: their text
 //! - `changes`: what other servers have changed
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `rooms`, `reached`: a table each
 //! - `sources`: rows that waited on a server's disk
 //! - `columns`: values of rows
-//! - `testing`: a database server for tests
 
 mod address;
 mod audit;
@@ -28,8 +27,7 @@ mod reached;
 mod rooms;
 mod schema;
 mod sources;
-#[cfg(feature = "testing")]
-pub mod testing;
+mod tables;
 mod tls;
 mod usage;
 

@@ -10,25 +10,6 @@ use super::{
 };
 use crate::{Changes, PageSessionRecord, PageSessionStore, StoreError};
 
-pub(super) const TABLE: &str = r#"CREATE TABLE page_sessions (
-        id TEXT COLLATE "C" PRIMARY KEY,
-        digest BYTEA NOT NULL,
-        -- the id of a key; null: the servers' owner
-        key TEXT,
-        -- of the text of the key or of the owner's token
-        holder BYTEA NOT NULL,
-        -- seconds since 1970
-        created BIGINT NOT NULL,
-        expires BIGINT NOT NULL,
-        last_used BIGINT,
-        browser TEXT NOT NULL,
-        -- the number of its last change
-        changed BIGINT NOT NULL
-    );
-    CREATE TRIGGER changed BEFORE INSERT OR UPDATE OF digest, key, holder, created, expires, browser ON page_sessions
-        FOR EACH ROW EXECUTE FUNCTION note_change();
-    CREATE TRIGGER deleted AFTER DELETE ON page_sessions FOR EACH ROW EXECUTE FUNCTION note_deletion();"#;
-
 impl PostgresStore {
     /// The sessions that were changed after this number, and the number that this leads to. `None`: all.
     ///
@@ -76,7 +57,7 @@ impl PageSessionStore for PostgresStore {
         })
     }
 
-    /// The latest use holds, whichever server tells of it last.
+    /// The latest use holds, whichever server says so last.
     fn touch_page_sessions(&self, used: &[(String, u64)]) -> Result<(), StoreError> {
         let ids: Vec<String> = used.iter().map(|(id, _)| text(id)).collect();
         let at: Vec<i64> = used.iter().map(|(_, at)| signed(*at)).collect();

@@ -3,12 +3,6 @@
 use super::{PostgresStore, columns::signed};
 use crate::{AgeStore, StoreError};
 
-pub(super) const TABLE: &str = "CREATE TABLE reached (
-        id INTEGER PRIMARY KEY CHECK (id = 0),
-        -- milliseconds since 1970
-        at BIGINT NOT NULL
-    );";
-
 impl AgeStore for PostgresStore {
     fn load_reached(&self) -> Result<Option<u64>, StoreError> {
         self.read(async move |client| {

@@ -10,32 +10,6 @@ use super::{
 };
 use crate::{ParticipantRecord, RoomRecord, RoomStore, StoreError};
 
-pub(super) const TABLES: &str = r#"CREATE TABLE rooms (
-        id TEXT COLLATE "C" PRIMARY KEY,
-        short_code TEXT NOT NULL UNIQUE,
-        spoken_code TEXT NOT NULL UNIQUE,
-        name TEXT NOT NULL,
-        host_id TEXT NOT NULL,
-        host_token BYTEA NOT NULL,
-        -- PHC
-        password TEXT,
-        -- JSON
-        defaults TEXT,
-        public BOOLEAN NOT NULL,
-        owner TEXT,
-        idle_ms BIGINT NOT NULL,
-        -- milliseconds since 1970
-        created BIGINT NOT NULL,
-        used BIGINT NOT NULL
-    );
-    CREATE TABLE participants (
-        room TEXT COLLATE "C" NOT NULL REFERENCES rooms (id) ON DELETE CASCADE,
-        id TEXT COLLATE "C" NOT NULL,
-        session BYTEA NOT NULL,
-        json TEXT NOT NULL,
-        PRIMARY KEY (room, id)
-    );"#;
-
 /// Another room with one of its codes is an error.
 const SAVE_ROOM: &str = "INSERT INTO rooms VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     ON CONFLICT (id) DO UPDATE SET short_code = $2, spoken_code = $3, name = $4, host_id = $5, host_token = $6,

@@ -3,22 +3,19 @@
 
 use tokio_postgres::{Client, Transaction};
 
-use super::{
-    audit, changes, failure::Failure, invitations, keys, page_sessions, reached, rooms, sources,
-    usage,
-};
+use super::{failure::Failure, tables};
 
 /// The steps that led to this version's tables. A released step never changes: databases have passed it already.
 const STEPS: &[&[&str]] = &[&[
-    changes::TABLES,
-    keys::TABLE,
-    invitations::TABLE,
-    page_sessions::TABLE,
-    usage::TABLES,
-    audit::TABLE,
-    rooms::TABLES,
-    reached::TABLE,
-    sources::TABLE,
+    tables::REVISIONS,
+    tables::KEYS,
+    tables::INVITATIONS,
+    tables::PAGE_SESSIONS,
+    tables::USAGE,
+    tables::AUDIT,
+    tables::ROOMS,
+    tables::REACHED,
+    tables::SOURCES,
 ]];
 
 /// The version of the tables after all steps.
@@ -54,7 +51,7 @@ async fn version(client: &Client) -> Result<Option<i32>, Failure> {
     Ok(found.map(|row| row.try_get(0)).transpose()?)
 }
 
-/// An empty schema. Whoever may not make one uses that which was made for it.
+/// An empty schema. A user who may not make one uses that which was made for it.
 async fn begin(transaction: &Transaction<'_>) -> Result<(), Failure> {
     let is_there = "SELECT to_regnamespace('warren') IS NOT NULL";
     if !transaction.query_one(is_there, &[]).await?.try_get::<_, bool>(0)? {

@@ -3,16 +3,7 @@
 use tokio_postgres::Transaction;
 
 use super::{PostgresStore, audit, columns::value, failure::Failure, usage};
-use crate::{Action, StoreError, UsageEntry, outbox::Waiting};
-
-pub(super) const TABLE: &str = "CREATE TABLE sources (
-        source TEXT NOT NULL,
-        list TEXT NOT NULL,
-        -- the number of the last row that was taken
-        last BIGINT NOT NULL,
-        began TIMESTAMPTZ NOT NULL DEFAULT now(),
-        PRIMARY KEY (source, list)
-    );";
+use crate::{Action, StoreError, UsageEntry, unsent::Waiting};
 
 impl PostgresStore {
     /// Adds rows of usage that were not taken before.
@@ -60,7 +51,7 @@ async fn last(transaction: &Transaction<'_>, source: &str, list: &str) -> Result
         "INSERT INTO sources (source, list, last) VALUES ($1, $2, -1) ON CONFLICT DO NOTHING";
     let is_new = transaction.execute(begin, &[&source, &list]).await? > 0;
     if is_new {
-        // Whatever waited for so long on a disk was taken, or is lost.
+        // What waited longer on a disk than the ledger keeps rows need not be known.
         let forget = "DELETE FROM sources WHERE began < now() - interval '400 days'";
         transaction.execute(forget, &[]).await?;
     }

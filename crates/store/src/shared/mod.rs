@@ -5,10 +5,10 @@
 //! database alone; only a revocation is noted in the copy even if the database is away.
 //!
 //! - `copies`: keys, invitations and page sessions
-//! - `outbox`: the ledger and the audit log
+//! - `unsent`: the ledger and the audit log
 
 mod copies;
-mod outbox;
+mod unsent;
 
 use std::{
     collections::BTreeSet,
@@ -23,7 +23,7 @@ use std::{
 use base::Secret;
 use rand::RngExt;
 
-pub use self::outbox::Sent;
+pub use self::unsent::Sent;
 use crate::{
     AgeStore, Change, Fact, PostgresStore, SqliteStore, StoreError, WorkspaceStore,
     postgres::Revisions,
@@ -84,7 +84,7 @@ impl SharedStore {
         let source = format!("{:032x}", rand::rng().random::<u128>());
         let (seen, ended) = (Mutex::default(), Mutex::default());
         let waiting = AtomicU64::new(own.sent_usage(i64::MIN)?);
-        let (rows, batch) = (Arc::default(), AtomicUsize::new(outbox::BATCH));
+        let (rows, batch) = (Arc::default(), AtomicUsize::new(unsent::BATCH));
         Ok(Self { database, own, seen, ended, source, waiting, rows, batch })
     }
 

@@ -5,7 +5,7 @@
 //!
 //! - `keys`, `invitations`, `page_sessions`, `usage`, `audit`, `models`: a table each
 //! - `files`, `soundness`: whether the open files are still the ones at their paths, and whole
-//! - `outbox`: what waits for the database that several servers share
+//! - `unsent`: what waits for the database that several servers share
 //! - `reached`: how far the time for deleting by age has come
 
 mod audit;
@@ -13,11 +13,11 @@ mod files;
 mod invitations;
 mod keys;
 mod models;
-mod outbox;
 mod page_sessions;
 mod reached;
 mod rooms;
 mod soundness;
+mod unsent;
 mod usage;
 mod workspace;
 
@@ -58,7 +58,7 @@ const STEPS: &[M<'_>] = &[
     M::up(usage::tables::COST),
     M::up(keys::COST),
     M::up(page_sessions::table::TABLE),
-    M::up(outbox::table::TABLES),
+    M::up(unsent::table::TABLES),
 ];
 
 /// A store in a database file.

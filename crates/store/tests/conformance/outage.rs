@@ -8,10 +8,17 @@ use std::{
 use base::Secret;
 use store::{
     Action, AgeStore, AuditStore, KeyRecord, KeyStore, PageSessionStore, SharedStore, UsageEntry,
-    UsageQuery, UsageStore, outbox::Waiting, postgres::testing::PostgresServer, shared::Stale,
+    UsageQuery, UsageStore, shared::Stale, unsent::Waiting,
 };
 
-use super::{keys::key, page_sessions::session, usage::entry};
+use testkit::postgres::PostgresServer;
+
+use super::{
+    keys::key,
+    page_sessions::session,
+    shared::{database, store as shared_store},
+    usage::entry,
+};
 
 fn open(url: &Secret, directory: &Path) -> SharedStore {
     SharedStore::open(url, &directory.join("shared.db")).unwrap()
@@ -43,7 +50,7 @@ fn requests(store: &SharedStore) -> u64 {
 fn without_its_database_a_server_starts_from_its_copy_and_only_if_it_has_one() {
     let mut server = PostgresServer::start();
     let (url, directory, other) =
-        (server.database(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        (database(&server), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let store = open(&url, directory.path());
     store.save_key(&key("k-1", 1, 1)).unwrap();
     store.save_page_session(&session("ps-1", 1, 1)).unwrap();
@@ -71,7 +78,7 @@ fn without_its_database_a_server_starts_from_its_copy_and_only_if_it_has_one() {
 #[test]
 fn what_was_revoked_or_ended_without_the_database_stays_so() {
     let mut server = PostgresServer::start();
-    let (url, directory) = (server.database(), tempfile::tempdir().unwrap());
+    let (url, directory) = (database(&server), tempfile::tempdir().unwrap());
     let store = open(&url, directory.path());
     store.save_key(&key("k-1", 1, 1)).unwrap();
     store.save_page_session(&session("ps-1", 1, 1)).unwrap();
@@ -95,7 +102,7 @@ fn what_was_revoked_or_ended_without_the_database_stays_so() {
 #[test]
 fn rows_wait_on_the_disk_and_each_counts_once() {
     let mut server = PostgresServer::start();
-    let (url, directory) = (server.database(), tempfile::tempdir().unwrap());
+    let (url, directory) = (database(&server), tempfile::tempdir().unwrap());
     let store = open(&url, directory.path());
     let rows: Vec<_> = (0..1500).map(|at| entry(at, "a", "m", (1, 1))).collect();
     server.freeze();
@@ -134,7 +141,7 @@ fn open_when_it_is_back(
 /// As when the answer to a commit is lost.
 #[test]
 fn rows_that_are_sent_again_are_not_taken_again() {
-    let store = PostgresServer::shared().store();
+    let store = shared_store();
     let numbered = |numbers: std::ops::Range<i64>| Waiting {
         source: "run".to_owned(),
         rows: numbers.map(|number| (number, entry(1, "a", "m", (1, 0)))).collect(),
@@ -148,7 +155,7 @@ fn rows_that_are_sent_again_are_not_taken_again() {
 
 #[test]
 fn a_row_that_the_database_refuses_is_left_out_and_holds_no_other_up() {
-    let (url, directory) = (PostgresServer::shared().database(), tempfile::tempdir().unwrap());
+    let (url, directory) = (database(PostgresServer::shared()), tempfile::tempdir().unwrap());
     let store = open(&url, directory.path());
     // Longer than an index takes, and not to be compressed.
     let mut state = 88_172_645_463_325_252_u64;

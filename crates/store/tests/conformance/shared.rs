@@ -9,11 +9,21 @@ use std::{
 use base::Secret;
 use store::{
     Action, AuditStore, InvitationRecord, InvitationStore, KeyDigest, KeyRecord, KeyStore,
-    PostgresStore, StoreError, UsageQuery, UsageStore,
-    postgres::{Revisions, testing::PostgresServer},
+    PostgresStore, StoreError, UsageQuery, UsageStore, postgres::Revisions,
 };
 
+use testkit::postgres::PostgresServer;
+
 use super::{keys::key, usage::entry};
+
+/// A store in a new database.
+pub(crate) fn store() -> PostgresStore {
+    open(&database(PostgresServer::shared()))
+}
+
+pub(crate) fn database(server: &PostgresServer) -> Secret {
+    Secret::from(server.database())
+}
 
 fn open(url: &Secret) -> PostgresStore {
     PostgresStore::new(url).unwrap()
@@ -22,7 +32,7 @@ fn open(url: &Secret) -> PostgresStore {
 #[test]
 fn the_tables_are_made_once_however_many_servers_start() {
     let (server, begin) = (PostgresServer::shared(), Barrier::new(8));
-    let url = server.database();
+    let url = database(server);
     thread::scope(|scope| {
         for number in 0..8 {
             let (url, begin) = (&url, &begin);
@@ -33,15 +43,15 @@ fn the_tables_are_made_once_however_many_servers_start() {
         }
     });
     assert_eq!(open(&url).load_keys().unwrap().len(), 8);
-    assert_eq!(server.sql(&url, "SELECT count(*) FROM warren.tables"), "1");
+    assert_eq!(server.sql(url.expose(), "SELECT count(*) FROM warren.tables"), "1");
 }
 
 #[test]
 fn tables_of_a_newer_version_are_refused_in_clear_words() {
     let server = PostgresServer::shared();
-    let url = server.database();
+    let url = database(server);
     open(&url).load_keys().unwrap();
-    server.sql(&url, "UPDATE warren.tables SET version = 99");
+    server.sql(url.expose(), "UPDATE warren.tables SET version = 99");
     let error = open(&url).load_keys().unwrap_err();
     assert!(matches!(error, StoreError::NewerTables { found: 99, .. }), "{error}");
     assert!(error.to_string().contains("newer version of Warren"), "{error}");
@@ -50,8 +60,8 @@ fn tables_of_a_newer_version_are_refused_in_clear_words() {
 #[test]
 fn a_user_without_the_right_to_make_a_schema_has_one_made_for_him() {
     let server = PostgresServer::shared();
-    let url = server.database();
-    server.sql(&url, "CREATE ROLE plain LOGIN; CREATE SCHEMA warren AUTHORIZATION plain");
+    let url = database(server);
+    server.sql(url.expose(), "CREATE ROLE plain LOGIN; CREATE SCHEMA warren AUTHORIZATION plain");
     let plain = Secret::from(url.expose().replace("warren@", "plain@"));
     open(&plain).save_key(&key("k-1", 1, 1)).unwrap();
     assert_eq!(open(&url).load_keys().unwrap().len(), 1);
@@ -59,7 +69,7 @@ fn a_user_without_the_right_to_make_a_schema_has_one_made_for_him() {
 
 #[test]
 fn what_one_server_changes_another_hears_of_and_reads_alone() {
-    let url = PostgresServer::shared().database();
+    let url = database(PostgresServer::shared());
     let (one, other) = (open(&url), open(&url));
     one.save_key(&key("k-1", 1, 1)).unwrap();
     let (all, first) = other.changed_keys(None).unwrap();
@@ -89,7 +99,7 @@ fn what_one_server_changes_another_hears_of_and_reads_alone() {
 
 #[test]
 fn a_server_that_has_not_heard_of_a_revocation_does_not_take_it_back() {
-    let store = PostgresServer::shared().store();
+    let store = store();
     store.save_key(&KeyRecord { revoked: Some(7), last_used: Some(8), ..key("k", 1, 1) }).unwrap();
     store.save_key(&KeyRecord { last_used: Some(3), ..key("k", 2, 1) }).unwrap();
     let kept = KeyRecord { revoked: Some(7), last_used: Some(8), ..key("k", 2, 1) };
@@ -98,7 +108,7 @@ fn a_server_that_has_not_heard_of_a_revocation_does_not_take_it_back() {
 
 #[test]
 fn of_many_machines_with_one_invitation_one_gets_in() {
-    let url = PostgresServer::shared().database();
+    let url = database(PostgresServer::shared());
     let open_one = InvitationRecord {
         id: "i".to_owned(),
         digest: KeyDigest([1; 32]),
@@ -128,7 +138,7 @@ fn of_many_machines_with_one_invitation_one_gets_in() {
 
 #[test]
 fn servers_that_write_the_same_days_lose_nothing_and_never_wait_for_each_other_in_a_circle() {
-    let url = PostgresServer::shared().database();
+    let url = database(PostgresServer::shared());
     open(&url).load_keys().unwrap();
     let write = |from: u64| {
         let store = open(&url);
@@ -149,7 +159,7 @@ fn servers_that_write_the_same_days_lose_nothing_and_never_wait_for_each_other_i
 #[test]
 fn the_oldest_actions_are_forgotten_over_the_bound_here_too() {
     let server = PostgresServer::shared();
-    let url = server.database();
+    let url = database(server);
     let (store, action) = (open(&url), |at: u64| Action {
         at,
         who: "w".to_owned(),
@@ -158,7 +168,7 @@ fn the_oldest_actions_are_forgotten_over_the_bound_here_too() {
         outcome: String::new(),
     });
     store.add_action(&action(1)).unwrap();
-    server.sql(&url, "ALTER TABLE warren.audit ALTER COLUMN id RESTART WITH 100001");
+    server.sql(url.expose(), "ALTER TABLE warren.audit ALTER COLUMN id RESTART WITH 100001");
     store.add_action(&action(2)).unwrap();
     let kept = Action { what: "a\u{fffd}b".to_owned(), ..action(2) };
     assert_eq!(store.actions(9).unwrap(), [kept], "and no text is refused for a NUL");
@@ -167,7 +177,7 @@ fn the_oldest_actions_are_forgotten_over_the_bound_here_too() {
 #[test]
 fn a_database_that_hangs_or_dies_is_told_apart_from_a_refusal_and_is_connected_to_again() {
     let mut server = PostgresServer::start();
-    let store = server.store();
+    let store = open(&database(&server));
     store.save_key(&key("k-1", 1, 1)).unwrap();
     assert!(store.problem().is_none());
     let refused = store.save_key(&key("k-2", 1, 1)).unwrap_err();
@@ -207,7 +217,7 @@ fn answers_again(store: &PostgresStore) {
 #[test]
 fn more_callers_than_the_bound_are_turned_away_while_it_hangs() {
     let server = PostgresServer::start();
-    let store = server.store();
+    let store = open(&database(&server));
     store.load_keys().unwrap();
     server.freeze();
     let told: Vec<String> = thread::scope(|scope| {

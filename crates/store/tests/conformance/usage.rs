@@ -163,8 +163,8 @@ fn every_row_of_a_batch_of_any_size_is_there() {
             store.add_usage(&entries).unwrap();
         }
         let totals = store.usage(&UsageQuery::default()).unwrap().totals;
-        let tokens = sizes.map(|size| size * (size - 1) / 2).iter().sum();
-        let requests = sizes.iter().sum();
+        let tokens: u64 = sizes.map(|size| size * (size - 1) / 2).iter().sum();
+        let requests: u64 = sizes.iter().sum();
         assert_eq!((totals.requests, totals.completion_tokens), (requests, requests));
         assert_eq!(totals.prompt_tokens, tokens);
         let part = UsageQuery { since_ms: Some(64), ..UsageQuery::default() };
@@ -222,7 +222,7 @@ fn questions() -> impl Strategy<Value = UsageQuery> {
 fn emptied() -> &'static store::PostgresStore {
     use std::sync::OnceLock;
     static SHARED: OnceLock<store::PostgresStore> = OnceLock::new();
-    let store = SHARED.get_or_init(|| store::postgres::testing::PostgresServer::shared().store());
+    let store = SHARED.get_or_init(super::shared::store);
     store::UsageStore::forget_usage(store, u64::MAX, usize::MAX).unwrap();
     store
 }

@@ -1,6 +1,6 @@
 //! The tables of what waits.
 
-pub(in crate::sqlite) const TABLES: &str = "CREATE TABLE outbox_usage (
+pub(in crate::sqlite) const TABLES: &str = "CREATE TABLE unsent_usage (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         -- the run of the server that added it
         source TEXT NOT NULL,
@@ -24,7 +24,7 @@ pub(in crate::sqlite) const TABLES: &str = "CREATE TABLE outbox_usage (
         requeues INTEGER NOT NULL,
         cost INTEGER
     ) STRICT;
-    CREATE TABLE outbox_audit (
+    CREATE TABLE unsent_audit (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         source TEXT NOT NULL,
         -- seconds since 1970

@@ -8,13 +8,13 @@ use rusqlite::{Row, ToSql, types::Type};
 use super::super::{signed, unsigned};
 use crate::{Action, UsageEntry};
 
-pub(super) const INSERT_USAGE: &str = "INSERT INTO outbox_usage (source, at, job, key, model, served_model, provider,
+pub(super) const INSERT_USAGE: &str = "INSERT INTO unsent_usage (source, at, job, key, model, served_model, provider,
         api, outcome, status, prompt_tokens, completion_tokens, estimated, queue_ms, first_byte_ms, total_ms,
         streaming, requeues, cost)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)";
 
 pub(super) const INSERT_ACTION: &str =
-    "INSERT INTO outbox_audit (source, at, who, what, target, outcome)
+    "INSERT INTO unsent_audit (source, at, who, what, target, outcome)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 pub(super) fn of_usage(entry: &UsageEntry) -> Vec<Box<dyn ToSql + '_>> {

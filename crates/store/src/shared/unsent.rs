@@ -9,7 +9,7 @@ use std::{
 use super::SharedStore;
 use crate::{
     Action, AuditStore, StoreError, UsageAnswer, UsageEntry, UsageQuery, UsageStore,
-    audit::MAX_ACTIONS, outbox::Waiting,
+    audit::MAX_ACTIONS, unsent::Waiting,
 };
 
 /// The most rows of usage that wait: some 250 MB. Beyond that the ledger keeps what it can in memory.

@@ -1,13 +1,6 @@
 //! A PostgreSQL server of its own for tests: it listens in a temporary directory only, and ends with the test's
 //! process, however that ends. It needs the programs of Debian's package `postgresql`.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test fails by panicking"
-)]
-
 use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt, chown},
@@ -21,10 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base::Secret;
 use tempfile::TempDir;
-
-use super::PostgresStore;
 
 /// How long a server may take to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -81,21 +71,16 @@ impl PostgresServer {
     }
 
     /// The URL of a new, empty database.
-    pub fn database(&self) -> Secret {
+    pub fn database(&self) -> String {
         let name = format!("d{}", self.databases.fetch_add(1, Ordering::Relaxed));
         self.psql("postgres", &format!("CREATE DATABASE {name}")).unwrap();
         let host = self.directory.path().display().to_string().replace('/', "%2F");
-        Secret::from(format!("postgres://warren@{host}/{name}"))
-    }
-
-    /// A store in a new database.
-    pub fn store(&self) -> PostgresStore {
-        PostgresStore::new(&self.database()).unwrap()
+        format!("postgres://warren@{host}/{name}")
     }
 
     /// Runs SQL in the database of this URL, past everything, and returns what it prints.
-    pub fn sql(&self, url: &Secret, sql: &str) -> String {
-        let (_, name) = url.expose().rsplit_once('/').unwrap();
+    pub fn sql(&self, url: &str, sql: &str) -> String {
+        let (_, name) = url.rsplit_once('/').unwrap();
         self.psql(name, sql).unwrap()
     }
 

@@ -9,7 +9,7 @@ pub(super) mod table;
 use rusqlite::{Connection, Row, ToSql, Transaction, params_from_iter};
 
 use super::{SqliteStore, signed};
-use crate::{Action, StoreError, UsageEntry, outbox::Waiting};
+use crate::{Action, StoreError, UsageEntry, unsent::Waiting};
 
 /// One of the two lists.
 struct List<T> {
@@ -20,14 +20,14 @@ struct List<T> {
 }
 
 const USAGE: List<UsageEntry> = List {
-    table: "outbox_usage",
+    table: "unsent_usage",
     insert: rows::INSERT_USAGE,
     values: rows::of_usage,
     read: rows::usage,
 };
 
 const ACTIONS: List<Action> = List {
-    table: "outbox_audit",
+    table: "unsent_audit",
     insert: rows::INSERT_ACTION,
     values: rows::of_action,
     read: rows::action,
